@@ -103,6 +103,8 @@ export const revokeCommand = commandOf(REVOKE, {
       throw new UsageError(
         `expected one of ${RULES.map((name) => `--${name}`).join(', ')}, to say what is revoked`,
       )
+    if (values.before !== undefined && values.before !== 'now')
+      throw new UsageError(`--before: expected now, got "${values.before}"`)
     const order = Object.fromEntries(ORDERED.map((name) => [name, values[name]]))
     const body = { ...order, reason: checkedReason(values), by: operatorName(terminal) }
     return callAdminApi({ method: 'POST', path: '/revoke', body }, values, terminal, revokedText)

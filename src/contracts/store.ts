@@ -200,8 +200,11 @@ export interface Store {
   close(): Promise<void>
 }
 
-/** What processes may doubt about a store that several nodes share: whether the time that its clock tells is right. */
-export const DOUBTED = ['clock'] as const
+/**
+ * What processes may doubt about a store that several nodes share: whether the time that its clock tells is right, and whether
+ * its contents are the newest.
+ */
+export const DOUBTED = ['clock', 'contents'] as const
 export type Doubted = (typeof DOUBTED)[number]
 
 /** Applies the changes of a topic. Neither method may throw. */

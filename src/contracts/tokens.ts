@@ -48,6 +48,8 @@ export type RevokedTokens = RevokedIds & {
 
 type RevokedIds =
   | { readonly jti: string }
+  /** Everything. */
+  | { readonly before: 'now' }
   | { readonly family: string }
   | { readonly subject: string }
   | { readonly client: string }
@@ -134,6 +136,7 @@ export interface EndOptions {
  * | role | access tokens that were issued by this role |
  * | business and fund | access tokens for the fund |
  * | family | itself, its code, its access tokens |
+ * | before: now | all sessions, families, codes and access tokens |
  * | jti | that access token |
  *
  * A rule that names a scope value, a role or a fund ends access tokens only. Families stay: a refresh gives what is allowed

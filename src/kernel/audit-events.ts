@@ -96,7 +96,7 @@ export const AUDIT_EVENTS = {
   'store.backed_up': tells('The store was copied to a file'),
   'store.migrated': tells('The tables of a shared store were made or changed'),
   'store.copied': tells('The store of one machine was copied into a shared one, with its keys'),
-  'store.accepted': gives('An operator accepted the clock of a shared store as right'),
+  'store.accepted': gives('An operator accepted the clock or the contents of a shared store'),
   'workers.restarted': tells('The worker processes were replaced'),
   'worker.died': tells('A worker process ended that should not have'),
   'service.started': tells('The service has started'),

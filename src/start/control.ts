@@ -209,7 +209,7 @@ export class ServiceControl implements OperatorControl {
   async #unknown(tokens: RevokedTokens): Promise<readonly string[]> {
     const { state, holdings } = this.#parts
     const problems = issuerProblems(tokens, this.#configuration.issuers)
-    if (isSidecar(this.#configuration) || problems.length > 0) return problems
+    if (isSidecar(this.#configuration) || 'before' in tokens || problems.length > 0) return problems
     return unknownIds(tokens, { ...state, holdings: holdings() })
   }
 

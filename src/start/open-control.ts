@@ -13,6 +13,7 @@ import { readHoldings, Reloader } from './reload.ts'
 import { settleHoldings } from './shared-holdings.ts'
 import { readMaintenance } from './measures.ts'
 import { NodeBeat } from './node-beat.ts'
+import { SeenChanges } from '../stores/seen-changes.ts'
 import { longestLifeOf, openState, type State } from './state.ts'
 import type { WorkerPool } from '../supervisor/worker-pool.ts'
 import { readingsOf, reportReportOnlyAreas, type Supervisor } from './supervisor.ts'
@@ -73,7 +74,11 @@ export async function openControl(
   const { recorder, lockouts, audit = NO_TRAIL, keeper } = supervisor
   const { environment, source } = options
   const state = await stateOf(configuration, options, supervisor, opened)
-  if (state.store.shared !== undefined) lockouts.share(state.store.shared.lockouts)
+  if (state.store.shared !== undefined) {
+    lockouts.share(state.store.shared.lockouts)
+    const seen = new SeenChanges({ data: configuration.data, feed: state.feed, recorder })
+    opened.unshift(() => seen.stop())
+  }
   let holdings = (): Holdings => NO_HOLDINGS
   const nameClients = ({ metrics }: Configuration): void =>
     supervisor.exposition.limitClients(metrics.clients, holdings().clients.keys())

@@ -17,6 +17,7 @@ import { type LongestLife, RecordedLife } from '../stores/longest-life.ts'
 import { MeasuredStore } from '../stores/measured-store.ts'
 import { examineStore, openStore, startPurging } from '../stores/open-store.ts'
 import { ClockDrift } from '../stores/clock-drift.ts'
+import { readSeen } from '../stores/seen-changes.ts'
 import { judgeClock, StoreDoubts } from '../stores/store-doubts.ts'
 import type { TroubleListener } from '../stores/trouble.ts'
 import { RevocationRules } from '../stores/revocations.ts'
@@ -157,7 +158,8 @@ async function openRecords(
   try {
     if (offset && store.shared) await judgeClock(offset, store.shared.nodes, machine)
     const longestLife = await RecordedLife.open(store, longestLifeOf(configuration))
-    return { feed: await ChangeFeed.open({ store, ...parts }), longestLife }
+    const seen = store.shared && readSeen(configuration.data)
+    return { feed: await ChangeFeed.open({ store, seen, ...parts }), longestLife }
   } catch (error) {
     await store.close()
     throw error

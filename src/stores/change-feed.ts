@@ -24,10 +24,20 @@ export interface FeedParts {
   readonly machine?: Clock
   readonly recorder: Pick<Recorder, 'note'>
   readonly after?: After
+  /** What this node has seen of the feed before this process started. */
+  readonly seen?: SeenFeed | undefined
   /** Called after this process has appended a change: other processes should poll at once. */
   readonly appended?: () => void
   /** Called with each page that this process has read, for other processes of the machine. */
   readonly hasRead?: ((reading: FeedReading) => void) | undefined
+}
+
+/** What a node remembers of the feed when it starts again. */
+export interface SeenFeed {
+  /** The highest number, which is a time as well (Change.sequence). */
+  readonly sequence: number
+  /** The store was older than that, and nobody has accepted it yet. */
+  readonly doubted: boolean
 }
 
 /** A page that was asked for. */
@@ -61,6 +71,8 @@ const RESTART_TOPIC = 'restart'
 const RESTART_KEPT = 3_600_000
 /** Lost changes that are appended between two readings: so what others append meanwhile is not read late. */
 const BATCH = 100
+/** Milliseconds. A failover loses less; a backup that was restored more (C11.7.3). */
+const LOST_BY_FAILOVER = 5 * 60_000
 /** Milliseconds between two searches for expired changes. */
 const SWEEP_INTERVAL = 10_000
 
@@ -86,6 +98,8 @@ export class ChangeFeed implements Feed {
   #highest = 0
   /** The store's numbers may go on below those that it has given before. */
   #isBehind = false
+  /** The store is older than what this node has seen, and nobody has accepted that. */
+  #isDoubted: boolean
   #reading: Promise<void> | undefined
   #nextReading: Promise<void> | undefined
   #isReading = false
@@ -101,6 +115,8 @@ export class ChangeFeed implements Feed {
   private constructor(parts: FeedParts) {
     this.#parts = parts
     this.#after = parts.after ?? systemAfter
+    this.#highest = parts.seen?.sequence ?? 0
+    this.#isDoubted = parts.seen?.doubted ?? false
   }
 
   /** Rejects with Fault `identity_unavailable` if the feed cannot be read at all. */
@@ -186,6 +202,23 @@ export class ChangeFeed implements Feed {
     this.#sweep()
   }
 
+  /** What is to be remembered. */
+  get seen(): SeenFeed {
+    return { sequence: this.#highest, doubted: this.#isDoubted }
+  }
+
+  /**
+   * The store is as it should be, though it is older than what this node has seen.
+   * @param sequence what whoever says so had seen: a store that is accepted is no older one that comes later
+   */
+  accept(sequence: number): void {
+    if (!this.#isDoubted || this.#highest > sequence + LOST_BY_FAILOVER) return
+    this.#isDoubted = false
+    // The next reading appends a change, so that new rules get higher numbers than the tokens in use.
+    this.#isBehind = true
+    void this.refresh()
+  }
+
   /** Stops polling. Resolves when no request to the store is left. */
   async stop(): Promise<void> {
     this.#stopped = true
@@ -225,7 +258,7 @@ export class ChangeFeed implements Feed {
   async #read(): Promise<void> {
     for (;;) {
       const isWhole = await this.#readPages()
-      if (isWhole && this.#lost.size === 0 && !this.#isBehind) return
+      if (isWhole && (this.#isDoubted || (this.#lost.size === 0 && !this.#isBehind))) return
       if (isWhole) await this.#restore()
     }
   }
@@ -233,6 +266,8 @@ export class ChangeFeed implements Feed {
   /** False if the store lacks what it has taken from this process: then the next reading is one of the whole feed. */
   async #readPages(): Promise<boolean> {
     const unread = [...this.#unread.values()]
+    const highest = this.#highest
+    let isWholeFeed = this.#at === undefined
     let newest = this.#ask(this.#at)
     let asked: Asked | undefined = newest
     let keys: string | undefined
@@ -244,12 +279,14 @@ export class ChangeFeed implements Feed {
       // The next page is on its way while this one is applied.
       asked = page.more && !page.restarted ? this.#ask(page.last) : undefined
       const { last, changes } = page.restarted ? await readWhole(this.#parts.store, page, PAGE) : page
+      isWholeFeed ||= page.restarted
       if (page.restarted) this.#restart(unread, changes)
       else this.#lost.forget(changes)
       for (const change of changes) this.#take(change, newest.askedAt)
       this.#at = last
       this.#highest = Math.max(this.#highest, last?.sequence ?? 0)
     }
+    if (isWholeFeed) this.#compare(highest)
     const missing = this.#keepMissing(unread)
     this.#at = missing ?? this.#at
     this.#noteReading({ ...newest, page: { keys } })
@@ -266,6 +303,15 @@ export class ChangeFeed implements Feed {
   #handOn({ from, askedAt, askedAtWall }: Asked, page: FeedPage): void {
     const { clock, machine = clock, hasRead } = this.#parts
     hasRead?.({ from, page, askedAt, askedAtWall, answeredAt: machine.monotonic() })
+  }
+
+  /** Numbers may be ahead of the time, and then tell nothing about it. */
+  #compare(highest: number): void {
+    const behind = Math.min(highest, this.#parts.clock.now()) - (this.#at?.sequence ?? 0)
+    if (behind <= LOST_BY_FAILOVER || this.#isDoubted) return
+    this.#isDoubted = true
+    const facts = { seen: new Date(highest).toISOString(), minutes: Math.round(behind / 60_000) }
+    this.#parts.recorder.note('error', 'store.older_than_seen', facts)
   }
 
   #ask(at: FeedPlace | undefined): Asked {

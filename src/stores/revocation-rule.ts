@@ -5,6 +5,8 @@ import { roleMark } from '../kernel/role-mark.ts'
 
 /** What rules compare: facts of a token, or of what tokens come from (a session, a code, a family). */
 export interface RuleFacts extends Pick<Begun, 'client' | 'business' | 'family'> {
+  /** Of everything: so one rule fits all. */
+  readonly before?: 'now'
   readonly subject: string
   readonly jti?: string | undefined
   readonly issuer?: string | undefined
@@ -33,6 +35,8 @@ const joined = (...parts: readonly (string | undefined)[]): string | undefined =
 
 /** A rule names the members of exactly one of these. */
 export const RULE_KINDS: readonly RuleKind[] = [
+  // What was given until the rule was made: as after a restored backup.
+  { members: ['before'], keyOf: () => '', timed: true },
   { members: ['jti'], keyOf: ({ jti }) => jti, timed: false },
   { members: ['family'], keyOf: ({ family }) => family, timed: false },
   { members: ['subject'], keyOf: ({ subject }) => subject, timed: true },
@@ -83,7 +87,7 @@ export interface Rule {
   readonly number: number | undefined
 }
 
-const MEMBERS = ['jti', 'family', 'subject', 'client', 'business', 'fund', 'role', 'scope'] as const
+const MEMBERS = ['before', 'jti', 'family', 'subject', 'client', 'business', 'fund', 'role', 'scope'] as const
 
 export const writeRule = (
   tokens: RevokedTokens,

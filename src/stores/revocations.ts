@@ -205,14 +205,21 @@ export class RevocationRules implements Revocations, Revoker, RuleGuard {
   }
 }
 
+function shownMember(
+  member: RuleKind['members'][number],
+  facts: RuleFacts,
+  roleName: string | undefined,
+): string {
+  if (member === 'before') return 'now'
+  return (member === 'role' ? roleName : facts[member]) ?? ''
+}
+
 const describeRule = (
   { members }: RuleKind,
   facts: RuleFacts,
   { issuedBefore, roleName, order }: RuleEffect,
 ): RevocationRule => ({
-  tokens: Object.fromEntries(
-    members.map((member) => [member, (member === 'role' ? roleName : facts[member]) ?? '']),
-  ),
+  tokens: Object.fromEntries(members.map((member) => [member, shownMember(member, facts, roleName)])),
   madeAt: issuedBefore,
   order,
 })

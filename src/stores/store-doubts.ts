@@ -1,12 +1,13 @@
 /** What a process doubts about a store that several nodes share, until an operator says that it is right. */
 import type { Nodes } from '../contracts/nodes.ts'
-import type { Doubted, Feed } from '../contracts/store.ts'
+import type { Doubted } from '../contracts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { JUMP, type TrustedOffset } from '../kernel/store-clock.ts'
+import type { ChangeFeed } from './change-feed.ts'
 import { durationText } from '../kernel/units.ts'
 
 export interface StoreDoubtsParts {
-  readonly feed: Feed
+  readonly feed: Pick<ChangeFeed, 'subscribe' | 'append' | 'seen' | 'accept'>
   readonly clock: Clock
   /** Undefined where the store has no clock of its own. */
   readonly offset: TrustedOffset | undefined
@@ -25,8 +26,9 @@ export class StoreDoubts {
     this.#parts = parts
     const { feed, offset } = parts
     feed.subscribe(TOPIC, {
-      apply: ({ value: { ahead } }) => {
+      apply: ({ value: { ahead, seen } }) => {
         if (typeof ahead === 'number') offset?.accept(ahead)
+        if (typeof seen === 'number') feed.accept(seen)
       },
     })
   }
@@ -36,9 +38,18 @@ export class StoreDoubts {
     return this.#parts.offset?.doubt
   }
 
+  /** The highest number that this node has seen, if the store is much older; else undefined. */
+  get contents(): number | undefined {
+    const { sequence, doubted } = this.#parts.feed.seen
+    return doubted ? sequence : undefined
+  }
+
   /** A sentence for each, with what ends it. */
   get reasons(): readonly string[] {
-    return this.clock === undefined ? [] : [clockReason(this.clock)]
+    return [
+      ...(this.clock === undefined ? [] : [clockReason(this.clock)]),
+      ...(this.contents === undefined ? [] : [CONTENTS_REASON]),
+    ]
   }
 
   /**
@@ -47,12 +58,15 @@ export class StoreDoubts {
    */
   async accept(what: Doubted): Promise<boolean> {
     const { feed, clock } = this.#parts
-    const ahead = this[what]
-    if (ahead === undefined) return false
-    await feed.append(TOPIC, { ahead }, clock.now() + KEPT)
+    const doubt = this[what]
+    if (doubt === undefined) return false
+    await feed.append(TOPIC, what === 'clock' ? { ahead: doubt } : { seen: doubt }, clock.now() + KEPT)
     return true
   }
 }
+
+const CONTENTS_REASON =
+  'it is older than what this node has seen, as after a restored backup: no token is issued until `postern store accept --contents`'
 
 function clockReason(ahead: number): string {
   const by = durationText(Math.max(1, Math.round(Math.abs(ahead) / MINUTE)) * MINUTE)

@@ -5,7 +5,7 @@ import type { ClockOffset } from '../kernel/store-clock.ts'
 import type { ChangeFeed } from './change-feed.ts'
 
 export interface ViewParts {
-  readonly feed: Pick<ChangeFeed, 'age' | 'isBehind' | 'refresh'>
+  readonly feed: Pick<ChangeFeed, 'age' | 'isBehind' | 'seen' | 'refresh'>
   /** Milliseconds after which tokens can no longer be judged by it. */
   readonly maxAge: number
   /** Of a store whose clock is used: it is told of a suspension, in which Clock.monotonic() stands still. */
@@ -78,6 +78,10 @@ export class FeedView implements View {
   }
 
   async requireCurrent(): Promise<void> {
+    if (this.#parts.feed.seen.doubted)
+      throw new Fault('identity_unavailable', {
+        detail: 'the store is older than what this node has seen, and nobody has accepted that',
+      })
     if (this.isSettled() && this.#isCurrent()) return
     await this.settle()
     if (this.#isCurrent()) return

@@ -96,10 +96,18 @@ export const STORE = {
       arguments: [],
       options: {
         clock: { type: 'boolean', help: 'Its clock, which has jumped: what has expired by it has expired' },
+        contents: {
+          type: 'boolean',
+          help: 'Its contents, which are older than what this node has seen: tokens are issued again',
+        },
         ...JSON_ANSWER,
         ...SERVICE_ORDER,
       },
       examples: [
+        {
+          line: "postern store accept --contents --reason 'backup restored'",
+          does: 'issue tokens again, after `postern revoke --before now`',
+        },
         {
           line: "postern store accept --clock --reason 'the clock was wrong before'",
           does: 'go on by the time that the database has now',

@@ -69,6 +69,10 @@ export const LOCKOUTS = {
 
 /** Which tokens are revoked. */
 export const RULE = {
+  before: {
+    ...{ type: 'string', value: 'now' },
+    help: 'Everything that was given until now: after a backup was restored. Everybody logs in again',
+  },
   jti: { type: 'string', value: 'ID', help: 'One access token' },
   family: {
     ...{ type: 'string', value: 'ID' },
@@ -103,6 +107,7 @@ export const REVOKE = {
           line: "postern revoke --subject 45733adb-9b07-4d40-ae57-20cf9b802f51 --reason 'lost laptop'",
           does: 'end all that a user has',
         },
+        { line: "postern revoke --before now --reason 'backup restored'", does: 'end all that anybody has' },
       ],
     },
   },

@@ -78,9 +78,10 @@ async function forEachKind(
   act: RecordAction,
 ): Promise<Ended> {
   if (endsOnlyTokens(tokens)) return NOTHING
-  const where = tokens as IndexValues
+  const isAll = 'before' in tokens
+  const where = isAll ? {} : (tokens as IndexValues)
   const ofSubject = 'subject' in tokens && Object.keys(where).length === 1
-  const sessions = ofSubject ? await act(SESSION, where) : 0
+  const sessions = isAll || ofSubject ? await act(SESSION, where) : 0
   const codes = await act(CODE, where)
   // Families before their tokens: a token without its family is invalid.
   const families = await act(FAMILY, where)

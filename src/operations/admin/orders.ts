@@ -18,6 +18,7 @@ import type { RevokedTokens } from '../../contracts/tokens.ts'
 
 /** The combinations of members that a revocation may name. */
 export const REVOCATIONS = [
+  ['before'],
   ['jti'],
   ['family'],
   ['subject'],
@@ -30,6 +31,11 @@ export const REVOCATIONS = [
 ] as const
 
 const REVOCABLE = {
+  before: {
+    const: 'now',
+    description:
+      'Everything that was given until now: all sessions, families, codes and access tokens are ended.',
+  },
   jti: text('The `jti` of one access token: it is ended.'),
   family: text('A family of refresh tokens: it is ended, with its code and its access tokens.'),
   subject: text('The `sub` of a user: sessions, families, codes and access tokens are ended.'),
@@ -70,7 +76,7 @@ export const REVOKE_ROUTE: AdminRoute = {
   operationId: 'revoke',
   needs: 'operate',
   summary:
-    'End what is held, at once and for good: one token, one family, all of a user, client or business, or what several of the latter have in common',
+    'End what is held, at once and for good: one token, one family, all of a user, client or business, what several of the latter have in common, or everything',
   body: members({ ...REVOCABLE, issuer: ISSUER, ...OPTIONS, ...WHO }),
   answers: {
     200: [
@@ -165,7 +171,8 @@ export const ORDER_ROUTES: readonly AdminRoute[] = [
     path: '/store/accept',
     operationId: 'acceptStore',
     needs: 'operate',
-    summary: 'What every process doubts about a shared store is right: its clock, which has jumped (C11.7.1)',
+    summary:
+      'What every process doubts about a shared store is right: its clock, which has jumped (C11.7.1), or its contents, which are older than what this node has seen (C11.7.3)',
     body: members({ what: { enum: [...DOUBTED], description: 'What is right.' }, ...WHO }, ['what']),
     answers: {
       200: [

@@ -1,0 +1,138 @@
+/** A backup of the store was restored: what was revoked since would be good again. */
+import { describe, expect, it, vi } from 'vitest'
+import { recordsOf } from '../support/audit-files.ts'
+import { runVerb } from '../support/command-line.ts'
+import { dataFolder } from '../support/data-folder.ts'
+import { needing } from '../support/machine.ts'
+import { postForm } from '../support/oauth.ts'
+import { query, sharedPostgres } from '../support/postgres.ts'
+import { bearer } from '../support/requests.ts'
+import { sharedStore } from '../support/shared-store.ts'
+import { postern, type StartedPostern } from '../support/start-postern.ts'
+import { issueToken } from '../support/tokens.ts'
+
+const MINUTE = 60_000
+const SCOPE = 'openid offline_access business.fund.list target:b/ACME'
+const SOON = { timeout: 15_000, interval: 50 }
+
+const refresh = (service: StartedPostern, refresh_token: string) =>
+  postForm(service, '/connect/token', { params: { grant_type: 'refresh_token', refresh_token } })
+
+const call = async ({ baseUrl }: StartedPostern, token: string): Promise<number> => {
+  const url = `${baseUrl}/api/1.0/b/ACME/fund-data/fund-list`
+  return (await fetch(url, { headers: bearer(token) })).status
+}
+
+const order = (service: StartedPostern, data: string, ...args: readonly string[]) =>
+  runVerb([...args, '--reason', 'backup restored', '--admin-url', service.adminUrl], {
+    env: { POSTERN_DATA: data },
+  })
+
+const degraded = async ({ adminUrl }: StartedPostern): Promise<unknown> => {
+  const response = await fetch(`${adminUrl}/health/ready`)
+  expect(response.status).toBe(200)
+  return ((await response.json()) as { degraded: unknown }).degraded
+}
+
+const OLDER = {
+  name: 'store',
+  reason: expect.stringMatching(/older than what this node has seen.*`postern store accept --contents`/),
+}
+
+describe('T3.17 all that was given before', () => {
+  it('C11.5 C6.3.3 ends with `postern revoke --before now`, and what is given later is good', async () => {
+    const data = await dataFolder()
+    const service = await postern({ data })
+    const held = await issueToken(service, { scope: SCOPE })
+    const others = await issueToken(service, { username: 'bob', scope: 'openid' }).catch(() => held)
+    expect(await order(service, data, 'revoke', '--before', 'now', '--preview')).toMatchObject({ code: 0 })
+    expect(await call(service, held.access_token)).toBe(200)
+    const { code, stdout } = await order(service, data, 'revoke', '--before', 'now')
+    expect([code, stdout]).toEqual([0, expect.stringContaining('1 family')])
+    for (const { access_token } of [held, others]) expect(await call(service, access_token)).toBe(401)
+    expect((await refresh(service, held.refresh_token!)).json.error).toBe('invalid_grant')
+    const later = await issueToken(service, { scope: SCOPE })
+    expect(await call(service, later.access_token)).toBe(200)
+    expect((await refresh(service, later.refresh_token!)).status).toBe(200)
+    const [record] = recordsOf(service, 'revocation.ordered')
+    expect(record).toMatchObject({ outcome: 'success', change: { before: 'now', families: 1 } })
+  })
+
+  it('C11.6 is told by no other time', async () => {
+    const { code, stderr } = await runVerb(['revoke', '--before', 'yesterday'], {})
+    expect([code, stderr]).toEqual([2, expect.stringContaining('--before: expected now')])
+  })
+})
+
+/** Nodes of a store that can be put back by so many milliseconds, as by a backup. */
+async function restorable() {
+  const store = await sharedStore()
+  const cluster = await sharedPostgres()
+  const node = (data: string) => postern({ data, change: (configuration) => ({ ...configuration, store }) })
+  const restore = (ms: number): void => {
+    query(cluster, `UPDATE ${store.schema}.feed SET last = last - ${ms}, mark = 'restored'`)
+    query(
+      cluster,
+      `DELETE FROM ${store.schema}.change WHERE sequence > (SELECT last FROM ${store.schema}.feed)`,
+    )
+  }
+  const newest = (): number => Number(query(cluster, `SELECT last FROM ${store.schema}.feed`))
+  return { node, restore, newest }
+}
+
+describe(
+  'T3.17 C11.7.3 a shared store that is older than what a node has seen',
+  needing('postgresql'),
+  () => {
+    it('C11.7.3 issues no token until it is accepted, and data calls go on', async () => {
+      const { node, restore, newest } = await restorable()
+      const data = await dataFolder()
+      const service = await node(data)
+      const { access_token, refresh_token = '' } = await issueToken(service, { scope: SCOPE })
+      await service.world.feed.append('topic', {})
+      const before = newest()
+      restore(6 * MINUTE)
+      await vi.waitFor(async () => expect(await degraded(service)).toEqual([OLDER]), SOON)
+      const refused = await refresh(service, refresh_token)
+      expect([refused.status, refused.json.error]).toEqual([503, 'temporarily_unavailable'])
+      expect(await call(service, access_token)).toBe(200)
+      expect(await order(service, data, 'store', 'accept', '--contents')).toMatchObject({ code: 0 })
+      await vi.waitFor(async () => expect(await degraded(service)).toEqual([]), SOON)
+      await vi.waitFor(async () => expect((await refresh(service, refresh_token)).status).toBe(200), SOON)
+      expect(newest()).toBeGreaterThan(before)
+    })
+
+    it('C11.7.3 is noticed by a node that starts on its data folder, and accepted by one that remembers nothing', async () => {
+      const { node, restore } = await restorable()
+      const data = await dataFolder()
+      const first = await node(data)
+      await first.world.feed.append('topic', {})
+      await first.close()
+      restore(6 * MINUTE)
+      const fresh = await node(await dataFolder())
+      const { refresh_token = '' } = await issueToken(fresh, { scope: SCOPE })
+      const again = await node(data)
+      expect(await degraded(again)).toEqual([OLDER])
+      expect((await refresh(again, refresh_token)).status).toBe(503)
+      expect((await refresh(fresh, refresh_token)).status).toBe(200)
+      await again.close()
+      const later = await node(data)
+      expect(await degraded(later)).toEqual([OLDER])
+      expect(await order(later, data, 'store', 'accept', '--contents')).toMatchObject({ code: 0 })
+      await vi.waitFor(async () => expect(await degraded(later)).toEqual([]), SOON)
+    })
+
+    it('C11.7.3 by up to five minutes is one that a failover has left: nothing has to be accepted', async () => {
+      const { node, restore } = await restorable()
+      const data = await dataFolder()
+      const service = await node(data)
+      const { refresh_token = '' } = await issueToken(service, { scope: SCOPE })
+      await service.world.feed.append('topic', {})
+      restore(4 * MINUTE)
+      await service.world.feed.refresh()
+      expect(await degraded(service)).toEqual([])
+      await vi.waitFor(async () => expect((await refresh(service, refresh_token)).status).toBe(200), SOON)
+      expect(await order(service, data, 'store', 'accept', '--contents')).toMatchObject({ code: 1 })
+    })
+  },
+)
