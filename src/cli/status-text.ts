@@ -79,13 +79,15 @@ const LINES: readonly ((status: Status) => string)[] = [
       counted(calls.passwordChecksWaiting, 'password checks waiting'),
     ),
   ({ upstreams }) => upstreams.map(upstreamText).join(''),
-  ({ store: { kind, up, bytes, feedAgeSeconds } }) =>
+  ({ store: { kind, up, bytes, feedAgeSeconds, nodes, nodeConfiguration } }) =>
     line(
       'store',
       kind,
       up === undefined ? undefined : UP.get(up),
       sizeText(bytes),
       feedAgeSeconds === undefined ? undefined : `change feed read ${feedAgeSeconds.toFixed(1)} s ago`,
+      counted(nodes, 'nodes'),
+      nodeConfiguration === undefined ? undefined : `configuration ${nodeConfiguration} of this node`,
     ),
   ({ audit: { kept, writable, openIntents, abandonedIntents, signed, anchored } }) =>
     line(

@@ -18,6 +18,7 @@ import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { type MeasuredStore, STORE_VERBS } from '../stores/measured-store.ts'
 import type { ChangeFeed } from '../stores/change-feed.ts'
 import type { ClockDrift } from '../stores/clock-drift.ts'
+import type { NodeBeat } from './node-beat.ts'
 import type { WorkerStates } from '../supervisor/worker-pool.ts'
 
 export interface Measures {
@@ -43,6 +44,15 @@ export const readStore = (store: Pick<MeasuredStore, 'isUp'>, feed: Pick<ChangeF
 /** Absent where the store has no clock of its own. */
 export const readClock = (drift: Pick<ClockDrift, 'seconds'> | undefined): Readings =>
   drift === undefined ? [] : [reading(FAMILIES.clockOffset, drift.seconds)]
+
+/** Nothing where the store is of one machine. */
+export const readNode = (beat: Pick<NodeBeat, 'live' | 'digest'> | undefined): Readings =>
+  beat === undefined
+    ? []
+    : [
+        reading(FAMILIES.nodeConfiguration, 1, beat.digest),
+        ...(beat.live === undefined ? [] : [reading(FAMILIES.storeNodes, beat.live.nodes)]),
+      ]
 
 export const readKeys = (keys: Pick<ServiceKeys, 'rotations'>): Readings =>
   keys

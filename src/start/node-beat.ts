@@ -57,6 +57,11 @@ export class NodeBeat {
     return this.#live
   }
 
+  /** Of the configuration in force: nodes with the same one serve the same. */
+  get digest(): string {
+    return digestOf(this.#configuration)
+  }
+
   /** The configuration that is in force from now on. */
   adopt(configuration: Configuration): void {
     this.#configuration = configuration
@@ -113,7 +118,7 @@ export class NodeBeat {
       host: hostname(),
       version: VERSION,
       schema: nodes.knownSchema,
-      config: digestOf(this.#configuration),
+      config: this.digest,
       workers: countWorkers(this.#configuration.workers),
       clockOffset: Math.round(state.clock.now() + (state.doubts.clock ?? 0) - machine.now()) / 1000,
       clockDoubt: Math.round(state.doubts.clock ?? 0),

@@ -11,7 +11,7 @@ import type { FileWatch } from '../operations/file-watch.ts'
 import { endLostMeanwhile } from './recorded-holdings.ts'
 import { readHoldings, Reloader } from './reload.ts'
 import { settleHoldings } from './shared-holdings.ts'
-import { readMaintenance } from './measures.ts'
+import { readMaintenance, readNode } from './measures.ts'
 import { NodeBeat } from './node-beat.ts'
 import { SeenChanges } from '../stores/seen-changes.ts'
 import { longestLifeOf, openState, type State } from './state.ts'
@@ -84,7 +84,7 @@ export async function openControl(
     supervisor.exposition.limitClients(metrics.clients, holdings().clients.keys())
   const agreed = (): Promise<boolean> => endOnceMore(holdings(), state, recorder)
   const beat = beatOf(configuration, state, options, supervisor, agreed)
-  supervisor.measures.gauges.add(() => readMaintenance(state.maintenance))
+  supervisor.measures.gauges.add(() => [...readMaintenance(state.maintenance), ...readNode(beat)])
   const parts: Omit<ControlParts, 'holdings'> = {
     ...{ state, pool, lockouts, recorder, audit, keeper, clock: options.clock, environment },
     file: source?.file,

@@ -73,6 +73,7 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
   reload: [{ told: ADMINISTER }],
   restart: [{ told: [] }],
   revoke: [{ body: () => ({ business: 'ACME', preview: true }), told: [] }],
+  acceptStore: [{ body: () => ({ what: 'clock' }), told: [] }],
   listLockouts: [{ told: ['operate', 'administer'] }],
   clearLockouts: [listed('/lockouts?user=nobody')],
   showStatus: [{ told: ADMINISTER }],

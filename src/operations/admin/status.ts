@@ -55,6 +55,8 @@ const PARTS: Members = {
     up: flag('Whether the last call to it was answered.'),
     bytes: count('On the disk.'),
     feedAgeSeconds: { type: 'number', minimum: 0, description: 'Since the change feed was last read.' },
+    nodes: count('That it counts, where several share it.'),
+    nodeConfiguration: text('A digest of the configuration, the same on nodes that serve the same.'),
   }),
   keys: rows(
     {

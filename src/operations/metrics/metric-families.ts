@@ -162,6 +162,18 @@ const OPERATIONS = {
     [],
     'max',
   ),
+  storeNodes: gauge(
+    'postern_store_nodes',
+    'Nodes that a store counts which several share. Fewer than are scraped: its halves know nothing of each other.',
+    [],
+    'max',
+  ),
+  nodeConfiguration: gauge(
+    'postern_node_configuration',
+    'Always 1. A digest of the configuration in force, without what each node has of its own.',
+    ['digest'],
+    'max',
+  ),
   certificateExpiry: gauge(
     'postern_certificate_expiry_timestamp_seconds',
     'When a certificate expires that this service shows to clients or to an upstream.',

@@ -161,6 +161,8 @@ export async function readStatus(sources: StatusSources): Promise<Status> {
       up: asFlag(one(FAMILIES.storeUp)),
       bytes,
       feedAgeSeconds: one(FAMILIES.feedAge),
+      nodes: one(FAMILIES.storeNodes),
+      nodeConfiguration: gauges.all(FAMILIES.nodeConfiguration)[0]?.labels[0],
     },
     keys: (keys ?? []).map(keyOf),
     certificates: gauges

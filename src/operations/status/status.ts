@@ -64,6 +64,10 @@ export interface Status {
     readonly up: boolean | undefined
     readonly bytes: number | undefined
     readonly feedAgeSeconds: number | undefined
+    /** That it counts; undefined where it is of one machine. */
+    readonly nodes: number | undefined
+    /** A digest of the configuration, which other nodes compare with their own. */
+    readonly nodeConfiguration: string | undefined
   }
   readonly keys: readonly KeyStatus[]
   readonly certificates: readonly { readonly name: string; readonly expires: string }[]

@@ -21,7 +21,14 @@ const WELL: Omit<Status, 'troubles'> = {
   workers: { serving: 2 },
   calls: { inFlight: 3, shedding: false, websockets: 0, passwordChecksWaiting: 0 },
   lockouts: 4,
-  store: { kind: 'sqlite', up: true, bytes: 1, feedAgeSeconds: 0.2 },
+  store: {
+    kind: 'sqlite',
+    up: true,
+    bytes: 1,
+    feedAgeSeconds: 0.2,
+    nodes: undefined,
+    nodeConfiguration: undefined,
+  },
   keys: [{ name: 'ES256-1', state: 'signing', nextRotation: after(DAY), ends: undefined }],
   certificates: [{ name: 'server', expires: after(30 * DAY) }],
   upstreams: [
@@ -59,7 +66,7 @@ describe('what is wrong with a service', () => {
     ],
     [
       'the feed is old',
-      { store: { ...WELL.store, feedAgeSeconds: 11.4 } },
+      { store: { ...WELL.store, feedAgeSeconds: 11.4, nodes: undefined, nodeConfiguration: undefined } },
       'The change feed was last read 11 s ago: what was revoked since may still be accepted.',
     ],
     [
