@@ -6,9 +6,12 @@ import { BEGINNING_KIND, beginningKey, placeOfTrail } from '../../src/audit/begi
 import { runVerb } from '../support/command-line.ts'
 import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
+import { needing } from '../support/machine.ts'
+import { placeOnPostgres } from '../support/place-on-postgres.ts'
 import { giveKey } from '../support/ready-key.ts'
 import { DEMO, WITHOUT_WAITS } from '../support/spawn-postern.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
+import { startUpstream } from '../support/start-upstream.ts'
 
 const ON_DISK = `extends: ${DEMO}\n${WITHOUT_WAITS}\n`
 
@@ -92,6 +95,26 @@ describe('T5.17 C12.4.5 the beginning of a trail', () => {
       stdout: expect.stringContaining('it begins as the store remembers') as string,
     })
   })
+
+  it(
+    'C12.4.5 is remembered by a store that nodes share, for the host; where that remembers nothing it is not anchored',
+    needing('postgresql'),
+    async () => {
+      const upstream = await startUpstream()
+      const node = await placeOnPostgres({ environment: { UPSTREAM_URL: upstream.url, POSTERN_PORT: '0' } })
+      expect((await node.run('migrate')).code).toBe(0)
+      const service = await node.serve()
+      expect(await readiness(service)).not.toContain('audit trail')
+      expect(await node.run('audit verify')).toMatchObject({
+        code: 0,
+        stdout: expect.stringContaining('it begins as the store remembers') as string,
+      })
+      const [value] = (await (await node.store()).list(BEGINNING_KIND)).map((entry) => entry.value)
+      expect(value).toMatchObject(placeOfTrail('postgres', join(node.data, 'audit')))
+      node.sql(`UPDATE SCHEMA.record SET value = '{}' WHERE kind = '${BEGINNING_KIND}'`)
+      expect((await node.run('audit verify')).stdout).toContain('its beginning is not anchored')
+    },
+  )
 
   it('C12.4.5 is not anchored with a store in memory', async () => {
     const { serve, verify } = await place(

@@ -7,6 +7,7 @@ import { UnreadableTrailError, type Verification, type VerifyProgress } from '..
 import { isSidecar } from '../../settings/configuration.ts'
 import { readStoredRecords } from '../../stores/read-store.ts'
 import { StoreError } from '../../stores/store-error.ts'
+import { Fault } from '../../kernel/faults.ts'
 import { cleanLine } from '../../kernel/clean-text.ts'
 import { countOf, type Terminal } from '../command.ts'
 import type { Given } from '../options.ts'
@@ -90,8 +91,8 @@ async function rememberedOf({ configuration, plan }: AuditedConfiguration): Prom
       ? { unknown: 'the store remembers no trail in this folder' }
       : { beginning }
   } catch (thrown) {
-    if (!(thrown instanceof StoreError)) throw thrown
-    return { unknown: thrown.message }
+    if (!(thrown instanceof StoreError || thrown instanceof Fault)) throw thrown
+    return { unknown: `the store cannot be read: ${thrown.message}` }
   }
 }
 

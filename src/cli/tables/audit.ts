@@ -93,7 +93,10 @@ export const OPEN = {
 
 export const VERIFY = {
   summary: 'Prove that nobody has changed, removed or added records',
-  notes: ['Exit code 0: the trail is whole, 1: it is not, 2: it cannot be read.'],
+  notes: [
+    'Exit code 0: the trail is whole, 1: it is not, 2: it cannot be read.',
+    'Without FOLDER it also compares how the trail began with what the store remembers of that.',
+  ],
   arguments: FOLDERS,
   options: {
     anchor: {
