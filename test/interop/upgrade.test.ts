@@ -1,11 +1,12 @@
 /** The release before, this version, and back, on one data folder. */
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { hasCommit, layOut } from '../support/earlier-postern.ts'
 import { freePort } from '../support/free-port.ts'
 import { collect, expectKept } from '../support/holdings.ts'
 import { ROOT, spawnPostern, type SpawnedPostern, ENDS_AT_ONCE } from '../support/spawn-postern.ts'
@@ -18,13 +19,6 @@ const BEFORE = { commit: '6b86facdc453', version: '0.1.0' }
 const versionOf = (root: string): string =>
   (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }).version
 
-/** Whether this copy of the repository has its history. */
-const hasHistory = (): Promise<boolean> =>
-  run('git', ['cat-file', '-e', `${BEFORE.commit}^{commit}`], { cwd: ROOT }).then(
-    () => true,
-    () => false,
-  )
-
 describe('an upgrade', { timeout: 180_000 }, () => {
   let folder: string
   let old: string
@@ -35,20 +29,8 @@ describe('an upgrade', { timeout: 180_000 }, () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'postern-upgrade-'))
     old = join(folder, 'old')
-    if (!(await hasHistory())) return
-    await mkdir(old)
-    const archive = join(folder, 'old.tar')
-    await run(
-      'git',
-      ['archive', '--output', archive, BEFORE.commit, 'src', 'config', 'package.json', 'package-lock.json'],
-      { cwd: ROOT },
-    )
-    await run('tar', ['-xf', archive, '-C', old])
-    await run(
-      'npm',
-      ['ci', '--omit=dev', '--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund'],
-      { cwd: old },
-    )
+    if (!(await hasCommit(BEFORE.commit))) return
+    await layOut(BEFORE.commit, old)
     config = join(folder, 'postern.yaml')
     await writeFile(config, `extends: ${join(old, 'config/demo.yaml')}\n${ENDS_AT_ONCE}\n`)
     port = String(await freePort())
@@ -79,7 +61,7 @@ describe('an upgrade', { timeout: 180_000 }, () => {
     })
 
   it('goes on with all that the release before has written, and that release with all of this but refresh tokens', async (context) => {
-    if (!(await hasHistory()))
+    if (!(await hasCommit(BEFORE.commit)))
       context.skip(`the commit ${BEFORE.commit} is not in this copy of the repository`)
     expect(versionOf(old)).toBe(BEFORE.version)
     const data = join(folder, 'data')

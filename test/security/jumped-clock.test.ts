@@ -5,6 +5,7 @@ import type { Store } from '../../src/contracts/store.ts'
 import { recordsOf } from '../support/audit-files.ts'
 import { runVerb } from '../support/command-line.ts'
 import { dataFolder } from '../support/data-folder.ts'
+import { giveClock } from '../support/database-clock.ts'
 import { needing } from '../support/machine.ts'
 import { postForm } from '../support/oauth.ts'
 import { drawSchema, query, sharedPostgres } from '../support/postgres.ts'
@@ -17,26 +18,14 @@ const DAY = 24 * 3_600_000
 const SCOPE = 'openid offline_access business.fund.list target:b/ACME'
 const SOON = { timeout: 15_000, interval: 50 }
 
-/**
- * A store whose database has a clock of its own: a function before that of Postgres, for one role. It moves for all
- * connections at once, as a clock does.
- */
+/** A store whose database has a clock of its own. */
 async function clockedStore() {
   const cluster = await sharedPostgres()
   const name = drawSchema()
-  query(
-    cluster,
-    `CREATE ROLE ${name} SUPERUSER LOGIN;
-     CREATE SCHEMA ${name};
-     CREATE TABLE ${name}.ahead (ms float8);
-     INSERT INTO ${name}.ahead VALUES (0);
-     CREATE FUNCTION ${name}.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS
-       $$ SELECT pg_catalog.clock_timestamp() + (SELECT ms FROM ${name}.ahead) * interval '1 millisecond' $$;
-     ALTER ROLE ${name} SET search_path = ${name}, pg_catalog`,
-  )
+  const { jump } = giveClock(cluster, name)
   const store = await sharedStore({ url: cluster.url(name) })
   const sql = (text: string): string => query(cluster, text.replaceAll('SCHEMA.', `${store.schema}.`))
-  return { store, sql, jump: (ms: number) => void sql(`UPDATE ${name}.ahead SET ms = ${ms}`) }
+  return { store, sql, jump }
 }
 
 type Clocked = Awaited<ReturnType<typeof clockedStore>>

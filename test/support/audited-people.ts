@@ -14,9 +14,9 @@ export const SCOPE = 'openid offline_access fund.read target:b/ACME'
 export const HERE = '127.0.0.1'
 
 /** RFC 7636, appendix B. */
-const VERIFIER = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk'
+export const VERIFIER = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk'
 const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM'
-const CALLBACK = 'http://127.0.0.1:8090/callback'
+export const CALLBACK = 'http://127.0.0.1:8090/callback'
 const ALWAYS_SECRET = ['alice-password', 'acme-books-secret', 'ledgerline-secret', VERIFIER]
 
 type Params = Readonly<Record<string, string>>

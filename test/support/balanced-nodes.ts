@@ -12,6 +12,9 @@ import { type StartedNode, startNodes } from './nodes.ts'
 import { ROOT } from './spawn-postern.ts'
 import { ALL_AT_ACME, issueToken } from './tokens.ts'
 
+/** Members of `server`. The balancer looks each half a second, and twice. */
+export const BEHIND_BALANCER = 'timeouts: { lameDuck: 2s, silence: 1s }, trustedProxies: [127.0.0.1]'
+
 /** deploy/nodes/haproxy.cfg with other ports. */
 function configurationOf(port: number, nodes: readonly StartedNode[]): string {
   let text = readFileSync(join(ROOT, 'deploy/nodes/haproxy.cfg'), 'utf8').replace(':8080"', `:${port}"`)
@@ -22,7 +25,11 @@ function configurationOf(port: number, nodes: readonly StartedNode[]): string {
   return text
 }
 
-async function startBalancer(port: number, nodes: readonly StartedNode[]) {
+/** Ends with the function that it resolves with. */
+export async function startBalancer(
+  port: number,
+  nodes: readonly StartedNode[],
+): Promise<() => Promise<void>> {
   const folder = mkdtempSync(join(tmpdir(), 'postern-balancer-'))
   const file = join(folder, 'haproxy.cfg')
   writeFileSync(file, configurationOf(port, nodes))
@@ -49,9 +56,7 @@ export async function restartInTurn(calls: number): Promise<{ statuses: object; 
   const cluster = await startCluster()
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
-  // The balancer looks each half a second, and twice.
-  const server = 'timeouts: { lameDuck: 2s, silence: 1s }, trustedProxies: [127.0.0.1]'
-  const started = await startNodes(cluster, { count: 3, publicUrl: url, server })
+  const started = await startNodes(cluster, { count: 3, publicUrl: url, server: BEHIND_BALANCER })
   const nodes = [...started.nodes]
   const closeBalancer = await startBalancer(port, nodes)
   const { access_token: token } = await issueToken({ authUrl: url }, { scope: ALL_AT_ACME })

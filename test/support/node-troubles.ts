@@ -17,6 +17,8 @@ export interface World {
   /** Hears from the cluster what is written there. */
   readonly standby: PostgresCluster | undefined
   readonly nodes: readonly StartedNode[]
+  /** In which their tables are. */
+  readonly schema: string
   readonly order: Nodes['order']
   readonly data: readonly Caller[]
   readonly refreshers: readonly Refresher[]
@@ -50,7 +52,7 @@ export async function startWorld(
   const data = nodes.map((node, at) => callData(() => node.baseUrl, tokens[at]!.access_token, 5))
   const refreshers = nodes.map((node, at) => callRefresh(() => node.authUrl, tokens[at]!.refresh_token!, 50))
   return {
-    ...{ cluster, standby, nodes, data, refreshers },
+    ...{ cluster, standby, nodes, data, refreshers, schema: started.schema },
     order: (node, path, body) => started.order(node, path, body),
     close: async () => {
       for (const { proxy } of nodes) proxy.mend()
@@ -94,7 +96,7 @@ const forAll =
     nodes.forEach(change)
 
 /** The primary dies, and the address leads to its standby. */
-async function failOver({ cluster, standby, nodes }: World): Promise<void> {
+export async function failOver({ cluster, standby, nodes }: World): Promise<void> {
   await cluster.kill()
   await standby!.promote()
   for (const { proxy } of nodes) proxy.leadTo(standby!.port)

@@ -1,4 +1,5 @@
 /** Several nodes of one configuration on one Postgres, each in a process of its own, and with a way of its own to Postgres. */
+import { writeFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -23,14 +24,18 @@ export interface NodesOptions {
   readonly upstream?: string
   /** Where clients reach them; the first node if not given. */
   readonly publicUrl?: string
-  /** Milliseconds by which the wall clock of each node is ahead. */
+  /** Milliseconds by which the wall clock of each node is ahead. With it, clocks can jump later. */
   readonly ahead?: readonly number[]
+  /** Where the Postern of all nodes lies; this repository if not given. */
+  readonly root?: string
 }
 
 export interface StartedNode extends SpawnedPostern {
   readonly proxy: LosingProxy
-  /** Starts it anew on its ports, when it has ended. */
-  restart(): Promise<StartedNode>
+  /** Starts it anew on its ports, when it has ended: the Postern that lies in `root`, else the one before. */
+  restart(root?: string): Promise<StartedNode>
+  /** Its wall clock is so many milliseconds ahead from now on, and a blink later in all its processes. */
+  jump(ms: number): void
 }
 
 export interface Nodes {
@@ -82,33 +87,57 @@ areas:
   member-data: { backend: funds }
 ${settings}`
 
-/** A program that node runs first: the wall clock is ahead. */
-const clockAhead = (ms: number): readonly string[] =>
-  ms === 0 ? [] : ['--import', `data:text/javascript,const now=Date.now;Date.now=()=>now()+${ms}`]
+/** A program that node runs first: the wall clock is ahead by the number in a file. */
+const clockAhead = (file: string): readonly string[] => [
+  '--import',
+  `data:text/javascript,${encodeURIComponent(`
+    import { readFileSync } from 'node:fs'
+    const RealDate = Date
+    let ahead = 0
+    const read = () => { ahead = Number(readFileSync(${JSON.stringify(file)}, 'utf8')) || 0 }
+    read()
+    setInterval(read, 20).unref()
+    globalThis.Date = class extends RealDate {
+      constructor(...given) { super(...(given.length === 0 ? [RealDate.now() + ahead] : given)) }
+      static now() { return RealDate.now() + ahead }
+    }`)}`,
+]
 
 interface StartParts {
   readonly config: string
   readonly environment: Readonly<Record<string, string>>
   readonly proxy: LosingProxy
-  readonly node: readonly string[]
+  readonly root: string | undefined
+  /** With how far its clock is ahead; undefined: its clock is right. */
+  readonly clock: string | undefined
 }
 
-async function startNode({ config, environment, proxy, node }: StartParts): Promise<StartedNode> {
+async function startNode({ config, environment, proxy, ...parts }: StartParts): Promise<StartedNode> {
   const [port, adminPort] = [await freePort(), await freePort()]
   const ports = { POSTERN_PORT: String(port), POSTERN_ADMIN_PORT: String(adminPort) }
   const own = { ...environment, ...ports, NODES_STORE_URL: proxy.url() }
-  const start = async (): Promise<StartedNode> => {
-    const spawned = await spawnPostern({ config, node, environment: own })
+  const node = parts.clock === undefined ? [] : clockAhead(parts.clock)
+  const start = async (root = parts.root): Promise<StartedNode> => {
+    const spawned = await spawnPostern({
+      config,
+      node,
+      environment: own,
+      ...(root !== undefined && { root }),
+    })
     const url = `http://127.0.0.1:${port}`
     const adminUrl = `http://127.0.0.1:${adminPort}`
-    return { ...spawned, port, baseUrl: url, authUrl: url, adminUrl, proxy, restart: start }
+    return {
+      ...{ ...spawned, port, baseUrl: url, authUrl: url, adminUrl, proxy },
+      restart: (next = root) => start(next),
+      jump: (ms) => writeFileSync(parts.clock!, String(ms)),
+    }
   }
   return start()
 }
 
 /** The caller closes them. The cluster stays. */
 export async function startNodes(cluster: PostgresCluster, options: NodesOptions = {}): Promise<Nodes> {
-  const { count = 2, ahead = [], publicUrl = 'http://127.0.0.1:8080' } = options
+  const { count = 2, ahead, publicUrl = 'http://127.0.0.1:8080', root } = options
   const folder = await mkdtemp(join(tmpdir(), 'postern-nodes-'))
   const { server, url: funds } = await startFunds()
   const config = join(folder, 'postern.yaml')
@@ -117,7 +146,11 @@ export async function startNodes(cluster: PostgresCluster, options: NodesOptions
   const environment = { NODES_ADMIN_TOKEN: ADMIN_TOKEN, NODES_SEAL: sealKey('test').key }
   const proxies = await Promise.all(Array.from({ length: count }, () => LosingProxy.open(cluster.port)))
   const nodes = await Promise.all(
-    proxies.map((proxy, at) => startNode({ config, environment, proxy, node: clockAhead(ahead[at] ?? 0) })),
+    proxies.map((proxy, at) => {
+      const clock = ahead && join(folder, `clock-${at}`)
+      if (clock !== undefined) writeFileSync(clock, String(ahead?.[at] ?? 0))
+      return startNode({ config, environment, proxy, root, clock })
+    }),
   )
   return {
     nodes,
