@@ -35,7 +35,7 @@ export interface LiveNodes {
 }
 
 /** What a store says about the time, besides its clock. */
-export interface KnownTimes {
+export interface StoreTimes {
   /** The newest time that somebody who was believed has written, milliseconds since the epoch; 0 if there is none. */
   readonly newest: number
   /** What a node that is alive takes the clock to be ahead by; undefined if none is alive. */
@@ -51,7 +51,7 @@ export interface Nodes {
   /** Those that are alive. */
   live(): Promise<LiveNodes>
   /** For a process that starts, and cannot know whether the store's clock is right. */
-  times(): Promise<KnownTimes>
+  times(): Promise<StoreTimes>
   /** All that were seen within the last hour, the latest first. */
   list(): Promise<readonly SeenNode[]>
   /** A node ends: nobody counts it any more. */

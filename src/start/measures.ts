@@ -18,7 +18,7 @@ import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { type MeasuredStore, STORE_VERBS } from '../stores/measured-store.ts'
 import type { ChangeFeed } from '../stores/change-feed.ts'
 import type { ClockDrift } from '../stores/clock-drift.ts'
-import type { NodeBeat } from './node-beat.ts'
+import type { LiveNodes } from '../contracts/nodes.ts'
 import type { WorkerStates } from '../supervisor/worker-pool.ts'
 
 export interface Measures {
@@ -46,7 +46,10 @@ export const readClock = (drift: Pick<ClockDrift, 'seconds'> | undefined): Readi
   drift === undefined ? [] : [reading(FAMILIES.clockOffset, drift.seconds)]
 
 /** Nothing where the store is of one machine. */
-export const readNode = (beat: Pick<NodeBeat, 'live' | 'digest'> | undefined): Readings =>
+/** @param beat of this node: its configuration, and who was alive at the last one */
+export const readNode = (
+  beat: { readonly digest: string; readonly live: LiveNodes | undefined } | undefined,
+): Readings =>
   beat === undefined
     ? []
     : [

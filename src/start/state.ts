@@ -18,7 +18,7 @@ import { MeasuredStore } from '../stores/measured-store.ts'
 import { examineStore, openStore, startPurging } from '../stores/open-store.ts'
 import { ClockDrift } from '../stores/clock-drift.ts'
 import { readSeen } from '../stores/seen-changes.ts'
-import { judgeClock, StoreDoubts } from '../stores/store-doubts.ts'
+import { compareClock, StoreDoubts } from '../stores/store-doubts.ts'
 import type { TroubleListener } from '../stores/trouble.ts'
 import { RevocationRules } from '../stores/revocations.ts'
 import { FeedView } from '../stores/view.ts'
@@ -156,7 +156,7 @@ async function openRecords(
 ): Promise<Pick<State, 'feed' | 'longestLife'>> {
   const { offset, machine } = parts
   try {
-    if (offset && store.shared) await judgeClock(offset, store.shared.nodes, machine)
+    if (offset && store.shared) await compareClock(offset, store.shared.nodes, machine)
     const longestLife = await RecordedLife.open(store, longestLifeOf(configuration))
     const seen = store.shared && readSeen(configuration.data)
     return { feed: await ChangeFeed.open({ store, seen, ...parts }), longestLife }

@@ -4,7 +4,8 @@ import { rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Recorder } from '../contracts/recorder.ts'
 import { type After, after as systemAfter } from '../kernel/clock.ts'
-import type { ChangeFeed, SeenFeed } from './change-feed.ts'
+import type { ChangeFeed } from './change-feed.ts'
+import type { SeenFeed } from './feed-progress.ts'
 
 /** Milliseconds between two looks whether there is something new to remember. */
 const INTERVAL = 5000

@@ -78,7 +78,7 @@ function clockReason(ahead: number): string {
  * machine is nearer to that, the store's clock is doubted. A machine whose own clock is wrong is not nearer, unless
  * nobody has written for as long as it is behind.
  */
-export async function judgeClock(
+export async function compareClock(
   offset: TrustedOffset,
   nodes: Pick<Nodes, 'times'>,
   machine: Clock,

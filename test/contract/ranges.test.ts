@@ -91,7 +91,7 @@ describe('an action whose answers pass as they are', () => {
     for (const status of [206, 304]) {
       upstream.behave((connection) => connection.respond({ status, headers: { ETag: '"1"' } }))
       const sent = { method: 'POST', target: at('upload'), headers: conditions, body: 'bytes' }
-      expectFault((await ask(bare, sent)).response, 'upstream_broken')
+      expectFault((await ask(bare, sent)).response, 'outcome_unknown')
     }
   })
 

@@ -172,7 +172,7 @@ export const ORDER_ROUTES: readonly AdminRoute[] = [
     operationId: 'acceptStore',
     needs: 'operate',
     summary:
-      'What every process doubts about a shared store is right: its clock, which has jumped (C11.7.1), or its contents, which are older than what this node has seen (C11.7.3)',
+      'What every process doubts about a shared store is right: its clock, which has jumped, or its contents, which are older than what this node has seen',
     body: members({ what: { enum: [...DOUBTED], description: 'What is right.' }, ...WHO }, ['what']),
     answers: {
       200: [

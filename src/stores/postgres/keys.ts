@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { escapedKey } from '../../kernel/key-order.ts'
+import type { Page } from '../../contracts/store.ts'
+import { byEscapedKey, endOfPrefix, escapedKey } from '../../kernel/key-order.ts'
 
 /** Bytes. An index row of Postgres holds 2,704 of them, with kind, index value and key together. */
 const LONGEST = 512
@@ -33,3 +34,15 @@ export function escapedKeyColumns(escaped: string): readonly [key: string, longK
 
 export const keyOf = (column: string, longKey: string | null): string =>
   JSON.parse(`"${longKey ?? column}"`) as string
+
+/** The parameters of a page: first key, one that is not on it, first key behind, whole prefix, limit. */
+export function partColumns({ after, limit, prefix = '' }: Partial<Page> = {}): readonly unknown[] {
+  const whole = escapedKey(prefix)
+  const begin = beginningOf(whole)
+  const last = after === undefined ? null : shortKey(escapedKey(after))
+  const from = last !== null && byEscapedKey(last, begin) > 0 ? last : begin
+  return [from, last, endOfPrefix(begin) ?? null, whole, limit ?? null]
+}
+
+/** Of a long prefix only its beginning is in the columns of the keys. */
+const beginningOf = (prefix: string): string => shortKey(prefix).split('\u0001')[0] ?? prefix

@@ -1,4 +1,4 @@
-import type { KnownTimes, LiveNodes, NodeFacts, Nodes, SeenNode } from '../../contracts/nodes.ts'
+import type { StoreTimes, LiveNodes, NodeFacts, Nodes, SeenNode } from '../../contracts/nodes.ts'
 import type { TrustedOffset } from '../../kernel/store-clock.ts'
 import { aheadOfRequests } from '../../kernel/store-budget.ts'
 import type { PostgresLink, Row } from './link.ts'
@@ -80,7 +80,7 @@ export class PostgresNodes implements Nodes {
     }
   }
 
-  async times(): Promise<KnownTimes> {
+  async times(): Promise<StoreTimes> {
     const { rows } = await this.#link.run(this.#times, [])
     const seen = rows.flatMap((row) =>
       row['seen_at'] === null ? [] : [{ at: row['seen_at'] as number, doubt: factsOf(row).clockDoubt ?? 0 }],

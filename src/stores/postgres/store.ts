@@ -15,10 +15,9 @@ import type {
 } from '../../contracts/store.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { TrustedOffset } from '../../kernel/store-clock.ts'
-import { byEscapedKey, endOfPrefix, escapedKey } from '../../kernel/key-order.ts'
 import { Appender } from './appender.ts'
 import { PostgresBudgets } from './budgets.ts'
-import { indexColumn, keyColumns, keyOf, shortKey } from './keys.ts'
+import { indexColumn, keyColumns, keyOf, partColumns } from './keys.ts'
 import { unavailable } from './connections.ts'
 import type { PostgresLink, Row } from './link.ts'
 import { PostgresLockouts } from './lockouts.ts'
@@ -301,18 +300,6 @@ function recordColumns(record: NewRecord, attempt: string): readonly unknown[] {
 }
 
 const COLUMN_COUNT = recordColumns({ kind: '', key: '', value: {} }, '').length
-
-/** The parameters of a page: first key, one that is not on it, first key behind, whole prefix, limit. */
-function partColumns({ after, limit, prefix = '' }: Partial<Page> = {}): readonly unknown[] {
-  const whole = escapedKey(prefix)
-  const begin = beginningOf(whole)
-  const last = after === undefined ? null : shortKey(escapedKey(after))
-  const from = last !== null && byEscapedKey(last, begin) > 0 ? last : begin
-  return [from, last, endOfPrefix(begin) ?? null, whole, limit ?? null]
-}
-
-/** Of a long prefix only its beginning is in the columns of the keys. */
-const beginningOf = (prefix: string): string => shortKey(prefix).split('\u0001')[0] ?? prefix
 
 const toEntry = (row: Row): Entry => ({
   key: keyOf(row['key'] as string, row['long_key'] as string | null),

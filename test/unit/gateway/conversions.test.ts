@@ -100,7 +100,7 @@ describe('T4.7 a conversion beside the thread that serves', () => {
     own.close()
   })
 
-  it('ends its threads after 5 s without work, and starts others', async () => {
+  it('T5.18 ends its threads after 5 s without work, and starts others', async () => {
     const timers = manualAfter()
     const threads = new Threads(timers.after)
     const task = toXml('{"a":1}')
