@@ -285,7 +285,10 @@ function judge(name: string, accounts: Accounts, data: readonly Caller[], isBack
 async function prove(name: string, make: () => Drill | Promise<Drill>): Promise<boolean> {
   losesSince = Infinity
   const drill = await make()
-  const world = await startWorld({ settings: 'load: { shedding: { delay: 0s } }', ...drill.options })
+  const world = await startWorld({
+    settings: 'workers: 2\nload: { shedding: { delay: 0s } }',
+    ...drill.options,
+  })
   // Its callers call each node, also while that is replaced.
   await Promise.all([...world.data, ...world.refreshers].map((caller) => caller.stop()))
   const { nodes } = world
