@@ -100,14 +100,11 @@ async function startServing(
   supervisor.exposition.limitClients(metrics.clients, Object.keys(directory.clients))
   // Files are watched before the workers start, so that a change meanwhile is not missed. The reload waits for `ready`.
   const ready = Promise.withResolvers<ServiceControl>()
-  const files = new FileWatch({
-    changed: () =>
-      void ready.promise.then((control) => control.reload({ via: 'file change', channel: 'file' })),
-    recorder: supervisor.recorder,
-  })
+  const reload = (via: string): void =>
+    void ready.promise.then((control) => control.reload({ via, channel: 'file' }))
+  const files = new FileWatch({ changed: () => reload('file change'), recorder: supervisor.recorder })
   files.watch(options.source?.files ?? new Set())
-  const contentsChanged = (): void =>
-    void ready.promise.then((control) => control.reload({ via: 'worker', channel: 'file' }))
+  const contentsChanged = (): void => reload('worker')
   const pool = await startWorkerPool(configuration, options, supervisor, contentsChanged).catch(
     (error: unknown) => {
       files.close()

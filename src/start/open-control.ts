@@ -74,11 +74,7 @@ export async function openControl(
   const { recorder, lockouts, audit = NO_TRAIL, keeper } = supervisor
   const { environment, source } = options
   const state = await stateOf(configuration, options, supervisor, opened)
-  if (state.store.shared !== undefined) {
-    lockouts.share(state.store.shared.lockouts)
-    const seen = new SeenChanges({ data: configuration.data, feed: state.feed, recorder })
-    opened.unshift(() => seen.stop())
-  }
+  joinNodes(configuration, state, supervisor, opened)
   let holdings = (): Holdings => NO_HOLDINGS
   const nameClients = ({ metrics }: Configuration): void =>
     supervisor.exposition.limitClients(metrics.clients, holdings().clients.keys())
@@ -129,6 +125,19 @@ export async function openControl(
   const control = new ServiceControl(configuration, { ...parts, holdings })
   control.reloadBy(reloader)
   return { control, state, beat }
+}
+
+/** Where several nodes share the store: failed logins count for all, and this one remembers what it has seen of the feed. */
+function joinNodes(
+  { data }: Configuration,
+  { store, feed }: State,
+  { lockouts, recorder }: Supervisor,
+  opened: Started['opened'],
+): void {
+  if (store.shared === undefined) return
+  lockouts.share(store.shared.lockouts)
+  const seen = new SeenChanges({ data, feed, recorder })
+  opened.unshift(() => seen.stop())
 }
 
 /**

@@ -7,7 +7,7 @@ import { LocalLockouts } from '../identity/guessing/lockouts.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { ConfigurationLoads } from './configuration-loads.ts'
 import { CallHistory } from '../operations/call-history.ts'
-import { type Condition, Health, HEALTHY } from '../operations/health.ts'
+import { type Condition, Health, HEALTHY, mergeConditions } from '../operations/health.ts'
 import { gapLine, type LogDestination, openLog, standardOutput } from '../operations/log/log.ts'
 import { type GaugeReading, type GaugeSources, reading, readingOf } from '../operations/metrics/gauges.ts'
 import { NOTHING } from '../operations/metrics/metric-counts.ts'
@@ -82,11 +82,7 @@ export function openSupervisor(
   const recorder = openLog(log, { clock, destination: sink, actions: [], node: nodeOf(configuration) })
   const health = new Health()
   health.add({ name: 'workers', healthy: () => supervisor.pool?.isServing?.() ?? true })
-  health.include(() => supervisor.pool?.condition() ?? HEALTHY)
-  // Only this process tells the other nodes that it is alive: the one write that comes by itself.
-  health.include(() => degradedStore(supervisor.state))
-  health.include(() => conditionOfLog(sink))
-  health.include(() => conditionOfTrail(supervisor.audit, supervisor.keeper))
+  health.include(() => conditionOf(supervisor, sink))
   const lockouts = new LocalLockouts(identity.guessing, clock, systemTimer, (begun) => {
     if (supervisor.audit !== undefined) recordLockout(begun, supervisor.audit)
   })
@@ -131,6 +127,15 @@ export function openSupervisor(
   addSources(measures.gauges, supervisor, isSidecar(configuration))
   return supervisor
 }
+
+const conditionOf = ({ pool, state, audit, keeper }: Supervisor, sink: LogDestination): Condition =>
+  mergeConditions([
+    pool?.condition() ?? HEALTHY,
+    // Only this process tells the other nodes that it is alive: the one write that comes by itself.
+    degradedStore(state),
+    conditionOfLog(sink),
+    conditionOfTrail(audit, keeper),
+  ])
 
 /** The service goes on without its log, so readiness is the place where somebody learns of it. */
 const conditionOfLog = ({ trouble }: LogDestination): Condition =>

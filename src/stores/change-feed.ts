@@ -14,8 +14,8 @@ import { toFault } from '../kernel/faults.ts'
 import { aheadOfRequests, waitInBudget } from '../kernel/store-budget.ts'
 import { changesBehind, endsBefore } from './feed-page.ts'
 import { FeedProgress, type SeenFeed } from './feed-progress.ts'
-import { type Asked, FeedQuestions, PAGE } from './feed-questions.ts'
-import { KnownChanges } from './known-changes.ts'
+import { type PendingPage, FeedQuestions, PAGE } from './feed-questions.ts'
+import { LiveChanges } from './live-changes.ts'
 import { LostChanges, readWhole } from './lost-changes.ts'
 
 export type { Subscriber } from '../contracts/store.ts'
@@ -52,7 +52,7 @@ export class ChangeFeed implements Feed {
   readonly #parts: FeedParts
   readonly #after: After
   readonly #subscribers = new Map<string, Subscriber[]>()
-  readonly #known: KnownChanges
+  readonly #known: LiveChanges
   readonly #questions: FeedQuestions
   readonly #progress: FeedProgress
   /** Changes that the store has lost, and that are to be appended again. They stay in force. */
@@ -70,7 +70,7 @@ export class ChangeFeed implements Feed {
   private constructor(parts: FeedParts) {
     this.#parts = parts
     this.#after = parts.after ?? systemAfter
-    this.#known = new KnownChanges(parts.clock)
+    this.#known = new LiveChanges(parts.clock)
     const { store, clock, machine = clock, hasRead } = parts
     this.#questions = new FeedQuestions({ store, machine, hasRead })
     this.#progress = new FeedProgress(parts.seen)
@@ -214,7 +214,7 @@ export class ChangeFeed implements Feed {
     const { highest } = this.#progress
     let isWholeFeed = this.#at === undefined
     let newest = this.#questions.ask(this.#at)
-    let asked: Asked | undefined = newest
+    let asked: PendingPage | undefined = newest
     let keys: string | undefined
     while (asked !== undefined) {
       newest = asked

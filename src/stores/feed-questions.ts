@@ -10,7 +10,7 @@ export interface FeedQuestionsParts {
 }
 
 /** A page that was asked for. */
-export interface Asked {
+export interface PendingPage {
   readonly from: FeedPlace | undefined
   /** Clock.monotonic(), and the wall time. */
   readonly askedAt: number
@@ -56,7 +56,7 @@ export class FeedQuestions {
     return this.#parts.machine.monotonic() - this.#handedAt < HANDED_FOR
   }
 
-  ask(from: FeedPlace | undefined): Asked {
+  ask(from: FeedPlace | undefined): PendingPage {
     const { store, machine } = this.#parts
     const times = { askedAt: machine.monotonic(), askedAtWall: machine.now() }
     const asked = { from, ...times, reading: store.changes(from, PAGE) }
@@ -66,13 +66,16 @@ export class FeedQuestions {
   }
 
   /** A page has come. */
-  came({ from, askedAt, askedAtWall }: Asked, page: FeedPage): void {
+  came({ from, askedAt, askedAtWall }: PendingPage, page: FeedPage): void {
     const { machine, hasRead } = this.#parts
     hasRead?.({ from, page, askedAt, askedAtWall, answeredAt: machine.monotonic() })
   }
 
   /** The feed was read to its end. Not the time of the answer counts: it may have lain in the socket while this process was paused. */
-  applied({ askedAt, askedAtWall }: Pick<Asked, 'askedAt' | 'askedAtWall'>, keys: string | undefined): void {
+  applied(
+    { askedAt, askedAtWall }: Pick<PendingPage, 'askedAt' | 'askedAtWall'>,
+    keys: string | undefined,
+  ): void {
     this.#askedAt = askedAt
     this.#askedAtWall = askedAtWall
     this.#keys = keys

@@ -145,8 +145,7 @@ export function runWorkerProcess<C>(start: StartWorkerPool<C>): void {
     commit: () => get().commit(),
     abort: () => get().abort(),
     ...answersOf(get),
-    // The answer alone shows that the event loop runs.
-    ping: () => undefined,
+    ping: () => undefined, // the answer alone shows that the event loop runs
     // Also while it starts: its trail may be open already. One that could not start has closed it.
     rollTrail: async () => (await started?.catch(() => undefined))?.rollTrail(),
     drain: () => get().drain(),

@@ -13,7 +13,7 @@ const SWEEP_INTERVAL = 10_000
 
 const placeText = ({ sequence, mark }: FeedPlace): string => `${sequence} ${mark}`
 
-export class KnownChanges {
+export class LiveChanges {
   readonly #clock: Clock
   /** Live ones that were read, by their numbers. */
   readonly #read = new Map<number, KnownChange>()
