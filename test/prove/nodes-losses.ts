@@ -19,7 +19,15 @@ import { layOut } from '../support/earlier-postern.ts'
 import { freePort } from '../support/free-port.ts'
 import { startFullPostgres } from '../support/full-postgres.ts'
 import { openNode } from '../support/killed-postgres.ts'
-import { failOver, SCOPE, startCluster, startWorld, type World, TROUBLES } from '../support/node-troubles.ts'
+import {
+  failOver,
+  SCOPE,
+  startCluster,
+  startWorld,
+  type World,
+  TROUBLES,
+  until,
+} from '../support/node-troubles.ts'
 import type { NodesOptions, StartedNode } from '../support/nodes.ts'
 import { query, type PostgresCluster } from '../support/postgres.ts'
 import { oneOf, randomFrom } from '../support/seeded-random.ts'
@@ -138,7 +146,7 @@ const failOverBehind = (lag: number): Drill => ({
 })
 
 const purge = (): Drill => ({
-  prepare: ({ cluster, schema }) => {
+  prepare: async ({ cluster, schema, nodes }) => {
     // Living ones among them, as many.
     query(
       cluster,
@@ -147,7 +155,15 @@ const purge = (): Drill => ({
          FROM generate_series(1, ${rows}) n`,
     )
     query(cluster, `ANALYZE ${schema}.record`)
-    return Promise.resolve(undefined)
+    // The ways to Postgres are in this process, which waited.
+    const worked = (): Promise<boolean> =>
+      issueToken(nodes[0]!, { scope: SCOPE }).then(
+        () => true,
+        () => false,
+      )
+    await until(worked, 'a login')
+    await pause(1000)
+    return undefined
   },
   run: async ({ cluster, schema }, ms) => {
     const { store } = await openNode(cluster.url(), schema)
