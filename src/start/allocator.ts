@@ -17,5 +17,10 @@ export function startWithAllocator(process: NodeJS.Process): void {
   const { argv, env, execArgv, execPath, platform } = process
   if (platform !== 'linux' || argv[2] !== 'serve' || 'send' in process) return
   if (Object.keys(env).some((name) => SET_BEFORE.test(name))) return
-  process.execve?.(execPath, [execPath, ...execArgv, ...argv.slice(1)], { ...env, GLIBC_TUNABLES: SETTINGS })
+  const args = [execPath, ...execArgv, ...argv.slice(1)]
+  try {
+    process.execve?.(execPath, args, { ...env, GLIBC_TUNABLES: SETTINGS })
+  } catch {
+    // Not allowed here, such as by Node's permission model: the service works without, and keeps more memory.
+  }
 }

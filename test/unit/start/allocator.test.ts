@@ -39,4 +39,11 @@ describe('T5.18 memory that is kept after a load', () => {
   ])('is left as it is with %s', (_, changes) => {
     expect(started(changes)).toBeUndefined()
   })
+
+  it('is left as it is where the system refuses the second start, and the service starts all the same', () => {
+    const execve = (): never => {
+      throw new Error('Access to this API has been restricted')
+    }
+    expect(() => started({ execve })).not.toThrow()
+  })
 })
