@@ -62,9 +62,15 @@ export class ConnectionPace {
   /** Of the last attempts since one succeeded. */
   #attempts: number[] = []
   #isReachable = true
+  #failure: unknown
 
   constructor(monotonic: () => number = () => performance.now()) {
     this.#monotonic = monotonic
+  }
+
+  /** Why the last attempt of anybody failed: told while no further one is made. */
+  get failure(): unknown {
+    return this.#failure
   }
 
   /** Whether a connection may be made now. Counts it. */
@@ -82,7 +88,8 @@ export class ConnectionPace {
     this.#attempts = []
   }
 
-  failed(): void {
+  failed(thrown: unknown): void {
     this.#isReachable = false
+    this.#failure = thrown
   }
 }

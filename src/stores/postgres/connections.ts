@@ -90,8 +90,6 @@ export class Connections {
   /** Those that were made since the database was last out of reach. */
   #sound = new WeakSet<ClientBase>()
   readonly #inUse = new Set<PoolClient>()
-  /** Why the last attempt to connect failed: told while no further one is made. */
-  #refusal: unknown
 
   private constructor(pool: Pool, { most, within, pace }: ConnectionsPlan) {
     this.#pool = pool
@@ -188,13 +186,12 @@ export class Connections {
   async #connect(): Promise<PoolClient> {
     for (;;) {
       const isNew = this.#pool.idleCount === 0
-      if (isNew && !this.#pace.admit()) throw this.#refusal
+      if (isNew && !this.#pace.admit()) throw this.#pace.failure
       let client: PoolClient
       try {
         client = await this.#pool.connect()
       } catch (thrown) {
-        if (isNew) this.#pace.failed()
-        this.#refusal = thrown
+        if (isNew) this.#pace.failed(thrown)
         throw thrown
       }
       if (this.#sound.has(client)) {

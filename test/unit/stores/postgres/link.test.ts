@@ -2,7 +2,9 @@ import pg from 'pg'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Fault } from '../../../../src/kernel/faults.ts'
 import { aheadOfRequests } from '../../../../src/kernel/store-budget.ts'
+import { ConnectionPace } from '../../../../src/stores/postgres/breaker.ts'
 import { planPostgres } from '../../../../src/stores/postgres/config.ts'
+import { Connections } from '../../../../src/stores/postgres/connections.ts'
 import { PostgresLink } from '../../../../src/stores/postgres/link.ts'
 import { READ_CLOCK, reading } from '../../../../src/stores/postgres/statement.ts'
 import { LosingProxy } from '../../../support/losing-proxy.ts'
@@ -113,5 +115,20 @@ describe('T5.5 the time of a statement', needing('postgresql'), () => {
     query(cluster, `ALTER ROLE ${role} SET statement_timeout = '100ms'`)
     const link = await linkTo(cluster.url(role))
     expect((await link.run(sleep(0.5), [])).rows).toHaveLength(1)
+  })
+})
+
+describe('T5.13 a Postgres that takes no connection', () => {
+  it('is told as that by each kind of work, also by one that has not tried itself and may not yet', async () => {
+    const plan = planPostgres({
+      ...{ url: 'postgres://nobody@127.0.0.1:1/none', schema: 'unused', connections: 1, deadline: 1000 },
+      ...{ maxAge: 1000, migrate: 'never', preparedStatements: true },
+    })
+    const of = { most: 1, within: 1000, pace: new ConnectionPace(() => 0) }
+    const [ahead, requests] = await Promise.all([Connections.open(plan, of), Connections.open(plan, of)])
+    const ask = async (lane: Connections) => lane.use(() => Promise.resolve('asked'))
+    for (let tries = 0; tries < 3; tries += 1) await expect(ask(ahead)).rejects.toThrow('ECONNREFUSED')
+    await expect(ask(requests)).rejects.toThrow('ECONNREFUSED')
+    await Promise.all([ahead.close(), requests.close()])
   })
 })
