@@ -35,6 +35,9 @@ export class SeenChanges {
   readonly #after: After
   #written: string | undefined
   #hasFailed = false
+  #stopped = false
+  /** One writing at a time: all use one draft. */
+  #writing: Promise<void> = Promise.resolve()
   #cancel: () => void = () => undefined
 
   constructor(parts: SeenChangesParts) {
@@ -44,12 +47,18 @@ export class SeenChanges {
   }
 
   async stop(): Promise<void> {
+    this.#stopped = true
     this.#cancel()
-    await this.#write()
+    await this.#writeInTurn()
   }
 
   #next(ms: number): void {
-    this.#cancel = this.#after(ms, () => void this.#write().then(() => this.#next(INTERVAL)))
+    if (this.#stopped) return
+    this.#cancel = this.#after(ms, () => void this.#writeInTurn().then(() => this.#next(INTERVAL)))
+  }
+
+  #writeInTurn(): Promise<void> {
+    return (this.#writing = this.#writing.then(() => this.#write()))
   }
 
   async #write(): Promise<void> {
