@@ -8,10 +8,14 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Store, StoredValue } from '../contracts/store.ts'
+import { after as systemAfter, type After } from '../kernel/clock.ts'
 import { MANIFEST_FILE, readManifestLine } from './manifest/manifest-line.ts'
 
 /** The kind of the records; each trail of a store has one. */
 export const BEGINNING_KIND = 'audit_trail'
+
+/** Milliseconds until the store is asked again, where it could not be. */
+const RETRY = 30_000
 
 /** Where a trail is. In a store that several nodes share, each has its own: on its host. */
 export interface TrailPlace {
@@ -74,16 +78,23 @@ async function anchorBeginning(
 export class RememberedBeginning {
   readonly #folder: string
   readonly #recorder: Pick<Recorder, 'note'>
+  readonly #after: After
+  #cancel: () => void = () => undefined
+  #closed = false
   #find: () => Promise<TrailBeginning | undefined> = () => Promise.resolve(undefined)
   /** The store remembers another trail in this folder: that was removed. */
   isReplaced = false
 
-  constructor(folder: string, recorder: Pick<Recorder, 'note'>) {
+  constructor(folder: string, recorder: Pick<Recorder, 'note'>, after = systemAfter) {
     this.#folder = folder
     this.#recorder = recorder
+    this.#after = after
   }
 
-  /** Compares the trail with what the store remembers, or lets it remember. Never rejects. A store in memory forgets. */
+  /**
+   * Compares the trail with what the store remembers, or lets it remember. Never rejects: a store that cannot be asked is asked
+   * again. A store in memory forgets.
+   */
   async compare(store: Pick<Store, 'find' | 'create'>, kind: string): Promise<void> {
     if (kind === 'memory') return
     const place = placeOfTrail(kind, this.#folder)
@@ -97,7 +108,13 @@ export class RememberedBeginning {
       if (other !== undefined) this.#recorder.note('error', 'audit_trail_replaced', { began: other.signed })
     } catch (cause) {
       this.#recorder.note('warn', 'audit_beginning_unknown', { cause })
+      if (!this.#closed) this.#cancel = this.#after(RETRY, () => void this.compare(store, kind))
     }
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#cancel()
   }
 
   /** Undefined also while the store cannot be asked. */

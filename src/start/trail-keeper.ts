@@ -187,6 +187,7 @@ export class TrailKeeper {
   /** Closes the trail, signs its end, and releases the lock. */
   async close(): Promise<void> {
     this.#closed = true
+    this.remembered.close()
     this.#cancel?.()
     this.#cancelRetention?.()
     await this.#trail?.close()
