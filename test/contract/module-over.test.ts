@@ -235,6 +235,8 @@ describe('C8.9: what a module makes of an answer', () => {
     })
     const headers = { 'If-None-Match': '"1"', Range: 'bytes=1-', 'Accept-Encoding': 'gzip' }
     expect((await ask({ target: LIST, headers })).status).toBe(304)
+    const other = await ask({ target: LIST, headers: { 'If-None-Match': '"0"' } })
+    expect(other.headers['etag']).toMatch(/^W\/"1-/)
     expect(upstream.requests[0]?.headers).toMatchObject({
       'if-none-match': ['"1"'],
       'accept-encoding': ['identity'],

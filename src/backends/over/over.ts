@@ -136,7 +136,11 @@ class Run {
     const { module } = this.#parts
     const changes = module.request && (await this.#question.run(() => module.request?.(view)))
     const received = await this.#forwards.send(changes)
-    if (module.response === undefined || received.status === NOT_MODIFIED) return received.body.pass()
+    if (module.response === undefined) return received.body.pass()
+    if (received.status === NOT_MODIFIED) {
+      const confirmed = await received.body.pass()
+      return { ...confirmed, headers: this.#weakened(confirmed.headers) }
+    }
     return this.#question.run(async () => this.#finish(await module.response?.(view, received)))
   }
 
