@@ -18,8 +18,6 @@ import { type PendingPage, FeedQuestions, PAGE } from './feed-questions.ts'
 import { LiveChanges } from './live-changes.ts'
 import { LostChanges, readWhole } from './lost-changes.ts'
 
-export type { Subscriber } from '../contracts/store.ts'
-
 export interface FeedParts {
   readonly store: Store
   readonly clock: Clock
@@ -37,9 +35,8 @@ export interface FeedParts {
 
 /** Milliseconds between two polls: what another process appended is in force here within a second. */
 const INTERVAL = 250
-/** Of the change that a process appends when the store has lost some. It tells nothing. */
+/** Of the change that a process appends when the store has lost some, and its life in milliseconds. It tells nothing. */
 const RESTART_TOPIC = 'restart'
-/** Milliseconds. */
 const RESTART_KEPT = 3_600_000
 /** Lost changes that are appended between two readings: so what others append meanwhile is not read late. */
 const BATCH = 100
@@ -216,6 +213,7 @@ export class ChangeFeed implements Feed {
     let newest = this.#questions.ask(this.#at)
     let asked: PendingPage | undefined = newest
     let keys: string | undefined
+    let lostSince: number | undefined
     while (asked !== undefined) {
       newest = asked
       const page: FeedPage = await asked.reading
@@ -225,22 +223,22 @@ export class ChangeFeed implements Feed {
       asked = page.more && !page.restarted ? this.#questions.ask(page.last) : undefined
       const { last, changes } = page.restarted ? await readWhole(this.#parts.store, page, PAGE) : page
       isWholeFeed ||= page.restarted
-      if (page.restarted) this.#restart(unread, changes)
+      if (page.restarted) lostSince = this.#restart(unread, changes)
       else this.#lost.forget(changes)
       for (const change of changes) this.#take(change, newest.askedAt)
       this.#at = last
       this.#progress.saw(last?.sequence)
     }
-    if (isWholeFeed) this.#compare(highest)
+    if (isWholeFeed) this.#compare(highest, lostSince)
     const missing = this.#keepMissing(unread)
     this.#at = missing ?? this.#at
     this.#questions.applied(newest, keys)
     return missing === undefined
   }
 
-  #compare(before: number): void {
+  #compare(before: number, lostSince: number | undefined): void {
     const { clock, recorder } = this.#parts
-    const behind = this.#progress.compare(before, this.#at?.sequence, clock.now())
+    const behind = this.#progress.compare(before, this.#at?.sequence, clock.now(), lostSince)
     if (behind === undefined) return
     const facts = { seen: new Date(before).toISOString(), minutes: Math.round(behind / 60_000) }
     recorder.note('error', 'store.older_than_seen', facts)
@@ -266,14 +264,16 @@ export class ChangeFeed implements Feed {
     return place
   }
 
-  /** A failover has lost changes. @param changes all that the store has; what is not in it was lost */
-  #restart(unread: readonly Change[], changes: readonly Change[]): void {
+  /** A failover has lost changes: returns since when. @param changes all that the store has; what is not in it was lost */
+  #restart(unread: readonly Change[], changes: readonly Change[]): number {
     this.#parts.recorder.note('warn', 'change_feed.restarted', { sequence: this.#progress.highest })
     this.#keepMissing(unread)
+    const lostSince = this.#known.oldestWithout(changes)
     this.#lost.find(this.#known.read, changes)
     this.#known.forget()
     for (const each of this.#subscribers.values()) for (const subscriber of each) subscriber.reset?.()
     this.#isBehind = true
+    return lostSince
   }
 
   /**

@@ -38,11 +38,19 @@ export class FeedProgress {
    * Compares a store whose whole feed was read. Numbers may be ahead of the time, and then tell nothing about it.
    * @param before the highest number that was seen before this reading
    * @param newest the highest number that the store has now
+   * @param lostSince the number of the oldest change that is known and that the store lacks. Where changes are rare, the newest
+   *   one is old though little was lost. Undefined: nothing is known but `before`
    * @returns milliseconds by which the store is older, if it is doubted from now on
    */
-  compare(before: number, newest: number | undefined, now: number): number | undefined {
+  compare(
+    before: number,
+    newest: number | undefined,
+    now: number,
+    lostSince: number | undefined,
+  ): number | undefined {
     const behind = Math.min(before, now) - (newest ?? 0)
-    if (behind <= LOST_BY_FAILOVER || this.#isDoubted) return undefined
+    const isRecent = lostSince !== undefined && now - lostSince <= LOST_BY_FAILOVER
+    if (behind <= LOST_BY_FAILOVER || isRecent || this.#isDoubted) return undefined
     this.#isDoubted = true
     return behind
   }

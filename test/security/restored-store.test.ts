@@ -76,8 +76,13 @@ async function restorable() {
       `DELETE FROM ${store.schema}.change WHERE sequence > (SELECT last FROM ${store.schema}.feed)`,
     )
   }
+  /** All changes so far were made so many milliseconds earlier. */
+  const backdate = (ms: number): void => {
+    query(cluster, `UPDATE ${store.schema}.change SET sequence = sequence - ${ms}`)
+    query(cluster, `UPDATE ${store.schema}.feed SET last = last - ${ms}`)
+  }
   const newest = (): number => Number(query(cluster, `SELECT last FROM ${store.schema}.feed`))
-  return { node, restore, newest }
+  return { node, restore, backdate, newest }
 }
 
 describe(
@@ -85,13 +90,17 @@ describe(
   needing('postgresql'),
   () => {
     it('C11.7.3 issues no token until it is accepted, and data calls go on', async () => {
-      const { node, restore, newest } = await restorable()
+      const { node, restore, backdate, newest } = await restorable()
       const data = await dataFolder()
+      const first = await node(await dataFolder())
+      await first.world.feed.append('topic', {})
+      await first.close()
+      backdate(6 * MINUTE)
       const service = await node(data)
       const { access_token, refresh_token = '' } = await issueToken(service, { scope: SCOPE })
       await service.world.feed.append('topic', {})
       const before = newest()
-      restore(6 * MINUTE)
+      restore(7 * MINUTE)
       await vi.waitFor(async () => expect(await degraded(service)).toEqual([OLDER]), SOON)
       const refused = await refresh(service, refresh_token)
       expect([refused.status, refused.json.error]).toEqual([503, 'temporarily_unavailable'])
@@ -100,6 +109,18 @@ describe(
       await vi.waitFor(async () => expect(await degraded(service)).toEqual([]), SOON)
       await vi.waitFor(async () => expect((await refresh(service, refresh_token)).status).toBe(200), SOON)
       expect(newest()).toBeGreaterThan(before)
+    })
+
+    it('C11.7.3 is not doubted by a running node that knows what is missing, where that is younger than five minutes', async () => {
+      const { node, restore } = await restorable()
+      const service = await node(await dataFolder())
+      await service.world.feed.append('topic', {})
+      restore(60 * MINUTE)
+      await expect
+        .poll(() => service.log().some(({ event }) => event === 'change_feed.restarted'), SOON)
+        .toBe(true)
+      expect(await degraded(service)).toEqual([])
+      expect((await issueToken(service, { scope: SCOPE })).access_token).not.toBe('')
     })
 
     it('C11.7.3 is noticed by a node that starts on its data folder, and accepted by one that remembers nothing', async () => {
