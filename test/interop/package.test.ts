@@ -54,12 +54,13 @@ async function withServed<T>(
   work: (url: string) => Promise<T>,
 ): Promise<T> {
   const child = spawn('bash', ['-c', command], { ...where, detached: true })
-  const exited = once(child, 'exit')
+  // Not 'exit', which is the shell's: its streams close when the last process that it started has ended.
+  const ended = once(child, 'close')
   try {
     return await work(await untilServing(child))
   } finally {
     process.kill(-(child.pid ?? Number.NaN), 'SIGTERM')
-    await exited
+    await ended
   }
 }
 
@@ -237,7 +238,8 @@ describe('C8.1: the published package, in a project of its own', () => {
     await writeFile(join(project, `${workers}-${file}`), `extends: ${file}\nworkers: ${workers}\n`)
     const program = join(project, 'node_modules/.bin/postern')
     const child = spawn(program, ['serve', `${workers}-${file}`], { cwd: project, env: environment() })
-    const exited = once(child, 'exit')
+    // Not 'exit', which is the shell's: its streams close when the last process that it started has ended.
+  const ended = once(child, 'close')
     const authUrl = await untilServing(child)
     const { access_token } = await issueToken({ authUrl }, { scope: 'fund.read target:b/ACME' })
     const headers = { Authorization: `Bearer ${access_token}` }

@@ -13,7 +13,8 @@ describe('T5.5 the time budget of a request', () => {
   it('is charged while the request waits for work that others share, and ends the wait', async () => {
     await withStoreBudget(async () => {
       expect(await waitInBudget(NEVER, () => 'late')).toBe('late')
-      expect(budget()?.left()).toBeLessThanOrEqual(0)
+      // A timer of Node counts whole milliseconds, so it may end a part of one early.
+      expect(budget()?.left()).toBeLessThan(1)
     }, 20)
   })
 
