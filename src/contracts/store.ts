@@ -120,6 +120,9 @@ export interface SharedParts {
   readonly lockouts: LockoutTurns
 }
 
+/** What a record is looked up for; `use` if nothing is said. */
+export type Purpose = 'use' | 'end'
+
 /**
  * Keeps codes, token families, sessions, consents, revocations and switches. Each method is atomic, over any number of
  * processes. Every method rejects with Fault `identity_unavailable` if the store cannot be reached in time. What a
@@ -128,7 +131,11 @@ export interface SharedParts {
 export interface Store {
   /** False if a live record of that kind and key exists; then nothing changes. */
   create(kind: string, key: string, entry: NewEntry): Promise<boolean>
-  find(kind: string, key: string): Promise<Entry | undefined>
+  /**
+   * While nobody knows whether a record has expired (C11.7.1), it is found by who ends it, and rejects for who uses it with
+   * Fault `identity_unavailable`.
+   */
+  find(kind: string, key: string, purpose?: Purpose): Promise<Entry | undefined>
   /** Marks a record as used. Exactly one caller ever gets `first: true`; a replay still finds the record. */
   consume(kind: string, key: string): Promise<{ readonly first: boolean; readonly entry: Entry } | undefined>
   /**
@@ -195,7 +202,7 @@ export interface Store {
    * written then may have been stored though its answer was lost. Undefined: that cannot be.
    */
   silentSince?(time: number): number
-  /** Milliseconds that all requests of one call to it may take together; undefined: 400. */
+  /** Milliseconds that all requests of one call to it may take together; undefined: 5,000. */
   readonly patience?: number | undefined
   close(): Promise<void>
 }

@@ -106,7 +106,7 @@ export class StoredRevocableRecords implements RevocableRecords {
 
   async find(kind: RevocableKind, id: string): Promise<RevocableRecord | undefined> {
     const { stored, read } = KINDS[kind]
-    const entry = await this.#parts.store.find(stored, id)
+    const entry = await this.#parts.store.find(stored, id, 'end')
     return entry && read(entry, this.#parts)
   }
 

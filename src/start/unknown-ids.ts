@@ -32,7 +32,7 @@ const IS_KNOWN: Readonly<Record<'jti' | StoreIndex, IsKnown>> = {
   // A family that a rule has ended is known: ending it again is no mistake.
   family: async (id, parts) =>
     parts.rules.hasEnded({ family: id, subject: '', asOf: parts.rules.asOf, begunAt: 0 }) ||
-    (await parts.store.find(FAMILY, id)) !== undefined ||
+    (await parts.store.find(FAMILY, id, 'end')) !== undefined ||
     (await isHeld('family', id, parts)),
   subject: async (id, parts) =>
     parts.holdings.users.has(id) ||

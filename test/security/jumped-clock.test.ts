@@ -3,11 +3,13 @@ import { describe, expect, it, vi } from 'vitest'
 import { type Clock, systemClock } from '../../src/kernel/clock.ts'
 import type { Store } from '../../src/contracts/store.ts'
 import { recordsOf } from '../support/audit-files.ts'
+import { authorizeUrl } from '../support/audited-people.ts'
 import { runVerb } from '../support/command-line.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { giveClock } from '../support/database-clock.ts'
 import { needing } from '../support/machine.ts'
 import { postForm } from '../support/oauth.ts'
+import { Person } from '../support/person.ts'
 import { drawSchema, query, sharedPostgres } from '../support/postgres.ts'
 import { bearer } from '../support/requests.ts'
 import { sharedStore } from '../support/shared-store.ts'
@@ -89,6 +91,36 @@ describe('T5.6 C11.7.1 the clock of a shared store that jumps', needing('postgre
     await isWell(service)
     expect((await refresh(service, refresh_token)).status).toBe(200)
     expect(await store.consume('thing', 'one')).toMatchObject({ first: true })
+  })
+
+  it('C11.7.1 C6.3.3 what may have expired can be ended while it is doubted: by its client, an operator and its user', async () => {
+    const clocked = await clockedStore()
+    const data = await dataFolder()
+    const service = await node(clocked, { data })
+    const [byClient = '', byOperator = ''] = [
+      (await issueToken(service, { scope: SCOPE })).refresh_token,
+      (await issueToken(service, { scope: SCOPE })).refresh_token,
+    ]
+    const person = new Person(service.authUrl)
+    await person.logIn(await person.open(authorizeUrl()))
+    const left = `SELECT count(*) FROM SCHEMA.record WHERE kind IN ('refresh_family', 'session')`
+    expect(clocked.sql(left)).toBe('3')
+    clocked.jump(40 * DAY)
+    await notices(service, '40d ahead')
+    expect((await postForm(service, '/connect/revocation', { params: { token: byClient } })).status).toBe(200)
+    const [, , family = ''] = byOperator.split('.')
+    const order = ['revoke', '--family', family, '--reason', 'lost', '--admin-url', service.adminUrl]
+    expect(await runVerb(order, { env: { POSTERN_DATA: data } })).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('1 family'),
+    })
+    const page = await person.open(`${service.authUrl}/connect/endsession`)
+    expect(await person.submit(page, { decision: 'logout' })).toMatchObject({ status: 200 })
+    expect(clocked.sql(left)).toBe('0')
+    clocked.jump(0)
+    await isWell(service)
+    for (const token of [byClient, byOperator])
+      expect((await refresh(service, token)).json.error).toBe('invalid_grant')
   })
 
   it('C11.7.1 a lease that was taken while it was ahead does not last until then, nor does a node that ended', async () => {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Answer, Exchange } from '../../contracts/exchange.ts'
 import type { User } from '../../contracts/people.ts'
+import type { Purpose } from '../../contracts/store.ts'
 import { equalSecrets, newSecret } from '../../kernel/ids.ts'
 import { isLoopback } from '../../kernel/listen-address.ts'
 import type { Attempt } from '../context.ts'
@@ -45,9 +46,10 @@ async function loginOf(
   cookie: string,
   exchange: Exchange,
   dependencies: StepDependencies,
+  purpose?: Purpose,
 ): Promise<Login | undefined> {
   const { people, sessions } = dependencies
-  const session = await sessions.find(cookie)
+  const session = await sessions.find(cookie, purpose)
   if (session === undefined) return undefined
   const user = await orUnavailable(people.findUserBySubject(session.subject))
   if (user === undefined) {
@@ -63,10 +65,11 @@ async function loginOf(
 export async function browserContextOf(
   exchange: Exchange,
   dependencies: StepDependencies,
+  purpose?: Purpose,
 ): Promise<BrowserContext> {
   const cookie = dependencies.cookie.read(exchange.head)
   if (cookie === undefined) return browserWith(newSecret(), true, undefined)
-  return browserWith(cookie, false, await loginOf(cookie, exchange, dependencies))
+  return browserWith(cookie, false, await loginOf(cookie, exchange, dependencies, purpose))
 }
 
 /** The browser without asking who is logged in there: nothing is looked up, and no use is noted. */

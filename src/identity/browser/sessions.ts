@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Entry } from '../../contracts/store.ts'
+import type { Entry, Purpose } from '../../contracts/store.ts'
 import type { RuleGuard } from '../../contracts/tokens.ts'
 import type { Head } from '../../http/head.ts'
 import { SESSION_COOKIE } from '../../http/own-cookies.ts'
@@ -84,7 +84,7 @@ export interface Sessions {
    */
   draw(login: NewSession): DrawnSession
   /** By the cookie's value. Undefined if the session is unknown, expired, or ended by a rule. */
-  find(cookie: string): Promise<Session | undefined>
+  find(cookie: string, purpose?: Purpose): Promise<Session | undefined>
   /** Keeps the time and the address of a use, once a minute at most. Never rejects. */
   noteUse(session: Session, address: string): Promise<void>
   listOf(subject: string): Promise<readonly Session[]>
@@ -107,8 +107,8 @@ export const isOver = ({ asOf, authTime, subject }: SessionRecord, rules: RuleGu
 type SessionDeps = Pick<IdentityDeps, 'store' | 'clock' | 'config' | 'rules'>
 
 export function openSessions({ store, clock, config, rules }: SessionDeps): Sessions {
-  const find = async (key: string): Promise<Session | undefined> => {
-    const entry = await store.find(SESSION, key)
+  const find = async (key: string, purpose?: Purpose): Promise<Session | undefined> => {
+    const entry = await store.find(SESSION, key, purpose)
     const session = entry && sessionOf(entry)
     return session === undefined || isOver(session, rules) ? undefined : session
   }
@@ -124,7 +124,7 @@ export function openSessions({ store, clock, config, rules }: SessionDeps): Sess
       }
       return { key, cookie, begin }
     },
-    find: (cookie) => find(keyOf(cookie)),
+    find: (cookie, purpose) => find(keyOf(cookie), purpose),
     async noteUse({ key, version, ...record }, address) {
       const now = clock.now()
       if (now - (record.lastUsedAt ?? 0) < USE_STEP_MS) return
@@ -138,7 +138,7 @@ export function openSessions({ store, clock, config, rules }: SessionDeps): Sess
       return live.sort((a, b) => b.authTime - a.authTime)
     },
     async end(key, subject) {
-      return (await find(key))?.subject === subject && (await store.remove(SESSION, key))
+      return (await find(key, 'end'))?.subject === subject && (await store.remove(SESSION, key))
     },
   }
 }

@@ -104,7 +104,7 @@ function isMeant(
 
 const answerLogout: Step<LogoutRead, Answer> = async (context, dependencies) => {
   const { exchange, hint, own: confirmed, posted } = context
-  const browser = await browserContextOf(exchange, dependencies)
+  const browser = await browserContextOf(exchange, dependencies, 'end')
   if (posted && browser.fresh) return seeOther(own(context, dependencies))
   const { login } = browser
   if (login === undefined)

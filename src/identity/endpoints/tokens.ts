@@ -85,7 +85,7 @@ async function describe(found: FoundToken, dependencies: StepDependencies): Prom
  */
 export const revokeToken: Step<ClientAuthenticated, Answer> = async (context, dependencies) => {
   const { attempt, client, exchange, params } = context
-  const found = await findToken(requireParam(params, 'token'), dependencies)
+  const found = await findToken(requireParam(params, 'token'), dependencies, 'end')
   if (found === undefined) return emptyAnswer()
   if (found.client !== client.id)
     throw new Fault('invalid_grant', { say: 'It was issued to another client.' })

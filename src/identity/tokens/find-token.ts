@@ -1,3 +1,4 @@
+import type { Purpose } from '../../contracts/store.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { parseCompactToken } from '../../keys/token-verifier.ts'
 import type { ScopeText } from '../../scopes/scope-token.ts'
@@ -61,8 +62,12 @@ export interface FoundToken {
  * Undefined if the token is unknown, malformed, expired, revoked, of another kind or of another issuer.
  * @throws Fault `identity_unavailable` if the store or the keys cannot be reached
  */
-export const findToken = (token: string, dependencies: StepDependencies): Promise<FoundToken | undefined> =>
-  isAccessToken(token) ? findAccessToken(token, dependencies) : findRefreshToken(token, dependencies)
+export const findToken = (
+  token: string,
+  dependencies: StepDependencies,
+  purpose?: Purpose,
+): Promise<FoundToken | undefined> =>
+  isAccessToken(token) ? findAccessToken(token, dependencies) : findRefreshToken(token, dependencies, purpose)
 
 const isAccessToken = (token: string): boolean => token.includes('.') && !isNumbered(token)
 
@@ -84,8 +89,9 @@ async function findAccessToken(
 async function findRefreshToken(
   token: string,
   { families }: StepDependencies,
+  purpose?: Purpose,
 ): Promise<FoundToken | undefined> {
-  const family = await families.find(token)
+  const family = await families.find(token, purpose)
   if (family === undefined) return undefined
   const { client, scope, subject } = family.record
   return {

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Entry } from '../../contracts/store.ts'
+import type { Entry, Purpose } from '../../contracts/store.ts'
 import { FAMILY, type FamilyDeps, type FoundFamily, isWithinGrace, readFamily } from './families.ts'
 
 /**
@@ -21,12 +21,16 @@ export type OlderRecord = {
 export const olderKey = (token: string): string => hash('sha256', token, 'base64url')
 
 /** The family of a token of the older form, as `Families.find` answers it. */
-export async function findOlder(token: string, deps: FamilyDeps): Promise<FoundFamily | undefined> {
+export async function findOlder(
+  token: string,
+  deps: FamilyDeps,
+  purpose?: Purpose,
+): Promise<FoundFamily | undefined> {
   const { store } = deps
   const key = olderKey(token)
-  const entry = await store.find(OLDER_TOKEN, key)
+  const entry = await store.find(OLDER_TOKEN, key, purpose)
   if (entry === undefined) return undefined
-  const family = await store.find(FAMILY, (entry.value as OlderRecord).family)
+  const family = await store.find(FAMILY, (entry.value as OlderRecord).family, purpose)
   const found = family && readFamily(family, { salt: key, number: 0 }, deps)
   if (found === undefined || found.record.salt === key) return found
   if (found.record.salt !== undefined) return { ...found, state: 'replayed' }

@@ -1,3 +1,4 @@
+import type { Purpose } from '../../contracts/store.ts'
 import {
   drawFamily,
   type DrawnFamily,
@@ -18,7 +19,7 @@ export interface Families {
   /** Draws a family, under the given id if there is one. */
   draw(family: NewFamily, id?: string): DrawnFamily
   /** The family of a refresh token; undefined for a token that is unknown, expired, or of an ended family. Changes nothing. */
-  find(token: string): Promise<FoundFamily | undefined>
+  find(token: string, purpose?: Purpose): Promise<FoundFamily | undefined>
   /** The same for a token that is about to be used. If its family has changed elsewhere, only `rotate` may notice. */
   findToUse(token: string): Promise<FoundFamily | undefined>
   /** Uses a token. `ended` or `replayed` if that happened after its family was found. */
@@ -29,22 +30,23 @@ export interface Families {
 export function openFamilies(deps: FamilyDeps): Families {
   const { clock, store } = deps
   const rotated = new RememberedRecords()
-  const stored: FamilySource = (family) => store.find(FAMILY, family)
+  const stored =
+    (purpose?: Purpose): FamilySource =>
+    (family) =>
+      store.find(FAMILY, family, purpose)
   const recalled: FamilySource = async (family, number) => {
     const entry = rotated.recall(family, clock.now())
     // An older token may be within the grace, or a replay: the store has to be asked.
     const isInUse = (entry?.value as FamilyRecord | undefined)?.generation === number
-    return isInUse ? entry : stored(family, number)
+    return isInUse ? entry : stored()(family, number)
   }
-  const findBy =
-    (source: FamilySource): Families['find'] =>
-    (token) =>
-      isNumbered(token) ? findNumbered(token, source, deps) : findOlder(token, deps)
-  const find = findBy(stored)
+  const findBy = (token: string, source: FamilySource, purpose?: Purpose): ReturnType<Families['find']> =>
+    isNumbered(token) ? findNumbered(token, source, deps) : findOlder(token, deps, purpose)
+  const find: Families['find'] = (token, purpose) => findBy(token, stored(purpose), purpose)
   return {
     draw: (family, id) => drawFamily(family, deps, id),
     find,
-    findToUse: findBy(recalled),
+    findToUse: (token) => findBy(token, recalled),
     async rotate(token, family) {
       let found: FoundFamily | undefined = family
       while (found?.state === 'fresh') {

@@ -42,7 +42,7 @@ export class StoreTokenRevoker implements TokenRevoker {
   /** When the family would expire, milliseconds since the epoch. The rule is kept until then. */
   async #endOf(tokens: RevokedTokens): Promise<number | undefined> {
     if (!('family' in tokens)) return undefined
-    return (await this.#parts.store.find(FAMILY, tokens.family))?.expiresAt
+    return (await this.#parts.store.find(FAMILY, tokens.family, 'end'))?.expiresAt
   }
 }
 
@@ -60,7 +60,7 @@ const counting =
   async (kind, where) => {
     const { family } = where
     if (kind !== FAMILY || family === undefined) return store.countBy(kind, where)
-    return Number((await store.find(kind, family)) !== undefined)
+    return Number((await store.find(kind, family, 'end')) !== undefined)
   }
 
 /** Ends all families of refresh tokens of a store, which may be in use. Resolves with their number. */

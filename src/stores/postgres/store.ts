@@ -8,6 +8,7 @@ import type {
   NewEntry,
   NewRecord,
   Page,
+  Purpose,
   SharedParts,
   Store,
   StoredValue,
@@ -107,10 +108,11 @@ export class PostgresStore implements Store {
     return triesBefore > 0 && (await this.#has(this.#statements.created, [kind, columns[1], attempt]))
   }
 
-  async find(kind: string, key: string): Promise<Entry | undefined> {
+  async find(kind: string, key: string, purpose: Purpose = 'use'): Promise<Entry | undefined> {
     const [short] = keyColumns(key)
     const { rows } = await this.#link.run(this.#statements.find, [kind, short, this.#now()])
     const entry = rows[0] && toEntry(rows[0])
+    if (purpose === 'end') return entry
     // By the clock of the store it has expired. While that is doubted, nobody can tell.
     if ((entry?.expiresAt ?? Number.POSITIVE_INFINITY) <= this.#now() + (this.#offset?.doubt ?? 0))
       throw unavailable('its clock has jumped, so nobody knows whether this has expired')
