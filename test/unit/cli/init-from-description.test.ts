@@ -429,6 +429,20 @@ definitions:
       'POST /orders: tenantId of the body',
     ],
     [
+      'a body that is described elsewhere, with a schema that contains itself',
+      describing(sending({}, { requestBody: { $ref: '#/components/requestBodies/Order' } }), {
+        components: {
+          requestBodies: {
+            Order: { content: { 'application/json': { schema: { $ref: '#/components/schemas/Order' } } } },
+          },
+          schemas: {
+            Order: { properties: { parent: { $ref: '#/components/schemas/Order' }, tenantId: {} } },
+          },
+        },
+      }),
+      'POST /orders: tenantId of the body',
+    ],
+    [
       'a cookie',
       describing(sending({}, { parameters: [parameter('cookie', 'tenant')] })),
       'POST /orders: the cookie tenant',
@@ -443,6 +457,31 @@ definitions:
       expect([code, stdout, existsSync(folder)]).toEqual([1, '', false])
     },
   )
+
+  it('C10 reads what other files have, also where a schema of theirs contains itself', async () => {
+    const files = configFiles({
+      'api.yaml': describing({
+        '/orders/{id}': { $ref: 'parts/paths.yaml#/orders' },
+        '/things': { post: { requestBody: { $ref: 'parts/bodies.yaml#/Order' }, responses: ok } },
+      }),
+      'parts/paths.yaml': `orders:
+  parameters: [{ name: id, in: path, required: true, schema: { type: integer } }]
+  post: { requestBody: { $ref: 'bodies.yaml#/Order' }, responses: { '200': { description: ok } } }`,
+      'parts/bodies.yaml': `Order: { content: { application/json: { schema: { $ref: '#/Schema' } } } }
+Schema: { type: object, properties: { tenantId: { type: string }, parent: { $ref: '#/Schema' } } }`,
+    })
+    const from = files('api.yaml')
+    const folder = join(dirname(from), 'own')
+    const { code, stderr } = await runVerb(['init', folder, '--from', from])
+    expect(stderr).toContain('POST /orders/{id}: tenantId of the body')
+    expect(stderr).toContain('POST /things: tenantId of the body')
+    expect([code, existsSync(folder)]).toEqual([1, false])
+    const taken = ['--business-parameter', 'id']
+    expect(await runVerb(['init', folder, '--from', from, ...taken])).toMatchObject({ code: 0 })
+    const { actions } = parse(readFileSync(join(folder, 'postern.yaml'), 'utf8')) as Written
+    const body = { schema: { properties: { tenantId: { type: 'string' } } } }
+    expect(actions.map(({ methods }) => methods['POST'])).toMatchObject([{ body }, { body }])
+  })
 
   it('C10 takes a business that a body only answers, and tells a fund that a client chooses', async () => {
     const { notes } = await made(

@@ -1,7 +1,7 @@
 /** The operations of a description, in one shape for OpenAPI 3.1, 3.0 and 2.0. */
 import { isJsonObject } from '../../../http/json-pointer.ts'
 import type { JsonObject, JsonValue } from '../../../http/json-value.ts'
-import { lineOf, listOf, nameOf, objectOf, textOf, textsOf, wordsOf } from './parts.ts'
+import { lineOf, listOf, nameOf, objectOf, partOf, textOf, textsOf, wordsOf } from './parts.ts'
 
 /** Media types in lower case, without parameters, each with its schema if it has one. */
 export type Contents = ReadonlyMap<string, JsonValue | undefined>
@@ -45,8 +45,14 @@ const sameSchema = (types: readonly string[], schema: JsonValue | undefined): Co
   new Map(types.map((type) => [plainType(type), schema]))
 
 /** Those of the path hold for each operation that has none of the same name and place. */
-function parametersOf(shared: JsonObject, operation: JsonObject): readonly JsonObject[] {
-  const all = [...listOf(shared['parameters']), ...listOf(operation['parameters'])].filter(isJsonObject)
+function parametersOf(
+  document: JsonObject,
+  shared: JsonObject,
+  operation: JsonObject,
+): readonly JsonObject[] {
+  const all = [...listOf(shared['parameters']), ...listOf(operation['parameters'])]
+    .filter(isJsonObject)
+    .map((each) => partOf(document, each))
   const byPlace = new Map(all.map((each) => [`${nameOf(each['in'])} ${nameOf(each['name'])}`, each]))
   // In 2.0 the parameter is its own schema.
   return [...byPlace.values()].map((each) =>
@@ -73,13 +79,15 @@ function formOf(fields: readonly JsonObject[], consumes: readonly string[]): Des
 }
 
 function bodyOf(
+  document: JsonObject,
   operation: JsonObject,
   parameters: readonly JsonObject[],
   consumes: readonly string[],
 ): DescribedOperation['body'] {
-  const described = operation['requestBody']
-  if (isJsonObject(described))
+  if (isJsonObject(operation['requestBody'])) {
+    const described = partOf(document, operation['requestBody'])
     return { required: described['required'] === true, contents: contentsOf(described['content']) }
+  }
   const body = parameters.find((each) => each['in'] === 'body')
   const fields = parameters.filter((each) => each['in'] === 'formData')
   if (body === undefined) return fields.length === 0 ? undefined : formOf(fields, consumes)
@@ -87,10 +95,10 @@ function bodyOf(
   return { required: body['required'] === true, contents: sameSchema(types, body['schema']) }
 }
 
-const successesOf = (operation: JsonObject): readonly JsonObject[] =>
+const successesOf = (document: JsonObject, operation: JsonObject): readonly JsonObject[] =>
   Object.entries(objectOf(operation['responses']))
     .filter(([status]) => /^2/.test(status))
-    .map(([, response]) => objectOf(response))
+    .map(([, response]) => partOf(document, response))
 
 function answersOf(successes: readonly JsonObject[], produces: readonly string[]): Contents {
   const types = produces.length > 0 ? produces : ['application/json']
@@ -110,10 +118,10 @@ const descriptionOf = ({ description, deprecated }: JsonObject): string | undefi
   wordsOf(deprecated === true ? `Deprecated. ${textOf(description) ?? ''}`.trim() : description)
 
 function operationOf(document: JsonObject, path: string, method: string): DescribedOperation {
-  const shared = objectOf(objectOf(document['paths'])[path])
+  const shared = partOf(document, objectOf(document['paths'])[path])
   const operation = objectOf(shared[method])
-  const parameters = parametersOf(shared, operation)
-  const successes = successesOf(operation)
+  const parameters = parametersOf(document, shared, operation)
+  const successes = successesOf(document, operation)
   const typesOf = (name: string): readonly string[] => textsOf(operation[name] ?? document[name])
   return {
     document,
@@ -124,7 +132,7 @@ function operationOf(document: JsonObject, path: string, method: string): Descri
     summary: lineOf(operation['summary']),
     description: descriptionOf(operation),
     parameters,
-    body: bodyOf(operation, parameters, typesOf('consumes')),
+    body: bodyOf(document, operation, parameters, typesOf('consumes')),
     answers: answersOf(successes, typesOf('produces')),
     headers: successes.flatMap((response) => Object.keys(objectOf(response['headers']))),
     security: listOf(operation['security'] ?? document['security']).filter(isJsonObject),
@@ -136,7 +144,7 @@ function operationOf(document: JsonObject, path: string, method: string): Descri
 /** In the order of the description. */
 export const operationsOf = (document: JsonObject): readonly DescribedOperation[] =>
   Object.entries(objectOf(document['paths'])).flatMap(([path, item]) =>
-    Object.keys(objectOf(item))
+    Object.keys(partOf(document, item))
       .filter((method) => METHODS.some((known) => known === method))
       .map((method) => operationOf(document, path, method)),
   )

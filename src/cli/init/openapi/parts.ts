@@ -1,5 +1,5 @@
 /** Reads parts of a description, which may be anything: what is of another type counts as absent. */
-import { isJsonObject } from '../../../http/json-pointer.ts'
+import { isJsonObject, parseJsonPointer, valueAt } from '../../../http/json-pointer.ts'
 import type { JsonObject, JsonValue } from '../../../http/json-value.ts'
 
 const NONE: JsonObject = {}
@@ -12,6 +12,23 @@ export const listOf = (value: JsonValue | undefined): readonly JsonValue[] =>
 /** Undefined if it is empty too. */
 export const textOf = (value: JsonValue | undefined): string | undefined =>
   typeof value === 'string' && value.trim() !== '' ? value : undefined
+
+/** What a reference (`#/components/…`) names: only those were left that lead to a schema which contains itself. */
+export const referenced = (document: JsonObject, pointer: string): JsonValue | undefined =>
+  pointer.startsWith('#/') ? valueAt(document, parseJsonPointer(decodeURIComponent(pointer))) : undefined
+
+/** A part, with what it refers to. */
+export function partOf(document: JsonObject, value: JsonValue | undefined): JsonObject {
+  const followed = new Set<string>()
+  let part = objectOf(value)
+  for (;;) {
+    const { $ref: reference, ...own } = part
+    const pointer = textOf(reference)
+    if (pointer === undefined || followed.has(pointer)) return own
+    followed.add(pointer)
+    part = { ...objectOf(referenced(document, pointer)), ...own }
+  }
+}
 
 /** A name or another short value as text; empty if it is neither a text nor a number nor a switch. */
 export const nameOf = (value: JsonValue | undefined): string =>

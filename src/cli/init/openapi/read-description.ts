@@ -15,7 +15,7 @@ export class DescriptionError extends Error {
 }
 
 export interface Description {
-  /** References are replaced by what they name; those of a schema that contains itself are left (`$ref`). */
+  /** References are replaced by what they name; those that lead to a schema which contains itself are left (`$ref`). */
   readonly document: JsonObject
   /** The line of a part, or of the last part on the way that is there. */
   readonly lineOf: (path: readonly string[]) => number
@@ -57,7 +57,9 @@ function checkKind(tree: ConfigNode, file: string): void {
 /** @throws DescriptionError if it is no YAML or JSON, of another version, or names what is not there */
 async function dereferenced(file: string): Promise<JsonObject> {
   try {
-    const document = (await SwaggerParser.dereference(resolve(file), OPTIONS)) as unknown as JsonValue
+    // What other files have becomes a part of the document first: references that are left lead to places in it then.
+    const whole = await SwaggerParser.bundle(resolve(file), OPTIONS)
+    const document = (await SwaggerParser.dereference(whole, OPTIONS)) as unknown as JsonValue
     if (isJsonObject(document)) return document
   } catch (thrown) {
     throw new DescriptionError(`${file}: ${whyNot(messageOf(thrown))}`, { cause: thrown })

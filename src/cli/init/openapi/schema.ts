@@ -1,8 +1,8 @@
 /** Makes of a schema of OpenAPI what the configuration can say: never more than it demands, and what is lost is told. */
 import { type BodySchema, type BodyType, FORMATS } from '../../../http/body-schema.ts'
-import { isJsonObject, parseJsonPointer, valueAt } from '../../../http/json-pointer.ts'
+import { isJsonObject } from '../../../http/json-pointer.ts'
 import type { JsonObject, JsonValue } from '../../../http/json-value.ts'
-import { listOf, objectOf, textOf, textsOf } from './parts.ts'
+import { listOf, objectOf, referenced, textOf, textsOf } from './parts.ts'
 
 /** Which side the schema is for: a `readOnly` member need not be in a request, nor a `writeOnly` one in an answer. */
 type Side = 'request' | 'answer'
@@ -144,7 +144,7 @@ const KEYWORDS: Readonly<Record<string, Reader>> = {
   // Other references were replaced when the description was read.
   $ref(value, draft, work, depth) {
     const pointer = textOf(value) ?? ''
-    const target = pointer.startsWith('#/') ? valueAt(work.document, parseJsonPointer(pointer)) : undefined
+    const target = referenced(work.document, pointer)
     if (target === undefined || work.within.includes(pointer)) {
       work.lost.add(`what ${pointer.split('/').at(-1) ?? ''} contains of itself`)
       return

@@ -2,11 +2,11 @@
  * Where an operation of a description takes the code of a business or of a fund. Postern puts that of the call there, so
  * that no client chooses the business for itself.
  */
-import { isJsonObject, parseJsonPointer, valueAt } from '../../../http/json-pointer.ts'
+import { isJsonObject } from '../../../http/json-pointer.ts'
 import type { JsonObject, JsonValue } from '../../../http/json-value.ts'
 import type { DescribedMethod, Level } from '../service.ts'
 import type { DescribedOperation } from './operations.ts'
-import { listOf, nameOf, objectOf, textOf } from './parts.ts'
+import { listOf, nameOf, objectOf, referenced, textOf } from './parts.ts'
 
 /** Which parameters are the codes of businesses and of funds, folded. */
 export type TargetParameters = Readonly<Record<Level, ReadonlySet<string>>>
@@ -90,7 +90,7 @@ function membersOf(schema: JsonValue | undefined, document: JsonObject): readonl
     if (!isJsonObject(value) || seen.has(value)) return
     seen.add(value)
     const pointer = textOf(value['$ref'])
-    if (pointer?.startsWith('#/') === true) read(valueAt(document, parseJsonPointer(pointer)), path)
+    if (pointer !== undefined) read(referenced(document, pointer), path)
     for (const name of PARTS) read(value[name], path)
     for (const name of ALTERNATIVES) for (const part of listOf(value[name])) read(part, path)
     for (const [name, member] of Object.entries(objectOf(value['properties']))) {
