@@ -58,6 +58,10 @@ const CANNOT_WRITE: Readonly<Record<string, string>> = {
   '42501': 'its role may not write',
 }
 
+/** Whether the database answered, and takes no write: so it can be read. */
+export const takesNoWrite = (thrown: unknown): boolean =>
+  !hasLostConnection(thrown) && (stateOf(thrown) ?? '') in CANNOT_WRITE
+
 /** Why the database has refused a write that it would take otherwise, in words without an address; undefined for other errors. */
 export function refusalOf(thrown: unknown): string | undefined {
   const state = stateOf(thrown)

@@ -13,6 +13,7 @@ import {
   isWorthAnotherTry,
   reasonOf,
   refusalOf,
+  takesNoWrite,
   wasInTheWay,
 } from './errors.ts'
 import { Silence } from './silence.ts'
@@ -154,11 +155,11 @@ export class PostgresLink {
       const sentAt = performance.now()
       try {
         const rows = await lane.use((client) => this.#ask(client, lane.within, statement, values, end))
-        this.#settle(undefined, sentAt)
+        this.#settle(statement, undefined, sentAt)
         if (statement.kind === 'write') this.#refusals.taken(statement.name)
         return { rows, triesBefore }
       } catch (thrown) {
-        this.#settle(thrown, sentAt)
+        this.#settle(statement, thrown, sentAt)
         if (!isUnavailable(thrown)) throw thrown
         if (!isWorthAnotherTry(thrown) || performance.now() + wait >= end) {
           this.#noteRefusal(statement, thrown)
@@ -202,9 +203,13 @@ export class PostgresLink {
     return unavailable(this.#trouble ?? 'it failed shortly before')
   }
 
-  #settle(thrown: unknown, sentAt: number): void {
+  #settle({ kind }: Statement, thrown: unknown, sentAt: number): void {
     const hasAnswered =
-      thrown === undefined || thrown instanceof LateError || wasInTheWay(thrown) || !isUnavailable(thrown)
+      thrown === undefined ||
+      thrown instanceof LateError ||
+      wasInTheWay(thrown) ||
+      (kind === 'write' && takesNoWrite(thrown)) ||
+      !isUnavailable(thrown)
     if (hasAnswered) this.#breaker.succeeded()
     else this.#fail(thrown)
     if (hasAnswered) this.#silence.answered(performance.now())

@@ -6,7 +6,7 @@ import { ConnectionPace } from '../../../../src/stores/postgres/breaker.ts'
 import { planPostgres } from '../../../../src/stores/postgres/config.ts'
 import { Connections } from '../../../../src/stores/postgres/connections.ts'
 import { PostgresLink } from '../../../../src/stores/postgres/link.ts'
-import { READ_CLOCK, reading } from '../../../../src/stores/postgres/statement.ts'
+import { READ_CLOCK, reading, writing } from '../../../../src/stores/postgres/statement.ts'
 import { LosingProxy } from '../../../support/losing-proxy.ts'
 import { needing } from '../../../support/machine.ts'
 import { drawSchema, query, sharedPostgres } from '../../../support/postgres.ts'
@@ -104,6 +104,30 @@ describe('T5.13 a Postgres on whose connections nothing comes any more', needing
     await expect.poll(async () => (await outcomes(link, 1))[0], { timeout: 5000 }).toBe('done')
     expect(new Set(await outcomes(link, 20))).toEqual(new Set(['done']))
   }, 30_000)
+})
+
+describe('C11.7.2 a Postgres whose disk is full', needing('postgresql'), () => {
+  it('C11.7.2 is read as before, however many writes in a row it refuses', async () => {
+    const cluster = await sharedPostgres()
+    const schema = drawSchema()
+    query(
+      cluster,
+      `CREATE SCHEMA ${schema};
+       CREATE FUNCTION ${schema}.refuse() RETURNS int LANGUAGE plpgsql AS $$ BEGIN
+         RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100';
+       END $$`,
+    )
+    const link = await linkTo(cluster.url())
+    const refused = writing('refused', { parameters: 0, last: () => `SELECT ${schema}.refuse() AS done` })
+    for (let count = 0; count < 20; count += 1)
+      await expect(link.run(refused, [])).rejects.toThrow('could not extend file')
+    expect((await link.run(READ_CLOCK, [])).rows).toHaveLength(1)
+    expect([link.trouble, link.refusesWrites, link.silentFor(60_000)]).toEqual([
+      undefined,
+      'its disk is full (SQLSTATE 53100)',
+      0,
+    ])
+  })
 })
 
 describe('T5.5 the time of a statement', needing('postgresql'), () => {
