@@ -185,7 +185,8 @@ export class Connections {
 
   async #connect(): Promise<PoolClient> {
     for (;;) {
-      const isNew = this.#pool.idleCount === 0
+      // Those who wait get the idle ones: in a turn, nobody waits for one that is in use.
+      const isNew = this.#pool.idleCount <= this.#pool.waitingCount
       if (isNew && !this.#pace.admit()) throw this.#pace.failure
       let client: PoolClient
       try {
@@ -195,7 +196,7 @@ export class Connections {
         throw thrown
       }
       if (this.#sound.has(client)) {
-        this.#pace.succeeded()
+        if (isNew) this.#pace.succeeded()
         return client
       }
       client.release(true)

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Fault } from '../../../../src/kernel/faults.ts'
 import { aheadOfRequests } from '../../../../src/kernel/store-budget.ts'
 import { ConnectionPace } from '../../../../src/stores/postgres/breaker.ts'
@@ -32,6 +32,20 @@ async function proxied(settings?: Settings) {
   const proxy = await LosingProxy.open(cluster.port)
   onTestFinished(() => proxy.close())
   return { proxy, link: await linkTo(proxy.url(), settings) }
+}
+
+/** Two connections, and how often one more was asked for. */
+async function paced() {
+  const cluster = await sharedPostgres()
+  const plan = planPostgres({
+    ...{ url: cluster.url(), schema: 'unused', connections: 2, deadline: 10_000, maxAge: 1000 },
+    ...{ migrate: 'never', preparedStatements: true },
+  })
+  const pace = new ConnectionPace(() => 0)
+  const admit = vi.spyOn(pace, 'admit')
+  const connections = await Connections.open(plan, { most: 2, within: 10_000, pace })
+  onTestFinished(() => connections.close())
+  return { connections, pace, attempts: () => admit.mock.calls.length }
 }
 
 const sleep = (seconds: number) => reading(`sleep_${seconds}`, `SELECT pg_sleep(${seconds})::text AS now`)
@@ -139,6 +153,30 @@ describe('T5.5 the time of a statement', needing('postgresql'), () => {
     query(cluster, `ALTER ROLE ${role} SET statement_timeout = '100ms'`)
     const link = await linkTo(cluster.url(role))
     expect((await link.run(sleep(0.5), [])).rows).toHaveLength(1)
+  })
+})
+
+describe('T5.13 attempts to connect to Postgres', needing('postgresql'), () => {
+  it('are counted for each new connection, also where another one asks for the last idle one at the same time', async () => {
+    const { connections, attempts } = await paced()
+    await connections.use((client) => client.query('SELECT 1'))
+    expect(attempts()).toBe(1)
+    const both = Promise.withResolvers<undefined>()
+    let working = 0
+    const work = (): Promise<undefined> => {
+      if ((working += 1) === 2) both.resolve(undefined)
+      return both.promise
+    }
+    await Promise.all([connections.use(work), connections.use(work)])
+    expect(attempts()).toBe(2)
+  })
+
+  it('are as few as before where an older connection goes on to work', async () => {
+    const { connections, pace } = await paced()
+    await connections.use((client) => client.query('SELECT 1'))
+    pace.failed(new Error('too many connections'))
+    await connections.use((client) => client.query('SELECT 1'))
+    expect([pace.admit(), pace.admit(), pace.admit()]).toEqual([true, true, false])
   })
 })
 
