@@ -2,10 +2,9 @@
  * The beginning of a trail, as a record of the store remembers it (C12.4.5): so it shows where somebody removes all that a
  * trail has, and another one begins in its folder.
  */
-import { createReadStream } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Store, StoredValue } from '../contracts/store.ts'
 import { after as systemAfter, type After } from '../kernel/clock.ts'
@@ -47,10 +46,10 @@ export function beginningIn(
   return value && { hash: String(value['hash']), signed: String(value['signed']) }
 }
 
-/** The first line of a trail's manifest; undefined if it is gone. Rejects with the system's error. */
+/** The first line of a trail's manifest; undefined if it has none, or not that one. Rejects with the system's error. */
 async function readBeginning(folder: string): Promise<TrailBeginning | undefined> {
-  const lines = createInterface({ input: createReadStream(join(folder, MANIFEST_FILE)) })
-  for await (const text of lines) {
+  await using file = await open(join(folder, MANIFEST_FILE))
+  for await (const text of file.readLines()) {
     const line = readManifestLine(text)
     return line?.n === 1 ? { hash: line.hash, signed: line.time } : undefined
   }
@@ -92,8 +91,8 @@ export class RememberedBeginning {
   }
 
   /**
-   * Compares the trail with what the store remembers, or lets it remember. Never rejects: a store that cannot be asked is asked
-   * again. A store in memory forgets.
+   * Compares the trail with what the store remembers, or lets it remember. Never rejects: where the store cannot be asked, or the
+   * manifest cannot be read, it tries again. A store in memory forgets.
    */
   async compare(store: Pick<Store, 'find' | 'create'>, kind: string): Promise<void> {
     if (kind === 'memory') return

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { readdirSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { RememberedBeginning } from '../../../src/audit/beginning.ts'
@@ -35,4 +35,23 @@ it('C12.4.5 the beginning of a trail is compared again until the store can be as
   await beginning.compare(store, 'sqlite')
   beginning.close()
   expect(timers.delays()).toEqual([])
+})
+
+const descriptorsOf = (path: string): readonly string[] =>
+  readdirSync('/proc/self/fd').filter((each) => {
+    try {
+      return readlinkSync(join('/proc/self/fd', each)) === path
+    } catch {
+      return false
+    }
+  })
+
+it('C12.4.5 leaves no descriptor behind, however often the beginning of a trail is compared', async () => {
+  const folder = await dataFolder()
+  const manifest = join(folder, 'manifest.jsonl')
+  writeFileSync(manifest, '{}\n'.repeat(100_000))
+  const beginning = new RememberedBeginning(folder, { note: () => undefined }, manualAfter().after)
+  const store = { find: () => Promise.resolve(undefined), create: () => Promise.resolve(true) }
+  for (let times = 0; times < 3; times += 1) await beginning.compare(store, 'sqlite')
+  expect(descriptorsOf(manifest)).toEqual([])
 })
