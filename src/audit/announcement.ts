@@ -115,9 +115,13 @@ export class AnnouncementFiles {
     return awaiting
   }
 
-  /** Removes the file of a writer. One that stays is removed the next time. */
-  async takenUp(writer: string): Promise<void> {
-    await rm(announcementFile(this.#folder, writer), { force: true }).catch(() => undefined)
+  /** Removes the file of a writer. Resolves with false if it could not be removed; then it is tried again. */
+  async takenUp(writer: string): Promise<boolean> {
+    const removed = rm(announcementFile(this.#folder, writer), { force: true })
+    return removed.then(
+      () => true,
+      () => false,
+    )
   }
 
   #tellForeign(writer: string): void {

@@ -182,10 +182,12 @@ export class ManifestSigner {
     await this.#readEnded()
     if (this.#news || (await this.#files.awaiting(this.#announced)).length > 0) await this.#append()
     for (const writer of this.#leaving) {
+      // It stays as long as its file does: otherwise it would be announced once more.
+      if (!(await this.#files.takenUp(writer))) continue
+      this.#leaving.delete(writer)
       this.#heads.delete(writer)
       this.#announced.delete(writer)
     }
-    this.#leaving.clear()
     const { last } = this.#file
     if (last !== undefined) await Promise.all(this.#anchors.map((anchor) => anchor.tell(last)))
   }

@@ -1,4 +1,5 @@
 /** Who may write to a trail: those that were announced, and nobody else (C12.4.4, C12.4.6). */
+import { execFileSync } from 'node:child_process'
 import {
   appendFileSync,
   cpSync,
@@ -20,6 +21,7 @@ import { newWriterName, openTrail } from '../../../src/audit/trail.ts'
 import { verifyTrail } from '../../../src/audit/verify/verify.ts'
 import { chainHash, lineOf, type ChainedRecord } from '../../support/audit-chain.ts'
 import { dataFolder } from '../../support/data-folder.ts'
+import { needing } from '../../support/machine.ts'
 import { manualAfter } from '../../support/manual-after.ts'
 import type { MovableClock } from '../../support/movable-clock.ts'
 import {
@@ -237,6 +239,43 @@ describe('C12.4.4 a writer', () => {
     await old.trail.close()
     await old.signer.close()
   })
+})
+
+describe('C12.4.4 an announcement that stays', () => {
+  it(
+    'C12.4.4 since its file cannot be removed is made once: its writer leaves when the file is gone',
+    needing('a small disk'),
+    async () => {
+      const folder = await dataFolder()
+      const recording = await record({ folder })
+      const other = recording.addWriter()
+      await recording.change('ann', other)
+      const file = announcementFile(folder, other.writer)
+      // A file on which something is mounted cannot be removed.
+      execFileSync('mount', ['--bind', file, file])
+      try {
+        await recording.sign()
+        await other.close()
+        await recording.sign()
+        recording.signer.ended(other.writer)
+        for (const subject of ['bob', 'cyd']) {
+          await recording.change(subject)
+          await recording.sign()
+        }
+        expect(existsSync(file)).toBe(true)
+      } finally {
+        execFileSync('umount', ['-l', file])
+      }
+      await recording.sign()
+      expect(existsSync(file)).toBe(false)
+      expect(await restarted(folder, recording)).toEqual([])
+      expect(verifyTrail({ folder })).toMatchObject({ findings: [], whole: true })
+      append(folder, segmentsIn(folder).find((name) => name.includes(other.writer)) ?? '')
+      const added = expect.stringContaining('were added behind the end of this writer') as string
+      expect(verifyTrail({ folder }).findings).toContainEqual(expect.objectContaining({ what: added }))
+      await recording.close()
+    },
+  )
 })
 
 describe('T5.17 C12.4.6 what nobody announced', () => {
