@@ -38,6 +38,7 @@ writeFileSync(
 ${WITHOUT_WAITS}
 workers: ${process.argv[2] ?? '1'}
 backends:
+  sample:
   one: { kind: http, target: '${target}' }
   other: { kind: http, target: '${target}' }
 areas:

@@ -17,7 +17,7 @@ import { issueToken } from '../support/tokens.ts'
 
 const BUGGY = `
   import { readFileSync } from 'node:fs'
-  console.log('said by the module')
+  console.log('said by the module with', process.execArgv.join(' '))
   const never = () => new Promise(() => undefined)
   const soon = (work) => setTimeout(work, 5)
   const boom = (what) => { throw new Error(what) }
@@ -129,6 +129,8 @@ describe('T5.16 C5.7 code that finds people and stops its thread', () => {
 
   it('C5.7 says what it has to say where Postern says it', async () => {
     await expect.poll(() => linesWith('said by the module').length, FLUSHED).toBeGreaterThan(0)
+    // The thread refuses add-ons that are not made for threads, also where the service has started itself with options of V8.
+    expect(linesWith('said by the module')[0]).toContain('--force-context-aware')
   })
 })
 

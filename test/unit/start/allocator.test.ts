@@ -23,7 +23,10 @@ describe('T5.18 memory that is kept after a load', () => {
     const GLIBC_TUNABLES = 'glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=2097152'
     expect(started({})).toEqual([
       '/bin/node',
-      ['/bin/node', '--import', 'x', '/src/main.ts', 'serve', 'a.yaml'],
+      [
+        ...['/bin/node', '--memory-reducer-delay-ms=1000', '--memory-pool-timeout=1', '--import', 'x'],
+        ...['/src/main.ts', 'serve', 'a.yaml'],
+      ],
       { HOME: '/', GLIBC_TUNABLES },
     ])
     expect(started({ env: { GLIBC_TUNABLES } })).toBeUndefined()
