@@ -1,7 +1,6 @@
 /** How the service's own keys are kept and rotated, by its configuration. */
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { Fault } from '../kernel/faults.ts'
 import { planKeys } from '../keys/config.ts'
 import { FolderKeys } from '../keys/folder-keys.ts'
 import { KeyError } from '../keys/key-error.ts'
@@ -41,7 +40,7 @@ export function adoptSeals(place: KeyPlace, { store }: Pick<Configuration, 'stor
 
 /**
  * Why the seals of a configuration cannot be put in force; undefined if they can. Seals that do not open everything that is
- * sealed in the store would keep each process from starting again.
+ * sealed in the store would keep each process from starting again. Rejects with Fault `identity_unavailable`.
  */
 export async function unfitSeals(
   before: KeysConfiguration,
@@ -56,8 +55,6 @@ export async function unfitSeals(
     return undefined
   } catch (thrown) {
     if (thrown instanceof KeyError) return thrown.message
-    if (thrown instanceof Fault)
-      return 'the store is out of reach, so nobody knows whether they fit — try again'
     throw thrown
   }
 }

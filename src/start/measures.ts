@@ -45,8 +45,10 @@ export const readStore = (store: Pick<MeasuredStore, 'isUp'>, feed: Pick<ChangeF
 export const readClock = (drift: Pick<ClockDrift, 'seconds'> | undefined): Readings =>
   drift === undefined ? [] : [reading(FAMILIES.clockOffset, drift.seconds)]
 
-/** Nothing where the store is of one machine. */
-/** @param beat of this node: its configuration, and who was alive at the last one */
+/**
+ * Nothing where the store is of one machine.
+ * @param beat of this node: its configuration, and who was alive at the last one
+ */
 export const readNode = (
   beat: { readonly digest: string; readonly live: LiveNodes | undefined } | undefined,
 ): Readings =>

@@ -60,7 +60,7 @@ type Refused = Extract<ReloadOutcome, { outcome: 'refused' }>
 const refused = (...problems: string[]): Refused => ({ outcome: 'refused', problems })
 
 const PASSING: Readonly<Record<PassingCause, string>> = {
-  store: 'the store is out of reach, so it is not known what the removed may hold, nor can that be revoked',
+  store: 'the store is out of reach, and what the files change must be compared with what it holds',
   trail: 'the audit trail cannot be written, so nothing that gives access is put in force',
   files: 'its files change while they are read',
   unknown: 'it could not be opened, though it has no problem; the log tells more',
@@ -143,8 +143,8 @@ export class Reloader {
     const fixed = fixedChanges(this.#configuration, configuration)
     if (fixed.length > 0)
       return refused(...fixed.map((path) => `${path}  cannot change while the service runs — restart it`))
-    const unfit = await unfitSeals(this.#configuration, configuration, this.#parts.store)
-    if (unfit !== undefined) return refused(`store.seal  ${unfit}`)
+    const unfit = await this.#refuseSeals(configuration)
+    if (unfit !== undefined) return unfit
     const holdings = await readHoldings(configuration, environment)
     if (holdings === undefined) return this.#refuse()
     try {
@@ -185,6 +185,18 @@ export class Reloader {
       recorder.note('error', 'revocation_after_reload_failed', { cause, rules: losses.length })
     })
     return { outcome: 'reloaded', warnings: problemLines(report), revoked: losses.length }
+  }
+
+  async #refuseSeals(configuration: Configuration): Promise<Refused | undefined> {
+    const { recorder, store } = this.#parts
+    try {
+      const unfit = await unfitSeals(this.#configuration, configuration, store)
+      return unfit === undefined ? undefined : refused(`store.seal  ${unfit}`)
+    } catch (thrown) {
+      if (!(thrown instanceof Fault)) throw thrown
+      recorder.note('error', 'reload_failed', { cause: thrown })
+      return refusedNow('store')
+    }
   }
 
   /** Puts what was prepared in force. Rejects with Fault `audit_unavailable` if that must be recorded before, and cannot be. */

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { NO_TRAIL } from '../../../src/contracts/audit.ts'
@@ -18,6 +18,7 @@ import { MemoryStore } from '../../../src/stores/memory.ts'
 import { configFiles } from '../../support/config-files.ts'
 import { manualAfter } from '../../support/manual-after.ts'
 import { keepNotes } from '../../support/notes.ts'
+import { sealKey } from '../../support/seal-key.ts'
 import { ROOT } from '../../support/spawn-postern.ts'
 
 const BUSINESSES = '{"code":"ONE","name":"One","funds":[]}\n{"code":"TWO","name":"Two","funds":[]}\n'
@@ -32,13 +33,19 @@ async function openedNow({ scopes, directory }: Configuration): Promise<string> 
 /** A reloader beside a service that acts out `meanwhile` within each `prepare`. */
 async function startReloader(
   meanwhile: (file: string, attempt: number) => void,
-  { adopting = () => Promise.resolve(), audit = NO_TRAIL }: Partial<ReloaderParts> = {},
+  {
+    adopting = () => Promise.resolve(),
+    audit = NO_TRAIL,
+    store = new MemoryStore(systemClock),
+    environment = {},
+  }: Partial<ReloaderParts> = {},
+  text = `extends: ${join(ROOT, 'config/demo.yaml')}\n`,
 ) {
   const at = configFiles({
-    'a.yaml': `extends: ${join(ROOT, 'config/demo.yaml')}\ndirectory: { files: { businesses: list.jsonl } }\n`,
+    'a.yaml': `${text}directory: { files: { businesses: list.jsonl } }\n`,
     'list.jsonl': BUSINESSES,
   })
-  const { configuration, report } = loadConfiguration(at('a.yaml'), {})
+  const { configuration, report } = loadConfiguration(at('a.yaml'), environment)
   if (configuration === undefined) throw new Error(JSON.stringify(report.problems))
   const done: string[] = []
   const recorder = keepNotes()
@@ -47,7 +54,7 @@ async function startReloader(
     file: at('a.yaml'),
     files: [],
     audit,
-    environment: {},
+    environment,
     pool: {
       holdingsDigest: await openedNow(configuration),
       prepare: async (next) => {
@@ -60,7 +67,7 @@ async function startReloader(
     },
     revoker: { revoke: (tokens) => Promise.resolve(void done.push(`revoke ${JSON.stringify(tokens)}`)) },
     tokenRevoker: { end: () => Promise.resolve({} as never) },
-    store: new MemoryStore(systemClock),
+    store,
     adopting,
     recorder,
     changed: () => undefined,
@@ -148,6 +155,26 @@ describe('C11.5.4 a reload that is refused though its files have no mistake', ()
     expect(waits).toEqual([1000, 2000, 4000, 8000, 16_000, 30_000, 30_000])
     expect(loads.refused).toBeUndefined()
     expect(orders.every((each) => each === by)).toBe(true)
+  })
+
+  it('C11.5.4 is tried again where the store is away and its seals are others', async () => {
+    const withSeal = (id: string): string =>
+      `extends: ${join(ROOT, 'config/upstream.yaml')}\nadmin: { token: { env: TOKEN } }\nstore: { kind: postgres, url: 'postgres://a:b@127.0.0.1:9/none', seal: [{ id: ${id}, key: { env: SEAL } }] }\n`
+    const { file, reload } = await startReloader(
+      () => undefined,
+      {
+        store: Object.assign(new MemoryStore(systemClock), {
+          list: () => Promise.reject(new Fault('identity_unavailable', { detail: 'the store is slow' })),
+        }),
+        environment: { SEAL: sealKey('a').key, TOKEN: 'a-token-of-this-test-0123456789' },
+      },
+      withSeal('a'),
+    )
+    writeFileSync(file, readFileSync(file, 'utf8').replace(withSeal('a'), withSeal('b')))
+    expect(await reload()).toEqual({
+      ...{ outcome: 'refused', cause: 'store' },
+      problems: [expect.stringMatching(/^the store is out of reach.* — it is tried again by itself$/)],
+    })
   })
 
   it('C11.5.4 is not tried again once its file has a mistake, nor where the service stops', async () => {
