@@ -5,16 +5,15 @@ import type { StatusSources } from '../operations/status/read-status.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { reportOnlyAreas } from '../settings/dangers.ts'
 import { sqliteFile } from '../stores/config.ts'
+import { logOf } from '../stores/store-files.ts'
 import { VERSION } from './version.ts'
 
-/** The files of the store: what was written last stands in the second. */
-const FILES = ['', '-wal']
-
-/** Bytes of the store's files. Rejects with the system's error if there is none. */
+/** Bytes of the store's file and of its -wal, in which what was written last stands. Rejects with the system's error if there is no file. */
 async function sizeOnDisk(data: string): Promise<number> {
-  const [main, log] = await Promise.allSettled(FILES.map((suffix) => stat(sqliteFile(data) + suffix)))
-  if (main?.status !== 'fulfilled') throw new Error('there is no file')
-  return main.value.size + (log?.status === 'fulfilled' ? log.value.size : 0)
+  const file = sqliteFile(data)
+  const { size } = await stat(file)
+  const log = await stat(logOf(file)).catch(() => undefined)
+  return size + (log?.size ?? 0)
 }
 
 type Facts = Pick<

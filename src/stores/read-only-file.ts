@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
+import { logOf } from './store-files.ts'
 
 /** Milliseconds: a reader waits while another process migrates or restores. */
 const LOCK_TIMEOUT = 5000
@@ -11,7 +12,7 @@ const LOCK_TIMEOUT = 5000
  */
 export function openReadOnly(path: string): DatabaseSync {
   const options = { readOnly: true, timeout: LOCK_TIMEOUT }
-  if (existsSync(`${path}-wal`)) return new DatabaseSync(path, options)
+  if (existsSync(path) && existsSync(logOf(path))) return new DatabaseSync(path, options)
   const url = pathToFileURL(path)
   url.search = 'immutable=1'
   return new DatabaseSync(url, options)

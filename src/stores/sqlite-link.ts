@@ -44,7 +44,7 @@ export type ThreadMessage = readonly Reply[] | TroubleMessage
 /** The first message of the thread. The descriptors are of the store's files, and stay open when the thread ends. */
 export type Opening =
   | { readonly opened: true; readonly descriptors: readonly number[] }
-  | { readonly opened: false; readonly message: string }
+  | { readonly opened: false; readonly descriptors: readonly number[]; readonly message: string }
 
 /** Verbs that may wait at once: more than can be answered in time. What comes beyond it fails at once. */
 const PENDING_LIMIT = 1000
@@ -199,10 +199,11 @@ export class SqliteLink {
       worker.on('message', (message: Opening | ThreadMessage) => {
         if (isReplies(message)) for (const reply of message) this.#settle(reply)
         else if ('trouble' in message) this.#setTrouble(message.trouble)
-        else if (message.opened) {
+        else {
           connection.keep(message.descriptors)
-          resolve()
-        } else reject(new StoreError(message.message))
+          if (message.opened) resolve()
+          else reject(new StoreError(message.message))
+        }
       })
       worker.on('error', (error) =>
         reject(new StoreError('the thread of the store failed', { cause: error })),

@@ -5,7 +5,7 @@ import { messageOf } from '../kernel/thrown.ts'
 import { framesOf, openSqliteFile, type SqlitePlan } from './sqlite-file.ts'
 import type { Opening, ThreadMessage, VerbRequest } from './sqlite-link.ts'
 import { RequestHandler } from './sqlite-requests.ts'
-import { FileGuard } from './store-files.ts'
+import { FileGuard, logOf } from './store-files.ts'
 
 /** Milliseconds between two checks of the files. */
 const CHECK_INTERVAL = 1000
@@ -24,9 +24,15 @@ function waitingAt(port: MessagePort): readonly Message[] {
 /** Opens the store, reports that, and serves requests until the message `close`. */
 function serveRequests(port: MessagePort, plan: SqlitePlan): void {
   const send = (message: Opening | ThreadMessage): void => port.postMessage(message)
+  const descriptors: number[] = []
+  const open = (path: string): number => {
+    const descriptor = openSync(path, 'r')
+    descriptors.push(descriptor)
+    return descriptor
+  }
   try {
     const db = openSqliteFile(plan)
-    const [database, log] = [openSync(plan.path, 'r'), openSync(`${plan.path}-wal`, 'r')]
+    const [database, log] = [open(plan.path), open(logOf(plan.path))]
     const guard = new FileGuard(plan.path, { database, log, frames: () => framesOf(db) })
     const handler = new RequestHandler(db, guard, send)
     const timer = setInterval(() => handler.checkFiles(), CHECK_INTERVAL)
@@ -39,9 +45,9 @@ function serveRequests(port: MessagePort, plan: SqlitePlan): void {
         port.close()
       }
     })
-    send({ opened: true, descriptors: [database, log] })
+    send({ opened: true, descriptors })
   } catch (thrown) {
-    send({ opened: false, message: messageOf(thrown) })
+    send({ opened: false, descriptors, message: messageOf(thrown) })
   }
 }
 

@@ -6,6 +6,7 @@ import {
   openSync,
   readFileSync,
   readSync,
+  realpathSync,
   renameSync,
   rmSync,
   statSync,
@@ -23,6 +24,10 @@ import { hasCode, messageOf } from '../kernel/thrown.ts'
  * it there.
  */
 export const markerOf = (path: string): string => join(dirname(path), 'store-marker.json')
+
+/** Of SQLite's, beside the database. Where that is a symbolic link, they stand beside what it leads to. */
+export const logOf = (path: string): string => `${realpathSync(path)}-wal`
+const sharedMemoryOf = (path: string): string => `${realpathSync(path)}-shm`
 
 /** Device and inode: no other file has them at the same time. Undefined if there is no file at the path. */
 export function identityOf(path: string): string | undefined {
@@ -178,7 +183,9 @@ export class FileGuard {
   constructor(path: string, open: OpenFiles) {
     this.#path = path
     this.#open = open
-    this.#identities = new Map([path, `${path}-wal`, `${path}-shm`].map((file) => [file, identityOf(file)]))
+    this.#identities = new Map(
+      [path, logOf(path), sharedMemoryOf(path)].map((file) => [file, identityOf(file)]),
+    )
   }
 
   /**

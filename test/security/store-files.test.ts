@@ -7,6 +7,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
   writeSync,
@@ -18,6 +19,7 @@ import { Fault } from '../../src/kernel/faults.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
 import { examineSqlite } from '../../src/stores/open-store.ts'
 import { backUpSqlite } from '../../src/stores/backup.ts'
+import { openReadOnly } from '../../src/stores/read-only-file.ts'
 import { FileGuard, markerOf } from '../../src/stores/store-files.ts'
 import { framesOf, monotonicMs } from '../../src/stores/sqlite-file.ts'
 import type { Reply, VerbRequest } from '../../src/stores/sqlite-link.ts'
@@ -104,6 +106,24 @@ const appending = (id: number): VerbRequest => ({
 })
 
 const LOOK = { interval: 20, timeout: 5000 }
+
+describe('T5.12 a store whose file is a link to one elsewhere', () => {
+  it('is opened, read and watched there: also its -wal', async () => {
+    const [target, path] = [await dataFolder(), await dataFolder()].map((folder) =>
+      join(folder, 'postern.sqlite'),
+    )
+    await (await openAt(target!)).close()
+    symlinkSync(target!, path!)
+    const store = await openAt(path!)
+    await store.create('key', 'newest', { value: {} })
+    const reader = openReadOnly(path!)
+    expect(reader.prepare(`SELECT count(*) AS n FROM record WHERE key = 'newest'`).get()).toEqual({ n: 1 })
+    reader.close()
+    rmSync(`${target}-wal`)
+    await expectUnavailable(store.append('topic', {}))
+    expect(store.trouble).toMatch(/sqlite-wal was deleted/)
+  })
+})
 
 describe('T5.12 a store whose files are taken away while it is open', () => {
   it.each([
