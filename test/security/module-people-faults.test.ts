@@ -17,6 +17,7 @@ import { issueToken } from '../support/tokens.ts'
 
 const BUGGY = `
   import { readFileSync } from 'node:fs'
+  import { parentPort } from 'node:worker_threads'
   console.log('said by the module with', process.execArgv.join(' '))
   const never = () => new Promise(() => undefined)
   const soon = (work) => setTimeout(work, 5)
@@ -35,6 +36,10 @@ const BUGGY = `
     memory: () => { for (const kept = []; ; ) kept.push(Array.from({ length: 1e5 }, (_, at) => 'x' + at)) },
     file: () => readFileSync(new URL('never-written', import.meta.url)),
     fine: () => user('fine'),
+    library: () => {
+      for (const told of ['ready', null, { call: 1 }, { opened: false }, { failed: 1 }]) parentPort.postMessage(told)
+      return user('library')
+    },
   }
   export default () => ({
     findUserByName: (name, call) => bugs[name]?.(name, call),
@@ -118,6 +123,12 @@ describe('T5.16 C5.7 code that finds people and stops its thread', () => {
       await expect.poll(async () => (await login('fine')).status, FLUSHED).toBe(200)
     },
   )
+
+  it('C5.7 nobody hears what a library tells that takes itself for a worker', async () => {
+    const before = events('people_thread_replaced').length
+    for (const name of ['library', 'fine']) expect([name, (await login(name)).status]).toEqual([name, 200])
+    expect(events('people_thread_replaced')).toHaveLength(before)
+  })
 
   it('C5.7 keeps the process from ending only as long as it waits for what is closed', async () => {
     const own = await start()

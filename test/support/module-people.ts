@@ -52,6 +52,10 @@ export class OwnThread extends EventEmitter {
     this.exit(1)
   }
 
+  close(): void {
+    // Its end closes both ports.
+  }
+
   unref(): void {
     // It keeps nothing alive.
   }
@@ -81,7 +85,7 @@ export async function makeModuleDirectory(module: WrittenModule) {
     start: (plan) => {
       const thread = new OwnThread(module, plan)
       threads.push(thread)
-      return thread as unknown as Runner
+      return { worker: thread, port: thread } as unknown as Runner
     },
   })
   const directory = new ModuleDirectory(calls, {

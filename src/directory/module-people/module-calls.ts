@@ -69,6 +69,7 @@ export class ModuleCalls {
   readonly #waiting = new Map<number, Waiting>()
   #lastCall = 0
   #thread: ModuleThread | undefined
+  #files: readonly LoadedFile[] = []
   #startedAt = 0
   /** Whether the thread takes calls. */
   #open = false
@@ -86,9 +87,9 @@ export class ModuleCalls {
     return calls
   }
 
-  /** The files that the module consists of. */
+  /** The files that the module consists of, or did when its last thread ended. */
   get files(): readonly LoadedFile[] {
-    return this.#thread?.files ?? []
+    return this.#files
   }
 
   /** Rejects with ModuleCallFault. What comes after the deadline is ignored. */
@@ -123,6 +124,7 @@ export class ModuleCalls {
     const thread = new ModuleThread(this.#plan, {
       ...{ after: this.#parts.after, start: this.#parts.start },
       replied: (reply) => this.#replied(reply),
+      loaded: (files) => (this.#files = files),
       failed: (facts) => this.#parts.failed(errorOf(facts)),
       ended: (why) => this.#ended(thread, why),
     })

@@ -1,5 +1,6 @@
 /** The program of the thread in which the module of `directory.people` runs. */
-import { parentPort, workerData } from 'node:worker_threads'
-import { type ModulePlan, serveModule } from './serve-module.ts'
+import { workerData } from 'node:worker_threads'
+import { serveModule, type ThreadData } from './serve-module.ts'
 
-if (parentPort !== null) serveModule(parentPort, workerData as ModulePlan)
+const { plan, port } = workerData as ThreadData
+serveModule(port, plan)

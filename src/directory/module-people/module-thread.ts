@@ -1,10 +1,10 @@
-import { Worker, type WorkerOptions } from 'node:worker_threads'
+import { MessageChannel, type MessagePort, Worker, type WorkerOptions } from 'node:worker_threads'
 import { programBeside, threadEnvironment } from '../../kernel/beside.ts'
 import type { After } from '../../kernel/clock.ts'
 import { hasCode } from '../../kernel/thrown.ts'
 import type { LoadedFile } from '../../modules/import-file.ts'
 import { type ErrorFacts, errorForLog } from './error-for-log.ts'
-import type { CallReply, ModulePlan, Order, ThreadReport } from './serve-module.ts'
+import type { CallReply, ModulePlan, Order, ThreadData, ThreadReport } from './serve-module.ts'
 
 /** Milliseconds within which the module must be imported and made. */
 export const OPENED_WITHIN = 30_000
@@ -18,17 +18,23 @@ const EXITED_WITHIN = 1000
 const HEAP = 256
 /** Threads of this process that block in the system, where nothing can end them. */
 const MOST_STUCK = 3
-/** Milliseconds of silence after which a thread is thought to be one of these. */
-const SURELY_STUCK = 1000
+/** Milliseconds of silence after which a thread is thought to be one of these. Surely over when `EXITED_WITHIN` is. */
+const SURELY_STUCK = 500
 
 /** A thread, or what a test puts in its place. */
-export type Runner = Pick<Worker, 'on' | 'postMessage' | 'terminate' | 'unref'>
+export interface Runner {
+  readonly worker: Pick<Worker, 'on' | 'terminate' | 'unref'>
+  /** Ours alone. The thread's `parentPort` is the module's: libraries that take themselves for a worker write to it. */
+  readonly port: Pick<MessagePort, 'on' | 'postMessage' | 'close'>
+}
 export type StartRunner = (plan: ModulePlan) => Runner
 
 export interface ThreadParts {
   readonly after: After
   readonly start?: StartRunner | undefined
   readonly replied: (reply: CallReply) => void
+  /** Told of the files that the module consists of, before it is opened and whenever there are more. */
+  readonly loaded: (files: readonly LoadedFile[]) => void
   /** The module's code has thrown where no call was to blame. */
   readonly failed: (facts: ErrorFacts) => void
   /** It answers no more. Called once, if it was opened and not closed. */
@@ -43,7 +49,6 @@ export class ModuleThread {
   readonly #opened = Promise.withResolvers<undefined>()
   readonly #exited = Promise.withResolvers<undefined>()
   #state: 'opening' | 'open' | 'ended' = 'opening'
-  #files: readonly LoadedFile[] = []
   /** The time of a ping that is not answered yet, or of its end. */
   #silentSince: number | undefined
   #cancelPing: (() => void) | undefined
@@ -60,8 +65,8 @@ export class ModuleThread {
     this.#begun = new Int32Array(begun)
     this.#runner = (parts.start ?? startWorker)({ ...plan, begun })
     living.add(this)
-    this.#runner
-      .on('message', (told: ThreadReport) => this.#hear(told))
+    this.#runner.port.on('message', (told: ThreadReport) => this.#hear(told))
+    this.#runner.worker
       .on('error', (thrown) => this.#end(reasonOfDeath(thrown)))
       .on('exit', (code) => {
         living.delete(this)
@@ -79,18 +84,13 @@ export class ModuleThread {
     return this.#opened.promise
   }
 
-  /** The files that the module consists of. */
-  get files(): readonly LoadedFile[] {
-    return this.#files
-  }
-
   /** The number of the last call that the module has begun. */
   get begun(): number {
     return Atomics.load(this.#begun, 0)
   }
 
   tell(order: Order): void {
-    this.#runner.postMessage(order)
+    this.#runner.port.postMessage(order)
   }
 
   /** Whether it has taken no order for so long that it may never end. */
@@ -117,11 +117,7 @@ export class ModuleThread {
     this.#state = 'ended'
     await Promise.race([closed.promise, this.#exited.promise])
     cancel()
-    this.#terminate()
-    const given = Promise.withResolvers<undefined>()
-    const giveUp = this.#parts.after(EXITED_WITHIN, () => given.resolve(undefined))
-    await Promise.race([given.promise, this.#exited.promise])
-    giveUp()
+    await this.#terminate()
   }
 
   #hear(told: ThreadReport): void {
@@ -129,7 +125,7 @@ export class ModuleThread {
     else if (told === 'closed') this.#closed?.()
     else if ('call' in told) this.#parts.replied(told)
     else if ('failed' in told) this.#parts.failed(told.failed)
-    else if ('files' in told) this.#files = told.files
+    else if ('files' in told) this.#parts.loaded(told.files)
     else if (!told.opened) this.#end(new Error(told.reason))
     else if (this.#state === 'opening') {
       this.#state = 'open'
@@ -152,17 +148,27 @@ export class ModuleThread {
     const before = this.#state
     if (before === 'ended') return
     this.#state = 'ended'
-    this.#terminate()
-    if (before === 'opening') this.#opened.reject(why)
+    const terminated = this.#terminate()
+    // A command ends with this answer, and must know by then whether the thread blocks.
+    if (before === 'opening') void terminated.then(() => this.#opened.reject(why))
     else this.#parts.ended(why)
   }
 
-  /** A loop is ended at once. A call of the system is not: then the thread stays as long as that takes. */
-  #terminate(): void {
+  /**
+   * Resolves when the thread has ended. A loop is ended at once. A call of the system is not: then the thread stays as long
+   * as that takes, and nobody waits for it.
+   */
+  async #terminate(): Promise<void> {
+    const { worker, port } = this.#runner
+    port.close()
     if (!living.has(this)) return
     this.#silentSince ??= performance.now()
-    this.#runner.unref()
-    void this.#runner.terminate()
+    void worker.terminate()
+    const given = Promise.withResolvers<undefined>()
+    const giveUp = this.#parts.after(EXITED_WITHIN, () => given.resolve(undefined))
+    await Promise.race([given.promise, this.#exited.promise])
+    giveUp()
+    worker.unref()
   }
 }
 
@@ -171,14 +177,18 @@ const isOfThreads = (option: string): boolean => !/^--memory-(?:pool|reducer)-/.
 
 const startWorker: StartRunner = (plan) => {
   watchExit()
-  const start = (more: WorkerOptions): Worker =>
-    new Worker(programBeside(import.meta.url, 'module-program'), {
+  const start = (more: WorkerOptions): Runner => {
+    const { port1, port2 } = new MessageChannel()
+    const worker = new Worker(programBeside(import.meta.url, 'module-program'), {
       name: 'people',
-      workerData: plan,
+      workerData: { plan, port: port2 } satisfies ThreadData,
+      transferList: [port2],
       env: { ...process.env, ...threadEnvironment() },
       resourceLimits: { maxOldGenerationSizeMb: HEAP },
       ...more,
     })
+    return { worker, port: port1 }
+  }
   try {
     // An add-on that is not made for threads would load in the first one only.
     return start({ execArgv: [...process.execArgv.filter(isOfThreads), '--force-context-aware'] })

@@ -17,6 +17,12 @@ export interface ModulePlan {
   readonly begun: SharedArrayBuffer
 }
 
+/** What the thread is started with. */
+export interface ThreadData {
+  readonly plan: ModulePlan
+  readonly port: MessagePort
+}
+
 export interface CallMessage {
   /** Numbers rise. */
   readonly call: number

@@ -1,4 +1,9 @@
+import { EventEmitter } from 'node:events'
 import { describe, expect, it } from 'vitest'
+import { ModuleCalls } from '../../../../src/directory/module-people/module-calls.ts'
+import type { Runner } from '../../../../src/directory/module-people/module-thread.ts'
+import { manualAfter } from '../../../support/manual-after.ts'
+import { movableClock } from '../../../support/movable-clock.ts'
 import { exchanged, makeModuleDirectory, type WrittenModule } from '../../../support/module-people.ts'
 import { settled } from '../../../support/settled.ts'
 
@@ -107,5 +112,51 @@ describe('C5.7 a thread that ends', () => {
     module['verifyPassword'] = () => true
     clock.advance(1000)
     expect(await directory.findByName('dora')).toMatchObject(DORA)
+  })
+})
+
+/** Calls in a thread of which the test says everything that it tells. */
+function tellingThread() {
+  const [worker, port] = [new EventEmitter(), new EventEmitter()]
+  const timers = manualAfter()
+  const ignore = (): void => undefined
+  const runner = {
+    worker: Object.assign(worker, { terminate: ignore, unref: ignore }),
+    port: Object.assign(port, { postMessage: ignore, close: ignore }),
+  } as unknown as Runner
+  const calls = ModuleCalls.open(
+    { source: { package: 'of the test' }, options: {} },
+    {
+      ...{ clock: movableClock(), after: timers.after, failed: ignore, replaced: ignore },
+      start: () => runner,
+    },
+  )
+  return { calls, worker, timers, tell: (told: unknown) => port.emit('message', told) }
+}
+
+describe('C5.7 what a reload and a command need to know', () => {
+  it('C11.5.4 the files of a thread that has ended count until another one has some: a reload compares them', async () => {
+    const { calls, worker, tell } = tellingThread()
+    const files = [['/people.mjs', 'a digest']]
+    tell({ files })
+    tell({ opened: true })
+    const opened = await calls
+    worker.emit('exit', 1)
+    expect(opened.files).toEqual(files)
+  })
+
+  it('C5.7 that it cannot be used is told once its thread has ended, or is known to block', async () => {
+    for (const end of ['exits', 'blocks']) {
+      const { calls, worker, timers, tell } = tellingThread()
+      let told: unknown
+      const refused = calls.catch((thrown: unknown) => (told = thrown))
+      tell({ opened: false, reason: 'why' })
+      await settled()
+      expect([end, told, timers.delays()]).toEqual([end, undefined, [30_000, 1000]])
+      if (end === 'blocks') timers.fireAt(1)
+      else worker.emit('exit', 1)
+      expect(await refused).toMatchObject({ message: 'why' })
+      worker.emit('exit', 1)
+    }
   })
 })
