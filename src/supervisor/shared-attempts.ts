@@ -62,14 +62,17 @@ export class AttemptCoordinator {
 interface PendingTurn {
   readonly resolve: (value: number | undefined) => void
   readonly reject: (fault: Fault) => void
-  /** Whether its attempt has been made. */
-  readonly isOver: boolean
+  /** Whether its attempt has been made, with the right password. */
+  readonly isRight: boolean
 }
 
 /** No client waits longer: at most five attempts wait for one account, and each takes half a minute at most. */
 const LONGEST_TURN_MS = 180_000
 
-/** The worker's end. `enter` rejects with Fault `identity_unavailable` if the supervisor does not answer. */
+/**
+ * The worker's end. If the supervisor does not answer, `enter` rejects with Fault `identity_unavailable`, and so does the
+ * end of a turn, but for a right password.
+ */
 export class RemoteAttempts implements AttemptLimiter {
   readonly #send: (notice: Notice) => void
   /** By turn, which has one open request at a time. */
@@ -111,7 +114,7 @@ export class RemoteAttempts implements AttemptLimiter {
         LONGEST_TURN_MS,
       ).unref()
       this.#waiting.set(turn, {
-        isOver: notice.type === 'leave',
+        isRight: notice.type === 'leave' && notice.right === true,
         resolve: (value) => {
           clearTimeout(late)
           resolve(value)
@@ -129,8 +132,8 @@ export class RemoteAttempts implements AttemptLimiter {
   #giveUp(turn: number, detail: string): void {
     const waiting = this.#waiting.get(turn)
     this.#waiting.delete(turn)
-    // The result of a verified password is answered even if the supervisor is gone and cannot count it.
-    if (waiting?.isOver === true) waiting.resolve(0)
+    // A right password is answered all the same. A wrong one that nobody counts is not: it would be a guess for nothing.
+    if (waiting?.isRight === true) waiting.resolve(0)
     else waiting?.reject(new Fault('identity_unavailable', { detail }))
   }
 }
