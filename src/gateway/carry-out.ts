@@ -2,6 +2,7 @@ import { cleanRequestHeaders } from '../http/end-to-end-headers.ts'
 import type { Admission, Release } from '../contracts/admission.ts'
 import type { Backend, BackendAnswer, Call, CallBody, UpgradeOutcome } from '../contracts/backend.ts'
 import type { Answer, Exchange, Upgrade } from '../contracts/exchange.ts'
+import { CONDITIONS_OF_CHANGES } from '../http/end-to-end-headers.ts'
 import type { Head } from '../http/head.ts'
 import { withoutOwnCookies } from '../http/own-cookies.ts'
 import { isSafe } from '../http/methods.ts'
@@ -96,7 +97,10 @@ function callOf(
 /** Tells the upstream of a report-only area what the decision would have been. */
 const DECISION_HEADER = 'x-postern-decision'
 
-/** Without codings and ranges where the client does not get the upstream's own bytes: they would be of other bytes. */
+/**
+ * Without codings and ranges where the client does not get the upstream's own bytes: they would be of other bytes.
+ * @throws Fault `unsendable_argument` for a condition of a change that would be dropped
+ */
 function requestHeaders(
   { head, upgrade }: Exchange,
   decision: Decision,
@@ -105,6 +109,7 @@ function requestHeaders(
   const { backend } = decision.operation
   const clean = cleanRequestHeaders(head, backend.requestHeaders, upgrade !== undefined)
   if (body.kind === 'stream') describeBody(clean, head)
+  if (!isSafe(head.method)) requireConditions(clean, head)
   unmarkConditions(clean, decision, head.method)
   if (decision.observation) clean[DECISION_HEADER] = decision.observation.header
   if (passesVerbatim(decision)) return clean
@@ -120,6 +125,17 @@ function describeBody(clean: Record<string, string>, { headers }: Head): void {
   for (const name of ['content-encoding', 'content-range'] as const) {
     const value = headers[name]
     if (value !== undefined) clean[name] = value
+  }
+}
+
+/** Whatever `requestHeaders` says: without its condition a change would be made to what the client has not seen (C8.2). */
+function requireConditions(clean: Record<string, string>, { headers }: Head): void {
+  for (const name of CONDITIONS_OF_CHANGES) {
+    const folded = name.toLowerCase()
+    if (headers[folded] !== undefined && !(folded in clean))
+      throw new Fault('unsendable_argument', {
+        say: `${name} is not passed on here, so the change would be made to any version of the data. Leave it out.`,
+      })
   }
 }
 

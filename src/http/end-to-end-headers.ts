@@ -219,6 +219,9 @@ function mayPass(name: string): boolean {
 /** What a backend's `requestHeaders` lets in, in lower case; undefined where it says nothing: what is not stopped passes. */
 export type AllowedHeaders = ReadonlySet<string> | undefined
 
+/** Conditions of changes: one that is dropped makes a change that nobody asked for (RFC 9110 §13.1). */
+export const CONDITIONS_OF_CHANGES = ['If-Match', 'If-None-Match', 'If-Unmodified-Since'] as const
+
 /** The handshake's own (RFC 6455 §4.1): without them there is no websocket, so no list need name them. */
 const HANDSHAKE: ReadonlySet<string> = new Set([
   'sec-websocket-key',

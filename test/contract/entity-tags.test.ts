@@ -3,7 +3,7 @@ import type { Configuration } from '../../src/settings/configuration.ts'
 import { fundsOf } from '../support/changed-funds.ts'
 import { CHANGED, type LockingService, openLockingService } from '../support/locking-service.ts'
 import { bearer, send, type Sent } from '../support/requests.ts'
-import { startPostern, type StartedPostern } from '../support/start-postern.ts'
+import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
 
 const JSON_ = { Accept: 'application/json' }
@@ -26,6 +26,10 @@ function withDocuments(loaded: Configuration): Configuration {
       GET: { ...operation, upstream: { path } },
       PUT: { ...operation, body, upstream: { path } },
       POST: { ...operation, body, upstream: { path } },
+    }),
+    action('bare/{id}', {
+      PUT: { ...operation, body, upstream: { path: `${path}/bare`, requestHeaders: ['Accept-Language'] } },
+      GET: { ...operation, upstream: { path: `${path}/bare`, requestHeaders: [] } },
     }),
     action('part/{id}', { GET: { ...operation, upstream: { path: `${path}/part`, data: '/doc' } } }),
     action('whole/{id}', {
@@ -68,9 +72,9 @@ async function ask(name: string, headers: Sent['headers'], sent: Partial<Sent> =
   const response = await send(gateway, { target, ...sent, headers: { ...bearer(token), ...headers } })
   return { ...response, etag: String(response.headers['etag']), asked: service.asked.at(-1)?.conditions }
 }
-const put = (headers: Sent['headers'], title = 'New') =>
+const put = (headers: Sent['headers'], title = 'New', name = 'doc') =>
   ask(
-    'doc',
+    name,
     { 'Content-Type': 'application/json', ...headers },
     { method: 'PUT', body: JSON.stringify({ title }) },
   )
@@ -146,6 +150,41 @@ describe('optimistic locking', () => {
     const same = await ask('doc', { ...JSON_, 'If-None-Match': made.etag }, { target: pathname })
     expect([same.status, same.etag]).toEqual([304, made.etag])
     expect((await put({ 'If-Match': made.etag })).status).toBe(200)
+  })
+})
+
+describe('a condition of a change that does not reach the service', () => {
+  it.each([
+    ['If-Match', '"v1"'],
+    ['If-None-Match', '*'],
+    ['If-Unmodified-Since', CHANGED],
+  ])('C8.2 %s, where requestHeaders leaves it out: 400, and nothing is sent', async (name, value) => {
+    const before = service.asked.length
+    const refused = await put({ [name]: value }, 'New', 'bare')
+    expect(refused.status).toBe(400)
+    expect(refused.body).toContain(`${name} is not passed on here`)
+    // A client that calls it one of the connection's has it dropped too.
+    expect((await put({ [name]: value, Connection: name })).status).toBe(400)
+    expect(service.asked).toHaveLength(before)
+  })
+
+  it('C8.2 without one the change is made, and a read is answered whole', async () => {
+    expect((await put({}, 'New', 'bare')).status).toBe(200)
+    expect((await ask('bare', { 'If-None-Match': '"v2"', 'If-Match': '"v2"' })).status).toBe(200)
+  })
+
+  it('C8.2 a memory backend has no versions: 400, and nothing is changed', async () => {
+    const demo = await postern()
+    const { access_token } = await issueToken(demo, { scope: ALL_AT_ACME })
+    const create = (headers: Record<string, string>) =>
+      send(demo, {
+        method: 'POST',
+        target: '/api/1.0/b/ACME/fund-data/fund-create',
+        headers: { ...bearer(access_token), 'Content-Type': 'application/json', ...headers },
+        body: JSON.stringify({ Code: 'NEW1', Name: 'New' }),
+      })
+    expect((await create({ 'If-None-Match': '*' })).status).toBe(400)
+    expect((await create({})).status).toBeLessThan(300)
   })
 })
 

@@ -87,6 +87,8 @@ export class MemoryBackend implements Backend {
   readonly name: string
   readonly format = 'value'
   readonly payload = 'bare'
+  /** It reads none, conditions neither. */
+  readonly requestHeaders: ReadonlySet<string> = new Set()
   /** By `METHOD area/action`. */
   readonly #operations: ReadonlyMap<string, Operation>
   readonly #funds: FundRegistry | undefined

@@ -1,6 +1,7 @@
 import type { PossibleAnswers } from '../../contracts/backend.ts'
 import type { FaultCode } from '../../kernel/faults.ts'
 import type { Operation } from '../action-table.ts'
+import { CONDITIONS_OF_CHANGES } from '../../http/end-to-end-headers.ts'
 import { isSafe } from '../../http/methods.ts'
 import { BACKEND_CHECK, CHECKS } from '../order.ts'
 
@@ -32,6 +33,8 @@ const takesBody: Applies = ({ operation: { body } }) => body.kind !== 'none'
 const parses: Applies = ({ operation: { consumes } }) => consumes === undefined
 const changes: Applies = ({ operation: { method } }) => !isSafe(method)
 const isEnveloped: Applies = ({ operation: { produces } }) => produces === undefined
+const dropsConditions = ({ backend: { requestHeaders } }: OperationFacts['operation']): boolean =>
+  CONDITIONS_OF_CHANGES.some((name) => requestHeaders?.has(name.toLowerCase()) === false)
 /** Of a call that may have changed something only that is told (C8.4a). */
 const isRead: Applies = (facts) => isEnveloped(facts) && !changes(facts)
 const convertsBytes: Applies = (facts) => isRead(facts) && facts.answers.bytes
@@ -60,6 +63,7 @@ const APPLIES: Readonly<Partial<Record<FaultCode, Applies>>> = {
   body_invalid: (facts) => parses(facts) && facts.operation.body.schema !== undefined,
   // What follows the checks
   audit_unavailable: ({ operation, limits }) => limits.audited && operation.audit !== undefined,
+  unsendable_argument: (facts) => changes(facts) && dropsConditions(facts.operation),
   outcome_unknown: changes,
   answer_unconvertible: isRead,
   answer_unmappable: (facts) => isRead(facts) && facts.operation.backend.xml !== undefined,
@@ -88,6 +92,7 @@ const OF_CHECKS: readonly FaultCode[] = [
 ]
 
 const BEHIND_CHECKS: readonly FaultCode[] = [
+  'unsendable_argument',
   'audit_unavailable',
   'outcome_unknown',
   'answer_unconvertible',
@@ -116,7 +121,8 @@ const shapeOf = ({ operation, answers, typed, reportOnly }: OperationFacts): str
   [
     ...[operation.body.kind, operation.body.schema === undefined],
     ...[operation.produces === undefined, operation.consumes === undefined],
-    ...[isSafe(operation.method), operation.audit === undefined, operation.backend.xml === undefined],
+    ...[isSafe(operation.method), dropsConditions(operation)],
+    ...[operation.audit === undefined, operation.backend.xml === undefined],
     ...[typed, reportOnly, answers.bytes, ...answers.faults],
   ].join()
 

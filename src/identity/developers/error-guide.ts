@@ -133,7 +133,7 @@ export const ERROR_GUIDE: Readonly<Record<FaultCode, Guidance>> = {
   ),
   unsendable_argument: at(
     API,
-    'Leave out what the message names: a quotation mark, a backslash, or what is percent-encoded twice.',
+    'Leave out what the message names: a quotation mark, a backslash, what is percent-encoded twice, or a condition such as `If-Match`.',
   ),
   answer_unconvertible: at(
     API,
