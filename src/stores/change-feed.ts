@@ -144,7 +144,7 @@ export class ChangeFeed implements Feed {
     if (changes === undefined) return void this.refresh()
     for (const change of changes) this.#take(change, askedAt)
     this.#at = page.last
-    this.#progress.saw(page.last?.sequence)
+    this.#saw(page.last)
     this.#questions.appliedHanded(reading)
     this.#tellReachable()
     this.#sweep()
@@ -213,7 +213,6 @@ export class ChangeFeed implements Feed {
     let newest = this.#questions.ask(this.#at)
     let asked: PendingPage | undefined = newest
     let keys: string | undefined
-    let lostSince: number | undefined
     while (asked !== undefined) {
       newest = asked
       const page: FeedPage = await asked.reading
@@ -223,22 +222,26 @@ export class ChangeFeed implements Feed {
       asked = page.more && !page.restarted ? this.#questions.ask(page.last) : undefined
       const { last, changes } = page.restarted ? await readWhole(this.#parts.store, page, PAGE) : page
       isWholeFeed ||= page.restarted
-      if (page.restarted) lostSince = this.#restart(unread, changes)
+      if (page.restarted) this.#restart(unread, changes)
       else this.#lost.forget(changes)
       for (const change of changes) this.#take(change, newest.askedAt)
       this.#at = last
-      this.#progress.saw(last?.sequence)
+      this.#saw(last)
     }
-    if (isWholeFeed) this.#compare(highest, lostSince)
+    if (isWholeFeed) this.#compare(highest)
     const missing = this.#keepMissing(unread)
     this.#at = missing ?? this.#at
     this.#questions.applied(newest, keys)
     return missing === undefined
   }
 
-  #compare(before: number, lostSince: number | undefined): void {
+  #saw(place: FeedPlace | undefined): void {
+    this.#progress.saw(place?.sequence, this.#parts.clock.now())
+  }
+
+  #compare(before: number): void {
     const { clock, recorder } = this.#parts
-    const behind = this.#progress.compare(before, this.#at?.sequence, clock.now(), lostSince)
+    const behind = this.#progress.compare(before, this.#at?.sequence, clock.now())
     if (behind === undefined) return
     const facts = { seen: new Date(before).toISOString(), minutes: Math.round(behind / 60_000) }
     recorder.note('error', 'store.older_than_seen', facts)
@@ -246,6 +249,7 @@ export class ChangeFeed implements Feed {
 
   #take(change: Change, askedAt: number): void {
     this.#known.addRead(change, askedAt)
+    this.#saw(change)
     this.#apply(change, false)
   }
 
@@ -264,16 +268,14 @@ export class ChangeFeed implements Feed {
     return place
   }
 
-  /** A failover has lost changes: returns since when. @param changes all that the store has; what is not in it was lost */
-  #restart(unread: readonly Change[], changes: readonly Change[]): number {
+  /** A failover has lost changes. @param changes all that the store has; what is not in it was lost */
+  #restart(unread: readonly Change[], changes: readonly Change[]): void {
     this.#parts.recorder.note('warn', 'change_feed.restarted', { sequence: this.#progress.highest })
     this.#keepMissing(unread)
-    const lostSince = this.#known.oldestWithout(changes)
     this.#lost.find(this.#known.read, changes)
     this.#known.forget()
     for (const each of this.#subscribers.values()) for (const subscriber of each) subscriber.reset?.()
     this.#isBehind = true
-    return lostSince
   }
 
   /**

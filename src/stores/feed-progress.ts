@@ -11,9 +11,17 @@ export interface SeenFeed {
 /** Milliseconds. A failover loses less; a backup that was restored more. */
 const LOST_BY_FAILOVER = 5 * 60_000
 
+const SECOND = 1000
+
 export class FeedProgress {
   #highest: number
   #isDoubted: boolean
+  /** Whether the feed of the store was compared before: then all that it has had since was seen. */
+  #isFollowing = false
+  /** The highest number of each second that a failover may have lost, by that second. */
+  readonly #recent = new Map<number, number>()
+  /** The highest number of what is older. */
+  #settled = 0
 
   constructor(seen: SeenFeed | undefined) {
     this.#highest = seen?.sequence ?? 0
@@ -30,27 +38,28 @@ export class FeedProgress {
     return this.#isDoubted
   }
 
-  saw(sequence: number | undefined): void {
-    this.#highest = Math.max(this.#highest, sequence ?? 0)
+  /** Numbers may be ahead of the time, and then tell nothing about it. */
+  saw(sequence: number | undefined, now: number): void {
+    if (sequence === undefined) return
+    this.#highest = Math.max(this.#highest, sequence)
+    const second = Math.floor(Math.min(sequence, now) / SECOND)
+    if (!this.#recent.has(second)) this.#settle(now)
+    this.#recent.set(second, Math.max(this.#recent.get(second) ?? 0, sequence))
   }
 
   /**
-   * Compares a store whose whole feed was read. Numbers may be ahead of the time, and then tell nothing about it.
+   * Compares a store whose whole feed was read. Where changes are rare, the newest one is old though little was lost: so who has
+   * followed the feed doubts the store only if it lacks something old.
    * @param before the highest number that was seen before this reading
    * @param newest the highest number that the store has now
-   * @param lostSince the number of the oldest change that is known and that the store lacks. Where changes are rare, the newest
-   *   one is old though little was lost. Undefined: nothing is known but `before`
    * @returns milliseconds by which the store is older, if it is doubted from now on
    */
-  compare(
-    before: number,
-    newest: number | undefined,
-    now: number,
-    lostSince: number | undefined,
-  ): number | undefined {
+  compare(before: number, newest: number | undefined, now: number): number | undefined {
+    this.#settle(now)
     const behind = Math.min(before, now) - (newest ?? 0)
-    const isRecent = lostSince !== undefined && now - lostSince <= LOST_BY_FAILOVER
-    if (behind <= LOST_BY_FAILOVER || isRecent || this.#isDoubted) return undefined
+    const lacksOld = !this.#isFollowing || this.#settled > (newest ?? 0)
+    this.#isFollowing = true
+    if (behind <= LOST_BY_FAILOVER || !lacksOld || this.#isDoubted) return undefined
     this.#isDoubted = true
     return behind
   }
@@ -63,5 +72,13 @@ export class FeedProgress {
     if (!this.#isDoubted || this.#highest > sequence + LOST_BY_FAILOVER) return false
     this.#isDoubted = false
     return true
+  }
+
+  #settle(now: number): void {
+    for (const [second, number] of this.#recent) {
+      if ((second + 1) * SECOND >= now - LOST_BY_FAILOVER) continue
+      this.#settled = Math.max(this.#settled, number)
+      this.#recent.delete(second)
+    }
   }
 }

@@ -64,17 +64,6 @@ export class LiveChanges {
     return left
   }
 
-  /** The number of the oldest one that was read, lives and is not among these; the time now if there is none. */
-  oldestWithout(stored: readonly Change[]): number {
-    const marks = new Map(stored.map(({ sequence, mark }) => [sequence, mark]))
-    const now = this.#clock.now()
-    let oldest = now
-    for (const { sequence, mark, expiresAt } of this.read)
-      if (marks.get(sequence) !== mark && (expiresAt ?? Number.POSITIVE_INFINITY) > now)
-        oldest = Math.min(oldest, sequence)
-    return oldest
-  }
-
   /** Those that were read. */
   forget(): void {
     this.#read.clear()

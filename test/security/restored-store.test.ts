@@ -111,6 +111,19 @@ describe(
       expect(newest()).toBeGreaterThan(before)
     })
 
+    it('C11.7.3 is doubted also where what it lacks has ended meanwhile, but for the last moments', async () => {
+      const { node, restore, backdate } = await restorable()
+      const first = await node(await dataFolder())
+      // As what tells that a record of the directory has changed, which nobody needs for long.
+      await first.world.feed.append('topic', {}, Date.now() - 1)
+      await first.close()
+      backdate(6 * MINUTE)
+      const service = await node(await dataFolder())
+      await service.world.feed.append('topic', {})
+      restore(7 * MINUTE)
+      await vi.waitFor(async () => expect(await degraded(service)).toEqual([OLDER]), SOON)
+    })
+
     it('C11.7.3 is not doubted by a running node that knows what is missing, where that is younger than five minutes', async () => {
       const { node, restore } = await restorable()
       const service = await node(await dataFolder())
