@@ -3,48 +3,13 @@ import { programBeside, threadEnvironment } from '../kernel/beside.ts'
 import { Fault } from '../kernel/faults.ts'
 import { budget, goesFirst, STORE_TIME } from '../kernel/store-budget.ts'
 import { monotonicMs, type SqlitePlan } from './sqlite-file.ts'
+import type { Opening, ReadingVerb, Reply, ThreadMessage, VerbRequest } from './sqlite-messages.ts'
 import type { SqliteVerb, SqliteVerbs } from './sqlite-verbs.ts'
 import { RefusedWrites } from './refused-writes.ts'
 import { StoreError } from './store-error.ts'
 import { countConnection } from './store-files.ts'
 import type { TroubleListener } from './trouble.ts'
 import { messageOf } from '../kernel/thrown.ts'
-
-/** A request to the thread of the store. */
-export type VerbRequest<V extends SqliteVerb = SqliteVerb> = {
-  [Verb in V]: {
-    readonly id: number
-    readonly verb: Verb
-    readonly args: Parameters<SqliteVerbs[Verb]>
-    /** `monotonicMs` after which nobody waits for the reply. */
-    readonly deadline: number
-  }
-}[V]
-
-export type Reply =
-  | { readonly id: number; readonly outcome: 'done'; readonly value: unknown }
-  /** The store cannot answer at the moment. The detail is for the log. `refusal`: it can be read, and takes no write. */
-  | {
-      readonly id: number
-      readonly outcome: 'unavailable'
-      readonly detail: string
-      readonly refusal?: string | undefined
-    }
-  /** A programming error. */
-  | { readonly id: number; readonly outcome: 'broken'; readonly error: unknown }
-
-/** Sent when it changes: why the store does not work, in words for the log; undefined if it works. */
-export interface TroubleMessage {
-  readonly trouble: string | undefined
-}
-
-/** What the thread sends while it runs. */
-export type ThreadMessage = readonly Reply[] | TroubleMessage
-
-/** The first message of the thread. The descriptors are of the store's files, and stay open when the thread ends. */
-export type Opening =
-  | { readonly opened: true; readonly descriptors: readonly number[] }
-  | { readonly opened: false; readonly descriptors: readonly number[]; readonly message: string }
 
 /** Verbs that may wait at once: more than can be answered in time. What comes beyond it fails at once. */
 const PENDING_LIMIT = 1000
@@ -53,13 +18,30 @@ const RESTART_AFTER = 250
 /** Seconds, for Retry-After. */
 const RETRY_AFTER = 1
 
-interface Waiting {
+/** Milliseconds after which a reading is held up: most are answered in one. Another thread is ready in 50 more. */
+const HELD_UP = 100
+
+interface Question {
   readonly verb: SqliteVerb
+  readonly args: readonly unknown[]
+  readonly isReading: boolean
+  /** `monotonicMs` after which nobody waits for the reply. */
+  readonly deadline: number
   readonly resolve: (value: unknown) => void
   readonly reject: (reason: unknown) => void
-  readonly timer: NodeJS.Timeout
   /** Ends the charge to the time budget of the request. */
   readonly settled: (() => void) | undefined
+}
+
+interface Waiting {
+  readonly question: Question
+  readonly timers: readonly NodeJS.Timeout[]
+}
+
+export interface LinkListeners {
+  readonly onTrouble: TroubleListener
+  /** Called when a reading is held up, by a write above all. */
+  readonly onHeldUp?: () => void
 }
 
 const isReplies = (message: Opening | ThreadMessage): message is readonly Reply[] => Array.isArray(message)
@@ -77,7 +59,7 @@ const unavailable = (detail: string): Fault =>
  * Measured: a verb costs the serving thread 7 to 25 µs this way, against 3 (read) to 15 (write) when called directly,
  * and takes 0.1 ms instead of 0.02. What is asked in one turn of the event loop goes in one message: under load that
  * takes a quarter off a refresh. With synchronous=FULL, a direct write blocked the event loop for 0.4 ms, at worst
- * 11, on a fast disk. The thread needs 25 ms to start, in parallel to the rest, and about 15 MB.
+ * 11, on a fast disk. The thread needs 40 ms to start, in parallel to the rest, and about 20 MB.
  */
 export class SqliteLink {
   readonly #plan: SqlitePlan
@@ -90,11 +72,11 @@ export class SqliteLink {
   #closed = false
   #trouble: string | undefined
   readonly #refusals = new RefusedWrites()
-  readonly #onTrouble: TroubleListener
+  readonly #listeners: LinkListeners
 
-  private constructor(plan: SqlitePlan, onTrouble: TroubleListener) {
+  constructor(plan: SqlitePlan, listeners: LinkListeners) {
     this.#plan = plan
-    this.#onTrouble = onTrouble
+    this.#listeners = listeners
   }
 
   /** Why the store does not work, in words for the log; undefined if it works. */
@@ -113,10 +95,8 @@ export class SqliteLink {
   }
 
   /** Rejects with StoreError if the file cannot be used (T7). */
-  static async open(plan: SqlitePlan, onTrouble: TroubleListener = () => undefined): Promise<SqliteLink> {
-    const link = new SqliteLink(plan, onTrouble)
-    await link.#start()
-    return link
+  open(): Promise<void> {
+    return this.#start()
   }
 
   /**
@@ -127,6 +107,29 @@ export class SqliteLink {
     verb: V,
     ...args: Parameters<SqliteVerbs[V]>
   ): Promise<ReturnType<SqliteVerbs[V]>> {
+    return this.#put(verb, args, false) as Promise<ReturnType<SqliteVerbs[V]>>
+  }
+
+  /** The same for what changes nothing: another link may answer it (`handReadingsTo`). */
+  read<V extends ReadingVerb>(
+    verb: V,
+    ...args: Parameters<SqliteVerbs[V]>
+  ): Promise<ReturnType<SqliteVerbs[V]>> {
+    return this.#put(verb, args, true) as Promise<ReturnType<SqliteVerbs[V]>>
+  }
+
+  /** The readings that wait here are asked there, with the time that they have left. What comes here for them is not heard. */
+  handReadingsTo(other: SqliteLink): void {
+    if (other.#worker === undefined) return
+    for (const [id, { question, timers }] of this.#waiting) {
+      if (!question.isReading) continue
+      this.#waiting.delete(id)
+      timers.forEach(clearTimeout)
+      other.#enter(question, question.deadline - monotonicMs())
+    }
+  }
+
+  #put(verb: SqliteVerb, args: readonly unknown[], isReading: boolean): Promise<unknown> {
     if (this.#closed) return Promise.reject(unavailable('it is closed'))
     if (this.#waiting.size >= PENDING_LIMIT && !goesFirst())
       return Promise.reject(unavailable('too many wait for it'))
@@ -135,18 +138,22 @@ export class SqliteLink {
     const { deadline = STORE_TIME, answerWithin = deadline } = this.#plan
     const within = time?.left() ?? answerWithin
     if (within < MIN_TIME) return Promise.reject(unavailable('what this request asked before took too long'))
-    const id = (this.#lastId += 1)
     return new Promise((resolve, reject) => {
-      // If this process was held up, the answer may have arrived already: it is read in one more turn of the event loop.
-      const timer = setTimeout(
-        () => setImmediate(() => this.#fail(id, unavailable('no answer in time'))),
-        within,
-      )
-      const settled = time?.spend()
-      this.#waiting.set(id, { verb, resolve: resolve as Waiting['resolve'], reject, timer, settled })
-      // As in VerbRequest: the compiler does not see that verb and arguments belong together.
-      this.#ask({ id, verb, args, deadline: monotonicMs() + within } as VerbRequest)
+      const deadline = monotonicMs() + within
+      this.#enter({ verb, args, isReading, deadline, resolve, reject, settled: time?.spend() }, within)
     })
+  }
+
+  #enter(question: Question, within: number): void {
+    const { verb, args, deadline } = question
+    const id = (this.#lastId += 1)
+    const timers = [whenLate(within, () => this.#fail(id, unavailable('no answer in time')))]
+    const { onHeldUp } = this.#listeners
+    if (question.isReading && onHeldUp !== undefined)
+      timers.push(whenLate(HELD_UP, () => !this.#closed && this.#waiting.has(id) && onHeldUp()))
+    this.#waiting.set(id, { question, timers })
+    // As in VerbRequest: the compiler does not see that verb and arguments belong together.
+    this.#ask({ id, verb, args, deadline } as VerbRequest)
   }
 
   /** One message for all that is asked in a turn: to send one and to wake the thread costs more than most verbs. */
@@ -219,7 +226,7 @@ export class SqliteLink {
   #setTrouble(trouble: string | undefined): void {
     if (trouble === this.#trouble) return
     this.#trouble = trouble
-    this.#onTrouble(trouble)
+    this.#listeners.onTrouble(trouble)
   }
 
   #abandon(worker: Worker): void {
@@ -236,7 +243,7 @@ export class SqliteLink {
   }
 
   #noteRefusal(reply: Reply): void {
-    const verb = this.#waiting.get(reply.id)?.verb
+    const verb = this.#waiting.get(reply.id)?.question.verb
     if (verb === undefined) return
     if (reply.outcome === 'done') this.#refusals.taken(verb)
     else if (reply.outcome === 'unavailable' && reply.refusal !== undefined)
@@ -247,11 +254,15 @@ export class SqliteLink {
     this.#take(id)?.reject(reason)
   }
 
-  #take(id: number): Waiting | undefined {
+  #take(id: number): Question | undefined {
     const waiting = this.#waiting.get(id)
+    if (waiting === undefined) return undefined
     this.#waiting.delete(id)
-    clearTimeout(waiting?.timer)
-    waiting?.settled?.()
-    return waiting
+    waiting.timers.forEach(clearTimeout)
+    waiting.question.settled?.()
+    return waiting.question
   }
 }
+
+/** If this process was held up, the answer may have arrived already: it is read in one more turn of the event loop. */
+const whenLate = (ms: number, then: () => unknown): NodeJS.Timeout => setTimeout(() => setImmediate(then), ms)

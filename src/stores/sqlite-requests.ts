@@ -1,36 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { BUSY_TIMEOUT, monotonicMs } from './sqlite-file.ts'
-import type { Reply, ThreadMessage, VerbRequest } from './sqlite-link.ts'
-import { prepareVerbs, type SqliteVerb, type SqliteVerbs } from './sqlite-verbs.ts'
+import { type Reply, type ThreadMessage, type VerbRequest, wayOf } from './sqlite-messages.ts'
+import { prepareVerbs, type SqliteVerbs } from './sqlite-verbs.ts'
 import { atOnce } from './sqlite-transaction.ts'
 import { describeRefusal, describeTrouble } from './store-error.ts'
 import type { FileGuard } from './store-files.ts'
-
-/**
- * How the requests of one message are run. `read`: it never waits for a lock (WAL mode). `quick`: a write of few records,
- * which shares a transaction with others. `long`: a write that takes milliseconds.
- */
-const WAYS: Readonly<Record<SqliteVerb, 'read' | 'quick' | 'long'>> = {
-  find: 'read',
-  list: 'read',
-  listBy: 'read',
-  pageBy: 'read',
-  countBy: 'read',
-  lastUseBy: 'read',
-  changes: 'read',
-  running: 'read',
-  create: 'quick',
-  consume: 'quick',
-  redeem: 'quick',
-  replace: 'quick',
-  remove: 'quick',
-  append: 'quick',
-  removeBy: 'long',
-  purge: 'long',
-  ran: 'long',
-}
-
-const wayOf = ({ verb }: VerbRequest): 'read' | 'quick' | 'long' => WAYS[verb]
 
 /** Writes in one transaction: less than a millisecond in which no other process can write. */
 const GROUP = 100

@@ -3,7 +3,7 @@ import { openSync } from 'node:fs'
 import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads'
 import { messageOf } from '../kernel/thrown.ts'
 import { framesOf, openSqliteFile, type SqlitePlan } from './sqlite-file.ts'
-import type { Opening, ThreadMessage, VerbRequest } from './sqlite-link.ts'
+import type { Opening, ThreadMessage, VerbRequest } from './sqlite-messages.ts'
 import { RequestHandler } from './sqlite-requests.ts'
 import { FileGuard, logOf } from './store-files.ts'
 

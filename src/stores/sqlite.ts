@@ -15,7 +15,7 @@ import type { Clock } from '../kernel/clock.ts'
 import { escapedKey } from '../kernel/key-order.ts'
 import { NO_MARK, toPage } from './feed-page.ts'
 import { type SqlitePlan, toChange, toEntry } from './sqlite-file.ts'
-import { SqliteLink } from './sqlite-link.ts'
+import { SqliteLinks } from './sqlite-links.ts'
 import { type IndexColumns, type NewRow, partOf, type Times } from './sqlite-verbs.ts'
 import type { TroubleListener } from './trouble.ts'
 
@@ -27,18 +27,15 @@ const BATCH = 500
  * locks are unreliable. README.md says what survives a crash.
  */
 export class SqliteStore implements Store {
-  readonly #writes: SqliteLink
-  /** Has a thread of its own: in WAL mode a reading waits for no lock and no flush, so the change feed is read all the time. */
-  readonly #reads: SqliteLink
+  readonly #links: SqliteLinks
   readonly #clock: Clock
 
   /** How long the service had run on this store, in milliseconds, when this process opened it. */
   readonly #ranBefore: number
   readonly #openedAt: number
 
-  private constructor({ writes, reads }: Links, clock: Clock, ranBefore: number) {
-    this.#writes = writes
-    this.#reads = reads
+  private constructor(links: SqliteLinks, clock: Clock, ranBefore: number) {
+    this.#links = links
     this.#clock = clock
     this.#ranBefore = ranBefore
     this.#openedAt = clock.monotonic()
@@ -46,38 +43,38 @@ export class SqliteStore implements Store {
 
   /** Rejects with StoreError if the file cannot be used (T7). */
   static async open(plan: SqlitePlan, clock: Clock, onTrouble?: TroubleListener): Promise<SqliteStore> {
-    const links = await openLinks(plan, onTrouble)
+    const links = await SqliteLinks.open(plan, onTrouble)
     try {
-      return new SqliteStore(links, clock, await links.reads.request('running'))
+      return new SqliteStore(links, clock, await links.read('running'))
     } catch (error) {
-      await closeAll(links)
+      await links.close()
       throw error
     }
   }
 
   get trouble(): string | undefined {
-    return this.#writes.trouble ?? this.#reads.trouble
+    return this.#links.trouble
   }
 
   get refusesWrites(): string | undefined {
-    return this.#writes.refusesWrites
+    return this.#links.refusesWrites
   }
 
   get patience(): number | undefined {
-    return this.#writes.deadline
+    return this.#links.patience
   }
 
   create(kind: string, key: string, entry: NewEntry): Promise<boolean> {
-    return this.#writes.request('create', this.#now(), kind, escapedKey(key), rowOf(entry))
+    return this.#links.write('create', this.#now(), kind, escapedKey(key), rowOf(entry))
   }
 
   async find(kind: string, key: string): Promise<Entry | undefined> {
-    const row = await this.#reads.request('find', this.#now(), kind, escapedKey(key))
+    const row = await this.#links.read('find', this.#now(), kind, escapedKey(key))
     return row && toEntry(row)
   }
 
   async consume(kind: string, key: string): Promise<{ first: boolean; entry: Entry } | undefined> {
-    const taken = await this.#writes.request('consume', this.#now(), kind, escapedKey(key))
+    const taken = await this.#links.write('consume', this.#now(), kind, escapedKey(key))
     return taken && { first: taken.first, entry: toEntry(taken.row) }
   }
 
@@ -93,7 +90,7 @@ export class SqliteStore implements Store {
       key: escapedKey(record.key),
       row: rowOf(record),
     }))
-    const taken = await this.#writes.request('redeem', this.#now(), kind, escapedKey(key), next, rows)
+    const taken = await this.#links.write('redeem', this.#now(), kind, escapedKey(key), next, rows)
     return taken && { first: taken.first, entry: toEntry(taken.row) }
   }
 
@@ -105,49 +102,41 @@ export class SqliteStore implements Store {
     expiresAt?: number,
   ): Promise<boolean> {
     const text = JSON.stringify(value)
-    return this.#writes.request(
-      'replace',
-      this.#now(),
-      kind,
-      escapedKey(key),
-      version,
-      text,
-      expiresAt ?? null,
-    )
+    return this.#links.write('replace', this.#now(), kind, escapedKey(key), version, text, expiresAt ?? null)
   }
 
   remove(kind: string, key: string, version?: number): Promise<boolean> {
-    return this.#writes.request('remove', this.#now(), kind, escapedKey(key), version ?? null)
+    return this.#links.write('remove', this.#now(), kind, escapedKey(key), version ?? null)
   }
 
   async list(kind: string, page?: Page): Promise<readonly Entry[]> {
-    return (await this.#reads.request('list', this.#now(), kind, partOf(page))).map(toEntry)
+    return (await this.#links.read('list', this.#now(), kind, partOf(page))).map(toEntry)
   }
 
   async listBy(kind: string, index: StoreIndex, value: string): Promise<readonly Entry[]> {
-    return (await this.#reads.request('listBy', this.#now(), kind, index, escapedKey(value))).map(toEntry)
+    return (await this.#links.read('listBy', this.#now(), kind, index, escapedKey(value))).map(toEntry)
   }
 
   async pageBy(kind: string, where: IndexValues, page: Page): Promise<readonly Entry[]> {
-    const rows = await this.#reads.request('pageBy', this.#now(), kind, columnsOf(where), partOf(page))
+    const rows = await this.#links.read('pageBy', this.#now(), kind, columnsOf(where), partOf(page))
     return rows.map(toEntry)
   }
 
   async removeBy(kind: string, where: IndexValues): Promise<number> {
     let live = 0
     for (;;) {
-      const batch = await this.#writes.request('removeBy', this.#now(), kind, columnsOf(where), BATCH)
+      const batch = await this.#links.write('removeBy', this.#now(), kind, columnsOf(where), BATCH)
       live += batch.live
       if (batch.removed < BATCH) return live
     }
   }
 
   countBy(kind: string, where: IndexValues): Promise<number> {
-    return this.#reads.request('countBy', this.#now(), kind, columnsOf(where))
+    return this.#links.read('countBy', this.#now(), kind, columnsOf(where))
   }
 
   async lastUseBy(kind: string, where: IndexValues): Promise<number | undefined> {
-    return (await this.#reads.request('lastUseBy', this.#now(), kind, columnsOf(where))) ?? undefined
+    return (await this.#links.read('lastUseBy', this.#now(), kind, columnsOf(where))) ?? undefined
   }
 
   async append(
@@ -156,20 +145,13 @@ export class SqliteStore implements Store {
     { expiresAt, above = 0 }: AppendOptions = {},
   ): Promise<FeedPlace> {
     const text = JSON.stringify(value)
-    const sequence = await this.#writes.request(
-      'append',
-      this.#times(),
-      topic,
-      text,
-      expiresAt ?? null,
-      above,
-    )
+    const sequence = await this.#links.write('append', this.#times(), topic, text, expiresAt ?? null, above)
     return { sequence, mark: NO_MARK }
   }
 
   async changes(after: FeedPlace | undefined, limit: number): Promise<FeedPage> {
     const times = this.#times()
-    const rows = await this.#reads.request('changes', times, after?.sequence ?? 0, limit + 1)
+    const rows = await this.#links.read('changes', times, after?.sequence ?? 0, limit + 1)
     const changes = rows.slice(0, limit).map((row) => toChange(row, times.ran))
     return toPage(changes, after, times.now, rows.length > limit)
   }
@@ -185,12 +167,12 @@ export class SqliteStore implements Store {
 
   async purge(limit: number): Promise<number> {
     const times = this.#times()
-    await this.#writes.request('ran', times.ran)
-    return this.#writes.request('purge', times, limit)
+    await this.#links.write('ran', times.ran)
+    return this.#links.write('purge', times, limit)
   }
 
   close(): Promise<void> {
-    return closeAll({ writes: this.#writes, reads: this.#reads })
+    return this.#links.close()
   }
 
   #now(): number {
@@ -201,37 +183,6 @@ export class SqliteStore implements Store {
     const ran = this.#ranBefore + Math.floor(this.#clock.monotonic() - this.#openedAt)
     return { now: Math.floor(this.#now()), ran }
   }
-}
-
-interface Links {
-  readonly writes: SqliteLink
-  readonly reads: SqliteLink
-}
-
-/** One after the other: the first one makes or migrates the file. What is wrong with both is told once. */
-async function openLinks(plan: SqlitePlan, onTrouble?: TroubleListener): Promise<Links> {
-  const open: SqliteLink[] = []
-  let told: string | undefined
-  const tell = (): void => {
-    const trouble = open.map((link) => link.trouble).find((each) => each !== undefined)
-    if (trouble === told) return
-    told = trouble
-    onTrouble?.(trouble)
-  }
-  const writes = await SqliteLink.open(plan, tell)
-  open.push(writes)
-  try {
-    const reads = await SqliteLink.open(plan, tell)
-    open.push(reads)
-    return { writes, reads }
-  } catch (error) {
-    await writes.close()
-    throw error
-  }
-}
-
-async function closeAll({ writes, reads }: Links): Promise<void> {
-  await Promise.all([writes.close(), reads.close()])
 }
 
 const rowOf = ({ value, expiresAt, indexes = {} }: NewEntry): NewRow => ({

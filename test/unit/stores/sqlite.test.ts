@@ -1,9 +1,11 @@
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { StoredValue } from '../../../src/contracts/store.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
 import { SqliteStore } from '../../../src/stores/sqlite.ts'
+import { markerOf } from '../../../src/stores/store-files.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 import { settled } from '../../support/settled.ts'
 
@@ -13,6 +15,45 @@ async function opened(): Promise<SqliteStore> {
   onTestFinished(() => store.close())
   return store
 }
+
+/** A reading is held up only when the test says so. */
+function timersByHand(): { readonly holdUp: () => void } {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  return { holdUp: () => void vi.advanceTimersByTime(100) }
+}
+
+/** A store whose thread hears nothing until `goOn`, as if it waited for a disk. `threads`: those that were sent something. */
+async function stuck() {
+  const path = join(await dataFolder(), 'postern.sqlite')
+  const plan = { path, synchronous: 'normal', maxSize: undefined, marked: true } as const
+  const store = await SqliteStore.open(plan, systemClock)
+  const threads = new Set<Worker>()
+  const withheld: unknown[] = []
+  let isStuck = true
+  const post = vi.spyOn(Worker.prototype, 'postMessage')
+  post.mockImplementation(function (this: Worker, message: unknown) {
+    threads.add(this)
+    const [first] = threads
+    if (isStuck && this === first) withheld.push(message)
+    else originalPost.call(this, message)
+  })
+  onTestFinished(async () => {
+    goOn()
+    await store.close()
+    post.mockRestore()
+  })
+  const goOn = (): void => {
+    isStuck = false
+    const [first] = threads
+    for (const message of withheld.splice(0)) originalPost.call(first, message)
+  }
+  return { path, store, threads, goOn }
+}
+
+// Called with a worker as `this` only.
+// eslint-disable-next-line @typescript-eslint/unbound-method
+const originalPost = Worker.prototype.postMessage
 
 describe('the SQLite store', () => {
   it('T5.5 bounds how many wait for it: the rest is 503 at once', async () => {
@@ -25,6 +66,7 @@ describe('the SQLite store', () => {
   })
 
   it('does what is asked at once in few transactions, and each for itself where one fails', async () => {
+    timersByHand()
     const store = await opened()
     const post = vi.spyOn(Worker.prototype, 'postMessage')
     onTestFinished(() => post.mockRestore())
@@ -39,8 +81,9 @@ describe('the SQLite store', () => {
     expect(await twice).toBe(false)
     expect((await store.find('code', 'k0'))?.value).toEqual({ key: 'k0' })
     expect(await store.find('code', 'bad')).toBeUndefined()
-    // One message to each of the two threads for all of the first turn, and one for each later question.
-    expect(post).toHaveBeenCalledTimes(4)
+    // One message for all of the first turn, and one for each later question.
+    expect(post).toHaveBeenCalledTimes(3)
+    expect(new Set(post.mock.contexts).size).toBe(1)
   })
 
   it('T5.5 takes an answer that came in time, also if its own process was held up meanwhile', async () => {
@@ -66,7 +109,7 @@ describe('the SQLite store', () => {
     await store.create('code', 'k', { value: {} })
     const post = vi.spyOn(Worker.prototype, 'postMessage').mockImplementation(() => undefined)
     onTestFinished(() => post.mockRestore())
-    const waiting = store.find('code', 'k')
+    const waiting = store.create('code', 'l', { value: {} })
     await settled()
     const [thread] = post.mock.contexts as Worker[]
     post.mockRestore()
@@ -88,5 +131,61 @@ describe('the SQLite store', () => {
     })
     for (const [n, store] of stores.entries())
       expect(await store.create('code', 'k', { value: {} })).toBe(n === 0)
+  })
+})
+
+describe('C11.7.2 a SQLite store whose thread waits for a write', () => {
+  it('reads by another thread, which sees all that was written, and goes on with it', async () => {
+    const { holdUp } = timersByHand()
+    const { store, threads, goOn } = await stuck()
+    const written = store.create('code', 'k', { value: {} })
+    const readings = Promise.all([store.find('code', 'k'), store.changes(undefined, 1)])
+    await settled()
+    expect(threads.size).toBe(1)
+    holdUp()
+    expect(await readings).toEqual([undefined, expect.objectContaining({ changes: [] })])
+    expect(threads.size).toBe(2)
+    goOn()
+    expect(await written).toBe(true)
+    // What the first thread says of these readings now is heard by nobody.
+    expect(await store.find('code', 'k')).toMatchObject({ key: 'k' })
+    expect(await store.list('code')).toHaveLength(1)
+    expect(threads.size).toBe(2)
+  })
+
+  it('waits on if no other thread can be started, and tries again at the next reading', async () => {
+    const { holdUp } = timersByHand()
+    const { path, store, threads, goOn } = await stuck()
+    const ended = vi.spyOn(Worker.prototype, 'emit')
+    onTestFinished(() => ended.mockRestore())
+    const marker = readFileSync(markerOf(path), 'utf8')
+    writeFileSync(markerOf(path), '{"file":"0:0"}')
+    const first = store.find('code', 'k')
+    await settled()
+    holdUp()
+    await vi.waitUntil(() => ended.mock.calls.some(([event]) => event === 'exit'), { timeout: 5000 })
+    writeFileSync(markerOf(path), marker)
+    const second = store.find('code', 'k')
+    await settled()
+    expect(threads.size).toBe(1)
+    holdUp()
+    expect(await Promise.all([first, second])).toEqual([undefined, undefined])
+    expect(store.trouble).toBeUndefined()
+    goOn()
+    expect(await store.create('code', 'k', { value: {} })).toBe(true)
+  })
+
+  it('answers all that was asked when it is closed while the other thread starts, and leaves no thread', async () => {
+    const { holdUp } = timersByHand()
+    const { store, threads, goOn } = await stuck()
+    const asked = Promise.all([store.create('code', 'k', { value: {} }), store.find('code', 'k')])
+    await settled()
+    holdUp()
+    await settled()
+    const closed = store.close()
+    goOn()
+    await closed
+    expect(await asked).toEqual([true, undefined])
+    expect([...threads].map(({ threadId }) => threadId)).toEqual([-1, -1])
   })
 })
