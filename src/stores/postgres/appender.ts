@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { FeedPlace } from '../../contracts/store.ts'
-import { budget, outsideBudgets, waitInBudget } from '../../kernel/store-budget.ts'
-import { unavailable } from './connections.ts'
+import { budget, goesFirst, outsideBudgets, waitInBudget } from '../../kernel/store-budget.ts'
+import { QUEUE_LIMIT, tooMany, unavailable } from './connections.ts'
 import { stateOf } from './errors.ts'
 import { type Answer, MIN_TIME, type PostgresLink } from './link.ts'
 import { markOf, type PostgresStatements } from './statements.ts'
@@ -44,9 +44,11 @@ export class Appender {
   }
 
   /**
-   * Rejects with Fault `identity_unavailable` once the caller's time is over: what has not been sent by then never will be.
+   * Rejects with Fault `identity_unavailable` once the caller's time is over, and at once where too many wait: what has not been
+   * sent by then never will be.
    */
   append(change: NewChange): Promise<FeedPlace> {
+    if (this.#waiting.length >= QUEUE_LIMIT && !goesFirst()) return Promise.reject(tooMany())
     const { promise, resolve, reject } = Promise.withResolvers<FeedPlace>()
     const { deadline } = this.#link.plan
     const within = Math.min(deadline, budget()?.left() ?? deadline)

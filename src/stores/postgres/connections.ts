@@ -4,8 +4,8 @@ import type { ConnectionPace } from './breaker.ts'
 import type { PostgresPlan } from './config.ts'
 import { hasLostConnection } from './errors.ts'
 
-/** Who may wait for a connection at once: more than can be answered in time. What comes beyond it fails at once. */
-const QUEUE_LIMIT = 1000
+/** Who may wait at once, for a connection or to append: more than can be answered in time. What comes beyond it fails at once. */
+export const QUEUE_LIMIT = 1000
 /** Seconds, for Retry-After. */
 const RETRY_AFTER = 1
 /** Seconds. A connection is made anew then, so that a database that moved by its name is found in the end. */
@@ -15,6 +15,8 @@ const CLOSE_WITHIN = 1000
 
 export const unavailable = (detail: string): Fault =>
   new Fault('identity_unavailable', { detail: `store: ${detail}`, retryAfter: RETRY_AFTER })
+
+export const tooMany = (): Fault => unavailable('too many wait for it')
 
 /** The statement came too late to have an effect. The connection is good. */
 export class LateError extends Error {
@@ -168,7 +170,7 @@ export class Connections {
       this.#free -= 1
       return Promise.resolve()
     }
-    if (this.#waiting.size >= QUEUE_LIMIT) return Promise.reject(unavailable('too many wait for it'))
+    if (this.#waiting.size >= QUEUE_LIMIT) return Promise.reject(tooMany())
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiting.delete(next)

@@ -63,6 +63,15 @@ describe('T5.13 many changes at once on a database that does not answer', needin
     expect(values()).toBe(`${MANY}`)
   })
 
+  it('are bounded in number: the rest is refused at once', async () => {
+    const { append, hold, release } = await opened(60_000)
+    await hold()
+    const waiting = Array.from({ length: 1001 }, (_, n) => append(n))
+    await expect(append(1001)).rejects.toThrow('too many wait for it')
+    await release()
+    expect(await Promise.all(waiting)).toHaveLength(1001)
+  })
+
   it('hold up no request for longer than its own time', async () => {
     const { append, hold, release, values } = await opened(10_000)
     await hold()
