@@ -17,15 +17,19 @@ const SETTINGS = 'glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=2097152'
  */
 const V8_SETTINGS = ['--memory-reducer-delay-ms=1000', '--memory-pool-timeout=1']
 
+/** The versions of V8 that are known to have them (Node 26): Node does not start with an option that its V8 lacks. */
+const KNOWN_V8 = /^14\.(?:[6-9]|\d\d)\./
+
 /** What an operator may have set: then nothing is changed. */
 const SET_BEFORE = /^(?:GLIBC_TUNABLES$|MALLOC_)/
 
 /** Starts the process anew, with these settings, unless it has some, or another process has opened a channel to it. */
 export function startWithAllocator(process: NodeJS.Process): void {
-  const { argv, env, execArgv, execPath, platform } = process
+  const { argv, env, execArgv, execPath, platform, versions } = process
   if (platform !== 'linux' || argv[2] !== 'serve' || 'send' in process) return
   if (Object.keys(env).some((name) => SET_BEFORE.test(name))) return
-  const args = [execPath, ...V8_SETTINGS, ...execArgv, ...argv.slice(1)]
+  const ofV8 = KNOWN_V8.test(versions.v8) ? V8_SETTINGS : []
+  const args = [execPath, ...ofV8, ...execArgv, ...argv.slice(1)]
   try {
     process.execve?.(execPath, args, { ...env, GLIBC_TUNABLES: SETTINGS })
   } catch {

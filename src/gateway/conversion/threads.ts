@@ -1,5 +1,4 @@
 import { Worker } from 'node:worker_threads'
-import { setFlagsFromString } from 'node:v8'
 import { after as realAfter, type After } from '../../kernel/clock.ts'
 import { programBeside, threadEnvironment } from '../../kernel/beside.ts'
 import { Fault } from '../../kernel/faults.ts'
@@ -111,21 +110,6 @@ class Thread {
   }
 }
 
-/** The first version of V8 that is known to have the flags. One that lacks them would say so on standard error. */
-const WITH_POOL = [14, 6] as const
-
-/**
- * V8 keeps the memory of a thread that has ended for the next one, and what was handed over until this thread collects its
- * garbage: each for 8 s, one after the other. It shall be 1 s: large conversions leave some 200 MiB. Set before anything
- * waits for the times of before.
- */
-function giveBackSoon(): void {
-  const [major = 0, minor = 0] = process.versions.v8.split('.').map(Number)
-  if (major < WITH_POOL[0] || (major === WITH_POOL[0] && minor < WITH_POOL[1])) return
-  setFlagsFromString('--memory-pool-timeout=1')
-  setFlagsFromString('--memory-reducer-delay-ms=1000')
-}
-
 /** Runs tasks on worker threads, which are started when they are needed. */
 export class Threads {
   readonly #after: After
@@ -134,7 +118,6 @@ export class Threads {
 
   constructor(after: After = realAfter) {
     this.#after = after
-    giveBackSoon()
   }
 
   /** Rejects with the fault of the task. */

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
 import { startWithAllocator } from '../../../src/start/allocator.ts'
 
@@ -10,7 +11,7 @@ function started(changes: object): unknown {
       execArgv: ['--import', 'x'],
       execPath: '/bin/node',
     },
-    ...{ env: { HOME: '/' }, platform: 'linux' },
+    ...{ env: { HOME: '/' }, platform: 'linux', versions: { v8: '14.6.202.34-node.34' } },
     execve: (...given: unknown[]) => (again = given),
     ...changes,
   }
@@ -30,6 +31,27 @@ describe('T5.18 memory that is kept after a load', () => {
       { HOME: '/', GLIBC_TUNABLES },
     ])
     expect(started({ env: { GLIBC_TUNABLES } })).toBeUndefined()
+  })
+
+  it.each(['13.6.233.10-node.27', '14.5.1', '15.0.1', '114.6.1'])(
+    'has no option of V8 where it is %s, which may lack them: Node would not start',
+    (v8) => {
+      expect(started({ versions: { v8 } })).toMatchObject([
+        '/bin/node',
+        ['/bin/node', '--import', 'x', '/src/main.ts', 'serve', 'a.yaml'],
+        {},
+      ])
+    },
+  )
+
+  it('is given no option that this very Node does not start with', () => {
+    const { execPath, versions } = process
+    const [file, args] = started({ execPath, versions, argv: ['', '-p', 'serve'], execArgv: [] }) as [
+      string,
+      string[],
+    ]
+    const said = execFileSync(file, [...args.slice(1, -2), '-p', '"started"'], { encoding: 'utf8' })
+    expect(said).toBe('started\n')
   })
 
   it.each([
