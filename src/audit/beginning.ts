@@ -16,9 +16,12 @@ export const BEGINNING_KIND = 'audit_trail'
 /** Milliseconds until the store is asked again, where it could not be. */
 const RETRY = 30_000
 
-/** Where a trail is. In a store that several nodes share, each has its own: on its host. */
+/** Where a trail is. In a store that several nodes share, each has its own. */
 export interface TrailPlace {
-  /** Empty where the store is of one machine. */
+  /**
+   * The name of the host and the address that the node listens at: containers that share a network have one name. Empty where
+   * the store is of one machine.
+   */
   readonly host: string
   readonly folder: string
 }
@@ -30,8 +33,14 @@ export interface TrailBeginning {
   readonly signed: string
 }
 
-export const placeOfTrail = (storeKind: string, folder: string): TrailPlace => ({
-  host: storeKind === 'postgres' ? hostname() : '',
+/** What of a configuration tells the place of its trail. */
+export interface PlacedNode {
+  readonly store: { readonly kind: string }
+  readonly server: { readonly listen: string }
+}
+
+export const placeOfTrail = ({ store, server }: PlacedNode, folder: string): TrailPlace => ({
+  host: store.kind === 'postgres' ? `${hostname()} ${server.listen}` : '',
   folder,
 })
 
@@ -94,9 +103,9 @@ export class RememberedBeginning {
    * Compares the trail with what the store remembers, or lets it remember. Never rejects: where the store cannot be asked, or the
    * manifest cannot be read, it tries again. A store in memory forgets.
    */
-  async compare(store: Pick<Store, 'find' | 'create'>, kind: string): Promise<void> {
-    if (kind === 'memory') return
-    const place = placeOfTrail(kind, this.#folder)
+  async compare(store: Pick<Store, 'find' | 'create'>, node: PlacedNode): Promise<void> {
+    if (node.store.kind === 'memory') return
+    const place = placeOfTrail(node, this.#folder)
     this.#find = async () => {
       const entry = await store.find(BEGINNING_KIND, beginningKey(place))
       return entry && beginningIn([entry.value], place)
@@ -107,7 +116,7 @@ export class RememberedBeginning {
       if (other !== undefined) this.#recorder.note('error', 'audit_trail_replaced', { began: other.signed })
     } catch (cause) {
       this.#recorder.note('warn', 'audit_beginning_unknown', { cause })
-      if (!this.#closed) this.#cancel = this.#after(RETRY, () => void this.compare(store, kind))
+      if (!this.#closed) this.#cancel = this.#after(RETRY, () => void this.compare(store, node))
     }
   }
 
@@ -122,11 +131,14 @@ export class RememberedBeginning {
   }
 }
 
-/** In a store that several nodes share, the trail of the machine that its records come from is that of its host. */
-export async function rehostBeginnings(store: Pick<Store, 'list' | 'create' | 'remove'>): Promise<void> {
+/** In a store that several nodes share, the trail of the machine that its records come from is that of this node. */
+export async function rehostBeginnings(
+  store: Pick<Store, 'list' | 'create' | 'remove'>,
+  node: PlacedNode,
+): Promise<void> {
   for (const { key, value } of await store.list(BEGINNING_KIND)) {
     if (value['host'] !== '') continue
-    const place = placeOfTrail('postgres', String(value['folder']))
+    const place = placeOfTrail(node, String(value['folder']))
     await store.create(BEGINNING_KIND, beginningKey(place), { value: { ...value, ...place } })
     await store.remove(BEGINNING_KIND, key)
   }

@@ -1,6 +1,6 @@
 /** `postern store copy`: from the store of one machine to one that several nodes share. */
 import { dirname, join, resolve } from 'node:path'
-import { rehostBeginnings } from '../audit/beginning.ts'
+import { type PlacedNode, rehostBeginnings } from '../audit/beginning.ts'
 import { copyKeys } from '../keys/copy-keys.ts'
 import { FolderKeys } from '../keys/folder-keys.ts'
 import { KeyError } from '../keys/key-error.ts'
@@ -36,6 +36,8 @@ interface Copy {
   /** The folder of the old store's keys. */
   readonly keys: string
   readonly to: PostgresConfig
+  /** The configuration of `to`. */
+  readonly node: PlacedNode
   readonly json: boolean
 }
 
@@ -58,7 +60,7 @@ export const storeCommand = commandOf(STORE, {
     return onSharedStore(values.config, terminal, ({ configuration, store }) => {
       const keys = values.keys ?? join(dirname(file), 'keys')
       const work = (): Promise<number> =>
-        copy({ file, keys, to: store, json: values.json === true }, terminal)
+        copy({ file, keys, to: store, node: configuration, json: values.json === true }, terminal)
       const act = { event: 'store.copied', on: { kind: 'store' }, change: { from: file } } as const
       return recorded({ configuration, options: values, terminal }, act, work)
     })
@@ -66,7 +68,7 @@ export const storeCommand = commandOf(STORE, {
 })
 
 /** Rejects with StoreError or KeyError if it cannot be done. */
-async function copy({ file, keys: folder, to, json }: Copy, terminal: Terminal): Promise<number> {
+async function copy({ file, keys: folder, to, node, json }: Copy, terminal: Terminal): Promise<number> {
   if (hasService(dirname(file)))
     throw new StoreError(
       `A service uses ${dirname(file)}: stop it, else the copy lacks what it goes on to write.`,
@@ -82,7 +84,7 @@ async function copy({ file, keys: folder, to, json }: Copy, terminal: Terminal):
     progress: (progress) => bar.show(progress),
     add: async (store) => {
       sealed = await copyKeys(keys, new SealedKeys(store, seals))
-      await rehostBeginnings(store)
+      await rehostBeginnings(store, node)
     },
   }).finally(() => bar.clear())
   if (json) printJson({ from: file, to: placeOf(to), records, changes, sealed }, terminal)

@@ -124,7 +124,7 @@ async function startServing(
       operators,
     })
     ready.resolve(control)
-    await supervisor.keeper?.remembered.compare(state.store, configuration.store.kind)
+    await supervisor.keeper?.remembered.compare(state.store, configuration)
     const admin = await openAdmin(configuration, supervisor, control, operators, options.clock)
     supervisor.keeper?.announce(localUrl(configuration.admin.listen, admin.port))
     const { keysPlan } = control

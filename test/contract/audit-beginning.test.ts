@@ -37,6 +37,8 @@ async function place(yaml = ON_DISK) {
   }
 }
 
+const nodeWith = (kind: string) => ({ store: { kind }, server: { listen: '127.0.0.1:0' } })
+
 const readiness = async ({ adminUrl }: StartedPostern): Promise<string> =>
   (await fetch(`${adminUrl}/health/ready`)).text()
 
@@ -74,7 +76,7 @@ describe('T5.17 C12.4.5 the beginning of a trail', () => {
   it('C12.4.5 is no finding where the store is older than the trail: it remembers it from the next start on', async () => {
     const { data, folder, serve, verify } = await place()
     await serve(async ({ world: { store } }) => {
-      await store.remove(BEGINNING_KIND, beginningKey(placeOfTrail('sqlite', folder)))
+      await store.remove(BEGINNING_KIND, beginningKey(placeOfTrail(nodeWith('sqlite'), folder)))
     })
     expect(await verify()).toMatchObject({
       code: 0,
@@ -110,7 +112,7 @@ describe('T5.17 C12.4.5 the beginning of a trail', () => {
         stdout: expect.stringContaining('it begins as the store remembers') as string,
       })
       const [value] = (await (await node.store()).list(BEGINNING_KIND)).map((entry) => entry.value)
-      expect(value).toMatchObject(placeOfTrail('postgres', join(node.data, 'audit')))
+      expect(value).toMatchObject(placeOfTrail(nodeWith('postgres'), join(node.data, 'audit')))
       node.sql(`UPDATE SCHEMA.record SET value = '{}' WHERE kind = '${BEGINNING_KIND}'`)
       expect((await node.run('audit verify')).stdout).toContain('its beginning is not anchored')
     },

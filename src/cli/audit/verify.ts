@@ -86,7 +86,7 @@ async function rememberedOf({ configuration, plan }: AuditedConfiguration): Prom
   try {
     const found = await readStoredRecords(store, data, [BEGINNING_KIND], Date.now())
     const values = found?.records[BEGINNING_KIND] ?? []
-    const beginning = beginningIn(values, placeOfTrail(store.kind, plan.folder))
+    const beginning = beginningIn(values, placeOfTrail(configuration, plan.folder))
     return beginning === undefined
       ? { unknown: 'the store remembers no trail in this folder' }
       : { beginning }

@@ -2,9 +2,15 @@ import { readdirSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { RememberedBeginning } from '../../../src/audit/beginning.ts'
+import { openAuditKeys } from '../../../src/audit/keys.ts'
+import { makeManifestLine } from '../../../src/audit/manifest/manifest-line.ts'
+import { systemClock } from '../../../src/kernel/clock.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
+import { MemoryStore } from '../../../src/stores/memory.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 import { manualAfter } from '../../support/manual-after.ts'
+
+const ALONE = { store: { kind: 'sqlite' }, server: { listen: '127.0.0.1:8080' } }
 
 it('C12.4.5 the beginning of a trail is compared again until the store can be asked, or the trail is closed', async () => {
   const folder = await dataFolder()
@@ -25,14 +31,14 @@ it('C12.4.5 the beginning of a trail is compared again until the store can be as
         : Promise.reject(new Fault('identity_unavailable')),
     create: () => Promise.resolve(true),
   }
-  await beginning.compare(store, 'sqlite')
+  await beginning.compare(store, ALONE)
   expect([beginning.isReplaced, timers.delays()]).toEqual([false, [30_000]])
   isUp = true
   await timers.fire()
   await expect.poll(() => beginning.isReplaced).toBe(true)
   expect(notes).toEqual(['audit_beginning_unknown', 'audit_trail_replaced'])
   isUp = false
-  await beginning.compare(store, 'sqlite')
+  await beginning.compare(store, ALONE)
   beginning.close()
   expect(timers.delays()).toEqual([])
 })
@@ -52,6 +58,27 @@ it('C12.4.5 leaves no descriptor behind, however often the beginning of a trail 
   writeFileSync(manifest, '{}\n'.repeat(100_000))
   const beginning = new RememberedBeginning(folder, { note: () => undefined }, manualAfter().after)
   const store = { find: () => Promise.resolve(undefined), create: () => Promise.resolve(true) }
-  for (let times = 0; times < 3; times += 1) await beginning.compare(store, 'sqlite')
+  for (let times = 0; times < 3; times += 1) await beginning.compare(store, ALONE)
   expect(descriptorsOf(manifest)).toEqual([])
+})
+
+it('C12.4.5 nodes in containers that share a host name have a beginning each, though their trails have one path', async () => {
+  const folder = await dataFolder()
+  const keys = await openAuditKeys(folder)
+  const store = new MemoryStore(systemClock)
+  const notes: string[] = []
+  /** The start of a node in whose container this trail stands. */
+  const start = async (port: number, time: string): Promise<boolean> => {
+    writeFileSync(join(folder, 'manifest.jsonl'), makeManifestLine({ time, heads: [] }, undefined, keys).text)
+    const recorder = { note: (_level: string, event: string) => void notes.push(event) }
+    const beginning = new RememberedBeginning(folder, recorder, manualAfter().after)
+    await beginning.compare(store, { store: { kind: 'postgres' }, server: { listen: `127.0.0.1:${port}` } })
+    return beginning.isReplaced
+  }
+  const [one, other] = ['2026-01-01T00:00:00.000Z', '2026-01-02T00:00:00.000Z']
+  for (let times = 0; times < 2; times += 1)
+    expect([await start(8081, one), await start(8082, other)]).toEqual([false, false])
+  expect(notes).toEqual([])
+  expect(await start(8081, other)).toBe(true)
+  expect(notes).toEqual(['audit_trail_replaced'])
 })

@@ -35,17 +35,23 @@ async function filled(options?: PlaceOptions) {
   return { ...all, sequence }
 }
 
+const nodeWith = (kind: string) => ({ store: { kind }, server: { listen: '127.0.0.1:8080' } })
+
 describe('C11.7.6 store copy', needing('postgresql'), () => {
   it('C11.7.6 takes over what the store remembers of the trail (C12.4.5): it is that of this host then', async () => {
     const { data, path, to, copy } = await machine()
     const folder = join(data, 'audit')
     const store = await sqliteAt(path)
-    const value = { ...placeOfTrail('sqlite', folder), hash: 'h', signed: '2026-11-22T00:00:00.000Z' }
-    await store.create(BEGINNING_KIND, beginningKey(placeOfTrail('sqlite', folder)), { value })
+    const value = {
+      ...placeOfTrail(nodeWith('sqlite'), folder),
+      hash: 'h',
+      signed: '2026-11-22T00:00:00.000Z',
+    }
+    await store.create(BEGINNING_KIND, beginningKey(placeOfTrail(nodeWith('sqlite'), folder)), { value })
     await store.close()
     expect(await copy()).toMatchObject({ code: 0 })
     const copied = await (await to.store()).list(BEGINNING_KIND)
-    const own = placeOfTrail('postgres', folder)
+    const own = placeOfTrail(nodeWith('postgres'), folder)
     expect(copied).toMatchObject([{ key: beginningKey(own), value: { ...value, ...own } }])
   })
 
