@@ -89,6 +89,10 @@ describe('deploy/postern.service', () => {
     expect(status, told).toBe(0)
   })
 
+  it('loses no line of its log under load: journald’s limit of a rate is off', () => {
+    expect(unit).toMatch(/^\[Service\]\n(?:(?!\[).*\n)*LogRateLimitIntervalSec=0$/m)
+  })
+
   it('gives a drain more time than Postern takes by default', () => {
     const { configuration } = readConfiguration(join(ROOT, 'config/demo.yaml'), {})
     const { drain = 0, lameDuck = 0 } = configuration?.server.timeouts ?? {}
