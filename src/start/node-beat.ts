@@ -127,13 +127,15 @@ export class NodeBeat {
   }
 }
 
-/** Of all but what each node has of its own: its addresses and its folder. */
+/** Of all but what each node has of its own: its addresses, its folders, and the files of its anchors. */
 function digestOf(configuration: Configuration): string {
-  const { server, admin } = configuration
+  const { server, admin, audit } = configuration
+  const anchors = audit.anchors.map(({ log, file }) => ({ log, file: file !== undefined }))
   const own = {
     data: undefined,
     server: { ...server, listen: undefined },
-    admin: { ...admin, listen: undefined },
+    admin: { ...admin, listen: undefined, probes: undefined },
+    audit: { ...audit, folder: undefined, anchors },
   }
   const text = JSON.stringify({ ...configuration, ...own })
   return createHash('sha256').update(text).digest('base64url').slice(0, DIGEST_CHARACTERS)

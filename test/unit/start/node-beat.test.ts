@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import type { Nodes } from '../../../src/contracts/nodes.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
-import { readConfiguration } from '../../../src/settings/configuration.ts'
+import { type Configuration, readConfiguration } from '../../../src/settings/configuration.ts'
 import { NodeBeat } from '../../../src/start/node-beat.ts'
 import { manualAfter } from '../../support/manual-after.ts'
 import { movableClock } from '../../support/movable-clock.ts'
@@ -14,7 +14,7 @@ const demo = readConfiguration(
 ).configuration!
 
 /** A node among others that have as many configurations as `configs` says. */
-function beating(agreed: () => Promise<boolean>) {
+function beating(agreed: () => Promise<boolean>, configuration = demo) {
   const timers = manualAfter()
   const clock = movableClock()
   const others = { configs: 1 }
@@ -28,7 +28,7 @@ function beating(agreed: () => Promise<boolean>) {
   }
   const state = { clock, feed: { age: 0 }, doubts: { clock: undefined } }
   const parts = { nodes, state, machine: clock, recorder: keepNotes(), agreed, after: timers.after }
-  const beat = new NodeBeat(demo, parts)
+  const beat = new NodeBeat(configuration, parts)
   const beats = async (count: number): Promise<void> => {
     for (let n = 0; n < count; n += 1) await timers.fire()
   }
@@ -78,5 +78,29 @@ describe('C11.7.8 nodes that have had one configuration for a while', () => {
     first.resolve(true)
     await beats(9)
     expect(calls).toBe(2)
+  })
+})
+
+describe('C11.7.8 the digest of a configuration', () => {
+  const { server, admin, audit } = demo
+  const digestOf = (more: Partial<Configuration>): string =>
+    beating(() => Promise.resolve(true), { ...demo, ...more }).beat.digest
+  const own = (name: string): Partial<Configuration> => ({
+    data: `/data/${name}`,
+    server: { ...server, listen: `${name}:8080` },
+    admin: { ...admin, listen: `${name}:9090`, probes: `${name}:9091` },
+    audit: { ...audit, folder: `/audit/${name}`, anchors: [{ file: `/anchors/${name}` }] },
+  })
+
+  it('C11.7.8 is one on nodes with addresses, folders and files of their own', () => {
+    expect(digestOf(own('one'))).toBe(digestOf(own('other')))
+  })
+
+  it.each<[string, Partial<Configuration>]>([
+    ['the vendor', { vendor: 'other' }],
+    ['how long the trail is kept', { audit: { ...audit, retention: 'none' } }],
+    ['where the trail is anchored', { audit: { ...audit, anchors: [] } }],
+  ])('C11.7.8 is another one where they differ in %s', (_what, more) => {
+    expect(digestOf(more)).not.toBe(digestOf({}))
   })
 })
