@@ -90,16 +90,17 @@ function decodingsOf(text: string): ReadonlySet<string> {
  */
 export type RefuseHidden = (text: string, kind: 'pair' | 'value') => void
 
+const beforeSign = (pair: string): string => pair.slice(0, (pair + '=').indexOf('='))
+
 /** @param taken names, decoded */
 export function compileRefuseHidden(taken: readonly string[]): RefuseHidden {
   const refused = new Set(taken.flatMap(readingsOf))
   const isTaken = (name: string): boolean => readingsOf(name).some((reading) => refused.has(reading))
-  const holdsName = (text: string, kind: 'pair' | 'value'): boolean =>
-    text.split(/[&;]/).some((part, index) => {
-      const sign = part.indexOf('=')
-      if (sign !== -1) return isTaken(part.slice(0, sign))
-      return kind === 'pair' && index === 0 && isTaken(part)
-    })
+  const holdsName = (text: string, kind: 'pair' | 'value'): boolean => {
+    const [first = '', ...others] = text.split(/[&;]/)
+    if (kind === 'pair' && isTaken(beforeSign(first))) return true
+    return others.some((other) => other.includes('=') && isTaken(beforeSign(other)))
+  }
   return (text, kind) => {
     // Most pairs: a plain name, which the filter has judged, and a value that stays one value.
     const isPlainName = kind === 'pair' && text.indexOf('%') > text.indexOf('=') && text.includes('=')

@@ -201,7 +201,8 @@ describe('T2.10 a client that hides the tenant’s name from one reader of the q
     for (const value of ['1%26business%3DGLOBEX', '1&business=GLOBEX', '1%EF%BC%86business=GLOBEX'])
       expect([value, await call(`tenant-of/${value}`)]).toEqual([value, 400])
     expect(attacked.received()).toEqual([])
-    expect(await call('tenant-of/R%26D=1')).toBe(200)
+    for (const value of ['R%26D=1', 'business=1', 'business'])
+      expect([value, await call(`tenant-of/${value}`)]).toEqual([value, 200])
   })
 
   it('C8.7 with queryOnly too; of what is taken out nothing is judged', async () => {
