@@ -40,8 +40,6 @@ export interface Answer {
  */
 const AHEAD_WITHIN = 1000
 const AHEAD_DEADLINE = 2000
-/** Milliseconds that a statement may take which finds out whether the database is back. */
-const PROBE_WITHIN = 1000
 /** Milliseconds before the second try; doubled for each further one. */
 const FIRST_PAUSE = 3
 const LONGEST_PAUSE = 200
@@ -119,7 +117,8 @@ export class PostgresLink {
   async run(statement: Statement, values: readonly unknown[]): Promise<Answer> {
     if (this.#closed) throw unavailable('it is closed')
     const isAhead = goesFirst()
-    const lane = isAhead ? this.#ahead : this.#requests
+    // Who finds out whether the database is back goes where a dead connection is found out soon: others wait for what it finds.
+    const lane = isAhead || this.#breaker.isOpen ? this.#ahead : this.#requests
     const deadline = Math.min(this.plan.deadline, isAhead ? AHEAD_DEADLINE : Infinity)
     const time = budget()
     const within = Math.min(deadline, time?.left() ?? deadline)
@@ -151,7 +150,8 @@ export class PostgresLink {
     let wait = FIRST_PAUSE
     for (let triesBefore = 0; ; triesBefore += 1) {
       if (end - performance.now() < MIN_TIME) throw unavailable('no connection was free in time')
-      if (!this.#breaker.admit()) throw this.#refusal()
+      const mayTry = lane === this.#ahead || !this.#breaker.isOpen
+      if (!mayTry || !this.#breaker.admit()) throw this.#refusal()
       const sentAt = performance.now()
       try {
         const rows = await lane.use((client) => this.#ask(client, lane.within, statement, values, end))
@@ -185,7 +185,7 @@ export class PostgresLink {
       text: sql,
       values: kind === 'write' ? [...values, Math.floor(until)] : [...values],
       // Not what is left to the caller: then each one that has waited for long would cost a connection.
-      query_timeout: this.#breaker.isOpen ? Math.min(PROBE_WITHIN, within) : within,
+      query_timeout: within,
     }
     const { rows } = await client.query<Row>(query)
     const now = Number(rows[0]?.[clock ?? 'now'])

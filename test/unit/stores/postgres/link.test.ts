@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Fault } from '../../../../src/kernel/faults.ts'
@@ -117,6 +118,24 @@ describe('T5.13 a Postgres on whose connections nothing comes any more', needing
     proxy.forget()
     await expect.poll(async () => (await outcomes(link, 1))[0], { timeout: 5000 }).toBe('done')
     expect(new Set(await outcomes(link, 20))).toEqual(new Set(['done']))
+  }, 30_000)
+})
+
+describe('T5.13 a Postgres that takes connections and says nothing on them', needing('postgresql'), () => {
+  it('is asked again soon after it has come back, though a request waits for such a connection', async () => {
+    const { proxy, link } = await proxied({ deadline: 60_000 })
+    proxy.freeze()
+    while (link.trouble === undefined)
+      await aheadOfRequests(() => link.run(READ_CLOCK, [])).catch(() => undefined)
+    let waiting: Promise<string[]> | undefined
+    while (waiting === undefined) {
+      const asked = outcomes(link, 1)
+      // What may not try is refused at once.
+      if ((await Promise.race([asked, delay(50)])) === undefined) waiting = asked
+    }
+    proxy.forget()
+    await expect.poll(async () => (await outcomes(link, 1))[0], { timeout: 10_000 }).toBe('done')
+    expect(await waiting).not.toEqual(['done'])
   }, 30_000)
 })
 
