@@ -152,8 +152,12 @@ describe(
       await again.close()
       const later = await node(data)
       expect(await degraded(later)).toEqual([OLDER])
+      // As the page on nodes says: first all that was given is ended, then tokens are issued again.
+      expect(await order(later, data, 'revoke', '--before', 'now')).toMatchObject({ code: 0 })
       expect(await order(later, data, 'store', 'accept', '--contents')).toMatchObject({ code: 0 })
       await vi.waitFor(async () => expect(await degraded(later)).toEqual([]), SOON)
+      expect((await refresh(later, refresh_token)).json.error).toBe('invalid_grant')
+      expect((await issueToken(later, { scope: SCOPE })).access_token).not.toBe('')
     })
 
     it('C11.7.3 by up to five minutes is one that a failover has left: nothing has to be accepted', async () => {
