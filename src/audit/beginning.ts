@@ -4,7 +4,7 @@
  */
 import { open } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Store, StoredValue } from '../contracts/store.ts'
 import { after as systemAfter, type After } from '../kernel/clock.ts'
@@ -41,7 +41,8 @@ export interface PlacedNode {
 
 export const placeOfTrail = ({ store, server }: PlacedNode, folder: string): TrailPlace => ({
   host: store.kind === 'postgres' ? `${hostname()} ${server.listen}` : '',
-  folder,
+  // `POSTERN_DATA` may be relative.
+  folder: resolve(folder),
 })
 
 export const beginningKey = ({ host, folder }: TrailPlace): string => `${host}:${folder}`

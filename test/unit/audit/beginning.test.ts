@@ -1,7 +1,7 @@
 import { readdirSync, readlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { expect, it } from 'vitest'
-import { RememberedBeginning } from '../../../src/audit/beginning.ts'
+import { BEGINNING_KIND, RememberedBeginning, type TrailBeginning } from '../../../src/audit/beginning.ts'
 import { openAuditKeys } from '../../../src/audit/keys.ts'
 import { makeManifestLine } from '../../../src/audit/manifest/manifest-line.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
@@ -81,4 +81,21 @@ it('C12.4.5 nodes in containers that share a host name have a beginning each, th
   expect(notes).toEqual([])
   expect(await start(8081, other)).toBe(true)
   expect(notes).toEqual(['audit_trail_replaced'])
+})
+
+it('C12.4.5 the beginning of a trail is known again where its folder is named in another way', async () => {
+  const folder = await dataFolder()
+  const store = new MemoryStore(systemClock)
+  const keys = await openAuditKeys(folder)
+  const { line, text } = makeManifestLine({ time: '2026-01-01T00:00:00.000Z', heads: [] }, undefined, keys)
+  writeFileSync(join(folder, 'manifest.jsonl'), text)
+  const beginningOf = async (named: string): Promise<TrailBeginning | undefined> => {
+    const beginning = new RememberedBeginning(named, { note: () => undefined }, manualAfter().after)
+    await beginning.compare(store, ALONE)
+    return beginning.read()
+  }
+  const expected = { hash: line.hash, signed: line.time }
+  expect(await beginningOf(folder)).toEqual(expected)
+  expect(await beginningOf(relative('.', folder))).toEqual(expected)
+  expect(await store.list(BEGINNING_KIND)).toHaveLength(1)
 })
