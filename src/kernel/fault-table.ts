@@ -226,7 +226,7 @@ export const FAULTS = {
     500,
     'API_OUTCOME_UNKNOWN',
     'server_error',
-    'The change may have been made: the data service was sent it, and what it answered cannot be given. Read the data to find out, before you send the change again.',
+    'The change may have been made: the data service was sent it, and gave no answer that can be passed on. Read the data to find out, before you send the change again.',
     'error',
   ),
   unsendable_value: trouble(
