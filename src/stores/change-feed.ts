@@ -208,7 +208,7 @@ export class ChangeFeed implements Feed {
   /** False if the store lacks what it has taken from this process: then the next reading is one of the whole feed. */
   async #readPages(): Promise<boolean> {
     const { unread } = this.#known
-    const { highest } = this.#progress
+    const { numbers } = this.#progress
     let isWholeFeed = this.#at === undefined
     let newest = this.#questions.ask(this.#at)
     let asked: PendingPage | undefined = newest
@@ -228,7 +228,7 @@ export class ChangeFeed implements Feed {
       this.#at = last
       this.#saw(last)
     }
-    if (isWholeFeed) this.#compare(highest)
+    if (isWholeFeed) this.#compare(numbers)
     const missing = this.#keepMissing(unread)
     this.#at = missing ?? this.#at
     this.#questions.applied(newest, keys)
@@ -239,11 +239,11 @@ export class ChangeFeed implements Feed {
     this.#progress.saw(place?.sequence, this.#parts.clock.now())
   }
 
-  #compare(before: number): void {
+  #compare(before: FeedProgress['numbers']): void {
     const { clock, recorder } = this.#parts
     const behind = this.#progress.compare(before, this.#at?.sequence, clock.now())
     if (behind === undefined) return
-    const facts = { seen: new Date(before).toISOString(), minutes: Math.round(behind / 60_000) }
+    const facts = { seen: new Date(before.highest).toISOString(), minutes: Math.round(behind / 60_000) }
     recorder.note('error', 'store.older_than_seen', facts)
   }
 

@@ -8,6 +8,11 @@ export interface SeenFeed {
   readonly doubted: boolean
 }
 
+interface SeenNumbers {
+  readonly highest: number
+  readonly settled: number
+}
+
 /** Milliseconds. A failover loses less; a backup that was restored more. */
 const LOST_BY_FAILOVER = 5 * 60_000
 
@@ -20,8 +25,9 @@ export class FeedProgress {
   #isFollowing = false
   /** The highest number of each second that a failover may have lost, by that second. */
   readonly #recent = new Map<number, number>()
-  /** The highest number of what is older. */
+  /** The highest number of what was older when the store was last read. */
   #settled = 0
+  #settledAt = Number.NEGATIVE_INFINITY
 
   constructor(seen: SeenFeed | undefined) {
     this.#highest = seen?.sequence ?? 0
@@ -31,6 +37,11 @@ export class FeedProgress {
   /** The highest number ever seen. */
   get highest(): number {
     return this.#highest
+  }
+
+  /** The highest numbers: of all that was seen, and of what was five minutes old then. */
+  get numbers(): SeenNumbers {
+    return { highest: this.#highest, settled: this.#settled }
   }
 
   /** The store is older than what this node has seen, and nobody has accepted that. */
@@ -43,21 +54,20 @@ export class FeedProgress {
     if (sequence === undefined) return
     this.#highest = Math.max(this.#highest, sequence)
     const second = Math.floor(Math.min(sequence, now) / SECOND)
-    if (!this.#recent.has(second)) this.#settle(now)
     this.#recent.set(second, Math.max(this.#recent.get(second) ?? 0, sequence))
+    this.#settle(now)
   }
 
   /**
    * Compares a store whose whole feed was read. Where changes are rare, the newest one is old though little was lost: so who has
-   * followed the feed doubts the store only if it lacks something old.
-   * @param before the highest number that was seen before this reading
+   * followed the feed doubts the store only if it lacks something that was old when the store was last read, however long ago.
+   * @param before what was seen before this reading
    * @param newest the highest number that the store has now
    * @returns milliseconds by which the store is older, if it is doubted from now on
    */
-  compare(before: number, newest: number | undefined, now: number): number | undefined {
-    this.#settle(now)
-    const behind = Math.min(before, now) - (newest ?? 0)
-    const lacksOld = !this.#isFollowing || this.#settled > (newest ?? 0)
+  compare({ highest, settled }: SeenNumbers, newest: number | undefined, now: number): number | undefined {
+    const behind = Math.min(highest, now) - (newest ?? 0)
+    const lacksOld = !this.#isFollowing || settled > (newest ?? 0)
     this.#isFollowing = true
     if (behind <= LOST_BY_FAILOVER || !lacksOld || this.#isDoubted) return undefined
     this.#isDoubted = true
@@ -74,7 +84,10 @@ export class FeedProgress {
     return true
   }
 
+  /** Once a second. */
   #settle(now: number): void {
+    if (now - this.#settledAt < SECOND) return
+    this.#settledAt = now
     for (const [second, number] of this.#recent) {
       if ((second + 1) * SECOND >= now - LOST_BY_FAILOVER) continue
       this.#settled = Math.max(this.#settled, number)
