@@ -1,3 +1,5 @@
+import { withoutTricks } from '../kernel/clean-text.ts'
+
 /** A place in a file. */
 export interface Place {
   /** As named on the command line or by `extends`. */
@@ -69,7 +71,7 @@ const placeText = ({ file, line: number }: Place): string => (number > 0 ? `${fi
 function line({ place, problem }: Located): string {
   const parts = [problem.path.length === 0 ? 'this file' : pathText(problem.path), problem.message]
   const text = `${place ? `${placeText(place)}  ` : ''}${parts.join('  ')}${problem.hint === undefined ? '' : ` — ${problem.hint}`}`
-  return problem.severity === 'warning' ? `${text} (warning)` : text
+  return withoutTricks(problem.severity === 'warning' ? `${text} (warning)` : text)
 }
 
 interface Located {

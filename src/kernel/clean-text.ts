@@ -16,6 +16,10 @@ export const withoutDirectionControls = (text: string): string => text.replace(D
  * paragraph separators, and those that steer the direction of writing.
  */
 const TRICKS = new RegExp(`[\\x7f-\\x9f\\u2028\\u2029\\ufeff${DIRECTION_CONTROLS}]`, 'g')
+
+/** A text with these characters as escapes such as `\u202e`. */
+export const withoutTricks = (text: string): string => text.replace(TRICKS, escapeCharacter)
+
 /** Every run of characters that a JWT may consist of. Runs don't overlap, so that each character is read once (T2.9). */
 const WORDS = /[\w.-]+/g
 /** A JWT at the start of a text: three segments. */
@@ -29,7 +33,7 @@ const SUSPICIOUS = new RegExp(`${TRICKS.source}|eyJ|(?:Bearer|Basic) `)
  */
 export function cleanLine(line: string): string {
   if (!SUSPICIOUS.test(line)) return line
-  return line.replace(CREDENTIALS, REDACTED).replace(WORDS, withoutJwt).replace(TRICKS, escapeCharacter)
+  return withoutTricks(line.replace(CREDENTIALS, REDACTED).replace(WORDS, withoutJwt))
 }
 
 /**

@@ -47,6 +47,9 @@ describe('T6.1 a name that turns what stands around it', () => {
       const problems = readDirectory(directory)
       expect([path, problems]).toEqual([path, [expect.stringContaining(`directory.${path}`)]])
       expect(problems[0]).toContain('without characters that steer the direction of writing')
+      // Whoever reads why must not be turned around either.
+      expect(problems[0]).not.toMatch(ANY)
+      expect(problems[0]).toContain(`\\u${hex}`)
     }
     expect(readDirectory({ clients: { a: { ...aClient, name: 'مؤسسة שלום Acme' } } })).toEqual([])
   })
