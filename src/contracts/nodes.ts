@@ -18,6 +18,8 @@ export interface NodeFacts {
   readonly feedAge: number
   /** Milliseconds by which it takes the store's clock to be ahead; 0 if it believes it. Absent: of an older version. */
   readonly clockDoubt?: number
+  /** It takes the store for older than what it has seen. Absent: of an older version. */
+  readonly contentsDoubted?: boolean
 }
 
 export interface SeenNode extends NodeFacts {
@@ -34,12 +36,14 @@ export interface LiveNodes {
   readonly configs: number
 }
 
-/** What a store says about the time, besides its clock. */
-export interface StoreTimes {
+/** What a store and its nodes say to a process that starts, besides the store's clock. */
+export interface StoreAtStart {
   /** The newest time that somebody who was believed has written, milliseconds since the epoch; 0 if there is none. */
   readonly newest: number
   /** What a node that is alive takes the clock to be ahead by; undefined if none is alive. */
   readonly clockDoubt: number | undefined
+  /** Whether a node that is alive takes the store for older than what it has seen. */
+  readonly contentsDoubted: boolean
 }
 
 /** The nodes that share a store. Methods reject with Fault `identity_unavailable` if the store cannot be reached. */
@@ -50,8 +54,8 @@ export interface Nodes {
   beat(facts: NodeFacts): Promise<LiveNodes>
   /** Those that are alive. */
   live(): Promise<LiveNodes>
-  /** For a process that starts, and cannot know whether the store's clock is right. */
-  times(): Promise<StoreTimes>
+  /** For a process that starts, and cannot know whether the store's clock is right, nor what its newest change hides. */
+  atStart(): Promise<StoreAtStart>
   /** All that were seen within the last hour, the latest first. */
   list(): Promise<readonly SeenNode[]>
   /** A node ends: nobody counts it any more. */

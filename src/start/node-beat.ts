@@ -13,7 +13,7 @@ import { VERSION } from './version.ts'
 
 export interface NodeBeatParts {
   readonly nodes: Nodes
-  readonly state: Pick<State, 'clock'> & { readonly doubts: Pick<State['doubts'], 'clock'> } & {
+  readonly state: Pick<State, 'clock'> & { readonly doubts: Pick<State['doubts'], 'clock' | 'contents'> } & {
     readonly feed: Pick<State['feed'], 'age'>
   }
   readonly machine: Clock
@@ -122,6 +122,7 @@ export class NodeBeat {
       workers: countWorkers(this.#configuration.workers),
       clockOffset: Math.round(state.clock.now() + (state.doubts.clock ?? 0) - machine.now()) / 1000,
       clockDoubt: Math.round(state.doubts.clock ?? 0),
+      contentsDoubted: state.doubts.contents !== undefined,
       feedAge: Math.round(state.feed.age),
     }
   }

@@ -156,9 +156,12 @@ async function openRecords(
 ): Promise<Pick<State, 'feed' | 'longestLife'>> {
   const { offset, machine } = parts
   try {
-    if (offset && store.shared) await compareClock(offset, store.shared.nodes, machine)
+    const found = await store.shared?.nodes.atStart()
+    if (offset && found) compareClock(offset, found, machine)
     const longestLife = await RecordedLife.open(store, longestLifeOf(configuration))
-    const seen = store.shared && readSeen(configuration.data)
+    const before = found && readSeen(configuration.data)
+    // What was changed since a backup was restored would hide that from a node that starts later.
+    const seen = before && { ...before, doubted: before.doubted || found.contentsDoubted }
     return { feed: await ChangeFeed.open({ store, seen, ...parts }), longestLife }
   } catch (error) {
     await store.close()

@@ -1,5 +1,5 @@
 /** What a process doubts about a store that several nodes share, until an operator says that it is right. */
-import type { Nodes } from '../contracts/nodes.ts'
+import type { StoreAtStart } from '../contracts/nodes.ts'
 import type { Doubted } from '../contracts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { JUMP, type TrustedOffset } from '../kernel/store-clock.ts'
@@ -78,12 +78,11 @@ function clockReason(ahead: number): string {
  * machine is nearer to that, the store's clock is doubted. A machine whose own clock is wrong is not nearer, unless
  * nobody has written for as long as it is behind.
  */
-export async function compareClock(
+export function compareClock(
   offset: TrustedOffset,
-  nodes: Pick<Nodes, 'times'>,
+  { newest, clockDoubt }: StoreAtStart,
   machine: Clock,
-): Promise<void> {
-  const { newest, clockDoubt } = await nodes.times()
+): void {
   const { value } = offset
   if (value === undefined || clockDoubt === 0) return
   if (clockDoubt !== undefined) {

@@ -81,8 +81,10 @@ async function restorable() {
     query(cluster, `UPDATE ${store.schema}.change SET sequence = sequence - ${ms}`)
     query(cluster, `UPDATE ${store.schema}.feed SET last = last - ${ms}`)
   }
+  const nodesInDoubt = (): string =>
+    query(cluster, `SELECT count(*) FROM ${store.schema}.node WHERE facts LIKE '%"contentsDoubted":true%'`)
   const newest = (): number => Number(query(cluster, `SELECT last FROM ${store.schema}.feed`))
-  return { node, restore, backdate, newest }
+  return { node, restore, backdate, newest, nodesInDoubt }
 }
 
 describe(
@@ -158,6 +160,26 @@ describe(
       await vi.waitFor(async () => expect(await degraded(later)).toEqual([]), SOON)
       expect((await refresh(later, refresh_token)).json.error).toBe('invalid_grant')
       expect((await issueToken(later, { scope: SCOPE })).access_token).not.toBe('')
+    })
+
+    it('C11.7.3 is doubted by a node that starts later, though something was changed meanwhile at one that doubts it', async () => {
+      const { node, restore, nodesInDoubt } = await restorable()
+      const [data, other] = [await dataFolder(), await dataFolder()]
+      for (const each of [data, other]) {
+        const before = await node(each)
+        await before.world.feed.append('topic', {})
+        await before.close()
+      }
+      restore(6 * MINUTE)
+      const first = await node(data)
+      expect(await degraded(first)).toEqual([OLDER])
+      await first.world.feed.append('topic', {})
+      await expect.poll(nodesInDoubt, SOON).toBe('1')
+      const second = await node(other)
+      expect(await degraded(second)).toEqual([OLDER])
+      expect(await order(first, data, 'store', 'accept', '--contents')).toMatchObject({ code: 0 })
+      for (const each of [first, second])
+        await vi.waitFor(async () => expect(await degraded(each)).toEqual([]), SOON)
     })
 
     it('C11.7.3 by up to five minutes is one that a failover has left: nothing has to be accepted', async () => {

@@ -1,4 +1,4 @@
-import type { StoreTimes, LiveNodes, NodeFacts, Nodes, SeenNode } from '../../contracts/nodes.ts'
+import type { LiveNodes, NodeFacts, Nodes, SeenNode, StoreAtStart } from '../../contracts/nodes.ts'
 import type { TrustedOffset } from '../../kernel/store-clock.ts'
 import { aheadOfRequests } from '../../kernel/store-budget.ts'
 import type { PostgresLink, Row } from './link.ts'
@@ -8,7 +8,7 @@ import { reading, type Statement, STORE_NOW, writing } from './statement.ts'
 export const ALIVE_FOR = 10_000
 /** Milliseconds for which a node that is gone is shown, and counts for `migrate --finish`. */
 const KEPT_FOR = 3_600_000
-/** Nodes that a process asks about the time when it starts. */
+/** Nodes that a process asks when it starts. */
 const RECENT = 100
 
 /** One that was seen in the future has ended while the store's clock was ahead. */
@@ -25,7 +25,7 @@ export class PostgresNodes implements Nodes {
   readonly #offset: Pick<TrustedOffset, 'confirmed'> | undefined
   readonly #beat: Statement
   readonly #live: Statement
-  readonly #times: Statement
+  readonly #atStart: Statement
   readonly #list: Statement
   readonly #leave: Statement
 
@@ -46,8 +46,8 @@ export class PostgresNodes implements Nodes {
         RETURNING 1 AS done`,
     })
     this.#live = reading('node_live', `SELECT config, facts FROM ${table} WHERE ${seenWithin(ALIVE_FOR)}`)
-    this.#times = reading(
-      'node_times',
+    this.#atStart = reading(
+      'node_at_start',
       `SELECT ${STORE_NOW} AS now, seen_at, facts, last FROM ${link.plan.schema}.feed LEFT JOIN (
          SELECT seen_at, facts FROM ${table} ORDER BY seen_at DESC LIMIT ${RECENT}) AS node ON true`,
     )
@@ -80,15 +80,19 @@ export class PostgresNodes implements Nodes {
     }
   }
 
-  async times(): Promise<StoreTimes> {
-    const { rows } = await this.#link.run(this.#times, [])
+  async atStart(): Promise<StoreAtStart> {
+    const { rows } = await this.#link.run(this.#atStart, [])
     const seen = rows.flatMap((row) =>
-      row['seen_at'] === null ? [] : [{ at: row['seen_at'] as number, doubt: factsOf(row).clockDoubt ?? 0 }],
+      row['seen_at'] === null ? [] : [{ at: row['seen_at'] as number, facts: factsOf(row) }],
     )
     const now = Number(rows[0]?.['now'])
-    const alive = seen.find(({ at }) => Math.abs(now - at) <= ALIVE_FOR)
-    const believed = seen.map(({ at, doubt }) => at - doubt)
-    return { newest: Math.max(Number(rows[0]?.['last'] ?? 0), ...believed), clockDoubt: alive?.doubt }
+    const alive = seen.filter(({ at }) => Math.abs(now - at) <= ALIVE_FOR)
+    const believed = seen.map(({ at, facts }) => at - (facts.clockDoubt ?? 0))
+    return {
+      newest: Math.max(Number(rows[0]?.['last'] ?? 0), ...believed),
+      clockDoubt: alive[0] && (alive[0].facts.clockDoubt ?? 0),
+      contentsDoubted: alive.some(({ facts }) => facts.contentsDoubted === true),
+    }
   }
 
   async list(): Promise<readonly SeenNode[]> {

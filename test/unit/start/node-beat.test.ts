@@ -22,11 +22,11 @@ function beating(agreed: () => Promise<boolean>, configuration = demo) {
     knownSchema: 1,
     beat: () => Promise.resolve({ nodes: 2, workers: 2, configs: others.configs }),
     live: () => Promise.reject(new Error('not asked')),
-    times: () => Promise.reject(new Error('not asked')),
+    atStart: () => Promise.reject(new Error('not asked')),
     list: () => Promise.resolve([]),
     leave: () => Promise.resolve(),
   }
-  const state = { clock, feed: { age: 0 }, doubts: { clock: undefined } }
+  const state = { clock, feed: { age: 0 }, doubts: { clock: undefined, contents: undefined } }
   const parts = { nodes, state, machine: clock, recorder: keepNotes(), agreed, after: timers.after }
   const beat = new NodeBeat(configuration, parts)
   const beats = async (count: number): Promise<void> => {
