@@ -75,7 +75,7 @@ describe('operators', { timeout: 60_000 }, () => {
     )
     expect((await call(token)).status).toBe(200)
     expect((await postern('maintenance', 'off')).out).toBe('there was no maintenance to end\n')
-    expect((await postern('maintenance', 'off', '--id', switches[1].id)).out).toMatch(/^ended:\nplanned/)
+    expect((await postern('maintenance', 'off', `--id=${switches[1].id}`)).out).toMatch(/^ended:\nplanned/)
     expect((await postern('maintenance', 'status')).out).toBe('no maintenance\n')
   })
 

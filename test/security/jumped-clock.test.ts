@@ -109,7 +109,7 @@ describe('T5.6 C11.7.1 the clock of a shared store that jumps', needing('postgre
     await notices(service, '40d ahead')
     expect((await postForm(service, '/connect/revocation', { params: { token: byClient } })).status).toBe(200)
     const [, , family = ''] = byOperator.split('.')
-    const order = ['revoke', '--family', family, '--reason', 'lost', '--admin-url', service.adminUrl]
+    const order = ['revoke', `--family=${family}`, '--reason', 'lost', '--admin-url', service.adminUrl]
     expect(await runVerb(order, { env: { POSTERN_DATA: data } })).toMatchObject({
       code: 0,
       stdout: expect.stringContaining('1 family'),
