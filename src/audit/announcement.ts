@@ -6,6 +6,7 @@
 import { createPublicKey, hash, type KeyObject } from 'node:crypto'
 import {
   closeSync,
+  type Dirent,
   fdatasyncSync,
   mkdirSync,
   openSync,
@@ -39,6 +40,7 @@ export interface AnnouncedWriter {
 
 const FOLDER = 'announced'
 const SUFFIX = '.json'
+const WITH_TYPES = { withFileTypes: true } as const
 const LINE = /^(\{"v":1,.*),"hash":"([A-Za-z0-9_-]{43})","signature":"([A-Za-z0-9_-]{86})"\}\n$/
 
 export const announcementFile = (folder: string, writer: string): string =>
@@ -82,7 +84,7 @@ export interface FoundAnnouncement {
 
 /** The files that nobody has taken up yet. Throws the system's error. Blocks: for a thread that verifies. */
 export const foundAnnouncements = (folder: string, key: KeyObject): readonly FoundAnnouncement[] =>
-  writersIn(orGone(() => readdirSync(join(folder, FOLDER))) ?? []).flatMap((writer) => {
+  writersIn(orGone(() => readdirSync(join(folder, FOLDER), WITH_TYPES)) ?? []).flatMap((writer) => {
     const text = orGone(() => readFileSync(announcementFile(folder, writer), 'utf8'))
     return text === undefined ? [] : [readAnnouncement(text, writer, key)]
   })
@@ -104,7 +106,8 @@ export class AnnouncementFiles {
   /** What no line has yet. `taken`: the writers that a line has announced. Rejects with the system's error. */
   async awaiting(taken: ReadonlySet<string>): Promise<readonly FoundAnnouncement[]> {
     const awaiting: FoundAnnouncement[] = []
-    for (const writer of writersIn(await readdir(join(this.#folder, FOLDER)).catch(ifGone([])))) {
+    const entries = await readdir(join(this.#folder, FOLDER), WITH_TYPES).catch(ifGone([]))
+    for (const writer of writersIn(entries)) {
       const text = await readFile(announcementFile(this.#folder, writer), 'utf8').catch(ifGone(undefined))
       if (text === undefined) continue
       const found = readAnnouncement(text, writer, this.#key)
@@ -137,11 +140,11 @@ export interface AnnouncementFilesParts {
   readonly recorder: Pick<Recorder, 'note'>
 }
 
-/** Drafts are not among them. */
-const writersIn = (names: readonly string[]): readonly string[] =>
-  names
-    .filter((name) => name.endsWith(SUFFIX) && !name.startsWith('.'))
-    .map((name) => name.slice(0, -SUFFIX.length))
+/** Drafts are not among them, nor is what is no file: to open it may wait for ever, as for a named pipe. */
+const writersIn = (entries: readonly Dirent[]): readonly string[] =>
+  entries
+    .filter((entry) => entry.isFile() && entry.name.endsWith(SUFFIX) && !entry.name.startsWith('.'))
+    .map(({ name }) => name.slice(0, -SUFFIX.length))
 
 function readAnnouncement(text: string, writer: string, key: KeyObject): FoundAnnouncement {
   const [, members = '', own = '', signature = ''] = LINE.exec(text) ?? []

@@ -225,13 +225,14 @@ export class ManifestSigner {
     if (clock.monotonic() >= this.#lingerUntil) this.#lingering.clear()
     if (this.#ended.size === 0) return
     const ended = new Set(this.#ended)
-    this.#ended.clear()
     const ends = await findEnds(folder, clock.now(), ({ writer }) => ended.has(writer))
-    for (const writer of ended)
+    for (const writer of ended) {
+      this.#ended.delete(writer)
       this.#takeEnd(
         ends.find((end) => end.writer === writer),
         writer,
       )
+    }
   }
 
   /** An end that the process has told itself was not only found. */

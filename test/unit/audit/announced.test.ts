@@ -278,6 +278,39 @@ describe('C12.4.4 an announcement that stays', () => {
   )
 })
 
+it('C12.4.4 a named pipe among the announcements keeps neither the signer nor verification waiting', async () => {
+  const folder = await dataFolder()
+  const recording = await served(folder)
+  mkdirSync(join(folder, 'announced'), { recursive: true })
+  execFileSync('mkfifo', [join(folder, 'announced/pipe.json')])
+  await recording.change('cyd')
+  await recording.sign()
+  expect(verifyTrail({ folder })).toMatchObject({ findings: [], whole: true, unsigned: 0 })
+  await recording.close()
+})
+
+it('C12.4.4 a writer leaves, too, where its end could not be read at first', async () => {
+  const folder = await dataFolder()
+  const recording = await record({ folder })
+  const other = recording.addWriter()
+  await recording.change('ann', other)
+  await recording.sign()
+  await other.close()
+  recording.signer.ended(other.writer)
+  renameSync(folder, `${folder}-away`)
+  await recording.signer.sign()
+  expect(recording.signer.state.signing).toBe(false)
+  renameSync(`${folder}-away`, folder)
+  for (const subject of ['bob', 'cyd']) {
+    await recording.change(subject)
+    recording.clock.advance(1000)
+    await recording.signer.sign()
+  }
+  const last = readManifestLine(linesIn(manifestOf(folder)).at(-1) ?? '')
+  expect(last?.heads.map(({ writer }) => writer)).toEqual([recording.trail.writer])
+  await recording.close()
+})
+
 describe('T5.17 C12.4.6 what nobody announced', () => {
   it('C12.4.6 is shown, and never signed: the file of an invented writer, with the announcement of another or none', async () => {
     const folder = await dataFolder()
