@@ -1,6 +1,8 @@
 /** The program of the thread in which the module of `directory.people` runs. */
-import { workerData } from 'node:worker_threads'
+import { parentPort, workerData } from 'node:worker_threads'
 import { serveModule, type ThreadData } from './serve-module.ts'
 
+// Nobody listens there, and the process would have to read whatever a library writes to it.
+parentPort?.close()
 const { plan, port } = workerData as ThreadData
 serveModule(port, plan)
