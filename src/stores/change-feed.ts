@@ -38,6 +38,8 @@ const INTERVAL = 250
 /** Of the change that a process appends when the store has lost some, and its life in milliseconds. It tells nothing. */
 const RESTART_TOPIC = 'restart'
 const RESTART_KEPT = 3_600_000
+/** Milliseconds: more than the clocks of nodes differ in what they purge. */
+const MINUTE = 60_000
 /** Lost changes that are appended between two readings: so what others append meanwhile is not read late. */
 const BATCH = 100
 /**
@@ -213,6 +215,7 @@ export class ChangeFeed implements Feed {
     let newest = this.#questions.ask(this.#at)
     let asked: PendingPage | undefined = newest
     let keys: string | undefined
+    let oldestLost = Number.POSITIVE_INFINITY
     while (asked !== undefined) {
       newest = asked
       const page: FeedPage = await asked.reading
@@ -222,13 +225,13 @@ export class ChangeFeed implements Feed {
       asked = page.more && !page.restarted ? this.#questions.ask(page.last) : undefined
       const { last, changes } = page.restarted ? await readWhole(this.#parts.store, page, PAGE) : page
       isWholeFeed ||= page.restarted
-      if (page.restarted) this.#restart(unread, changes)
+      if (page.restarted) oldestLost = this.#restart(unread, changes)
       else this.#lost.forget(changes)
       for (const change of changes) this.#take(change, newest.askedAt)
       this.#at = last
       this.#saw(last)
     }
-    if (isWholeFeed) this.#compare(numbers)
+    if (isWholeFeed) this.#compare(numbers, oldestLost)
     const missing = this.#keepMissing(unread)
     this.#at = missing ?? this.#at
     this.#questions.applied(newest, keys)
@@ -239,9 +242,9 @@ export class ChangeFeed implements Feed {
     this.#progress.saw(place?.sequence, this.#parts.clock.now())
   }
 
-  #compare(before: FeedProgress['numbers']): void {
+  #compare(before: FeedProgress['numbers'], oldestLost: number): void {
     const { clock, recorder } = this.#parts
-    const behind = this.#progress.compare(before, this.#at?.sequence, clock.now())
+    const behind = this.#progress.compare(before, { newest: this.#at?.sequence, oldestLost }, clock.now())
     if (behind === undefined) return
     const facts = { seen: new Date(before.highest).toISOString(), minutes: Math.round(behind / 60_000) }
     recorder.note('error', 'store.older_than_seen', facts)
@@ -268,14 +271,18 @@ export class ChangeFeed implements Feed {
     return place
   }
 
-  /** A failover has lost changes. @param changes all that the store has; what is not in it was lost */
-  #restart(unread: readonly Change[], changes: readonly Change[]): void {
+  /**
+   * A failover has lost changes. Returns as `LostChanges.find`.
+   * @param changes all that the store has; what is not in it was lost
+   */
+  #restart(unread: readonly Change[], changes: readonly Change[]): number {
     this.#parts.recorder.note('warn', 'change_feed.restarted', { sequence: this.#progress.highest })
     this.#keepMissing(unread)
-    this.#lost.find(this.#known.read, changes)
+    const oldestLost = this.#lost.find(this.#known.read, changes, this.#parts.clock.now() + MINUTE)
     this.#known.forget()
     for (const each of this.#subscribers.values()) for (const subscriber of each) subscriber.reset?.()
     this.#isBehind = true
+    return oldestLost
   }
 
   /**

@@ -63,11 +63,17 @@ export class FeedProgress {
    * followed the feed doubts the store only if it lacks something that was old when the store was last read, however long ago.
    * @param before what was seen before this reading
    * @param newest the highest number that the store has now
+   * @param oldestLost the number of a revocation that it lacks: then the newest one may have come after a backup was restored
    * @returns milliseconds by which the store is older, if it is doubted from now on
    */
-  compare({ highest, settled }: SeenNumbers, newest: number | undefined, now: number): number | undefined {
-    const behind = Math.min(highest, now) - (newest ?? 0)
-    const lacksOld = !this.#isFollowing || settled > (newest ?? 0)
+  compare(
+    { highest, settled }: SeenNumbers,
+    { newest = 0, oldestLost }: { readonly newest: number | undefined; readonly oldestLost: number },
+    now: number,
+  ): number | undefined {
+    const lacksRevocation = this.#isFollowing && oldestLost <= settled
+    const behind = Math.min(highest, now) - (lacksRevocation ? oldestLost : newest)
+    const lacksOld = lacksRevocation || !this.#isFollowing || settled > newest
     this.#isFollowing = true
     if (behind <= LOST_BY_FAILOVER || !lacksOld || this.#isDoubted) return undefined
     this.#isDoubted = true

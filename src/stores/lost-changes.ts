@@ -32,18 +32,27 @@ export class LostChanges {
     return Array.from(this.#lost.values(), ({ change }) => change)
   }
 
-  /** Adds those of the known changes that the store lacks. @param stored all that it has */
-  find(known: Iterable<Change>, stored: readonly Change[]): void {
+  /**
+   * Adds those of the known changes that the store lacks.
+   * @param stored all that it has
+   * @param surelyKept milliseconds since the epoch: what ends later has been purged by nobody
+   * @returns the number of the oldest one that was not purged; Infinity if there is none
+   */
+  find(known: Iterable<Change>, stored: readonly Change[], surelyKept: number): number {
     const marks = new Map(stored.map(({ sequence, mark }) => [sequence, mark]))
     let first = Number.POSITIVE_INFINITY
+    let oldest = Number.POSITIVE_INFINITY
     for (const change of known) {
       const value = marks.get(change.sequence) === change.mark ? undefined : this.#restored(change)
       if (value === undefined) continue
       this.#lost.set(wordsOf(change, value), { change, value })
       first = Math.min(first, change.sequence)
+      if ((change.expiresAt ?? Number.POSITIVE_INFINITY) > surelyKept)
+        oldest = Math.min(oldest, change.sequence)
     }
     // Another process may have appended some of them again already: with higher numbers.
     this.forget(stored.filter(({ sequence }) => sequence > first))
+    return oldest
   }
 
   /** What the store has, need not be appended again. */

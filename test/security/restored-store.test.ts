@@ -76,6 +76,16 @@ async function restorable() {
       `DELETE FROM ${store.schema}.change WHERE sequence > (SELECT last FROM ${store.schema}.feed)`,
     )
   }
+  /** A backup without a change was restored, and another node has made one before anybody looked. */
+  const restoreAndChange = (): void => {
+    query(
+      cluster,
+      `DELETE FROM ${store.schema}.change; UPDATE ${store.schema}.feed SET last = last + 1000, mark = 'new'`,
+    )
+  }
+  /** What there is ends within moments, so that others may have purged it. */
+  const endAll = (): void =>
+    void query(cluster, `UPDATE ${store.schema}.change SET expires_at = ${Date.now() + 30_000}`)
   /** All changes so far were made so many milliseconds earlier. */
   const backdate = (ms: number): void => {
     query(cluster, `UPDATE ${store.schema}.change SET sequence = sequence - ${ms}`)
@@ -84,7 +94,7 @@ async function restorable() {
   const nodesInDoubt = (): string =>
     query(cluster, `SELECT count(*) FROM ${store.schema}.node WHERE facts LIKE '%"contentsDoubted":true%'`)
   const newest = (): number => Number(query(cluster, `SELECT last FROM ${store.schema}.feed`))
-  return { node, restore, backdate, newest, nodesInDoubt }
+  return { node, restore, restoreAndChange, endAll, backdate, newest, nodesInDoubt }
 }
 
 describe(
@@ -124,6 +134,38 @@ describe(
       await service.world.feed.append('topic', {})
       restore(7 * MINUTE)
       await vi.waitFor(async () => expect(await degraded(service)).toEqual([OLDER]), SOON)
+    })
+
+    it('C11.7.3 is doubted where old revocations are missing, though another node has changed something since', async () => {
+      const { node, backdate, restoreAndChange } = await restorable()
+      const data = await dataFolder()
+      const first = await node(data)
+      await issueToken(first, { scope: SCOPE })
+      expect(await order(first, data, 'revoke', '--client', 'acme-books')).toMatchObject({ code: 0 })
+      await first.close()
+      backdate(6 * MINUTE)
+      const service = await node(await dataFolder())
+      await service.world.feed.append('topic', {})
+      restoreAndChange()
+      await vi.waitFor(async () => expect(await degraded(service)).toEqual([OLDER]), SOON)
+    })
+
+    it('C11.7.3 is not doubted where what is missing had only ended', async () => {
+      const { node, backdate, endAll, restoreAndChange } = await restorable()
+      const data = await dataFolder()
+      const first = await node(data)
+      await issueToken(first, { scope: SCOPE })
+      expect(await order(first, data, 'revoke', '--client', 'acme-books')).toMatchObject({ code: 0 })
+      await first.close()
+      backdate(6 * MINUTE)
+      endAll()
+      const service = await node(await dataFolder())
+      await service.world.feed.append('topic', {})
+      restoreAndChange()
+      await expect
+        .poll(() => service.log().some(({ event }) => event === 'change_feed.restarted'), SOON)
+        .toBe(true)
+      expect(await degraded(service)).toEqual([])
     })
 
     it('C11.7.3 is not doubted by a running node that knows what is missing, where that is younger than five minutes', async () => {
