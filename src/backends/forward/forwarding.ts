@@ -14,7 +14,7 @@ import {
 } from '../../upstream/reader.ts'
 import type { UpstreamRequest, UpstreamTimeouts } from '../../upstream/request.ts'
 import { type Authorized, authorize } from './auth/authorized.ts'
-import { isConnectionFault, isTimeout, upstreamFault } from './response.ts'
+import { isConnectionFault, isTimeout, unsent, upstreamFault } from './response.ts'
 import { type Redirectable, type Redirected, type Redirects, urlOf } from './redirects.ts'
 import { NONE_TRIED, type Tried, type UpstreamTarget, type UpstreamTargets } from './targets.ts'
 
@@ -193,7 +193,7 @@ export class CallForwarding<T = BackendAnswer> implements Forwarding, UpstreamRe
   failed(error: unknown): void {
     const fault = upstreamFault(error)
     const isSent = this.#reader !== undefined && this.#reader.progress !== NOT_SENT
-    this.#settle.reject(isSent ? fault : new Fault(fault.code, { ...fault.facts, unchanged: true }))
+    this.#settle.reject(isSent ? fault : unsent(fault))
   }
 
   #cancel(): void {

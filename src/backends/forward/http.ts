@@ -27,11 +27,12 @@ import {
   passedNames,
   type ResponseHeaders,
   type StatusVerdict,
+  unsent,
 } from './response.ts'
 import type { ExchangeRules, HttpBackendRules } from './rules.ts'
 import { successBody } from './success.ts'
 import { compileQueryTemplate, type QueryTemplate } from './query-template.ts'
-import type { FaultCode } from '../../kernel/faults.ts'
+import { type FaultCode, toFault } from '../../kernel/faults.ts'
 import { placeholdersIn } from './compile-request.ts'
 import { answersByStatus } from './possible-answers.ts'
 import { checkHealth } from './health.ts'
@@ -147,7 +148,10 @@ export class HttpBackend implements Backend, ForwardingBackend {
     const headers = this.headersOf(call)
     const authorized = this.authorize(call)
     return headers instanceof Promise || authorized instanceof Promise
-      ? Promise.all([headers, authorized]).then((both) => carry(call, ...both, as))
+      ? Promise.all([headers, authorized]).then(
+          (both) => carry(call, ...both, as),
+          (thrown: unknown) => Promise.reject(unsent(toFault(thrown))),
+        )
       : carry(call, headers, authorized, as)
   }
 

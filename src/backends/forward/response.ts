@@ -173,6 +173,9 @@ function faultCodeOf(error: unknown): FaultCode {
 export const upstreamFault = (error: unknown): Fault =>
   error instanceof Fault ? error : new Fault(faultCodeOf(error), { cause: error, detail: codeOf(error) })
 
+/** The fault of a call of which nothing was sent. */
+export const unsent = ({ code, facts }: Fault): Fault => new Fault(code, { ...facts, unchanged: true })
+
 /** Whether the connection failed, so that a safe call may be tried again (C8.5): not a timeout, not an answer. */
 export const isConnectionFault = (error: unknown): boolean =>
   upstreamFault(error).code === 'upstream_unreachable'

@@ -145,7 +145,6 @@ export class TokenCredentials implements Credentials {
     return new Fault('upstream_token_unavailable', {
       detail: `no token for the upstream: ${this.#reason ?? 'the backend was closed'}`,
       retryAfter: Math.max(0, this.#retryAt - now) / SECOND,
-      unchanged: true,
     })
   }
 }

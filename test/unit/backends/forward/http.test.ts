@@ -3,7 +3,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import { PassThrough, Readable } from 'node:stream'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { BackendAnswer } from '../../../../src/contracts/backend.ts'
-import type { Fault } from '../../../../src/kernel/faults.ts'
+import { Fault } from '../../../../src/kernel/faults.ts'
 import { type CallOverrides, makeCall, PRINCIPAL } from '../../../support/calls.ts'
 import { openHttpBackend } from '../../../support/http-backend.ts'
 import {
@@ -49,6 +49,16 @@ describe('the upstream request of the http backend', () => {
     await ask({ target: "/api/1.0/b/a..b/...%2B'{}|?q='{}%zz&&x=/../\\;%2e" })
     expect(upstream.requests[0]?.target).toBe("/api/1.0/b/a..b/...%2B'{}|?q='{}%zz&&x=/../\\;%2e")
     expect(header(upstream, 'host')).toEqual([`127.0.0.1:${upstream.port}`])
+  })
+
+  it('C8.4a is not sent where a token for it cannot be had: then nothing was changed', async () => {
+    const none = (): Promise<never> => Promise.reject(new Fault('identity_unavailable'))
+    const credentials = { name: 'authorization', renewable: true, line: none, refused: () => false }
+    for (const rules of [{ identify: none }, { credentials }]) {
+      const { upstream, ask } = await begin(undefined, rules)
+      const { code, facts } = await faultOf(ask({ method: 'POST' }))
+      expect([code, facts.unchanged, upstream.requests]).toEqual(['identity_unavailable', true, []])
+    }
   })
 
   it('C8.2 puts the path of the target before it', async () => {
