@@ -123,7 +123,7 @@ describe('T5.13 a Postgres on whose connections nothing comes any more', needing
 
 describe('T5.13 a Postgres that takes connections and says nothing on them', needing('postgresql'), () => {
   it('is asked again soon after it has come back, though a request waits for such a connection', async () => {
-    const { proxy, link } = await proxied({ deadline: 60_000 })
+    const { proxy, link } = await proxied({ deadline: 120_000 })
     proxy.freeze()
     while (link.trouble === undefined)
       await aheadOfRequests(() => link.run(READ_CLOCK, [])).catch(() => undefined)
@@ -134,9 +134,9 @@ describe('T5.13 a Postgres that takes connections and says nothing on them', nee
       if ((await Promise.race([asked, delay(50)])) === undefined) waiting = asked
     }
     proxy.forget()
-    await expect.poll(async () => (await outcomes(link, 1))[0], { timeout: 10_000 }).toBe('done')
+    await expect.poll(async () => (await outcomes(link, 1))[0], { timeout: 30_000 }).toBe('done')
     expect(await waiting).not.toEqual(['done'])
-  }, 30_000)
+  }, 90_000)
 })
 
 describe('C11.7.2 a Postgres whose disk is full', needing('postgresql'), () => {
