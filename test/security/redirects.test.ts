@@ -52,6 +52,12 @@ beforeAll(async () => {
         query: { company: '{business}' },
         redirects: { max: 2, within: ['/listed'], origins: [] },
       },
+      'by-header': {
+        path: '/by-header',
+        headers: { 'X-Tenant': '{business}' },
+        redirects: { max: 2, within: ['/listed'], origins: [] },
+      },
+      'by-same-header': { path: '/by-same-header/', headers: { 'x-tenant': '{business}' } },
       'by-other-query': { path: '/by-other-query', query: { tenant: '{business}' }, queryOnly: ['page'] },
     }),
   })
@@ -271,6 +277,27 @@ describe('C8.8 a redirect within the service stays within the business of the ca
     expectFault(answer, 'upstream_broken')
     expect(pathsOf(got)).toEqual(['/companies/ACME/tenant'])
     expect(reasonOf(answer.headers['x-request-id'])).toContain('it leads to no operation of this business')
+  })
+
+  it('T2.11 to an operation that tells the business by a header: only from one that has it too', async () => {
+    for (const [from, location, sent] of [
+      ['by-header', '/by-same-header', true],
+      ['by-header', '/by-header/?page=2', true],
+      ['by-header', '/listed', true],
+      ['by-header', '/companies/ACME/tenant', true],
+      ['tenant', '/by-header', false],
+      ['by-query', '/by-same-header/', false],
+    ] as const) {
+      redirectFirst(`${BASE}${location}`)
+      const { answer, upstream: got } = await gotFor(() => ask(from))
+      expect([from, location, answer.status, got.length]).toEqual([
+        from,
+        location,
+        sent ? 200 : 500,
+        sent ? 2 : 1,
+      ])
+      if (!sent) expect(reasonOf(answer.headers['x-request-id'])).toContain('whose calls have other headers')
+    }
   })
 
   it.each([

@@ -12,6 +12,7 @@ import {
   templatesOf,
 } from './compile-request.ts'
 import { compileOperationXml } from './compile-xml.ts'
+import { compileFixedHeaders } from './fixed-headers.ts'
 import type { HttpBackend } from './http.ts'
 import type { OfferedOperation } from './offered-operations.ts'
 import { compileQueryTemplate } from './query-template.ts'
@@ -31,7 +32,7 @@ export interface ForwardedOperation {
   readonly producesOwn: boolean
   /** It is added to `all`: the operations of this configuration that the same backend answers. */
   readonly offered: {
-    readonly operation: Omit<OfferedOperation, 'path' | 'query'>
+    readonly operation: Omit<OfferedOperation, 'path' | 'query' | 'headers'>
     readonly all: OfferedOperation[]
   }
   /** Where the operation stands in the configuration. */
@@ -71,7 +72,8 @@ export function compileOperationBackend(
   if (own.headers ?? own.credentials) reportTwoOfOneHeader(rules, places.own, report)
   if (calls.severalIssuers) warnOfSameIds(rules, at, report)
   const query = compileQueryTemplate({ query: rules.query, queryOnly: undefined, strictQuery: false })
-  offered.all.push({ ...offered.operation, path: rules.path, query })
+  const headers = compileFixedHeaders(rules.headers)
+  offered.all.push({ ...offered.operation, path: rules.path, query, headers })
   if (rules.responseHeaders.length > 0 || rules.redirects !== undefined)
     return backend.withRules({ ...rules, operations: offered.all })
   return Object.keys(own).length === 0 ? backend : backend.withRules(rules)

@@ -2,6 +2,7 @@
 import type { Call } from '../../contracts/backend.ts'
 import type { Authorities } from '../../http/authorities.ts'
 import { decodeSegment, parseRequestTarget, type RequestTarget } from '../../http/request-target.ts'
+import type { FixedHeaderWriter } from './fixed-headers.ts'
 import { type PathTemplate, soleName } from './path-template.ts'
 import type { QueryTemplate } from './query-template.ts'
 import { percentEncode } from './segment-value.ts'
@@ -25,6 +26,8 @@ export interface OfferedOperation {
   readonly path: PathTemplate | undefined
   /** Sets in a query what the operation's calls say there; undefined: nothing. */
   readonly query: QueryTemplate | undefined
+  /** Writes the headers of the configuration that its calls have; undefined: none. */
+  readonly headers: FixedHeaderWriter | undefined
 }
 
 /** A call that an operation would be sent by. */

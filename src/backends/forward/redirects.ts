@@ -147,16 +147,25 @@ class Following {
     if (!isBelow(url.path, basePath)) return 'it leads out of the target’s path'
     const { call } = this.#attempt
     const path = url.path.slice(basePath.length)
+    let missed = 'it leads to no operation of this business'
     try {
       const { operations } = this.#around
       const [sent] = [path, withOtherEnd(path)].map((each) => callsTo(each, call, operations)).filter(isAny)
-      if (sent !== undefined) return { ...url, query: sent.reduce(queryAsSent, url.query) }
+      if (sent?.every((each) => this.#hasHeadersOf(each)) === true)
+        return { ...url, query: sent.reduce(queryAsSent, url.query) }
+      if (sent !== undefined) missed = 'it leads to an operation whose calls have other headers'
       if (this.#rules.within.some((listed) => isBelow(path, withoutSlash(listed.render(call)))))
         return { ...url, query: this.#around.queryOf(call, url.query) }
     } catch (thrown) {
       return toFault(thrown).message
     }
-    return 'it leads to no operation of this business, and to nothing that `redirects.within` lists'
+    return `${missed}, and to nothing that \`redirects.within\` lists`
+  }
+
+  /** An operation may say by a header whose data is asked for, and the call is sent on with its own. */
+  #hasHeadersOf({ operation, call }: OperationCall): boolean {
+    const own = linesOf(this.#attempt.request.headers)
+    return operation.headers === undefined || linesOf(operation.headers(call)).isSubsetOf(own)
   }
 
   /** The target of the same upstream that an origin is; none once the call has left it. */
@@ -190,6 +199,8 @@ class Following {
     this.#attempt.callback(error)
   }
 }
+
+const linesOf = (headers: HeaderText): ReadonlySet<string> => new Set(headers.split('\r\n'))
 
 const withoutSlash = (path: string): string => (path.endsWith('/') ? path.slice(0, -1) : path)
 /** Services redirect to what they call the same path: with a slash at its end, or without it. */

@@ -32,7 +32,7 @@ const operations = Object.entries(ACTIONS).flatMap(([action, path]) => {
     const start = level === 'fund' ? 6 : 5
     table.add(level === 'fund' ? 'f' : 'b', AREA, pattern, action)
     return {
-      ...{ level, area: AREA, action, path: template, query: undefined },
+      ...{ level, area: AREA, action, path: template, query: undefined, headers: undefined },
       pattern: pattern.map((part) =>
         part.kind === 'literal'
           ? part
