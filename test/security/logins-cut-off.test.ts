@@ -46,7 +46,7 @@ async function startNode(cluster: PostgresCluster) {
   move()
   await login()
   move()
-  return { login, move, proxy, onStatements, points: [...points] }
+  return { login, move, proxy, onStatements, points: [...points], schema: started.schema }
 }
 
 describe('C6.3.5 C11.7.7 a login whose way to the database breaks', needing('postgresql'), () => {
@@ -83,12 +83,8 @@ describe('C6.3.5 C11.7.7 a login whose way to the database breaks', needing('pos
   }, 240_000)
 
   it('T3.8 counts the wrong password of a client that has gone, as it counts any other', async () => {
-    const cluster = await ownPostgres()
-    const { login, proxy } = await startNode(cluster)
-    const tables = query(
-      cluster,
-      `SELECT schemaname || '.lockout' FROM pg_tables WHERE tablename = 'lockout'`,
-    )
+    const cluster = await sharedPostgres()
+    const { login, proxy, schema } = await startNode(cluster)
     for (const failures of [1, 2, 3]) {
       const leaving = new AbortController()
       proxy.asked = (statement) => {
@@ -96,7 +92,7 @@ describe('C6.3.5 C11.7.7 a login whose way to the database breaks', needing('pos
       }
       await expect(login('wrong', leaving.signal)).rejects.toThrow('abort')
       await expect
-        .poll(() => query(cluster, `SELECT max(failures) FROM ${tables}`), SOON)
+        .poll(() => query(cluster, `SELECT max(failures) FROM ${schema}.lockout`), SOON)
         .toBe(String(failures))
     }
   })
