@@ -6,11 +6,14 @@ import { randomFrom } from '../test/support/seeded-random.ts'
 
 /** The files that take longest on two cores. The rest takes a few seconds each. */
 const LONGEST = [
+  'security/logins-cut-off',
   'unit/cli/record-changes',
   'unit/cli/recorded-acts',
   'security/linear-expressions',
   'contract/audit-service',
   'security/audit-changes-killed',
+  'contract/idle-node',
+  'security/jumped-clock',
   'security/large-bodies',
   'contract/module-over',
   'contract/audit-redaction',
@@ -24,6 +27,7 @@ const LONGEST = [
   'contract/stored-places',
   'unit/cli/command-line',
   'security/properties',
+  'security/foreign-readers',
   'security/store-files',
   'security/upgrades',
 ] as const
