@@ -7,11 +7,15 @@ import { announcedService, runningService, tryLock, waitForLock } from '../../..
 import { dataFolder } from '../../support/data-folder.ts'
 import { ROOT } from '../../support/spawn-postern.ts'
 
-/** A process that takes the lock, says so, and keeps it until it is killed, or this process ends: that closes its input. */
+/**
+ * A process that takes the lock, says so, and keeps it until it is killed, or this process ends: that closes its input. A lock that
+ * nothing refers to is collected, and ends.
+ */
 async function holder(folder: string) {
   const program = `
     const { tryLock } = await import(${JSON.stringify(join(ROOT, 'src/audit/lock.ts'))})
-    tryLock(${JSON.stringify(folder)}).announce('http://127.0.0.1:1')
+    globalThis.kept = tryLock(${JSON.stringify(folder)})
+    kept.announce('http://127.0.0.1:1')
     process.stdout.write('held')
     process.stdin.on('end', () => process.exit()).resume()`
   const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
