@@ -66,6 +66,8 @@ export class ManifestSigner {
   readonly #announced = new Set<string>()
   /** Writers of a service before this one, whose processes may still write. */
   readonly #lingering = new Set<string>()
+  /** Writers of a service that waits for the end of this one: what they have written is read, until they have ended. */
+  readonly #beside = new Set<string>()
   #lingerUntil = -Infinity
   #news = false
   #failing = false
@@ -120,6 +122,7 @@ export class ManifestSigner {
 
   /** A process has ended. What it wrote is read from the disk, since it may have told less. */
   ended(writer: string): void {
+    this.#beside.delete(writer)
     this.#ended.add(writer)
   }
 
@@ -208,6 +211,7 @@ export class ManifestSigner {
       const time = new Date(clock.now()).toISOString()
       const line = await this.#file.append({ time, heads, removed, announced })
       for (const { writer } of announced) this.#announced.add(writer)
+      for (const { writer } of awaiting) this.#beside.add(writer)
       for (const head of heads) if (!this.#heads.has(head.writer)) this.#heads.set(head.writer, head)
       for (const { writer } of awaiting) await this.#files.takenUp(writer)
       return line
@@ -220,12 +224,15 @@ export class ManifestSigner {
 
   /** Takes up the ends of processes that have ended. They are told once. */
   async #readEnded(): Promise<void> {
-    const { folder, clock } = this.#parts
-    for (const writer of this.#lingering) this.#ended.add(writer)
+    const { folder, clock, isOurs } = this.#parts
+    for (const writer of this.#beside) if (isOurs?.(writer) === true) this.#beside.delete(writer)
+    for (const writer of [...this.#lingering, ...this.#beside]) this.#ended.add(writer)
     if (clock.monotonic() >= this.#lingerUntil) this.#lingering.clear()
     if (this.#ended.size === 0) return
     const ended = new Set(this.#ended)
     const ends = await findEnds(folder, clock.now(), ({ writer }) => ended.has(writer))
+    // A power cut must not take away what is signed.
+    if (this.#beside.size > 0) await syncSegments(folder, clock.now(), this.#beside)
     for (const writer of ended) {
       this.#ended.delete(writer)
       this.#takeEnd(
@@ -237,8 +244,8 @@ export class ManifestSigner {
 
   /** An end that the process has told itself was not only found. */
   #takeEnd(end: FoundEnd | undefined, writer: string): void {
-    if (end?.closed === true) this.#lingering.delete(writer)
-    if (!this.#lingering.has(writer)) this.#leaving.add(writer)
+    if (end?.closed === true) for (const living of [this.#lingering, this.#beside]) living.delete(writer)
+    if (!this.#lingering.has(writer) && !this.#beside.has(writer)) this.#leaving.add(writer)
     if (end !== undefined) this.report({ writer, seq: end.seq, hash: end.hash, found: true })
   }
 

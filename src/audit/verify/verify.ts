@@ -47,7 +47,7 @@ export interface Verification {
   /** Records behind the last signed head, and the time of the first of them. */
   readonly unsigned: number
   readonly unsignedSince: string | undefined
-  /** Records that were signed when they were found, after their process had been killed. */
+  /** Records that were signed when they were found: their process was killed, or waited for the end of another service. */
   readonly foundLate: number
   /** Bytes at ends of files that power cuts and failed writes have left behind. */
   readonly torn: number

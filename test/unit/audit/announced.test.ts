@@ -311,6 +311,42 @@ it('C12.4.4 a writer leaves, too, where its end could not be read at first', asy
   await recording.close()
 })
 
+it('C12.4.4 of a service that waits is signed by the one that signs, as it is found, and leaves at its end', async () => {
+  const folder = await dataFolder()
+  const recording = await record({ folder })
+  const { clock, signer } = recording
+  const keys = await openAuditKeys(folder)
+  const waiting = openTrail(
+    { folder, durability: 'disk', timeout: 30_000 },
+    {
+      ...{ clock, recorder, bodyKey: keys.bodyKey },
+      announced: announceAside(newWriterName(clock.now()), new Date(clock.now()).toISOString(), keys),
+    },
+  )
+  const seconds = async (): Promise<void> => {
+    for (let second = 0; second < 3; second += 1) {
+      clock.advance(1000)
+      await signer.sign()
+    }
+  }
+  for (const subject of ['ann', 'bob']) {
+    await recording.change(subject, waiting)
+    await seconds()
+    clock.advance(120_000)
+    await recording.change('cyd')
+    await seconds()
+    expect(verifyTrail({ folder })).toMatchObject({ findings: [], whole: true, unsigned: 0 })
+  }
+  await waiting.close()
+  await seconds()
+  await recording.change('dee')
+  await seconds()
+  const last = readManifestLine(linesIn(manifestOf(folder)).at(-1) ?? '')
+  expect(last?.heads.map(({ writer }) => writer)).toEqual([recording.trail.writer])
+  expect(verifyTrail({ folder })).toMatchObject({ findings: [], whole: true, unsigned: 0, foundLate: 6 })
+  await recording.close()
+})
+
 describe('T5.17 C12.4.6 what nobody announced', () => {
   it('C12.4.6 is shown, and never signed: the file of an invented writer, with the announcement of another or none', async () => {
     const folder = await dataFolder()
