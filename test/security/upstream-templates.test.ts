@@ -200,6 +200,8 @@ describe('T2.10 a client that hides the tenant’s name from one reader of the q
   it('C8.7 a path parameter hides no name in the query that it is put into', async () => {
     for (const value of ['1%26business%3DGLOBEX', '1&business=GLOBEX', '1%EF%BC%86business=GLOBEX'])
       expect([value, await call(`tenant-of/${value}`)]).toEqual([value, 400])
+    // The text before it ends in a separator there.
+    expect(await call('query/tenant=GLOBEX')).toBe(400)
     expect(attacked.received()).toEqual([])
     for (const value of ['R%26D=1', 'business=1', 'business'])
       expect([value, await call(`tenant-of/${value}`)]).toEqual([value, 200])

@@ -1,7 +1,7 @@
 import type { Call } from '../../contracts/backend.ts'
 import { compileQueryFilter, compileRefuseHidden, type RefuseHidden } from '../../http/query.ts'
 import { solePlaceholder } from './path-template.ts'
-import { encodeSegment, isPlain, percentEncode } from './segment-value.ts'
+import { checkValue, isPlain, percentEncode } from './segment-value.ts'
 import { compilePlaceholder, type Template } from './template.ts'
 import { compileText, type Text } from './text-template.ts'
 
@@ -40,18 +40,21 @@ export function compileQueryTemplate(rules: QueryTemplateRules): QueryTemplate |
 /** A pair with its separator, or what makes it for each call. */
 function compilePair(name: string, template: Template, refuseHidden: RefuseHidden): Text {
   const start = `&${percentEncode(name)}=`
-  // A value may be a path parameter, which the client chose.
-  const check = (value: string): void => refuseHidden(value, 'value')
+  // A value may have a path parameter in it, which the client chose.
+  const encoded = (value: string): string => {
+    if (isPlain(value)) return value
+    refuseHidden(value, 'value')
+    return percentEncode(value)
+  }
   const sole = solePlaceholder(template)
   if (sole !== undefined) {
     const find = compilePlaceholder(sole)
     return (call) => {
       const value = find(call)
-      if (!isPlain(value)) check(value)
-      return start + encodeSegment(value, sole.name)
+      checkValue(value, sole.name)
+      return start + encoded(value)
     }
   }
-  const value = compileText(template, check)
-  if (typeof value === 'function') return (call) => start + percentEncode(value(call))
-  return start + percentEncode(value)
+  const text = compileText(template)
+  return typeof text === 'function' ? (call) => start + encoded(text(call)) : start + percentEncode(text)
 }
