@@ -124,7 +124,8 @@ async function startServing(
       operators,
     })
     ready.resolve(control)
-    await supervisor.keeper?.remembered.compare(state.store, configuration)
+    // The store of a sidecar forgets.
+    if (!isSidecar(configuration)) await supervisor.keeper?.remembered.compare(state.store, configuration)
     const admin = await openAdmin(configuration, supervisor, control, operators, options.clock)
     supervisor.keeper?.announce(localUrl(configuration.admin.listen, admin.port))
     const { keysPlan } = control

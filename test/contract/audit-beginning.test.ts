@@ -10,7 +10,7 @@ import { needing } from '../support/machine.ts'
 import { placeOnPostgres } from '../support/place-on-postgres.ts'
 import { giveKey } from '../support/ready-key.ts'
 import { DEMO, WITHOUT_WAITS } from '../support/spawn-postern.ts'
-import { startPostern, type StartedPostern } from '../support/start-postern.ts'
+import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { startUpstream } from '../support/start-upstream.ts'
 
 const ON_DISK = `extends: ${DEMO}\n${WITHOUT_WAITS}\n`
@@ -128,6 +128,29 @@ describe('T5.17 C12.4.5 the beginning of a trail', () => {
       stdout: expect.stringContaining('its beginning is not anchored: the store is in memory') as string,
     })
   })
+})
+
+it('C12.4.5 C11.2 the beginning is not anchored in a sidecar, whose store is in memory', async () => {
+  const issuer = await postern()
+  const token = 'a-token-of-this-test-0123456789'
+  const folder = await dataFolder()
+  const sidecar = await postern({
+    config: 'sidecar.yaml',
+    environment: {
+      UPSTREAM_URL: 'http://127.0.0.1:1',
+      ISSUER: issuer.authUrl,
+      ISSUER_JWKS: `${issuer.authUrl}/.well-known/jwks.json`,
+      AUDIENCE: issuer.baseUrl,
+    },
+    change: (configuration) => ({
+      ...configuration,
+      admin: { ...configuration.admin, token },
+      audit: { ...configuration.audit, folder },
+    }),
+  })
+  const headers = { Authorization: `Bearer ${token}` }
+  const answer = await fetch(`${sidecar.adminUrl}/audit/verify`, { method: 'POST', headers })
+  expect(await answer.json()).toMatchObject({ whole: true, beginningAnchored: false })
 })
 
 describe('C12.4.4 a start without the manifest', () => {
