@@ -238,15 +238,14 @@ describe('C8.1: the published package, in a project of its own', () => {
     await writeFile(join(project, `${workers}-${file}`), `extends: ${file}\nworkers: ${workers}\n`)
     const program = join(project, 'node_modules/.bin/postern')
     const child = spawn(program, ['serve', `${workers}-${file}`], { cwd: project, env: environment() })
-    // Not 'exit', which is the shell's: its streams close when the last process that it started has ended.
-  const ended = once(child, 'close')
+    const ended = once(child, 'close')
     const authUrl = await untilServing(child)
     const { access_token } = await issueToken({ authUrl }, { scope: 'fund.read target:b/ACME' })
     const headers = { Authorization: `Bearer ${access_token}` }
     const answer = await fetch(`${authUrl}/api/1.0/b/ACME/fund-data/fund-list`, { headers })
     expect(await answer.json()).toEqual({ Errors: [], Data: expected })
     child.kill('SIGTERM')
-    expect(await exited).toEqual([0, null])
+    expect(await ended).toEqual([0, null])
   })
 })
 
