@@ -483,6 +483,27 @@ Schema: { type: object, properties: { tenantId: { type: string }, parent: { $ref
     expect(actions.map(({ methods }) => methods['POST'])).toMatchObject([{ body }, { body }])
   })
 
+  it('C10 sends the business of the call also where the service asks for it as for a key', async () => {
+    const securitySchemes = {
+      tenant: { type: 'apiKey', in: 'header', name: 'X-Tenant-ID' },
+      key: { type: 'apiKey', in: 'header', name: 'X-Key' },
+    }
+    const { written, notes } = await made(
+      describing(
+        {
+          '/orders': {
+            get: { security: [{ tenant: [], key: [] }], responses: ok },
+            delete: { responses: ok },
+          },
+        },
+        { components: { securitySchemes } },
+      ),
+    )
+    const upstream = { headers: { 'X-Tenant-ID': '{business}' } }
+    expect(written.actions[0]?.methods).toMatchObject({ GET: { upstream }, DELETE: { upstream } })
+    expect(notes).toEqual([expect.stringContaining('the service asks for key')])
+  })
+
   it('C10 takes a business that a body only answers, and tells a fund that a client chooses', async () => {
     const { notes } = await made(
       describing(

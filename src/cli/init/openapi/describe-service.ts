@@ -12,10 +12,13 @@ import {
   type BoundParameters,
   boundParameters,
   clientsChoices,
+  isCode,
+  keyParameters,
   noBusinessText,
   parameterNames,
   type TargetParameters,
   targetOf,
+  withKeys,
 } from './targets.ts'
 
 /** What a configuration cannot say, or somebody must decide. */
@@ -228,9 +231,15 @@ function tellAddress(document: JsonObject, targets: TargetParameters, work: Work
       )
 }
 
-function tellWhole(document: JsonObject, operations: readonly DescribedOperation[], work: Work): void {
+function tellWhole(
+  document: JsonObject,
+  operations: readonly DescribedOperation[],
+  targets: TargetParameters,
+  work: Work,
+): void {
   for (const [name, value] of Object.entries(schemesOf(document))) {
     const scheme = objectOf(value)
+    if (isCode(scheme, targets)) continue
     const advice = ADVICE[nameOf(scheme['type'])]?.(scheme)
     const at = document['swagger'] === undefined ? ['components', 'securitySchemes'] : ['securityDefinitions']
     if (advice !== undefined) work.tell([...at, name], `the service asks for ${name}; ${advice}`)
@@ -250,7 +259,8 @@ export function describeService(description: Description, targets: TargetParamet
   const { document, breaches } = description
   const work = new Work(description)
   for (const { path, why } of breaches) work.tell(path, `breaks a rule of OpenAPI: ${lineOf(why) ?? ''}`)
-  const operations = operationsOf(document)
+  const keys = keyParameters(schemesOf(document), targets)
+  const operations = operationsOf(document).map((each) => withKeys(each, keys))
   const isHead = ({ method, path }: DescribedOperation): boolean =>
     method === 'HEAD' && operations.some((other) => other.method === 'GET' && other.path === path)
   const placed = operations
@@ -259,7 +269,7 @@ export function describeService(description: Description, targets: TargetParamet
   untieTypes(placed, work)
   const scopes = new ProposedScopes(schemesOf(document))
   const actions = actionsOf(placed, scopes, work)
-  tellWhole(document, operations, work)
+  tellWhole(document, operations, targets, work)
   tellAddress(document, targets, work)
   const namesBusiness = ({ mapped, bound }: Placed): boolean =>
     mapped.targets.has('business') || bound.targets.has('business')

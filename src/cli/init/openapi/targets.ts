@@ -25,6 +25,23 @@ export function targetOf(name: string, { business, fund }: TargetParameters): Le
   return fund.has(folded) ? 'fund' : undefined
 }
 
+/** Whether a way to be known to the service is a code: some ask for the tenant as for a key. */
+export const isCode = (scheme: JsonObject, targets: TargetParameters): boolean =>
+  scheme['type'] === 'apiKey' && targetOf(nameOf(scheme['name']), targets) !== undefined
+
+/** Keys that are codes, as parameters. */
+export const keyParameters = (schemes: JsonObject, targets: TargetParameters): readonly JsonObject[] =>
+  Object.values(schemes)
+    .map(objectOf)
+    .filter((scheme) => isCode(scheme, targets))
+    .map((scheme) => ({ in: nameOf(scheme['in']), name: nameOf(scheme['name']) }))
+
+/** The service may read a key of any of its operations. */
+export const withKeys = (operation: DescribedOperation, keys: readonly JsonObject[]): DescribedOperation => ({
+  ...operation,
+  parameters: [...keys, ...operation.parameters],
+})
+
 export interface BoundParameters {
   /** What of them is said in the configuration, in place of what a client sends. */
   readonly upstream: Pick<NonNullable<DescribedMethod['upstream']>, 'query' | 'headers'>
