@@ -38,8 +38,6 @@ const INTERVAL = 250
 /** Of the change that a process appends when the store has lost some, and its life in milliseconds. It tells nothing. */
 const RESTART_TOPIC = 'restart'
 const RESTART_KEPT = 3_600_000
-/** Milliseconds: more than the clocks of nodes differ in what they purge. */
-const MINUTE = 60_000
 /** Lost changes that are appended between two readings: so what others append meanwhile is not read late. */
 const BATCH = 100
 /**
@@ -72,7 +70,7 @@ export class ChangeFeed implements Feed {
     this.#known = new LiveChanges(parts.clock)
     const { store, clock, machine = clock, hasRead } = parts
     this.#questions = new FeedQuestions({ store, machine, hasRead })
-    this.#progress = new FeedProgress(parts.seen)
+    this.#progress = new FeedProgress(parts.seen, parts.clock)
   }
 
   /** Rejects with Fault `identity_unavailable` if the feed cannot be read at all. */
@@ -146,7 +144,7 @@ export class ChangeFeed implements Feed {
     if (changes === undefined) return void this.refresh()
     for (const change of changes) this.#take(change, askedAt)
     this.#at = page.last
-    this.#saw(page.last)
+    this.#progress.saw(page.last)
     this.#questions.appliedHanded(reading)
     this.#tellReachable()
     this.#sweep()
@@ -229,7 +227,7 @@ export class ChangeFeed implements Feed {
       else this.#lost.forget(changes)
       for (const change of changes) this.#take(change, newest.askedAt)
       this.#at = last
-      this.#saw(last)
+      this.#progress.saw(last)
     }
     if (isWholeFeed) this.#compare(numbers, oldestLost)
     const missing = this.#keepMissing(unread)
@@ -238,21 +236,16 @@ export class ChangeFeed implements Feed {
     return missing === undefined
   }
 
-  #saw(place: FeedPlace | undefined): void {
-    this.#progress.saw(place?.sequence, this.#parts.clock.now())
-  }
-
   #compare(before: FeedProgress['numbers'], oldestLost: number): void {
-    const { clock, recorder } = this.#parts
-    const behind = this.#progress.compare(before, { newest: this.#at?.sequence, oldestLost }, clock.now())
+    const behind = this.#progress.compare(before, { newest: this.#at?.sequence, oldestLost })
     if (behind === undefined) return
     const facts = { seen: new Date(before.highest).toISOString(), minutes: Math.round(behind / 60_000) }
-    recorder.note('error', 'store.older_than_seen', facts)
+    this.#parts.recorder.note('error', 'store.older_than_seen', facts)
   }
 
   #take(change: Change, askedAt: number): void {
     this.#known.addRead(change, askedAt)
-    this.#saw(change)
+    this.#progress.saw(change)
     this.#apply(change, false)
   }
 
@@ -271,14 +264,11 @@ export class ChangeFeed implements Feed {
     return place
   }
 
-  /**
-   * A failover has lost changes. Returns as `LostChanges.find`.
-   * @param changes all that the store has; what is not in it was lost
-   */
+  /** A failover has lost changes: returns as `LostChanges.find`. @param changes all that the store has */
   #restart(unread: readonly Change[], changes: readonly Change[]): number {
     this.#parts.recorder.note('warn', 'change_feed.restarted', { sequence: this.#progress.highest })
     this.#keepMissing(unread)
-    const oldestLost = this.#lost.find(this.#known.read, changes, this.#parts.clock.now() + MINUTE)
+    const oldestLost = this.#lost.find(this.#known.read, changes, this.#parts.clock.now())
     this.#known.forget()
     for (const each of this.#subscribers.values()) for (const subscriber of each) subscriber.reset?.()
     this.#isBehind = true

@@ -1,4 +1,6 @@
 /** How far a node has seen the change feed, and whether its store is as far (C11.7.3). */
+import type { FeedPlace } from '../contracts/store.ts'
+import type { Clock } from '../kernel/clock.ts'
 
 /** What a node remembers of the feed when it starts again. */
 export interface SeenFeed {
@@ -19,6 +21,7 @@ const LOST_BY_FAILOVER = 5 * 60_000
 const SECOND = 1000
 
 export class FeedProgress {
+  readonly #clock: Pick<Clock, 'now'>
   #highest: number
   #isDoubted: boolean
   /** Whether the feed of the store was compared before: then all that it has had since was seen. */
@@ -29,7 +32,8 @@ export class FeedProgress {
   #settled = 0
   #settledAt = Number.NEGATIVE_INFINITY
 
-  constructor(seen: SeenFeed | undefined) {
+  constructor(seen: SeenFeed | undefined, clock: Pick<Clock, 'now'>) {
+    this.#clock = clock
     this.#highest = seen?.sequence ?? 0
     this.#isDoubted = seen?.doubted ?? false
   }
@@ -50,8 +54,10 @@ export class FeedProgress {
   }
 
   /** Numbers may be ahead of the time, and then tell nothing about it. */
-  saw(sequence: number | undefined, now: number): void {
-    if (sequence === undefined) return
+  saw(place: Pick<FeedPlace, 'sequence'> | undefined): void {
+    if (place === undefined) return
+    const { sequence } = place
+    const now = this.#clock.now()
     this.#highest = Math.max(this.#highest, sequence)
     const second = Math.floor(Math.min(sequence, now) / SECOND)
     this.#recent.set(second, Math.max(this.#recent.get(second) ?? 0, sequence))
@@ -69,10 +75,9 @@ export class FeedProgress {
   compare(
     { highest, settled }: SeenNumbers,
     { newest = 0, oldestLost }: { readonly newest: number | undefined; readonly oldestLost: number },
-    now: number,
   ): number | undefined {
     const lacksRevocation = this.#isFollowing && oldestLost <= settled
-    const behind = Math.min(highest, now) - (lacksRevocation ? oldestLost : newest)
+    const behind = Math.min(highest, this.#clock.now()) - (lacksRevocation ? oldestLost : newest)
     const lacksOld = lacksRevocation || !this.#isFollowing || settled > newest
     this.#isFollowing = true
     if (behind <= LOST_BY_FAILOVER || !lacksOld || this.#isDoubted) return undefined

@@ -6,6 +6,9 @@ export interface LostChange {
   readonly value: StoredValue
 }
 
+/** Milliseconds: by so much before their end some changes may have been purged, since the clocks of nodes differ a little. */
+const PURGED = 60_000
+
 /** What a change says, when it is appended again. */
 const wordsOf = ({ topic, expiresAt }: Change, value: StoredValue): string =>
   JSON.stringify([topic, value, expiresAt])
@@ -35,10 +38,9 @@ export class LostChanges {
   /**
    * Adds those of the known changes that the store lacks.
    * @param stored all that it has
-   * @param surelyKept milliseconds since the epoch: what ends later has been purged by nobody
    * @returns the number of the oldest one that was not purged; Infinity if there is none
    */
-  find(known: Iterable<Change>, stored: readonly Change[], surelyKept: number): number {
+  find(known: Iterable<Change>, stored: readonly Change[], now: number): number {
     const marks = new Map(stored.map(({ sequence, mark }) => [sequence, mark]))
     let first = Number.POSITIVE_INFINITY
     let oldest = Number.POSITIVE_INFINITY
@@ -47,7 +49,7 @@ export class LostChanges {
       if (value === undefined) continue
       this.#lost.set(wordsOf(change, value), { change, value })
       first = Math.min(first, change.sequence)
-      if ((change.expiresAt ?? Number.POSITIVE_INFINITY) > surelyKept)
+      if ((change.expiresAt ?? Number.POSITIVE_INFINITY) > now + PURGED)
         oldest = Math.min(oldest, change.sequence)
     }
     // Another process may have appended some of them again already: with higher numbers.
