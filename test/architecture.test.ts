@@ -115,6 +115,12 @@ describe('architecture', () => {
     expect(files.map(name).filter((file) => idle.test(file))).toEqual([])
   })
 
+  it('no file uses what the oldest Node that will do (package.json) lacks, though the types have it', () => {
+    const newer =
+      /\.getOrInsert|\bTemporal\.|\.to(?:Hex|Base64)\(|Uint8Array\.from(?:Hex|Base64)|Iterator\.(?:concat|zip)|Math\.sumPrecise/
+    expect(files.filter((file) => newer.test(read(file))).map(name)).toEqual([])
+  })
+
   it('no source file is much over 300 lines, no function much over 40', () => {
     const longFiles = files
       .map((file) => ({ file: name(file), lines: read(file).split('\n').length }))

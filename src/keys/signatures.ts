@@ -131,8 +131,12 @@ const base64url = (value: object): string => Buffer.from(JSON.stringify(value)).
 const headers = new WeakMap<CryptoKey, Map<string, string>>()
 
 function headerText(header: SignatureHeader, key: CryptoKey): string {
-  const ofKey = headers.getOrInsertComputed(key, () => new Map())
-  return ofKey.getOrInsertComputed(`${header.alg} ${header.typ} ${header.kid}`, () => base64url(header))
+  const ofKey = headers.get(key) ?? new Map<string, string>()
+  headers.set(key, ofKey)
+  const name = `${header.alg} ${header.typ} ${header.kid}`
+  const text = ofKey.get(name) ?? base64url(header)
+  ofKey.set(name, text)
+  return text
 }
 
 /**
