@@ -504,6 +504,23 @@ Schema: { type: object, properties: { tenantId: { type: string }, parent: { $ref
     expect(notes).toEqual([expect.stringContaining('the service asks for key')])
   })
 
+  it('C10 sends a header with the business to every operation, also where the description lacks it', async () => {
+    const { written } = await made(
+      describing({
+        '/orders': {
+          get: { parameters: [parameter('header', 'X-Tenant-ID')], responses: ok },
+          delete: { parameters: [parameter('header', 'x-tenant-id')], responses: ok },
+          post: { parameters: [parameter('query', 'limit')], responses: ok },
+        },
+      }),
+    )
+    const inSmall = { upstream: { headers: { 'x-tenant-id': '{business}' } } }
+    expect(written.actions[0]?.methods).toMatchObject({
+      GET: { upstream: { headers: { 'X-Tenant-ID': '{business}' } } },
+      ...{ DELETE: inSmall, POST: inSmall },
+    })
+  })
+
   it('C10 takes a business that a body only answers, and tells a fund that a client chooses', async () => {
     const { notes } = await made(
       describing(

@@ -13,12 +13,11 @@ import {
   boundParameters,
   clientsChoices,
   isCode,
-  keyParameters,
   noBusinessText,
   parameterNames,
   type TargetParameters,
   targetOf,
-  withKeys,
+  withCodes,
 } from './targets.ts'
 
 /** What a configuration cannot say, or somebody must decide. */
@@ -259,8 +258,7 @@ export function describeService(description: Description, targets: TargetParamet
   const { document, breaches } = description
   const work = new Work(description)
   for (const { path, why } of breaches) work.tell(path, `breaks a rule of OpenAPI: ${lineOf(why) ?? ''}`)
-  const keys = keyParameters(schemesOf(document), targets)
-  const operations = operationsOf(document).map((each) => withKeys(each, keys))
+  const operations = withCodes(operationsOf(document), schemesOf(document), targets)
   const isHead = ({ method, path }: DescribedOperation): boolean =>
     method === 'HEAD' && operations.some((other) => other.method === 'GET' && other.path === path)
   const placed = operations

@@ -30,17 +30,39 @@ export const isCode = (scheme: JsonObject, targets: TargetParameters): boolean =
   scheme['type'] === 'apiKey' && targetOf(nameOf(scheme['name']), targets) !== undefined
 
 /** Keys that are codes, as parameters. */
-export const keyParameters = (schemes: JsonObject, targets: TargetParameters): readonly JsonObject[] =>
+const keyParameters = (schemes: JsonObject, targets: TargetParameters): readonly JsonObject[] =>
   Object.values(schemes)
     .map(objectOf)
     .filter((scheme) => isCode(scheme, targets))
     .map((scheme) => ({ in: nameOf(scheme['in']), name: nameOf(scheme['name']) }))
 
-/** The service may read a key of any of its operations. */
-export const withKeys = (operation: DescribedOperation, keys: readonly JsonObject[]): DescribedOperation => ({
-  ...operation,
-  parameters: [...keys, ...operation.parameters],
-})
+/** The headers of operations that are the code of the business. */
+const businessHeaders = (
+  operations: readonly DescribedOperation[],
+  targets: TargetParameters,
+): readonly JsonObject[] =>
+  operations
+    .flatMap(({ parameters }) => parameters)
+    .filter((each) => each['in'] === 'header' && targetOf(nameOf(each['name']), targets) === 'business')
+    .map((each) => ({ in: 'header', name: nameOf(each['name']) }))
+
+const placeOf = (parameter: JsonObject): string =>
+  `${nameOf(parameter['in'])} ${nameOf(parameter['name']).toLowerCase()}`
+
+/** What is a code for one operation of a service may be read by the others, also where their description lacks it. */
+export function withCodes(
+  operations: readonly DescribedOperation[],
+  schemes: JsonObject,
+  targets: TargetParameters,
+): readonly DescribedOperation[] {
+  const found = [...keyParameters(schemes, targets), ...businessHeaders(operations, targets)]
+  const codes = new Map(found.map((each) => [placeOf(each), each]))
+  return operations.map((operation) => {
+    const own = new Set(operation.parameters.map(placeOf))
+    const more = [...codes].flatMap(([place, code]) => (own.has(place) ? [] : [code]))
+    return { ...operation, parameters: [...operation.parameters, ...more] }
+  })
+}
 
 export interface BoundParameters {
   /** What of them is said in the configuration, in place of what a client sends. */
