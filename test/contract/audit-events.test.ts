@@ -77,7 +77,7 @@ const RAISED: Readonly<Record<AuditEvent, string>> = {
   'store.backed_up': COMMANDS,
   'store.migrated': 'test/unit/cli/shared-store.test.ts',
   'store.copied': 'test/unit/cli/store-copy.test.ts',
-  'store.accepted': 'test/security/jumped-clock.test.ts',
+  'store.accepted': 'test/interop/jumped-clock.test.ts',
   'workers.restarted': SERVICE,
   'worker.died': SERVICE,
   'service.started': SERVICE,

@@ -78,7 +78,7 @@ beforeAll(async () => {
   packages = await mkdtemp(join(tmpdir(), 'postern-packed-'))
   const { stdout } = await npm(['pack', '--json', '--silent', '--pack-destination', packages], ROOT)
   packed = (JSON.parse(stdout) as [Packed])[0]
-}, 120_000)
+}, 240_000)
 afterAll(() => rm(packages, { recursive: true, force: true }))
 
 describe('C8.1: the published package, in a project of its own', () => {

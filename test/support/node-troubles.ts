@@ -174,7 +174,8 @@ export async function suffer(world: World, trouble: Trouble, ms: number): Promis
   return {
     before: between(world.data, begun - 1000, begun),
     data: between(world.data, begun),
-    refreshed: between(had, begun, ended),
+    // One that was under way when it began may be the only one that it refused.
+    refreshed: between(had, 0, ended).filter(({ at, took }) => at + took >= begun),
     elsewhere: between(
       world.refreshers.filter((refresher) => !had.includes(refresher)),
       begun,
