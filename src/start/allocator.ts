@@ -12,10 +12,15 @@
 const SETTINGS = 'glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=2097152'
 
 /**
- * V8 collects what an idle thread holds after 8 s, and gives the pages of a thread back 8 s after that: after a load of
- * large conversions 200 MB stayed for 15 s. They name no limit, and come first, so options of the operator count.
+ * V8 collects what an idle thread holds after 8 s. The pages of a thread that ends it hands to another thread, which gives
+ * them back when it next runs: the trail's may sleep for long. After a load of large conversions 200 MB stayed for 15 s.
+ * They name no limit, and come first, so options of the operator count.
  */
-const V8_SETTINGS = ['--memory-reducer-delay-ms=1000', '--memory-pool-timeout=1']
+const V8_SETTINGS = [
+  '--memory-reducer-delay-ms=1000',
+  '--memory-pool-timeout=1',
+  '--no-memory-pool-share-memory-on-teardown',
+]
 
 /** The versions of V8 that are known to have them (Node 26): Node does not start with an option that its V8 lacks. */
 const KNOWN_V8 = /^14\.(?:[6-9]|\d\d)\./

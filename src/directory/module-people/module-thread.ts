@@ -173,7 +173,7 @@ export class ModuleThread {
 }
 
 /** Not the options that `serve` starts itself with: they hold for all threads of the process. */
-const isOfThreads = (option: string): boolean => !/^--memory-(?:pool|reducer)-/.test(option)
+const isOfThreads = (option: string): boolean => !/^--(?:no-)?memory-(?:pool|reducer)-/.test(option)
 
 const startWorker: StartRunner = (plan) => {
   watchExit()

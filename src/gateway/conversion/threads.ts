@@ -6,11 +6,11 @@ import { faultOf, type Reply, type Task, TOO_LARGE } from './tasks.ts'
 
 /** Threads at most. With two, one long conversion does not block the next. */
 const MOST = 2
-/** Milliseconds that a conversion may take. The worst 16 MiB that were found take 4 s. */
+/** Milliseconds that a conversion may take. The worst 16 MiB that were found, a million keys, take 17 s on a slow machine. */
 const MOST_TIME = 30_000
 /** Milliseconds that an idle thread is kept. It holds what its last conversions took, and starts in 0.1 s. */
 const IDLE = 5000
-/** MiB of a thread's heap. The worst 16 MiB that were found, a million numbers that become XML, take under 384. */
+/** MiB of a thread's heap. The worst 16 MiB that were found, a million keys that become XML, take over 384. */
 const HEAP = 512
 
 interface Job {

@@ -25,8 +25,8 @@ describe('T5.18 memory that is kept after a load', () => {
     expect(started({})).toEqual([
       '/bin/node',
       [
-        ...['/bin/node', '--memory-reducer-delay-ms=1000', '--memory-pool-timeout=1', '--import', 'x'],
-        ...['/src/main.ts', 'serve', 'a.yaml'],
+        ...['/bin/node', '--memory-reducer-delay-ms=1000', '--memory-pool-timeout=1'],
+        ...['--no-memory-pool-share-memory-on-teardown', '--import', 'x', '/src/main.ts', 'serve', 'a.yaml'],
       ],
       { HOME: '/', GLIBC_TUNABLES },
     ])
