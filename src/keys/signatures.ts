@@ -131,11 +131,11 @@ const base64url = (value: object): string => Buffer.from(JSON.stringify(value)).
 const headers = new WeakMap<CryptoKey, Map<string, string>>()
 
 function headerText(header: SignatureHeader, key: CryptoKey): string {
-  const ofKey = headers.get(key) ?? new Map<string, string>()
-  headers.set(key, ofKey)
   const name = `${header.alg} ${header.typ} ${header.kid}`
-  const text = ofKey.get(name) ?? base64url(header)
-  ofKey.set(name, text)
+  const known = headers.get(key)?.get(name)
+  if (known !== undefined) return known
+  const text = base64url(header)
+  headers.set(key, new Map(headers.get(key)).set(name, text))
   return text
 }
 

@@ -12,9 +12,9 @@
 const SETTINGS = 'glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=2097152'
 
 /**
- * V8 collects what an idle thread holds after 8 s. The pages of a thread that ends it hands to another thread, which gives
- * them back when it next runs: the trail's may sleep for long. After a load of large conversions 200 MB stayed for 15 s.
- * They name no limit, and come first, so options of the operator count.
+ * V8 collects what an idle thread holds after 8 s. When a thread ends, V8 leaves its pages to another one, which gives them
+ * back when it next runs; the thread of the audit trail may sleep for long. After a load of large conversions 200 MB stayed
+ * for 15 s. These options come first, so that an operator's own of the same name count.
  */
 const V8_SETTINGS = [
   '--memory-reducer-delay-ms=1000',

@@ -94,7 +94,16 @@ async function restorable() {
   const nodesInDoubt = (): string =>
     query(cluster, `SELECT count(*) FROM ${store.schema}.node WHERE facts LIKE '%"contentsDoubted":true%'`)
   const newest = (): number => Number(query(cluster, `SELECT last FROM ${store.schema}.feed`))
-  return { node, restore, restoreAndChange, endAll, backdate, newest, nodesInDoubt }
+  /** A node revokes a client's tokens, six minutes ago, and ends. */
+  const revoke = async (): Promise<void> => {
+    const data = await dataFolder()
+    const service = await node(data)
+    await issueToken(service, { scope: SCOPE })
+    expect(await order(service, data, 'revoke', '--client', 'acme-books')).toMatchObject({ code: 0 })
+    await service.close()
+    backdate(6 * MINUTE)
+  }
+  return { node, restore, restoreAndChange, revoke, endAll, backdate, newest, nodesInDoubt }
 }
 
 describe(
@@ -137,13 +146,8 @@ describe(
     })
 
     it('C11.7.3 is doubted where old revocations are missing, though another node has changed something since', async () => {
-      const { node, backdate, restoreAndChange } = await restorable()
-      const data = await dataFolder()
-      const first = await node(data)
-      await issueToken(first, { scope: SCOPE })
-      expect(await order(first, data, 'revoke', '--client', 'acme-books')).toMatchObject({ code: 0 })
-      await first.close()
-      backdate(6 * MINUTE)
+      const { node, revoke, restoreAndChange } = await restorable()
+      await revoke()
       const service = await node(await dataFolder())
       await service.world.feed.append('topic', {})
       restoreAndChange()
@@ -151,13 +155,8 @@ describe(
     })
 
     it('C11.7.3 is not doubted where what is missing had only ended', async () => {
-      const { node, backdate, endAll, restoreAndChange } = await restorable()
-      const data = await dataFolder()
-      const first = await node(data)
-      await issueToken(first, { scope: SCOPE })
-      expect(await order(first, data, 'revoke', '--client', 'acme-books')).toMatchObject({ code: 0 })
-      await first.close()
-      backdate(6 * MINUTE)
+      const { node, revoke, endAll, restoreAndChange } = await restorable()
+      await revoke()
       endAll()
       const service = await node(await dataFolder())
       await service.world.feed.append('topic', {})
