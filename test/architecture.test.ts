@@ -13,8 +13,6 @@ const LAYERS: Readonly<Record<string, number>> = {
   kernel: 0,
   http: 1,
   config: 1,
-  modules: 2,
-  scopes: 2,
   upstream: 2,
   contracts: 3,
   backends: 4,
@@ -25,14 +23,16 @@ const LAYERS: Readonly<Record<string, number>> = {
   gateway: 5,
   identity: 5,
   limits: 5,
-  operations: 5,
-  server: 6,
-  supervisor: 7,
-  settings: 8,
-  start: 9,
+  maintenance: 6,
+  watch: 7,
+  server: 8,
+  processes: 9,
+  settings: 10,
+  operator: 11,
+  start: 12,
 }
 /** Files that stand in `src` itself, and the CLI's commands, see everything. */
-const TOP = 10
+const TOP = 13
 /** `main.ts` runs the commands; they and the files of `src` itself see each other. */
 interface Import {
   readonly file: string
@@ -121,11 +121,11 @@ describe('architecture', () => {
     expect(files.filter((file) => newer.test(read(file))).map(name)).toEqual([])
   })
 
-  it('no source file is much over 300 lines, no function much over 40', () => {
+  it('no source file is over 600 lines, and no function over 80 without a comment `long: why`', () => {
     const longFiles = files
       .map((file) => ({ file: name(file), lines: read(file).split('\n').length }))
-      .filter(({ lines }) => lines > 320)
-    const longFunctions = files.flatMap((file) => functionsOver(file, 60))
+      .filter(({ lines }) => lines > 600)
+    const longFunctions = files.flatMap((file) => functionsOver(file, 80))
     expect(longFiles).toEqual([])
     expect(longFunctions).toEqual([])
   })
@@ -165,7 +165,9 @@ function functionsOver(file: string, limit: number): string[] {
     if (ts.isFunctionLike(node) && 'body' in node && node.body) {
       const start = source.getLineAndCharacterOfPosition(node.getStart()).line
       const lines = source.getLineAndCharacterOfPosition(node.getEnd()).line - start + 1
-      if (lines > limit) long.push(`${name(file)}:${start + 1} (${lines} lines)`)
+      const comments = source.text.slice(node.getFullStart(), node.getStart())
+      if (lines > limit && !/\blong: \w/.test(comments))
+        long.push(`${name(file)}:${start + 1} (${lines} lines)`)
     }
     ts.forEachChild(node, visit)
   }

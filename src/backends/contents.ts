@@ -1,7 +1,7 @@
 /** Whether the files of a backend have changed. */
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { contentsOf } from '../modules/source.ts'
+import { contentsOf } from '../config/modules/source.ts'
 import type { BackendConfig, BackendOfKind } from './config.ts'
 
 /** The files beside the configuration that a backend consists of, but for a module's, which it finds by itself. */

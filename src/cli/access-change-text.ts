@@ -1,5 +1,5 @@
 /** Who gains and who loses access, as commands print it. */
-import type { AccessRow } from '../operations/configuration-orders.ts'
+import type { AccessRow } from '../watch/status/configuration-orders.ts'
 
 const HEADINGS = { anybody: 'anybody', client: 'clients', role: 'roles', user: 'users' } as const
 

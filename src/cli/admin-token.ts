@@ -1,7 +1,7 @@
 import { hashSecret } from '../directory/secret-hash.ts'
 import { newSecret } from '../kernel/ids.ts'
 import { parseDuration } from '../kernel/units.ts'
-import { OPERATOR_NAME, ROLES } from '../operations/operator-token.ts'
+import { OPERATOR_NAME, ROLES } from '../settings/operator-token.ts'
 import { EXIT, UsageError } from './command.ts'
 import { ADMIN_TOKEN } from './tables/secrets.ts'
 import { printJson } from './terminal.ts'

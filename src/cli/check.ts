@@ -5,7 +5,7 @@ import { accessOf, compareAccess, type AccessChange } from '../settings/access.t
 import { checkConfiguration, loadConfiguration } from '../settings/check-configuration.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import type { Finding } from '../stores/postgres/diagnose.ts'
-import { countWorkers } from '../supervisor/worker-pool.ts'
+import { countWorkers } from '../processes/worker-pool.ts'
 import { accessChangeText } from './access-change-text.ts'
 import type { Compared } from './check-expectations.ts'
 import { configurationFile, EXIT, writeReport, type Terminal } from './command.ts'

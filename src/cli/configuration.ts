@@ -1,5 +1,5 @@
 /** `postern configuration check|diff|reload|show`: of a running service (C11.5.4). */
-import type { FileCheck, FileDifference } from '../operations/configuration-orders.ts'
+import type { FileCheck, FileDifference } from '../watch/status/configuration-orders.ts'
 import { accessChangeText } from './access-change-text.ts'
 import { callAdminApi } from './admin-commands.ts'
 import { countOf, EXIT } from './command.ts'

@@ -1,5 +1,5 @@
 /** What a maintenance switch would close, as `postern maintenance on --preview` prints it. */
-import type { MaintenancePreview } from '../operations/maintenance/preview.ts'
+import type { MaintenancePreview } from '../maintenance/preview.ts'
 import { countOf } from './command.ts'
 import { rowLines } from './terminal.ts'
 

@@ -1,5 +1,5 @@
 /** What was decided about a call of the past, as people read it on a terminal (C14.4). */
-import type { PastAnswer, PastCall } from '../operations/past-calls.ts'
+import type { PastAnswer, PastCall } from '../watch/past-calls.ts'
 import { explanationText } from './explanation-text.ts'
 import { printable } from './terminal.ts'
 

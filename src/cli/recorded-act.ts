@@ -1,19 +1,18 @@
 /** Records of what commands change, with the service up or down (C12.1.7). */
 import { setTimeout as wait } from 'node:timers/promises'
+import type { Act, Operator } from '../audit/audited-change.ts'
 import { planAudit } from '../audit/config.ts'
 import { announcedService, tryLock } from '../audit/lock.ts'
 import { AUDIT_EVENTS } from '../kernel/audit-events.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
-import type { Act } from '../operations/acts.ts'
-import type { Operator } from '../operations/operator.ts'
-import { type ActOutcome, ReportedActs } from '../operations/reported-acts.ts'
+import { messageOf } from '../kernel/thrown.ts'
+import { type ActOutcome, ReportedActs } from '../operator/reported-acts.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { AdminTrouble } from './admin-access.ts'
 import { operatorName, requestAdmin } from './admin-commands.ts'
 import { EXIT, type Terminal } from './command.ts'
 import { checkedReason, checkOrder, type OrderOptions, ownToken } from './order-options.ts'
-import { messageOf } from '../kernel/thrown.ts'
 
 /** An act of a command on a user has the user's name as a personal value. */
 export interface CommandAct extends Act {

@@ -1,5 +1,5 @@
 /** A status as a page for people: what is wrong comes first. */
-import type { Status, UpstreamStatus } from '../operations/status/status.ts'
+import type { Status, UpstreamStatus } from '../watch/status/status.ts'
 import { printable } from './terminal.ts'
 
 const LABEL = 15

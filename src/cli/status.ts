@@ -1,5 +1,5 @@
 /** `postern status`: how a running service is (C11.5.5). */
-import type { Status } from '../operations/status/status.ts'
+import type { Status } from '../watch/status/status.ts'
 import { callAdminApi } from './admin-commands.ts'
 import { EXIT } from './command.ts'
 import { statusText } from './status-text.ts'

@@ -1,5 +1,5 @@
 /** `postern token`: an access token to try a service with (C11.5.7). */
-import type { UsableTestToken } from '../operations/test-token-orders.ts'
+import type { UsableTestToken } from '../operator/test-token-orders.ts'
 import { type AdminCall, callAdminApi, operatorName } from './admin-commands.ts'
 import { type Terminal, UsageError } from './command.ts'
 import { type OrderOptions, checkedReason } from './order-options.ts'

@@ -1,6 +1,6 @@
 /** `postern try METHOD PATH`: a call with a test token, its answer, and why (C11.5.7). */
 import type { Explanation } from '../contracts/explanation.ts'
-import type { UsableTestToken } from '../operations/test-token-orders.ts'
+import type { UsableTestToken } from '../operator/test-token-orders.ts'
 import { type AdminCaller, operatorName, usingAdminApi } from './admin-commands.ts'
 import { EXIT, type Terminal, UsageError } from './command.ts'
 import { type Call, type CallAnswer, headersWithType, makeCall, NoAnswer } from './make-call.ts'

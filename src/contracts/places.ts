@@ -1,4 +1,4 @@
-import type { Code } from '../scopes/scope-token.ts'
+import type { Code } from '../config/scopes/scope-token.ts'
 
 export interface Address {
   readonly street_address?: string

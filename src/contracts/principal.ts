@@ -1,5 +1,5 @@
 import type { JsonObject } from '../http/json-value.ts'
-import type { ScopeText, ScopeValue, Target } from '../scopes/scope-token.ts'
+import type { ScopeText, ScopeValue, Target } from '../config/scopes/scope-token.ts'
 import type { KeyStanding } from './keys.ts'
 
 /**

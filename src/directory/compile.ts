@@ -3,7 +3,7 @@ import type { Report } from '../config/report.ts'
 import type { TSchema, Static } from '../config/schema.ts'
 import type { Access, Client, People } from '../contracts/people.ts'
 import type { ConfiguredBusiness } from '../contracts/places.ts'
-import type { Catalogue } from '../scopes/catalogue.ts'
+import type { Catalogue } from '../config/scopes/catalogue.ts'
 import {
   checkScopes,
   checkUser,

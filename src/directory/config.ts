@@ -11,7 +11,7 @@ import {
   text,
   type Static,
 } from '../config/schema.ts'
-import { moduleKeys } from '../modules/source.ts'
+import { moduleKeys } from '../config/modules/source.ts'
 import { client } from './client-config.ts'
 import {
   claimOfName,

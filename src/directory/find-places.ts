@@ -1,7 +1,7 @@
 /** Businesses and funds as the store has them now. */
 import type { Business } from '../contracts/places.ts'
 import type { Entry, Store } from '../contracts/store.ts'
-import { readCode } from '../scopes/scope-token.ts'
+import { readCode } from '../config/scopes/scope-token.ts'
 import { BUSINESS, type BusinessRecord, FUND, fundKey, readBusiness, readFund } from './place-records.ts'
 
 /** A business as a decision needs it. */

@@ -1,7 +1,7 @@
 /** Who may hold what according to one directory. losses.ts compares two of them. */
 import { createHash } from 'node:crypto'
 import type { Client, User } from '../contracts/people.ts'
-import type { Catalogue } from '../scopes/catalogue.ts'
+import type { Catalogue } from '../config/scopes/catalogue.ts'
 import type { Directory } from './compile.ts'
 
 /**

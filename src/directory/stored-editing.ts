@@ -4,7 +4,7 @@ import type { Report } from '../config/report.ts'
 import type { Entry, Feed, Store } from '../contracts/store.ts'
 import type { TokenRevoker } from '../contracts/tokens.ts'
 import type { Clock } from '../kernel/clock.ts'
-import type { Catalogue } from '../scopes/catalogue.ts'
+import type { Catalogue } from '../config/scopes/catalogue.ts'
 import type { Directory } from './compile.ts'
 import { claimedByConfiguration, type Claim } from './uniqueness.ts'
 

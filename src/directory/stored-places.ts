@@ -4,7 +4,7 @@ import type { Change, Feed, Store } from '../contracts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { outsideBudgets, waitInBudget } from '../kernel/store-budget.ts'
-import type { Code } from '../scopes/scope-token.ts'
+import type { Code } from '../config/scopes/scope-token.ts'
 import { allBusinesses, allFunds, type FoundFund } from './all-places.ts'
 import { findBusiness, findFund } from './find-places.ts'
 import {

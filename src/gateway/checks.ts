@@ -7,7 +7,7 @@ import type { Closure } from '../contracts/switches.ts'
 import { type ActionTable, type Operation, type Route, satisfies, type ScopeRule } from './action-table.ts'
 import type { Runtime } from './runtime.ts'
 import { parseBearer } from '../http/authorization.ts'
-import { readCode, type Target } from '../scopes/scope-token.ts'
+import { readCode, type Target } from '../config/scopes/scope-token.ts'
 import type { Head } from '../http/head.ts'
 import type { Negotiation, Representation } from '../http/accept.ts'
 

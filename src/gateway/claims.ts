@@ -1,7 +1,7 @@
 import type { Claims, Verified } from '../contracts/keys.ts'
 import type { Principal } from '../contracts/principal.ts'
 import { Fault } from '../kernel/faults.ts'
-import { isTargetValue, joinScope, parseTarget, splitScope, type Target } from '../scopes/scope-token.ts'
+import { isTargetValue, joinScope, parseTarget, splitScope, type Target } from '../config/scopes/scope-token.ts'
 
 /** `detail` goes to the log, so it must hold no piece of the token. */
 export const badClaim = (detail: string): Fault => new Fault('invalid_token', { detail })

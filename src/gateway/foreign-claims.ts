@@ -8,7 +8,7 @@ import {
   readCode,
   type ScopeValue,
   type Target,
-} from '../scopes/scope-token.ts'
+} from '../config/scopes/scope-token.ts'
 import { claimReader } from './claim-path.ts'
 import { badClaim, badScope, number, onlyTarget, optionalText } from './claims.ts'
 

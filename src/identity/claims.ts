@@ -3,7 +3,7 @@ import type { Address, Business, Places } from '../contracts/places.ts'
 import type { Resource } from '../contracts/principal.ts'
 import type { JsonObject } from '../http/json-value.ts'
 import { Fault } from '../kernel/faults.ts'
-import type { Target } from '../scopes/scope-token.ts'
+import type { Target } from '../config/scopes/scope-token.ts'
 import type { StepDependencies } from './endpoint.ts'
 
 /** The claims about a person that a scope value gives access to (C5.6). */

@@ -19,7 +19,7 @@ import { mayHold } from '../directory/holdings.ts'
 import type { Cors } from '../http/cors.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
-import type { Catalogue } from '../scopes/catalogue.ts'
+import type { Catalogue } from '../config/scopes/catalogue.ts'
 import type { IdentityConfig } from './config.ts'
 import type { DeveloperOffer } from './developers/parts.ts'
 

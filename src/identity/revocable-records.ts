@@ -8,7 +8,7 @@ import type {
 } from '../contracts/revocable.ts'
 import type { Entry, Store } from '../contracts/store.ts'
 import type { RevocationOrder, RuleGuard, TokenRevoker } from '../contracts/tokens.ts'
-import { isTargetValue } from '../scopes/scope-token.ts'
+import { isTargetValue } from '../config/scopes/scope-token.ts'
 import { CONSENT, consentOf } from './browser/consents.ts'
 import { isOver, SESSION, type SessionRecord } from './browser/sessions.ts'
 import { endConsent } from './end-consent.ts'

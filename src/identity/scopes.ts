@@ -1,7 +1,7 @@
 import type { Client, User } from '../contracts/people.ts'
 import type { Places } from '../contracts/places.ts'
 import { Fault } from '../kernel/faults.ts'
-import { isIdentityScope, type Catalogue } from '../scopes/catalogue.ts'
+import { isIdentityScope, type Catalogue } from '../config/scopes/catalogue.ts'
 import {
   businessTarget,
   type Code,
@@ -13,7 +13,7 @@ import {
   type ScopeText,
   type ScopeValue,
   type Target,
-} from '../scopes/scope-token.ts'
+} from '../config/scopes/scope-token.ts'
 
 /** A requested scope. `values` are in the order of the request, each once, the target among them. */
 export interface RequestedScope {

@@ -16,8 +16,8 @@ import {
   url,
 } from '../config/schema.ts'
 import { LONGEST_FOREIGN_TOKEN, LONGEST_LEEWAY } from '../kernel/lifetimes.ts'
-import type { Catalogue } from '../scopes/catalogue.ts'
-import { SCOPE } from '../scopes/config.ts'
+import type { Catalogue } from '../config/scopes/catalogue.ts'
+import { SCOPE } from '../config/scopes/config.ts'
 import { isFetchable } from './issuer-metadata.ts'
 import { SUPPORTED_ALGORITHMS } from './algorithms.ts'
 

@@ -4,7 +4,7 @@ import { createSecureContext } from 'node:tls'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { reasonInWords } from '../kernel/thrown.ts'
-import { FileWatch } from '../operations/file-watch.ts'
+import { FileWatch } from '../watch/file-watch.ts'
 
 /** Where a certificate and its key lie, as absolute paths. */
 export interface CertificateFiles {

@@ -1,7 +1,7 @@
 /** The matrix of who may call what (C14.5): for each operation yes, or what is missing. */
 import type { Client, User } from '../contracts/people.ts'
 import type { ConfiguredBusiness } from '../contracts/places.ts'
-import { leastOf } from '../scopes/alternatives.ts'
+import { leastOf } from '../config/scopes/alternatives.ts'
 import { missingAtBusiness, missingForAnyToken, obtainableScopes, type Missing } from './obtainable.ts'
 import type { ListedOperation, Parties } from './parties.ts'
 

@@ -1,7 +1,7 @@
 /** What was decided about a call then, beside what would be decided now (C14.4). */
 import type { ExplainedCheck, Explanation } from '../contracts/explanation.ts'
 import { CHECKS } from '../gateway/order.ts'
-import type { Difference } from '../operations/past-calls.ts'
+import type { Difference } from '../watch/past-calls.ts'
 
 /** What is known of the decision of then. */
 export interface PastDecision {

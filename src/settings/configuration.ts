@@ -2,9 +2,10 @@
 import { auditSchema } from '../audit/config.ts'
 import { backendsSchema } from '../backends/config.ts'
 import { loadFile } from '../config/load.ts'
-import { choice, flag, optional, section, text, type Static } from '../config/schema.ts'
 import type { Environment } from '../config/references.ts'
 import type { Report } from '../config/report.ts'
+import { choice, flag, optional, section, type Static, text } from '../config/schema.ts'
+import { scopesSchema } from '../config/scopes/config.ts'
 import { directorySchema } from '../directory/config.ts'
 import {
   actionsSchema,
@@ -19,13 +20,13 @@ import { developersSchema } from '../identity/developers/config.ts'
 import { keysSchema } from '../keys/config.ts'
 import { issuerNames, issuersSchema } from '../keys/issuers-config.ts'
 import { loadSchema } from '../limits/config.ts'
-import { adminSchema, logSchema, metricsSchema } from '../operations/config.ts'
-import { type ClosableNames, maintenanceSchema } from '../operations/maintenance/config.ts'
-import { applyOverrides } from './overrides.ts'
-import { scopesSchema } from '../scopes/config.ts'
+import { type ClosableNames, maintenanceSchema } from '../maintenance/config.ts'
+import { workersSchema } from '../processes/worker-pool.ts'
 import { serverSchema } from '../server/config.ts'
 import { storeSchema } from '../stores/config.ts'
-import { workersSchema } from '../supervisor/worker-pool.ts'
+import { logSchema, metricsSchema } from '../watch/schema.ts'
+import { adminSchema } from './admin.ts'
+import { applyOverrides } from './overrides.ts'
 
 export const configurationSchema = section({
   demo: flag({

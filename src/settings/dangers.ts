@@ -6,7 +6,7 @@ import { isSidecar, type Configuration } from './configuration.ts'
 import type { KeyPath, Report } from '../config/report.ts'
 import { Hasher } from '../directory/hasher.ts'
 import { isLoopback, splitListenAddress } from '../kernel/listen-address.ts'
-import { countWorkers } from '../supervisor/worker-pool.ts'
+import { countWorkers } from '../processes/worker-pool.ts'
 
 /** Secrets that the documentation prints (C10), so everybody knows them. */
 const CLIENT_SECRETS: Readonly<Record<string, string>> = {

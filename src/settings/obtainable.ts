@@ -8,7 +8,7 @@ import { firstGrants } from '../identity/grants/grants.ts'
 import { keepOfClient, limitToUser, type RequestedScope } from '../identity/scopes.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
-import { businessTarget, type Code, isScopeValue } from '../scopes/scope-token.ts'
+import { businessTarget, type Code, isScopeValue } from '../config/scopes/scope-token.ts'
 import type { Parties } from './parties.ts'
 
 /** A client, a user, or both. Where one is absent, it is taken to allow everything. */

@@ -9,9 +9,9 @@ import type { BusinessRecord, FundRecord, RoleRecord } from '../directory/place-
 import type { StoredClient, StoredUser } from '../directory/stored-directory.ts'
 import { compileScopeRule, isReportOnly, type ScopeRule } from '../gateway/action-table.ts'
 import type { Clock } from '../kernel/clock.ts'
-import type { Catalogue } from '../scopes/catalogue.ts'
-import { compileScopes } from '../scopes/config.ts'
-import { readCode } from '../scopes/scope-token.ts'
+import type { Catalogue } from '../config/scopes/catalogue.ts'
+import { compileScopes } from '../config/scopes/config.ts'
+import { readCode } from '../config/scopes/scope-token.ts'
 import type { Configuration } from './configuration.ts'
 
 /** The part of the directory that is in the store. */

@@ -3,7 +3,7 @@ import type { OpenedBackend } from '../backends/opened-backend.ts'
 import type { Report } from '../config/report.ts'
 import { compileActions, type CompiledActions } from '../gateway/compile-actions.ts'
 import { Fault } from '../kernel/faults.ts'
-import type { Catalogue } from '../scopes/catalogue.ts'
+import type { Catalogue } from '../config/scopes/catalogue.ts'
 import type { Configuration } from './configuration.ts'
 
 /** Stands for a backend that is not open: only its name matters, and no operation of it is a problem. */

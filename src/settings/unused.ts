@@ -1,7 +1,7 @@
 /** Warns of entries that nothing refers to: often a name that was misspelt elsewhere, or left over. */
 import { backendUnder } from '../backends/config.ts'
 import type { Report } from '../config/report.ts'
-import { compileScopes } from '../scopes/config.ts'
+import { compileScopes } from '../config/scopes/config.ts'
 import type { Directory } from '../directory/compile.ts'
 import type { Configuration } from './configuration.ts'
 

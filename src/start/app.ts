@@ -12,17 +12,17 @@ import type { Clock } from '../kernel/clock.ts'
 import { newSecret } from '../kernel/ids.ts'
 import { localUrl } from '../kernel/listen-address.ts'
 import { withStartBudget } from '../kernel/store-budget.ts'
-import { adminRoutes } from '../operations/admin/openapi.ts'
-import { type AdminListener, startAdminListener } from '../operations/admin/listener.ts'
-import { Operators } from '../operations/admin/operators.ts'
-import { adminTokenFile, ensureAdminToken } from '../operations/admin/token-file.ts'
-import type { OperatorControl } from '../operations/admin/operator-control.ts'
-import { plainFacts } from '../operations/acts.ts'
-import { FileWatch } from '../operations/file-watch.ts'
+import { adminRoutes } from '../operator/openapi.ts'
+import { type AdminListener, startAdminListener } from '../operator/listener.ts'
+import { Operators } from '../operator/operators.ts'
+import { adminTokenFile, ensureAdminToken } from '../operator/token-file.ts'
+import type { OperatorControl } from '../operator/operator-control.ts'
+import { plainFacts } from '../audit/audited-change.ts'
+import { FileWatch } from '../watch/file-watch.ts'
 import { serviceUrls, type ServiceUrls } from '../server/config.ts'
 import { useData } from './data-users.ts'
 import { ServiceEvents } from './service-events.ts'
-import { countWorkers, type WorkerPool } from '../supervisor/worker-pool.ts'
+import { countWorkers, type WorkerPool } from '../processes/worker-pool.ts'
 import {
   admitStore,
   openSupervisor,
@@ -202,7 +202,7 @@ async function startWorkerPool(
     const { startWorker } = await import('./worker.ts')
     return startWorker(configuration, reports, { ...options, audit: audit ?? NO_TRAIL })
   }
-  const { ClusterWorkerPool } = await import('../supervisor/cluster-worker-pool.ts')
+  const { ClusterWorkerPool } = await import('../processes/cluster-worker-pool.ts')
   const program = fileURLToPath(programBeside(import.meta.url, 'worker-main'))
   return ClusterWorkerPool.start(configuration, {
     program,

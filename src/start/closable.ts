@@ -1,9 +1,9 @@
 /** What maintenance switches can close in a configuration, and what is open there (C11.5.6). */
 import { BUSINESS, readBusiness } from '../directory/place-records.ts'
 import { everyRecord, type StoredIdentities } from '../directory/uniqueness.ts'
-import type { Closable } from '../operations/maintenance/preview.ts'
-import { type GaugeReading, mergeReadings } from '../operations/metrics/gauges.ts'
-import { FAMILIES } from '../operations/metrics/metric-families.ts'
+import type { Closable } from '../maintenance/preview.ts'
+import { type GaugeReading, mergeReadings } from '../watch/metrics/gauges.ts'
+import { FAMILIES } from '../watch/metrics/metric-families.ts'
 import { closableNames, type Configuration } from '../settings/configuration.ts'
 
 /** Rejects with Fault `identity_unavailable` if the store cannot be read. */

@@ -16,7 +16,7 @@ import {
   MOST_PATHS,
   MOST_STORED,
   type NoFile,
-} from '../operations/configuration-orders.ts'
+} from '../watch/status/configuration-orders.ts'
 import type { ConfigurationLoads } from './configuration-loads.ts'
 import { accessOf, compareAccess } from '../settings/access.ts'
 import { checkConfiguration, loadConfiguration } from '../settings/check-configuration.ts'

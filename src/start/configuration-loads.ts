@@ -1,8 +1,8 @@
 /** What became of the configuration files that were read: for the metrics and for the status. */
 import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
-import type { ReloadOutcome } from '../operations/admin/operator-control.ts'
-import type { ConfigurationStanding } from '../operations/configuration-orders.ts'
-import type { Operator } from '../operations/operator.ts'
+import type { ReloadOutcome } from '../operator/operator-control.ts'
+import type { ConfigurationStanding } from '../watch/status/configuration-orders.ts'
+import type { Operator } from '../audit/audited-change.ts'
 
 /** Milliseconds until a refused configuration is tried again: doubled each time, up to the longest. */
 const FIRST_WAIT = 1000

@@ -10,7 +10,7 @@ import { type IssuerConfig, readsMetadata } from '../keys/issuers-config.ts'
 import type { Limits } from '../gateway/describe/faults.ts'
 import { hasDeveloperPages, sampleLogin } from '../identity/developers/config.ts'
 import type { DeveloperOffer } from '../identity/developers/parts.ts'
-import type { Catalogue } from '../scopes/catalogue.ts'
+import type { Catalogue } from '../config/scopes/catalogue.ts'
 import type { ServiceUrls } from '../server/config.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 

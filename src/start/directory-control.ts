@@ -11,7 +11,7 @@ import { shownForm, showRecord, type ShownRecord, tagOf } from '../directory/sho
 import { ATTEMPTS, changedByOthers, DirectoryRefusal } from '../directory/stored-editing.ts'
 import type { AuditEvent } from '../kernel/audit-events.ts'
 import { newSecret } from '../kernel/ids.ts'
-import type { Act } from '../operations/acts.ts'
+import type { Act } from '../audit/audited-change.ts'
 import {
   type AddedRecord,
   type DirectoryOrders,
@@ -21,7 +21,7 @@ import {
   type RecordAt,
   type ShowSecret,
   type SwitchedRecord,
-} from '../operations/directory-orders.ts'
+} from '../operator/directory-orders.ts'
 import { LESSENED } from '../settings/takes-away.ts'
 
 /** An act on a user has the user's name as a personal value. */

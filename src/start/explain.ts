@@ -1,7 +1,7 @@
 /** What explains calls by a configuration that is in force, or that is only read. */
 import type { AuditEntry } from '../contracts/audit.ts'
 import type { Explanation } from '../contracts/explanation.ts'
-import { byOperator, type Operator } from '../operations/operator.ts'
+import { byOperator, type Operator } from '../audit/audited-change.ts'
 import { Report } from '../config/report.ts'
 import type { EarlyAdmission } from '../contracts/admission.ts'
 import type { ExplainParts } from '../gateway/explain/explain.ts'

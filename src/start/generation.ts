@@ -1,8 +1,8 @@
 /** One configuration in force with its call count, and the condition of its parts. */
 import type { Exchange } from '../contracts/exchange.ts'
-import type { GaugeReading } from '../operations/metrics/gauges.ts'
-import type { RecentCalls } from '../operations/recent-calls.ts'
-import type { Metrics } from '../operations/metrics/metrics.ts'
+import type { GaugeReading } from '../watch/metrics/gauges.ts'
+import type { RecentCalls } from '../maintenance/recent-calls.ts'
+import type { Metrics } from '../watch/metrics/metrics.ts'
 import { clientCertificates } from './measures.ts'
 import type { Parts } from './parts.ts'
 import type { Service } from './service.ts'
@@ -10,7 +10,7 @@ import type { Backend } from '../contracts/backend.ts'
 import type { IssuerCondition, IssuerKeys } from '../keys/issuer-keys.ts'
 import { type KeyError, MissingSeal } from '../keys/key-error.ts'
 import type { ServiceKeys } from '../keys/service-keys.ts'
-import type { Condition, Degradation } from '../operations/health.ts'
+import type { Condition, Degradation } from '../watch/health.ts'
 import { conditionOfStore, type StoreCondition } from './store-condition.ts'
 
 /** What the condition of a process is read from, besides its configuration. */

@@ -1,8 +1,7 @@
 /** Keeps the records of what an operator does to the directory by the admin API. */
+import { type Act, type Operator, recordGiving, recordTaking } from '../audit/audited-change.ts'
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import { type Act, recordGiving, recordTaking } from '../operations/acts.ts'
-import type { Operator } from '../operations/operator.ts'
 import type { ActKeeper, DirectoryAct } from './directory-control.ts'
 
 export interface KeptActsParts {

@@ -1,4 +1,5 @@
 /** Lists and rotates the signing keys as operators order it, while the service runs (C11.5.3). */
+import { type Act, type Operator, recordTaking } from '../audit/audited-change.ts'
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { SigningAlgorithm } from '../contracts/people.ts'
 import type { Recorder } from '../contracts/recorder.ts'
@@ -6,21 +7,12 @@ import type { Store } from '../contracts/store.ts'
 import { type Clock, epochSeconds } from '../kernel/clock.ts'
 import { KeyError } from '../keys/key-error.ts'
 import { keysOf } from '../keys/key-place.ts'
-import { nextRotation, scheduleKeys, type ScheduledKey } from '../keys/schedule.ts'
+import { nextRotation, type ScheduledKey, scheduleKeys } from '../keys/schedule.ts'
 import type { KeysPlan } from '../keys/service-keys.ts'
 import type { StoredKey } from '../keys/stored-key.ts'
-import { type Act, recordTaking } from '../operations/acts.ts'
-import { AdminError } from '../operations/admin/errors.ts'
-import type { KeyOrders, ListedKey, RotateOptions, Rotation } from '../operations/key-orders.ts'
-import type { Operator } from '../operations/operator.ts'
-import {
-  countFamilies,
-  familiesOfStore,
-  makeNextKey,
-  nextKeyName,
-  replaceKeys,
-  signsAfterAnnouncement,
-} from './rotate-keys.ts'
+import { AdminError } from '../operator/errors.ts'
+import type { KeyOrders, ListedKey, RotateOptions, Rotation } from '../watch/status/key-orders.ts'
+import { countFamilies, familiesOfStore, makeNextKey, nextKeyName, replaceKeys, signsAfterAnnouncement } from './rotate-keys.ts'
 
 export interface KeyControlParts {
   readonly plan: KeysPlan

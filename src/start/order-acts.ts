@@ -1,7 +1,7 @@
 /** What the audit trail says of orders that revoke tokens or end delays. */
 import type { GuessingKey } from '../contracts/lockouts.ts'
-import { type Act, plainFacts } from '../operations/acts.ts'
-import type { RevokeOptions } from '../operations/admin/operator-control.ts'
+import { type Act, plainFacts } from '../audit/audited-change.ts'
+import type { RevokeOptions } from '../operator/operator-control.ts'
 
 /** What the revocation rule names is what the record is about. */
 export const revocationAct = (

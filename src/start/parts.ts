@@ -25,9 +25,9 @@ import { compileActions, type CompiledActions } from '../gateway/compile-actions
 import type { Clock } from '../kernel/clock.ts'
 import type { IssuerKeys } from '../keys/issuer-keys.ts'
 import type { ServiceKeys } from '../keys/service-keys.ts'
-import type { ClientTallies } from '../operations/metrics/client-tallies.ts'
-import type { Catalogue } from '../scopes/catalogue.ts'
-import { compileScopes } from '../scopes/config.ts'
+import type { ClientTallies } from '../watch/metrics/client-tallies.ts'
+import type { Catalogue } from '../config/scopes/catalogue.ts'
+import { compileScopes } from '../config/scopes/config.ts'
 import { type OpenedPeople, openPeopleOf } from './people.ts'
 import { contentsOf, isModule, keptBackends } from './kept-backends.ts'
 

@@ -3,10 +3,10 @@ import type { AuditEntry } from '../contracts/audit.ts'
 import type { DescribedCall } from '../contracts/explanation.ts'
 import type { ExplainParts } from '../gateway/explain/explain.ts'
 import { explainAgain } from '../gateway/explain/kept-caller.ts'
-import type { LoggedCall } from '../operations/log/read-call-line.ts'
-import { byOperator, type Operator } from '../operations/operator.ts'
-import type { Difference, KeptCall, PastCall, PastCaller } from '../operations/past-calls.ts'
-import type { RecalledCall } from '../supervisor/worker-pool.ts'
+import type { LoggedCall } from '../watch/log/read-call-line.ts'
+import { byOperator, type Operator } from '../audit/audited-change.ts'
+import type { Difference, KeptCall, PastCall, PastCaller } from '../watch/past-calls.ts'
+import type { RecalledCall } from '../processes/worker-pool.ts'
 
 type Described = Pick<KeptCall, 'method' | 'accept' | 'contentType' | 'websocket' | 'clientAddress'> & {
   readonly path: string

@@ -14,7 +14,7 @@ import { Roles } from '../directory/roles.ts'
 import type { StoredPlaces } from '../directory/stored-places.ts'
 import type { StoredDirectory } from '../directory/stored-directory.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { areAsLoaded } from '../modules/import-file.ts'
+import { areAsLoaded } from '../config/modules/import-file.ts'
 
 /** The code of `directory.people`. */
 export interface OpenedPeople {

@@ -1,12 +1,11 @@
 /** Carries out an operator's order to erase the personal values of a subject in the audit trail (C12.2.3). */
+import { type Act, type Operator, plainFacts, recordGiving } from '../audit/audited-change.ts'
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import { type Act, plainFacts, recordGiving } from '../operations/acts.ts'
-import { AdminError } from '../operations/admin/errors.ts'
-import type { Redacted } from '../operations/admin/operator-control.ts'
-import type { Operator } from '../operations/operator.ts'
+import { AdminError } from '../operator/errors.ts'
+import type { Redacted } from '../operator/operator-control.ts'
+import type { WorkerPool } from '../processes/worker-pool.ts'
 import type { Configuration } from '../settings/configuration.ts'
-import type { WorkerPool } from '../supervisor/worker-pool.ts'
 import type { TrailKeeper } from './trail-keeper.ts'
 
 export interface RedactionOrderParts {

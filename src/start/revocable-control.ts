@@ -1,21 +1,9 @@
 /** Ends sessions, families and consents as operators order it, and records each (C11.5.2). */
+import { type Act, type Operator, plainFacts, recordTaking } from '../audit/audited-change.ts'
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import type {
-  RevocableKind,
-  RevocablePage,
-  RevocableRecord,
-  RevocableRecords,
-  RevocableWhere,
-} from '../contracts/revocable.ts'
-import { type Act, plainFacts, recordTaking } from '../operations/acts.ts'
-import type { Operator } from '../operations/operator.ts'
-import {
-  type Chosen,
-  type EndOutcome,
-  MOST_ENDED,
-  type RevocableOrders,
-} from '../operations/revocable-orders.ts'
+import type { RevocableKind, RevocablePage, RevocableRecord, RevocableRecords, RevocableWhere } from '../contracts/revocable.ts'
+import { type Chosen, type EndOutcome, MOST_ENDED, type RevocableOrders } from '../operator/revocable-orders.ts'
 import { orderOf } from './revocation-order.ts'
 
 export interface RevocableControlParts {

@@ -1,5 +1,5 @@
 import type { RevocationOrder } from '../contracts/tokens.ts'
-import type { Operator } from '../operations/operator.ts'
+import type { Operator } from '../audit/audited-change.ts'
 
 /** What is kept of an operator's order with the revocation rule that it made. */
 export const orderOf = ({ operator, by, reason, via }: Operator): RevocationOrder => ({

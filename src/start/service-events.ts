@@ -1,9 +1,9 @@
 /** Events of the audit trail that a service has once, however many processes serve (C12.3). */
 import { type AuditTrail, NO_TRAIL } from '../contracts/audit.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { type Act, plainFacts } from '../operations/acts.ts'
+import { type Act, plainFacts } from '../audit/audited-change.ts'
 import type { Configuration } from '../settings/configuration.ts'
-import { countWorkers } from '../supervisor/worker-pool.ts'
+import { countWorkers } from '../processes/worker-pool.ts'
 import type { State } from './state.ts'
 import { KeyEvents } from './key-events.ts'
 import type { KeysPlan } from '../keys/service-keys.ts'

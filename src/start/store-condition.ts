@@ -2,7 +2,7 @@
 import type { Store } from '../contracts/store.ts'
 import type { View } from '../contracts/view.ts'
 import type { StoreDoubts } from '../stores/store-doubts.ts'
-import type { Condition, Degradation } from '../operations/health.ts'
+import type { Condition, Degradation } from '../watch/health.ts'
 
 export interface StoreCondition {
   readonly store: Pick<Store, 'trouble' | 'refusesWrites' | 'shared'>

@@ -1,6 +1,6 @@
 /** What works badly in the audit trail of a process, for /health/ready (C12.4.3). */
 import type { OpenTrail } from '../audit/open-trail.ts'
-import type { Condition } from '../operations/health.ts'
+import type { Condition } from '../watch/health.ts'
 import type { TrailKeeper } from './trail-keeper.ts'
 
 const UNWRITABLE = 'records cannot be written: what must be recorded first is refused with 503'

@@ -14,7 +14,7 @@ import type { OpenTrail } from '../audit/open-trail.ts'
 import { newWriterName, openTrail, type TrailParts, writerStamp } from '../audit/trail.ts'
 import { after as systemAfter } from '../kernel/clock.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
-import type { Reports } from '../supervisor/worker-pool.ts'
+import type { Reports } from '../processes/worker-pool.ts'
 
 type KeeperParts = Omit<TrailParts, 'bodyKey' | 'announced'> & Pick<SignerParts, 'anchorFailed' | 'linger'>
 

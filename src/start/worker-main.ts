@@ -1,7 +1,7 @@
-/** What a worker process runs: see supervisor/worker-process.ts. */
+/** What a worker process runs: see processes/worker-process.ts. */
 import type { Configuration } from '../settings/configuration.ts'
 import { systemClock } from '../kernel/clock.ts'
-import { runWorkerProcess } from '../supervisor/worker-process.ts'
+import { runWorkerProcess } from '../processes/worker-process.ts'
 import { startWorker } from './worker.ts'
 
 runWorkerProcess<Configuration>((configuration, reports) =>

@@ -6,7 +6,7 @@ import { BusinessEditor, FundEditor, RoleEditor } from '../../src/directory/plac
 import type { EditingParts } from '../../src/directory/stored-editing.ts'
 import { UserEditor } from '../../src/directory/user-editor.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
-import { compileScopes } from '../../src/scopes/config.ts'
+import { compileScopes } from '../../src/config/scopes/config.ts'
 import type { Configuration } from '../../src/settings/configuration.ts'
 import { acting, actingOnClients, actingOnUsers } from './acting.ts'
 

@@ -2,7 +2,7 @@ import { Report } from '../../src/config/report.ts'
 import { compileDirectory, type Directory } from '../../src/directory/compile.ts'
 import { directorySchema } from '../../src/directory/config.ts'
 import { readRecord } from '../../src/directory/read-records.ts'
-import { compileCatalogue } from '../../src/scopes/catalogue.ts'
+import { compileCatalogue } from '../../src/config/scopes/catalogue.ts'
 
 export const HASH = '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc'
 

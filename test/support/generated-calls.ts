@@ -1,6 +1,6 @@
 import type { FaultCode } from '../../src/kernel/faults.ts'
 import { BACKEND_CHECK, CHECKS, USERINFO_CHECK } from '../../src/gateway/order.ts'
-import type { MaintenanceSwitch } from '../../src/operations/maintenance/maintenance.ts'
+import type { MaintenanceSwitch } from '../../src/maintenance/maintenance.ts'
 import { type DirectoryEditors, directoryEditors } from './directory-editors.ts'
 import { explain } from './explained.ts'
 import { movableClock, type MovableClock } from './movable-clock.ts'

@@ -17,7 +17,7 @@ import { CANONICAL_PATH, canonicalSegment } from '../../src/http/request-target.
 import { compileNegotiation } from '../../src/http/accept.ts'
 import { headerValue } from '../../src/backends/forward/request.ts'
 import { cleanLine, quoteClean } from '../../src/kernel/clean-text.ts'
-import { redact } from '../../src/operations/log/redact.ts'
+import { redact } from '../../src/watch/log/redact.ts'
 import { sourceFiles } from './source-files.ts'
 
 /** T2.9: texts that are made to be slow to search, and what searches them. */

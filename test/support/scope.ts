@@ -1,4 +1,4 @@
-import { joinScope, readCode, splitScope, type Code } from '../../src/scopes/scope-token.ts'
+import { joinScope, readCode, splitScope, type Code } from '../../src/config/scopes/scope-token.ts'
 import type { Principal } from '../../src/contracts/principal.ts'
 
 /** A business or fund code of a test. */

@@ -1,7 +1,7 @@
 import { planPostgres } from '../../src/stores/postgres/config.ts'
 import { PostgresLink } from '../../src/stores/postgres/link.ts'
 import { PostgresStore } from '../../src/stores/postgres/store.ts'
-import type { StorePlace } from '../contracts/store.contract.ts'
+import type { StorePlace } from '../suites/store.contract.ts'
 import { makeTables, sharedPostgres } from './postgres.ts'
 
 /** A schema of its own in the cluster of the run, or in the database that a URL names. */

@@ -2,7 +2,7 @@ import type { ActionFacts, Backend, BackendAnswer, Call, PossibleAnswers } from 
 import type { FundRegistry } from '../../contracts/places.ts'
 import type { JsonObject } from '../../http/json-value.ts'
 import { Fault, type FaultCode } from '../../kernel/faults.ts'
-import { readCode } from '../../scopes/scope-token.ts'
+import { readCode } from '../../config/scopes/scope-token.ts'
 import { isObject, MemoryCollection } from './collection.ts'
 import type { MemoryFile, MemoryRule } from './file.ts'
 

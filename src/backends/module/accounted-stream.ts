@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import { accountOfNow } from '../../modules/blame.ts'
+import { accountOfNow } from '../../config/modules/blame.ts'
 
 /**
  * Another side's stream as a module reads it. The events of a socket come in the context of the socket. Here they come

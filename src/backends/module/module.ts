@@ -2,7 +2,7 @@ import type { ActionFacts, Backend, BackendAnswer, Call, PossibleAnswers } from 
 import { answersByStatus } from '../forward/possible-answers.ts'
 import type { ModuleBackend } from '../../contracts/module.ts'
 import { type After, after as realAfter, type Clock } from '../../kernel/clock.ts'
-import { type Blamed, onAccountOf } from '../../modules/blame.ts'
+import { type Blamed, onAccountOf } from '../../config/modules/blame.ts'
 import { isBodiless } from '../../http/methods.ts'
 import type { FaultCode } from '../../kernel/faults.ts'
 import { passedNames } from '../forward/response.ts'

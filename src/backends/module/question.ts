@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import type { BackendAnswer, Call } from '../../contracts/backend.ts'
 import type { After } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
-import { type Blamed, onAccountOf } from '../../modules/blame.ts'
+import { type Blamed, onAccountOf } from '../../config/modules/blame.ts'
 import { discard, faultOf } from './answer.ts'
 import { ModuleStream } from './stream.ts'
 

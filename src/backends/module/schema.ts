@@ -1,5 +1,5 @@
 import { duration, list, name, optional, section, text, type Static } from '../../config/schema.ts'
-import { moduleKeys } from '../../modules/source.ts'
+import { moduleKeys } from '../../config/modules/source.ts'
 
 export const moduleSchema = section(
   {

@@ -4,7 +4,7 @@ import { type After, after as realAfter, type Clock } from '../../kernel/clock.t
 import type { JsonPointer } from '../../http/json-pointer.ts'
 import type { PlainXmlRules } from '../../http/plain-xml/rules.ts'
 import { toFault } from '../../kernel/faults.ts'
-import { onAccountOf } from '../../modules/blame.ts'
+import { onAccountOf } from '../../config/modules/blame.ts'
 import type { Shapeable } from '../forward/compile-operation.ts'
 import type { HttpBackend } from '../forward/http.ts'
 import { checkAnswer, checkHeaders, checkStatusOf, membersOf } from '../module/answer.ts'

@@ -2,7 +2,7 @@
 import type { Page } from '../../contracts/store.ts'
 import type { NounName, Written } from '../../directory/nouns.ts'
 import { NOUNS } from '../../directory/nouns.ts'
-import type { DirectoryOrders } from '../../operations/directory-orders.ts'
+import type { DirectoryOrders } from '../../operator/directory-orders.ts'
 import type { Terminal } from '../command.ts'
 import type { Given } from '../options.ts'
 import type { BUSINESS } from '../tables/directory.ts'

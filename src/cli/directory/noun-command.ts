@@ -1,7 +1,7 @@
 /** What the verbs of `postern client|user|business|fund|role` do, for any noun (C11.5.1). */
 import type { Problem } from '../../config/report.ts'
 import { type NounName, NOUNS, type Written } from '../../directory/nouns.ts'
-import type { DirectoryOrders, RecordAt } from '../../operations/directory-orders.ts'
+import type { DirectoryOrders, RecordAt } from '../../operator/directory-orders.ts'
 import type { Terminal } from '../command.ts'
 import type { OrderOptions } from '../order-options.ts'
 import { printJson, readPassword } from '../terminal.ts'

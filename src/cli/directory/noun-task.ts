@@ -1,6 +1,6 @@
 /** What all commands of the directory have in common: the work on the directory. */
 import type { NounName } from '../../directory/nouns.ts'
-import type { DirectoryOrders } from '../../operations/directory-orders.ts'
+import type { DirectoryOrders } from '../../operator/directory-orders.ts'
 import type { Terminal } from '../command.ts'
 import type { OrderOptions } from '../order-options.ts'
 import { optionNames } from './noun-options.ts'

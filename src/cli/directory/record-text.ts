@@ -3,7 +3,7 @@ import type { NounName, Written } from '../../directory/nouns.ts'
 import type { EndedLoss } from '../../directory/planned-change.ts'
 import { countOf, type Terminal } from '../command.ts'
 import { reasonInWords } from '../../kernel/thrown.ts'
-import type { ShowSecret } from '../../operations/directory-orders.ts'
+import type { ShowSecret } from '../../operator/directory-orders.ts'
 import { countOfFamilies, jsonText, printable, rowLines } from '../terminal.ts'
 
 /** A cell of a list. */

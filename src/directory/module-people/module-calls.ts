@@ -1,6 +1,6 @@
 import type { After, Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
-import type { LoadedFile } from '../../modules/import-file.ts'
+import type { LoadedFile } from '../../config/modules/import-file.ts'
 import { errorOf } from './error-for-log.ts'
 import { ModuleThread, type StartRunner } from './module-thread.ts'
 import { PersonMistake } from './plain-person.ts'

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { HashOwner } from '../../contracts/people.ts'
 import type { Clock } from '../../kernel/clock.ts'
-import type { LoadedFile } from '../../modules/import-file.ts'
+import type { LoadedFile } from '../../config/modules/import-file.ts'
 import { patternOf } from '../../config/load-scalar.ts'
 import type { PersonRecord } from '../config.ts'
 import { SUBJECT_PATTERN, USERNAME_PATTERN } from '../names.ts'

@@ -2,7 +2,7 @@ import { MessageChannel, type MessagePort, Worker, type WorkerOptions } from 'no
 import { programBeside, threadEnvironment } from '../../kernel/beside.ts'
 import type { After } from '../../kernel/clock.ts'
 import { hasCode } from '../../kernel/thrown.ts'
-import type { LoadedFile } from '../../modules/import-file.ts'
+import type { LoadedFile } from '../../config/modules/import-file.ts'
 import { type ErrorFacts, errorForLog } from './error-for-log.ts'
 import type { CallReply, ModulePlan, Order, ThreadData, ThreadReport } from './serve-module.ts'
 

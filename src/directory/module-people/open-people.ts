@@ -1,6 +1,6 @@
 import type { Report } from '../../config/report.ts'
 import { after, type Clock } from '../../kernel/clock.ts'
-import { openSource } from '../../modules/open-module.ts'
+import { openSource } from '../../config/modules/open-module.ts'
 import type { PeopleConfig } from '../config.ts'
 import { ModuleCalls } from './module-calls.ts'
 import { ModuleDirectory } from './module-directory.ts'

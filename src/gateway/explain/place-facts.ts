@@ -1,6 +1,6 @@
 /** What operators are told of actions and places (C14.3): which of the three 404s it is. */
 import { decodeSegment } from '../../http/request-target.ts'
-import { readCode } from '../../scopes/scope-token.ts'
+import { readCode } from '../../config/scopes/scope-token.ts'
 import type { ActionTable, Route, RouteNode } from '../action-table.ts'
 import { AREA_AT, type NamedAction, targets } from '../checks.ts'
 import type { CheckResult, Progress, CheckDescription } from './progress.ts'

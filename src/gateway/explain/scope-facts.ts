@@ -1,6 +1,6 @@
 /** What operators are told of scopes (C14.3): held, implied, missing, and the smallest set that would do. */
-import { smallestScopes } from '../../scopes/alternatives.ts'
-import { isTargetValue } from '../../scopes/scope-token.ts'
+import { smallestScopes } from '../../config/scopes/alternatives.ts'
+import { isTargetValue } from '../../config/scopes/scope-token.ts'
 import type { Progress, CheckDescription } from './progress.ts'
 
 /** The row of C4.7. */

@@ -3,7 +3,7 @@ import { NEEDS_ISSUER } from '../../contracts/keys.ts'
 import type { Principal } from '../../contracts/principal.ts'
 import type { RevocationRule } from '../../contracts/tokens.ts'
 import { parseCompactToken } from '../../keys/token-verifier.ts'
-import { targetText } from '../../scopes/scope-token.ts'
+import { targetText } from '../../config/scopes/scope-token.ts'
 import type { Facts } from '../../contracts/explanation.ts'
 import type { CheckResult, Progress, CheckDescription } from './progress.ts'
 

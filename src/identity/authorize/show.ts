@@ -1,6 +1,6 @@
 import type { Answer } from '../../contracts/exchange.ts'
-import { isIdentityScope } from '../../scopes/catalogue.ts'
-import { isTargetValue } from '../../scopes/scope-token.ts'
+import { isIdentityScope } from '../../config/scopes/catalogue.ts'
+import { isTargetValue } from '../../config/scopes/scope-token.ts'
 import type { Form } from '../../http/form.ts'
 import { cookieHeaders, type Login, seeOther, type BrowserContext } from '../browser/browser-context.ts'
 import type { StepDependencies } from '../endpoint.ts'

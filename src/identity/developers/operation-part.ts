@@ -1,6 +1,6 @@
 import type { OperationDescription, ParameterDescription } from '../../contracts/api-description.ts'
 import type { BodySchema } from '../../http/body-schema.ts'
-import type { Catalogue } from '../../scopes/catalogue.ts'
+import type { Catalogue } from '../../config/scopes/catalogue.ts'
 import { FAULTS } from '../../kernel/fault-table.ts'
 import { html, type Html, type Slot } from '../pages/layout.ts'
 import { facts, markdown, part, prose, table } from './elements.ts'

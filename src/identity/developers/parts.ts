@@ -1,5 +1,5 @@
 import type { ApiDescription } from '../../contracts/api-description.ts'
-import type { Catalogue } from '../../scopes/catalogue.ts'
+import type { Catalogue } from '../../config/scopes/catalogue.ts'
 import type { IdentityConfig } from '../config.ts'
 import type { Theme } from '../pages/theme.ts'
 import type { SampleLogin } from './config.ts'

@@ -1,6 +1,6 @@
 /** Which calls the pages' commands make: with the login for trying, or with words in capitals to be replaced. */
 import type { OperationDescription } from '../../contracts/api-description.ts'
-import type { Catalogue } from '../../scopes/catalogue.ts'
+import type { Catalogue } from '../../config/scopes/catalogue.ts'
 import type { SampleLogin } from './config.ts'
 import type { CurlCall } from './curl.ts'
 

@@ -1,5 +1,5 @@
 import type { OperationDescription } from '../../contracts/api-description.ts'
-import { IDENTITY_SCOPES } from '../../scopes/catalogue.ts'
+import { IDENTITY_SCOPES } from '../../config/scopes/catalogue.ts'
 import { claimsOf } from '../claims.ts'
 import { html, type Html, type Slot } from '../pages/layout.ts'
 import { facts, paragraph, part, proseTable } from './elements.ts'

@@ -1,7 +1,7 @@
 import type { Purpose } from '../../contracts/store.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { parseCompactToken } from '../../keys/token-verifier.ts'
-import type { ScopeText } from '../../scopes/scope-token.ts'
+import type { ScopeText } from '../../config/scopes/scope-token.ts'
 import type { StepDependencies } from '../endpoint.ts'
 import { readGrantedScope } from '../scopes.ts'
 import { isNumbered } from './families.ts'

@@ -10,7 +10,7 @@ import { directorySchema } from '../../../src/directory/config.ts'
 import { findDemoSecrets } from '../../../src/settings/dangers.ts'
 import { Hasher } from '../../../src/directory/hasher.ts'
 import { hashSecret } from '../../../src/directory/secret-hash.ts'
-import { compileCatalogue } from '../../../src/scopes/catalogue.ts'
+import { compileCatalogue } from '../../../src/config/scopes/catalogue.ts'
 
 const HASH = '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc'
 const SECRET = hashSecret('one-of-our-own')

@@ -4,7 +4,7 @@ import { compileDirectory } from '../../../src/directory/compile.ts'
 import type { DirectoryConfig } from '../../../src/directory/config.ts'
 import { holdingsOf, type Holdings } from '../../../src/directory/holdings.ts'
 import { lossesBetween } from '../../../src/directory/losses.ts'
-import { compileCatalogue } from '../../../src/scopes/catalogue.ts'
+import { compileCatalogue } from '../../../src/config/scopes/catalogue.ts'
 
 const HASH = 'sha256:LrS2csIIenKerBXhR_QzSOAnV-FAjLrko9uDiwaZEYQ'
 const PASSWORD =

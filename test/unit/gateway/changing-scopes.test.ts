@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { changingScopes } from '../../../src/gateway/changing-scopes.ts'
 import type { ActionConfig } from '../../../src/gateway/config.ts'
-import { compileCatalogue } from '../../../src/scopes/catalogue.ts'
+import { compileCatalogue } from '../../../src/config/scopes/catalogue.ts'
 
 const CATALOGUE = compileCatalogue([
   { name: 'pets.read', description: 'See pets', implies: [] },

@@ -7,7 +7,7 @@ import { compileActions } from '../../../src/gateway/compile-actions.ts'
 import type { ActionConfig } from '../../../src/gateway/config.ts'
 import { compileAuthorities } from '../../../src/http/authorities.ts'
 import { parseRequestTarget } from '../../../src/http/request-target.ts'
-import { compileCatalogue } from '../../../src/scopes/catalogue.ts'
+import { compileCatalogue } from '../../../src/config/scopes/catalogue.ts'
 
 const CATALOGUE = compileCatalogue([{ name: 'read', description: 'Read', implies: [] }])
 const BACKEND = { name: 'upstream', format: 'json', payload: 'bare' } as unknown as Backend

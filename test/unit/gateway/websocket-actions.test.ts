@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Backend } from '../../../src/contracts/backend.ts'
 import { Report } from '../../../src/config/report.ts'
 import { compileActions } from '../../../src/gateway/compile-actions.ts'
-import { compileScopes } from '../../../src/scopes/config.ts'
+import { compileScopes } from '../../../src/config/scopes/config.ts'
 
 const plain: Backend = {
   name: 'plain',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { SnapshotPlaces } from '../../../src/directory/places.ts'
-import { readCode } from '../../../src/scopes/scope-token.ts'
+import { readCode } from '../../../src/config/scopes/scope-token.ts'
 import type { client } from './identity-under-test.ts'
 import { user } from './identity-under-test.ts'
 import {

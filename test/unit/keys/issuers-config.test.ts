@@ -6,7 +6,7 @@ import {
   type IssuerConfig,
   issuerNames,
 } from '../../../src/keys/issuers-config.ts'
-import { compileCatalogue } from '../../../src/scopes/catalogue.ts'
+import { compileCatalogue } from '../../../src/config/scopes/catalogue.ts'
 
 const [SECOND, DAY] = [1000, 86_400_000]
 const ISSUER: IssuerConfig = {

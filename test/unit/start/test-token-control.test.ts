@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { NO_TRAIL } from '../../../src/contracts/audit.ts'
 import { type Configuration, readConfiguration } from '../../../src/settings/configuration.ts'
 import { TestTokenControl, type TestTokenParts } from '../../../src/start/test-token-control.ts'
-import { OrderError } from '../../../src/supervisor/open-orders.ts'
+import { OrderError } from '../../../src/processes/open-orders.ts'
 
 const WISH = { client: undefined, user: 'alice', target: undefined, scope: undefined }
 const OPERATOR = { operator: 'admin', via: '127.0.0.1', channel: 'admin' } as const

@@ -1,6 +1,6 @@
 /** Proposes scopes for operations: those that the description names, else two for each area. */
 import type { JsonObject } from '../../../http/json-value.ts'
-import { isIdentityScope } from '../../../scopes/catalogue.ts'
+import { isIdentityScope } from '../../../config/scopes/catalogue.ts'
 import type { DescribedMethod, DescribedService } from '../service.ts'
 import type { DescribedOperation } from './operations.ts'
 import { lineOf, objectOf, textsOf } from './parts.ts'

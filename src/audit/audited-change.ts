@@ -1,0 +1,113 @@
+/** Records of what operators do, around the act itself (C12.1.4). */
+import type { AuditActor, AuditEntry, AuditObject, AuditTrail } from '../contracts/audit.ts'
+import type { JsonObject } from '../http/json-value.ts'
+import type { AuditEvent } from '../kernel/audit-events.ts'
+import { Fault } from '../kernel/faults.ts'
+
+// Who gives orders to a running service, and how the audit trail names them.
+
+/** Who changes something in a running service, and why: told with every change (C9.3, C12). */
+export interface Operator {
+  /** The name of the token that was shown. Undefined for signals and changed files, which show none. */
+  readonly operator?: string | undefined
+  /** As they call themselves: nobody has proven it. */
+  readonly by?: string | undefined
+  readonly reason?: string | undefined
+  /** The address that the order came from, or the signal or file that gave it. */
+  readonly via: string
+  /** The way that it came. Default: the service itself did it. */
+  readonly channel?: 'admin' | 'signal' | 'file'
+}
+
+/** Who acted, why and from where, for a record of the audit trail. */
+export const byOperator = (
+  order: Operator,
+): Pick<AuditEntry, 'actor' | 'why'> & { readonly personal: Readonly<Record<string, string>> } => ({
+  actor: actorOf(order),
+  why: order.reason,
+  personal: order.channel === 'admin' ? { 'actor.address': order.via } : {},
+})
+
+const actorOf = ({ operator, by, channel }: Operator): AuditActor => ({
+  kind: operator === undefined ? 'service' : 'operator',
+  operator,
+  claimed: by,
+  via: channel,
+})
+
+/** An act, as its records tell it. */
+export interface Act {
+  readonly event: AuditEvent
+  readonly on?: AuditObject
+  readonly change?: JsonObject
+  readonly personal?: Readonly<Record<string, string | undefined>>
+}
+
+/** What is known only after the act. */
+type Outcome<T> = (result: T) => JsonObject
+
+/** The members that have a value, as plain data. */
+export const plainFacts = (members: object): JsonObject => JSON.parse(JSON.stringify(members)) as JsonObject
+
+const entryOf = (act: Act, operator: Operator): Omit<AuditEntry, 'outcome'> => {
+  const { personal, ...who } = byOperator(operator)
+  return { ...act, ...who, personal: { ...personal, ...act.personal } }
+}
+
+const failureOf = (thrown: unknown): Pick<AuditEntry, 'outcome' | 'reason'> => ({
+  outcome: 'failed',
+  reason: thrown instanceof Fault ? thrown.code : undefined,
+})
+
+const withResult = (act: Act, result: JsonObject | undefined): JsonObject | undefined =>
+  result === undefined ? act.change : { ...act.change, ...result }
+
+/**
+ * Does what gives something: its intent is durable before, and its outcome is recorded after. Rejects with Fault
+ * `audit_unavailable`, with nothing done, if the intent cannot be kept; else as the work does.
+ */
+export async function recordGiving<T>(
+  audit: AuditTrail,
+  operator: Operator,
+  act: Act,
+  work: () => Promise<T>,
+  outcome?: Outcome<T>,
+): Promise<T> {
+  const entry = entryOf(act, operator)
+  const intent = await audit.require({ ...entry, outcome: 'pending' })
+  try {
+    const result = await work()
+    await audit.settle({ ...entry, outcome: 'success', intent, change: withResult(act, outcome?.(result)) })
+    return result
+  } catch (thrown) {
+    await audit.settle({ ...entry, ...failureOf(thrown), intent })
+    throw thrown
+  }
+}
+
+/** Does what takes something away, at once; then records it. A failure is recorded too: a part may be done. */
+export async function recordTaking<T>(
+  audit: AuditTrail,
+  operator: Operator,
+  act: Act,
+  work: () => Promise<T>,
+  outcome?: Outcome<T>,
+): Promise<T> {
+  const entry = entryOf(act, operator)
+  try {
+    const result = await work()
+    await audit.keep({ ...entry, outcome: 'success', change: withResult(act, outcome?.(result)) })
+    return result
+  } catch (thrown) {
+    await audit.keep({ ...entry, ...failureOf(thrown) })
+    throw thrown
+  }
+}
+
+/** Records what stops nothing. */
+export const noteAct = (
+  audit: Pick<AuditTrail, 'note'>,
+  operator: Operator,
+  act: Act,
+  outcome: 'success' | 'refused' = 'success',
+): void => audit.note({ ...entryOf(act, operator), outcome })

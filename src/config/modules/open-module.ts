@@ -1,0 +1,70 @@
+import type { KeyPath, Report } from '../report.ts'
+import { timerMs } from '../../kernel/clock.ts'
+import { onAccountOf } from './blame.ts'
+import { importSource, type ModuleSource, type NamedModule, sourceOf } from './source.ts'
+
+export interface ReportedOpening {
+  /** The key of the section that names the module. */
+  readonly at: KeyPath
+  readonly report: Report
+}
+
+export interface ModuleOpening extends ReportedOpening {
+  /** Milliseconds within which it must be imported and made. */
+  readonly timeout: number
+  /** Told of what its code throws meanwhile where nobody catches. Must not throw. */
+  readonly failed: (thrown: unknown) => void
+}
+
+/**
+ * Imports a module and makes something of its exports. Undefined, and a problem reported, if that fails: the module is
+ * not found or does not parse, it throws, `make` throws, or it takes too long.
+ */
+export const openModule = <T>(
+  named: NamedModule,
+  opening: ModuleOpening,
+  make: (exports: unknown) => T | Promise<T>,
+): Promise<T | undefined> =>
+  openSource(named, opening, (source) =>
+    inTime(
+      opening.timeout,
+      onAccountOf(opening, async () => make(await importSource(source))),
+    ),
+  )
+
+/** Opens what a section names, in whatever way. Undefined, and a problem reported, if that fails. */
+export async function openSource<T>(
+  named: NamedModule,
+  { at, report }: ReportedOpening,
+  open: (source: ModuleSource) => Promise<T>,
+): Promise<T | undefined> {
+  const source = sourceOf(named)
+  if (source === undefined) {
+    report.error(at, 'needs either `file` or `package`: where the module is')
+    return undefined
+  }
+  try {
+    return await open(source)
+  } catch (error) {
+    report.error(
+      [...at, 'file' in source ? 'file' : 'package'],
+      `names a module that is not usable: ${reasonOf(error)}`,
+    )
+    return undefined
+  }
+}
+
+/** A module that never comes to an end of its making must not keep the service from telling so. */
+function inTime<T>(ms: number, work: Promise<T>): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>()
+  // It keeps the process alive, which may have nothing else to wait for.
+  const timer = setTimeout(() => reject(new Error(`it took more than ${ms} ms to be made`)), timerMs(ms))
+  void work.then(resolve, reject).finally(() => clearTimeout(timer))
+  return promise
+}
+
+/** With the class of the error, which says more than many a message: `SyntaxError: Unexpected token`. */
+export const reasonOf = (error: unknown): string =>
+  error instanceof Error
+    ? `${error.name === 'Error' ? '' : `${error.name}: `}${error.message}`
+    : String(error)

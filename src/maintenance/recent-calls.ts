@@ -1,0 +1,96 @@
+/**
+ * Counts calls by client, business and area, for the preview of a maintenance switch (C11.5.6). Businesses are no label of
+ * a metric: there may be ten thousand. Every call passes here, so it pays one look-up by its principal and one addition.
+ */
+import type { DecisionEvent, Recorder } from '../contracts/recorder.ts'
+import type { Principal } from '../contracts/principal.ts'
+import { scopeText } from './maintenance.ts'
+
+/** Calls of one client for one business in one place. Plain data, so that it can be sent to another process. */
+export interface CallCount {
+  /** As allow lists name it; empty if nobody was verified, or for those beyond MOST_ROWS. */
+  readonly client: string
+  /** Of the token's target; empty if it has none. */
+  readonly business: string
+  /** `area/NAME`; `service` for a call below `/api` without an action; `identity` for the identity endpoints. */
+  readonly place: string
+  readonly calls: number
+}
+
+/** Pairs of client and business that one process counts apart. */
+const MOST_ROWS = 5000
+
+class Row {
+  readonly client: string
+  readonly business: string
+  readonly counts: number[]
+  isTouched = false
+
+  constructor(client: string, business: string, places: number) {
+    this.client = client
+    this.business = business
+    this.counts = new Array<number>(places).fill(0)
+  }
+}
+
+/** The counts of one process under one configuration. */
+export class RecentCalls implements Pick<Recorder, 'decision'> {
+  /** Of each area, then `service`, then `identity`. */
+  readonly #places: readonly string[]
+  /** The place of each action, by its slot. */
+  readonly #placeOf: readonly number[]
+  readonly #byPrincipal = new WeakMap<Principal, Row>()
+  readonly #rows = new Map<string, Row>()
+  readonly #others: Row
+  #touched: Row[] = []
+
+  /** @param actions in the order of the slots of decision events */
+  constructor(actions: readonly { readonly area: string }[]) {
+    const areas = [...new Set(actions.map(({ area }) => area))]
+    this.#places = [...areas.map((name) => scopeText({ kind: 'area', name })), 'service', 'identity']
+    this.#placeOf = actions.map(({ area }) => areas.indexOf(area))
+    this.#others = new Row('', '', this.#places.length)
+  }
+
+  decision({ door, principal, slot }: DecisionEvent): void {
+    const row =
+      principal === undefined ? this.#others : (this.#byPrincipal.get(principal) ?? this.#rowOf(principal))
+    const last = this.#places.length - 1
+    const noAction = last - 1
+    const place =
+      door === 'identity' ? last : slot === undefined ? noAction : (this.#placeOf[slot] ?? noAction)
+    row.counts[place] = (row.counts[place] ?? 0) + 1
+    if (row.isTouched) return
+    row.isTouched = true
+    this.#touched.push(row)
+  }
+
+  /** Returns what was counted since the last call, and resets it. */
+  take(): readonly CallCount[] {
+    const touched = this.#touched
+    this.#touched = []
+    return touched.flatMap((row) => {
+      const { client, business, counts } = row
+      const taken = counts.flatMap((calls, at) =>
+        calls === 0 ? [] : [{ client, business, place: this.#places[at] ?? '', calls }],
+      )
+      counts.fill(0)
+      row.isTouched = false
+      return taken
+    })
+  }
+
+  /** Called once for each token that is verified. */
+  #rowOf(principal: Principal): Row {
+    const { clientKey, target } = principal
+    const business = target?.business ?? ''
+    const key = JSON.stringify([clientKey, business])
+    const known = this.#rows.get(key)
+    const row =
+      known ??
+      (this.#rows.size < MOST_ROWS ? new Row(clientKey, business, this.#places.length) : this.#others)
+    if (known === undefined && row !== this.#others) this.#rows.set(key, row)
+    this.#byPrincipal.set(principal, row)
+    return row
+  }
+}

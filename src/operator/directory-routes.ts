@@ -1,0 +1,270 @@
+/** The admin API's routes for clients, users, businesses, funds and roles: made from one table of nouns (C11.5.1). */
+import { type NounName, NOUN_NAMES, NOUNS, type Written } from '../directory/nouns.ts'
+import type { ChangesOf } from '../directory/planned-change.ts'
+import { DirectoryRefusal } from '../directory/stored-editing.ts'
+import { applyMergePatch } from '../http/merge-patch.ts'
+import { DURATION_PATTERN, parseDuration } from '../kernel/units.ts'
+import { type DirectoryOrders, OvertakenError } from './directory-orders.ts'
+import { meantBy, overtaken } from './conditions.ts'
+import { PAGE_QUERY, pageBody, pageOf, pageSchema } from './paging.ts'
+import { ENDED, endedRows, lineOf, refusalOf, WARNINGS } from './record-answers.ts'
+import { atOf, collectionOf, locationOf, namesIn, paramsOf, recordPath, withinOf } from './record-paths.ts'
+import { PASSWORD, patchSchema, shownSchema, writtenSchema } from './record-schemas.ts'
+import type { Right } from './rights.ts'
+import {
+  type AdminAnswer,
+  type AdminRequest,
+  type AdminRoute,
+  made,
+  members,
+  ok,
+  problemsSchema,
+  type Schema,
+  text,
+  WHO,
+} from './routes.ts'
+
+/** Users are personal data: who may only inspect sees none of them. */
+const READING: Readonly<Record<NounName, Right>> = {
+  client: 'inspect',
+  user: 'administer',
+  business: 'inspect',
+  fund: 'inspect',
+  role: 'inspect',
+}
+
+/** `fund` → `Fund`, for operation ids. */
+const capital = (word: string): string => `${word.charAt(0).toUpperCase()}${word.slice(1)}`
+
+type Work = (directory: DirectoryOrders, request: AdminRequest) => Promise<AdminAnswer>
+
+const ordered =
+  (work: Work): AdminRoute['handle'] =>
+  async (control, request) => {
+    try {
+      return await work(control.directory(request.operator), request)
+    } catch (thrown) {
+      if (thrown instanceof OvertakenError) return overtaken(thrown.tag)
+      if (thrown instanceof DirectoryRefusal) return refusalOf(thrown)
+      throw thrown
+    }
+  }
+
+const MISSING = ['There is no such record', problemsSchema] as const
+const CONFIGURED = [
+  'It stands in the configuration, which is changed only there; or others change it all the time',
+  problemsSchema,
+] as const
+
+function listRoute(noun: NounName): AdminRoute {
+  const { plural } = NOUNS[noun]
+  const within = withinOf(noun)
+  return {
+    ...{ method: 'GET', path: collectionOf(noun), operationId: `list${capital(plural)}` },
+    needs: READING[noun],
+    summary: `The ${plural} of the configuration and of the store, page by page`,
+    ...(within.length > 0 && { params: paramsOf(within) }),
+    query: PAGE_QUERY,
+    answers: { 200: ['A page', pageSchema(plural, shownSchema(noun))], 404: MISSING },
+    handle: ordered(async (directory, request) => {
+      const page = pageOf(request.query)
+      const { items, next } = await directory.list(noun, namesIn(within, request), page)
+      return ok(pageBody(plural, { rows: items, next }))
+    }),
+  }
+}
+
+function addRoute(noun: NounName): AdminRoute {
+  const within = withinOf(noun)
+  const { names } = NOUNS[noun]
+  const answer = members({
+    record: shownSchema(noun),
+    ...(noun === 'client' && { secret: text('The secret of the client: it is shown only now.') }),
+    warnings: WARNINGS,
+  })
+  return {
+    ...{ method: 'POST', path: collectionOf(noun), operationId: `add${capital(noun)}`, needs: 'administer' },
+    summary: `Add a ${noun} to the store`,
+    ...(within.length > 0 && { params: paramsOf(within) }),
+    query: WHO,
+    body: writtenSchema(noun, within),
+    checksBody: true,
+    answers: {
+      201: ['Added; in force everywhere within a second', answer, ['ETag', 'Location']],
+      404: MISSING,
+      409: ['The name is taken', problemsSchema],
+    },
+    handle: ordered(async (directory, request) => {
+      const written: Written = { ...request.body, ...request.params }
+      const { record, tag, secret, warnings } = await directory.add(noun, written)
+      const body = { record, ...(secret !== undefined && { secret }), warnings: warnings.map(lineOf) }
+      const path = locationOf(
+        noun,
+        names.map((name) => String(record[name])),
+      )
+      return made(body, path, tag)
+    }),
+  }
+}
+
+const common = (noun: NounName) => ({ params: paramsOf(NOUNS[noun].names), query: WHO })
+
+const showRoute = (noun: NounName): AdminRoute => ({
+  ...{ method: 'GET', path: recordPath(noun), operationId: `show${capital(noun)}`, needs: READING[noun] },
+  summary: `One ${noun}`,
+  params: paramsOf(NOUNS[noun].names),
+  answers: { 200: ['The record', shownSchema(noun), ['ETag']], 404: MISSING },
+  handle: ordered(async (directory, request) => {
+    const { record, tag } = await directory.show(atOf(noun, request))
+    return { ...ok(record), tag }
+  }),
+})
+
+/** The members that a merge patch changes. */
+const patchChanges =
+  (patch: Written): ChangesOf =>
+  (before) =>
+    Object.fromEntries(
+      Object.entries(patch).map(([member, value]) => [
+        member,
+        value === null ? undefined : applyMergePatch(before[member], value),
+      ]),
+    )
+
+const editRoute = (noun: NounName): AdminRoute => ({
+  ...{ method: 'PATCH', path: recordPath(noun), operationId: `edit${capital(noun)}`, needs: 'administer' },
+  ...common(noun),
+  summary: `Change what is given of a ${noun} in the store; what was issued beyond what is left ends`,
+  body: patchSchema(noun),
+  checksBody: true,
+  conditional: true,
+  answers: {
+    200: [
+      'Changed, in force everywhere',
+      members({
+        record: shownSchema(noun),
+        changed: { type: 'array', items: { type: 'string' }, description: 'The members that have changed.' },
+        ended: ENDED,
+        warnings: WARNINGS,
+      }),
+      ['ETag'],
+    ],
+    404: MISSING,
+    409: CONFIGURED,
+  },
+  handle: ordered(async (directory, request) => {
+    const edited = await directory.edit(atOf(noun, request), patchChanges(request.body), meantBy(request))
+    const { record, tag, changed, ended, warnings } = edited
+    return { ...ok({ record, changed, ended: endedRows(ended), warnings: warnings.map(lineOf) }), tag }
+  }),
+})
+
+const removeRoute = (noun: NounName): AdminRoute => ({
+  ...{ method: 'DELETE', path: recordPath(noun), operationId: `remove${capital(noun)}`, needs: 'administer' },
+  ...common(noun),
+  summary: `Remove a ${noun} from the store, and end what it holds, consents too`,
+  conditional: true,
+  answers: {
+    200: ['Removed, everywhere', members({ removed: text('Its key.') }, ['removed'])],
+    404: MISSING,
+    409: CONFIGURED,
+  },
+  handle: ordered(async (directory, request) => {
+    const at = atOf(noun, request)
+    await directory.remove(at, meantBy(request))
+    return ok({ removed: at.names.join('/') })
+  }),
+})
+
+const switchedSchema = (noun: NounName): Schema => members({ record: shownSchema(noun), ended: ENDED })
+
+const SWITCHES = {
+  disable: 'Refuse all that it is used for, and end what it holds',
+  enable: 'Let it be used again; what has ended stays so',
+} as const
+
+const switchRoute = (noun: NounName, verb: keyof typeof SWITCHES): AdminRoute => ({
+  method: 'POST',
+  path: `${recordPath(noun)}/${verb}`,
+  operationId: `${verb}${capital(noun)}`,
+  needs: 'administer',
+  ...common(noun),
+  summary: `${SWITCHES[verb]}: a ${noun} of the store`,
+  conditional: true,
+  answers: {
+    200: ['Done, in force everywhere', switchedSchema(noun), ['ETag']],
+    404: MISSING,
+    409: CONFIGURED,
+  },
+  handle: ordered(async (directory, request) => {
+    const { record, tag, ended } = await directory[verb](atOf(noun, request), meantBy(request))
+    return { ...ok({ record, ended: endedRows(ended) }), tag }
+  }),
+})
+
+/** Milliseconds. */
+const OVERLAP = '1d'
+
+const secretRoute: AdminRoute = {
+  ...{ method: 'POST', path: '/clients/:id/secrets', operationId: 'rotateSecret', needs: 'administer' },
+  ...common('client'),
+  summary: 'Make another secret of a client in the store; the old one stays valid for a time',
+  body: members({
+    overlap: text(
+      `How long the old secret stays valid, such as \`12h\`; \`0s\`: not at all. Default: ${OVERLAP}.`,
+      {
+        pattern: DURATION_PATTERN,
+      },
+    ),
+  }),
+  bodyOptional: true,
+  conditional: true,
+  answers: {
+    200: [
+      'Made, valid everywhere',
+      members({ record: shownSchema('client'), secret: text('It is shown only now.') }),
+      ['ETag'],
+    ],
+    404: MISSING,
+    409: ['It is public, stands in the configuration, or has two secrets', problemsSchema],
+  },
+  handle: ordered(async (directory, request) => {
+    const { overlap: given } = request.body
+    const overlap = parseDuration(typeof given === 'string' ? given : OVERLAP)
+    const id = request.params['id'] ?? ''
+    const { record, tag, secret } = await directory.rotateSecret(id, overlap, meantBy(request))
+    return { ...ok({ record, secret }), tag }
+  }),
+}
+
+const passwordRoute: AdminRoute = {
+  ...{ method: 'PUT', path: '/users/:username/password', operationId: 'setPassword', needs: 'administer' },
+  ...common('user'),
+  summary: 'Set another password of a user in the store, who must log in again everywhere',
+  body: members({ password: PASSWORD }, ['password']),
+  checksBody: true,
+  conditional: true,
+  answers: { 200: ['Set', switchedSchema('user'), ['ETag']], 404: MISSING, 409: CONFIGURED },
+  handle: ordered(async (directory, request) => {
+    const { params, body } = request
+    const username = params['username'] ?? ''
+    const { record, tag, ended } = await directory.setPassword(username, body['password'], meantBy(request))
+    return { ...ok({ record, ended: endedRows(ended) }), tag }
+  }),
+}
+
+const routesOf = (noun: NounName): readonly AdminRoute[] => [
+  listRoute(noun),
+  addRoute(noun),
+  showRoute(noun),
+  editRoute(noun),
+  removeRoute(noun),
+  switchRoute(noun, 'disable'),
+  switchRoute(noun, 'enable'),
+]
+
+export const DIRECTORY_ROUTES: readonly AdminRoute[] = [
+  ...NOUN_NAMES.flatMap(routesOf),
+  secretRoute,
+  passwordRoute,
+]

@@ -1,0 +1,47 @@
+/** Errors of the admin API, and what its clients see of them. */
+import { Fault } from '../kernel/faults.ts'
+
+/** An error whose message and problems the client may see. */
+export class AdminError extends Error {
+  readonly statusCode: number
+  /** A line for each problem, such as `body.until  must match …`. Repeats no value. */
+  readonly problems: readonly string[] | undefined
+
+  constructor(statusCode: number, message: string, problems?: readonly string[]) {
+    super(message)
+    this.statusCode = statusCode
+    this.problems = problems
+  }
+}
+
+/** The part of Fastify's own errors that is used. */
+export interface FrameworkError extends Error {
+  readonly statusCode?: number
+}
+
+export interface ErrorBody {
+  readonly status: number
+  readonly body: { readonly error: string; readonly problems?: readonly string[] }
+}
+
+/** Texts for all other errors, whose messages the client must not see. */
+const PLAIN: Readonly<Record<number, string>> = {
+  400: 'the request does not fit',
+  413: 'the body is too large',
+  415: 'send the body as application/json',
+  500: 'something went wrong; the log tells more',
+  503: 'the store is out of reach; what was asked is not done, or in part: try again',
+}
+
+const NO_TRAIL_NOW = 'the audit trail cannot be written, so this is not done: try again when it can'
+
+/** The status and body of the answer to an error. */
+export function errorBodyOf(thrown: Fault | AdminError | FrameworkError): ErrorBody {
+  const status = (thrown instanceof Fault ? thrown.status : thrown.statusCode) ?? 500
+  if (thrown instanceof Fault && thrown.code === 'audit_unavailable')
+    return { status, body: { error: NO_TRAIL_NOW } }
+  if (!(thrown instanceof AdminError))
+    return { status, body: { error: PLAIN[status] ?? 'the request was refused' } }
+  const { message: error, problems } = thrown
+  return { status, body: problems === undefined ? { error } : { error, problems } }
+}

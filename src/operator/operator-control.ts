@@ -1,0 +1,111 @@
+/** What operators can do to a running service: what routes of the admin API, signals and changed files order. */
+import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
+import type { GuessingKey, Lockouts } from '../contracts/lockouts.ts'
+import type { Doubted } from '../contracts/store.ts'
+import type { Ended, RevokedTokens } from '../contracts/tokens.ts'
+import type { ConfigurationOrders, PassingCause } from '../watch/status/configuration-orders.ts'
+import type { KeyOrders } from '../watch/status/key-orders.ts'
+import type { LoggedCall } from '../watch/log/read-call-line.ts'
+import type { ClosableNames } from '../maintenance/config.ts'
+import type { MaintenanceSwitch } from '../maintenance/maintenance.ts'
+import type { MaintenancePreview } from '../maintenance/preview.ts'
+import type { MaintenanceRecords } from '../maintenance/records.ts'
+import type { DirectoryOrders } from './directory-orders.ts'
+import type { Operator } from '../audit/audited-change.ts'
+import type { PastAnswer } from '../watch/past-calls.ts'
+import type { Status } from '../watch/status/status.ts'
+import type { ReportedActs } from './reported-acts.ts'
+import type { RevocableOrders } from './revocable-orders.ts'
+import type { TestTokenOrders } from './test-token-orders.ts'
+
+/** Each line of `problems` says where the problem is, what it is and what to do. It holds no secret. */
+export type ReloadOutcome =
+  | { readonly outcome: 'reloaded'; readonly warnings: readonly string[]; readonly revoked: number }
+  | {
+      readonly outcome: 'refused'
+      readonly problems: readonly string[]
+      /** Why, if its files have no mistake. It is tried again by itself. */
+      readonly cause?: PassingCause | undefined
+    }
+
+export type RestartOutcome =
+  | { readonly outcome: 'restarted'; readonly workers: number }
+  | { readonly outcome: 'refused'; readonly problems: readonly string[] }
+
+export interface RevokeOptions {
+  /** Count what would be ended, change nothing. */
+  readonly preview: boolean
+  /** End consents too. */
+  readonly consents: boolean
+  /** Make the rule even if an id is not known. */
+  readonly force: boolean
+}
+
+export type RevokeOutcome =
+  | { readonly outcome: 'revoked' | 'previewed'; readonly ended: Ended }
+  | { readonly outcome: 'unknown'; readonly problems: readonly string[] }
+
+/** Of an erasure: personal values, and the files that held them. */
+export interface Redacted {
+  readonly values: number
+  readonly files: number
+}
+
+/** What operators can do to a running service. The admin API, signals and file changes all use it. */
+export interface OperatorControl {
+  readonly maintenance: Pick<MaintenanceRecords, 'list' | 'set' | 'end'>
+  readonly lockouts: Pick<Lockouts, 'list'>
+  /** What commands report. */
+  readonly acts: ReportedActs
+  readonly revocables: RevocableOrders
+  /** The configuration file, beside the configuration in force. */
+  readonly onDisk: ConfigurationOrders
+  /** Absent in a sidecar, which signs nothing. */
+  readonly keys: KeyOrders | undefined
+  readonly testTokens: TestTokenOrders
+  /** How the service is: all processes, and what is wrong. */
+  status(): Promise<Status>
+  /**
+   * What a switch would close, and whom it would have met in the last hour (C11.5.6). Changes nothing. Rejects with Fault
+   * `identity_unavailable` if the store cannot be read.
+   */
+  previewSwitch(entry: MaintenanceSwitch): Promise<MaintenancePreview>
+  /** Orders on the directory's records, in the name of this operator. */
+  directory(operator: Operator): DirectoryOrders
+  /** The names that switches may close in the configuration in force. */
+  closableNames(): ClosableNames
+  /** Whether the store has the client, or the business. Rejects if the store cannot be read. */
+  hasStored(named: { readonly client?: string; readonly business?: string }): Promise<boolean>
+  /** The configuration in force, without its secrets. */
+  configuration(): unknown
+  /**
+   * Revokes tokens, sessions, codes and families (C6.3.3). If an id is not known, nothing changes and `problems` has a
+   * line for each such id. Rejects with Fault `identity_unavailable` if the store failed; a part may be done then.
+   */
+  revoke(tokens: RevokedTokens, options: RevokeOptions, operator: Operator): Promise<RevokeOutcome>
+  /**
+   * Decides a call that is described, and explains it (C14). Rejects with AdminError 503 if no process can be asked, and
+   * with an error if the explanation is not what was decided: a defect.
+   */
+  explain(call: DescribedCall, operator: Operator): Promise<Explanation>
+  /**
+   * What was decided about a call of the past, and what would be now (C14.4): of the call of this request id, if a
+   * process keeps it, or of that of a line of the log. Undefined if no process keeps it. Rejects as `explain` does.
+   */
+  explainPast(past: string | LoggedCall, operator: Operator): Promise<PastAnswer | undefined>
+  /** Forgets the failed logins that match every given member. Resolves with their number. */
+  clearLockouts(which: Partial<GuessingKey>, operator: Operator): Promise<number>
+  /**
+   * Erases the personal values of a subject in the audit trail. Undefined if this service does not sign the trail. Rejects
+   * with Fault `audit_unavailable` or AdminError 503, with nothing erased.
+   */
+  redact(subject: string, operator: Operator): Promise<Redacted | undefined>
+  /**
+   * What every process doubts about a shared store is right (C11.7.1). Resolves with false if this one does not doubt it.
+   * Rejects with Fault `identity_unavailable`.
+   */
+  acceptStore(what: Doubted, operator: Operator): Promise<boolean>
+  reload(operator: Operator): Promise<ReloadOutcome>
+  /** Replaces every worker process, one after the other, without losing a call. */
+  restart(operator: Operator): Promise<RestartOutcome>
+}

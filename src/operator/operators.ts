@@ -1,0 +1,80 @@
+/** The operators of the admin API: their tokens, their roles, and what each role may do (C12.2.4). */
+import { hashSecret, verifySecret } from '../directory/secret-hash.ts'
+import type { Clock } from '../kernel/clock.ts'
+import { ADMIN, type AdminConfig } from '../settings/admin.ts'
+import { type Right, type Role, rolesWith } from './rights.ts'
+import { AdminError } from './errors.ts'
+
+/** Who has shown a token. */
+export interface AuthenticatedOperator {
+  readonly name: string
+  readonly role: Role
+  /** When the token ends, or has ended; milliseconds since the epoch. */
+  readonly expires: number
+}
+
+interface TokenRow extends AuthenticatedOperator {
+  readonly hash: string
+}
+
+const BEARER = /^Bearer +(\S+)$/i
+
+/** The tokens in force. A reload replaces the named ones; the one token of the service stays. */
+export class Operators {
+  readonly #clock: Clock
+  readonly #own: TokenRow
+  #rows: readonly TokenRow[]
+
+  constructor(ownToken: string, named: AdminConfig['tokens'], clock: Clock) {
+    this.#clock = clock
+    this.#own = { name: ADMIN, role: ADMIN, expires: Number.POSITIVE_INFINITY, hash: hashSecret(ownToken) }
+    this.#rows = [this.#own]
+    this.configure(named)
+  }
+
+  /** Puts other named tokens in force, at once. */
+  configure(named: AdminConfig['tokens']): void {
+    const rows = named.map(({ name, role, hash, expires }) => ({
+      ...{ name, role, hash },
+      expires: expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires),
+    }))
+    this.#rows = [this.#own, ...rows]
+  }
+
+  /**
+   * Whose token an `Authorization` header shows; undefined if nobody's. Compares with every token, each in constant time,
+   * so that the time tells nothing.
+   */
+  find(authorization: string | undefined): AuthenticatedOperator | undefined {
+    const [, token = ''] = BEARER.exec(authorization ?? '') ?? []
+    const [found] = this.#rows.filter(({ hash }) => verifySecret(token, hash))
+    return found
+  }
+
+  hasExpired({ expires }: AuthenticatedOperator): boolean {
+    return expires <= this.#clock.now()
+  }
+}
+
+/** 401: no token, or nobody's. */
+export const unknownOperator = (authorization: string | undefined): AdminError =>
+  new AdminError(
+    401,
+    BEARER.test(authorization ?? '')
+      ? 'this token is not that of the service, nor one of `admin.tokens`: it is mistyped, or was replaced'
+      : 'send the admin token as "Authorization: Bearer"',
+  )
+
+/** 401: a token that was good. Only who has it is told. */
+export const expiredOperator = ({ name, expires }: AuthenticatedOperator): AdminError =>
+  new AdminError(
+    401,
+    `the token of ${name} has expired (${new Date(expires).toISOString()}): ask for another`,
+  )
+
+/** 403: the role does not allow it. */
+export const refusedOperator = ({ name, role }: AuthenticatedOperator, needs: Right): AdminError =>
+  new AdminError(
+    403,
+    `${name} may not do this: the role ${role} lacks the right \`${needs}\`, which ${rolesWith(needs).join(', ')} have`,
+  )

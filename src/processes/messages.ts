@@ -1,0 +1,112 @@
+/** The messages between the supervisor and a worker process, and how errors cross. */
+import type { AttemptStanding, GuessingKey } from '../contracts/lockouts.ts'
+import type { RateUsage } from '../contracts/admission.ts'
+import type { FeedReading } from '../contracts/store.ts'
+import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
+import type { TestTokenAnswer, TestTokenOrder } from '../contracts/test-tokens.ts'
+import type { FaultCode } from '../kernel/faults.ts'
+import type { Condition } from '../watch/health.ts'
+import type { TrailHead } from './worker-pool.ts'
+import type { GaugeReading } from '../watch/metrics/gauges.ts'
+import type { ClientCounts } from '../watch/metrics/client-tallies.ts'
+import type { Delta, Plan } from '../watch/metrics/metric-counts.ts'
+import type { CallCount } from '../maintenance/recent-calls.ts'
+import type { RecalledCall } from './worker-pool.ts'
+
+/**
+ * From the supervisor to a worker process. An order with an `id` is answered by `done` or `failed`. `ping` only tests
+ * that the worker answers.
+ */
+export type Order<C> =
+  | { readonly type: 'start'; readonly id: number; readonly configuration: C }
+  | { readonly type: 'prepare'; readonly id: number; readonly configuration: C }
+  | { readonly type: 'commit' | 'abort' | 'ping' | 'rollTrail' | 'drain' | 'close'; readonly id: number }
+  | { readonly type: 'explain'; readonly id: number; readonly call: DescribedCall }
+  | { readonly type: 'issueTestToken'; readonly id: number; readonly order: TestTokenOrder }
+  | { readonly type: 'recall'; readonly id: number; readonly requestId: string }
+  | { readonly type: 'pollChanges' }
+  /** What the supervisor has read of the change feed; times are those of the machine. */
+  | { readonly type: 'reading'; readonly reading: FeedReading }
+  | { readonly type: 'usage'; readonly usage: RateUsage }
+  /** About a password attempt: it may be made, it is refused, or it is over (`hold` in milliseconds). */
+  | { readonly type: 'entered'; readonly turn: number }
+  | {
+      readonly type: 'refused'
+      readonly turn: number
+      readonly code: FaultCode
+      readonly detail: string
+      readonly retryAfter: number | undefined
+    }
+  | { readonly type: 'left'; readonly turn: number; readonly hold: number | undefined }
+
+/** The answer of a worker that serves. */
+export interface Serving {
+  readonly port: number
+  /** As from `prepare`. */
+  readonly holdingsDigest: string
+}
+
+/** The result of an order, by its type. */
+export interface OrderResults {
+  readonly start: Serving
+  readonly prepare: string
+  readonly commit: undefined
+  readonly abort: undefined
+  readonly explain: Explanation
+  readonly issueTestToken: TestTokenAnswer
+  readonly recall: RecalledCall | undefined
+  readonly ping: undefined
+  readonly rollTrail: undefined
+  readonly drain: undefined
+  /** The number of connections that were cut. */
+  readonly close: number
+}
+
+/** From a worker process to the supervisor. */
+export type Notice =
+  /** `value` has the type that `OrderResults` gives for the order. */
+  | { readonly type: 'done'; readonly id: number; readonly value: unknown }
+  | { readonly type: 'failed'; readonly id: number; readonly error: ErrorReport }
+  /** The plan of the deltas that follow with this number, instead of the one that had it before. */
+  | { readonly type: 'plan'; readonly number: number; readonly plan: Plan }
+  | { readonly type: 'metrics'; readonly number: number; readonly delta: Delta }
+  /** All of the worker's gauges, sent at its start and each second. */
+  | { readonly type: 'gauges'; readonly readings: readonly GaugeReading[] }
+  | { readonly type: 'clients'; readonly counted: readonly ClientCounts[] }
+  | { readonly type: 'calls'; readonly counts: readonly CallCount[] }
+  /** `lost`: the number of lines that were dropped before these. */
+  | { readonly type: 'lines'; readonly text: string; readonly lost: number }
+  | { readonly type: 'changed' }
+  | { readonly type: 'rateUsage'; readonly usage: RateUsage }
+  /** The last durable record of its audit trail, sent each second with news, and at its end. */
+  | { readonly type: 'trailHead'; readonly head: TrailHead }
+  /** The state of the worker's parts, sent when it changes. */
+  | { readonly type: 'condition'; readonly condition: Condition }
+  /** A password attempt waits for its turn, or is over. */
+  | {
+      readonly type: 'enter'
+      readonly turn: number
+      readonly key: GuessingKey
+      readonly standing: AttemptStanding
+    }
+  | { readonly type: 'leave'; readonly turn: number; readonly right: boolean | undefined }
+
+/**
+ * An error of a worker, as plain data. By name and code the command `serve` tells an operator's mistake (a port in use, a
+ * store that cannot be opened) from a defect, for which it prints a stack.
+ */
+export interface ErrorReport {
+  readonly name: string
+  readonly message: string
+  /** Of a system error, such as `EADDRINUSE`. */
+  readonly code: string | undefined
+}
+
+export function reportOfError(thrown: unknown): ErrorReport {
+  if (!(thrown instanceof Error)) return { name: 'Error', message: String(thrown), code: undefined }
+  const code = 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : undefined
+  return { name: thrown.name, message: thrown.message, code }
+}
+
+export const errorOf = ({ name, message, code }: ErrorReport): Error =>
+  Object.assign(new Error(message), { name, ...(code !== undefined && { code }) })

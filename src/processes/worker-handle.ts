@@ -1,0 +1,201 @@
+/** One worker process as the supervisor sees it: orders to it, reports from it, its gauges. */
+import type { GaugeReading } from '../watch/metrics/gauges.ts'
+import { NOTHING, type Plan } from '../watch/metrics/metric-counts.ts'
+import type { Worker } from 'node:cluster'
+import type { RateUsage } from '../contracts/admission.ts'
+import type { FeedReading } from '../contracts/store.ts'
+import { HEALTHY, type Condition } from '../watch/health.ts'
+import { AttemptCoordinator } from './shared-attempts.ts'
+import type { Reports, TrailHead } from './worker-pool.ts'
+import { errorOf, type Notice, type Order, type OrderResults } from './messages.ts'
+import { OfferedConnections } from './shared-ports.ts'
+import { OpenOrders, OrderError, type RunningTime } from './open-orders.ts'
+
+type Request<C> = Order<C> extends infer O ? (O extends { id: number } ? Omit<O, 'id'> : never) : never
+
+/** Milliseconds that a worker has for each order. `start` and `prepare` open backends, which may wait for others. */
+const PATIENCE_MS: Readonly<Record<Request<never>['type'], number>> = {
+  start: 60_000,
+  prepare: 60_000,
+  commit: 10_000,
+  abort: 10_000,
+  ping: 5_000,
+  rollTrail: 5_000,
+  explain: 5_000,
+  issueTestToken: 5_000,
+  recall: 5_000,
+  drain: 5_000,
+  close: 5_000,
+}
+/** A process that has been told to end, or killed, is gone by then; one that hangs in the kernel is not waited for. */
+const LEAVE_MS = 5_000
+
+/** The supervisor's end of the channel to one worker process. */
+export class WorkerHandle<C> {
+  readonly #worker: Worker
+  readonly #time: RunningTime
+  readonly #orders: OpenOrders
+  readonly #offered: OfferedConnections
+  readonly #attempts: AttemptCoordinator
+  /** By the numbers that it gives them. */
+  readonly #plans: Plan[] = []
+  /** The name of its part of the audit trail, once it has told it. */
+  #writer: string | undefined
+  #gone = false
+  /** How its parts are, as it told last. */
+  condition: Condition = HEALTHY
+  /** What it read last. */
+  gauges: readonly GaugeReading[] = []
+  readonly #exit = Promise.withResolvers<undefined>()
+  /** Whether its end was asked for; one that was not is a death. */
+  closing = false
+  /** Why the supervisor killed it, if it did. */
+  fault: string | undefined
+  /** The configuration that it serves, as far as is known. */
+  serves: C | undefined
+
+  constructor(worker: Worker, reports: Reports, time: RunningTime) {
+    this.#worker = worker
+    this.#time = time
+    this.#orders = new OpenOrders(time.after)
+    this.#attempts = new AttemptCoordinator(reports.attempts, (order) => void this.#send(order))
+    this.#offered = new OfferedConnections(worker.process)
+    worker.on('message', (notice: Notice) => this.#receive(notice, reports))
+    worker.on('error', () => undefined) // a send to a dead process, whose `exit` event comes anyway
+    // Without the channel it gets no orders. If it was ordered to close, it ends by itself.
+    worker.once('disconnect', () => {
+      this.#orders.end()
+      if (!this.closing) this.kill('it closed its channel')
+    })
+    worker.once('exit', () => {
+      this.#gone = true
+      this.#endTrail(reports)
+      this.#attempts.close()
+      this.#orders.end()
+      this.#exit.resolve(undefined)
+    })
+  }
+
+  get pid(): number | undefined {
+    return this.#worker.process.pid
+  }
+
+  /** Whether it can get no more orders: it has ended or is about to. */
+  get isGone(): boolean {
+    return this.#gone || !this.#worker.isConnected()
+  }
+
+  /** Resolves with the order's result. Rejects with OrderError or with the worker's error. Always settles. */
+  request<K extends keyof OrderResults>(
+    order: Request<C> & { readonly type: K },
+    ms = PATIENCE_MS[order.type],
+  ): Promise<OrderResults[K]> {
+    const answer = this.#orders.give(ms, (id) => this.#send({ ...order, id }))
+    return answer as Promise<OrderResults[K]>
+  }
+
+  applyRemoteUsage(usage: RateUsage): void {
+    this.#send({ type: 'usage', usage })
+  }
+
+  pollChanges(): void {
+    this.#send({ type: 'pollChanges' })
+  }
+
+  /** Its times are those of the machine. */
+  takeReading(reading: FeedReading): void {
+    this.#send({ type: 'reading', reading })
+  }
+
+  /** Ends its segment of the audit trail, or sees its process end. Rejects with OrderError, or with the worker's error. */
+  async rollTrail(): Promise<void> {
+    try {
+      await this.request({ type: 'rollTrail' })
+    } catch (error) {
+      if (!(error instanceof OrderError) || error.end !== 'gone') throw error
+      await this.#leave()
+      if (!this.#gone) throw error
+    }
+  }
+
+  /** The number of connections that were offered to it and not accepted yet. */
+  get offered(): number {
+    return this.#offered.count
+  }
+
+  /** Stops offering it connections. */
+  leaveRotation(): void {
+    if (!this.#gone) this.#offered.stop()
+  }
+
+  /** Orders it to close; kills it after `ms`. Resolves, when it has ended, with the number of connections it cut. */
+  async close(ms: number): Promise<number> {
+    this.closing = true
+    this.leaveRotation()
+    const cut = await this.request({ type: 'close' }, ms).catch(() => undefined)
+    if (cut !== undefined) await this.#leave()
+    if (!this.#gone) {
+      this.kill('it did not end')
+      await this.#leave()
+    }
+    return cut ?? 0
+  }
+
+  /** Calls the listener once, when the process ends or soon if it has ended. */
+  onExit(listener: () => void): void {
+    void this.#exit.promise.then(listener)
+  }
+
+  kill(fault: string): void {
+    this.fault ??= fault
+    this.#worker.process.kill('SIGKILL')
+  }
+
+  #leave(): Promise<void> {
+    return new Promise((resolve) => {
+      const forget = this.#time.after(LEAVE_MS, resolve)
+      this.onExit(() => {
+        forget()
+        resolve()
+      })
+    })
+  }
+
+  #send(order: Order<C>): boolean {
+    if (this.isGone) return false
+    this.#worker.send(order, () => undefined)
+    return true
+  }
+
+  #receive(notice: Notice, reports: Reports): void {
+    if (notice.type === 'done') this.#orders.done(notice.id, notice.value)
+    else if (notice.type === 'failed') this.#orders.failed(notice.id, errorOf(notice.error))
+    else if (notice.type === 'plan') this.#follow(notice, reports)
+    else if (notice.type === 'metrics') reports.metrics(this.#plans[notice.number] ?? [], notice.delta)
+    else if (notice.type === 'gauges') this.gauges = notice.readings
+    else if (notice.type === 'clients') reports.clients(notice.counted)
+    else if (notice.type === 'calls') reports.calls(notice.counts)
+    else if (notice.type === 'lines') reports.lines(notice.text, notice.lost)
+    else if (notice.type === 'enter' || notice.type === 'leave') this.#attempts.receive(notice)
+    else if (notice.type === 'trailHead') this.#reportHead(notice.head, reports)
+    else if (notice.type === 'rateUsage') reports.rateUsage(notice.usage)
+    else if (notice.type === 'condition') this.condition = notice.condition
+    else reports.changed()
+  }
+
+  /** Nothing is counted by it yet, but its series are shown from now on. */
+  #follow({ number, plan }: Extract<Notice, { type: 'plan' }>, reports: Reports): void {
+    this.#plans[number] = plan
+    reports.metrics(plan, NOTHING)
+  }
+
+  #reportHead(head: TrailHead, reports: Reports): void {
+    this.#writer = head.writer
+    reports.trailHead(head)
+    if (this.#gone) this.#endTrail(reports)
+  }
+
+  #endTrail(reports: Reports): void {
+    if (this.#writer !== undefined) reports.trailEnded(this.#writer)
+  }
+}

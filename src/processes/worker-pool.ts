@@ -1,0 +1,143 @@
+import { availableParallelism } from 'node:os'
+import { opaque } from '../config/schema.ts'
+import type { Report } from '../config/report.ts'
+import type { AttemptLimiter } from '../contracts/lockouts.ts'
+import type { RateUsage } from '../contracts/admission.ts'
+import type { FeedReading } from '../contracts/store.ts'
+import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
+import type { Condition } from '../watch/health.ts'
+import type { CallCount } from '../maintenance/recent-calls.ts'
+import type { PastCall } from '../watch/past-calls.ts'
+import type { TestTokenAnswer, TestTokenOrder } from '../contracts/test-tokens.ts'
+import type { GaugeReading } from '../watch/metrics/gauges.ts'
+import type { ClientCounts } from '../watch/metrics/client-tallies.ts'
+import type { Delta, Plan } from '../watch/metrics/metric-counts.ts'
+
+const MOST = 64
+
+export const workersSchema = opaque<number | 'auto'>({
+  default: 1,
+  anyOf: [{ type: 'integer', minimum: 1, maximum: MOST }, { const: 'auto' }],
+  description:
+    'Number of processes that serve, or `auto` for one per core. With more than 1, a supervisor starts them.',
+})
+
+export type WorkersConfig = number | 'auto'
+
+/** How many processes a setting means on this machine. */
+export const countWorkers = (config: WorkersConfig): number =>
+  config === 'auto' ? Math.min(MOST, availableParallelism()) : config
+
+/** Reports an error if the setting is not a valid number of processes. */
+export function compileWorkers(config: WorkersConfig, report: Report): void {
+  const fits = config === 'auto' || (Number.isInteger(config) && config >= 1 && config <= MOST)
+  if (!fits) report.error(['workers'], `expected "auto" or a whole number from 1 to ${MOST}`)
+}
+
+/** The last durable record of a writer of the audit trail. */
+export interface TrailHead {
+  readonly writer: string
+  readonly seq: number
+  readonly hash: string
+}
+
+/** What a serving process reports to its supervisor. The methods never throw and never wait. */
+export interface Reports {
+  /** Counts since the last report. `plan` stays the same object as long as it is counted by. */
+  metrics(plan: Plan, delta: Delta): void
+  /** What was counted by client since the last report. */
+  clients(counted: readonly ClientCounts[]): void
+  /** Calls since the last report, by client, business and area. */
+  calls(counts: readonly CallCount[]): void
+  /** Whole log lines. `lost`: the number of lines that were dropped before them (T5.11). */
+  lines(text: string, lost: number): void
+  /** The process appended to the change feed. The other processes should read it. */
+  changed(): void
+  /** What the process admitted under rates that it shares with other processes (C4.5). */
+  rateUsage(usage: RateUsage): void
+  /** The last durable record of the process's audit trail (C12.4.4). */
+  trailHead(head: TrailHead): void
+  /** The process with this part of the audit trail has ended. A process does not report its own end. */
+  trailEnded(writer: string): void
+  /** Counts password attempts for all processes (C6.3.5). */
+  readonly attempts: AttemptLimiter
+}
+
+/** A call of the past. */
+export interface RecalledCall {
+  readonly call: PastCall
+  /** Undefined if the call's path is not kept. */
+  readonly now: Explanation | undefined
+}
+
+/** Thrown if two processes read a file of the configuration and it changed in between. */
+export class ContentsChanged extends Error {
+  override readonly name = 'ContentsChanged'
+
+  constructor() {
+    super('a file changed while it was read')
+  }
+}
+
+/** `frozen`: it serves, but has not answered for some time, and is about to be killed. */
+export type WorkerState = 'serving' | 'frozen' | 'starting' | 'ending'
+
+export type WorkerStates = Readonly<Partial<Record<WorkerState, number>>>
+
+/**
+ * Serves a configuration `C`, in one process or in several. A reload is `prepare` (validate and open everything, change
+ * nothing), then `commit` or `abort`.
+ */
+export interface WorkerPool<C> {
+  /** The port of the public listener. */
+  readonly port: number
+  /** The digest that `prepare` returned for the configuration in force. */
+  readonly holdingsDigest: string
+  /**
+   * Opens everything that the configuration names. Resolves with a digest of the people and their rights that were read
+   * (`digestOfHoldings`). Rejects if the configuration cannot be served; nothing has changed then.
+   */
+  prepare(configuration: C): Promise<string>
+  /** Puts the prepared configuration in force. Calls in flight finish on the one that they began with. */
+  commit(): Promise<void>
+  /** Closes what was prepared. */
+  abort(): Promise<void>
+  /** Explains a call that is described, and not made (C14). Rejects with Fault `internal` on a defect. */
+  explain(call: DescribedCall): Promise<Explanation>
+  /** Issues a test token, and does not record it (C11.5.7). */
+  issueTestToken(order: TestTokenOrder): Promise<TestTokenAnswer>
+  /** A call that a serving process keeps (C14.4), and what would be decided about it now. Undefined if none keeps it. */
+  recall(requestId: string): Promise<RecalledCall | undefined>
+  /**
+   * Ends the segments of the audit trail that the processes write, apart from one that is shared with the supervisor.
+   * Rejects if a process that may still write could not end its own.
+   */
+  rollTrail(): Promise<void>
+  /** Reads the change feed: another process appended to it. */
+  pollChanges(): void
+  /** Takes over what the supervisor has read of the change feed. */
+  takeReading(reading: FeedReading): void
+  /** Counts what other processes admitted under the rates that are shared. */
+  applyRemoteUsage(usage: RateUsage): void
+  /** Reports the counts since the last report. */
+  flush(): void
+  /** The state of the parts, for /health/ready; of several processes, what they reported last. Never throws or waits. */
+  condition(): Condition
+  /** The gauges of the processes that live; of several, as they reported last. Never throws or waits. */
+  gauges(): readonly GaugeReading[]
+  /** How many processes are in each state. Absent for one process. */
+  states?(): WorkerStates
+  /** Whether any worker serves. Absent for one process, which serves whenever it can answer this. */
+  isServing?(): boolean
+  /** Replaces every process, one after the other, without losing a call. Resolves with their number. Absent for one process. */
+  restart?(): Promise<number>
+  /** From now on responses close their connections and websockets are asked to close. New connections are accepted. */
+  drain(): void
+  /**
+   * Stops accepting calls after `lameDuck` milliseconds (default: the configured time), finishes those in flight, then
+   * ends. Resolves with the number of connections that were cut.
+   */
+  close(lameDuck?: number): Promise<number>
+}
+
+export type StartWorkerPool<C> = (configuration: C, reports: Reports) => Promise<WorkerPool<C>>

@@ -1,0 +1,244 @@
+/** The worker's end of the channel: a process that carries out its supervisor's orders and ends with it. */
+import cluster from 'node:cluster'
+import { isDeepStrictEqual } from 'node:util'
+import type { RateUsage } from '../contracts/admission.ts'
+import type { DescribedCall } from '../contracts/explanation.ts'
+import type { TestTokenOrder } from '../contracts/test-tokens.ts'
+import { fromMachineTime } from '../kernel/clock.ts'
+import { readingAt } from '../stores/feed-page.ts'
+import { HEALTHY, type Condition } from '../watch/health.ts'
+import type { Plan } from '../watch/metrics/metric-counts.ts'
+import type { Reports, StartWorkerPool, TrailHead, WorkerPool } from './worker-pool.ts'
+import { type Notice, type Order, type Serving, reportOfError } from './messages.ts'
+import { RemoteAttempts } from './shared-attempts.ts'
+
+/** Sends to the supervisor. `done` is called when the message was sent or could not be: without a supervisor it is dropped. */
+const send = (notice: Notice, done: () => void = () => undefined): void => {
+  if (process.connected && process.send) process.send(notice, undefined, {}, done)
+  else done()
+}
+
+const LINES_MS = 50
+
+/** Milliseconds between two checks whether the worker's condition has changed, and between two reports of its gauges. */
+const STATE_MS = 500
+
+/** Most plans that the supervisor keeps of one process. */
+const MOST_PLANS = 8
+
+/**
+ * The plans that the supervisor has, by number. A process counts by several in turn (its own, and one for each
+ * configuration that calls are in flight on), and a plan is too large to be sent with each delta.
+ */
+export class SentPlans {
+  /** The plan that was used last is the last one. */
+  readonly #numbers = new Map<Plan, number>()
+
+  /** Calls `send` if the supervisor does not have the plan. Returns its number. */
+  use(plan: Plan, sendPlan: (number: number) => void): number {
+    const known = this.#numbers.get(plan)
+    const number = known ?? this.#freeNumber()
+    this.#numbers.delete(plan)
+    this.#numbers.set(plan, number)
+    if (known === undefined) sendPlan(number)
+    return number
+  }
+
+  /** That of the plan that was not used for longest, if all are taken. */
+  #freeNumber(): number {
+    if (this.#numbers.size < MOST_PLANS) return this.#numbers.size
+    const [[oldest, number]] = [...this.#numbers] as [[Plan, number]]
+    this.#numbers.delete(oldest)
+    return number
+  }
+}
+
+class Channel implements Reports {
+  readonly attempts = new RemoteAttempts(send)
+  readonly #plans = new SentPlans()
+  readonly #lines = new LineSender((text, lost, done) => send({ type: 'lines', text, lost }, done))
+  #condition = HEALTHY
+
+  constructor() {
+    setInterval(() => this.flushLines(), LINES_MS).unref()
+  }
+
+  metrics(plan: Plan, delta: Parameters<Reports['metrics']>[1]): void {
+    const number = this.#plans.use(plan, (fresh) => send({ type: 'plan', number: fresh, plan }))
+    if (delta.cells.length > 0) send({ type: 'metrics', number, delta })
+  }
+
+  clients(counted: Parameters<Reports['clients']>[0]): void {
+    if (counted.length > 0) send({ type: 'clients', counted })
+  }
+
+  calls(counts: Parameters<Reports['calls']>[0]): void {
+    if (counts.length > 0) send({ type: 'calls', counts })
+  }
+
+  lines(text: string): void {
+    this.#lines.write(text)
+  }
+
+  changed(): void {
+    send({ type: 'changed' })
+  }
+
+  rateUsage(usage: RateUsage): void {
+    send({ type: 'rateUsage', usage })
+  }
+
+  trailHead(head: TrailHead): void {
+    send({ type: 'trailHead', head })
+  }
+
+  trailEnded(): void {
+    // The supervisor sees that this process has ended.
+  }
+
+  /** Reports the condition of the worker's parts if it has changed. */
+  condition(condition: Condition): void {
+    if (isDeepStrictEqual(condition, this.#condition)) return
+    this.#condition = condition
+    send({ type: 'condition', condition })
+  }
+
+  /** Reports how the worker is now. */
+  state(pool: Pick<WorkerPool<never>, 'condition' | 'gauges'>): void {
+    this.condition(pool.condition())
+    send({ type: 'gauges', readings: pool.gauges() })
+  }
+
+  flushLines(): void {
+    this.#lines.flush()
+  }
+}
+
+/** What one worker is asked, and answers for all. */
+const answersOf = <C>(serving: () => WorkerPool<C>) => ({
+  explain: (call: DescribedCall) => serving().explain(call),
+  issueTestToken: (order: TestTokenOrder) => serving().issueTestToken(order),
+  recall: (requestId: string) => serving().recall(requestId),
+})
+
+/** Runs this process as a worker of the supervisor that forked it. Returns at once; the channel keeps the process alive. */
+export function runWorkerProcess<C>(start: StartWorkerPool<C>): void {
+  const channel = new Channel()
+  let pool: WorkerPool<C> | undefined
+  const get = (): WorkerPool<C> => {
+    if (pool === undefined) throw new Error('the worker has not been started')
+    return pool
+  }
+  let started: Promise<WorkerPool<C>> | undefined
+  let ended: Promise<number> | undefined
+  /** Runs once, though the supervisor may end meanwhile. No lame-duck time: the supervisor has waited already. */
+  const end = (): Promise<number> => (ended ??= get().close(0))
+  setInterval(() => pool && channel.state(pool), STATE_MS).unref()
+  const work = {
+    start: async (configuration: C) => {
+      pool = await (started = start(configuration, channel))
+      // The supervisor must know the condition before the worker counts as serving.
+      channel.state(pool)
+      return { port: pool.port, holdingsDigest: pool.holdingsDigest } satisfies Serving
+    },
+    prepare: (configuration: C) => get().prepare(configuration),
+    commit: () => get().commit(),
+    abort: () => get().abort(),
+    ...answersOf(get),
+    ping: () => undefined, // the answer alone shows that the event loop runs
+    // Also while it starts: its trail may be open already. One that could not start has closed it.
+    rollTrail: async () => (await started?.catch(() => undefined))?.rollTrail(),
+    drain: () => get().drain(),
+    close: async () => {
+      const cut = await end()
+      channel.flushLines()
+      return cut
+    },
+  }
+  const valueOf = (order: Extract<Order<C>, { id: number }>): unknown => {
+    if ('configuration' in order) return work[order.type](order.configuration)
+    if (order.type === 'explain') return work.explain(order.call)
+    if (order.type === 'issueTestToken') return work.issueTestToken(order.order)
+    if (order.type === 'recall') return work.recall(order.requestId)
+    return work[order.type]()
+  }
+  const carryOut = async (order: Extract<Order<C>, { id: number }>): Promise<void> => {
+    try {
+      send({ type: 'done', id: order.id, value: await valueOf(order) })
+    } catch (error) {
+      send({ type: 'failed', id: order.id, error: reportOfError(error) })
+    }
+    if (order.type === 'close') process.disconnect?.()
+  }
+  process.on('message', (order: Order<C>) => {
+    if (order.type === 'pollChanges') pool?.pollChanges()
+    else if (order.type === 'reading') pool?.takeReading(readingAt(order.reading, fromMachineTime))
+    else if (order.type === 'usage') pool?.applyRemoteUsage(order.usage)
+    else if ('turn' in order) channel.attempts.receive(order)
+    else void carryOut(order)
+  })
+  endWithSupervisor(() => {
+    channel.attempts.end()
+    return pool === undefined ? Promise.resolve(0) : end()
+  })
+}
+
+/**
+ * Ends the worker, after its calls in flight, when the supervisor is gone. node:cluster would end it at once, unless
+ * `exitedAfterDisconnect` is set. Signals to the process group are ignored here: the supervisor acts on them.
+ */
+function endWithSupervisor(close: () => Promise<number>): void {
+  process
+    .on('SIGTERM', () => undefined)
+    .on('SIGINT', () => undefined)
+    .on('SIGHUP', () => undefined)
+  if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true
+  process.on('disconnect', () => void close().finally(() => process.exit(0)))
+}
+
+/** Sends lines to the supervisor. `done` is called when they have left this process. */
+export type SendLines = (text: string, lost: number, done: () => void) => void
+
+/** Characters of one message. Lines are sent together, since a message costs more than a line. */
+const BUNDLE = 32_768
+/** The most characters that wait in this process: a hanging supervisor must not fill its workers' memory (T5.11). */
+const LIMIT = 1024 ** 2
+
+/** A worker's log lines on their way to the supervisor. Beyond the limit they are dropped and counted. */
+export class LineSender {
+  readonly #send: SendLines
+  #held = ''
+  /** Characters that were sent and have not left this process yet. */
+  #unsent = 0
+  /** Lines dropped before those in `#held` and not reported yet. */
+  #lost = 0
+
+  constructor(send: SendLines) {
+    this.#send = send
+  }
+
+  /** Takes whole lines. */
+  write(lines: string): void {
+    if (this.#hasSpace(lines.length)) this.#held += lines
+    else {
+      // The lines that are held come before the dropped ones.
+      this.flush()
+      this.#lost += lines.split('\n').length - 1
+    }
+    if (this.#held.length > BUNDLE) this.flush()
+  }
+
+  flush(): void {
+    if (this.#held === '' && (this.#lost === 0 || !this.#hasSpace(0))) return
+    const [text, lost] = [this.#held, this.#lost]
+    this.#held = ''
+    this.#lost = 0
+    this.#unsent += text.length
+    this.#send(text, lost, () => (this.#unsent -= text.length))
+  }
+
+  /** After dropped lines, half of the limit must be free. Otherwise every second line could report a gap. */
+  #hasSpace(more: number): boolean {
+    return this.#held.length + this.#unsent + more <= (this.#lost > 0 ? LIMIT / 2 : LIMIT)
+  }
+}

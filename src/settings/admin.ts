@@ -1,0 +1,104 @@
+import type { Report } from '../config/report.ts'
+import {
+  choice,
+  list,
+  listenAddress,
+  optional,
+  secret,
+  section,
+  type Static,
+  text,
+} from '../config/schema.ts'
+import { isSecretHash } from '../directory/secret-hash.ts'
+import { INSTANT_PATTERN } from '../kernel/instant.ts'
+import { isLoopback, splitListenAddress } from '../kernel/listen-address.ts'
+import { OPERATOR_NAME, ROLES } from './operator-token.ts'
+
+/** The name of the one token that may everything. */
+export const ADMIN = 'admin'
+
+const tokenSchema = section({
+  name: text({
+    ...OPERATOR_NAME,
+    description: 'Who has the token. Records of what it did name it.',
+  }),
+  role: choice(ROLES, {
+    description:
+      '`view`: status and metrics. `operate`: orders too. `administer`: all changes. `audit`: the trail.',
+  }),
+  hash: secret({ plain: true, description: '`sha256:…`, as `postern admin-token add` prints it.' }),
+  expires: optional(
+    text({
+      pattern: INSTANT_PATTERN,
+      expected: 'a time with its zone, such as "2026-02-01T20:00:00Z"',
+      description: 'From then on the token is refused. Default: never.',
+    }),
+  ),
+})
+
+export const adminSchema = section(
+  {
+    listen: listenAddress({
+      default: '127.0.0.1:9090',
+      description: 'Address and port to listen on.',
+    }),
+    token: optional(
+      secret({
+        description:
+          'Bearer token of the admin listener. Required if it does not listen on loopback. Health needs no token.',
+      }),
+    ),
+    tokens: list(tokenSchema, {
+      default: [],
+      description: 'Tokens of named operators, each with a role. A reload puts changes in force.',
+    }),
+    probes: optional(
+      listenAddress({
+        description:
+          'Address of a second, read-only listener for `/metrics` and `/health/*`. It needs no token.',
+      }),
+    ),
+  },
+  { default: {}, description: 'The listener for metrics, health and the admin API.' },
+)
+
+export type AdminConfig = Static<typeof adminSchema>
+
+/** Shorter ones can be guessed over a network. */
+const TOKEN_LENGTH = 16
+
+/** Refuses an admin listener that strangers could use (C11.1, T7). */
+export function compileAdmin({ listen, token, tokens }: AdminConfig, report: Report): void {
+  checkTokens(tokens, report)
+  if (token === undefined && !isLoopback(splitListenAddress(listen).host)) {
+    report.error(
+      ['admin', 'listen'],
+      'is off loopback without authentication',
+      'set `admin.token`, or give probes and scrapers the read-only `admin.probes`',
+    )
+  }
+  if (token !== undefined && token.length < TOKEN_LENGTH) {
+    report.error(['admin', 'token'], `is too short; expected at least ${TOKEN_LENGTH} characters`)
+  }
+}
+
+/** One name is one operator, so that a record tells who it was. */
+function checkTokens(tokens: AdminConfig['tokens'], report: Report): void {
+  const names = new Set<string>([ADMIN])
+  const hashes = new Set<string>()
+  for (const [index, { name, hash, expires }] of tokens.entries()) {
+    const at = (key: string) => ['admin', 'tokens', index, key]
+    if (names.has(name)) report.error(at('name'), `is taken: "${name}"`, 'give each token a name of its own')
+    if (!isSecretHash(hash))
+      report.error(
+        at('hash'),
+        'is no hash of a token',
+        'make one by `postern admin-token add NAME --role ROLE`',
+      )
+    else if (hashes.has(hash)) report.error(at('hash'), 'is that of another token', 'make a token of its own')
+    if (expires !== undefined && Number.isNaN(Date.parse(expires)))
+      report.error(at('expires'), 'is no time of the calendar')
+    names.add(name)
+    hashes.add(hash)
+  }
+}

@@ -1,0 +1,113 @@
+/** The table of events, its documentation, and the tests that raise each (C12.3). */
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { AUDIT_EVENTS, type AuditEvent } from '../../src/kernel/audit-events.ts'
+
+const CALLS = 'test/wire/audit-calls.test.ts'
+const TOKENS = 'test/wire/audit-tokens.test.ts'
+const PEOPLE = 'test/wire/audit-people.test.ts'
+const COMMANDS = 'test/unit/cli/recorded-acts.test.ts'
+const CHANGES = 'test/unit/cli/record-changes.test.ts'
+const SERVICE = 'test/wire/audit-service.test.ts'
+const QUESTIONS = 'test/wire/audit-questions.test.ts'
+const DIRECTORY = 'test/wire/administered-directory.test.ts'
+const TRAIL = 'test/unit/audit/trail.test.ts'
+
+/** The file of tests that raises an event. Whoever adds a row to the table adds one here. */
+const RAISED: Readonly<Record<AuditEvent, string>> = {
+  'call.intended': CALLS,
+  'call.body_ended': 'test/wire/audit-bodies.test.ts',
+  'call.settled': CALLS,
+  'call.refused': CALLS,
+  'tunnel.opened': CALLS,
+  'tunnel.closed': CALLS,
+  'token.issued': TOKENS,
+  'token.refused': TOKENS,
+  'token.revoked': TOKENS,
+  'token.replayed': TOKENS,
+  'code.issued': TOKENS,
+  'code.replayed': TOKENS,
+  'authorization.refused': TOKENS,
+  'login.succeeded': PEOPLE,
+  'login.refused': PEOPLE,
+  'login.ended': PEOPLE,
+  'session.revoked': PEOPLE,
+  'consent.given': PEOPLE,
+  'consent.withdrawn': PEOPLE,
+  'lockout.began': PEOPLE,
+  'lockout.cleared': SERVICE,
+  'client.added': COMMANDS,
+  'client.changed': CHANGES,
+  'client.disabled': COMMANDS,
+  'client.enabled': COMMANDS,
+  'client.removed': COMMANDS,
+  'client.secret_rotated': COMMANDS,
+  'user.added': COMMANDS,
+  'user.changed': CHANGES,
+  'user.disabled': COMMANDS,
+  'user.enabled': COMMANDS,
+  'user.removed': COMMANDS,
+  'user.password_set': COMMANDS,
+  'business.added': DIRECTORY,
+  'business.changed': DIRECTORY,
+  'business.disabled': DIRECTORY,
+  'business.enabled': DIRECTORY,
+  'business.removed': DIRECTORY,
+  'fund.added': DIRECTORY,
+  'fund.changed': DIRECTORY,
+  'fund.disabled': DIRECTORY,
+  'fund.enabled': DIRECTORY,
+  'fund.removed': DIRECTORY,
+  'role.added': DIRECTORY,
+  'role.changed': DIRECTORY,
+  'role.disabled': DIRECTORY,
+  'role.enabled': DIRECTORY,
+  'role.removed': DIRECTORY,
+  'configuration.reloaded': SERVICE,
+  'configuration.refused': SERVICE,
+  'maintenance.switched': SERVICE,
+  'maintenance.began': SERVICE,
+  'maintenance.ended': SERVICE,
+  'revocation.ordered': SERVICE,
+  'keys.announced': 'test/unit/start/key-events.test.ts',
+  'keys.signing': SERVICE,
+  'keys.retired': 'test/unit/start/key-events.test.ts',
+  'keys.compromised': COMMANDS,
+  'keys.resealed': 'test/unit/cli/sealed-keys.test.ts',
+  'store.backed_up': COMMANDS,
+  'store.migrated': 'test/unit/cli/shared-store.test.ts',
+  'store.copied': 'test/unit/cli/store-copy.test.ts',
+  'store.accepted': 'test/interop/jumped-clock.test.ts',
+  'workers.restarted': SERVICE,
+  'worker.died': SERVICE,
+  'service.started': SERVICE,
+  'service.stopped': SERVICE,
+  'operator.refused': 'test/wire/named-operators.test.ts',
+  'explain.asked': 'test/wire/past-calls.test.ts',
+  'audit.queried': QUESTIONS,
+  'audit.exported': QUESTIONS,
+  'audit.verified': QUESTIONS,
+  'audit.redacted': COMMANDS,
+  'audit.segment_removed': 'test/unit/audit/redact.test.ts',
+  'audit.suppressed': 'test/wire/audit-refusals.test.ts',
+  'writer.opened': TRAIL,
+  'writer.closed': TRAIL,
+}
+
+const read = (file: string): string => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')
+
+describe('C12.3 events', () => {
+  it('are listed here, and nothing else', () => {
+    expect(Object.keys(RAISED).toSorted()).toEqual(Object.keys(AUDIT_EVENTS).toSorted())
+  })
+
+  it.each(Object.entries(RAISED))('%s is raised by %s', (event, file) => {
+    expect(read(file)).toContain(event)
+  })
+
+  it('are documented, each with its weight', () => {
+    const page = read('src/protocol.md')
+    for (const [event, { weight }] of Object.entries(AUDIT_EVENTS))
+      expect(page).toMatch(new RegExp(`\\| \`${event.replace('.', '\\.')}\` +\\|.*\\| ${weight} +\\|`))
+  })
+})
