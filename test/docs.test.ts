@@ -58,7 +58,7 @@ describe('config/README.md', () => {
     const text = readFileSync(new URL('../config/README.md', import.meta.url), 'utf8')
     const smallest = /^```yaml\n(.*?)^```/ms.exec(text)?.[1] ?? ''
     const file = configFiles({ 'my.yaml': smallest })
-    expect((await checkConfiguration(file('my.yaml'), {})).problems).toEqual([])
+    expect((await checkConfiguration(file('my.yaml'), {})).list).toEqual([])
     expect(smallest).toContain('actions:')
   })
 })

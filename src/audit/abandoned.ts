@@ -1,7 +1,7 @@
 /** Intents that writers have left open when they ended: nobody else will write their outcomes (C12.1.3). */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { AuditQuery, Progress, ScanOrder, ScanStep, TrailReader } from '../contracts/audit-query.ts'
+import type { AuditQuery, Progress, ScanRequest, ScanStep, TrailReader } from '../contracts/audit-query.ts'
 import { replacePrivateFile } from '../keys/private-folder.ts'
 import { type After, after as systemAfter } from '../kernel/clock.ts'
 import { queryTrail } from './find/query-trail.ts'
@@ -204,7 +204,7 @@ async function forgetEnded(folder: string, writers: readonly string[]): Promise<
 }
 
 /** A filter, such as a month, leaves some out; so does a page that is not the first. */
-const isForAllOpen = ({ query, after }: Pick<ScanOrder, 'query' | 'after'>): boolean =>
+const isForAllOpen = ({ query, after }: Pick<ScanRequest, 'query' | 'after'>): boolean =>
   after === undefined &&
   query.outcome === 'open' &&
   Object.entries(query).every(([name, value]) => name === 'outcome' || value === undefined || value === false)

@@ -36,7 +36,7 @@ const actorOf = ({ operator, by, channel }: Operator): AuditActor => ({
 })
 
 /** An act, as its records tell it. */
-export interface Act {
+export interface AuditedChange {
   readonly event: AuditEvent
   readonly on?: AuditObject
   readonly change?: JsonObject
@@ -49,7 +49,7 @@ type Outcome<T> = (result: T) => JsonObject
 /** The members that have a value, as plain data. */
 export const plainFacts = (members: object): JsonObject => JSON.parse(JSON.stringify(members)) as JsonObject
 
-const entryOf = (act: Act, operator: Operator): Omit<AuditEntry, 'outcome'> => {
+const entryOf = (act: AuditedChange, operator: Operator): Omit<AuditEntry, 'outcome'> => {
   const { personal, ...who } = byOperator(operator)
   return { ...act, ...who, personal: { ...personal, ...act.personal } }
 }
@@ -59,7 +59,7 @@ const failureOf = (thrown: unknown): Pick<AuditEntry, 'outcome' | 'reason'> => (
   reason: thrown instanceof Fault ? thrown.code : undefined,
 })
 
-const withResult = (act: Act, result: JsonObject | undefined): JsonObject | undefined =>
+const withResult = (act: AuditedChange, result: JsonObject | undefined): JsonObject | undefined =>
   result === undefined ? act.change : { ...act.change, ...result }
 
 /**
@@ -69,7 +69,7 @@ const withResult = (act: Act, result: JsonObject | undefined): JsonObject | unde
 export async function recordGiving<T>(
   audit: AuditTrail,
   operator: Operator,
-  act: Act,
+  act: AuditedChange,
   work: () => Promise<T>,
   outcome?: Outcome<T>,
 ): Promise<T> {
@@ -89,7 +89,7 @@ export async function recordGiving<T>(
 export async function recordTaking<T>(
   audit: AuditTrail,
   operator: Operator,
-  act: Act,
+  act: AuditedChange,
   work: () => Promise<T>,
   outcome?: Outcome<T>,
 ): Promise<T> {
@@ -105,9 +105,9 @@ export async function recordTaking<T>(
 }
 
 /** Records what stops nothing. */
-export const noteAct = (
+export const noteChange = (
   audit: Pick<AuditTrail, 'note'>,
   operator: Operator,
-  act: Act,
+  act: AuditedChange,
   outcome: 'success' | 'refused' = 'success',
 ): void => audit.note({ ...entryOf(act, operator), outcome })

@@ -1,7 +1,7 @@
 /** Erases the personal values of a subject while the trail is written (C12.2.3). */
 import { Worker } from 'node:worker_threads'
 import { programBeside, threadEnvironment } from '../kernel/beside.ts'
-import type { RedactOrder } from './redact-thread.ts'
+import type { RedactMessage } from './redact-thread.ts'
 import { segmentsOf, type SubjectValues } from './redact.ts'
 
 export interface Redacted {
@@ -38,7 +38,7 @@ export async function redactSubject(parts: RedactionParts): Promise<Redacted> {
   return redacted
 }
 
-function inThread(order: RedactOrder): Promise<readonly SubjectValues[]> {
+function inThread(order: RedactMessage): Promise<readonly SubjectValues[]> {
   return new Promise((resolve, reject) => {
     new Worker(programBeside(import.meta.url, 'redact-thread'), {
       name: 'audit redaction',

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { contentsOf } from '../config/modules/source.ts'
-import type { BackendConfig, BackendOfKind } from './config.ts'
+import type { BackendConfig, BackendOfKind } from './schema.ts'
 
 /** The files beside the configuration that a backend consists of, but for a module's, which it finds by itself. */
 const FILES: {

@@ -1,9 +1,9 @@
 /** Opens the configured backends. */
-import type { Report } from '../config/report.ts'
+import type { Problems } from '../config/problems.ts'
 import type { Backend } from '../contracts/backend.ts'
 import type { FundRegistry } from '../contracts/places.ts'
 import { Fault } from '../kernel/faults.ts'
-import { type BackendConfig, type BackendOfKind, type BackendsConfig, backendUnder } from './config.ts'
+import { type BackendConfig, type BackendOfKind, type BackendsConfig, backendUnder } from './schema.ts'
 import { compileForwarding, type ForwardingDependencies } from './forward/compile-forwarding.ts'
 import {
   checkUnmatchedCalls,
@@ -32,17 +32,17 @@ export interface BackendDependencies extends ForwardingDependencies {
  */
 export async function compileBackends(
   slice: BackendsConfig,
-  report: Report,
+  problems: Problems,
   dependencies: BackendDependencies,
   kept: ReadonlyMap<string, OpenedBackend> = new Map(),
 ): Promise<ReadonlyMap<string, OpenedBackend>> {
   const all = Object.entries(slice)
   const around = all.flatMap(([name, config]) => (isOverAnother(config) ? [[name, config] as const] : []))
   const others = all.filter(([, config]) => !isOverAnother(config))
-  const opened = await openAll(others, (name, config) => openBackend(name, config, report, dependencies))
+  const opened = await openAll(others, (name, config) => openBackend(name, config, problems, dependencies))
   const open = new Map([...kept, ...opened])
   const modules = await openAll(around, (name, config) =>
-    openOver(name, config, { slice, open }, report, dependencies),
+    openOver(name, config, { slice, open }, problems, dependencies),
   )
   return new Map([...opened, ...modules])
 }
@@ -64,22 +64,22 @@ const isOverAnother = (config: BackendConfig): config is BackendConfig & OverAno
 async function openBackend(
   name: string,
   config: BackendConfig,
-  report: Report,
+  problems: Problems,
   dependencies: BackendDependencies,
 ): Promise<OpenedBackend | undefined> {
-  if (config.kind === 'memory') return openMemory(name, config, report, dependencies)
-  if (config.kind !== 'module') return openForwarding(name, config, report, dependencies)
+  if (config.kind === 'memory') return openMemory(name, config, problems, dependencies)
+  if (config.kind !== 'module') return openForwarding(name, config, problems, dependencies)
   const { openBackendModule } = await import('./module/open.ts')
-  return openBackendModule(name, config, report, dependencies)
+  return openBackendModule(name, config, problems, dependencies)
 }
 
 async function openMemory(
   name: string,
   { data }: BackendOfKind<'memory'>,
-  report: Report,
+  problems: Problems,
   { funds }: BackendDependencies,
 ): Promise<Backend | undefined> {
-  const bytes = await readOrReport(data, ['backends', name, 'data'], report)
+  const bytes = await readOrReport(data, ['backends', name, 'data'], problems)
   if (bytes === undefined) return undefined
   const [{ MemoryBackend }, { parseMemoryFile }] = await Promise.all([
     import('./memory/memory.ts'),
@@ -88,7 +88,7 @@ async function openMemory(
   try {
     return new MemoryBackend(name, parseMemoryFile(bytes), funds)
   } catch (error) {
-    report.error(['backends', name, 'data'], `names a file that is not usable: ${reasonOf(error)}`)
+    problems.error(['backends', name, 'data'], `names a file that is not usable: ${reasonOf(error)}`)
     return undefined
   }
 }
@@ -96,10 +96,10 @@ async function openMemory(
 async function openForwarding(
   name: string,
   config: BackendOfKind<'http' | 'stream'>,
-  report: Report,
+  problems: Problems,
   dependencies: BackendDependencies,
 ): Promise<OpenedBackend | undefined> {
-  const rules = await compileForwarding(name, config, report, dependencies)
+  const rules = await compileForwarding(name, config, problems, dependencies)
   if (rules === undefined) return undefined
   if (config.kind === 'stream') {
     const { StreamBackend } = await import('./forward/stream.ts')
@@ -111,9 +111,9 @@ async function openForwarding(
 
 const withViews = (backend: Shapeable): OpenedBackend =>
   Object.assign(backend, {
-    forOperation: (operation: ForwardedOperation, report: Report) =>
-      compileOperationBackend(backend, operation, report),
-    checkUnmatched: (area: string, report: Report) => checkUnmatchedCalls(backend, area, report),
+    forOperation: (operation: ForwardedOperation, problems: Problems) =>
+      compileOperationBackend(backend, operation, problems),
+    checkUnmatched: (area: string, problems: Problems) => checkUnmatchedCalls(backend, area, problems),
   })
 
 const reasonOf = (error: unknown): string => {

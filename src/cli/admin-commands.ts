@@ -3,7 +3,7 @@ import { userInfo } from 'node:os'
 import type { Configuration } from '../settings/configuration.ts'
 import { type AdminAccess, AdminTrouble } from './admin-access.ts'
 import { EXIT, type Terminal } from './command.ts'
-import { adminUrl, type OrderOptions, ownToken } from './order-options.ts'
+import { adminUrl, type CallOptions, ownToken } from './call-options.ts'
 import { printJson } from './terminal.ts'
 
 /** A request of the admin API. */
@@ -68,7 +68,7 @@ export function operatorName({ env }: Terminal): string {
 }
 
 /** Of a command that prints an answer of the admin API. */
-interface AnswerOptions extends OrderOptions {
+interface AnswerOptions extends CallOptions {
   /** `--json`: the answer as it is, not what `show` makes of it. */
   readonly json?: boolean | undefined
 }
@@ -90,7 +90,7 @@ export type AdminCaller = (call: AdminCall) => Promise<unknown>
  * the exit code: that of the work; or `trouble`, after the reason was written, if the service refuses or does not answer.
  */
 export async function usingAdminApi(
-  options: OrderOptions,
+  options: CallOptions,
   terminal: Terminal,
   work: (ask: AdminCaller) => Promise<number>,
   trouble: number = EXIT.failed,
@@ -127,7 +127,7 @@ export function callAdminApi(
  * The admin API that a command calls. Undefined, after the problems were written, if the configuration does not say where
  * it is. With `--admin-url` and an own token the configuration is not read: it may be one that nothing can be read of.
  */
-async function findAdminApi(options: OrderOptions, terminal: Terminal): Promise<AdminAccess | undefined> {
+async function findAdminApi(options: CallOptions, terminal: Terminal): Promise<AdminAccess | undefined> {
   const own = ownToken(options, terminal)
   const given = adminUrl(options, terminal)
   if (given !== undefined && own !== undefined) return { address: given, token: own }

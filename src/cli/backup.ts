@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { readConfiguration } from '../settings/configuration.ts'
 import { backUpSqlite } from '../stores/backup.ts'
-import { sqliteFile } from '../stores/config.ts'
+import { sqliteFile } from '../stores/schema.ts'
 import { StoreError } from '../stores/store-error.ts'
 import { configurationFile, EXIT, writeReport, type Terminal } from './command.ts'
 import { recorded } from './recorded-act.ts'
@@ -39,7 +39,7 @@ const IN_POSTGRES =
 export const backupCommand = commandOf(BACKUP, {
   '': ({ positionals: [file = ''], values }, terminal) => {
     const path = configurationFile(values.config, terminal)
-    const { configuration, report } = readConfiguration(path, terminal.env)
+    const { configuration, problems } = readConfiguration(path, terminal.env)
     if (configuration?.store.kind === 'postgres') {
       terminal.stderr.write(`postern: ${IN_POSTGRES}\n`)
       return EXIT.refused
@@ -55,7 +55,7 @@ export const backupCommand = commandOf(BACKUP, {
       const work = (): number => copy({ data, file, json: values.json === true }, terminal)
       return recorded(order, act, () => Promise.resolve(work()))
     }
-    writeReport(path, report, terminal)
+    writeReport(path, problems, terminal)
     return EXIT.refused
   },
 })

@@ -1,5 +1,5 @@
 /** `postern check --expect FILE`: whether a configuration decides as a file expects (C14.6). */
-import { pathText, type Report } from '../config/report.ts'
+import { pathText, type Problems } from '../config/problems.ts'
 import { callOf, compareRow, type Mismatch } from '../settings/check-expectations.ts'
 import { isSidecar } from '../settings/configuration.ts'
 import { type Expectation, type PartyNames, readExpectations } from '../settings/expectations.ts'
@@ -57,9 +57,14 @@ export interface MismatchRow extends Mismatch {
   readonly target: string | undefined
 }
 
-function rowOf(mismatch: Mismatch, calls: readonly Expectation[], report: Report, file: string): MismatchRow {
+function rowOf(
+  mismatch: Mismatch,
+  calls: readonly Expectation[],
+  problems: Problems,
+  file: string,
+): MismatchRow {
   const { call = '', client, user, target } = calls[mismatch.row] ?? {}
-  const place = report.locate(['calls', mismatch.row])
+  const place = problems.locate(['calls', mismatch.row])
   return { file: place?.file ?? file, line: place?.line ?? 0, ...{ call, client, user, target }, ...mismatch }
 }
 
@@ -84,7 +89,7 @@ function rowText({
 
 export interface Compared {
   /** The problems of the file with the expectations. If it has failed, nothing was compared. */
-  readonly report: Report
+  readonly problems: Problems
   readonly calls: number
   readonly mismatches: readonly MismatchRow[]
 }
@@ -100,11 +105,11 @@ export async function checkExpectations(
 ): Promise<Compared | undefined> {
   const read = await readAccess(file, terminal)
   if (read === undefined) return undefined
-  const { calls, report } = readExpectations(expect, terminal.env, namesOf(read))
-  if (report.failed) return { report, calls: 0, mismatches: [] }
+  const { calls, problems } = readExpectations(expect, terminal.env, namesOf(read))
+  if (problems.failed) return { problems, calls: 0, mismatches: [] }
   const found = await mismatchesOf(calls, file, read.parties, terminal)
-  const mismatches = found.map((mismatch) => rowOf(mismatch, calls, report, expect))
-  return { report, calls: calls.length, mismatches }
+  const mismatches = found.map((mismatch) => rowOf(mismatch, calls, problems, expect))
+  return { problems, calls: calls.length, mismatches }
 }
 
 /** The mismatches and their number, for people. */

@@ -1,5 +1,5 @@
 /** The commands that read configurations and change nothing. */
-import { problemRows, type Report } from '../config/report.ts'
+import { problemRows, type Problems } from '../config/problems.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { accessOf, compareAccess, type AccessChange } from '../settings/access.ts'
 import { checkConfiguration, loadConfiguration } from '../settings/check-configuration.ts'
@@ -21,18 +21,19 @@ export const checkCommand = commandOf(CHECK, {
     orStoreTrouble(async () => {
       const file = configurationFile(named, terminal)
       const { connect = false, expect, json = false, strict = false } = values
-      const report = await checkConfiguration(file, terminal.env, strict)
-      if (!json) writeChecked(file, report, terminal)
+      const problems = await checkConfiguration(file, terminal.env, strict)
+      if (!json) writeChecked(file, problems, terminal)
       const found =
-        expect === undefined || report.failed
+        expect === undefined || problems.failed
           ? NOTHING_EXPECTED
           : await checkExpected(file, expect, json, terminal)
-      const store = connect && !report.failed ? await tryStore(file, terminal) : undefined
-      if (json) printJson({ ...checkedJson(file, report, found.compared), ...(store && { store }) }, terminal)
+      const store = connect && !problems.failed ? await tryStore(file, terminal) : undefined
+      if (json)
+        printJson({ ...checkedJson(file, problems, found.compared), ...(store && { store }) }, terminal)
       else if (store) for (const { level, text } of store) terminal.stdout.write(`${MARK[level]}${text}\n`)
-      const isWarned = strict && report.problems.length > 0
+      const isWarned = strict && problems.list.length > 0
       const isUnfit = store?.some(({ level }) => level === 'error') === true
-      if (report.failed) return EXIT.refused
+      if (problems.failed) return EXIT.refused
       return found.code === EXIT.done && (isWarned || isUnfit) ? EXIT.failed : found.code
     }, terminal),
 })
@@ -50,9 +51,9 @@ async function tryStore(file: string, terminal: Terminal): Promise<readonly Find
   return diagnose(configuration.store, workers === 1 ? 1 : workers + 1)
 }
 
-function writeChecked(file: string, report: Report, terminal: Terminal): void {
-  writeReport(file, report, terminal)
-  if (!report.failed) terminal.stdout.write(`${file}: can be served\n`)
+function writeChecked(file: string, problems: Problems, terminal: Terminal): void {
+  writeReport(file, problems, terminal)
+  if (!problems.failed) terminal.stdout.write(`${file}: can be served\n`)
 }
 
 /** What became of the comparison with a file of expectations. */
@@ -74,31 +75,31 @@ async function checkExpected(
   const { checkExpectations, comparedText } = await import('./check-expectations.ts')
   const compared = await checkExpectations(file, expect, terminal)
   if (compared === undefined) return { code: EXIT.refused }
-  const { report, mismatches } = compared
-  if (!json) writeReport(expect, report, terminal)
-  if (report.failed) return { code: EXIT.refused, compared }
+  const { problems, mismatches } = compared
+  if (!json) writeReport(expect, problems, terminal)
+  if (problems.failed) return { code: EXIT.refused, compared }
   if (!json) terminal.stdout.write(comparedText(expect, compared))
   return { code: mismatches.length === 0 ? EXIT.done : EXIT.failed, compared }
 }
 
 /** The answer for programs. Problems of the expectations are told as those of the configuration, with their file. */
-const checkedJson = (file: string, report: Report, compared: Compared | undefined) => ({
+const checkedJson = (file: string, problems: Problems, compared: Compared | undefined) => ({
   file,
-  canBeServed: !report.failed,
-  problems: [report, ...(compared === undefined ? [] : [compared.report])].flatMap(problemRows),
-  ...(compared?.report.failed === false && { calls: compared.calls, mismatches: compared.mismatches }),
+  canBeServed: !problems.failed,
+  problems: [problems, ...(compared === undefined ? [] : [compared.problems])].flatMap(problemRows),
+  ...(compared?.problems.failed === false && { calls: compared.calls, mismatches: compared.mismatches }),
 })
 
 interface Read {
   readonly file: string
   readonly configuration: Configuration
-  readonly report: Report
+  readonly problems: Problems
 }
 
 function read(file: string, terminal: Terminal): Read | undefined {
-  const { configuration, report } = loadConfiguration(file, terminal.env)
-  if (configuration !== undefined) return { file, configuration, report }
-  writeReport(file, report, terminal)
+  const { configuration, problems } = loadConfiguration(file, terminal.env)
+  if (configuration !== undefined) return { file, configuration, problems }
+  writeReport(file, problems, terminal)
   return undefined
 }
 
@@ -109,10 +110,12 @@ async function compare(before: Read, after: Read, terminal: Terminal): Promise<A
   const none = 'Only clients and users of the configurations are compared.'
   const stored = await readStoredPeople(both, none, terminal)
   const parts = { environment: terminal.env, stored, clock: systemClock }
-  const access = [before, after].map(({ configuration, report }) => accessOf(configuration, parts, report))
+  const access = [before, after].map(({ configuration, problems }) =>
+    accessOf(configuration, parts, problems),
+  )
   const [old = [], next = []] = await Promise.all(access)
-  const refused = [before, after].filter(({ report }) => report.failed)
-  for (const { file, report } of refused) writeReport(file, report, terminal)
+  const refused = [before, after].filter(({ problems }) => problems.failed)
+  for (const { file, problems } of refused) writeReport(file, problems, terminal)
   return refused.length > 0 ? undefined : compareAccess(old, next)
 }
 

@@ -1,6 +1,6 @@
 /** What every command has: the terminal, the exit codes, and the configuration that it is for. */
 import type { Environment } from '../config/references.ts'
-import { reportText, type Report } from '../config/report.ts'
+import { reportText, type Problems } from '../config/problems.ts'
 import { adviceWithoutFile, defaultFile } from './default-file.ts'
 
 /** The part of `process` that a command uses. */
@@ -44,11 +44,11 @@ export const countOf = (count: number, one: string, many = `${one}s`): string =>
   `${count} ${count === 1 ? one : many}`
 
 /** Writes every problem and their number to stderr. */
-export function writeReport(file: string, report: Report, { stderr }: Terminal): void {
-  const errors = report.problems.filter((problem) => problem.severity === 'error').length
-  const warnings = report.problems.length - errors
+export function writeReport(file: string, problems: Problems, { stderr }: Terminal): void {
+  const errors = problems.list.filter((problem) => problem.severity === 'error').length
+  const warnings = problems.list.length - errors
   const counts = [errors && countOf(errors, 'problem'), warnings && countOf(warnings, 'warning')].filter(
     Boolean,
   )
-  if (counts.length > 0) stderr.write(`${reportText(report)}${file}: ${counts.join(', ')}\n`)
+  if (counts.length > 0) stderr.write(`${reportText(problems)}${file}: ${counts.join(', ')}\n`)
 }

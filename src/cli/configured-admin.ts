@@ -1,7 +1,7 @@
 /** Where the admin API of a service is, and the token for it, by its configuration. */
-import { planAudit } from '../audit/config.ts'
+import { planAudit } from '../audit/schema.ts'
 import { runningService } from '../audit/lock.ts'
-import type { Report } from '../config/report.ts'
+import type { Problems } from '../config/problems.ts'
 import { localUrl } from '../kernel/listen-address.ts'
 import { hasCode, messageOf } from '../kernel/thrown.ts'
 import { adminTokenFile, readAdminToken } from '../operator/token-file.ts'
@@ -12,9 +12,12 @@ import { configurationFile, type Terminal, writeReport } from './command.ts'
 const SECTIONS = ['admin', 'audit', 'data', 'issuers']
 
 /** Only what says where the service is must be free of problems: maintenance must work while the file is being edited. */
-const isUsable = (configuration: Configuration | undefined, report: Report): configuration is Configuration =>
+const isUsable = (
+  configuration: Configuration | undefined,
+  problems: Problems,
+): configuration is Configuration =>
   configuration !== undefined &&
-  !report.problems.some(({ path, severity }) => severity === 'error' && SECTIONS.includes(String(path[0])))
+  !problems.list.some(({ path, severity }) => severity === 'error' && SECTIONS.includes(String(path[0])))
 
 async function tokenOf({ admin, data }: Configuration): Promise<string> {
   if (admin.token !== undefined) return admin.token
@@ -58,9 +61,9 @@ export async function readAdminAccess(
   terminal: Terminal,
 ): Promise<AdminAccess | undefined> {
   const path = configurationFile(config, terminal)
-  const { configuration, report } = readConfiguration(path, terminal.env)
-  if (isUsable(configuration, report)) return adminAccess(configuration, given)
-  writeReport(path, report, terminal)
+  const { configuration, problems } = readConfiguration(path, terminal.env)
+  if (isUsable(configuration, problems)) return adminAccess(configuration, given)
+  writeReport(path, problems, terminal)
   terminal.stderr.write(
     'postern: it does not say where the service is: give --admin-url and your own token\n',
   )

@@ -2,10 +2,10 @@
 import { text } from 'node:stream/consumers'
 import { callAdminApi, operatorName } from './admin-commands.ts'
 import { EXIT, type Terminal, UsageError } from './command.ts'
-import { checkedReason, type OrderOptions } from './order-options.ts'
+import { checkedReason, type CallOptions } from './call-options.ts'
 import { pastCallText, type AnsweredPast } from './past-call-text.ts'
 
-export interface PastOptions extends OrderOptions {
+export interface PastOptions extends CallOptions {
   /** `--request`: the X-Request-Id of the answer. */
   readonly request?: string | undefined
   /** `--log`: `-`, for standard input. */

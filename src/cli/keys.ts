@@ -13,10 +13,10 @@ import { listKeys } from '../start/key-control.ts'
 import type { KeysPlan } from '../keys/service-keys.ts'
 import type { StoredKey } from '../keys/stored-key.ts'
 import { keysPlanOf } from '../start/key-plan.ts'
-import { sqliteFile } from '../stores/config.ts'
+import { sqliteFile } from '../stores/schema.ts'
 import { ANSWER_COMMAND_WITHIN, openStore } from '../stores/open-store.ts'
 import { StoreError } from '../stores/store-error.ts'
-import type { OrderOptions } from './order-options.ts'
+import type { CallOptions } from './call-options.ts'
 import { recorded } from './recorded-act.ts'
 import { configurationFile, EXIT, writeReport, type Terminal } from './command.ts'
 import { keyTime, madeLine, madeRow } from './key-text.ts'
@@ -26,7 +26,7 @@ import { printJson } from './terminal.ts'
 import { commandOf } from './verbs.ts'
 import { makeNextKey, nextKeyName, signsAfterAnnouncement } from '../start/rotate-keys.ts'
 
-interface KeysOptions extends OrderOptions {
+interface KeysOptions extends CallOptions {
   readonly compromised?: boolean | undefined
   /** Do not ask. */
   readonly yes?: boolean | undefined
@@ -163,9 +163,9 @@ const onKeys =
   (action: Action) =>
   ({ values }: { readonly values: KeysOptions }, terminal: Terminal): number | Promise<number> => {
     const path = configurationFile(values.config, terminal)
-    const { configuration, report } = readConfiguration(path, terminal.env)
-    if (configuration === undefined || report.failed) {
-      writeReport(path, report, terminal)
+    const { configuration, problems } = readConfiguration(path, terminal.env)
+    if (configuration === undefined || problems.failed) {
+      writeReport(path, problems, terminal)
       return EXIT.refused
     }
     const act = (shared: Store | undefined, clock: Clock): Promise<number> => {

@@ -5,7 +5,7 @@ import { previewText } from './maintenance-preview-text.ts'
 import { UsageError, type Terminal } from './command.ts'
 import { isDuration } from './option-kinds.ts'
 import type { Given } from './options.ts'
-import { checkedReason } from './order-options.ts'
+import { checkedReason } from './call-options.ts'
 import { MAINTENANCE, type OFF, type PLAN } from './tables/maintenance.ts'
 import { commandOf } from './verbs.ts'
 

@@ -3,12 +3,12 @@ import { durationText } from '../kernel/units.ts'
 import { type AdminCall, callAdminApi, operatorName } from './admin-commands.ts'
 import { countOf, type Terminal, UsageError } from './command.ts'
 import type { Given } from './options.ts'
-import { checkedReason, type OrderOptions } from './order-options.ts'
+import { checkedReason, type CallOptions } from './call-options.ts'
 import { HOW, LOCKOUTS, RELOAD, RESTART, REVOKE, RULE } from './tables/orders.ts'
 import { countOfFamilies } from './terminal.ts'
 import { commandOf } from './verbs.ts'
 
-const orderCall = (path: string, values: OrderOptions, terminal: Terminal): AdminCall => ({
+const orderCall = (path: string, values: CallOptions, terminal: Terminal): AdminCall => ({
   ...{ method: 'POST', path },
   body: { by: operatorName(terminal), reason: checkedReason(values) },
 })
@@ -22,7 +22,7 @@ const reloadedText = ({ warnings, revoked }: Reloaded): string =>
   `${warnings.map((each) => `${each}\n`).join('')}reloaded; ${revoked} revoked\n`
 
 /** The service reads its configuration again. If it refuses it, its problems are shown: exit code 1. */
-export const reload = ({ values }: { readonly values: OrderOptions }, terminal: Terminal): Promise<number> =>
+export const reload = ({ values }: { readonly values: CallOptions }, terminal: Terminal): Promise<number> =>
   callAdminApi(orderCall('/reload', values, terminal), values, terminal, reloadedText)
 
 export const reloadCommand = commandOf(RELOAD, { '': reload })
@@ -51,7 +51,7 @@ const lockoutLine = ({ user, client = 'any client', network, failures, delay }: 
 const lockoutsText = ({ lockouts }: { readonly lockouts: readonly Lockout[] }): string =>
   lockouts.length === 0 ? 'no delayed logins\n' : lockouts.map(lockoutLine).join('')
 
-function listLockouts({ values }: { readonly values: OrderOptions }, terminal: Terminal): Promise<number> {
+function listLockouts({ values }: { readonly values: CallOptions }, terminal: Terminal): Promise<number> {
   return callAdminApi({ method: 'GET', path: '/lockouts' }, values, terminal, lockoutsText)
 }
 

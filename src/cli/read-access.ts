@@ -1,6 +1,6 @@
 /** What commands read that tell who has access: a configuration, and the clients and users of its store. */
 import { didYouMeanOfFew } from '../config/problem-text.ts'
-import type { Report } from '../config/report.ts'
+import type { Problems } from '../config/problems.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { loadConfiguration } from '../settings/check-configuration.ts'
 import type { Configuration } from '../settings/configuration.ts'
@@ -31,10 +31,10 @@ export interface ReadAccess {
 
 /** Undefined after the problems were written. Throws StoreError if the store cannot be read. */
 export async function readAccess(file: string, terminal: Terminal): Promise<ReadAccess | undefined> {
-  const { configuration, report } = loadConfiguration(file, terminal.env)
-  const parties = configuration && (await partiesOf(configuration, report, terminal))
+  const { configuration, problems } = loadConfiguration(file, terminal.env)
+  const parties = configuration && (await partiesOf(configuration, problems, terminal))
   if (configuration === undefined || parties === undefined) {
-    writeReport(file, report, terminal)
+    writeReport(file, problems, terminal)
     return undefined
   }
   return { configuration, parties }
@@ -42,7 +42,7 @@ export async function readAccess(file: string, terminal: Terminal): Promise<Read
 
 async function partiesOf(
   configuration: Configuration,
-  report: Report,
+  problems: Problems,
   terminal: Terminal,
 ): Promise<Parties | undefined> {
   const none = 'Only clients and users of the configuration are shown.'
@@ -52,9 +52,9 @@ async function partiesOf(
   const parties = await readParties(
     configuration,
     { environment: terminal.env, stored, clock: systemClock },
-    report,
+    problems,
   )
-  return report.failed ? undefined : parties
+  return problems.failed ? undefined : parties
 }
 
 /** Runs what throws UnknownName or StoreError, and tells it. */

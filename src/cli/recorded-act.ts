@@ -1,7 +1,7 @@
 /** Records of what commands change, with the service up or down (C12.1.7). */
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Act, Operator } from '../audit/audited-change.ts'
-import { planAudit } from '../audit/config.ts'
+import type { AuditedChange, Operator } from '../audit/audited-change.ts'
+import { planAudit } from '../audit/schema.ts'
 import { announcedService, tryLock } from '../audit/lock.ts'
 import { AUDIT_EVENTS } from '../kernel/audit-events.ts'
 import { systemClock } from '../kernel/clock.ts'
@@ -12,24 +12,24 @@ import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { AdminTrouble } from './admin-access.ts'
 import { operatorName, requestAdmin } from './admin-commands.ts'
 import { EXIT, type Terminal } from './command.ts'
-import { checkedReason, checkOrder, type OrderOptions, ownToken } from './order-options.ts'
+import { checkedReason, checkOrder, type CallOptions, ownToken } from './call-options.ts'
 
 /** An act of a command on a user has the user's name as a personal value. */
-export interface CommandAct extends Act {
+export interface CommandChange extends AuditedChange {
   readonly username?: string
 }
 
 export interface RecordedOrder {
   readonly configuration: Configuration
-  readonly options: OrderOptions
+  readonly options: CallOptions
   readonly terminal: Terminal
 }
 
 /** Where the records of a command go. All methods but `close` reject if a record cannot be kept. */
 interface ActBook {
-  begin(act: CommandAct): Promise<number>
-  end(intent: number, outcome: ActOutcome, act: CommandAct): Promise<void>
-  done(outcome: ActOutcome, act: CommandAct): Promise<void>
+  begin(act: CommandChange): Promise<number>
+  end(intent: number, outcome: ActOutcome, act: CommandChange): Promise<void>
+  done(outcome: ActOutcome, act: CommandChange): Promise<void>
   close(): Promise<void>
 }
 
@@ -44,7 +44,7 @@ const NO_BOOK: ActBook = {
   close: () => Promise.resolve(),
 }
 
-const plainAct = ({ username, ...act }: CommandAct): Act =>
+const plainChange = ({ username, ...act }: CommandChange): AuditedChange =>
   username === undefined ? act : { ...act, personal: { 'on.id': username } }
 
 /** A writer of its own. Undefined if another process holds the lock. */
@@ -61,19 +61,19 @@ async function openOwnBook(
     if (level === 'error') failed = true
   }
   // Only here: what reads, and what a running service records, needs no keeper of the trail.
-  const { openTrailKeeper } = await import('../start/trail-keeper.ts')
-  const keeper = await openTrailKeeper(configuration, { clock: systemClock, recorder: { note } })
+  const { openTrailOwner } = await import('../start/trail-owner.ts')
+  const keeper = await openTrailOwner(configuration, { clock: systemClock, recorder: { note } })
   if (keeper?.trail === undefined || keeper.lock === undefined) {
     await keeper?.close()
     return undefined
   }
   const acts = new ReportedActs(keeper.trail)
   return {
-    begin: (act) => acts.begin(plainAct(act), operator),
+    begin: (act) => acts.begin(plainChange(act), operator),
     end: async (intent, outcome, act) => {
-      await acts.end(intent, outcome, plainAct(act), operator)
+      await acts.end(intent, outcome, plainChange(act), operator)
     },
-    done: (outcome, act) => acts.keep(outcome, plainAct(act), operator),
+    done: (outcome, act) => acts.keep(outcome, plainChange(act), operator),
     close: async () => {
       await keeper.close()
       if (failed) terminal.stderr.write('postern: the audit trail could not be written in part\n')
@@ -129,7 +129,7 @@ function reasonOf(thrown: unknown): string {
 }
 
 /** Whether an act must not be done unless its record is durable. */
-const gives = ({ event }: CommandAct): boolean => ['gives', 'either'].includes(AUDIT_EVENTS[event].weight)
+const gives = ({ event }: CommandChange): boolean => ['gives', 'either'].includes(AUDIT_EVENTS[event].weight)
 
 /**
  * Does the work, which gives an exit code, and records it. What gives something is recorded before: if that fails, the
@@ -141,7 +141,7 @@ const gives = ({ event }: CommandAct): boolean => ['gives', 'either'].includes(A
  */
 export async function recorded(
   order: RecordedOrder,
-  act: CommandAct,
+  act: CommandChange,
   work: () => Promise<number>,
   giving = gives(act),
 ): Promise<number> {
@@ -151,7 +151,7 @@ export async function recorded(
 
 async function recordedBefore(
   order: RecordedOrder,
-  act: CommandAct,
+  act: CommandChange,
   work: () => Promise<number>,
 ): Promise<number> {
   const { stderr } = order.terminal
@@ -179,7 +179,7 @@ async function recordedBefore(
 
 async function recordedAfter(
   order: RecordedOrder,
-  act: CommandAct,
+  act: CommandChange,
   work: () => Promise<number>,
 ): Promise<number> {
   let code: number = EXIT.failed

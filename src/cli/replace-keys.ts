@@ -15,7 +15,7 @@ import {
   type ReplacedKeys,
   replaceKeys,
 } from '../start/rotate-keys.ts'
-import { sqliteFile } from '../stores/config.ts'
+import { sqliteFile } from '../stores/schema.ts'
 import { openStore } from '../stores/open-store.ts'
 import { StoreError } from '../stores/store-error.ts'
 import { EXIT, type Terminal } from './command.ts'

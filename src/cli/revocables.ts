@@ -3,7 +3,7 @@ import type { RevocableKind } from '../contracts/revocable.ts'
 import { callAdminApi, operatorName } from './admin-commands.ts'
 import { type Command, countOf, EXIT, type Terminal, UsageError } from './command.ts'
 import type { Given } from './options.ts'
-import { checkedReason, type OrderOptions } from './order-options.ts'
+import { checkedReason, type CallOptions } from './call-options.ts'
 import { CONSENTS, FAMILIES, SESSIONS } from './tables/revocables.ts'
 import { confirm, countOfFamilies, rowLines } from './terminal.ts'
 import { commandOf } from './verbs.ts'
@@ -153,7 +153,7 @@ const end =
 function send(
   noun: Noun,
   chosen: Readonly<Record<string, string | undefined>>,
-  options: OrderOptions & { readonly json?: boolean | undefined },
+  options: CallOptions & { readonly json?: boolean | undefined },
   terminal: Terminal,
 ): Promise<number> {
   const query = { ...chosen, reason: checkedReason(options), by: operatorName(terminal) }

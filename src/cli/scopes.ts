@@ -4,8 +4,8 @@ import { compileAuthorities } from '../http/authorities.ts'
 import { parseRequestTarget } from '../http/request-target.ts'
 import { Fault } from '../kernel/faults.ts'
 import { splitListenAddress } from '../kernel/listen-address.ts'
-import { serviceUrls } from '../server/config.ts'
-import { Report } from '../config/report.ts'
+import { serviceUrls } from '../server/schema.ts'
+import { Problems } from '../config/problems.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import type { ListedOperation, Parties } from '../settings/parties.ts'
 import {
@@ -60,9 +60,9 @@ function operationsAt(
   { configuration, parties }: ReadAccess,
 ): readonly ListedOperation[] {
   if (!path.startsWith('/') && !path.includes('://')) return namedOperations(method, path, parties)
-  const report = new Report()
-  const actions = compileUnopened(configuration, parties.catalogue, report)
-  if (report.failed) throw new UnknownName('the actions have problems: `postern check` tells which')
+  const problems = new Problems()
+  const actions = compileUnopened(configuration, parties.catalogue, problems)
+  if (problems.failed) throw new UnknownName('the actions have problems: `postern check` tells which')
   try {
     const target = parseRequestTarget(path, authoritiesOf(configuration))
     const found = operationAt(method, target, actions, parties)

@@ -86,10 +86,10 @@ interface Loaded {
 
 /** Undefined if the file is refused. The report is not kept: it holds the line of every value. */
 function load(file: string, terminal: Terminal): Loaded | undefined {
-  const { configuration, report } = loadConfiguration(file, terminal.env)
+  const { configuration, problems } = loadConfiguration(file, terminal.env)
   if (configuration === undefined) return undefined
-  writeReport(file, report, terminal)
-  return { configuration, file, files: report.files }
+  writeReport(file, problems, terminal)
+  return { configuration, file, files: problems.files }
 }
 
 /** The store, the keys and each writer of the trail may be shared. What a process counts for itself is not. */

@@ -3,7 +3,7 @@ import type { SeenNode } from '../contracts/nodes.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { KeyError } from '../keys/key-error.ts'
 import { type Configuration, isSidecar, readConfiguration } from '../settings/configuration.ts'
-import type { StoreConfig } from '../stores/config.ts'
+import type { StoreConfig } from '../stores/schema.ts'
 import { StoreError } from '../stores/store-error.ts'
 import { configurationFile, EXIT, type Terminal, writeReport } from './command.ts'
 import { recorded } from './recorded-act.ts'
@@ -25,9 +25,9 @@ export async function onSharedStore(
   work: (shared: Shared) => Promise<number>,
 ): Promise<number> {
   const file = configurationFile(config, terminal)
-  const { configuration, report } = readConfiguration(file, terminal.env)
-  if (configuration === undefined || report.failed) {
-    writeReport(file, report, terminal)
+  const { configuration, problems } = readConfiguration(file, terminal.env)
+  if (configuration === undefined || problems.failed) {
+    writeReport(file, problems, terminal)
     return EXIT.refused
   }
   const { store } = configuration

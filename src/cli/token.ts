@@ -2,12 +2,12 @@
 import type { UsableTestToken } from '../operator/test-token-orders.ts'
 import { type AdminCall, callAdminApi, operatorName } from './admin-commands.ts'
 import { type Terminal, UsageError } from './command.ts'
-import { type OrderOptions, checkedReason } from './order-options.ts'
+import { type CallOptions, checkedReason } from './call-options.ts'
 import { TOKEN } from './tables/try.ts'
 import { commandOf } from './verbs.ts'
 
 /** Whom a test token is for, by the options of a command. */
-export interface BearerOptions extends OrderOptions {
+export interface BearerOptions extends CallOptions {
   readonly user?: string | undefined
   readonly client?: string | undefined
   readonly scope?: string | undefined

@@ -3,7 +3,7 @@ import { parseDuration, parseSize } from '../kernel/units.ts'
 import { didYouMean, expectation, isSensitive, mismatch } from './problem-text.ts'
 import { MARK, type Mark } from './schema.ts'
 import { besideFile, isReference, resolveReference, type LoadContext } from './references.ts'
-import type { KeyPath, Place } from './report.ts'
+import type { KeyPath, Place } from './problems.ts'
 import { wordsOf, type SchemaView } from './schema-view.ts'
 import type { ConfigNode, MapNode, ScalarNode } from './tree.ts'
 
@@ -16,27 +16,27 @@ const TEXT: Convert = (text) => text
 const CONVERT: Readonly<Partial<Record<Mark, Convert>>> = {
   duration: parseDuration,
   size: parseSize,
-  path: (text, at, { report }) => {
+  path: (text, at, { problems }) => {
     const file = besideFile(at, text)
-    report.files.add(file)
+    problems.files.add(file)
     return file
   },
 }
 
 const REFERABLE = new Set<Mark | undefined>(['secret', 'reference', 'template', 'path'])
 
-/** Reports a problem, and returns undefined in place of the value. */
+/** WorkerMessages a problem, and returns undefined in place of the value. */
 export function reportProblem(
   path: KeyPath,
   message: string,
-  { report }: LoadContext,
+  { problems }: LoadContext,
   hint?: string,
 ): Loaded {
-  report.error(path, message, hint)
+  problems.error(path, message, hint)
   return undefined
 }
 
-/** Reports that `node` does not match `schema`, and returns undefined. */
+/** WorkerMessages that `node` does not match `schema`, and returns undefined. */
 export const reportMismatch = (
   schema: SchemaView,
   node: ConfigNode,

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { reasonInWords } from '../kernel/thrown.ts'
 import { besideFile, type Environment } from './references.ts'
-import { Report } from './report.ts'
+import { Problems } from './problems.ts'
 import { viewOf } from './schema-view.ts'
 import type { Static, TSchema } from './schema.ts'
 import { type ConfigNode, type Entry, type MapNode, placeOf } from './tree.ts'
@@ -14,7 +14,7 @@ export interface LoadedFile<T> {
   /** Complete unless the report has failed. Do not use what is below the path of a problem. */
   readonly value?: T
   /** Knows the file and line of every path. The checks of the folders add their problems to it. */
-  readonly report: Report
+  readonly problems: Problems
 }
 
 /**
@@ -26,13 +26,13 @@ export function loadFile<T extends TSchema>(
   file: string,
   environment: Environment,
 ): LoadedFile<Static<T>> {
-  const report = new Report()
-  const tree = readTree(file, report)
+  const problems = new Problems()
+  const tree = readTree(file, problems)
   // In a file that is not valid YAML, further problems would only follow from the first.
-  if (!tree || report.problems.some((problem) => problem.path.length === 0)) return { report }
-  report.locate = (path) => placeOf(tree, path)
-  const value = load(viewOf(schema), tree, [], { environment, report }) as Static<T>
-  return { value, report }
+  if (!tree || problems.list.some((problem) => problem.path.length === 0)) return { problems }
+  problems.locate = (path) => placeOf(tree, path)
+  const value = load(viewOf(schema), tree, [], { environment, problems }) as Static<T>
+  return { value, problems }
 }
 
 const EXTENDS = 'extends'
@@ -62,30 +62,30 @@ function merged(under: ConfigNode, over: ConfigNode): ConfigNode {
   return { ...over, entries }
 }
 
-function readFile(file: string, report: Report): ConfigNode | undefined {
-  report.files.add(resolve(file))
+function readFile(file: string, problems: Problems): ConfigNode | undefined {
+  problems.files.add(resolve(file))
   try {
-    return readYaml(readFileSync(file, 'utf8'), file, report)
+    return readYaml(readFileSync(file, 'utf8'), file, problems)
   } catch (error) {
-    report.errorAt({ file, line: 1 }, [], `cannot be read (${reasonInWords(error)})`)
+    problems.errorAt({ file, line: 1 }, [], `cannot be read (${reasonInWords(error)})`)
     return undefined
   }
 }
 
 /** Reads a file and the files that it extends, as one tree without the key `extends`. */
-function readTree(file: string, report: Report, depth = 0): ConfigNode | undefined {
-  const node = readFile(file, report)
+function readTree(file: string, problems: Problems, depth = 0): ConfigNode | undefined {
+  const node = readFile(file, problems)
   if (node?.shape !== 'map') return node
   const parent = node.entries.get(EXTENDS)
   if (!parent) return node
   const rest = new Map([...node.entries].filter(([key]) => key !== EXTENDS))
   const own: MapNode = { ...node, entries: rest }
   const name = parent.node.shape === 'scalar' ? parent.node.value : undefined
-  if (typeof name !== 'string') report.errorAt(parent.at, [EXTENDS], 'expected the name of a file')
+  if (typeof name !== 'string') problems.errorAt(parent.at, [EXTENDS], 'expected the name of a file')
   else if (depth >= MAX_DEPTH)
-    report.errorAt(parent.at, [EXTENDS], `extends itself, or more than ${MAX_DEPTH} files in a row`)
+    problems.errorAt(parent.at, [EXTENDS], `extends itself, or more than ${MAX_DEPTH} files in a row`)
   else {
-    const under = readTree(nameBeside(file, besideFile(parent.at, name), name), report, depth + 1)
+    const under = readTree(nameBeside(file, besideFile(parent.at, name), name), problems, depth + 1)
     return under ? merged(under, own) : own
   }
   return own

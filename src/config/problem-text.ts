@@ -1,6 +1,6 @@
 /** The text of a problem: what is expected, what was given, and what was probably meant. */
 import { holdsSecret, mapItem, wordsOf, type SchemaView } from './schema-view.ts'
-import type { KeyPath } from './report.ts'
+import type { KeyPath } from './problems.ts'
 import type { ConfigNode } from './tree.ts'
 
 const quoted = (value: unknown): string => JSON.stringify(value)

@@ -2,14 +2,14 @@
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { reasonInWords } from '../kernel/thrown.ts'
-import type { KeyPath, Place, Report } from './report.ts'
+import type { KeyPath, Place, Problems } from './problems.ts'
 import type { ConfigNode, MapNode } from './tree.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
 export interface LoadContext {
   readonly environment: Environment
-  readonly report: Report
+  readonly problems: Problems
   /** Whether `{ file: … }` and `{ env: … }` are no references: of what comes from elsewhere than a file of the operator's. */
   readonly literal?: true
 }
@@ -29,12 +29,12 @@ function textAt(node: MapNode, key: string): string | undefined {
   return found?.shape === 'scalar' && typeof found.value === 'string' ? found.value : undefined
 }
 
-function fromFile(path: string, at: Place, keyPath: KeyPath, { report }: LoadContext): string | undefined {
-  report.files.add(besideFile(at, path))
+function fromFile(path: string, at: Place, keyPath: KeyPath, { problems }: LoadContext): string | undefined {
+  problems.files.add(besideFile(at, path))
   try {
     return readFileSync(besideFile(at, path), 'utf8').replace(/\r?\n$/, '')
   } catch (error) {
-    report.error(
+    problems.error(
       [...keyPath, 'file'],
       `names the file "${path}", which cannot be read (${reasonInWords(error)})`,
     )
@@ -45,7 +45,7 @@ function fromFile(path: string, at: Place, keyPath: KeyPath, { report }: LoadCon
 function fromEnvironment(node: MapNode, name: string, path: KeyPath, context: LoadContext) {
   const value = context.environment[name] ?? textAt(node, 'default')
   if (value === undefined) {
-    context.report.error(
+    context.problems.error(
       [...path, 'env'],
       `names the environment variable ${name}, which is not set`,
       'set it, or give a default',
@@ -60,6 +60,6 @@ export function resolveReference(node: MapNode, path: KeyPath, context: LoadCont
   const name = textAt(node, 'env')
   if (file !== undefined && node.entries.size === 1) return fromFile(file, node.at, path, context)
   if (name !== undefined && !node.entries.has('file')) return fromEnvironment(node, name, path, context)
-  context.report.error(path, 'expected { file: … } or { env: NAME, default: … }, both as texts')
+  context.problems.error(path, 'expected { file: … } or { env: NAME, default: … }, both as texts')
   return undefined
 }

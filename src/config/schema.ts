@@ -1,5 +1,5 @@
 /**
- * The parts that a `config.ts` builds its schema from. The static type is the type AFTER loading: durations are
+ * The parts that the `schema.ts` of each folder builds its schema from. The static type is the type AFTER loading: durations are
  * milliseconds, sizes bytes, secrets strings, paths absolute, and defaults are filled in.
  *
  * Rules:

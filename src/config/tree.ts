@@ -1,5 +1,5 @@
 /** A configuration as written: each value with its file and line. */
-import type { KeyPath, Place } from './report.ts'
+import type { KeyPath, Place } from './problems.ts'
 
 export type Scalar = string | number | boolean | null
 

@@ -1,9 +1,9 @@
 /** What is said of a name that refers to nothing, wherever names are: scopes, backends, areas, businesses, clients, roles. */
 import { didYouMeanOfFew, FEW } from './problem-text.ts'
-import type { KeyPath } from './report.ts'
+import type { KeyPath } from './problems.ts'
 
 /** Takes problems: a report, or the problems of one record. */
-interface Problems {
+interface NamedProblems {
   error(path: KeyPath, message: string, hint?: string): void
   /** Names of entries that could not be read. */
   readonly unread: ReadonlySet<string>
@@ -41,9 +41,9 @@ export function unknownName(
   }
 }
 
-/** Reports a name that is not a known one. Nothing if it is that of an entry that could not be read. */
+/** WorkerMessages a name that is not a known one. Nothing if it is that of an entry that could not be read. */
 export function reportUnknownName(
-  problems: Problems,
+  problems: NamedProblems,
   path: KeyPath,
   what: string,
   name: string,

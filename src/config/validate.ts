@@ -6,7 +6,7 @@ import { belongsBelow, didYouMean, expectation, given, isSensitive } from './pro
 import { loadScalar, loadWord, patternOf, reportMismatch, reportProblem, type Loaded } from './load-scalar.ts'
 import { MARK } from './schema.ts'
 import type { LoadContext } from './references.ts'
-import { Report, type KeyPath } from './report.ts'
+import { Problems, type KeyPath } from './problems.ts'
 import { mapItem, type MapItem, withKind, wordsOf, type SchemaView } from './schema-view.ts'
 import { nodeOf, valueOf, type ConfigNode, type ListNode, type MapNode } from './tree.ts'
 
@@ -45,20 +45,20 @@ function checkCount(
   count: number,
   of: string,
   path: KeyPath,
-  { report }: LoadContext,
+  { problems }: LoadContext,
 ): void {
   const least = schema.minItems ?? schema.minProperties ?? 0
   const most = schema.maxItems ?? Infinity
-  if (count < least) report.error(path, `expected at least ${least} ${of}, got ${count}`)
-  if (count > most) report.error(path, `expected at most ${most} ${of}, got ${count}`)
+  if (count < least) problems.error(path, `expected at least ${least} ${of}, got ${count}`)
+  if (count > most) problems.error(path, `expected at most ${most} ${of}, got ${count}`)
 }
 
-function checkUnique(schema: SchemaView, node: ListNode, path: KeyPath, { report }: LoadContext): void {
+function checkUnique(schema: SchemaView, node: ListNode, path: KeyPath, { problems }: LoadContext): void {
   const seen = new Set<string>()
   for (const [index, item] of node.items.entries()) {
     const key = JSON.stringify(valueOf(item))
     const at = [...path, index]
-    if (seen.has(key)) report.error(at, `is in the list twice: ${given(item, isSensitive(path, schema))}`)
+    if (seen.has(key)) problems.error(at, `is in the list twice: ${given(item, isSensitive(path, schema))}`)
     seen.add(key)
   }
 }
@@ -84,7 +84,7 @@ function loadMap(
   const pattern = patternOf(keys)
   const entries = [...node.entries].map(([key, entry]) => {
     const at = [...path, key]
-    if (!pattern.test(key)) context.report.error(at, `is not a possible key here: expected ${expectedKeys}`)
+    if (!pattern.test(key)) context.problems.error(at, `is not a possible key here: expected ${expectedKeys}`)
     return [key, load(item, entry.node, at, context)] as const
   })
   return Object.fromEntries(entries)
@@ -121,7 +121,7 @@ function loadMember(
 const isEmpty = (node: ConfigNode, schema: SchemaView): boolean =>
   node.shape === 'scalar' && node.value === null && schema.type !== 'object' && schema[MARK] !== 'opaque'
 
-function refuseUnknown(schema: SchemaView, node: MapNode, path: KeyPath, { report }: LoadContext): void {
+function refuseUnknown(schema: SchemaView, node: MapNode, path: KeyPath, { problems }: LoadContext): void {
   const known = Object.keys(schema.properties ?? {})
   for (const key of node.entries.keys()) {
     if (known.includes(key)) continue
@@ -131,7 +131,7 @@ function refuseUnknown(schema: SchemaView, node: MapNode, path: KeyPath, { repor
       belongsBelow(schema, key) ??
       didYouMean(key, known) ??
       `known keys: ${known.join(', ')}`
-    report.error([...path, key], 'is not a known key here', hint)
+    problems.error([...path, key], 'is not a known key here', hint)
   }
 }
 
@@ -160,16 +160,16 @@ function loadBranch(
   context: LoadContext,
 ): Loaded {
   const tries = branches.map((branch) => {
-    const report = new Report()
-    return { branch, report, value: load(branch, node, path, { ...context, report }) }
+    const problems = new Problems()
+    return { branch, problems, value: load(branch, node, path, { ...context, problems }) }
   })
-  const fit = tries.find((attempt) => !attempt.report.failed)
+  const fit = tries.find((attempt) => !attempt.problems.failed)
   if (fit) return fit.value
-  const inside = tries.filter(({ report }) =>
-    report.problems.every((problem) => problem.path.length > path.length),
+  const inside = tries.filter(({ problems }) =>
+    problems.list.every((problem) => problem.path.length > path.length),
   )
-  const [nearest] = inside.sort((a, b) => a.report.problems.length - b.report.problems.length)
+  const [nearest] = inside.sort((a, b) => a.problems.list.length - b.problems.list.length)
   if (!nearest) return reportMismatch(schema, node, path, context)
-  context.report.problems.push(...nearest.report.problems)
+  context.problems.list.push(...nearest.problems.list)
   return undefined
 }

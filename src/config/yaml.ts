@@ -18,7 +18,7 @@ import {
   parseAllDocuments,
   visit,
 } from 'yaml'
-import type { KeyPath, Place, Report } from './report.ts'
+import type { KeyPath, Place, Problems } from './problems.ts'
 import type { ConfigNode, Entry, MapNode, Scalar } from './tree.ts'
 
 const MAX_ALIASES = 1000
@@ -26,15 +26,15 @@ const MAX_DEPTH = 64
 
 class Reader {
   readonly file: string
-  readonly report: Report
+  readonly problems: Problems
   readonly document: Document
   readonly lines: LineCounter
   aliases = 0
   #targets: ReadonlyMap<Alias, Node> | undefined
 
-  constructor(file: string, report: Report, document: Document, lines: LineCounter) {
+  constructor(file: string, problems: Problems, document: Document, lines: LineCounter) {
     this.file = file
-    this.report = report
+    this.problems = problems
     this.document = document
     this.lines = lines
   }
@@ -57,7 +57,7 @@ class Reader {
 
   scalar(value: unknown, path: KeyPath, at: Place): Scalar {
     if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value
-    if (value !== null) this.report.errorAt(at, path, 'is of a type that a configuration cannot have')
+    if (value !== null) this.problems.errorAt(at, path, 'is of a type that a configuration cannot have')
     return null
   }
 
@@ -75,7 +75,7 @@ class Reader {
   }
 
   refuse(path: KeyPath, at: Place, message: string, tell = true): ConfigNode {
-    if (tell) this.report.errorAt(at, path, message)
+    if (tell) this.problems.errorAt(at, path, message)
     return { shape: 'scalar', value: null, at }
   }
 
@@ -84,7 +84,7 @@ class Reader {
     for (const pair of pairs) {
       const keyAt = this.place(pair.key, at)
       const key = this.key(pair.key)
-      if (key === undefined) this.report.errorAt(keyAt, path, 'has a key that is not a text')
+      if (key === undefined) this.problems.errorAt(keyAt, path, 'has a key that is not a text')
       else if (entries.has(key)) this.repeated(entries, [...path, key], keyAt)
       else entries.set(key, { node: this.read(pair.value, [...path, key], keyAt), at: keyAt })
     }
@@ -99,7 +99,7 @@ class Reader {
 
   repeated(entries: ReadonlyMap<string, Entry>, path: KeyPath, at: Place): void {
     const first = entries.get(String(path.at(-1)))
-    this.report.errorAt(at, path, `is repeated (first on line ${first?.at.line ?? at.line})`)
+    this.problems.errorAt(at, path, `is repeated (first on line ${first?.at.line ?? at.line})`)
   }
 }
 
@@ -124,7 +124,7 @@ function targetsOf(document: Document): ReadonlyMap<Alias, Node> {
 const withoutSource = (message: string): string => (message.split(/[:("'`]/, 1)[0] ?? '').trim()
 
 /** Reads a text as one YAML document. Problems go to `report`; the result is what could be read. */
-export function readYaml(source: string, file: string, report: Report): ConfigNode {
+export function readYaml(source: string, file: string, problems: Problems): ConfigNode {
   const lines = new LineCounter()
   const top: Place = { file, line: 1 }
   const documents = parseAllDocuments(source, {
@@ -137,10 +137,10 @@ export function readYaml(source: string, file: string, report: Report): ConfigNo
   })
   const [document, second] = 'empty' in documents ? [] : documents
   if (document === undefined) return { shape: 'map', entries: new Map(), at: top }
-  if (second) report.errorAt(top, [], 'contains several YAML documents; expected one')
+  if (second) problems.errorAt(top, [], 'contains several YAML documents; expected one')
   for (const trouble of [...document.errors, ...document.warnings]) {
     const at = { file, line: lines.linePos(trouble.pos[0]).line }
-    report.errorAt(at, [], `is not valid YAML: ${withoutSource(trouble.message)}`)
+    problems.errorAt(at, [], `is not valid YAML: ${withoutSource(trouble.message)}`)
   }
-  return new Reader(file, report, document, lines).read(document.contents, [], top)
+  return new Reader(file, problems, document, lines).read(document.contents, [], top)
 }

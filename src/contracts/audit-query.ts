@@ -68,7 +68,7 @@ export interface Position {
   readonly seq: number
 }
 
-export interface ScanOrder {
+export interface ScanRequest {
   /** Folders of one trail each: those of several nodes are one answer. */
   readonly folders: readonly string[]
   readonly query: AuditQuery
@@ -154,7 +154,10 @@ export interface TrailVerdict {
 export interface TrailReader {
   readQuery(texts: QueryTexts): QueryRead
   /** The answer, in batches. It waits until each was taken. Rejects with TrailReadError. */
-  query(order: Omit<ScanOrder, 'folders'>, onProgress?: (progress: Progress) => void): AsyncIterable<ScanStep>
+  query(
+    order: Omit<ScanRequest, 'folders'>,
+    onProgress?: (progress: Progress) => void,
+  ): AsyncIterable<ScanStep>
   /** Rejects with TrailReadError. */
   verify(): Promise<TrailVerdict>
 }

@@ -5,7 +5,7 @@
 export const OF_ADDRESS = 'a:'
 
 /** What one process tells of a rate that all nodes share, and what it asks for. */
-export interface BudgetReport {
+export interface BudgetUse {
   readonly key: string
   /** Calls per millisecond. */
   readonly perMs: number
@@ -38,5 +38,5 @@ export interface Budgets {
    * a request may be repeated: then nothing is granted. What has no grant in the answer must be told again. Rejects with
    * Fault `identity_unavailable`.
    */
-  exchange(who: string, number: number, reports: readonly BudgetReport[]): Promise<readonly BudgetGrant[]>
+  exchange(who: string, number: number, reports: readonly BudgetUse[]): Promise<readonly BudgetGrant[]>
 }

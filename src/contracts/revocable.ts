@@ -1,6 +1,6 @@
 /** What people and clients hold in the store, as operators see and end it. */
 import type { IndexValues } from './store.ts'
-import type { RevocationOrder } from './tokens.ts'
+import type { RevocationCause } from './tokens.ts'
 
 /** Logins in browsers, families of refresh tokens, what users have allowed clients. */
 export const REVOCABLE_KINDS = ['sessions', 'families', 'consents'] as const
@@ -49,5 +49,5 @@ export interface RevocableRecords {
    * Ends one: a session; a family with its code and access tokens; a consent with all that it gave. Resolves with the
    * number of families that have ended with it; undefined if it was gone already.
    */
-  end(kind: RevocableKind, record: RevocableRecord, order: RevocationOrder): Promise<number | undefined>
+  end(kind: RevocableKind, record: RevocableRecord, order: RevocationCause): Promise<number | undefined>
 }

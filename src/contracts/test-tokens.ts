@@ -2,7 +2,7 @@ import type { FaultCode } from '../kernel/faults.ts'
 import type { ClaimedCaller } from './claimed-callers.ts'
 
 /** A test token that an operator asks for (C11.5.7). Plain data: it may cross to another process. */
-export interface TestTokenOrder extends Omit<ClaimedCaller, 'client'> {
+export interface TestTokenRequest extends Omit<ClaimedCaller, 'client'> {
   /** Undefined takes the first client that is granted one. */
   readonly client: string | undefined
   /** The address of the operator. */

@@ -20,7 +20,7 @@ export interface Revocations {
 }
 
 /** Who had something revoked, and why. Kept with the rule. No secret. */
-export interface RevocationOrder {
+export interface RevocationCause {
   /** The operator whose token was shown; undefined where no operator gave the order. */
   readonly operator?: string | undefined
   /** As the operator calls himself. */
@@ -37,7 +37,7 @@ export interface RevocationRule {
   /** Milliseconds since the epoch. */
   readonly madeAt: number
   /** Undefined for a rule that an older version made. */
-  readonly order: RevocationOrder | undefined
+  readonly order: RevocationCause | undefined
 }
 
 /** The tokens that a rule revokes: those that match every member. */
@@ -76,7 +76,7 @@ export interface Revoker {
    * @param until milliseconds since the epoch. The rule is kept until everything that it revokes has expired, and at
    *   least until then.
    */
-  revoke(tokens: RevokedTokens, until?: number, order?: RevocationOrder): Promise<void>
+  revoke(tokens: RevokedTokens, until?: number, order?: RevocationCause): Promise<void>
 }
 
 /** What a rule may end: a session, a code, a family, or an access token that is about to be issued. */
@@ -121,7 +121,7 @@ export interface EndOptions {
   /** True if consents are ended too. */
   readonly consents?: boolean
   /** Kept with the rule, so that a refused call can be explained. */
-  readonly order?: RevocationOrder
+  readonly order?: RevocationCause
 }
 
 /**

@@ -1,9 +1,9 @@
-import { Report, type Problem } from '../config/report.ts'
+import { Problems, type Problem } from '../config/problems.ts'
 import type { Client } from '../contracts/people.ts'
 import type { Entry, Page } from '../contracts/store.ts'
 import { newSecret } from '../kernel/ids.ts'
 import { compileClient, toClient, toClientRecord } from './compile-records.ts'
-import { clientRecordSchema, type ClientRecord } from './client-config.ts'
+import { clientRecordSchema, type ClientRecord } from './client-schema.ts'
 import { type Holdings, holdingsOf, mayHold } from './holdings.ts'
 import { type ListedPage, pageOf } from './listing.ts'
 import { type Loss, lossesBetween } from './losses.ts'
@@ -71,13 +71,13 @@ export class ClientEditor {
     this.#refuseConfigured(written.id)
     const secret = written.kind === 'public' ? undefined : newSecret()
     const secrets = secret === undefined ? [] : [hashSecret(secret)]
-    const report = new Report()
-    const record = await this.#read({ ...written, secrets }, report)
+    const problems = new Problems()
+    const record = await this.#read({ ...written, secrets }, problems)
     const { id } = record
     if ((await this.#parts.store.find(CLIENT, id)) !== undefined) throw alreadyThere('client', id)
     const value: StoredClient = { record, ends: {} }
     return {
-      ...{ record, warnings: report.problems },
+      ...{ record, warnings: problems.list },
       ...(secret !== undefined && {
         unshown: { secret, client: this.#ofStore({ key: id, value, version: 0 }) },
       }),
@@ -141,12 +141,12 @@ export class ClientEditor {
     const entry = await foundEntry(this.#parts.store, this.#at(id))
     const { record: before, ends } = readStoredClient(entry.value)
     const written = writtenForm(clientRecordSchema, before)
-    const report = new Report()
-    const after = await this.#read(merged(written, changes(written)), report)
+    const problems = new Problems()
+    const after = await this.#read(merged(written, changes(written)), problems)
     const losses = lossesBetween(this.#holdings(before), this.#holdings(after))
     return this.#planned(id, entry, {
       ...{ before: { record: before, ends }, after: { record: after, ends } },
-      ...{ losses, warnings: report.problems },
+      ...{ losses, warnings: problems.list },
     })
   }
 
@@ -183,14 +183,15 @@ export class ClientEditor {
     return holdingsOf({ clients: new Map([[record.id, toClient(record)]]) }, this.#parts.catalogue)
   }
 
-  async #read(written: object, report: Report): Promise<ClientRecord> {
+  async #read(written: object, problems: Problems): Promise<ClientRecord> {
     const { configured, catalogue } = this.#parts
-    const record = readRecord(clientRecordSchema, written, report)
+    const record = readRecord(clientRecordSchema, written, problems)
     if (record) {
       const names = await referable(this.#parts, { businesses: record.businesses, roles: [] })
-      compileClient(record, { ...configured, ...names, catalogue }, problemsAt(report, []))
+      compileClient(record, { ...configured, ...names, catalogue }, problemsAt(problems, []))
     }
-    if (record === undefined || report.failed) throw new DirectoryRefusal('The client has problems.', report)
+    if (record === undefined || problems.failed)
+      throw new DirectoryRefusal('The client has problems.', problems)
     return record
   }
 

@@ -4,10 +4,10 @@ import type { Access, Client, User } from '../contracts/people.ts'
 import type { ConfiguredBusiness } from '../contracts/places.ts'
 import { LONGEST_ACCESS_TOKEN } from '../kernel/lifetimes.ts'
 import type { Catalogue } from '../config/scopes/catalogue.ts'
-import { SCOPE } from '../config/scopes/config.ts'
+import { SCOPE } from '../config/scopes/schema.ts'
 import { isTargetValue, parseTarget, readCode, type Code } from '../config/scopes/scope-token.ts'
-import type { ClientRecord } from './client-config.ts'
-import type { BusinessRecord, PersonRecord, UserRecord } from './config.ts'
+import type { ClientRecord } from './client-schema.ts'
+import type { BusinessRecord, PersonRecord, UserRecord } from './schema.ts'
 import { CODE_PATTERN } from './names.ts'
 import type { RecordProblems } from './read-records.ts'
 import { redirectTrouble } from './redirect-uri.ts'
@@ -21,7 +21,7 @@ export interface ReferableNames {
   readonly clients: ReadonlyMap<string, Client>
 }
 
-/** Whether a name is known. Reports it if not. */
+/** Whether a name is known. WorkerMessages it if not. */
 export function checkReferences(
   what: string,
   name: string,
@@ -34,7 +34,7 @@ export function checkReferences(
   return false
 }
 
-/** Reports scope values that nobody can be given: targets, and those that the catalogue does not have. */
+/** WorkerMessages scope values that nobody can be given: targets, and those that the catalogue does not have. */
 export function checkScopes(
   scopes: readonly string[],
   catalogue: Catalogue,
@@ -79,7 +79,7 @@ const codesOf = (given: unknown): Code[] => {
   return code === undefined ? [] : [code]
 }
 
-/** Reports repeated fund codes and those that can't be in a path. Undefined if the business code itself is bad. */
+/** WorkerMessages repeated fund codes and those that can't be in a path. Undefined if the business code itself is bad. */
 export function compileBusiness(
   record: BusinessRecord,
   problems: RecordProblems,
@@ -129,7 +129,7 @@ const checkBusinesses: Rule = ({ businesses }, known, problems) => {
     checkReferences('business', code, known.businesses, ['businesses', index], problems)
 }
 
-/** Reports what would make every request that relies on the default scope fail (C5.4). */
+/** WorkerMessages what would make every request that relies on the default scope fail (C5.4). */
 const checkDefaultScope: Rule = ({ defaultScope, businesses, scopes }, { catalogue }, problems) => {
   const values = defaultScope?.split(' ').filter((value) => value !== '') ?? []
   const allowed = catalogue.close(scopes)
@@ -214,7 +214,7 @@ function checkCustomers({ customers }: UserRecord, known: ReferableNames, proble
   }
 }
 
-/** Reports businesses and roles that the configuration does not have. */
+/** WorkerMessages businesses and roles that the configuration does not have. */
 export function checkAccess(
   { access }: PersonRecord,
   known: Pick<ReferableNames, 'businesses' | 'roles'>,
@@ -226,7 +226,7 @@ export function checkAccess(
   }
 }
 
-/** Reports what is wrong with a user. Users stay records (people.ts says why), so nothing is returned. */
+/** WorkerMessages what is wrong with a user. Users stay records (people.ts says why), so nothing is returned. */
 export function checkUser(record: UserRecord, known: ReferableNames, problems: RecordProblems): void {
   if (!isArgon2(record.password))
     problems.error(['password'], 'expected a hash, `$argon2id$…`', '`postern hash-password` makes one')

@@ -1,5 +1,5 @@
 import type { Environment } from '../config/references.ts'
-import type { Report } from '../config/report.ts'
+import type { Problems } from '../config/problems.ts'
 import type { TSchema, Static } from '../config/schema.ts'
 import type { Access, Client, People } from '../contracts/people.ts'
 import type { ConfiguredBusiness } from '../contracts/places.ts'
@@ -11,8 +11,8 @@ import {
   compileClient,
   type ReferableNames,
 } from './compile-records.ts'
-import { clientRecordSchema } from './client-config.ts'
-import { businessRecordSchema, userRecordSchema, type DirectoryConfig, type UserRecord } from './config.ts'
+import { clientRecordSchema } from './client-schema.ts'
+import { businessRecordSchema, userRecordSchema, type DirectoryConfig, type UserRecord } from './schema.ts'
 import { SnapshotPeople } from './people.ts'
 import { SnapshotPlaces } from './places.ts'
 import { type RecordProblems, problemsAt, readRecords } from './read-records.ts'
@@ -42,16 +42,16 @@ const USERS = { section: 'users', key: 'username', schema: userRecordSchema } as
 
 class DirectoryReader {
   readonly #config: DirectoryConfig
-  readonly #report: Report
+  readonly #problems: Problems
   readonly #environment: Environment
 
-  constructor(config: DirectoryConfig, report: Report, environment: Environment) {
+  constructor(config: DirectoryConfig, problems: Problems, environment: Environment) {
     this.#config = config
-    this.#report = report
+    this.#problems = problems
     this.#environment = environment
   }
 
-  /** Reads inline records first, then those of the file. Reports keys that occur twice. */
+  /** Reads inline records first, then those of the file. WorkerMessages keys that occur twice. */
   async gather<T extends TSchema, R>(
     { section, key, schema }: Source<T>,
     compile: (record: Static<T>, problems: RecordProblems) => R | undefined,
@@ -65,12 +65,12 @@ class DirectoryReader {
       if (compiled !== undefined) found.set(name, compiled)
     }
     for (const [name, record] of Object.entries(this.#config[section]))
-      take({ [key]: name, ...record } as Static<T>, problemsAt(this.#report, ['directory', section, name]))
+      take({ [key]: name, ...record } as Static<T>, problemsAt(this.#problems, ['directory', section, name]))
     const file = this.#config.files[section]
     const at = {
       path: ['directory', 'files', section],
       environment: this.#environment,
-      report: this.#report,
+      problems: this.#problems,
     }
     if (file !== undefined) await readRecords({ file, schema, key, ...at }, take)
     return found
@@ -78,7 +78,7 @@ class DirectoryReader {
 
   roles(catalogue: Catalogue): Map<string, Access> {
     const roles = Object.entries(this.#config.roles).map(([role, { scopes }]) => {
-      checkScopes(scopes, catalogue, ['scopes'], problemsAt(this.#report, ['directory', 'roles', role]))
+      checkScopes(scopes, catalogue, ['scopes'], problemsAt(this.#problems, ['directory', 'roles', role]))
       return [role, { role, scopes }] as const
     })
     return new Map(roles)
@@ -86,16 +86,16 @@ class DirectoryReader {
 }
 
 /**
- * Compiles the section `directory` and the files that it names. All problems go to the report; use the result only if
- * the report has not failed. `environment` resolves `{ env: … }` in the files.
+ * Compiles the section `directory` and the files that it names. All problems go to `problems`; use the result only if
+ * it has not failed. `environment` resolves `{ env: … }` in the files.
  */
 export async function compileDirectory(
   config: DirectoryConfig,
   catalogue: Catalogue,
-  report: Report,
+  problems: Problems,
   environment: Environment = {},
 ): Promise<Directory> {
-  const reader = new DirectoryReader(config, report, environment)
+  const reader = new DirectoryReader(config, problems, environment)
   const businesses = await reader.gather(BUSINESSES, compileBusiness)
   const roles = reader.roles(catalogue)
   const some: ReferableNames = { catalogue, businesses, roles, clients: new Map() }

@@ -4,8 +4,8 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { TSchema } from '../config/schema.ts'
-import { clientRecordSchema } from './client-config.ts'
-import { userRecordSchema } from './config.ts'
+import { clientRecordSchema } from './client-schema.ts'
+import { userRecordSchema } from './schema.ts'
 import { businessSchema, fundSchema, roleSchema } from './place-records.ts'
 
 export type NounName = 'client' | 'user' | 'business' | 'fund' | 'role'

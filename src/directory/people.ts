@@ -1,7 +1,7 @@
 import type { Access, Client, People, User } from '../contracts/people.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { compileUser, toClient } from './compile-records.ts'
-import type { UserRecord } from './config.ts'
+import type { UserRecord } from './schema.ts'
 import type { Roles } from './roles.ts'
 import { liveSecrets, type StoredDirectory, type StoredUser } from './stored-directory.ts'
 

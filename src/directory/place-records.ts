@@ -1,7 +1,7 @@
 /** The records of businesses, funds and roles in the store: their schema, and how they are read and written. */
 import { choice, flag, optional, section, text, type Static, type TSchema } from '../config/schema.ts'
 import type { StoredValue } from '../contracts/store.ts'
-import { address, role } from './config.ts'
+import { address, role } from './schema.ts'
 import { code, nameForPeople, ROLE_EXPECTED, ROLE_PATTERN } from './names.ts'
 import { defaultsOf } from './read-records.ts'
 

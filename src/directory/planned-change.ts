@@ -1,6 +1,6 @@
 /** Changes of what a record of the store says. They are planned before they are made, so that a record can say what changes. */
 import { isDeepStrictEqual } from 'node:util'
-import type { Problem } from '../config/report.ts'
+import type { Problem } from '../config/problems.ts'
 import type { Entry, StoredValue } from '../contracts/store.ts'
 import type { Ended } from '../contracts/tokens.ts'
 import type { Loss } from './losses.ts'

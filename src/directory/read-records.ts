@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
 import type { Environment } from '../config/references.ts'
-import { type KeyPath, type Problem, Report } from '../config/report.ts'
+import { type KeyPath, type Problem, Problems } from '../config/problems.ts'
 import { viewOf } from '../config/schema-view.ts'
 import { MARK, type Static, type TSchema } from '../config/schema.ts'
 import { nodeOf } from '../config/tree.ts'
@@ -17,10 +17,10 @@ export interface RecordProblems {
 }
 
 /** For a record in the configuration itself. `base` is its key path. */
-export const problemsAt = (report: Report, base: KeyPath): RecordProblems => ({
-  error: (path, message, hint) => report.error([...base, ...path], message, hint),
-  warn: (path, message, hint) => report.warn([...base, ...path], message, hint),
-  unread: report.unread,
+export const problemsAt = (problems: Problems, base: KeyPath): RecordProblems => ({
+  error: (path, message, hint) => problems.error([...base, ...path], message, hint),
+  warn: (path, message, hint) => problems.warn([...base, ...path], message, hint),
+  unread: problems.unread,
 })
 
 /** Problems reported per file, because a badly generated file has one on every line. */
@@ -28,14 +28,14 @@ const MOST = 20
 
 /** Collects the problems of a JSON Lines file, each with file and line, under the key path that names the file. */
 export class FileProblems {
-  readonly #report: Report
+  readonly #problems: Problems
   readonly #base: KeyPath
   readonly #file: string
   #count = 0
   #failed = false
 
-  constructor(report: Report, base: KeyPath, file: string) {
-    this.#report = report
+  constructor(problems: Problems, base: KeyPath, file: string) {
+    this.#problems = problems
     this.#base = base
     this.#file = file
   }
@@ -45,22 +45,22 @@ export class FileProblems {
     return {
       error: (path, message, hint) => this.#add({ path, message, hint, at, severity: 'error' }),
       warn: (path, message, hint) => this.#add({ path, message, hint, at, severity: 'warning' }),
-      unread: this.#report.unread,
+      unread: this.#problems.unread,
     }
   }
 
   #add(problem: Problem): void {
     if (problem.severity === 'error') this.#failed = true
     if (++this.#count <= MOST)
-      this.#report.problems.push({ ...problem, path: [...this.#base, ...problem.path] })
+      this.#problems.list.push({ ...problem, path: [...this.#base, ...problem.path] })
   }
 
-  /** Reports how many problems were left out. */
+  /** WorkerMessages how many problems were left out. */
   finish(): void {
     if (this.#count <= MOST) return
     const message = `has ${this.#count - MOST} more problems`
-    if (this.#failed) this.#report.error(this.#base, message)
-    else this.#report.warn(this.#base, message)
+    if (this.#failed) this.#problems.error(this.#base, message)
+    else this.#problems.warn(this.#base, message)
   }
 }
 
@@ -74,15 +74,15 @@ const NOWHERE = { file: '', line: 0 }
 export function readRecord<T extends TSchema>(
   schema: T,
   value: object,
-  report: Report,
+  problems: Problems,
 ): Static<T> | undefined {
-  const own = new Report()
+  const own = new Problems()
   const record = load(viewOf(schema), nodeOf(value, NOWHERE), [], {
     environment: {},
-    report: own,
+    problems: own,
     literal: true,
   })
-  report.problems.push(...own.problems)
+  problems.list.push(...own.list)
   return own.failed ? undefined : (record as Static<T>)
 }
 
@@ -143,9 +143,9 @@ type Convert<T> = (value: unknown, line: number, problems: RecordProblems) => T 
 function converter<T extends TSchema>(schema: T, file: string, environment: Environment): Convert<Static<T>> {
   const view = viewOf(schema)
   return (value, line, problems) => {
-    const report = new Report()
-    const record = load(view, nodeOf(value, { file, line }), [], { environment, report })
-    for (const { path, message, hint } of report.problems) problems.error(path, message, hint)
+    const report = new Problems()
+    const record = load(view, nodeOf(value, { file, line }), [], { environment, problems: report })
+    for (const { path, message, hint } of report.list) problems.error(path, message, hint)
     return report.failed ? undefined : (record as Static<T>)
   }
 }
@@ -159,7 +159,7 @@ export interface RecordFile<T extends TSchema> {
   /** The member that names a record. */
   readonly key: string
   readonly environment: Environment
-  readonly report: Report
+  readonly problems: Problems
 }
 
 /** The name of a record that could not be read, if at least that could. */
@@ -170,27 +170,27 @@ const nameOf = (value: unknown, key: string): readonly string[] => {
 }
 
 /**
- * Passes every valid record of a JSON Lines file to `visit`, in order. Problems go to the report, also that the file
+ * Passes every valid record of a JSON Lines file to `visit`, in order. They go to `problems`, also that the file
  * can't be read; names of records that have one, to its `unread`.
  */
 export async function readRecords<T extends TSchema>(
-  { file, path, schema, key, environment, report }: RecordFile<T>,
+  { file, path, schema, key, environment, problems }: RecordFile<T>,
   visit: (record: Static<T>, problems: RecordProblems) => void,
 ): Promise<void> {
-  const fileProblems = new FileProblems(report, path, file)
+  const fileProblems = new FileProblems(problems, path, file)
   const convert = converter(schema, file, environment)
   const take = (line: number, text: string): void => {
     if (text.trim() === '') return
-    const problems = fileProblems.ofLine(line)
-    const value = parseLine(text, problems)
-    const record = value === undefined ? undefined : convert(value, line, problems)
-    if (record !== undefined) visit(record, problems)
-    else for (const name of nameOf(value, key)) report.unread.add(name)
+    const ofLine = fileProblems.ofLine(line)
+    const value = parseLine(text, ofLine)
+    const record = value === undefined ? undefined : convert(value, line, ofLine)
+    if (record !== undefined) visit(record, ofLine)
+    else for (const name of nameOf(value, key)) problems.unread.add(name)
   }
   try {
     for await (const batch of batchesOfLines(file)) for (const [line, text] of batch) take(line, text)
   } catch (thrown) {
-    report.error(path, `cannot be read: ${messageOf(thrown)}`)
+    problems.error(path, `cannot be read: ${messageOf(thrown)}`)
   }
   fileProblems.finish()
 }

@@ -1,6 +1,6 @@
 /** Adds and changes the businesses, funds and roles of the store: one editor for all three, and a table of what differs. */
 import { announce } from './stored-directory.ts'
-import { Report } from '../config/report.ts'
+import { Problems } from '../config/problems.ts'
 import type { TSchema } from '../config/schema.ts'
 import type { Entry, IndexValues, Page, StoredValue } from '../contracts/store.ts'
 import type { Holdings } from './holdings.ts'
@@ -48,7 +48,7 @@ export interface RecordKind<R extends Switchable, C> {
   readonly asRecord: (configured: C) => R
   /** Why a key cannot be changed here; undefined if it can. */
   readonly taken: (key: string, parts: EditingParts) => string | undefined
-  /** Reports what the schema cannot say. */
+  /** WorkerMessages what the schema cannot say. */
   readonly check: (record: R, parts: EditingParts, problems: RecordProblems) => void
   /** Rejects with DirectoryRefusal if such a record may not be added. */
   readonly admit?: (record: R, parts: EditingParts) => Promise<void>
@@ -70,7 +70,7 @@ export interface FoundRecord<R> {
 interface RecordChange<R> {
   readonly before: R
   readonly after: R
-  readonly report: Report
+  readonly problems: Problems
   /** What counts as the record before, where it is asked what is lost. */
   readonly had: R
 }
@@ -93,15 +93,15 @@ export class RecordEditor<R extends Switchable, C> {
   async planAdd(written: object): Promise<PlannedAdd<R>> {
     const { kind, what, keyOf, admit, indexes } = this.#kind
     const { store } = this.#parts
-    const report = new Report()
-    const record = this.#read(written, report)
+    const problems = new Problems()
+    const record = this.#read(written, problems)
     const key = keyOf(record)
     this.#refuseTaken(key)
     await admit?.(record, this.#parts)
     if ((await store.find(kind, key)) !== undefined) throw alreadyThere(what, key)
     const entry = { value: stored(record), ...(indexes && { indexes: indexes(record) }) }
     return {
-      ...{ record, warnings: report.problems },
+      ...{ record, warnings: problems.list },
       commit: async () => {
         if (!(await store.create(kind, key, entry))) throw alreadyThere(what, key)
         await announce(this.#parts, { [what]: key })
@@ -130,9 +130,9 @@ export class RecordEditor<R extends Switchable, C> {
   /** A change of what is written. Refuses one that `add` would refuse, and another key. */
   async plan(key: string, changes: ChangesOf): Promise<PlannedChange> {
     const { entry, before, written } = await this.#current(key)
-    const report = new Report()
-    const after = this.#read(this.#keepKey(merged(written, changes(written)), before), report)
-    return this.#planned(entry, { before, after, report, had: before })
+    const problems = new Problems()
+    const after = this.#read(this.#keepKey(merged(written, changes(written)), before), problems)
+    return this.#planned(entry, { before, after, problems, had: before })
   }
 
   /**
@@ -141,10 +141,10 @@ export class RecordEditor<R extends Switchable, C> {
    */
   async planSwitch(key: string, disabled: boolean): Promise<PlannedChange> {
     const { entry, before, written } = await this.#current(key)
-    const report = new Report()
-    const after = disabled ? { ...before, disabled } : this.#read({ ...written, disabled }, report)
+    const problems = new Problems()
+    const after = disabled ? { ...before, disabled } : this.#read({ ...written, disabled }, problems)
     // Of one that is disabled already, everything ends again: it may be left of an attempt that failed half way.
-    return this.#planned(entry, { before, after, report, had: { ...before, disabled: false } })
+    return this.#planned(entry, { before, after, problems, had: { ...before, disabled: false } })
   }
 
   /**
@@ -173,11 +173,11 @@ export class RecordEditor<R extends Switchable, C> {
     return { entry, before, written: writtenForm(this.#kind.schema, before) }
   }
 
-  #planned(entry: Entry, { before, after, report, had }: RecordChange<R>): PlannedChange {
+  #planned(entry: Entry, { before, after, problems, had }: RecordChange<R>): PlannedChange {
     const { schema, what, kind } = this.#kind
     return planChange(this.#parts, {
       ...{ at: { kind, entry }, value: stored(after), announced: { [what]: entry.key } },
-      warnings: report.problems,
+      warnings: problems.list,
       records: { before, after },
       written: { before: writtenForm(schema, before), after: writtenForm(schema, after) },
       losses: this.#losses(entry.key, had, after),
@@ -200,11 +200,12 @@ export class RecordEditor<R extends Switchable, C> {
     )
   }
 
-  #read(written: object, report: Report): R {
+  #read(written: object, problems: Problems): R {
     const { schema, what, check } = this.#kind
-    const record = readRecord(schema, written, report) as R | undefined
-    if (record) check(record, this.#parts, problemsAt(report, []))
-    if (record === undefined || report.failed) throw new DirectoryRefusal(`The ${what} has problems.`, report)
+    const record = readRecord(schema, written, problems) as R | undefined
+    if (record) check(record, this.#parts, problemsAt(problems, []))
+    if (record === undefined || problems.failed)
+      throw new DirectoryRefusal(`The ${what} has problems.`, problems)
     return record
   }
 

@@ -11,8 +11,8 @@
 import { LRUCache } from 'lru-cache'
 import type { Change, Feed, Store, StoredValue } from '../contracts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { clientRecordSchema, type ClientRecord } from './client-config.ts'
-import { userRecordSchema, type UserRecord } from './config.ts'
+import { clientRecordSchema, type ClientRecord } from './client-schema.ts'
+import { userRecordSchema, type UserRecord } from './schema.ts'
 import { BUSINESS, FUND, readRole, ROLE, type RoleRecord } from './place-records.ts'
 import { defaultsOf } from './read-records.ts'
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { didYouMeanOfFew } from '../config/problem-text.ts'
-import type { Report } from '../config/report.ts'
+import type { Problems } from '../config/problems.ts'
 import type { Entry, Feed, Store } from '../contracts/store.ts'
 import type { TokenRevoker } from '../contracts/tokens.ts'
 import type { Clock } from '../kernel/clock.ts'
@@ -19,11 +19,11 @@ export class DirectoryRefusal extends Error {
   override readonly name = 'DirectoryRefusal'
   readonly kind: RefusalKind
   /** If the record has problems: all of them, by key of the record. */
-  readonly report: Report | undefined
+  readonly problems: Problems | undefined
 
-  constructor(message: string, report?: Report, kind: RefusalKind = report ? 'problems' : 'conflict') {
+  constructor(message: string, problems?: Problems, kind: RefusalKind = problems ? 'problems' : 'conflict') {
     super(message)
-    this.report = report
+    this.problems = problems
     this.kind = kind
   }
 }

@@ -8,7 +8,7 @@
  *
  * The store also knows the subjects of users of `directory.people` who have logged in (C5.7): the same holds for them.
  */
-import type { Report } from '../config/report.ts'
+import type { Problems } from '../config/problems.ts'
 import type { Entry, Page, Store } from '../contracts/store.ts'
 import type { Directory } from './compile.ts'
 import { mayHold } from './holdings.ts'
@@ -66,13 +66,17 @@ async function* recordsUnder(
   else for await (const entry of everyRecord(store, kind)) if (keys.has(entry.key)) yield entry
 }
 
-async function reportSubjects(configured: Directory, store: StoredIdentities, report: Report): Promise<void> {
+async function reportSubjects(
+  configured: Directory,
+  store: StoredIdentities,
+  problems: Problems,
+): Promise<void> {
   for await (const { key: subject, value } of recordsUnder(store, SUBJECT, configured.usersBySubject)) {
     const { username, module } = value as StoredSubject
     if (claimedByConfiguration({ subject, username }, configured) === undefined) continue
     if (module !== true && !(await isOwned(subject, username, store))) continue
     const where = module === true ? 'who was found by `directory.people`' : 'who is in the store'
-    report.error(
+    problems.error(
       ['directory', 'users', configured.usersBySubject.get(subject)?.username ?? '', 'subject'],
       `belongs to "${username}", ${where}: the user here would get what that one holds`,
       'a subject is never given to another person; use a new one',
@@ -86,11 +90,15 @@ async function isOwned(subject: string, username: string, store: StoredIdentitie
   return user !== undefined && readStoredUser(user.value).record.subject === subject
 }
 
-async function reportClients(configured: Directory, store: StoredIdentities, report: Report): Promise<void> {
+async function reportClients(
+  configured: Directory,
+  store: StoredIdentities,
+  problems: Problems,
+): Promise<void> {
   for await (const { value } of recordsUnder(store, CLIENT, configured.clients)) {
     const { record } = readStoredClient(value)
     if (!mayHold(record) || claimedByConfiguration({ client: record.id }, configured) === undefined) continue
-    report.error(
+    problems.error(
       ['directory', 'clients', record.id],
       'is in the store too: the client here would get what that one holds',
       `give it another id, or remove the other: \`postern client remove ${record.id}\``,
@@ -99,14 +107,14 @@ async function reportClients(configured: Directory, store: StoredIdentities, rep
 }
 
 /**
- * Reports every id of a configuration that the store has given to another client or user. Rejects with Fault
+ * WorkerMessages every id of a configuration that the store has given to another client or user. Rejects with Fault
  * `identity_unavailable` if the store cannot be reached.
  */
 export async function reportTakenIds(
   configured: Directory,
   store: StoredIdentities,
-  report: Report,
+  problems: Problems,
 ): Promise<void> {
-  await reportSubjects(configured, store, report)
-  await reportClients(configured, store, report)
+  await reportSubjects(configured, store, problems)
+  await reportClients(configured, store, problems)
 }

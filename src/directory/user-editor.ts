@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { type Problem, Report } from '../config/report.ts'
+import { type Problem, Problems } from '../config/problems.ts'
 import type { Access, Client, PasswordHasher } from '../contracts/people.ts'
 import type { Entry, Page } from '../contracts/store.ts'
 import { checkUser, toClient } from './compile-records.ts'
-import { userRecordSchema, type UserRecord } from './config.ts'
+import { userRecordSchema, type UserRecord } from './schema.ts'
 import { type Holdings, holdingsOf } from './holdings.ts'
 import { type ListedPage, pageOf } from './listing.ts'
 import { type Loss, lossesBetween } from './losses.ts'
@@ -79,12 +79,12 @@ export class UserEditor {
   /** Refuses a user or password that has problems, and a name or subject that is taken. */
   async planAdd({ password, ...written }: WrittenUser): Promise<PlannedAdd<UserRecord>> {
     this.#refuseConfigured(written['username'])
-    const report = new Report()
-    const hash = isPassword(password, report) ? await this.#parts.hasher.hash(password) : NO_PASSWORD
-    const record = await this.#read({ subject: randomUUID(), ...written, password: hash }, report)
+    const problems = new Problems()
+    const hash = isPassword(password, problems) ? await this.#parts.hasher.hash(password) : NO_PASSWORD
+    const record = await this.#read({ subject: randomUUID(), ...written, password: hash }, problems)
     await this.#refuseOwned(record)
     return {
-      ...{ record, warnings: report.problems },
+      ...{ record, warnings: problems.list },
       commit: async () => {
         await this.#create(record)
         await announce(this.#parts, { user: record.username })
@@ -131,10 +131,10 @@ export class UserEditor {
     const entry = await foundEntry(this.#parts.store, this.#at(username))
     const { record: before } = readStoredUser(entry.value)
     const written = writtenForm(userRecordSchema, before)
-    const report = new Report()
-    const after = await this.#read(merged(written, changes(written)), report)
+    const problems = new Problems()
+    const after = await this.#read(merged(written, changes(written)), problems)
     const losses = await this.#losses(before, after)
-    return this.#planned(entry, { before, after, losses, warnings: report.problems })
+    return this.#planned(entry, { before, after, losses, warnings: problems.list })
   }
 
   /** A change of a user that is not checked anew: the record may name what is gone from the configuration meanwhile. */
@@ -214,21 +214,22 @@ export class UserEditor {
   }
 
   #hash(password: unknown): Promise<string> {
-    const report = new Report()
-    if (isPassword(password, report)) return this.#parts.hasher.hash(password)
-    throw new DirectoryRefusal('The password has a problem.', report)
+    const problems = new Problems()
+    if (isPassword(password, problems)) return this.#parts.hasher.hash(password)
+    throw new DirectoryRefusal('The password has a problem.', problems)
   }
 
-  async #read(written: object, report = new Report()): Promise<UserRecord> {
+  async #read(written: object, problems = new Problems()): Promise<UserRecord> {
     const { configured, catalogue } = this.#parts
-    const record = readRecord(userRecordSchema, written, report)
+    const record = readRecord(userRecordSchema, written, problems)
     if (record) {
       const clients = await this.#customers(record)
       const named = { businesses: Object.keys(record.access), roles: Object.values(record.access) }
       const names = await referable(this.#parts, named)
-      checkUser(record, { ...configured, ...names, catalogue, clients }, problemsAt(report, []))
+      checkUser(record, { ...configured, ...names, catalogue, clients }, problemsAt(problems, []))
     }
-    if (record === undefined || report.failed) throw new DirectoryRefusal('The user has problems.', report)
+    if (record === undefined || problems.failed)
+      throw new DirectoryRefusal('The user has problems.', problems)
     return record
   }
 

@@ -5,7 +5,7 @@ import type { JsonPointer } from '../http/json-pointer.ts'
 import { decodeSegment } from '../http/request-target.ts'
 import type { BodyValidator } from '../http/validate-body.ts'
 import type { Catalogue } from '../config/scopes/catalogue.ts'
-import type { AreasConfig, ScopeRuleConfig } from './config.ts'
+import type { AreasConfig, ScopeRuleConfig } from './schema.ts'
 import type { Documentation } from './describe/documentation.ts'
 import { takes, type ParameterType, type PatternSegment } from './path-pattern.ts'
 

@@ -1,5 +1,5 @@
 import type { Catalogue } from '../config/scopes/catalogue.ts'
-import type { ActionConfig, OperationConfig } from './config.ts'
+import type { ActionConfig, OperationConfig } from './schema.ts'
 
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 

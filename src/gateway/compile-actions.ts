@@ -1,5 +1,5 @@
 import { reportUnknownName } from '../config/unknown-name.ts'
-import type { Report, KeyPath } from '../config/report.ts'
+import type { Problems, KeyPath } from '../config/problems.ts'
 import type { OfferedOperation } from '../backends/forward/offered-operations.ts'
 import type { Backend } from '../contracts/backend.ts'
 import { type Action, type ActionTable, isReportOnly, type Route } from './action-table.ts'
@@ -10,7 +10,7 @@ import {
   reportUnknownScopes,
 } from './compile-operation.ts'
 import { RouteCompiler, type ConfiguredRoute } from './compile-routes.ts'
-import type { ActionConfig } from './config.ts'
+import type { ActionConfig } from './schema.ts'
 import { parameterNames, parsePathPattern, type PatternSegment } from './path-pattern.ts'
 
 export interface CompiledActions {
@@ -30,22 +30,22 @@ export interface CompiledActions {
 export function compileActions(
   configured: readonly ActionConfig[],
   context: CompileContext,
-  report: Report,
+  problems: Problems,
 ): CompiledActions {
-  reportAreas(context, report)
-  const routes = new RouteCompiler(report)
+  reportAreas(context, problems)
+  const routes = new RouteCompiler(problems)
   const configuredRoutes: ConfiguredRoute[] = []
   const offered = new Map<string, OfferedOperation[]>()
   for (const [index, config] of configured.entries()) {
     const path: KeyPath = ['actions', index]
-    const pattern = readPattern(config.action, [...path, 'action'], report)
+    const pattern = readPattern(config.action, [...path, 'action'], problems)
     const compiled = compileAction(
       config,
       pattern ?? [],
       configuredRoutes.length,
       { ...context, offered, routes },
       path,
-      report,
+      problems,
     )
     if (pattern === undefined || !Object.hasOwn(context.areas, config.area)) continue
     const route = { ...compiled, pattern, path }
@@ -56,34 +56,37 @@ export function compileActions(
     table: routes.finish(),
     actions: configuredRoutes.map(({ action }) => action),
     routes: configuredRoutes,
-    reportOnly: reportOnlyAreas(context, report),
+    reportOnly: reportOnlyAreas(context, problems),
   }
 }
 
-function reportAreas({ areas, backends, catalogue }: CompileContext, report: Report): void {
+function reportAreas({ areas, backends, catalogue }: CompileContext, problems: Problems): void {
   for (const [area, { backend, scopes = [] }] of Object.entries(areas)) {
     if (!backends.has(backend))
-      reportUnknownName(report, ['areas', area, 'backend'], 'backend', backend, backends.keys())
-    reportUnknownScopes(scopes, catalogue, ['areas', area, 'scopes'], report)
+      reportUnknownName(problems, ['areas', area, 'backend'], 'backend', backend, backends.keys())
+    reportUnknownScopes(scopes, catalogue, ['areas', area, 'scopes'], problems)
   }
 }
 
 /** The backends of calls that match no action, which report-only areas forward too. */
-function reportOnlyAreas({ areas, backends }: CompileContext, report: Report): ReadonlyMap<string, Backend> {
+function reportOnlyAreas(
+  { areas, backends }: CompileContext,
+  problems: Problems,
+): ReadonlyMap<string, Backend> {
   const found = new Map<string, Backend>()
   for (const [name, area] of Object.entries(areas)) {
     const backend = isReportOnly(area) ? backends.get(area.backend) : undefined
-    backend?.checkUnmatched?.(name, report)
+    backend?.checkUnmatched?.(name, problems)
     if (backend !== undefined) found.set(name, backend)
   }
   return found
 }
 
-function readPattern(text: string, path: KeyPath, report: Report): readonly PatternSegment[] | undefined {
+function readPattern(text: string, path: KeyPath, problems: Problems): readonly PatternSegment[] | undefined {
   try {
     return parsePathPattern(text)
   } catch (error) {
-    report.error(path, (error as SyntaxError).message)
+    problems.error(path, (error as SyntaxError).message)
     return undefined
   }
 }
@@ -94,11 +97,11 @@ function compileAction(
   slot: number,
   context: ActionContext,
   path: KeyPath,
-  report: Report,
+  problems: Problems,
 ): Pick<ConfiguredRoute, 'action' | 'methods'> {
   const area = Object.hasOwn(context.areas, config.area) ? context.areas[config.area] : undefined
   if (area === undefined)
-    reportUnknownName(report, [...path, 'area'], 'area', config.area, Object.keys(context.areas))
+    reportUnknownName(problems, [...path, 'area'], 'area', config.area, Object.keys(context.areas))
   const action: Action = {
     slot,
     level: config.level === 'business' ? 'b' : 'f',
@@ -109,7 +112,7 @@ function compileAction(
   }
   const methods = Object.entries(config.methods).map(([method, operation]) => {
     const at = [...path, 'methods', method]
-    return [method, compileOperation(action, method, operation, pattern, context, at, report)] as const
+    return [method, compileOperation(action, method, operation, pattern, context, at, problems)] as const
   })
   return { action, methods: new Map(methods) }
 }

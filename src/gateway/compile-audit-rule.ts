@@ -1,9 +1,9 @@
 /** Which calls of an operation the audit trail records, and what it keeps of their bodies (C12.1.1, C12.2.2). */
-import type { KeyPath, Report } from '../config/report.ts'
+import type { KeyPath, Problems } from '../config/problems.ts'
 import type { Backend } from '../contracts/backend.ts'
 import { type JsonPointer, parseJsonPointer } from '../http/json-pointer.ts'
 import type { AuditRule } from './action-table.ts'
-import type { OperationConfig } from './config.ts'
+import type { OperationConfig } from './schema.ts'
 
 interface Nature {
   /** By the client's method and by the one that its upstream is sent. */
@@ -12,14 +12,14 @@ interface Nature {
   readonly backend: Backend
 }
 
-/** Undefined: its calls leave no record. Reports keys that do not go together. */
+/** Undefined: its calls leave no record. WorkerMessages keys that do not go together. */
 export function compileAuditRule(
   config: OperationConfig,
   nature: Nature,
   path: KeyPath,
-  report: Report,
+  problems: Problems,
 ): AuditRule | undefined {
-  checkKeys(config, path, report)
+  checkKeys(config, path, problems)
   const calls = config.audit === 'none' ? undefined : whichCalls(config, nature)
   if (calls === undefined) return undefined
   return { calls, fields: (config.auditFields ?? []).map((name) => ({ name, pointer: pointerOf(name) })) }
@@ -39,16 +39,16 @@ const pointerOf = (name: string): JsonPointer => (name.startsWith('/') ? parseJs
 function checkKeys(
   { audit, auditReason, auditFields, body, consumes }: OperationConfig,
   path: KeyPath,
-  report: Report,
+  problems: Problems,
 ): void {
   if (audit === 'none' && auditReason === undefined)
-    report.error([...path, 'auditReason'], 'is missing: `audit: none` needs the reason')
+    problems.error([...path, 'auditReason'], 'is missing: `audit: none` needs the reason')
   if (audit !== 'none' && auditReason !== undefined)
-    report.error([...path, 'auditReason'], 'has no use without `audit: none`')
+    problems.error([...path, 'auditReason'], 'has no use without `audit: none`')
   if (auditFields === undefined) return
   const at = [...path, 'auditFields']
-  if (audit === 'none') report.error(at, 'has no use with `audit: none`')
+  if (audit === 'none') problems.error(at, 'has no use with `audit: none`')
   else if (consumes !== undefined)
-    report.error(at, 'is for bodies that are parsed, and `consumes` streams them')
-  else if (body === undefined) report.error(at, 'has no use without a `body`')
+    problems.error(at, 'is for bodies that are parsed, and `consumes` streams them')
+  else if (body === undefined) problems.error(at, 'has no use without a `body`')
 }

@@ -1,5 +1,5 @@
 import { reportUnknownName } from '../config/unknown-name.ts'
-import type { Report, KeyPath } from '../config/report.ts'
+import type { Problems, KeyPath } from '../config/problems.ts'
 import type { OpenedBackend } from '../backends/opened-backend.ts'
 import type { OfferedOperation, PublicSegment } from '../backends/forward/offered-operations.ts'
 import type { Backend } from '../contracts/backend.ts'
@@ -7,12 +7,12 @@ import { isBodiless, isSafe } from '../http/methods.ts'
 import { compileValidator } from '../http/validate-body.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { Catalogue } from '../config/scopes/catalogue.ts'
-import { SCOPE } from '../config/scopes/config.ts'
+import { SCOPE } from '../config/scopes/schema.ts'
 import { type Action, type BodyRule, compileScopeRule, isReportOnly, type Operation } from './action-table.ts'
 import { compileAuditRule } from './compile-audit-rule.ts'
 import type { RouteCompiler } from './compile-routes.ts'
 import { compileDocumentation } from './describe/documentation.ts'
-import type { AreasConfig, BodyRuleConfig, OperationConfig, ScopeRuleConfig } from './config.ts'
+import type { AreasConfig, BodyRuleConfig, OperationConfig, ScopeRuleConfig } from './schema.ts'
 import { type PatternSegment, takes } from './path-pattern.ts'
 
 /** What an action may name. */
@@ -40,18 +40,18 @@ export function compileOperation(
   pattern: readonly PatternSegment[],
   context: ActionContext,
   path: KeyPath,
-  report: Report,
+  problems: Problems,
 ): Operation {
   const { catalogue, areas } = context
-  const backend = backendOf(action, method, config, pattern, context, path, report) ?? ABSENT
+  const backend = backendOf(action, method, config, pattern, context, path, problems) ?? ABSENT
   const versions = [...new Set(config.versions)].sort((a, b) => a - b)
   const defaultVersion = config.defaultVersion ?? versions[0] ?? 1
   if (!versions.includes(defaultVersion))
-    report.error([...path, 'defaultVersion'], `is not one of the versions ${versions.join(', ')}`)
+    problems.error([...path, 'defaultVersion'], `is not one of the versions ${versions.join(', ')}`)
   const websocket = config.websocket === true
   const safe = isSafe(method) && isSafe(config.upstream?.method ?? method)
-  checkBodyKeys(method, config, path, report)
-  if (websocket) checkWebsocket(method, config, backend, path, report)
+  checkBodyKeys(method, config, path, problems)
+  if (websocket) checkWebsocket(method, config, backend, path, problems)
   return {
     action,
     method,
@@ -65,7 +65,7 @@ export function compileOperation(
       produces: config.produces,
     },
     scopes: compileScopeRule(
-      checkedRule(config.scopes, catalogue, [...path, 'scopes'], report),
+      checkedRule(config.scopes, catalogue, [...path, 'scopes'], problems),
       areas[action.area],
       catalogue,
     ),
@@ -73,49 +73,49 @@ export function compileOperation(
     produces: config.produces,
     consumes: config.consumes,
     websocket,
-    body: compileBody(config.body, [...path, 'body', 'schema'], report),
-    audit: compileAuditRule(config, { safe, websocket, backend }, path, report),
+    body: compileBody(config.body, [...path, 'body', 'schema'], problems),
+    audit: compileAuditRule(config, { safe, websocket, backend }, path, problems),
     items: config.items,
     documentation: compileDocumentation(
       config,
       { versions, defaultVersion, areaScopes: areas[action.area]?.scopes ?? [], pattern },
       path,
-      report,
+      problems,
     ),
   }
 }
 
-/** Reports where an operation says of bodies what goes with no method, or not together. */
-function checkBodyKeys(method: string, config: OperationConfig, path: KeyPath, report: Report): void {
+/** WorkerMessages where an operation says of bodies what goes with no method, or not together. */
+function checkBodyKeys(method: string, config: OperationConfig, path: KeyPath, problems: Problems): void {
   if (config.body && config.consumes)
-    report.error(
+    problems.error(
       [...path, 'consumes'],
       'streams the body through unparsed, so it cannot be used together with body',
     )
   for (const key of ['consumes', 'body'] as const)
     if (config[key] && method === 'GET')
-      report.error([...path, key], 'is not for GET: the body of a GET has no meaning')
+      problems.error([...path, key], 'is not for GET: the body of a GET has no meaning')
   const sent = config.upstream?.method
   if (sent !== undefined && isBodiless(sent) && (config.body ?? config.consumes))
-    report.error([...path, 'upstream', 'method'], `is ${sent}, and the body of a ${sent} has no meaning`)
+    problems.error([...path, 'upstream', 'method'], `is ${sent}, and the body of a ${sent} has no meaning`)
 }
 
-/** Reports why a websocket cannot be. */
+/** WorkerMessages why a websocket cannot be. */
 function checkWebsocket(
   method: string,
   config: OperationConfig,
   backend: Backend,
   path: KeyPath,
-  report: Report,
+  problems: Problems,
 ): void {
   const sent = config.upstream?.method
   if (sent !== undefined && sent !== 'GET')
-    report.error(
+    problems.error(
       [...path, 'upstream', 'method'],
       'is for a websocket, which begins with a GET (RFC 6455 §4.1)',
     )
-  if (method !== 'GET') report.error([...path, 'websocket'], 'is for GET only (RFC 6455 §4.1)')
-  if (backend.upgrade === undefined) report.error([...path, 'websocket'], 'needs a backend of kind stream')
+  if (method !== 'GET') problems.error([...path, 'websocket'], 'is for GET only (RFC 6455 §4.1)')
+  if (backend.upgrade === undefined) problems.error([...path, 'websocket'], 'needs a backend of kind stream')
 }
 
 /** In place of a backend that does not exist, so that the other problems of an operation are told too. */
@@ -139,7 +139,7 @@ function backendOf(
   pattern: readonly PatternSegment[],
   { areas, backends, offered, routes, severalIssuers = false }: ActionContext,
   path: KeyPath,
-  report: Report,
+  problems: Problems,
 ): Backend | undefined {
   const { level, area, name: action, parameters, isNested } = own
   const name = upstream?.backend ?? areas[area]?.backend ?? ''
@@ -147,7 +147,7 @@ function backendOf(
   const at = [...path, 'upstream']
   if (backend === undefined) {
     if (upstream?.backend !== undefined)
-      reportUnknownName(report, [...at, 'backend'], 'backend', name, backends.keys())
+      reportUnknownName(problems, [...at, 'backend'], 'backend', name, backends.keys())
     return undefined
   }
   const calls = {
@@ -177,22 +177,25 @@ function backendOf(
           all,
         },
       },
-      report,
+      problems,
     )
-  reportForwardingKeys(upstream, name, at, report)
+  reportForwardingKeys(upstream, name, at, problems)
   return backend
 }
 
-/** Reports what only a backend that forwards understands. */
+/** WorkerMessages what only a backend that forwards understands. */
 function reportForwardingKeys(
   upstream: OperationConfig['upstream'],
   backend: string,
   at: KeyPath,
-  report: Report,
+  problems: Problems,
 ): void {
   for (const key of Object.keys(upstream ?? {}))
     if (key !== 'backend')
-      report.error([...at, key], `is for backends of kind http and stream, and ${backend} is of another kind`)
+      problems.error(
+        [...at, key],
+        `is for backends of kind http and stream, and ${backend} is of another kind`,
+      )
 }
 
 const publicSegment = (segment: PatternSegment): PublicSegment =>
@@ -200,7 +203,7 @@ const publicSegment = (segment: PatternSegment): PublicSegment =>
     ? segment
     : { kind: 'parameter', name: segment.name, takes: (value) => takes(segment.type, value) }
 
-function compileBody(config: BodyRuleConfig | undefined, path: KeyPath, report: Report): BodyRule {
+function compileBody(config: BodyRuleConfig | undefined, path: KeyPath, problems: Problems): BodyRule {
   if (config === undefined) return NO_BODY
   const kind = config.required ? 'required' : 'optional'
   if (config.schema === undefined) return { kind, schema: undefined, validate: undefined }
@@ -208,7 +211,7 @@ function compileBody(config: BodyRuleConfig | undefined, path: KeyPath, report: 
   try {
     return { kind, schema, validate: compileValidator(schema) }
   } catch (error) {
-    report.error(path, (error as Error).message)
+    problems.error(path, (error as Error).message)
     return { kind, schema, validate: undefined }
   }
 }
@@ -217,22 +220,22 @@ function checkedRule(
   config: ScopeRuleConfig,
   catalogue: Catalogue,
   path: KeyPath,
-  report: Report,
+  problems: Problems,
 ): ScopeRuleConfig {
   if ((config.any === undefined) === (config.all === undefined))
-    report.error(path, 'needs either any or all, so that no action is open to every token')
+    problems.error(path, 'needs either any or all, so that no action is open to every token')
   for (const key of ['any', 'all'] as const)
-    reportUnknownScopes(config[key] ?? [], catalogue, [...path, key], report)
+    reportUnknownScopes(config[key] ?? [], catalogue, [...path, key], problems)
   return config
 }
 
-/** Reports scope values of a list that are not in the catalogue. */
+/** WorkerMessages scope values of a list that are not in the catalogue. */
 export function reportUnknownScopes(
   values: readonly string[],
   catalogue: Catalogue,
   path: KeyPath,
-  report: Report,
+  problems: Problems,
 ): void {
   for (const [index, value] of values.entries())
-    if (!catalogue.has(value)) reportUnknownName(report, [...path, index], SCOPE, value, catalogue.values)
+    if (!catalogue.has(value)) reportUnknownName(problems, [...path, index], SCOPE, value, catalogue.values)
 }

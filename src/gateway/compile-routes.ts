@@ -1,4 +1,4 @@
-import { type KeyPath, pathText, type Report } from '../config/report.ts'
+import { type KeyPath, pathText, type Problems } from '../config/problems.ts'
 import {
   type Action,
   ActionTable,
@@ -32,10 +32,10 @@ interface OpenRoute extends Route {
 export class RouteCompiler {
   readonly #table = new ActionTable<OpenRoute>()
   readonly #routes: { readonly route: OpenRoute; readonly configured: ConfiguredRoute }[] = []
-  readonly #report: Report
+  readonly #problems: Problems
 
-  constructor(report: Report) {
-    this.#report = report
+  constructor(problems: Problems) {
+    this.#problems = problems
   }
 
   /** Actions of one path are one route with the methods of all (C4.6), whatever names their parameters have. */
@@ -55,8 +55,8 @@ export class RouteCompiler {
     const other = route.from.find(({ methods }) => methods.has(method))
     if (other !== undefined) {
       const why = (there: ConfiguredRoute): string => `is offered at this path by ${this.#name(there)} too`
-      this.#report.error([...configured.path, 'methods', method], why(other))
-      this.#report.error([...other.path, 'methods', method], why(configured))
+      this.#problems.error([...configured.path, 'methods', method], why(other))
+      this.#problems.error([...other.path, 'methods', method], why(configured))
       return
     }
     route.methods.set(method, operation)
@@ -94,15 +94,15 @@ export class RouteCompiler {
     const why = (there: ConfiguredRoute, ...types: readonly ParameterType[]): string =>
       `overlaps with ${this.#name(there)}: ${types.map(typeText).join(' and ')} may take the same value there`
     const hint = 'give both parameters the same type, or put different literals beside them'
-    this.#report.error([...one.path, 'action'], why(other, type, otherType), hint)
-    this.#report.error([...other.path, 'action'], why(one, otherType, type), hint)
+    this.#problems.error([...one.path, 'action'], why(other, type, otherType), hint)
+    this.#problems.error([...other.path, 'action'], why(one, otherType, type), hint)
   }
 
   #reportShadow(route: OpenRoute, { action, pattern, path }: ConfiguredRoute): void {
     const root = this.#table.rootOf(action.level, action.area)
     const shadow = root && shadowOf(root, pattern, route)?.from[0]
     if (shadow === undefined) return
-    this.#report.error(
+    this.#problems.error(
       [...path, 'action'],
       `can never be reached: every value of its parameters stands as a literal beside them, as in ${this.#name(shadow)}`,
     )
@@ -111,7 +111,7 @@ export class RouteCompiler {
   /** `actions[3].action (demo.yaml:41)`. */
   #name({ path }: ConfiguredRoute): string {
     const key = [...path, 'action']
-    const place = this.#report.locate(key)
+    const place = this.#problems.locate(key)
     return pathText(key) + (place === undefined ? '' : ` (${place.file}:${place.line})`)
   }
 }

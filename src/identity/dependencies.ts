@@ -20,7 +20,7 @@ import type { Cors } from '../http/cors.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { Catalogue } from '../config/scopes/catalogue.ts'
-import type { IdentityConfig } from './config.ts'
+import type { IdentityConfig } from './schema.ts'
 import type { DeveloperOffer } from './developers/parts.ts'
 
 export interface IdentityUrls {

@@ -1,6 +1,6 @@
 /** Takes a consent back, with all that it gave (C6.2.2): for its user, and for operators. */
 import type { Store } from '../contracts/store.ts'
-import type { RevocationOrder, TokenRevoker } from '../contracts/tokens.ts'
+import type { RevocationCause, TokenRevoker } from '../contracts/tokens.ts'
 import { type Consent, CONSENT } from './browser/consents.ts'
 import { readGrantedTarget } from './scopes.ts'
 import { withdrawCodes } from './tokens/codes.ts'
@@ -19,7 +19,7 @@ export interface ConsentEnding {
 export async function endConsent(
   consent: Pick<Consent, 'key' | 'client' | 'subject' | 'business'>,
   parts: ConsentEnding,
-  order: RevocationOrder,
+  order: RevocationCause,
 ): Promise<number> {
   const before = await endIssued(consent, parts, order)
   await parts.store.remove(CONSENT, consent.key)
@@ -31,7 +31,7 @@ export async function endConsent(
 async function endIssued(
   { business, client, subject }: Pick<Consent, 'client' | 'subject' | 'business'>,
   { store, tokenRevoker }: ConsentEnding,
-  order: RevocationOrder,
+  order: RevocationCause,
 ): Promise<readonly string[]> {
   const concerns = (scope: string): boolean => (readGrantedTarget(scope)?.business ?? null) === business
   const entries = await store.listBy(FAMILY, 'subject', subject)

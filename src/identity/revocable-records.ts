@@ -7,7 +7,7 @@ import type {
   RevocableWhere,
 } from '../contracts/revocable.ts'
 import type { Entry, Store } from '../contracts/store.ts'
-import type { RevocationOrder, RuleGuard, TokenRevoker } from '../contracts/tokens.ts'
+import type { RevocationCause, RuleGuard, TokenRevoker } from '../contracts/tokens.ts'
 import { isTargetValue } from '../config/scopes/scope-token.ts'
 import { CONSENT, consentOf } from './browser/consents.ts'
 import { isOver, SESSION, type SessionRecord } from './browser/sessions.ts'
@@ -30,7 +30,7 @@ interface Kind {
   readonly end: (
     record: RevocableRecord,
     parts: RevocableRecordsParts,
-    order: RevocationOrder,
+    order: RevocationCause,
   ) => Promise<number | undefined>
 }
 
@@ -110,7 +110,7 @@ export class StoredRevocableRecords implements RevocableRecords {
     return entry && read(entry, this.#parts)
   }
 
-  end(kind: RevocableKind, record: RevocableRecord, order: RevocationOrder): Promise<number | undefined> {
+  end(kind: RevocableKind, record: RevocableRecord, order: RevocationCause): Promise<number | undefined> {
     return KINDS[kind].end(record, this.#parts, order)
   }
 }

@@ -1,6 +1,6 @@
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Clock } from '../kernel/clock.ts'
-import type { IssuerConfig } from './issuers-config.ts'
+import type { IssuerConfig } from './issuers-schema.ts'
 import { ForeignKeys, type KeysState } from './foreign-keys.ts'
 import { IssuerSource } from './issuer-source.ts'
 import { Introspector } from './introspection.ts'

@@ -1,6 +1,6 @@
 import {
   type BudgetGrant,
-  type BudgetReport,
+  type BudgetUse,
   type Budgets,
   MOST_REPORTS,
   OF_ADDRESS,
@@ -85,7 +85,7 @@ export class BudgetExchange {
   }
 
   /** What addresses have used beyond this process's part of their rate. */
-  #addresses(): readonly BudgetReport[] {
+  #addresses(): readonly BudgetUse[] {
     const part = LEASE_MS / this.#processes
     return this.#parts.addresses
       .takeUsage((rate) => rate.perMs * part)
@@ -110,15 +110,12 @@ export class BudgetExchange {
 }
 
 /** Of reports of clients those that must be told again. */
-function unanswered(
-  reports: readonly BudgetReport[],
-  grants: readonly BudgetGrant[],
-): readonly BudgetReport[] {
+function unanswered(reports: readonly BudgetUse[], grants: readonly BudgetGrant[]): readonly BudgetUse[] {
   const answered = new Set(grants.map(({ key }) => key))
   return reports.filter(({ key }) => !answered.has(CLIENT + key))
 }
 
-const named = (prefix: string, report: BudgetReport): BudgetReport => ({
+const named = (prefix: string, report: BudgetUse): BudgetUse => ({
   ...report,
   key: prefix + report.key,
 })

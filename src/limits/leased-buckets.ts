@@ -1,4 +1,4 @@
-import type { BudgetGrant, BudgetReport } from '../contracts/budgets.ts'
+import type { BudgetGrant, BudgetUse } from '../contracts/budgets.ts'
 import type { Rate } from './buckets.ts'
 
 /** A part of a budget that this process has taken out, and spends from memory. */
@@ -105,7 +105,7 @@ export class LeasedBuckets {
   }
 
   /** What is to be told and asked for now, of all keys that moved. */
-  reports(now: number): readonly BudgetReport[] {
+  reports(now: number): readonly BudgetUse[] {
     const moved = this.#moved
     this.#moved = []
     this.isUrgent = false
@@ -131,7 +131,7 @@ export class LeasedBuckets {
    * The store did not answer: what was let in is told later. What was given back is lost: the store may have taken it, and
    * would take it a second time.
    */
-  failed(reports: readonly BudgetReport[], now: number): void {
+  failed(reports: readonly BudgetUse[], now: number): void {
     for (const { key, spent } of reports) {
       const lease = this.#leases.get(key)
       if (lease === undefined || spent <= 0) continue
@@ -167,7 +167,7 @@ export class LeasedBuckets {
     return undefined
   }
 
-  #report(lease: Lease, now: number): BudgetReport {
+  #report(lease: Lease, now: number): BudgetUse {
     const { key, rate } = lease
     const elapsed = Math.max(1, now - lease.exchangedAt)
     const latest = lease.asked / elapsed

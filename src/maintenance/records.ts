@@ -1,11 +1,26 @@
-import { type Act, type Operator, plainFacts, recordGiving, recordTaking } from '../audit/audited-change.ts'
+import {
+  type AuditedChange,
+  type Operator,
+  plainFacts,
+  recordGiving,
+  recordTaking,
+} from '../audit/audited-change.ts'
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Change, Feed, StoredValue } from '../contracts/store.ts'
 import type { JsonObject } from '../http/json-value.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { newSecret } from '../kernel/ids.ts'
-import { type ClosureScope, compileClosure, isInForce, type MaintenanceSwitch, type MaintenanceSwitches, NAMED_KINDS, scopeText, WHOLE_KINDS } from './maintenance.ts'
+import {
+  type ClosureScope,
+  compileClosure,
+  isInForce,
+  type MaintenanceSwitch,
+  type MaintenanceSwitches,
+  NAMED_KINDS,
+  scopeText,
+  WHOLE_KINDS,
+} from './maintenance.ts'
 
 /** A switch as it is kept: with its name, and who set it. */
 export interface KeptSwitch extends MaintenanceSwitch {
@@ -103,7 +118,7 @@ export class MaintenanceRecords {
     const ended = isInForce(entry, clock.now()) ? this.#inForceAt(scopeText(entry.scope)) : []
     const change = isInForce(entry, clock.now()) ? 'on' : 'planned'
     const record = ended.length > 0 ? recordGiving : recordTaking
-    const act = switchedAct(change, [set], ended)
+    const act = switchedChange(change, [set], ended)
     await record(this.#parts.audit, { by, reason, ...operator }, act, () => this.#decide({ set, ended }))
     this.#note(change, [set], { by, reason, ...operator })
     return set
@@ -115,7 +130,9 @@ export class MaintenanceRecords {
    */
   async end(ended: readonly KeptSwitch[], operator: Operator): Promise<void> {
     if (ended.length === 0) return
-    await recordGiving(this.#parts.audit, operator, switchedAct('off', ended), () => this.#decide({ ended }))
+    await recordGiving(this.#parts.audit, operator, switchedChange('off', ended), () =>
+      this.#decide({ ended }),
+    )
     this.#note('off', ended, operator)
   }
 
@@ -205,11 +222,11 @@ export const switchFacts = ({ id, scope, from, until, message, ...entry }: KeptS
     clients: entry.clients?.slice(0, MOST_NAMED),
   })
 
-const switchedAct = (
+const switchedChange = (
   change: 'on' | 'planned' | 'off',
   switches: readonly KeptSwitch[],
   ended: readonly KeptSwitch[] = [],
-): Act => ({
+): AuditedChange => ({
   event: 'maintenance.switched',
   on: { kind: 'switch', id: switches.map(({ id }) => id).join(' ') },
   change: { change, switches: switches.map(switchFacts), ends: ended.map(({ id }) => id) },

@@ -1,7 +1,7 @@
 /** The admin API's route by which commands report what they do (C12.1.7). */
 import type { JsonObject } from '../http/json-value.ts'
 import type { AuditObject } from '../contracts/audit.ts'
-import type { Act } from '../audit/audited-change.ts'
+import type { AuditedChange } from '../audit/audited-change.ts'
 import { type ActOutcome, REPORTABLE } from './reported-acts.ts'
 import { type AdminRoute, count, members, ok, problemsSchema, refuse, reject, text, WHO } from './routes.ts'
 
@@ -41,7 +41,7 @@ interface Reported {
   readonly change?: JsonObject
 }
 
-const actOf = ({ event, on, username, change }: Reported): Act => ({
+const actOf = ({ event, on, username, change }: Reported): AuditedChange => ({
   event,
   on,
   ...(change && { change }),

@@ -1,5 +1,5 @@
 /** What operators can do to the records of the directory (C11.5.1), by the admin API and by commands alike. */
-import type { Problem } from '../config/report.ts'
+import type { Problem } from '../config/problems.ts'
 import type { Page } from '../contracts/store.ts'
 import type { ListedPage } from '../directory/listing.ts'
 import type { NounName, Written } from '../directory/nouns.ts'

@@ -1,5 +1,5 @@
 /** What the admin API answers about the directory's records: problems, warnings, what has ended. */
-import { pathText, type Problem } from '../config/report.ts'
+import { pathText, type Problem } from '../config/problems.ts'
 import type { EndedLoss } from '../directory/planned-change.ts'
 import type { DirectoryRefusal } from '../directory/stored-editing.ts'
 import { type AdminAnswer, notFound, refuse, reject, type Schema } from './routes.ts'
@@ -8,8 +8,8 @@ export const lineOf = ({ path, message, hint }: Problem): string =>
   `${pathText(path)}  ${message}${hint === undefined ? '' : ` — ${hint}`}`
 
 /** 400 with every problem by its member, 404 or 409. */
-export function refusalOf({ kind, message, report }: DirectoryRefusal): AdminAnswer {
-  if (kind === 'problems') return reject((report?.problems ?? []).map(lineOf))
+export function refusalOf({ kind, message, problems }: DirectoryRefusal): AdminAnswer {
+  if (kind === 'problems') return reject((problems?.list ?? []).map(lineOf))
   return kind === 'missing' ? notFound(message, []) : refuse(message, [])
 }
 

@@ -1,5 +1,5 @@
 /** Acts that commands report to the service that holds the lock of the audit trail (C12.1.7). */
-import { type Act, byOperator, type Operator } from '../audit/audited-change.ts'
+import { type AuditedChange, byOperator, type Operator } from '../audit/audited-change.ts'
 import type { AuditEntry, AuditTrail } from '../contracts/audit.ts'
 import { NOUN_NAMES } from '../directory/nouns.ts'
 import type { AuditEvent } from '../kernel/audit-events.ts'
@@ -32,14 +32,14 @@ export class ReportedActs {
   /** By the `seq` of the intent. */
   readonly #open = new Map<number, string>()
   /** Called with each act that is reported first. */
-  reported: (act: Act) => void = () => undefined
+  reported: (act: AuditedChange) => void = () => undefined
 
   constructor(audit: AuditTrail) {
     this.#audit = audit
   }
 
   /** Resolves with the `seq` of the intent, when it is durable. Rejects with Fault `audit_unavailable`. */
-  async begin(act: Act, operator: Operator): Promise<number> {
+  async begin(act: AuditedChange, operator: Operator): Promise<number> {
     const intent = await this.#audit.require({ ...entryOf(act, operator), outcome: 'pending' })
     this.reported(act)
     for (const oldest of this.#open.keys()) if (this.#open.size >= MOST_OPEN) this.#open.delete(oldest)
@@ -48,7 +48,7 @@ export class ReportedActs {
   }
 
   /** False if there is no such intent of this operator: the service was restarted, or it has ended already. */
-  async end(intent: number, outcome: ActOutcome, act: Act, operator: Operator): Promise<boolean> {
+  async end(intent: number, outcome: ActOutcome, act: AuditedChange, operator: Operator): Promise<boolean> {
     if (this.#open.get(intent) !== keyOf(act, operator)) return false
     this.#open.delete(intent)
     await this.#audit.settle({ ...entryOf(act, operator), outcome, intent })
@@ -56,16 +56,16 @@ export class ReportedActs {
   }
 
   /** Records what has taken effect already. */
-  keep(outcome: ActOutcome, act: Act, operator: Operator): Promise<void> {
+  keep(outcome: ActOutcome, act: AuditedChange, operator: Operator): Promise<void> {
     this.reported(act)
     return this.#audit.keep({ ...entryOf(act, operator), outcome })
   }
 }
 
-const keyOf = ({ event }: Act, { operator }: Operator): string => `${event} ${operator ?? ''}`
+const keyOf = ({ event }: AuditedChange, { operator }: Operator): string => `${event} ${operator ?? ''}`
 
 /** As an act of an operator, done by a command. */
-export function entryOf(act: Act, operator: Operator): Omit<AuditEntry, 'outcome'> {
+export function entryOf(act: AuditedChange, operator: Operator): Omit<AuditEntry, 'outcome'> {
   const { actor, why, personal } = byOperator(operator)
   return {
     ...act,

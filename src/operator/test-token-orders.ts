@@ -1,8 +1,8 @@
 /** What operators may ask of test tokens (C11.5.7). */
-import type { TestToken, TestTokenAnswer, TestTokenOrder } from '../contracts/test-tokens.ts'
+import type { TestToken, TestTokenAnswer, TestTokenRequest } from '../contracts/test-tokens.ts'
 import type { Operator } from '../audit/audited-change.ts'
 
-export type TestTokenWish = Omit<TestTokenOrder, 'from'>
+export type TestTokenWish = Omit<TestTokenRequest, 'from'>
 
 /** A token, and where it is good. */
 export interface UsableTestToken extends TestToken {

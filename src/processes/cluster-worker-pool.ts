@@ -3,7 +3,7 @@
  * them over, so no connection is lost when a worker is replaced. (With SO_REUSEPORT the kernel gives new connections to a
  * socket that is about to close: 181 of 5,000 calls failed in a rolling restart; here none did.)
  *
- * A worker may die or freeze at any moment (T5.9). Every order to it still settles (OpenOrders). After a reload every
+ * A worker may die or freeze at any moment (T5.9). Every order to it still settles (OpenRequests). After a reload every
  * worker serves the configuration in force: a worker that did not confirm it is killed and replaced.
  */
 import cluster from 'node:cluster'
@@ -11,12 +11,12 @@ import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promis
 import { timerMs, toMachineTime } from '../kernel/clock.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import type { FeedReading } from '../contracts/store.ts'
-import type { TestTokenAnswer, TestTokenOrder } from '../contracts/test-tokens.ts'
+import type { TestTokenAnswer, TestTokenRequest } from '../contracts/test-tokens.ts'
 import { readingAt } from '../stores/feed-page.ts'
 import { conditionOfPool, mergeConditions, type Condition } from '../watch/health.ts'
 import type { GaugeReading } from '../watch/metrics/gauges.ts'
 import { ContentsChanged, type RecalledCall, type WorkerPool, type WorkerStates } from './worker-pool.ts'
-import { OrderError } from './open-orders.ts'
+import { WorkerRequestError } from './open-requests.ts'
 import { WorkerProcesses, type WorkerProcessesParts } from './worker-processes.ts'
 import { SharedPorts } from './shared-ports.ts'
 import type { WorkerHandle } from './worker-handle.ts'
@@ -100,7 +100,7 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
         return await this.#prepareAll(configuration)
       } catch (error) {
         await this.abort()
-        const isGone = error instanceof OrderError && error.end === 'gone'
+        const isGone = error instanceof WorkerRequestError && error.end === 'gone'
         if (!isGone || attempt === ATTEMPTS || this.#workers.isClosing) throw error
         await this.#workers.untilComplete()
       }
@@ -110,7 +110,7 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
   async #prepareAll(configuration: C): Promise<string> {
     const by = this.#workers.serving
     const [first, ...others] = by
-    if (first === undefined) throw new OrderError('gone', 'no worker process serves at the moment')
+    if (first === undefined) throw new WorkerRequestError('gone', 'no worker process serves at the moment')
     this.#prepared = { configuration, by }
     const prepare = (worker: WorkerHandle<C>) => worker.request({ type: 'prepare', configuration })
     const opened = await prepare(first)
@@ -150,19 +150,20 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
     return this.#askAny((worker) => worker.request({ type: 'explain', call }))
   }
 
-  issueTestToken(order: TestTokenOrder): Promise<TestTokenAnswer> {
+  issueTestToken(order: TestTokenRequest): Promise<TestTokenAnswer> {
     return this.#askAny((worker) => worker.request({ type: 'issueTestToken', order }))
   }
 
-  /** Any worker can tell; if the one that was asked ends, another one is asked. Rejects with OrderError, or its error. */
+  /** Any worker can tell; if the one that was asked ends, another one is asked. Rejects with WorkerRequestError, or its error. */
   async #askAny<T>(ask: (worker: WorkerHandle<C>) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       const [worker] = this.#workers.responsive
-      if (worker === undefined) throw new OrderError('gone', 'no worker process serves at the moment')
+      if (worker === undefined) throw new WorkerRequestError('gone', 'no worker process serves at the moment')
       try {
         return await ask(worker)
       } catch (error) {
-        if (!(error instanceof OrderError) || error.end !== 'gone' || attempt === ATTEMPTS) throw error
+        if (!(error instanceof WorkerRequestError) || error.end !== 'gone' || attempt === ATTEMPTS)
+          throw error
       }
     }
   }
@@ -239,13 +240,13 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
   }
 }
 
-/** The results of all orders. Rejects with a worker's own error if there is one: it says more than an OrderError. */
+/** The results of all orders. Rejects with a worker's own error if there is one: it says more than a WorkerRequestError. */
 async function all<T>(orders: readonly Promise<T>[]): Promise<T[]> {
   const results = await Promise.allSettled(orders)
   const failures = results.flatMap((result) =>
     result.status === 'rejected' ? [result.reason as unknown] : [],
   )
-  const reported = failures.find((failure) => !(failure instanceof OrderError))
+  const reported = failures.find((failure) => !(failure instanceof WorkerRequestError))
   if (failures.length > 0) throw reported ?? failures[0]
   return results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
 }

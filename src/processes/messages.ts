@@ -3,7 +3,7 @@ import type { AttemptStanding, GuessingKey } from '../contracts/lockouts.ts'
 import type { RateUsage } from '../contracts/admission.ts'
 import type { FeedReading } from '../contracts/store.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
-import type { TestTokenAnswer, TestTokenOrder } from '../contracts/test-tokens.ts'
+import type { TestTokenAnswer, TestTokenRequest } from '../contracts/test-tokens.ts'
 import type { FaultCode } from '../kernel/faults.ts'
 import type { Condition } from '../watch/health.ts'
 import type { TrailHead } from './worker-pool.ts'
@@ -17,12 +17,12 @@ import type { RecalledCall } from './worker-pool.ts'
  * From the supervisor to a worker process. An order with an `id` is answered by `done` or `failed`. `ping` only tests
  * that the worker answers.
  */
-export type Order<C> =
+export type SupervisorMessage<C> =
   | { readonly type: 'start'; readonly id: number; readonly configuration: C }
   | { readonly type: 'prepare'; readonly id: number; readonly configuration: C }
   | { readonly type: 'commit' | 'abort' | 'ping' | 'rollTrail' | 'drain' | 'close'; readonly id: number }
   | { readonly type: 'explain'; readonly id: number; readonly call: DescribedCall }
-  | { readonly type: 'issueTestToken'; readonly id: number; readonly order: TestTokenOrder }
+  | { readonly type: 'issueTestToken'; readonly id: number; readonly order: TestTokenRequest }
   | { readonly type: 'recall'; readonly id: number; readonly requestId: string }
   | { readonly type: 'pollChanges' }
   /** What the supervisor has read of the change feed; times are those of the machine. */
@@ -47,7 +47,7 @@ export interface Serving {
 }
 
 /** The result of an order, by its type. */
-export interface OrderResults {
+export interface RequestResults {
   readonly start: Serving
   readonly prepare: string
   readonly commit: undefined
@@ -64,7 +64,7 @@ export interface OrderResults {
 
 /** From a worker process to the supervisor. */
 export type Notice =
-  /** `value` has the type that `OrderResults` gives for the order. */
+  /** `value` has the type that `RequestResults` gives for the order. */
   | { readonly type: 'done'; readonly id: number; readonly value: unknown }
   | { readonly type: 'failed'; readonly id: number; readonly error: ErrorReport }
   /** The plan of the deltas that follow with this number, instead of the one that had it before. */

@@ -1,10 +1,10 @@
 /** Password attempts of all worker processes, counted by the supervisor (C6.3.5): its end and the worker's end. */
 import type { AttemptLimiter, AttemptStanding, GuessingKey, Turn } from '../contracts/lockouts.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
-import type { Notice, Order } from './messages.ts'
+import type { Notice, SupervisorMessage } from './messages.ts'
 
 type AttemptNotice = Extract<Notice, { type: 'enter' | 'leave' }>
-type AttemptOrder = Extract<Order<never>, { type: 'entered' | 'refused' | 'left' }>
+type AttemptMessage = Extract<SupervisorMessage<never>, { type: 'entered' | 'refused' | 'left' }>
 
 /**
  * The supervisor's end, one for each worker process. All use the same limiter. When the process ends, its open turns end
@@ -12,11 +12,11 @@ type AttemptOrder = Extract<Order<never>, { type: 'entered' | 'refused' | 'left'
  */
 export class AttemptCoordinator {
   readonly #limiter: AttemptLimiter
-  readonly #send: (order: AttemptOrder) => void
+  readonly #send: (order: AttemptMessage) => void
   readonly #turns = new Map<number, Turn>()
   #closed = false
 
-  constructor(limiter: AttemptLimiter, send: (order: AttemptOrder) => void) {
+  constructor(limiter: AttemptLimiter, send: (order: AttemptMessage) => void) {
     this.#limiter = limiter
     this.#send = send
   }
@@ -90,7 +90,7 @@ export class RemoteAttempts implements AttemptLimiter {
     return { end: (right) => this.#request(turn, { type: 'leave', turn, right }) }
   }
 
-  receive(order: AttemptOrder): void {
+  receive(order: AttemptMessage): void {
     const waiting = this.#waiting.get(order.turn)
     this.#waiting.delete(order.turn)
     // A turn that was given up must end too: the next attempt with the same key waits for it.

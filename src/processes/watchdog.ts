@@ -1,5 +1,5 @@
 import type { Recorder } from '../contracts/recorder.ts'
-import { OrderError, type RunningTime } from './open-orders.ts'
+import { WorkerRequestError, type RunningTime } from './open-requests.ts'
 import type { WorkerHandle } from './worker-handle.ts'
 
 /** Milliseconds between two pings of a worker, which has `PATIENCE_MS.ping` to answer. */
@@ -83,4 +83,4 @@ export class Watchdog {
 }
 
 /** A worker that closed its channel is not frozen but about to end. */
-const isLate = (error: unknown): boolean => error instanceof OrderError && error.end === 'late'
+const isLate = (error: unknown): boolean => error instanceof WorkerRequestError && error.end === 'late'

@@ -6,12 +6,13 @@ import type { RateUsage } from '../contracts/admission.ts'
 import type { FeedReading } from '../contracts/store.ts'
 import { HEALTHY, type Condition } from '../watch/health.ts'
 import { AttemptCoordinator } from './shared-attempts.ts'
-import type { Reports, TrailHead } from './worker-pool.ts'
-import { errorOf, type Notice, type Order, type OrderResults } from './messages.ts'
+import type { WorkerMessages, TrailHead } from './worker-pool.ts'
+import { errorOf, type Notice, type SupervisorMessage, type RequestResults } from './messages.ts'
 import { OfferedConnections } from './shared-ports.ts'
-import { OpenOrders, OrderError, type RunningTime } from './open-orders.ts'
+import { OpenRequests, WorkerRequestError, type RunningTime } from './open-requests.ts'
 
-type Request<C> = Order<C> extends infer O ? (O extends { id: number } ? Omit<O, 'id'> : never) : never
+type Request<C> =
+  SupervisorMessage<C> extends infer O ? (O extends { id: number } ? Omit<O, 'id'> : never) : never
 
 /** Milliseconds that a worker has for each order. `start` and `prepare` open backends, which may wait for others. */
 const PATIENCE_MS: Readonly<Record<Request<never>['type'], number>> = {
@@ -34,7 +35,7 @@ const LEAVE_MS = 5_000
 export class WorkerHandle<C> {
   readonly #worker: Worker
   readonly #time: RunningTime
-  readonly #orders: OpenOrders
+  readonly #orders: OpenRequests
   readonly #offered: OfferedConnections
   readonly #attempts: AttemptCoordinator
   /** By the numbers that it gives them. */
@@ -54,10 +55,10 @@ export class WorkerHandle<C> {
   /** The configuration that it serves, as far as is known. */
   serves: C | undefined
 
-  constructor(worker: Worker, reports: Reports, time: RunningTime) {
+  constructor(worker: Worker, reports: WorkerMessages, time: RunningTime) {
     this.#worker = worker
     this.#time = time
-    this.#orders = new OpenOrders(time.after)
+    this.#orders = new OpenRequests(time.after)
     this.#attempts = new AttemptCoordinator(reports.attempts, (order) => void this.#send(order))
     this.#offered = new OfferedConnections(worker.process)
     worker.on('message', (notice: Notice) => this.#receive(notice, reports))
@@ -85,13 +86,13 @@ export class WorkerHandle<C> {
     return this.#gone || !this.#worker.isConnected()
   }
 
-  /** Resolves with the order's result. Rejects with OrderError or with the worker's error. Always settles. */
-  request<K extends keyof OrderResults>(
+  /** Resolves with the order's result. Rejects with WorkerRequestError or with the worker's error. Always settles. */
+  request<K extends keyof RequestResults>(
     order: Request<C> & { readonly type: K },
     ms = PATIENCE_MS[order.type],
-  ): Promise<OrderResults[K]> {
+  ): Promise<RequestResults[K]> {
     const answer = this.#orders.give(ms, (id) => this.#send({ ...order, id }))
-    return answer as Promise<OrderResults[K]>
+    return answer as Promise<RequestResults[K]>
   }
 
   applyRemoteUsage(usage: RateUsage): void {
@@ -107,12 +108,12 @@ export class WorkerHandle<C> {
     this.#send({ type: 'reading', reading })
   }
 
-  /** Ends its segment of the audit trail, or sees its process end. Rejects with OrderError, or with the worker's error. */
+  /** Ends its segment of the audit trail, or sees its process end. Rejects with WorkerRequestError, or with the worker's error. */
   async rollTrail(): Promise<void> {
     try {
       await this.request({ type: 'rollTrail' })
     } catch (error) {
-      if (!(error instanceof OrderError) || error.end !== 'gone') throw error
+      if (!(error instanceof WorkerRequestError) || error.end !== 'gone') throw error
       await this.#leave()
       if (!this.#gone) throw error
     }
@@ -161,13 +162,13 @@ export class WorkerHandle<C> {
     })
   }
 
-  #send(order: Order<C>): boolean {
+  #send(order: SupervisorMessage<C>): boolean {
     if (this.isGone) return false
     this.#worker.send(order, () => undefined)
     return true
   }
 
-  #receive(notice: Notice, reports: Reports): void {
+  #receive(notice: Notice, reports: WorkerMessages): void {
     if (notice.type === 'done') this.#orders.done(notice.id, notice.value)
     else if (notice.type === 'failed') this.#orders.failed(notice.id, errorOf(notice.error))
     else if (notice.type === 'plan') this.#follow(notice, reports)
@@ -184,18 +185,18 @@ export class WorkerHandle<C> {
   }
 
   /** Nothing is counted by it yet, but its series are shown from now on. */
-  #follow({ number, plan }: Extract<Notice, { type: 'plan' }>, reports: Reports): void {
+  #follow({ number, plan }: Extract<Notice, { type: 'plan' }>, reports: WorkerMessages): void {
     this.#plans[number] = plan
     reports.metrics(plan, NOTHING)
   }
 
-  #reportHead(head: TrailHead, reports: Reports): void {
+  #reportHead(head: TrailHead, reports: WorkerMessages): void {
     this.#writer = head.writer
     reports.trailHead(head)
     if (this.#gone) this.#endTrail(reports)
   }
 
-  #endTrail(reports: Reports): void {
+  #endTrail(reports: WorkerMessages): void {
     if (this.#writer !== undefined) reports.trailEnded(this.#writer)
   }
 }

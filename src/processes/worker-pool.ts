@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { opaque } from '../config/schema.ts'
-import type { Report } from '../config/report.ts'
+import type { Problems } from '../config/problems.ts'
 import type { AttemptLimiter } from '../contracts/lockouts.ts'
 import type { RateUsage } from '../contracts/admission.ts'
 import type { FeedReading } from '../contracts/store.ts'
@@ -8,7 +8,7 @@ import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import type { Condition } from '../watch/health.ts'
 import type { CallCount } from '../maintenance/recent-calls.ts'
 import type { PastCall } from '../watch/past-calls.ts'
-import type { TestTokenAnswer, TestTokenOrder } from '../contracts/test-tokens.ts'
+import type { TestTokenAnswer, TestTokenRequest } from '../contracts/test-tokens.ts'
 import type { GaugeReading } from '../watch/metrics/gauges.ts'
 import type { ClientCounts } from '../watch/metrics/client-tallies.ts'
 import type { Delta, Plan } from '../watch/metrics/metric-counts.ts'
@@ -28,10 +28,10 @@ export type WorkersConfig = number | 'auto'
 export const countWorkers = (config: WorkersConfig): number =>
   config === 'auto' ? Math.min(MOST, availableParallelism()) : config
 
-/** Reports an error if the setting is not a valid number of processes. */
-export function compileWorkers(config: WorkersConfig, report: Report): void {
+/** WorkerMessages an error if the setting is not a valid number of processes. */
+export function compileWorkers(config: WorkersConfig, problems: Problems): void {
   const fits = config === 'auto' || (Number.isInteger(config) && config >= 1 && config <= MOST)
-  if (!fits) report.error(['workers'], `expected "auto" or a whole number from 1 to ${MOST}`)
+  if (!fits) problems.error(['workers'], `expected "auto" or a whole number from 1 to ${MOST}`)
 }
 
 /** The last durable record of a writer of the audit trail. */
@@ -42,7 +42,7 @@ export interface TrailHead {
 }
 
 /** What a serving process reports to its supervisor. The methods never throw and never wait. */
-export interface Reports {
+export interface WorkerMessages {
   /** Counts since the last report. `plan` stays the same object as long as it is counted by. */
   metrics(plan: Plan, delta: Delta): void
   /** What was counted by client since the last report. */
@@ -105,7 +105,7 @@ export interface WorkerPool<C> {
   /** Explains a call that is described, and not made (C14). Rejects with Fault `internal` on a defect. */
   explain(call: DescribedCall): Promise<Explanation>
   /** Issues a test token, and does not record it (C11.5.7). */
-  issueTestToken(order: TestTokenOrder): Promise<TestTokenAnswer>
+  issueTestToken(order: TestTokenRequest): Promise<TestTokenAnswer>
   /** A call that a serving process keeps (C14.4), and what would be decided about it now. Undefined if none keeps it. */
   recall(requestId: string): Promise<RecalledCall | undefined>
   /**
@@ -119,7 +119,7 @@ export interface WorkerPool<C> {
   takeReading(reading: FeedReading): void
   /** Counts what other processes admitted under the rates that are shared. */
   applyRemoteUsage(usage: RateUsage): void
-  /** Reports the counts since the last report. */
+  /** WorkerMessages the counts since the last report. */
   flush(): void
   /** The state of the parts, for /health/ready; of several processes, what they reported last. Never throws or waits. */
   condition(): Condition
@@ -140,4 +140,4 @@ export interface WorkerPool<C> {
   close(lameDuck?: number): Promise<number>
 }
 
-export type StartWorkerPool<C> = (configuration: C, reports: Reports) => Promise<WorkerPool<C>>
+export type StartWorkerPool<C> = (configuration: C, reports: WorkerMessages) => Promise<WorkerPool<C>>

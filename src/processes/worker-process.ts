@@ -3,13 +3,13 @@ import cluster from 'node:cluster'
 import { isDeepStrictEqual } from 'node:util'
 import type { RateUsage } from '../contracts/admission.ts'
 import type { DescribedCall } from '../contracts/explanation.ts'
-import type { TestTokenOrder } from '../contracts/test-tokens.ts'
+import type { TestTokenRequest } from '../contracts/test-tokens.ts'
 import { fromMachineTime } from '../kernel/clock.ts'
 import { readingAt } from '../stores/feed-page.ts'
 import { HEALTHY, type Condition } from '../watch/health.ts'
 import type { Plan } from '../watch/metrics/metric-counts.ts'
-import type { Reports, StartWorkerPool, TrailHead, WorkerPool } from './worker-pool.ts'
-import { type Notice, type Order, type Serving, reportOfError } from './messages.ts'
+import type { WorkerMessages, StartWorkerPool, TrailHead, WorkerPool } from './worker-pool.ts'
+import { type Notice, type SupervisorMessage, type Serving, reportOfError } from './messages.ts'
 import { RemoteAttempts } from './shared-attempts.ts'
 
 /** Sends to the supervisor. `done` is called when the message was sent or could not be: without a supervisor it is dropped. */
@@ -53,7 +53,7 @@ export class SentPlans {
   }
 }
 
-class Channel implements Reports {
+class Channel implements WorkerMessages {
   readonly attempts = new RemoteAttempts(send)
   readonly #plans = new SentPlans()
   readonly #lines = new LineSender((text, lost, done) => send({ type: 'lines', text, lost }, done))
@@ -63,16 +63,16 @@ class Channel implements Reports {
     setInterval(() => this.flushLines(), LINES_MS).unref()
   }
 
-  metrics(plan: Plan, delta: Parameters<Reports['metrics']>[1]): void {
+  metrics(plan: Plan, delta: Parameters<WorkerMessages['metrics']>[1]): void {
     const number = this.#plans.use(plan, (fresh) => send({ type: 'plan', number: fresh, plan }))
     if (delta.cells.length > 0) send({ type: 'metrics', number, delta })
   }
 
-  clients(counted: Parameters<Reports['clients']>[0]): void {
+  clients(counted: Parameters<WorkerMessages['clients']>[0]): void {
     if (counted.length > 0) send({ type: 'clients', counted })
   }
 
-  calls(counts: Parameters<Reports['calls']>[0]): void {
+  calls(counts: Parameters<WorkerMessages['calls']>[0]): void {
     if (counts.length > 0) send({ type: 'calls', counts })
   }
 
@@ -96,14 +96,14 @@ class Channel implements Reports {
     // The supervisor sees that this process has ended.
   }
 
-  /** Reports the condition of the worker's parts if it has changed. */
+  /** WorkerMessages the condition of the worker's parts if it has changed. */
   condition(condition: Condition): void {
     if (isDeepStrictEqual(condition, this.#condition)) return
     this.#condition = condition
     send({ type: 'condition', condition })
   }
 
-  /** Reports how the worker is now. */
+  /** WorkerMessages how the worker is now. */
   state(pool: Pick<WorkerPool<never>, 'condition' | 'gauges'>): void {
     this.condition(pool.condition())
     send({ type: 'gauges', readings: pool.gauges() })
@@ -117,7 +117,7 @@ class Channel implements Reports {
 /** What one worker is asked, and answers for all. */
 const answersOf = <C>(serving: () => WorkerPool<C>) => ({
   explain: (call: DescribedCall) => serving().explain(call),
-  issueTestToken: (order: TestTokenOrder) => serving().issueTestToken(order),
+  issueTestToken: (order: TestTokenRequest) => serving().issueTestToken(order),
   recall: (requestId: string) => serving().recall(requestId),
 })
 
@@ -155,14 +155,14 @@ export function runWorkerProcess<C>(start: StartWorkerPool<C>): void {
       return cut
     },
   }
-  const valueOf = (order: Extract<Order<C>, { id: number }>): unknown => {
+  const valueOf = (order: Extract<SupervisorMessage<C>, { id: number }>): unknown => {
     if ('configuration' in order) return work[order.type](order.configuration)
     if (order.type === 'explain') return work.explain(order.call)
     if (order.type === 'issueTestToken') return work.issueTestToken(order.order)
     if (order.type === 'recall') return work.recall(order.requestId)
     return work[order.type]()
   }
-  const carryOut = async (order: Extract<Order<C>, { id: number }>): Promise<void> => {
+  const carryOut = async (order: Extract<SupervisorMessage<C>, { id: number }>): Promise<void> => {
     try {
       send({ type: 'done', id: order.id, value: await valueOf(order) })
     } catch (error) {
@@ -170,7 +170,7 @@ export function runWorkerProcess<C>(start: StartWorkerPool<C>): void {
     }
     if (order.type === 'close') process.disconnect?.()
   }
-  process.on('message', (order: Order<C>) => {
+  process.on('message', (order: SupervisorMessage<C>) => {
     if (order.type === 'pollChanges') pool?.pollChanges()
     else if (order.type === 'reading') pool?.takeReading(readingAt(order.reading, fromMachineTime))
     else if (order.type === 'usage') pool?.applyRemoteUsage(order.usage)

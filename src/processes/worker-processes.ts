@@ -2,15 +2,15 @@ import cluster from 'node:cluster'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Recorder } from '../contracts/recorder.ts'
 import { RateUsageExchange } from '../limits/rate-usage-exchange.ts'
-import type { Reports, WorkerStates } from './worker-pool.ts'
-import { RunningTime } from './open-orders.ts'
+import type { WorkerMessages, WorkerStates } from './worker-pool.ts'
+import { RunningTime } from './open-requests.ts'
 import { Watchdog } from './watchdog.ts'
 import { WorkerHandle } from './worker-handle.ts'
 import { messageOf } from '../kernel/thrown.ts'
 
 export interface WorkerProcessesParts<C> {
   readonly size: number
-  readonly reports: Reports
+  readonly reports: WorkerMessages
   readonly note: Recorder['note']
   /** Called when a worker ended that should not have. `livedMs`: how long it had served. */
   readonly died?: (worker: { readonly pid: number | undefined; readonly livedMs: number }) => void
@@ -131,7 +131,7 @@ export class WorkerProcesses<C> {
   /** Starts one more worker. Rejects if it cannot serve. */
   async add(): Promise<void> {
     const link = this.#usage.join((usage) => worker.applyRemoteUsage(usage))
-    const reports: Reports = { ...this.#parts.reports, rateUsage: link.report }
+    const reports: WorkerMessages = { ...this.#parts.reports, rateUsage: link.report }
     const worker = new WorkerHandle<C>(cluster.fork(), reports, this.#time)
     worker.onExit(() => link.leave())
     this.#starting.add(worker)

@@ -1,5 +1,5 @@
 /** Lists who may do what in a configuration, as flat rows, so that two configurations can be compared. */
-import type { Report } from '../config/report.ts'
+import type { Problems } from '../config/problems.ts'
 import type { Configuration } from './configuration.ts'
 import type { Client, User } from '../contracts/people.ts'
 import { mayHold } from '../directory/holdings.ts'
@@ -66,9 +66,9 @@ function userAccess({ directory: { businesses } }: Parties, user: User): Access[
 export async function accessOf(
   configuration: Configuration,
   parts: PartiesParts,
-  report: Report,
+  problems: Problems,
 ): Promise<Access[]> {
-  const parties = await readParties(configuration, parts, report)
+  const parties = await readParties(configuration, parts, problems)
   const roles = Object.entries(configuration.directory.roles).flatMap(([who, { scopes }]) =>
     openTo(parties, scopes).map((what): Access => ({ kind: 'role', who, what, where: '' })),
   )

@@ -1,4 +1,4 @@
-import type { Report } from '../config/report.ts'
+import type { Problems } from '../config/problems.ts'
 import {
   choice,
   list,
@@ -68,36 +68,38 @@ export type AdminConfig = Static<typeof adminSchema>
 const TOKEN_LENGTH = 16
 
 /** Refuses an admin listener that strangers could use (C11.1, T7). */
-export function compileAdmin({ listen, token, tokens }: AdminConfig, report: Report): void {
-  checkTokens(tokens, report)
+export function compileAdmin({ listen, token, tokens }: AdminConfig, problems: Problems): void {
+  checkTokens(tokens, problems)
   if (token === undefined && !isLoopback(splitListenAddress(listen).host)) {
-    report.error(
+    problems.error(
       ['admin', 'listen'],
       'is off loopback without authentication',
       'set `admin.token`, or give probes and scrapers the read-only `admin.probes`',
     )
   }
   if (token !== undefined && token.length < TOKEN_LENGTH) {
-    report.error(['admin', 'token'], `is too short; expected at least ${TOKEN_LENGTH} characters`)
+    problems.error(['admin', 'token'], `is too short; expected at least ${TOKEN_LENGTH} characters`)
   }
 }
 
 /** One name is one operator, so that a record tells who it was. */
-function checkTokens(tokens: AdminConfig['tokens'], report: Report): void {
+function checkTokens(tokens: AdminConfig['tokens'], problems: Problems): void {
   const names = new Set<string>([ADMIN])
   const hashes = new Set<string>()
   for (const [index, { name, hash, expires }] of tokens.entries()) {
     const at = (key: string) => ['admin', 'tokens', index, key]
-    if (names.has(name)) report.error(at('name'), `is taken: "${name}"`, 'give each token a name of its own')
+    if (names.has(name))
+      problems.error(at('name'), `is taken: "${name}"`, 'give each token a name of its own')
     if (!isSecretHash(hash))
-      report.error(
+      problems.error(
         at('hash'),
         'is no hash of a token',
         'make one by `postern admin-token add NAME --role ROLE`',
       )
-    else if (hashes.has(hash)) report.error(at('hash'), 'is that of another token', 'make a token of its own')
+    else if (hashes.has(hash))
+      problems.error(at('hash'), 'is that of another token', 'make a token of its own')
     if (expires !== undefined && Number.isNaN(Date.parse(expires)))
-      report.error(at('expires'), 'is no time of the calendar')
+      problems.error(at('expires'), 'is no time of the calendar')
     names.add(name)
     hashes.add(hash)
   }

@@ -1,9 +1,9 @@
 /** Checks beyond the schema: each folder's own check, run on every section that could be read. */
-import { compileAudit } from '../audit/config.ts'
+import { compileAudit } from '../audit/schema.ts'
 import { compileBackends } from '../backends/open.ts'
 import { closableNames, type Configuration, isSidecar, readConfiguration } from './configuration.ts'
 import type { Environment } from '../config/references.ts'
-import { Report } from '../config/report.ts'
+import { Problems } from '../config/problems.ts'
 import type { Signer } from '../contracts/keys.ts'
 import {
   reportDangers,
@@ -19,19 +19,19 @@ import { compileDirectory, type Directory } from '../directory/compile.ts'
 import { openPeople } from '../directory/module-people/open-people.ts'
 import { reportTakenIds } from '../directory/uniqueness.ts'
 import { compileActions } from '../gateway/compile-actions.ts'
-import { checkOpenapi } from '../gateway/describe/config.ts'
-import { compileIdentity } from '../identity/config.ts'
-import { checkDevelopers } from '../identity/developers/config.ts'
+import { checkOpenapi } from '../gateway/describe/schema.ts'
+import { compileIdentity } from '../identity/schema.ts'
+import { checkDevelopers } from '../identity/developers/schema.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
-import { compileKeys, compileSeals } from '../keys/config.ts'
-import { compileIssuers, issuerNames } from '../keys/issuers-config.ts'
-import { checkLoad } from '../limits/config.ts'
+import { compileKeys, compileSeals } from '../keys/schema.ts'
+import { compileIssuers, issuerNames } from '../keys/issuers-schema.ts'
+import { checkLoad } from '../limits/schema.ts'
 import { compileAdmin } from './admin.ts'
-import { compileMaintenance } from '../maintenance/config.ts'
-import { compileScopes } from '../config/scopes/config.ts'
-import { compileServer } from '../server/config.ts'
-import { compileStore } from '../stores/config.ts'
+import { compileMaintenance } from '../maintenance/schema.ts'
+import { compileScopes } from '../config/scopes/schema.ts'
+import { compileServer } from '../server/schema.ts'
+import { compileStore } from '../stores/schema.ts'
 import { inspectStore } from '../stores/read-store.ts'
 import { compileWorkers, countWorkers } from '../processes/worker-pool.ts'
 import { checkListeners } from './listeners.ts'
@@ -49,7 +49,7 @@ interface Check {
   readonly whole?: readonly (keyof Configuration)[]
   readonly run: (
     configuration: Configuration,
-    report: Report,
+    problems: Problems,
     environment: Environment,
     shared: Shared,
   ) => unknown
@@ -66,44 +66,44 @@ interface Shared {
 const NO_SIGNER: Signer = { sign: () => Promise.reject(new Fault('internal')) }
 
 /** The catalogue for checks of other sections. Its own problems are reported once, by its own row. */
-const catalogueOf = ({ scopes }: Configuration) => compileScopes(scopes, new Report())
+const catalogueOf = ({ scopes }: Configuration) => compileScopes(scopes, new Problems())
 
 /** Checks of one section or two. They are cheap and open nothing. */
 const SECTION_CHECKS: readonly Check[] = [
-  { needs: ['server'], run: ({ server }, report) => compileServer(server, report) },
+  { needs: ['server'], run: ({ server }, problems) => compileServer(server, problems) },
   { needs: ['server', 'admin'], run: checkListeners },
-  { needs: ['admin'], run: ({ admin }, report) => compileAdmin(admin, report) },
-  { needs: ['identity'], run: ({ identity }, report) => compileIdentity(identity, report) },
+  { needs: ['admin'], run: ({ admin }, problems) => compileAdmin(admin, problems) },
+  { needs: ['identity'], run: ({ identity }, problems) => compileIdentity(identity, problems) },
   {
     needs: ['audit'],
     whole: ['issuers'],
-    run: (configuration, report) => compileAudit(configuration.audit, isSidecar(configuration), report),
+    run: (configuration, problems) => compileAudit(configuration.audit, isSidecar(configuration), problems),
   },
-  { needs: ['keys'], run: ({ keys }, report) => compileKeys(keys, report) },
+  { needs: ['keys'], run: ({ keys }, problems) => compileKeys(keys, problems) },
   {
     needs: ['issuers', 'scopes'],
-    run: (all, report) => compileIssuers(all.issuers, report, catalogueOf(all)),
+    run: (all, problems) => compileIssuers(all.issuers, problems, catalogueOf(all)),
   },
   {
     needs: ['load', 'backends'],
     whole: ['issuers'],
-    run: ({ load, backends, issuers }, report) =>
-      checkLoad(load, report, { backends: new Set(Object.keys(backends)), issuers: issuerNames(issuers) }),
+    run: ({ load, backends, issuers }, problems) =>
+      checkLoad(load, problems, { backends: new Set(Object.keys(backends)), issuers: issuerNames(issuers) }),
   },
-  { needs: ['workers'], run: ({ workers }, report) => compileWorkers(workers, report) },
+  { needs: ['workers'], run: ({ workers }, problems) => compileWorkers(workers, problems) },
   {
     needs: ['store', 'workers'],
-    run: ({ store, workers }, report) => compileStore(store, countWorkers(workers), report),
+    run: ({ store, workers }, problems) => compileStore(store, countWorkers(workers), problems),
   },
-  { needs: ['store'], run: ({ store }, report) => compileSeals(store, report) },
+  { needs: ['store'], run: ({ store }, problems) => compileSeals(store, problems) },
   {
     needs: ['maintenance', 'areas', 'backends', 'directory'],
     whole: ['issuers'],
-    run: (all, report) => compileMaintenance(all.maintenance, closableNames(all), report),
+    run: (all, problems) => compileMaintenance(all.maintenance, closableNames(all), problems),
   },
   {
     needs: ['openapi', 'areas'],
-    run: ({ openapi, areas }, report) => checkOpenapi(openapi, Object.keys(areas), report),
+    run: ({ openapi, areas }, problems) => checkOpenapi(openapi, Object.keys(areas), problems),
   },
   { needs: ['backends', 'workers', 'store'], run: reportLonelyMemory },
   { needs: ['store', 'admin'], whole: ['issuers'], run: requireSharedAdminToken },
@@ -117,42 +117,43 @@ const SECTION_CHECKS: readonly Check[] = [
   {
     needs: ['developers', 'demo'],
     whole: ['issuers'],
-    run: ({ developers, demo, issuers }, report) =>
-      checkDevelopers({ developers, demo, sidecar: isSidecar({ issuers }) }, report),
+    run: ({ developers, demo, issuers }, problems) =>
+      checkDevelopers({ developers, demo, sidecar: isSidecar({ issuers }) }, problems),
   },
 ]
 
 /** The checks that `openParts` (start/service.ts) makes when it opens a configuration for serving. */
 const PART_CHECKS: readonly Check[] = [
-  { needs: ['scopes'], run: ({ scopes }, report) => compileScopes(scopes, report) },
+  { needs: ['scopes'], run: ({ scopes }, problems) => compileScopes(scopes, problems) },
   { needs: ['directory', 'scopes'], run: (_all, _report, _environment, { directory }) => directory() },
   {
     needs: ['directory', 'scopes', 'store', 'data'],
     whole: ['issuers'],
-    run: async (all, report, _environment, { directory }) => {
+    run: async (all, problems, _environment, { directory }) => {
       if (isSidecar(all)) return
       const compiled = await directory()
-      await inspectStore(all.store, all.data, (store) => reportTakenIds(compiled, store, report))
+      await inspectStore(all.store, all.data, (store) => reportTakenIds(compiled, store, problems))
     },
   },
   {
     needs: ['directory', 'scopes', 'server'],
-    run: async (all, report, _environment, { directory }) => reportOpenedDemo(all, await directory(), report),
+    run: async (all, problems, _environment, { directory }) =>
+      reportOpenedDemo(all, await directory(), problems),
   },
   {
     needs: ['directory'],
     whole: ['issuers'],
-    run: async ({ directory: { people } }, report) => {
+    run: async ({ directory: { people } }, problems) => {
       if (people === undefined) return
-      const opened = await openPeople(people, { clock: systemClock, report, note: () => undefined })
+      const opened = await openPeople(people, { clock: systemClock, problems, note: () => undefined })
       await opened?.close()
     },
   },
   {
     needs: ['backends', 'vendor'],
     whole: ['issuers'],
-    run: async (all, report, _environment, { unreadable }) => {
-      const opened = await openBackends(all, report)
+    run: async (all, problems, _environment, { unreadable }) => {
+      const opened = await openBackends(all, problems)
       // Actions are compiled as for serving; a backend that could not be opened was reported, and is only a name here.
       const backends = new Map(
         Object.keys(all.backends).map((name) => [name, opened.get(name) ?? unopened(name)]),
@@ -164,15 +165,15 @@ const PART_CHECKS: readonly Check[] = [
             ...{ catalogue: catalogueOf(all), backends, areas: all.areas },
             severalIssuers: all.issuers.length > 1,
           },
-          report,
+          problems,
         )
       await Promise.all([...opened.values()].map((backend) => backend.close()))
     },
   },
 ]
 
-const openBackends = (all: Configuration, report: Report): ReturnType<typeof compileBackends> =>
-  compileBackends(all.backends, report, {
+const openBackends = (all: Configuration, problems: Problems): ReturnType<typeof compileBackends> =>
+  compileBackends(all.backends, problems, {
     vendor: all.vendor,
     clock: systemClock,
     funds: undefined,
@@ -190,14 +191,14 @@ const areReadable = (keys: readonly (keyof Configuration)[], without: ReadonlySe
 const canRun = ({ needs, whole = [] }: Check, { unreadable, partial }: ReadablePart): boolean =>
   areReadable([...needs, ...whole], unreadable) && areReadable(whole, partial)
 
-function sharedBy({ configuration, unreadable }: ReadablePart, report: Report, env: Environment): Shared {
+function sharedBy({ configuration, unreadable }: ReadablePart, problems: Problems, env: Environment): Shared {
   let compiled: Promise<Directory> | undefined
-  const compile = () => compileDirectory(configuration.directory, catalogueOf(configuration), report, env)
+  const compile = () => compileDirectory(configuration.directory, catalogueOf(configuration), problems, env)
   return { unreadable, directory: () => (compiled ??= compile()) }
 }
 
 /** Corrects the paths of the problems that checks of a part have found, from the `first` on. */
-function tellPathsInFile({ problems }: Report, first: number, { pathInFile }: ReadablePart): void {
+function tellPathsInFile({ list: problems }: Problems, first: number, { pathInFile }: ReadablePart): void {
   const found = problems.splice(first)
   // One by one: a list of arguments has a limit.
   for (const problem of found) problems.push({ ...problem, path: pathInFile(problem.path) })
@@ -206,20 +207,20 @@ function tellPathsInFile({ problems }: Report, first: number, { pathInFile }: Re
 export interface LoadedConfiguration {
   /** Absent if the report failed. */
   readonly configuration?: Configuration
-  readonly report: Report
+  readonly problems: Problems
 }
 
 /** Reads a configuration for serving. Runs only the cheap checks; `openParts` makes the others. */
 export function loadConfiguration(file: string, environment: Environment): LoadedConfiguration {
-  const { configuration, report } = readConfiguration(file, environment)
-  if (configuration === undefined) return { report }
-  const part = readablePart(configuration, report)
-  const shared = sharedBy(part, report, environment)
-  const first = report.problems.length
+  const { configuration, problems } = readConfiguration(file, environment)
+  if (configuration === undefined) return { problems }
+  const part = readablePart(configuration, problems)
+  const shared = sharedBy(part, problems, environment)
+  const first = problems.list.length
   for (const check of SECTION_CHECKS)
-    if (canRun(check, part)) check.run(part.configuration, report, environment, shared)
-  tellPathsInFile(report, first, part)
-  return report.failed ? { report } : { configuration, report }
+    if (canRun(check, part)) check.run(part.configuration, problems, environment, shared)
+  tellPathsInFile(problems, first, part)
+  return problems.failed ? { problems } : { configuration, problems }
 }
 
 /** What is told only of a configuration that can be served: otherwise it may follow from a problem. */
@@ -227,8 +228,8 @@ const LAST_CHECKS: readonly Check[] = [
   { needs: [], run: warnOfUnusedBackends },
   {
     needs: [],
-    run: async (all, report, _environment, { directory }) =>
-      warnOfUnusedScopes(all, await directory(), report),
+    run: async (all, problems, _environment, { directory }) =>
+      warnOfUnusedScopes(all, await directory(), problems),
   },
 ]
 
@@ -243,18 +244,18 @@ export async function checkConfiguration(
   file: string,
   environment: Environment,
   strict = false,
-): Promise<Report> {
-  const { configuration, report } = readConfiguration(file, environment)
-  if (configuration === undefined) return report
-  const part = readablePart(configuration, report)
-  const shared = sharedBy(part, report, environment)
-  const first = report.problems.length
+): Promise<Problems> {
+  const { configuration, problems } = readConfiguration(file, environment)
+  if (configuration === undefined) return problems
+  const part = readablePart(configuration, problems)
+  const shared = sharedBy(part, problems, environment)
+  const first = problems.list.length
   const run = async (checks: readonly Check[]): Promise<void> => {
     for (const check of checks)
-      if (canRun(check, part)) await check.run(part.configuration, report, environment, shared)
+      if (canRun(check, part)) await check.run(part.configuration, problems, environment, shared)
   }
   await run([...SECTION_CHECKS, ...PART_CHECKS, ...(strict ? STRICT_CHECKS : [])])
-  if (!report.failed) await run(LAST_CHECKS)
-  tellPathsInFile(report, first, part)
-  return report
+  if (!problems.failed) await run(LAST_CHECKS)
+  tellPathsInFile(problems, first, part)
+  return problems
 }

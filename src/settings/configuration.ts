@@ -1,29 +1,29 @@
 /** The configuration of a deployment: the schema that joins those of the folders, and facts about the whole. */
-import { auditSchema } from '../audit/config.ts'
-import { backendsSchema } from '../backends/config.ts'
+import { auditSchema } from '../audit/schema.ts'
+import { backendsSchema } from '../backends/schema.ts'
 import { loadFile } from '../config/load.ts'
 import type { Environment } from '../config/references.ts'
-import type { Report } from '../config/report.ts'
+import type { Problems } from '../config/problems.ts'
 import { choice, flag, optional, section, type Static, text } from '../config/schema.ts'
-import { scopesSchema } from '../config/scopes/config.ts'
-import { directorySchema } from '../directory/config.ts'
+import { scopesSchema } from '../config/scopes/schema.ts'
+import { directorySchema } from '../directory/schema.ts'
 import {
   actionsSchema,
   areasSchema,
   defaultFormatSchema,
   tokenCacheSchema,
   vendorSchema,
-} from '../gateway/config.ts'
-import { openapiSchema } from '../gateway/describe/config.ts'
-import { identitySchema } from '../identity/config.ts'
-import { developersSchema } from '../identity/developers/config.ts'
-import { keysSchema } from '../keys/config.ts'
-import { issuerNames, issuersSchema } from '../keys/issuers-config.ts'
-import { loadSchema } from '../limits/config.ts'
-import { type ClosableNames, maintenanceSchema } from '../maintenance/config.ts'
+} from '../gateway/schema.ts'
+import { openapiSchema } from '../gateway/describe/schema.ts'
+import { identitySchema } from '../identity/schema.ts'
+import { developersSchema } from '../identity/developers/schema.ts'
+import { keysSchema } from '../keys/schema.ts'
+import { issuerNames, issuersSchema } from '../keys/issuers-schema.ts'
+import { loadSchema } from '../limits/schema.ts'
+import { type ClosableNames, maintenanceSchema } from '../maintenance/schema.ts'
 import { workersSchema } from '../processes/worker-pool.ts'
-import { serverSchema } from '../server/config.ts'
-import { storeSchema } from '../stores/config.ts'
+import { serverSchema } from '../server/schema.ts'
+import { storeSchema } from '../stores/schema.ts'
 import { logSchema, metricsSchema } from '../watch/schema.ts'
 import { adminSchema } from './admin.ts'
 import { applyOverrides } from './overrides.ts'
@@ -72,14 +72,14 @@ export type Configuration = Static<typeof configurationSchema>
 export interface ReadConfiguration {
   /** Values below the path of a problem must not be used. */
   readonly configuration: Configuration | undefined
-  readonly report: Report
+  readonly problems: Problems
 }
 
-/** Reads a configuration file, the files it extends and the environment's overrides. Reports the schema's problems only. */
+/** Reads a configuration file, the files it extends and the environment's overrides. WorkerMessages the schema's problems only. */
 export function readConfiguration(file: string, environment: Environment): ReadConfiguration {
-  const { value, report } = loadFile(configurationSchema, file, environment)
-  if (value === undefined) return { configuration: undefined, report }
-  return { configuration: applyOverrides(value, environment, report), report }
+  const { value, problems } = loadFile(configurationSchema, file, environment)
+  if (value === undefined) return { configuration: undefined, problems }
+  return { configuration: applyOverrides(value, environment, problems), problems }
 }
 
 /** Whether it is a sidecar: it serves `/api` only, for tokens of foreign issuers, and writes nothing to disk (C11.2). */

@@ -3,7 +3,7 @@ import type { PasswordHasher } from '../contracts/people.ts'
 import type { Directory } from '../directory/compile.ts'
 import { hashSecret } from '../directory/secret-hash.ts'
 import { isSidecar, type Configuration } from './configuration.ts'
-import type { KeyPath, Report } from '../config/report.ts'
+import type { KeyPath, Problems } from '../config/problems.ts'
 import { Hasher } from '../directory/hasher.ts'
 import { isLoopback, splitListenAddress } from '../kernel/listen-address.ts'
 import { countWorkers } from '../processes/worker-pool.ts'
@@ -71,13 +71,17 @@ function demoHashes(value: unknown, path: KeyPath): KeyPath[] {
   return Object.entries(value).flatMap(([key, item]) => demoHashes(item, [...path, key]))
 }
 
-function refuseDemoSecrets(configuration: Configuration, report: Report): void {
+function refuseDemoSecrets(configuration: Configuration, problems: Problems): void {
   if (configuration.demo) {
     const hint = '`postern init` writes a configuration of your own'
-    report.error(['demo'], 'holds secrets that everyone knows, and so serves a loopback listener only', hint)
+    problems.error(
+      ['demo'],
+      'holds secrets that everyone knows, and so serves a loopback listener only',
+      hint,
+    )
   }
   for (const path of demoHashes(configuration.directory, ['directory'])) {
-    report.error(
+    problems.error(
       path,
       'is a secret of the demo world, which everyone knows',
       'make one with `postern hash-password`',
@@ -87,13 +91,13 @@ function refuseDemoSecrets(configuration: Configuration, report: Report): void {
 
 const EVERY_ADDRESS: ReadonlySet<string> = new Set(['0.0.0.0', '::'])
 
-function refuseHttpIssuer(configuration: Configuration, report: Report): void {
+function refuseHttpIssuer(configuration: Configuration, problems: Problems): void {
   const { authUrl, baseUrl, listen, tls } = configuration.server
   const urls = { authUrl, baseUrl }
   const { host } = splitListenAddress(listen)
   for (const [key, value] of Object.entries(urls)) {
     if (value === undefined && tls !== undefined && EVERY_ADDRESS.has(host)) {
-      report.error(
+      problems.error(
         ['server', key],
         'is derived from a listener on every address, which is no name to call',
         'expected an https URL',
@@ -104,7 +108,7 @@ function refuseHttpIssuer(configuration: Configuration, report: Report): void {
     if (secure || (value !== undefined && isLoopback(hostOf(value)))) continue
     const given =
       value === undefined ? 'is derived from a listener off loopback, as http' : 'is http off loopback'
-    report.error(
+    problems.error(
       ['server', key],
       `${given}: tokens and passwords would cross the network unencrypted`,
       'expected an https URL',
@@ -113,12 +117,12 @@ function refuseHttpIssuer(configuration: Configuration, report: Report): void {
 }
 
 /** Refuses memory backends with several processes: each would have its own copy of the data. */
-export function reportLonelyMemory({ backends, workers, store }: Configuration, report: Report): void {
+export function reportLonelyMemory({ backends, workers, store }: Configuration, problems: Problems): void {
   const isOneOfMany = store.kind === 'postgres'
   if (countWorkers(workers) === 1 && !isOneOfMany) return
   for (const [name, { kind }] of Object.entries(backends)) {
     if (kind !== 'memory') continue
-    report.error(
+    problems.error(
       ['backends', name, 'kind'],
       isOneOfMany
         ? 'is memory, which the nodes that share the store would not share'
@@ -129,9 +133,9 @@ export function reportLonelyMemory({ backends, workers, store }: Configuration, 
 }
 
 /** A node draws an admin token of its own if none is given. Behind a balancer nobody would know which one to send. */
-export function requireSharedAdminToken({ store, admin }: Configuration, report: Report): void {
+export function requireSharedAdminToken({ store, admin }: Configuration, problems: Problems): void {
   if (store.kind !== 'postgres' || admin.token !== undefined || admin.tokens.length > 0) return
-  report.error(
+  problems.error(
     ['admin', 'token'],
     'is missing: each of the nodes that share the store would draw another one',
     'give `token`, or operators in `tokens`',
@@ -139,10 +143,10 @@ export function requireSharedAdminToken({ store, admin }: Configuration, report:
 }
 
 /** Warns, at every check and start, of upstreams whose certificates are not verified (T7). */
-export function warnOfUnverifiedUpstreams({ backends }: Configuration, report: Report): void {
+export function warnOfUnverifiedUpstreams({ backends }: Configuration, problems: Problems): void {
   for (const [name, backend] of Object.entries(backends)) {
     if (!('tls' in backend) || backend.tls.verify !== 'off-insecure') continue
-    report.warn(
+    problems.warn(
       ['backends', name, 'tls', 'verify'],
       'is off: anyone on the way to the upstream can read and change every call',
       'name its authority in `ca` instead',
@@ -151,9 +155,9 @@ export function warnOfUnverifiedUpstreams({ backends }: Configuration, report: R
 }
 
 /** A sidecar takes no passwords, so nobody would ever be found: a configuration that says so means something else. */
-export function refusePeopleOfSidecar(configuration: Configuration, report: Report): void {
+export function refusePeopleOfSidecar(configuration: Configuration, problems: Problems): void {
   if (configuration.directory.people === undefined || !isSidecar(configuration)) return
-  report.error(['directory', 'people'], 'has no use in a sidecar: the issuers of `issuers` know the people')
+  problems.error(['directory', 'people'], 'has no use in a sidecar: the issuers of `issuers` know the people')
 }
 
 /** Areas in which nothing is refused. */
@@ -170,20 +174,20 @@ const ownBackends = ({ actions }: Pick<Configuration, 'actions'>, area: string):
     .flatMap(({ methods }) => Object.values(methods).flatMap(({ upstream }) => upstream?.backend ?? []))
 
 /** Warns of report-only areas at every check and start. Refuses them over a backend that makes no checks of its own. */
-export function warnOfReportOnly(configuration: Configuration, report: Report): void {
+export function warnOfReportOnly(configuration: Configuration, problems: Problems): void {
   const { areas, backends } = configuration
   for (const area of reportOnlyAreas(configuration)) {
     const path = ['areas', area, 'mode']
     const names = [areas[area]?.backend ?? '', ...ownBackends(configuration, area)]
     const kind = names.map((name) => backends[name]?.kind).find((each) => each && !FORWARDING.has(each))
     if (kind !== undefined)
-      report.error(
+      problems.error(
         path,
         `is report-only over a backend of kind ${kind}, which checks nothing for itself`,
         'use a backend of kind http or stream',
       )
     else
-      report.warn(
+      problems.warn(
         path,
         'is report-only: nothing is refused there, not even calls without a token',
         '`enforce` once Postern has been introduced',
@@ -192,10 +196,10 @@ export function warnOfReportOnly(configuration: Configuration, report: Report): 
 }
 
 /** Warns where calls that nobody has checked reach an upstream with credentials of ours, which it believes. */
-export function warnOfLentCredentials(configuration: Configuration, report: Report): void {
+export function warnOfLentCredentials(configuration: Configuration, problems: Problems): void {
   for (const area of reportOnlyAreas(configuration))
     for (const path of sectionsWithAuth(configuration, area))
-      report.warn(
+      problems.warn(
         [...path, 'auth'],
         `goes with all calls of the area ${area}, which is report-only: anybody is answered as Postern is`,
         '`enforce`, or `forwardAuthorization` until Postern has been introduced',
@@ -226,11 +230,11 @@ function sectionsWithAuth({ areas, backends, actions }: Configuration, area: str
 export async function reportOpenedDemo(
   configuration: Configuration,
   directory: Directory,
-  report: Report,
+  problems: Problems,
 ): Promise<void> {
-  if (report.failed || openDoors(configuration).length === 0) return
+  if (problems.failed || openDoors(configuration).length === 0) return
   for (const who of await findDemoSecrets(directory, new Hasher())) {
-    report.error(
+    problems.error(
       ['directory'],
       `opens its ${who} to a secret of the demo world, which everyone knows`,
       'make one with `postern hash-password`',
@@ -239,10 +243,10 @@ export async function reportOpenedDemo(
 }
 
 /** Refuses settings that would give secrets away. */
-export function reportDangers(configuration: Configuration, report: Report): void {
-  if (openDoors(configuration).length > 0) refuseDemoSecrets(configuration, report)
+export function reportDangers(configuration: Configuration, problems: Problems): void {
+  if (openDoors(configuration).length > 0) refuseDemoSecrets(configuration, problems)
   // A sidecar issues no tokens and takes no passwords. Its pod decides who may reach it.
-  if (!isSidecar(configuration)) refuseHttpIssuer(configuration, report)
+  if (!isSidecar(configuration)) refuseHttpIssuer(configuration, problems)
 }
 
 /**

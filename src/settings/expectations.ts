@@ -2,7 +2,7 @@
 import { loadFile } from '../config/load.ts'
 import { didYouMeanOfFew } from '../config/problem-text.ts'
 import type { Environment } from '../config/references.ts'
-import type { Report } from '../config/report.ts'
+import type { Problems } from '../config/problems.ts'
 import { choice, list, literalText, opaque, optional, section, type Static } from '../config/schema.ts'
 import { CHECKS } from '../gateway/order.ts'
 import { plainAddress } from '../http/forwarded.ts'
@@ -79,33 +79,33 @@ export interface PartyNames {
 export interface ReadExpectations {
   readonly calls: readonly Expectation[]
   /** Knows the line of each row: `locate(['calls', 3])`. */
-  readonly report: Report
+  readonly problems: Problems
 }
 
 function checkRow(
   { client, user, target, scope, from }: Expectation,
   at: number,
   known: PartyNames,
-  report: Report,
+  problems: Problems,
 ): void {
   const path = ['calls', at]
   if (from !== undefined && plainAddress(from) === undefined)
-    report.error([...path, 'from'], `expected an IP address, got "${from}"`)
+    problems.error([...path, 'from'], `expected an IP address, got "${from}"`)
   if (client === undefined)
     for (const [key, value] of Object.entries({ user, target, scope }))
-      if (value !== undefined) report.error([...path, key], 'is of a token, which needs a `client` too')
+      if (value !== undefined) problems.error([...path, key], 'is of a token, which needs a `client` too')
   if (client !== undefined && user === undefined)
-    report.error([...path, 'user'], 'is missing: a token is for a client and a user')
+    problems.error([...path, 'user'], 'is missing: a token is for a client and a user')
   if (client !== undefined && scope === undefined && known.needScope === true)
-    report.error([...path, 'scope'], 'is missing: a sidecar does not know what its issuer would grant')
+    problems.error([...path, 'scope'], 'is missing: a sidecar does not know what its issuer would grant')
   if (client !== undefined && !known.hasClient(client))
-    report.error(
+    problems.error(
       [...path, 'client'],
       `names no client: "${client}"`,
       didYouMeanOfFew(client, known.clients()),
     )
   if (user !== undefined && !known.hasUser(user))
-    report.error([...path, 'user'], `names no user: "${user}"`, didYouMeanOfFew(user, known.users()))
+    problems.error([...path, 'user'], `names no user: "${user}"`, didYouMeanOfFew(user, known.users()))
 }
 
 /** Reads a file of expectations. All problems are in the report; the rows are to be used only if it has not failed. */
@@ -114,8 +114,8 @@ export function readExpectations(
   environment: Environment,
   known: PartyNames,
 ): ReadExpectations {
-  const { value, report } = loadFile(expectationsSchema, file, environment)
-  if (value === undefined || report.failed) return { calls: [], report }
-  for (const [at, expectation] of value.calls.entries()) checkRow(expectation, at, known, report)
-  return { calls: value.calls, report }
+  const { value, problems } = loadFile(expectationsSchema, file, environment)
+  if (value === undefined || problems.failed) return { calls: [], problems }
+  for (const [at, expectation] of value.calls.entries()) checkRow(expectation, at, known, problems)
+  return { calls: value.calls, problems }
 }

@@ -1,6 +1,6 @@
 /** Settings that a reload cannot change, since they were bound or opened at the start. */
 import { isDeepStrictEqual } from 'node:util'
-import { type KeyPath, pathText } from '../config/report.ts'
+import { type KeyPath, pathText } from '../config/problems.ts'
 import { isSidecar, type Configuration } from './configuration.ts'
 
 /** Sections that are read at the start only. */

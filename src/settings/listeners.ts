@@ -1,5 +1,5 @@
 /** The listeners of a configuration: no two may listen at one place. */
-import type { KeyPath, Report } from '../config/report.ts'
+import type { KeyPath, Problems } from '../config/problems.ts'
 import { bindingOf, type ListenAddress } from '../kernel/listen-address.ts'
 import type { Configuration } from './configuration.ts'
 
@@ -29,16 +29,20 @@ function listenersOf({ server, admin }: Pick<Configuration, 'server' | 'admin'>)
   ]
 }
 
-/** Reports ports that there are not, and the same port for two listeners at one address. Port 0 is any free one. */
-export function checkListeners(configuration: Configuration, report: Report): void {
+/** WorkerMessages ports that there are not, and the same port for two listeners at one address. Port 0 is any free one. */
+export function checkListeners(configuration: Configuration, problems: Problems): void {
   const before: Listener[] = []
   for (const listener of listenersOf(configuration)) {
     const { path, address } = listener
     const own = bindingOf(address)
-    if (own.port > MOST) report.error(path, `expected a port from 0 to ${MOST}, got ${own.port}`)
+    if (own.port > MOST) problems.error(path, `expected a port from 0 to ${MOST}, got ${own.port}`)
     const other = before.find((each) => meet(bindingOf(each.address), own))
     if (other !== undefined)
-      report.error(path, `has the port of ${other.name}: ${own.port}`, 'give each listener a port of its own')
+      problems.error(
+        path,
+        `has the port of ${other.name}: ${own.port}`,
+        'give each listener a port of its own',
+      )
     before.push(listener)
   }
 }

@@ -1,6 +1,6 @@
 /** Environment variables that override settings of any configuration (C10). */
 import type { Environment } from '../config/references.ts'
-import type { Place, Report } from '../config/report.ts'
+import type { Place, Problems } from '../config/problems.ts'
 import { splitListenAddress } from '../kernel/listen-address.ts'
 
 const MAX_PORT = 65_535
@@ -63,7 +63,7 @@ export const OVERRIDES: Readonly<Record<string, Row>> = {
 export function applyOverrides<T extends Overridable>(
   configuration: T,
   environment: Environment,
-  report: Report,
+  problems: Problems,
 ): T {
   let result = configuration
   for (const [name, { apply, expected }] of Object.entries(OVERRIDES)) {
@@ -71,7 +71,7 @@ export function applyOverrides<T extends Overridable>(
     if (value === undefined || value === '') continue
     const next = apply(result, value)
     if (next) result = next
-    else report.errorAt(ENVIRONMENT, [name], `expected ${expected}, got ${JSON.stringify(value)}`)
+    else problems.errorAt(ENVIRONMENT, [name], `expected ${expected}, got ${JSON.stringify(value)}`)
   }
   return result
 }

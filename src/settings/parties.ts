@@ -1,16 +1,16 @@
 /** Who may have access by a configuration and its store, and the operations that there are. */
 import type { Environment } from '../config/references.ts'
-import type { Report } from '../config/report.ts'
+import type { Problems } from '../config/problems.ts'
 import type { Client, User } from '../contracts/people.ts'
 import { compileDirectory, type Directory } from '../directory/compile.ts'
 import { compileUser, toClient } from '../directory/compile-records.ts'
-import type { UserRecord } from '../directory/config.ts'
+import type { UserRecord } from '../directory/schema.ts'
 import type { BusinessRecord, FundRecord, RoleRecord } from '../directory/place-records.ts'
 import type { StoredClient, StoredUser } from '../directory/stored-directory.ts'
 import { compileScopeRule, isReportOnly, type ScopeRule } from '../gateway/action-table.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Catalogue } from '../config/scopes/catalogue.ts'
-import { compileScopes } from '../config/scopes/config.ts'
+import { compileScopes } from '../config/scopes/schema.ts'
 import { readCode } from '../config/scopes/scope-token.ts'
 import type { Configuration } from './configuration.ts'
 
@@ -109,10 +109,10 @@ function withStored(configured: Directory, { businesses, funds, roles }: StoredR
 export async function readParties(
   configuration: Configuration,
   { environment, stored, clock }: PartiesParts,
-  report: Report,
+  problems: Problems,
 ): Promise<Parties> {
-  const catalogue = compileScopes(configuration.scopes, report)
-  const configured = await compileDirectory(configuration.directory, catalogue, report, environment)
+  const catalogue = compileScopes(configuration.scopes, problems)
+  const configured = await compileDirectory(configuration.directory, catalogue, problems, environment)
   const directory = withStored(configured, stored)
   const clients = layered(
     directory.clients,

@@ -1,5 +1,5 @@
 /** What is left of a configuration when the entries that could not be read are taken out, so that the rest is checked. */
-import type { KeyPath, Problem, Report } from '../config/report.ts'
+import type { KeyPath, Problem, Problems } from '../config/problems.ts'
 import type { Configuration } from './configuration.ts'
 
 /** The lists and maps whose entries are checked one by one. `*` stands for any key. Inner ones come first. */
@@ -68,16 +68,16 @@ function keptIndexes(list: unknown, gone: Gone | undefined): readonly number[] {
  * The part of a configuration in which reading found no problem. The names of the entries that are left out go to the
  * `unread` of the report, since others rightly refer to them.
  */
-export function readablePart(read: Configuration, report: Report): ReadablePart {
+export function readablePart(read: Configuration, problems: Problems): ReadablePart {
   const gone: Gone = new Map()
   const [unreadable, partial] = [new Set<unknown>(), new Set<unknown>()]
-  for (const { path } of report.problems.filter(isError)) {
+  for (const { path } of problems.list.filter(isError)) {
     const entry = entryOf(path)
     if (entry === undefined) unreadable.add(path[0])
     else {
       takeOut(gone, entry)
       partial.add(entry[0])
-      report.unread.add(String(entry.at(-1)))
+      problems.unread.add(String(entry.at(-1)))
     }
   }
   const kept = new Map(entriesOf(read).map(([key, list]) => [key, keptIndexes(list, gone.get(key))]))

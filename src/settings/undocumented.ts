@@ -1,5 +1,5 @@
-import type { Report } from '../config/report.ts'
-import type { ActionConfig } from '../gateway/config.ts'
+import type { Problems } from '../config/problems.ts'
+import type { ActionConfig } from '../gateway/schema.ts'
 import type { Configuration } from './configuration.ts'
 
 type OperationConfig = NonNullable<ActionConfig['methods'][keyof ActionConfig['methods']]>
@@ -8,12 +8,15 @@ type OperationConfig = NonNullable<ActionConfig['methods'][keyof ActionConfig['m
 const WANTED = ['summary', 'description', 'data', 'examples'] as const
 
 /** Warns of each operation that leaves out what clients could be told of it (C11.3.7). */
-export function warnOfUndocumented({ actions }: Pick<Configuration, 'actions'>, report: Report): void {
+export function warnOfUndocumented({ actions }: Pick<Configuration, 'actions'>, problems: Problems): void {
   for (const [index, { methods }] of actions.entries())
     for (const [method, operation] of Object.entries(methods)) {
       const missing = wantedOf(operation).filter((key) => operation[key] === undefined)
       if (missing.length > 0)
-        report.warn(['actions', index, 'methods', method], `does not tell clients its ${missing.join(', ')}`)
+        problems.warn(
+          ['actions', index, 'methods', method],
+          `does not tell clients its ${missing.join(', ')}`,
+        )
     }
 }
 

@@ -1,6 +1,6 @@
 /** Stand-ins for backends, for what reads a configuration and makes no call. */
 import type { OpenedBackend } from '../backends/opened-backend.ts'
-import type { Report } from '../config/report.ts'
+import type { Problems } from '../config/problems.ts'
 import { compileActions, type CompiledActions } from '../gateway/compile-actions.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { Catalogue } from '../config/scopes/catalogue.ts'
@@ -21,7 +21,7 @@ export const unopened = (name: string): OpenedBackend => ({
 export const compileUnopened = (
   { actions, areas, backends, issuers }: Configuration,
   catalogue: Catalogue,
-  report: Report,
+  problems: Problems,
 ): CompiledActions =>
   compileActions(
     actions,
@@ -29,5 +29,5 @@ export const compileUnopened = (
       ...{ catalogue, areas, severalIssuers: issuers.length > 1 },
       backends: new Map(Object.keys(backends).map((name) => [name, unopened(name)])),
     },
-    report,
+    problems,
   )

@@ -1,19 +1,19 @@
 /** Warns where data may change without a record in the audit trail (C12.1.1). */
-import { planAudit } from '../audit/config.ts'
-import type { KeyPath, Report } from '../config/report.ts'
-import type { ActionConfig, OperationConfig } from '../gateway/config.ts'
+import { planAudit } from '../audit/schema.ts'
+import type { KeyPath, Problems } from '../config/problems.ts'
+import type { ActionConfig, OperationConfig } from '../gateway/schema.ts'
 import { isSafe } from '../http/methods.ts'
 import { type Configuration, isSidecar } from './configuration.ts'
 
 /** One warning for each operation that leaves no record, and one if no trail is kept beside operations that need it. */
-export function warnOfUnrecordedChanges(configuration: Configuration, report: Report): void {
+export function warnOfUnrecordedChanges(configuration: Configuration, problems: Problems): void {
   const operations = configuration.actions.flatMap(operationsOf)
   for (const { path, operation } of operations)
-    if (operation.audit === 'none') report.warn([...path, 'audit'], warningOf(operation))
+    if (operation.audit === 'none') problems.warn([...path, 'audit'], warningOf(operation))
   const needs = operations.filter(needsRecord)
   const { audit, data } = configuration
   if (needs.length > 0 && planAudit(audit, data, isSidecar(configuration)) === undefined)
-    report.warn(
+    problems.warn(
       ['audit'],
       `is off: ${needs.length} operation${needs.length > 1 ? 's' : ''} would leave a record of each call`,
       isSidecar(configuration) ? 'give it a `folder`' : 'leave out `enabled: false`',

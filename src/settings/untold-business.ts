@@ -1,6 +1,6 @@
 /** Warns of services that cannot know which business a call is about: they would answer with anybody's data (C11.6.1). */
 import { parseTemplate, placeholdersOf } from '../backends/forward/template.ts'
-import type { KeyPath, Report } from '../config/report.ts'
+import type { KeyPath, Problems } from '../config/problems.ts'
 import { foldName } from '../http/end-to-end-headers.ts'
 import type { Configuration } from './configuration.ts'
 
@@ -16,7 +16,7 @@ type Texts = Readonly<Record<string, string>>
  * decides. Memory and modules are given the business by name, and code around a forwarder may send it: of these nothing is
  * told.
  */
-export function warnOfUntoldBusiness({ backends, areas, actions }: Configuration, report: Report): void {
+export function warnOfUntoldBusiness({ backends, areas, actions }: Configuration, problems: Problems): void {
   const places = new Map<string, KeyPath>()
   for (const [at, { area, methods }] of actions.entries())
     for (const [method, { upstream = {} }] of Object.entries(methods)) {
@@ -27,7 +27,7 @@ export function warnOfUntoldBusiness({ backends, areas, actions }: Configuration
       places.set(path.join(' '), path)
     }
   for (const path of places.values())
-    report.warn(
+    problems.warn(
       path,
       'tells the service nowhere which business is meant: neither path, query, headers nor a written `identity` do',
       'add {business} to one of them, or write `identity: headers` if the service goes by X-Postern-Business',

@@ -1,7 +1,7 @@
 /** Warns of entries that nothing refers to: often a name that was misspelt elsewhere, or left over. */
-import { backendUnder } from '../backends/config.ts'
-import type { Report } from '../config/report.ts'
-import { compileScopes } from '../config/scopes/config.ts'
+import { backendUnder } from '../backends/schema.ts'
+import type { Problems } from '../config/problems.ts'
+import { compileScopes } from '../config/scopes/schema.ts'
 import type { Directory } from '../directory/compile.ts'
 import type { Configuration } from './configuration.ts'
 
@@ -24,14 +24,18 @@ const givenScopes = ({ issuers }: Configuration, { clients, roles }: Directory):
   ])
 
 /** Warns of scope values that open no action and that no client, role or issuer gives. Clients of the store are not looked at. */
-export function warnOfUnusedScopes(configuration: Configuration, directory: Directory, report: Report): void {
-  const catalogue = compileScopes(configuration.scopes, report)
+export function warnOfUnusedScopes(
+  configuration: Configuration,
+  directory: Directory,
+  problems: Problems,
+): void {
+  const catalogue = compileScopes(configuration.scopes, problems)
   const needed = neededScopes(configuration)
   const given = givenScopes(configuration, directory)
   for (const name of Object.keys(configuration.scopes)) {
     const opens = !needed.isDisjointFrom(catalogue.close([name]))
     if (!opens && !given.has(name))
-      report.warn(['scopes', name], 'is not used: no action needs it, and no client or role has it')
+      problems.warn(['scopes', name], 'is not used: no action needs it, and no client or role has it')
   }
 }
 
@@ -51,8 +55,8 @@ function usedBackends({ areas, backends, ...rest }: Configuration): ReadonlySet<
 }
 
 /** Warns of backends that no area and no action names. */
-export function warnOfUnusedBackends(configuration: Configuration, report: Report): void {
+export function warnOfUnusedBackends(configuration: Configuration, problems: Problems): void {
   const used = usedBackends(configuration)
   for (const name of Object.keys(configuration.backends))
-    if (!used.has(name)) report.warn(['backends', name], 'is not used: no area and no action names it')
+    if (!used.has(name)) problems.warn(['backends', name], 'is not used: no area and no action names it')
 }

@@ -1,7 +1,7 @@
 /** The composition root: starts the supervisor's parts, the workers and the admin listener, and connects them. */
 import { fileURLToPath } from 'node:url'
 import { noticing } from '../audit/abandoned.ts'
-import { type AuditPlan, planAudit } from '../audit/config.ts'
+import { type AuditPlan, planAudit } from '../audit/schema.ts'
 import { trailReader } from '../audit/find/query-trail.ts'
 import type { TrailReader } from '../contracts/audit-query.ts'
 import { NO_TRAIL } from '../contracts/audit.ts'
@@ -19,7 +19,7 @@ import { adminTokenFile, ensureAdminToken } from '../operator/token-file.ts'
 import type { OperatorControl } from '../operator/operator-control.ts'
 import { plainFacts } from '../audit/audited-change.ts'
 import { FileWatch } from '../watch/file-watch.ts'
-import { serviceUrls, type ServiceUrls } from '../server/config.ts'
+import { serviceUrls, type ServiceUrls } from '../server/schema.ts'
 import { useData } from './data-users.ts'
 import { ServiceEvents } from './service-events.ts'
 import { countWorkers, type WorkerPool } from '../processes/worker-pool.ts'
@@ -33,7 +33,7 @@ import {
 } from './supervisor.ts'
 import type { NodeBeat } from './node-beat.ts'
 import { nodeOf } from './node-id.ts'
-import { openTrailKeeper } from './trail-keeper.ts'
+import { openTrailOwner } from './trail-owner.ts'
 import { VERSION } from './version.ts'
 import type { Worker } from './serving-worker.ts'
 import { type ControlOptions, isWorker, openControl, type Started } from './open-control.ts'
@@ -66,7 +66,7 @@ export const startPostern = (configuration: Configuration, options: AppOptions):
 async function start(configuration: Configuration, options: AppOptions): Promise<Running> {
   const supervisor = openSupervisor(configuration, options)
   await admitStore(configuration, supervisor)
-  supervisor.keeper = await openTrailKeeper(configuration, {
+  supervisor.keeper = await openTrailOwner(configuration, {
     ...options,
     recorder: supervisor.recorder,
     meter: supervisor.measures.metrics,

@@ -4,8 +4,8 @@ import { fanOut, openLog } from '../watch/log/log.ts'
 import { compileMetrics } from '../watch/metrics/metrics.ts'
 import type { PastCalls } from '../watch/past-calls.ts'
 import { RecentCalls } from '../maintenance/recent-calls.ts'
-import type { ServiceUrls } from '../server/config.ts'
-import type { Reports } from '../processes/worker-pool.ts'
+import type { ServiceUrls } from '../server/schema.ts'
+import type { WorkerMessages } from '../processes/worker-pool.ts'
 import type { WorkerDependencies } from './dependencies.ts'
 import { Generation } from './generation.ts'
 import type { Parts } from './parts.ts'
@@ -15,7 +15,7 @@ import { compileService } from './service.ts'
 /** What outlives a configuration. */
 interface Lasting {
   readonly dependencies: WorkerDependencies
-  readonly reports: Pick<Reports, 'lines'>
+  readonly reports: Pick<WorkerMessages, 'lines'>
   readonly urls: ServiceUrls
   readonly past: PastCalls
 }

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { Environment } from '../config/references.ts'
-import { problemLines, Report } from '../config/report.ts'
+import { problemLines, Problems } from '../config/problems.ts'
 import { viewOf, withoutSecrets } from '../config/schema-view.ts'
 import type { Entry, Store } from '../contracts/store.ts'
 import { BUSINESS, FUND, readBusiness, readFund, readRole, ROLE } from '../directory/place-records.ts'
@@ -69,14 +69,14 @@ export class ConfigurationControl implements ConfigurationOrders {
   async check(): Promise<FileCheck | NoFile> {
     const { file, environment } = this.#parts
     if (file === undefined) return NO_FILE
-    const report = await checkConfiguration(file, environment)
+    const problems = await checkConfiguration(file, environment)
     const { configuration } = loadConfiguration(file, environment)
     const needsRestart = configuration === undefined ? [] : fixedChanges(this.#configuration, configuration)
-    const fits = !report.failed && needsRestart.length === 0
+    const fits = !problems.failed && needsRestart.length === 0
     return {
       fits,
-      problems: problemLines(report, 'error'),
-      warnings: problemLines(report, 'warning'),
+      problems: problemLines(problems, 'error'),
+      warnings: problemLines(problems, 'warning'),
       needsRestart,
     }
   }
@@ -84,14 +84,14 @@ export class ConfigurationControl implements ConfigurationOrders {
   async compare(): Promise<FileDifference | NoFile> {
     const { file, environment } = this.#parts
     if (file === undefined) return NO_FILE
-    const { configuration: next, report } = loadConfiguration(file, environment)
-    if (next === undefined) return { unreadable: problemLines(report) }
+    const { configuration: next, problems } = loadConfiguration(file, environment)
+    if (next === undefined) return { unreadable: problemLines(problems) }
     const before = this.#configuration
     const changed = changedSettings(before, next)
     const { stored, withStored } = await this.#storedPeople()
     const parts: PartiesParts = { environment, stored, clock: this.#parts.clock }
-    const [old, rows] = [await accessOf(before, parts, new Report()), await accessOf(next, parts, report)]
-    if (report.failed) return { unreadable: problemLines(report) }
+    const [old, rows] = [await accessOf(before, parts, new Problems()), await accessOf(next, parts, problems)]
+    if (problems.failed) return { unreadable: problemLines(problems) }
     return {
       same: isDeepStrictEqual(before, next),
       changed: changed.slice(0, MOST_PATHS),

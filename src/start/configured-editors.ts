@@ -1,12 +1,12 @@
 /** The editors of the directory for one configuration. */
 import type { Environment } from '../config/references.ts'
-import { Report } from '../config/report.ts'
+import { Problems } from '../config/problems.ts'
 import { compileDirectory } from '../directory/compile.ts'
 import { type Editors, openEditors } from '../directory/editors.ts'
 import { Hasher } from '../directory/hasher.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { AdminError } from '../operator/errors.ts'
-import { compileScopes } from '../config/scopes/config.ts'
+import { compileScopes } from '../config/scopes/schema.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import type { State } from './state.ts'
 
@@ -20,10 +20,10 @@ export interface EditorParts {
 export async function openConfiguredEditors(
   { scopes, directory }: Configuration,
   { state, clock, environment }: EditorParts,
-  report: Report,
+  problems: Problems,
 ): Promise<Editors> {
-  const catalogue = compileScopes(scopes, report)
-  const configured = await compileDirectory(directory, catalogue, report, environment)
+  const catalogue = compileScopes(scopes, problems)
+  const configured = await compileDirectory(directory, catalogue, problems, environment)
   const { store, feed, tokenRevoker } = state
   const peopleElsewhere = directory.people !== undefined
   const parts = { store, feed, tokenRevoker, clock, configured, catalogue, peopleElsewhere }
@@ -56,9 +56,9 @@ export class ConfiguredEditors {
 
   async #open(configuration: Configuration): Promise<Editors> {
     if (isSidecar(configuration)) throw new AdminError(409, 'a sidecar has no directory')
-    const report = new Report()
-    const editors = await openConfiguredEditors(configuration, this.#parts, report)
-    if (!report.failed) return editors
+    const problems = new Problems()
+    const editors = await openConfiguredEditors(configuration, this.#parts, problems)
+    if (!problems.failed) return editors
     this.forget()
     throw new AdminError(
       503,

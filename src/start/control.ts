@@ -1,8 +1,15 @@
 /** Carries out the orders of operators, in the supervising process. */
 import { setTimeout as wait } from 'node:timers/promises'
-import { type Act, noteAct, type Operator, plainFacts, recordGiving, recordTaking } from '../audit/audited-change.ts'
+import {
+  type AuditedChange,
+  noteChange,
+  type Operator,
+  plainFacts,
+  recordGiving,
+  recordTaking,
+} from '../audit/audited-change.ts'
 import type { Environment } from '../config/references.ts'
-import { Report } from '../config/report.ts'
+import { Problems } from '../config/problems.ts'
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import type { GuessingKey, Lockouts } from '../contracts/lockouts.ts'
@@ -16,11 +23,18 @@ import { StoredRevocableRecords } from '../identity/revocable-records.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { KeysPlan } from '../keys/service-keys.ts'
 import type { CallHistory } from '../maintenance/call-history.ts'
-import { type ClosableNames, compileMaintenance } from '../maintenance/config.ts'
+import { type ClosableNames, compileMaintenance } from '../maintenance/schema.ts'
 import type { MaintenanceSwitch } from '../maintenance/maintenance.ts'
 import { type MaintenancePreview, previewSwitch } from '../maintenance/preview.ts'
 import type { DirectoryOrders } from '../operator/directory-orders.ts'
-import type { OperatorControl, Redacted, ReloadOutcome, RestartOutcome, RevokeOptions, RevokeOutcome } from '../operator/operator-control.ts'
+import type {
+  OperatorControl,
+  Redacted,
+  ReloadOutcome,
+  RestartOutcome,
+  RevokeOptions,
+  RevokeOutcome,
+} from '../operator/operator-control.ts'
 import { ReportedActs } from '../operator/reported-acts.ts'
 import type { RevocableOrders } from '../operator/revocable-orders.ts'
 import type { WorkerPool } from '../processes/worker-pool.ts'
@@ -38,18 +52,18 @@ import { ConfiguredEditors } from './configured-editors.ts'
 import { DirectoryControl } from './directory-control.ts'
 import { ExplainControl } from './explain-control.ts'
 import { issuerProblems, withIss } from './issuer-of-rule.ts'
-import { keeperOf } from './kept-acts.ts'
+import { recorderOf } from './kept-acts.ts'
 import { KeyControl } from './key-control.ts'
 import { adoptSeals, keysPlanOf } from './key-plan.ts'
-import { clearingAct, revocationAct } from './order-acts.ts'
+import { clearingChange, revocationChange } from './order-acts.ts'
 import { orderRedaction } from './redaction.ts'
 import type { Reloader } from './reload.ts'
 import { RevocableControl } from './revocable-control.ts'
-import { orderOf } from './revocation-order.ts'
+import { causeOf } from './revocation-order.ts'
 import type { State } from './state.ts'
 import { statusFactsOf } from './status-facts.ts'
 import { TestTokenControl } from './test-token-control.ts'
-import type { TrailKeeper } from './trail-keeper.ts'
+import type { TrailOwner } from './trail-owner.ts'
 import { unknownIds } from './unknown-ids.ts'
 
 export interface ControlParts {
@@ -73,7 +87,7 @@ export interface ControlParts {
   /** Of the configuration; undefined if it does not come from one. */
   readonly file: string | undefined
   /** Absent where no trail is kept. */
-  readonly keeper: TrailKeeper | undefined
+  readonly keeper: TrailOwner | undefined
 }
 
 type Refused = Extract<RestartOutcome, { outcome: 'refused' }>
@@ -141,12 +155,16 @@ export class ServiceControl implements OperatorControl {
     this.#configuration = configuration
     this.#editors.forget()
     if (this.keysPlan !== undefined) adoptSeals(this.keysPlan.place, configuration)
-    const switches = compileMaintenance(configuration.maintenance, closableNames(configuration), new Report())
+    const switches = compileMaintenance(
+      configuration.maintenance,
+      closableNames(configuration),
+      new Problems(),
+    )
     this.maintenance.configure(switches)
   }
 
   directory(operator: Operator): DirectoryOrders {
-    const keeper = keeperOf(operator, this.#parts)
+    const keeper = recorderOf(operator, this.#parts)
     return new DirectoryControl({ keeper, editors: () => this.#editors.of(this.#configuration) })
   }
 
@@ -190,8 +208,8 @@ export class ServiceControl implements OperatorControl {
     const problems = options.force ? [] : await this.#unknown(tokens)
     if (problems.length > 0) return { outcome: 'unknown', problems }
     if (options.preview) return { outcome: 'previewed', ended: await tokenRevoker.preview(tokens, options) }
-    const act = revocationAct(tokens, options)
-    const end = (): Promise<Ended> => tokenRevoker.end(tokens, { ...options, order: orderOf(operator) })
+    const act = revocationChange(tokens, options)
+    const end = (): Promise<Ended> => tokenRevoker.end(tokens, { ...options, order: causeOf(operator) })
     const ended = await recordTaking(this.#parts.audit, operator, act, end, plainFacts)
     this.#parts.recorder.note('info', 'tokens_revoked', { rule: tokens, ...ended, ...operator })
     return { outcome: 'revoked', ended }
@@ -216,7 +234,7 @@ export class ServiceControl implements OperatorControl {
   async clearLockouts(which: Partial<GuessingKey>, operator: Operator): Promise<number> {
     const clear = async (): Promise<number> => this.lockouts.clear(which)
     const told = (count: number) => ({ cleared: count })
-    const cleared = await recordGiving(this.#parts.audit, operator, clearingAct(which), clear, told)
+    const cleared = await recordGiving(this.#parts.audit, operator, clearingChange(which), clear, told)
     this.#parts.recorder.note('info', 'lockouts_cleared', { which, cleared, ...operator })
     return cleared
   }
@@ -224,7 +242,7 @@ export class ServiceControl implements OperatorControl {
   async acceptStore(what: Doubted, operator: Operator): Promise<boolean> {
     const { state, audit, recorder } = this.#parts
     if (state.doubts[what] === undefined) return false
-    const act: Act = { event: 'store.accepted', on: { kind: 'store' }, change: { what } }
+    const act: AuditedChange = { event: 'store.accepted', on: { kind: 'store' }, change: { what } }
     const accepted = await recordGiving(audit, operator, act, () => state.doubts.accept(what))
     recorder.note('info', 'store_accepted', { what, ...operator })
     return accepted
@@ -260,7 +278,7 @@ export class ServiceControl implements OperatorControl {
     const restart = async (): Promise<RestartOutcome> => {
       const workers = (await pool.restart?.()) ?? 0
       recorder.note('info', 'workers_restarted', { workers, ...operator })
-      noteAct(audit, operator, { event: 'workers.restarted', change: { workers } })
+      noteChange(audit, operator, { event: 'workers.restarted', change: { workers } })
       return { outcome: 'restarted', workers }
     }
     return this.#inTurn(() => restart().catch(this.#failed('restart_failed', operator)))

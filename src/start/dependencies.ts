@@ -1,6 +1,6 @@
 /** The parts of a worker that are opened once and kept over reloads: keys, store, change feed, limits, switches. */
 import { announceAside } from '../audit/announcement.ts'
-import { planAudit } from '../audit/config.ts'
+import { planAudit } from '../audit/schema.ts'
 import { prepareAuditFolder } from '../audit/folder.ts'
 import { openAuditKeys } from '../audit/keys.ts'
 import type { OpenTrail } from '../audit/open-trail.ts'
@@ -22,7 +22,7 @@ import type { Clock } from '../kernel/clock.ts'
 import { IssuerKeys } from '../keys/issuer-keys.ts'
 import { openKeys, type ServiceKeys } from '../keys/service-keys.ts'
 import { watchKeys } from '../keys/watch-keys.ts'
-import { compileLoad } from '../limits/config.ts'
+import { compileLoad } from '../limits/schema.ts'
 import { LoadGuard } from '../limits/load-guard.ts'
 import type { MaintenanceRecords } from '../maintenance/records.ts'
 import type { MaintenanceSwitches } from '../maintenance/maintenance.ts'
@@ -30,7 +30,7 @@ import { keysPlanOf } from './key-plan.ts'
 import { LiveProcesses } from './live-processes.ts'
 import type { Dependencies } from './parts.ts'
 import type { ChangeFeed } from '../stores/change-feed.ts'
-import { countWorkers, type Reports } from '../processes/worker-pool.ts'
+import { countWorkers, type WorkerMessages } from '../processes/worker-pool.ts'
 import { ClientTallies } from '../watch/metrics/client-tallies.ts'
 
 export interface WorkerOptions {
@@ -77,7 +77,7 @@ export async function openDependencies(
   configuration: Configuration,
   options: WorkerOptions & { readonly measures: Measures },
   recorder: Recorder,
-  reports: Reports,
+  reports: WorkerMessages,
 ): Promise<WorkerDependencies> {
   const { environment, audit = NO_TRAIL, measures } = options
   const appended = (): void => reports.changed()
@@ -171,7 +171,7 @@ const openGuard = (
   configuration: Configuration,
   { clock, store }: Pick<State, 'clock' | 'store'>,
   recorder: Recorder,
-  reports: Reports,
+  reports: WorkerMessages,
 ): LoadGuard =>
   new LoadGuard(loadOf(configuration), {
     clock,

@@ -1,17 +1,17 @@
 /** What clients are told of a configuration: the model that the OpenAPI document and the developer pages are made from. */
-import { planAudit } from '../audit/config.ts'
+import { planAudit } from '../audit/schema.ts'
 import type { ApiDescription, AuthorizationDescription } from '../contracts/api-description.ts'
 import type { CompiledActions } from '../gateway/compile-actions.ts'
 import { describeApi } from '../gateway/describe/describe.ts'
 import { openapiDocument } from '../gateway/openapi/document.ts'
 import { readyDocument, type ReadyDocument } from '../http/ready-document.ts'
 import { metadataUrls } from '../keys/issuer-metadata.ts'
-import { type IssuerConfig, readsMetadata } from '../keys/issuers-config.ts'
+import { type IssuerConfig, readsMetadata } from '../keys/issuers-schema.ts'
 import type { Limits } from '../gateway/describe/faults.ts'
-import { hasDeveloperPages, sampleLogin } from '../identity/developers/config.ts'
+import { hasDeveloperPages, sampleLogin } from '../identity/developers/schema.ts'
 import type { DeveloperOffer } from '../identity/developers/parts.ts'
 import type { Catalogue } from '../config/scopes/catalogue.ts'
-import type { ServiceUrls } from '../server/config.ts'
+import type { ServiceUrls } from '../server/schema.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 
 interface DescribedParts {

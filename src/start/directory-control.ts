@@ -1,7 +1,7 @@
 /** Carries out orders on the directory's records, of the admin API and of commands alike: planned, recorded, made. */
 import type { AuditObject } from '../contracts/audit.ts'
 import type { Page } from '../contracts/store.ts'
-import { Report } from '../config/report.ts'
+import { Problems } from '../config/problems.ts'
 import { addedFacts, changeFacts } from '../directory/change-facts.ts'
 import type { Editors, NounEditor } from '../directory/editors.ts'
 import type { ListedPage } from '../directory/listing.ts'
@@ -11,7 +11,7 @@ import { shownForm, showRecord, type ShownRecord, tagOf } from '../directory/sho
 import { ATTEMPTS, changedByOthers, DirectoryRefusal } from '../directory/stored-editing.ts'
 import type { AuditEvent } from '../kernel/audit-events.ts'
 import { newSecret } from '../kernel/ids.ts'
-import type { Act } from '../audit/audited-change.ts'
+import type { AuditedChange } from '../audit/audited-change.ts'
 import {
   type AddedRecord,
   type DirectoryOrders,
@@ -25,22 +25,22 @@ import {
 import { LESSENED } from '../settings/takes-away.ts'
 
 /** An act on a user has the user's name as a personal value. */
-export interface DirectoryAct extends Act {
+export interface DirectoryChange extends AuditedChange {
   readonly username?: string
 }
 
-export interface ActKeeper {
+export interface ChangeRecorder {
   /**
    * Does the work and records it: before, if it gives something, and not at all if that cannot be recorded; else after it.
    * Rejects as the work does.
    */
-  keep<T>(act: DirectoryAct, gives: boolean, work: () => Promise<T>): Promise<T>
+  keep<T>(act: DirectoryChange, gives: boolean, work: () => Promise<T>): Promise<T>
 }
 
 export interface DirectoryControlParts {
   /** Those for the configuration in force. */
   readonly editors: () => Promise<Editors>
-  readonly keeper: ActKeeper
+  readonly keeper: ChangeRecorder
 }
 
 /** As the audit trail names a record. */
@@ -204,7 +204,7 @@ export class DirectoryControl implements DirectoryOrders {
 
   /** Does work that resolves with undefined if somebody else has changed the record: recorded as failed then. */
   async #unlessOvertaken<T>(
-    act: DirectoryAct,
+    act: DirectoryChange,
     gives: boolean,
     work: () => Promise<T | undefined>,
   ): Promise<T | undefined> {
@@ -227,7 +227,7 @@ type Done = 'added' | 'changed' | 'disabled' | 'enabled' | 'removed' | 'secret_r
 interface Step<T, P> {
   readonly plan: () => Promise<P & PlannedStep<T>>
   /** Undefined if nothing changes: then nothing is recorded. */
-  readonly act: (planned: P) => DirectoryAct | undefined
+  readonly act: (planned: P) => DirectoryChange | undefined
   readonly gives: (planned: P) => boolean
 }
 
@@ -237,7 +237,7 @@ const asItWas = (change: PlannedChange): PlannedChange => ({ ...change, commit: 
 /** Of a user. */
 const subjectOf = ({ written }: Pick<PlannedStep<unknown>, 'written'>): unknown => written.before['subject']
 
-function actOf({ noun, names }: RecordAt, done: Done, subject?: unknown): DirectoryAct {
+function actOf({ noun, names }: RecordAt, done: Done, subject?: unknown): DirectoryChange {
   const event = `${noun}.${done}` as AuditEvent
   const on = { ...OBJECTS[noun](names), ...(typeof subject === 'string' && { subject }) }
   return noun === 'user' ? { event, on, username: keyOfNames(names) } : { event, on }
@@ -245,11 +245,11 @@ function actOf({ noun, names }: RecordAt, done: Done, subject?: unknown): Direct
 
 /** @throws DirectoryRefusal if members with hashes are written, but for those of `allowed` */
 function refuseHidden(noun: NounName, written: Written, allowed: readonly string[]): void {
-  const report = new Report()
+  const problems = new Problems()
   for (const [member, instead] of Object.entries(NOUNS[noun].hidden))
     if (Object.hasOwn(written, member) && !allowed.includes(member))
-      report.error([member], `cannot be written: ${instead}`)
-  if (report.failed) throw new DirectoryRefusal(`The ${noun} has problems.`, report)
+      problems.error([member], `cannot be written: ${instead}`)
+  if (problems.failed) throw new DirectoryRefusal(`The ${noun} has problems.`, problems)
 }
 
 const withoutHidden =
@@ -261,8 +261,8 @@ const withoutHidden =
   }
 
 function refuseFixed(noun: NounName, { keys }: PlannedChange): void {
-  const report = new Report()
+  const problems = new Problems()
   for (const member of NOUNS[noun].fixed)
-    if (keys.includes(member)) report.error([member], `never changes: add another ${noun} instead`)
-  if (report.failed) throw new DirectoryRefusal(`The ${noun} has problems.`, report)
+    if (keys.includes(member)) problems.error([member], `never changes: add another ${noun} instead`)
+  if (problems.failed) throw new DirectoryRefusal(`The ${noun} has problems.`, problems)
 }

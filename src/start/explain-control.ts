@@ -7,7 +7,7 @@ import type { Operator } from '../audit/audited-change.ts'
 import type { PastAnswer } from '../watch/past-calls.ts'
 import { compareDecisions } from '../settings/compare-decisions.ts'
 import type { Configuration } from '../settings/configuration.ts'
-import { OrderError } from '../processes/open-orders.ts'
+import { WorkerRequestError } from '../processes/open-requests.ts'
 import type { RecalledCall, WorkerPool } from '../processes/worker-pool.ts'
 import { recordOfQuestion } from './explain.ts'
 import { describeLogged, recordOfPastQuestion, saysToken } from './past-calls.ts'
@@ -54,7 +54,7 @@ export class ExplainControl {
 
   #explainNow(call: DescribedCall): Promise<Explanation> {
     return this.#parts.pool.explain(call).catch((error: unknown) => {
-      if (!(error instanceof OrderError)) throw error
+      if (!(error instanceof WorkerRequestError)) throw error
       throw new AdminError(503, 'no process could be asked: try again')
     })
   }

@@ -2,11 +2,11 @@
 import type { AuditEntry } from '../contracts/audit.ts'
 import type { Explanation } from '../contracts/explanation.ts'
 import { byOperator, type Operator } from '../audit/audited-change.ts'
-import { Report } from '../config/report.ts'
+import { Problems } from '../config/problems.ts'
 import type { EarlyAdmission } from '../contracts/admission.ts'
 import type { ExplainParts } from '../gateway/explain/explain.ts'
 import { claimedCallers } from '../identity/claimed-callers.ts'
-import { compileServer } from '../server/config.ts'
+import { compileServer } from '../server/schema.ts'
 import type { Service } from './service.ts'
 import { sidecarCallers } from './sidecar-callers.ts'
 
@@ -22,7 +22,7 @@ export function explainPartsOf(
     reading: {
       authorities,
       limits: server.limits,
-      trustedProxies: compileServer(server, new Report()),
+      trustedProxies: compileServer(server, new Problems()),
       scheme: server.tls === undefined ? 'http' : 'https',
       host: runtime.host,
     },

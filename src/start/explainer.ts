@@ -6,7 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Environment } from '../config/references.ts'
-import { problemLines, Report } from '../config/report.ts'
+import { problemLines, Problems } from '../config/problems.ts'
 import { NO_TRAIL } from '../contracts/audit.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import { NO_RECORDER } from '../contracts/recorder.ts'
@@ -17,12 +17,12 @@ import { explainCall } from '../gateway/explain/explain.ts'
 import { LocalLockouts } from '../identity/guessing/lockouts.ts'
 import { type Clock, systemClock } from '../kernel/clock.ts'
 import { splitListenAddress } from '../kernel/listen-address.ts'
-import { compileMaintenance } from '../maintenance/config.ts'
-import { serviceUrls } from '../server/config.ts'
+import { compileMaintenance } from '../maintenance/schema.ts'
+import { serviceUrls } from '../server/schema.ts'
 import { loadConfiguration } from '../settings/check-configuration.ts'
 import { closableNames, type Configuration, isSidecar } from '../settings/configuration.ts'
 import { inspectStore } from '../stores/read-store.ts'
-import type { Reports } from '../processes/worker-pool.ts'
+import type { WorkerMessages } from '../processes/worker-pool.ts'
 import { openDependencies, type WorkerDependencies } from './dependencies.ts'
 import { explainPartsOf } from './explain.ts'
 import { openMeasures } from './measures.ts'
@@ -94,8 +94,8 @@ export class ExplainerError extends Error {
  */
 export async function openExplainer(file: string, options: ExplainerOptions = {}): Promise<Explainer> {
   const environment = options.environment ?? process.env
-  const { configuration, report } = loadConfiguration(file, environment)
-  if (configuration === undefined) throw new ExplainerError(file, problemLines(report))
+  const { configuration, problems } = loadConfiguration(file, environment)
+  if (configuration === undefined) throw new ExplainerError(file, problemLines(problems))
   const folder = await mkdtemp(join(tmpdir(), 'postern-explain-'))
   const removeFolder = (): Promise<void> => rm(folder, { recursive: true, force: true })
   const clock = clockOf(options)
@@ -116,7 +116,7 @@ export async function openExplainer(file: string, options: ExplainerOptions = {}
     return await openWith(apart, dependencies, removeFolder)
   } catch (error) {
     await removeFolder()
-    throw error instanceof ConfigurationError ? new ExplainerError(file, problemLines(error.report)) : error
+    throw error instanceof ConfigurationError ? new ExplainerError(file, problemLines(error.problems)) : error
   }
 }
 
@@ -132,7 +132,7 @@ async function openWith(
   })
   dependencies.openedFunds.attach(parts.directory.places)
   maintenance.configure(
-    compileMaintenance(configuration.maintenance, closableNames(configuration), new Report()),
+    compileMaintenance(configuration.maintenance, closableNames(configuration), new Problems()),
   )
   const { port } = splitListenAddress(configuration.server.listen)
   const service = compileService(parts, dependencies, serviceUrls(configuration.server, port), NO_RECORDER)
@@ -159,7 +159,7 @@ const clockOf = ({ now }: ExplainerOptions): Clock =>
   now === undefined ? systemClock : { now, monotonic: () => systemClock.monotonic() }
 
 /** Nobody supervises, and no password is tried. */
-const reportsTo = ({ identity }: Configuration, clock: Clock): Reports => ({
+const reportsTo = ({ identity }: Configuration, clock: Clock): WorkerMessages => ({
   metrics: () => undefined,
   clients: () => undefined,
   calls: () => undefined,

@@ -1,6 +1,6 @@
 /** The issuer that a revocation names in a sidecar (C11.2): ids of several issuers are kept apart. */
 import type { RevokedTokens } from '../contracts/tokens.ts'
-import type { IssuerConfig } from '../keys/issuers-config.ts'
+import type { IssuerConfig } from '../keys/issuers-schema.ts'
 
 type Named = Pick<IssuerConfig, 'issuer' | 'name'>
 

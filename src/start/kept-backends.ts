@@ -1,6 +1,6 @@
 /** The backends that a reload keeps, with their connections: those whose configuration and files have not changed. */
 import { isDeepStrictEqual } from 'node:util'
-import { type BackendConfig, backendUnder } from '../backends/config.ts'
+import { type BackendConfig, backendUnder } from '../backends/schema.ts'
 import { contentsOfBackend } from '../backends/contents.ts'
 import type { OpenedBackend } from '../backends/opened-backend.ts'
 import type { Configuration } from '../settings/configuration.ts'

@@ -1,5 +1,5 @@
 /** Lists and rotates the signing keys as operators order it, while the service runs (C11.5.3). */
-import { type Act, type Operator, recordTaking } from '../audit/audited-change.ts'
+import { type AuditedChange, type Operator, recordTaking } from '../audit/audited-change.ts'
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { SigningAlgorithm } from '../contracts/people.ts'
 import type { Recorder } from '../contracts/recorder.ts'
@@ -12,7 +12,14 @@ import type { KeysPlan } from '../keys/service-keys.ts'
 import type { StoredKey } from '../keys/stored-key.ts'
 import { AdminError } from '../operator/errors.ts'
 import type { KeyOrders, ListedKey, RotateOptions, Rotation } from '../watch/status/key-orders.ts'
-import { countFamilies, familiesOfStore, makeNextKey, nextKeyName, replaceKeys, signsAfterAnnouncement } from './rotate-keys.ts'
+import {
+  countFamilies,
+  familiesOfStore,
+  makeNextKey,
+  nextKeyName,
+  replaceKeys,
+  signsAfterAnnouncement,
+} from './rotate-keys.ts'
 
 export interface KeyControlParts {
   readonly plan: KeysPlan
@@ -21,7 +28,7 @@ export interface KeyControlParts {
   readonly recorder: Pick<Recorder, 'note'>
   readonly clock: Clock
   /** Told of each act before it is done, so that what it changes is not recorded a second time (KeyEvents). */
-  readonly reported: (act: Act) => void
+  readonly reported: (act: AuditedChange) => void
 }
 
 const listedKey =
@@ -83,7 +90,10 @@ export class KeyControl implements KeyOrders {
 
   async #announceOne(algorithm: SigningAlgorithm, operator: Operator): Promise<StoredKey> {
     const { plan, clock, audit, reported } = this.#parts
-    const act: Act = { event: 'keys.announced', on: { kind: 'key', id: await nextKeyName(plan, algorithm) } }
+    const act: AuditedChange = {
+      event: 'keys.announced',
+      on: { kind: 'key', id: await nextKeyName(plan, algorithm) },
+    }
     reported(act)
     const make = (): Promise<StoredKey> =>
       makeNextKey(plan, algorithm, signsAfterAnnouncement(plan, clock), clock)
@@ -92,7 +102,7 @@ export class KeyControl implements KeyOrders {
 
   async #replace(operator: Operator): Promise<Rotation> {
     const { plan, store, clock, audit } = this.#parts
-    const act: Act = { event: 'keys.compromised', on: { kind: 'key' } }
+    const act: AuditedChange = { event: 'keys.compromised', on: { kind: 'key' } }
     const replace = () => replaceKeys(plan, familiesOfStore(store), clock)
     const { families, made, removed } = await recordTaking(audit, operator, act, replace, (done) => ({
       ...(done.families !== undefined && { families: done.families }),

@@ -1,7 +1,7 @@
 /** How the service's own keys are kept and rotated, by its configuration. */
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { planKeys } from '../keys/config.ts'
+import { planKeys } from '../keys/schema.ts'
 import { FolderKeys } from '../keys/folder-keys.ts'
 import { KeyError } from '../keys/key-error.ts'
 import { type KeyPlace, keysOf } from '../keys/key-place.ts'

@@ -1,20 +1,20 @@
 /** What the audit trail says of orders that revoke tokens or end delays. */
 import type { GuessingKey } from '../contracts/lockouts.ts'
-import { type Act, plainFacts } from '../audit/audited-change.ts'
+import { type AuditedChange, plainFacts } from '../audit/audited-change.ts'
 import type { RevokeOptions } from '../operator/operator-control.ts'
 
 /** What the revocation rule names is what the record is about. */
-export const revocationAct = (
+export const revocationChange = (
   { subject, client, business, ...one }: Partial<Record<string, string>>,
   { consents, force }: RevokeOptions,
-): Act => ({
+): AuditedChange => ({
   event: 'revocation.ordered',
   on: { kind: 'tokens', subject, client, business },
   change: plainFacts({ ...one, withConsents: consents, force }),
 })
 
 /** A user name as typed, and networks, are personal. */
-export const clearingAct = ({ user, client, network }: Partial<GuessingKey>): Act => ({
+export const clearingChange = ({ user, client, network }: Partial<GuessingKey>): AuditedChange => ({
   event: 'lockout.cleared',
   on: { kind: 'lockout', client },
   personal: { 'on.user': user, 'on.network': network },

@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { type BackendDependencies, compileBackends } from '../backends/open.ts'
 import type { OpenedBackend } from '../backends/opened-backend.ts'
 import type { Environment } from '../config/references.ts'
-import { Report } from '../config/report.ts'
+import { Problems } from '../config/problems.ts'
 import { isSidecar, type Configuration } from '../settings/configuration.ts'
 import type { Admission } from '../contracts/admission.ts'
 import type { AuditTrail } from '../contracts/audit.ts'
@@ -27,7 +27,7 @@ import type { IssuerKeys } from '../keys/issuer-keys.ts'
 import type { ServiceKeys } from '../keys/service-keys.ts'
 import type { ClientTallies } from '../watch/metrics/client-tallies.ts'
 import type { Catalogue } from '../config/scopes/catalogue.ts'
-import { compileScopes } from '../config/scopes/config.ts'
+import { compileScopes } from '../config/scopes/schema.ts'
 import { type OpenedPeople, openPeopleOf } from './people.ts'
 import { contentsOf, isModule, keptBackends } from './kept-backends.ts'
 
@@ -89,11 +89,11 @@ export type Closable = Pick<Backend, 'close'>
 /** A configuration that cannot be opened. The report lists every problem. */
 export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError'
-  readonly report: Report
+  readonly problems: Problems
 
-  constructor(report: Report) {
+  constructor(problems: Problems) {
     super('the configuration has problems')
-    this.report = report
+    this.problems = problems
   }
 }
 
@@ -106,17 +106,18 @@ export async function openParts(
   dependencies: Dependencies,
   before?: Parts,
 ): Promise<Parts> {
-  const report = new Report()
+  const problems = new Problems()
   const { vendor, areas } = configuration
-  const catalogue = compileScopes(configuration.scopes, report)
+  const catalogue = compileScopes(configuration.scopes, problems)
   const directory = await compileDirectory(
     configuration.directory,
     catalogue,
-    report,
+    problems,
     dependencies.environment,
   )
-  await reportOpenedDemo(configuration, directory, report)
-  if (!report.failed && !isSidecar(configuration)) await reportTakenIds(directory, dependencies.store, report)
+  await reportOpenedDemo(configuration, directory, problems)
+  if (!problems.failed && !isSidecar(configuration))
+    await reportTakenIds(directory, dependencies.store, problems)
   const now = await contentsOf(configuration, 'now')
   const kept = keptBackends(configuration, now, before)
   const wanted = Object.entries(configuration.backends).filter(([name]) => !kept.has(name))
@@ -131,21 +132,21 @@ export async function openParts(
     moduleFailed: dependencies.moduleFailed,
     answerLimit: configuration.server.limits.answer,
   }
-  const opened = await compileBackends(Object.fromEntries(wanted), report, backendParts, kept)
-  const people = await openPeopleOf(configuration.directory.people, dependencies, report, before?.people)
+  const opened = await compileBackends(Object.fromEntries(wanted), problems, backendParts, kept)
+  const people = await openPeopleOf(configuration.directory.people, dependencies, problems, before?.people)
   const backends = new Map([...kept, ...opened])
   const actions = compileActions(
     configuration.actions,
     { catalogue, backends, areas, severalIssuers: configuration.issuers.length > 1 },
-    report,
+    problems,
   )
-  if (!report.failed) {
+  if (!problems.failed) {
     const contents = new Map([...now, ...(await contentsOf(configuration, 'loaded', isModule))])
     return { configuration, catalogue, directory, backends, contents, actions, people }
   }
   const fresh = people === before?.people ? undefined : people
   await closeAll(closablesOf({ backends: opened, people: fresh }))
-  throw new ConfigurationError(report)
+  throw new ConfigurationError(problems)
 }
 
 const LONGEST_CLOSE_MS = 5000

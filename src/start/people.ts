@@ -1,9 +1,9 @@
 /** Who is found by a configuration: its own people, those of the store, and those whom the operator's code finds. */
 import { isDeepStrictEqual } from 'node:util'
-import type { Report } from '../config/report.ts'
+import type { Problems } from '../config/problems.ts'
 import type { PasswordHasher, PasswordVerifier, People } from '../contracts/people.ts'
 import type { Directory } from '../directory/compile.ts'
-import type { DirectoryConfig } from '../directory/config.ts'
+import type { DirectoryConfig } from '../directory/schema.ts'
 import type { ModuleDirectory } from '../directory/module-people/module-directory.ts'
 import { ModulePeople, type ModulePeopleParts } from '../directory/module-people/module-people.ts'
 import { openPeople, type PeopleOpening } from '../directory/module-people/open-people.ts'
@@ -31,13 +31,13 @@ export interface PeopleDependencies {
 export async function openPeopleOf(
   config: DirectoryConfig['people'],
   { clock, peopleFailed }: PeopleDependencies,
-  report: Report,
+  problems: Problems,
   before: OpenedPeople | undefined,
 ): Promise<OpenedPeople | undefined> {
   if (config === undefined) return undefined
   const same = isDeepStrictEqual(config, before?.config)
   if (same && before !== undefined && areAsLoaded(before.module.files)) return before
-  const module = await openPeople(config, { clock, report, note: peopleFailed })
+  const module = await openPeople(config, { clock, problems, note: peopleFailed })
   return module && { config, module }
 }
 

@@ -1,16 +1,16 @@
 /** Carries out an operator's order to erase the personal values of a subject in the audit trail (C12.2.3). */
-import { type Act, type Operator, plainFacts, recordGiving } from '../audit/audited-change.ts'
+import { type AuditedChange, type Operator, plainFacts, recordGiving } from '../audit/audited-change.ts'
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import { AdminError } from '../operator/errors.ts'
 import type { Redacted } from '../operator/operator-control.ts'
 import type { WorkerPool } from '../processes/worker-pool.ts'
 import type { Configuration } from '../settings/configuration.ts'
-import type { TrailKeeper } from './trail-keeper.ts'
+import type { TrailOwner } from './trail-owner.ts'
 
-export interface RedactionOrderParts {
+export interface RedactionRequest {
   readonly audit: AuditTrail
-  readonly keeper: TrailKeeper | undefined
+  readonly keeper: TrailOwner | undefined
   readonly pool: Pick<WorkerPool<Configuration>, 'rollTrail'>
   readonly recorder: Pick<Recorder, 'note'>
 }
@@ -21,7 +21,7 @@ const NOT_ROLLED = 'nothing was erased: a worker process could not end its segme
 export async function orderRedaction(
   subject: string,
   operator: Operator,
-  { audit, keeper, pool, recorder }: RedactionOrderParts,
+  { audit, keeper, pool, recorder }: RedactionRequest,
 ): Promise<Redacted | undefined> {
   const rollWorkers = (): Promise<void> =>
     pool.rollTrail().catch((cause: unknown) => {
@@ -29,7 +29,7 @@ export async function orderRedaction(
       throw new AdminError(503, NOT_ROLLED)
     })
   const redacted = await keeper?.redact(subject, rollWorkers, (change, erase) => {
-    const act: Act = { event: 'audit.redacted', on: { subject }, change: plainFacts(change) }
+    const act: AuditedChange = { event: 'audit.redacted', on: { subject }, change: plainFacts(change) }
     return recordGiving(audit, operator, act, erase)
   })
   if (redacted !== undefined) recorder.note('info', 'audit_redacted', { ...redacted, ...operator })

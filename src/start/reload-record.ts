@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import type { Environment } from '../config/references.ts'
-import { Report } from '../config/report.ts'
+import { Problems } from '../config/problems.ts'
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { Holdings } from '../directory/holdings.ts'
 import type { JsonObject } from '../http/json-value.ts'
@@ -51,10 +51,10 @@ const withoutPeople = (configuration: Configuration): Configuration => ({
 })
 
 async function rowsOf(configuration: Configuration, environment: Environment): Promise<readonly Access[]> {
-  const report = new Report()
+  const problems = new Problems()
   const parts = { environment, stored: NOTHING_STORED, clock: systemClock }
-  const rows = await accessOf(configuration, parts, report)
-  return report.failed ? [] : rows
+  const rows = await accessOf(configuration, parts, problems)
+  return problems.failed ? [] : rows
 }
 
 /** A row for each business at which a client or a user may have tokens: for directories in files. */

@@ -1,13 +1,20 @@
 /** A reload: reads and checks a configuration, opens it in every process, then puts it in force. Or refuses, unchanged. */
 import { isDeepStrictEqual } from 'node:util'
-import { type Act, noteAct, type Operator, plainFacts, recordGiving, recordTaking } from '../audit/audited-change.ts'
+import {
+  type AuditedChange,
+  noteChange,
+  type Operator,
+  plainFacts,
+  recordGiving,
+  recordTaking,
+} from '../audit/audited-change.ts'
 import type { Environment } from '../config/references.ts'
-import { problemLines, Report } from '../config/report.ts'
-import { compileScopes } from '../config/scopes/config.ts'
+import { problemLines, Problems } from '../config/problems.ts'
+import { compileScopes } from '../config/scopes/schema.ts'
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Store } from '../contracts/store.ts'
-import type { RevocationOrder, Revoker, TokenRevoker } from '../contracts/tokens.ts'
+import type { RevocationCause, Revoker, TokenRevoker } from '../contracts/tokens.ts'
 import { compileDirectory } from '../directory/compile.ts'
 import type { Holdings } from '../directory/holdings.ts'
 import type { Loss } from '../directory/losses.ts'
@@ -26,7 +33,7 @@ import { recordHoldings, servedHoldings } from './recorded-holdings.ts'
 import { describeReload, digestFiles, type FileDigests } from './reload-record.ts'
 
 /** Who ends what people may no longer have. */
-const LOST: RevocationOrder = { via: 'change of the configuration' }
+const LOST: RevocationCause = { via: 'change of the configuration' }
 
 export interface ReloaderParts {
   /** The configuration file. */
@@ -118,8 +125,8 @@ export class Reloader {
     if (this.#recorded?.operator === operator && isDeepStrictEqual(this.#recorded, told)) return
     this.#recorded = told
     const change = { problems: problems.slice(0, MOST_PROBLEMS), count: problems.length }
-    const act: Act = { event: 'configuration.refused', change: plainFacts(change) }
-    noteAct(this.#parts.audit, operator, act, 'refused')
+    const act: AuditedChange = { event: 'configuration.refused', change: plainFacts(change) }
+    noteChange(this.#parts.audit, operator, act, 'refused')
   }
 
   async #tryReload(operator: Operator): Promise<ReloadOutcome> {
@@ -135,9 +142,9 @@ export class Reloader {
   /** Rejects with ContentsChanged if the workers read other contents than this process. */
   async #readAndServe(operator: Operator): Promise<ReloadOutcome> {
     const { file, environment, pool, read, changed, recorder } = this.#parts
-    const { configuration, report } = loadConfiguration(file, environment)
-    read(report.files)
-    const files = digestFiles(report.files, this.#parts.audit)
+    const { configuration, problems } = loadConfiguration(file, environment)
+    read(problems.files)
+    const files = digestFiles(problems.files, this.#parts.audit)
     if (configuration === undefined) return this.#refuse()
     const fixed = fixedChanges(this.#configuration, configuration)
     if (fixed.length > 0)
@@ -183,7 +190,7 @@ export class Reloader {
       // The rules made before the swap hold. The next start compares with the last record and ends the rest.
       recorder.note('error', 'revocation_after_reload_failed', { cause, rules: losses.length })
     })
-    return { outcome: 'reloaded', warnings: problemLines(report), revoked: losses.length }
+    return { outcome: 'reloaded', warnings: problemLines(problems), revoked: losses.length }
   }
 
   async #refuseSeals(configuration: Configuration): Promise<Refused | undefined> {
@@ -211,7 +218,7 @@ export class Reloader {
     const isSame = isDeepStrictEqual([before.configuration, before.files], [configuration, files])
     if (!audit.on || isSame) return pool.commit()
     const change = await describeReload(before, { configuration, holdings, files }, environment)
-    const act: Act = { event: 'configuration.reloaded', change }
+    const act: AuditedChange = { event: 'configuration.reloaded', change }
     const record = onlyTakesAway(this.#configuration, configuration) ? recordTaking : recordGiving
     await record(audit, operator, act, () => pool.commit())
   }
@@ -229,15 +236,15 @@ export class Reloader {
   /** Lists every problem, as `postern check` does: a worker reports only that there is one. */
   async #refuse(cause?: unknown): Promise<ReloadOutcome> {
     const { file, environment, recorder } = this.#parts
-    let report: Report
+    let problems: Problems
     try {
-      report = await checkConfiguration(file, environment)
+      problems = await checkConfiguration(file, environment)
     } catch (thrown) {
       recorder.note('error', 'reload_failed', { cause: thrown })
       return refusedNow(causeOf(thrown))
     }
-    if (report.failed) return refused(...problemLines(report))
-    const found = cause instanceof ConfigurationError ? problemLines(cause.report) : []
+    if (problems.failed) return refused(...problemLines(problems))
+    const found = cause instanceof ConfigurationError ? problemLines(cause.problems) : []
     if (found.length > 0) return refused(...found)
     // No problem is found now, but there was one before: the files have changed.
     if (cause === undefined) throw new ContentsChanged()
@@ -255,8 +262,8 @@ export async function readHoldings(
   environment: Environment,
 ): Promise<Holdings | undefined> {
   const { scopes, directory } = configuration
-  const report = new Report()
-  const catalogue = compileScopes(scopes, report)
-  const compiled = await compileDirectory(directory, catalogue, report, environment)
-  return report.failed ? undefined : servedHoldings({ configuration, directory: compiled, catalogue })
+  const problems = new Problems()
+  const catalogue = compileScopes(scopes, problems)
+  const compiled = await compileDirectory(directory, catalogue, problems, environment)
+  return problems.failed ? undefined : servedHoldings({ configuration, directory: compiled, catalogue })
 }

@@ -1,10 +1,21 @@
 /** Ends sessions, families and consents as operators order it, and records each (C11.5.2). */
-import { type Act, type Operator, plainFacts, recordTaking } from '../audit/audited-change.ts'
+import { type AuditedChange, type Operator, plainFacts, recordTaking } from '../audit/audited-change.ts'
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import type { RevocableKind, RevocablePage, RevocableRecord, RevocableRecords, RevocableWhere } from '../contracts/revocable.ts'
-import { type Chosen, type EndOutcome, MOST_ENDED, type RevocableOrders } from '../operator/revocable-orders.ts'
-import { orderOf } from './revocation-order.ts'
+import type {
+  RevocableKind,
+  RevocablePage,
+  RevocableRecord,
+  RevocableRecords,
+  RevocableWhere,
+} from '../contracts/revocable.ts'
+import {
+  type Chosen,
+  type EndOutcome,
+  MOST_ENDED,
+  type RevocableOrders,
+} from '../operator/revocable-orders.ts'
+import { causeOf } from './revocation-order.ts'
 
 export interface RevocableControlParts {
   readonly records: RevocableRecords
@@ -13,7 +24,7 @@ export interface RevocableControlParts {
 }
 
 /** What the record of an end is about. The events are those of the user's own page, and of `revoke`. */
-const ACTS: Readonly<Record<RevocableKind, (record: RevocableRecord) => Act>> = {
+const ACTS: Readonly<Record<RevocableKind, (record: RevocableRecord) => AuditedChange>> = {
   sessions: ({ id, subject }) => ({ event: 'session.revoked', on: { kind: 'session', id, subject } }),
   families: ({ id: family, subject, client, business }) => ({
     event: 'revocation.ordered',
@@ -72,7 +83,7 @@ export class RevocableControl implements RevocableOrders {
   /** Resolves with the number of families that ended. */
   #endOne(kind: RevocableKind, record: RevocableRecord, operator: Operator): Promise<number> {
     const { audit, records } = this.#parts
-    const end = async (): Promise<number> => (await records.end(kind, record, orderOf(operator))) ?? 0
+    const end = async (): Promise<number> => (await records.end(kind, record, causeOf(operator))) ?? 0
     const withFamilies = (families: number) => (kind === 'sessions' ? {} : { families })
     return recordTaking(audit, operator, ACTS[kind](record), end, withFamilies)
   }

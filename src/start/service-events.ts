@@ -1,7 +1,7 @@
 /** Events of the audit trail that a service has once, however many processes serve (C12.3). */
 import { type AuditTrail, NO_TRAIL } from '../contracts/audit.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { type Act, plainFacts } from '../audit/audited-change.ts'
+import { type AuditedChange, plainFacts } from '../audit/audited-change.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import { countWorkers } from '../processes/worker-pool.ts'
 import type { State } from './state.ts'
@@ -58,7 +58,7 @@ export class ServiceEvents {
   }
 
   /** A command has recorded what it does. That it announces a key is not told again. */
-  reported({ event, on }: Act): void {
+  reported({ event, on }: AuditedChange): void {
     if (event === 'keys.announced' && on?.id !== undefined) this.#keys?.skipAnnouncement(on.id)
   }
 

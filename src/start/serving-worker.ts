@@ -2,7 +2,7 @@
 import { compileGeneration } from './compile-generation.ts'
 import { conditionOf, type Generation } from './generation.ts'
 import { closableNames, type Configuration } from '../settings/configuration.ts'
-import { Report } from '../config/report.ts'
+import { Problems } from '../config/problems.ts'
 import type { Door } from '../contracts/exchange.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { RateUsage } from '../contracts/admission.ts'
@@ -12,16 +12,16 @@ import { takesWebsocket } from '../gateway/checks.ts'
 import { descriptionDoor, type ServedDescription } from '../gateway/openapi/door.ts'
 import { explainCall } from '../gateway/explain/explain.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
-import type { TestTokenAnswer, TestTokenOrder } from '../contracts/test-tokens.ts'
+import type { TestTokenAnswer, TestTokenRequest } from '../contracts/test-tokens.ts'
 import type { ReadyDocument } from '../http/ready-document.ts'
 import { identityDoor } from '../identity/identity.ts'
 import { after } from '../kernel/clock.ts'
 import { type Condition, mergeConditions } from '../watch/health.ts'
 import type { RelayRecorder } from '../watch/log/relay-recorder.ts'
-import { compileMaintenance } from '../maintenance/config.ts'
+import { compileMaintenance } from '../maintenance/schema.ts'
 import { PastCalls } from '../watch/past-calls.ts'
 import type { GaugeReading } from '../watch/metrics/gauges.ts'
-import { serviceUrls, type ServiceUrls } from '../server/config.ts'
+import { serviceUrls, type ServiceUrls } from '../server/schema.ts'
 import type { PublicListener } from '../server/public-listener.ts'
 import { explainPartsOf } from './explain.ts'
 import { recallCall } from './past-calls.ts'
@@ -30,7 +30,7 @@ import { digestOfHoldings } from './compared-holdings.ts'
 import { servedHoldings } from './recorded-holdings.ts'
 import { closablesOf, closeAll, type Closable, openParts, type Parts } from './parts.ts'
 import type { Service } from './service.ts'
-import type { RecalledCall, Reports, WorkerPool } from '../processes/worker-pool.ts'
+import type { RecalledCall, WorkerMessages, WorkerPool } from '../processes/worker-pool.ts'
 import { loadOf, type WorkerDependencies } from './dependencies.ts'
 import { settledDoor } from './settled-door.ts'
 import { adoptSeals } from './key-plan.ts'
@@ -52,7 +52,7 @@ export interface ServingParts {
   readonly dependencies: WorkerDependencies
   readonly relay: RelayRecorder
   readonly listener: PublicListener
-  readonly reports: Reports
+  readonly reports: WorkerMessages
   /** Closes the audit trail, if it is this process's own. */
   readonly closeTrail: () => Promise<void> | undefined
   /** Ends its segment, if it is this process's own. */
@@ -151,7 +151,7 @@ export class ServingWorker implements Worker {
     return explainCall(explainPartsOf(this.#current.service, this.dependencies.admission), call)
   }
 
-  issueTestToken(order: TestTokenOrder): Promise<TestTokenAnswer> {
+  issueTestToken(order: TestTokenRequest): Promise<TestTokenAnswer> {
     return issueTestToken(order, this.#current.service, this.dependencies.state)
   }
 
@@ -255,7 +255,7 @@ export class ServingWorker implements Worker {
     this.#limit(parts.configuration)
     const names = closableNames(parts.configuration)
     this.dependencies.maintenance.configure(
-      compileMaintenance(parts.configuration.maintenance, names, new Report()),
+      compileMaintenance(parts.configuration.maintenance, names, new Problems()),
     )
   }
 

@@ -4,7 +4,7 @@ import type { KeyStanding } from '../contracts/keys.ts'
 import { type Clock, epochSeconds } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { LONGEST_LIFE } from '../keys/token-verifier.ts'
-import type { IssuerConfig } from '../keys/issuers-config.ts'
+import type { IssuerConfig } from '../keys/issuers-schema.ts'
 import { isTargetValue, joinScope, parseTarget, splitScope } from '../config/scopes/scope-token.ts'
 
 const NO_KEY: KeyStanding = { isTrusted: () => true }

@@ -1,10 +1,10 @@
 /** What a status tells of the configuration in force. */
 import { stat } from 'node:fs/promises'
-import { planAudit } from '../audit/config.ts'
+import { planAudit } from '../audit/schema.ts'
 import type { StatusSources } from '../watch/status/read-status.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { reportOnlyAreas } from '../settings/dangers.ts'
-import { sqliteFile } from '../stores/config.ts'
+import { sqliteFile } from '../stores/schema.ts'
 import { logOf } from '../stores/store-files.ts'
 import { VERSION } from './version.ts'
 

@@ -15,12 +15,12 @@ import { FAMILIES } from '../watch/metrics/metric-families.ts'
 import { Exposition } from '../watch/metrics/exposition.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { reportOnlyAreas } from '../settings/dangers.ts'
-import type { Reports, WorkerPool } from '../processes/worker-pool.ts'
+import type { WorkerMessages, WorkerPool } from '../processes/worker-pool.ts'
 import { nodeOf } from './node-id.ts'
 import { admitState, type State } from './state.ts'
 import { conditionOfTrail } from './trail-condition.ts'
 import { conditionOfStore } from './store-condition.ts'
-import type { TrailKeeper } from './trail-keeper.ts'
+import type { TrailOwner } from './trail-owner.ts'
 import { VERSION } from './version.ts'
 import {
   readAbandoned,
@@ -51,7 +51,7 @@ export interface Supervisor {
   readonly recorder: Recorder
   /** Counts failed logins for all processes (C6.3.5). */
   readonly lockouts: LocalLockouts
-  readonly reports: Reports
+  readonly reports: WorkerMessages
   /** How many lines of the log were dropped since the start. */
   readonly linesDropped: () => number
   /** Resolves when the log is written, or after one second. */
@@ -63,7 +63,7 @@ export interface Supervisor {
   /** The audit trail of this process. Absent where none is kept, and until it is open. */
   audit: OpenTrail | undefined
   /** What only this process does with the audit trail. Absent as `audit` is. */
-  keeper: TrailKeeper | undefined
+  keeper: TrailOwner | undefined
   /** The supervisor's own connection to the store. Only with several workers: one worker shares its own. */
   state: State | undefined
 }

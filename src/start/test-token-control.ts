@@ -1,15 +1,15 @@
 /** Carries out the orders for test tokens: asks a serving process, records, and tells (C11.5.7). */
 import type { AuditEntry, AuditTrail } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import type { TestToken, TestTokenAnswer, TestTokenOrder } from '../contracts/test-tokens.ts'
+import type { TestToken, TestTokenAnswer, TestTokenRequest } from '../contracts/test-tokens.ts'
 import { Fault } from '../kernel/faults.ts'
 import { AdminError } from '../operator/errors.ts'
 import { byOperator, type Operator } from '../audit/audited-change.ts'
 import type { TestTokenOrders, TestTokenOutcome, TestTokenWish } from '../operator/test-token-orders.ts'
-import { serviceUrls } from '../server/config.ts'
+import { serviceUrls } from '../server/schema.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { openDoors } from '../settings/dangers.ts'
-import { OrderError } from '../processes/open-orders.ts'
+import { WorkerRequestError } from '../processes/open-requests.ts'
 import type { WorkerPool } from '../processes/worker-pool.ts'
 
 export interface TestTokenParts {
@@ -78,9 +78,9 @@ export class TestTokenControl implements TestTokenOrders {
     return { outcome: 'issued', issued: { ...issued, api } }
   }
 
-  async #ask(order: TestTokenOrder): Promise<TestTokenAnswer> {
+  async #ask(order: TestTokenRequest): Promise<TestTokenAnswer> {
     const answer = await this.#parts.pool.issueTestToken(order).catch((error: unknown) => {
-      if (!(error instanceof OrderError)) throw error
+      if (!(error instanceof WorkerRequestError)) throw error
       throw new AdminError(503, 'no process could be asked: try again')
     })
     const unreachable = UNREACHABLE.find((reason) => answer.outcome === 'refused' && answer.reason === reason)

@@ -1,6 +1,6 @@
 /** The clients of a serving process to which test tokens may be issued (C11.5.7). */
 import type { Store } from '../contracts/store.ts'
-import type { TestTokenAnswer, TestTokenOrder } from '../contracts/test-tokens.ts'
+import type { TestTokenAnswer, TestTokenRequest } from '../contracts/test-tokens.ts'
 import { CLIENT } from '../directory/stored-directory.ts'
 import { answerTestToken } from '../identity/tokens/test-tokens.ts'
 import type { Service } from './service.ts'
@@ -20,7 +20,7 @@ async function* clientsOf(
 
 /** By the configuration in force. Rejects with TypeError in a sidecar. */
 export async function issueTestToken(
-  order: TestTokenOrder,
+  order: TestTokenRequest,
   { identity, parts }: Service,
   { store }: { readonly store: Pick<Store, 'list'> },
 ): Promise<TestTokenAnswer> {

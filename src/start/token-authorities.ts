@@ -5,10 +5,10 @@ import { readOwnClaims } from '../gateway/claims.ts'
 import { foreignClaimsReader } from '../gateway/foreign-claims.ts'
 import type { TokenAuthority } from '../gateway/token-check.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { SIGNING_ALGORITHMS } from '../keys/config.ts'
+import { SIGNING_ALGORITHMS } from '../keys/schema.ts'
 import type { IssuerKeys } from '../keys/issuer-keys.ts'
 import type { Introspector } from '../keys/introspection.ts'
-import { type IssuerConfig, NO_AUDIENCE } from '../keys/issuers-config.ts'
+import { type IssuerConfig, NO_AUDIENCE } from '../keys/issuers-schema.ts'
 import { isOpaque } from '../keys/token-form.ts'
 import {
   badToken,
@@ -17,7 +17,7 @@ import {
   parseCompactToken,
   plainType,
 } from '../keys/token-verifier.ts'
-import type { ServiceUrls } from '../server/config.ts'
+import type { ServiceUrls } from '../server/schema.ts'
 
 /** Of claims that nobody has verified. */
 const UNKNOWN_KEY: KeyStanding = { isTrusted: () => false }

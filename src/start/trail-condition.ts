@@ -1,7 +1,7 @@
 /** What works badly in the audit trail of a process, for /health/ready (C12.4.3). */
 import type { OpenTrail } from '../audit/open-trail.ts'
 import type { Condition } from '../watch/health.ts'
-import type { TrailKeeper } from './trail-keeper.ts'
+import type { TrailOwner } from './trail-owner.ts'
 
 const UNWRITABLE = 'records cannot be written: what must be recorded first is refused with 503'
 const UNSIGNED = 'what is recorded cannot be signed'
@@ -14,7 +14,7 @@ const REPLACED =
 /** @param keeper of the process that signs */
 export function conditionOfTrail(
   trail: Pick<OpenTrail, 'state'> | undefined,
-  keeper?: Pick<TrailKeeper, 'signer' | 'remembered'>,
+  keeper?: Pick<TrailOwner, 'signer' | 'remembered'>,
 ): Condition {
   const signer = keeper?.signer?.state
   const { writable = true, held = 0, displaced = 0 } = trail?.state ?? {}

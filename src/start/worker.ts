@@ -1,14 +1,14 @@
 /** Opens one serving process: its state, its part of the audit trail and the public listener. */
 import { withStartBudget } from '../kernel/store-budget.ts'
 import type { Configuration } from '../settings/configuration.ts'
-import { Report } from '../config/report.ts'
+import { Problems } from '../config/problems.ts'
 import { NO_TRAIL } from '../contracts/audit.ts'
 import { RelayRecorder } from '../watch/log/relay-recorder.ts'
-import { compileServer } from '../server/config.ts'
+import { compileServer } from '../server/schema.ts'
 import { bindPublicListener } from '../server/public-listener.ts'
 import { openParts } from './parts.ts'
-import type { Reports } from '../processes/worker-pool.ts'
-import { tellHeads } from './trail-keeper.ts'
+import type { WorkerMessages } from '../processes/worker-pool.ts'
+import { tellHeads } from './trail-owner.ts'
 import { openMeasures, readCertificateExpiry, readTrail } from './measures.ts'
 import { nodeOf } from './node-id.ts'
 import { openAuditTrail, openDependencies, watchOwnKeys, type WorkerOptions } from './dependencies.ts'
@@ -21,13 +21,13 @@ import { conditionOfTrail } from './trail-condition.ts'
  */
 export const startWorker = (
   configuration: Configuration,
-  reports: Reports,
+  reports: WorkerMessages,
   options: WorkerOptions,
 ): Promise<Worker> => withStartBudget(() => start(configuration, reports, options))
 
 async function start(
   configuration: Configuration,
-  reports: Reports,
+  reports: WorkerMessages,
   options: WorkerOptions,
 ): Promise<Worker> {
   const relay = new RelayRecorder()
@@ -51,7 +51,7 @@ async function start(
     const parts = await openParts(configuration, dependencies)
     const listener = await bindPublicListener({
       config: configuration.server,
-      trustedProxies: compileServer(configuration.server, new Report()),
+      trustedProxies: compileServer(configuration.server, new Problems()),
       recorder: relay,
       clock: options.clock,
       earlyAdmission: dependencies.admission,

@@ -1,6 +1,6 @@
 /** A revocation rule: what it names, and how the change feed holds it. */
 import type { StoredValue } from '../contracts/store.ts'
-import type { Begun, RevocationOrder, RevokedTokens } from '../contracts/tokens.ts'
+import type { Begun, RevocationCause, RevokedTokens } from '../contracts/tokens.ts'
 import { roleMark } from '../kernel/role-mark.ts'
 
 /** What rules compare: facts of a token, or of what tokens come from (a session, a code, a family). */
@@ -82,7 +82,7 @@ export interface Rule {
   readonly issuer: string | undefined
   /** Milliseconds since the epoch. Used only for what has no `asOf`. */
   readonly issuedBefore: number
-  readonly order: RevocationOrder | undefined
+  readonly order: RevocationCause | undefined
   /** Of a rule that a store had lost, and that was appended again: its first number. */
   readonly number: number | undefined
 }
@@ -92,13 +92,13 @@ const MEMBERS = ['before', 'jti', 'family', 'subject', 'client', 'business', 'fu
 export const writeRule = (
   tokens: RevokedTokens,
   issuedBefore: number,
-  order: RevocationOrder | undefined,
+  order: RevocationCause | undefined,
 ): StoredValue => ({ ...tokens, issuedBefore, ...(order && { order }) })
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
 /** Explains only: whatever is not understood of it is left out. */
-function readOrder(order: unknown): RevocationOrder | undefined {
+function readOrder(order: unknown): RevocationCause | undefined {
   if (typeof order !== 'object' || order === null) return undefined
   const { operator, by, reason, via } = order as Record<string, unknown>
   return { operator: text(operator), by: text(by), reason: text(reason), via: text(via) }

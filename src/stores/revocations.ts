@@ -3,7 +3,7 @@ import type { Principal } from '../contracts/principal.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type {
   Begun,
-  RevocationOrder,
+  RevocationCause,
   RevocationRule,
   Revocations,
   RevokedTokens,
@@ -64,7 +64,7 @@ interface RuleEffect {
   readonly issuedBefore: number
   readonly roleName: string | undefined
   /** Of the latest rule. */
-  readonly order: RevocationOrder | undefined
+  readonly order: RevocationCause | undefined
   /** Milliseconds since the epoch. By then everything that the rules end has expired. */
   readonly expiresAt: number
 }
@@ -150,7 +150,7 @@ export class RevocationRules implements Revocations, Revoker, RuleGuard {
     return this.#count > 0 && this.#covers(begun, begun.asOf, begun.begunAt)
   }
 
-  async revoke(tokens: RevokedTokens, until = 0, order?: RevocationOrder): Promise<void> {
+  async revoke(tokens: RevokedTokens, until = 0, order?: RevocationCause): Promise<void> {
     const { feed, clock, longestLife } = this.#parts
     const now = clock.now()
     const ends = Math.max(until, now + lifeOf(tokens, longestLife))

@@ -55,9 +55,7 @@ describe('deploy/nodes', () => {
       POSTERN_ADMIN_TOKEN: 'a-token-of-the-tests-0123456789',
       POSTERN_SEAL: sealKey('first').key,
     }
-    expect((await checkConfiguration(join(ROOT, 'deploy/nodes/postern.yaml'), environment)).problems).toEqual(
-      [],
-    )
+    expect((await checkConfiguration(join(ROOT, 'deploy/nodes/postern.yaml'), environment)).list).toEqual([])
   })
 
   it('has a balancer that HAProxy takes as it is, without a warning', needing('haproxy'), () => {

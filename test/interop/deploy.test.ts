@@ -241,7 +241,7 @@ describe.each(['standalone', 'sidecar'])('deploy/kubernetes/%s.yaml', (name) => 
 
   it('holds a configuration that is can be served, without a warning', async () => {
     const file = configFiles({ 'postern.yaml': source() })('postern.yaml')
-    expect((await checkConfiguration(file, {})).problems).toEqual([])
+    expect((await checkConfiguration(file, {})).list).toEqual([])
   })
 })
 

@@ -206,12 +206,12 @@ describe('deploy/kubernetes/nodes', needing('kubectl'), () => {
     for (const { stringData } of rendered.get('secrets')!)
       expect(Object.values(stringData ?? {}).filter((value) => value !== '')).toEqual([])
     const empty = withFiles({ 'admin-token': '', 'store-url': '', seal: '', 'ca.crt': '' })
-    const { report } = readConfiguration(empty, environment)
-    const paths = report.problems.map(({ path }) => path.join('.'))
+    const { problems } = readConfiguration(empty, environment)
+    const paths = problems.list.map(({ path }) => path.join('.'))
     expect(paths).toEqual(expect.arrayContaining(['admin.token', 'store.url', 'store.seal.0.key']))
   })
 
   it('holds a configuration that can be served, without a warning', async () => {
-    expect((await checkConfiguration(served(), environment)).problems).toEqual([])
+    expect((await checkConfiguration(served(), environment)).list).toEqual([])
   })
 })

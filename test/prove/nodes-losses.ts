@@ -261,7 +261,7 @@ const countBy = (lost: readonly Lost[]): string => {
     .join(', ')
 }
 
-/** Reports, and tells whether all is as it should be. */
+/** WorkerMessages, and tells whether all is as it should be. */
 function judge(name: string, accounts: Accounts, data: readonly Caller[], isBack: boolean): boolean {
   const isDocumented = ({ givenAt }: Lost): boolean => givenAt >= losesSince
   const wrongly = accounts.lost.filter((lost) => !isDocumented(lost))

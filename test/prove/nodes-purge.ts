@@ -5,7 +5,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { systemClock } from '../../src/kernel/clock.ts'
 import { startPurging } from '../../src/stores/open-store.ts'
-import { planPostgres } from '../../src/stores/postgres/config.ts'
+import { planPostgres } from '../../src/stores/postgres/connection-schema.ts'
 import { PostgresLink } from '../../src/stores/postgres/link.ts'
 import { PostgresStore } from '../../src/stores/postgres/store.ts'
 import { startCluster } from '../support/node-troubles.ts'

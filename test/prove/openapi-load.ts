@@ -1,16 +1,16 @@
 /**
  * `node test/prove/openapi-load.ts [--actions 1000] [--runs 20]`: what describing an API costs when a configuration is
- * loaded: the description, its OpenAPI document, the bytes and their digest. Reports milliseconds of processor time (so
+ * loaded: the description, its OpenAPI document, the bytes and their digest. WorkerMessages milliseconds of processor time (so
  * that other processes do not count) of the first run of a process and of the later ones, and the size; the first should
  * be below 50 ms.
  */
 import { parseArgs } from 'node:util'
 import { answersByStatus } from '../../src/backends/forward/possible-answers.ts'
-import { Report } from '../../src/config/report.ts'
+import { Problems } from '../../src/config/problems.ts'
 import type { AuthorizationDescription } from '../../src/contracts/api-description.ts'
 import type { Backend } from '../../src/contracts/backend.ts'
 import { compileActions } from '../../src/gateway/compile-actions.ts'
-import type { ActionConfig, AreasConfig } from '../../src/gateway/config.ts'
+import type { ActionConfig, AreasConfig } from '../../src/gateway/schema.ts'
 import { describeApi } from '../../src/gateway/describe/describe.ts'
 import { openapiDocument } from '../../src/gateway/openapi/document.ts'
 import { readyDocument } from '../../src/http/ready-document.ts'
@@ -70,13 +70,13 @@ const authorization: AuthorizationDescription = {
   grants: ['password', 'authorization_code', 'refresh_token'],
 }
 
-const report = new Report()
+const problems = new Problems()
 const compiled = compileActions(
   actions as unknown as readonly ActionConfig[],
   { catalogue: CATALOGUE, backends: new Map([[backend.name, backend]]), areas },
-  report,
+  problems,
 )
-if (report.problems.some(({ severity }) => severity === 'error')) throw new Error('the actions are refused')
+if (problems.list.some(({ severity }) => severity === 'error')) throw new Error('the actions are refused')
 
 const processorMs = (): number => {
   const { user, system } = process.threadCpuUsage()

@@ -54,7 +54,7 @@ async function starting(
     return []
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error
-    return error.report.problems.map(({ path, message }) => `${path.join('.')}  ${message}`)
+    return error.problems.list.map(({ path, message }) => `${path.join('.')}  ${message}`)
   }
 }
 
@@ -93,9 +93,7 @@ describe('C6.3.3 a subject and a client id are given once, over configuration an
       `extends: ${join(ROOT, 'config/demo.yaml')}\ndirectory: { users: { ${name}: { subject: ${DORA}, password: $argon2id$v=19$m=19456,t=2,p=1$ONkPwx0e0TE+rLENpK9ssg$OjB8Q/llxpQX5ZPdg/d3WkrQivUVr9DkS90gzdW84vs } } }`
     const at = configFiles({ 'a.yaml': source('eve').replace(/password: (\S+) /, "password: '$1' ") })
     const told = async (data: string) =>
-      (await checkConfiguration(at('a.yaml'), { POSTERN_DATA: data })).problems.map(({ path }) =>
-        path.join('.'),
-      )
+      (await checkConfiguration(at('a.yaml'), { POSTERN_DATA: data })).list.map(({ path }) => path.join('.'))
     expect(await told(await storeOf())).toEqual(['directory.users.eve.subject'])
     expect(await told(await dataFolder())).toEqual([])
   })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type CryptoKey, SignJWT } from 'jose'
-import type { IssuerConfig } from '../../src/keys/issuers-config.ts'
+import type { IssuerConfig } from '../../src/keys/issuers-schema.ts'
 import { makeIssuerKey } from '../support/foreign-issuer.ts'
 import { INTROSPECTION, OPENID, startIssuerServer } from '../support/issuer-server.ts'
 import { movableClock } from '../support/movable-clock.ts'

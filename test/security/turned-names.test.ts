@@ -1,9 +1,9 @@
 /** T6.1: characters that steer the direction of writing, in names that others read. */
 import { describe, expect, it } from 'vitest'
 import { loadFile } from '../../src/config/load.ts'
-import { problemLines } from '../../src/config/report.ts'
+import { problemLines } from '../../src/config/problems.ts'
 import { section } from '../../src/config/schema.ts'
-import { directorySchema } from '../../src/directory/config.ts'
+import { directorySchema } from '../../src/directory/schema.ts'
 import { readPerson } from '../../src/directory/module-people/read-person.ts'
 import { administered } from '../support/administered.ts'
 import { configFiles } from '../support/config-files.ts'
@@ -25,7 +25,7 @@ const HASH = '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8
 
 const readDirectory = (directory: object): readonly string[] => {
   const file = configFiles({ 'a.yaml': JSON.stringify({ directory }) })('a.yaml')
-  return problemLines(loadFile(section({ directory: directorySchema }), file, {}).report)
+  return problemLines(loadFile(section({ directory: directorySchema }), file, {}).problems)
 }
 
 describe('T6.1 a name that turns what stands around it', () => {

@@ -2,9 +2,9 @@ import { onTestFinished } from 'vitest'
 import type { People } from '../../src/contracts/people.ts'
 import type { PeopleUser } from '../../src/contracts/people-module.ts'
 import { LayeredPeople, StoredPeople } from '../../src/directory/people.ts'
-import { Report } from '../../src/config/report.ts'
-import { clientRecordSchema } from '../../src/directory/client-config.ts'
-import { userRecordSchema } from '../../src/directory/config.ts'
+import { Problems } from '../../src/config/problems.ts'
+import { clientRecordSchema } from '../../src/directory/client-schema.ts'
+import { userRecordSchema } from '../../src/directory/schema.ts'
 import { readRecord } from '../../src/directory/read-records.ts'
 import { CLIENT, StoredDirectory, SUBJECT, USER } from '../../src/directory/stored-directory.ts'
 import { ChangeFeed } from '../../src/stores/change-feed.ts'
@@ -21,11 +21,11 @@ async function inStore({ clients, users }: WrittenPeople): Promise<People> {
   const clock = movableClock()
   const store = new MemoryStore(clock)
   for (const [id, client] of Object.entries(clients)) {
-    const record = readRecord(clientRecordSchema, { id, ...client }, new Report())
+    const record = readRecord(clientRecordSchema, { id, ...client }, new Problems())
     await store.create(CLIENT, id, { value: { record, ends: {} } })
   }
   for (const [username, user] of Object.entries(users)) {
-    const record = readRecord(userRecordSchema, { username, ...user }, new Report())
+    const record = readRecord(userRecordSchema, { username, ...user }, new Problems())
     await store.create(USER, username, { value: { record } })
     await store.create(SUBJECT, record!.subject, { value: { username } })
   }

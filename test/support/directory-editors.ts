@@ -1,4 +1,4 @@
-import { Report } from '../../src/config/report.ts'
+import { Problems } from '../../src/config/problems.ts'
 import { ClientEditor } from '../../src/directory/client-editor.ts'
 import { compileDirectory } from '../../src/directory/compile.ts'
 import { Hasher } from '../../src/directory/hasher.ts'
@@ -6,7 +6,7 @@ import { BusinessEditor, FundEditor, RoleEditor } from '../../src/directory/plac
 import type { EditingParts } from '../../src/directory/stored-editing.ts'
 import { UserEditor } from '../../src/directory/user-editor.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
-import { compileScopes } from '../../src/config/scopes/config.ts'
+import { compileScopes } from '../../src/config/scopes/schema.ts'
 import type { Configuration } from '../../src/settings/configuration.ts'
 import { acting, actingOnClients, actingOnUsers } from './acting.ts'
 
@@ -16,9 +16,9 @@ export async function directoryEditors(
   state: Pick<EditingParts, 'store' | 'feed' | 'tokenRevoker'>,
   pause?: EditingParts['pause'],
 ) {
-  const report = new Report()
-  const catalogue = compileScopes(configuration.scopes, report)
-  const configured = await compileDirectory(configuration.directory, catalogue, report)
+  const problems = new Problems()
+  const catalogue = compileScopes(configuration.scopes, problems)
+  const configured = await compileDirectory(configuration.directory, catalogue, problems)
   const { store, feed, tokenRevoker } = state
   const parts = {
     store,

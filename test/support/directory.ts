@@ -1,6 +1,6 @@
-import { Report } from '../../src/config/report.ts'
+import { Problems } from '../../src/config/problems.ts'
 import { compileDirectory, type Directory } from '../../src/directory/compile.ts'
-import { directorySchema } from '../../src/directory/config.ts'
+import { directorySchema } from '../../src/directory/schema.ts'
 import { readRecord } from '../../src/directory/read-records.ts'
 import { compileCatalogue } from '../../src/config/scopes/catalogue.ts'
 
@@ -22,9 +22,9 @@ export const PLACES = {
 
 /** The directory that a configuration would be; throws if it has problems. */
 export async function makeDirectory(written: object = {}): Promise<Directory> {
-  const report = new Report()
-  const config = readRecord(directorySchema, { ...PLACES, ...written }, report)
-  const made = config && (await compileDirectory(config, catalogue, report))
-  if (made === undefined || report.failed) throw new Error(JSON.stringify(report.problems))
+  const problems = new Problems()
+  const config = readRecord(directorySchema, { ...PLACES, ...written }, problems)
+  const made = config && (await compileDirectory(config, catalogue, problems))
+  if (made === undefined || problems.failed) throw new Error(JSON.stringify(problems.list))
   return made
 }

@@ -1,5 +1,5 @@
 import { NO_TRAIL } from '../../src/contracts/audit.ts'
-import { Report } from '../../src/config/report.ts'
+import { Problems } from '../../src/config/problems.ts'
 import type { Admission } from '../../src/contracts/admission.ts'
 import type { Backend, BackendAnswer, Call } from '../../src/contracts/backend.ts'
 import type { Exchange } from '../../src/contracts/exchange.ts'
@@ -7,7 +7,7 @@ import type { Principal } from '../../src/contracts/principal.ts'
 import type { DecisionEvent, Recorder } from '../../src/contracts/recorder.ts'
 import type { Closure } from '../../src/contracts/switches.ts'
 import { compileActions } from '../../src/gateway/compile-actions.ts'
-import type { ActionConfig, AreasConfig } from '../../src/gateway/config.ts'
+import type { ActionConfig, AreasConfig } from '../../src/gateway/schema.ts'
 import { Conversions } from '../../src/gateway/conversion/conversions.ts'
 import { compileFaultRenderer } from '../../src/gateway/render.ts'
 import type { Runtime } from '../../src/gateway/runtime.ts'
@@ -93,7 +93,7 @@ export function makeGateway(parts: GatewayParts = {}): Gateway {
     close: () => Promise.resolve(),
     ...parts.backend,
   }
-  const report = new Report()
+  const problems = new Problems()
   const { table, reportOnly } = compileActions(
     parts.actions ?? ACTIONS,
     {
@@ -101,9 +101,9 @@ export function makeGateway(parts: GatewayParts = {}): Gateway {
       backends: new Map([[backend.name, backend]]),
       areas: parts.areas ?? { 'fund-data': { backend: 'funds' } },
     },
-    report,
+    problems,
   )
-  if (report.failed) throw new Error(JSON.stringify(report.problems))
+  if (problems.failed) throw new Error(JSON.stringify(problems.list))
   const tokens = new TokenCheck({
     authority: {
       verify: (token) => (verified.push(token), verify(token)),

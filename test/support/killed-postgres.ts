@@ -1,7 +1,7 @@
 /** Clients that refresh at two nodes, by turns, while the Postgres of both is killed again and again. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { systemClock } from '../../src/kernel/clock.ts'
-import { planPostgres } from '../../src/stores/postgres/config.ts'
+import { planPostgres } from '../../src/stores/postgres/connection-schema.ts'
 import { PostgresLink } from '../../src/stores/postgres/link.ts'
 import { PostgresStore } from '../../src/stores/postgres/store.ts'
 import { basic, formOf, type TestIdentity } from '../unit/identity/identity-under-test.ts'

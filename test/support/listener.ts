@@ -8,7 +8,7 @@ import { compileTrustedProxies } from '../../src/http/forwarded.ts'
 import { readBody } from '../../src/http/read-body.ts'
 import { Fault, toFault } from '../../src/kernel/faults.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
-import type { ServerConfig } from '../../src/server/config.ts'
+import type { ServerConfig } from '../../src/server/schema.ts'
 import { bindPublicListener, type PublicListener } from '../../src/server/public-listener.ts'
 
 /** A recorder that keeps what it is told. */

@@ -1,5 +1,5 @@
 import type { RateUsage } from '../../src/contracts/admission.ts'
-import { compileLoad, type LoadConfig } from '../../src/limits/config.ts'
+import { compileLoad, type LoadConfig } from '../../src/limits/schema.ts'
 import { LoadGuard } from '../../src/limits/load-guard.ts'
 import { movableClock, type MovableClock } from './movable-clock.ts'
 

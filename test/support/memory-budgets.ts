@@ -1,4 +1,4 @@
-import type { BudgetGrant, BudgetReport, Budgets } from '../../src/contracts/budgets.ts'
+import type { BudgetGrant, BudgetUse, Budgets } from '../../src/contracts/budgets.ts'
 
 interface Kept {
   tokens: number
@@ -22,7 +22,7 @@ export class MemoryBudgets implements Budgets {
   async exchange(
     who: string,
     number: number,
-    reports: readonly BudgetReport[],
+    reports: readonly BudgetUse[],
   ): Promise<readonly BudgetGrant[]> {
     this.requests += 1
     await Promise.resolve()
@@ -34,7 +34,7 @@ export class MemoryBudgets implements Budgets {
     return this.#kept.get(key)?.tokens ?? Number.NaN
   }
 
-  #one(id: string, { key, perMs, burst, spent, want }: BudgetReport): BudgetGrant {
+  #one(id: string, { key, perMs, burst, spent, want }: BudgetUse): BudgetGrant {
     const now = this.#now()
     const kept = this.#kept.get(key) ?? { tokens: burst, at: now, known: new Set<string>() }
     this.#kept.set(key, kept)

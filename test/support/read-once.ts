@@ -13,8 +13,8 @@ export function readOnce(
   const key = JSON.stringify([file, environment])
   const read = known.get(key) ?? freeze(readConfiguration(file, environment))
   known.set(key, read)
-  const { configuration, report } = read
-  return { configuration: configuration && data ? { ...configuration, data } : configuration, report }
+  const { configuration, problems } = read
+  return { configuration: configuration && data ? { ...configuration, data } : configuration, problems }
 }
 
 function freeze(read: ReadConfiguration): ReadConfiguration {

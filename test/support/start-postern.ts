@@ -58,8 +58,8 @@ export async function startPostern(options: StartOptions = {}): Promise<StartedP
   const own = fileURLToPath(new URL(`../../config/${options.config ?? 'demo.yaml'}`, import.meta.url))
   const { file = own } = options
   const read = options.file === undefined ? readOnce : readConfiguration
-  const { configuration: loaded, report } = read(file, environment)
-  if (loaded === undefined || report.failed) throw new Error(JSON.stringify(report.problems, null, 2))
+  const { configuration: loaded, problems } = read(file, environment)
+  if (loaded === undefined || problems.failed) throw new Error(JSON.stringify(problems.list, null, 2))
   const hasty = options.file === undefined ? withQuickPasswords(withoutWaits(loaded)) : loaded
   const configuration = options.change?.(hasty) ?? hasty
   const { clock = systemClock } = options
@@ -68,7 +68,7 @@ export async function startPostern(options: StartOptions = {}): Promise<StartedP
   const running = await start(configuration, {
     clock,
     environment,
-    ...(options.file !== undefined && { source: { file, files: report.files } }),
+    ...(options.file !== undefined && { source: { file, files: problems.files } }),
     logDestination: { write: (line: string) => void lines.push(line) },
   })
   const judge = watchAnswers(running.pool.port, running)

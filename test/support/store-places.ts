@@ -1,4 +1,4 @@
-import { planPostgres } from '../../src/stores/postgres/config.ts'
+import { planPostgres } from '../../src/stores/postgres/connection-schema.ts'
 import { PostgresLink } from '../../src/stores/postgres/link.ts'
 import { PostgresStore } from '../../src/stores/postgres/store.ts'
 import type { StorePlace } from '../suites/store.contract.ts'

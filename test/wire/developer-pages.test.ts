@@ -4,7 +4,7 @@ import { checkConfiguration } from '../../src/settings/check-configuration.ts'
 import { readConfiguration, type Configuration } from '../../src/settings/configuration.ts'
 import type { FaultRow } from '../../src/kernel/fault-row.ts'
 import { FAULTS } from '../../src/kernel/fault-table.ts'
-import type { SampleLogin } from '../../src/identity/developers/config.ts'
+import type { SampleLogin } from '../../src/identity/developers/schema.ts'
 import { configFiles } from '../support/config-files.ts'
 import { codeBlocks, unescaped } from '../support/developer-page.ts'
 import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
@@ -247,7 +247,7 @@ describe('C11.4 the developer pages', () => {
       'sample.yaml': `extends: ${configPath('demo.yaml')}\ndemo: false\n`,
     })
     const problemsOf = async (name: string) =>
-      (await checkConfiguration(file(name), {})).problems
+      (await checkConfiguration(file(name), {})).list
         .filter(({ path }) => path[0] === 'developers')
         .map(({ severity, path, message }) => `${severity} ${path.join('.')} ${message}`)
     expect(await problemsOf('sidecar.yaml')).toEqual([

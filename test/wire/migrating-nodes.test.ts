@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { PostgresConfig } from '../../src/stores/postgres/config.ts'
+import type { PostgresConfig } from '../../src/stores/postgres/connection-schema.ts'
 import { type Migration, migrate, MIGRATIONS } from '../../src/stores/postgres/migrations.ts'
 import { withLongStatements } from '../../src/stores/postgres/open.ts'
 import { needing } from '../support/machine.ts'

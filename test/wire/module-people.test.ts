@@ -519,7 +519,7 @@ describe('C5.7 C8.1 the file of a module', () => {
     ['makes nothing', 'export default () => undefined', /no function `findUserByName`/],
   ])('C5.7 that %s is a problem of the configuration, by its key', async (_, text, told) => {
     const files = configFiles(text === undefined ? {} : { 'people.mjs': text })
-    const { problems } = await checkConfiguration(config(files), {})
+    const { list: problems } = await checkConfiguration(config(files), {})
     expect(problems.map(({ path, message }) => `${path.join('.')} ${message}`)).toEqual([
       expect.stringMatching(told),
     ])
@@ -533,7 +533,7 @@ describe('C5.7 C8.1 the file of a module', () => {
       files('postern.yaml'),
       `${sidecar}\ndirectory:\n  people: { kind: module, file: people.mjs }\n`,
     )
-    const { problems } = await checkConfiguration(files('postern.yaml'), {
+    const { list: problems } = await checkConfiguration(files('postern.yaml'), {
       UPSTREAM_URL: 'http://127.0.0.1:1',
     })
     expect(problems.map(({ path }) => path.join('.'))).toContain('directory.people')

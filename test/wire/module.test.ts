@@ -67,7 +67,7 @@ describe('C8.1: the example of a module, a SQLite file', () => {
 
   it('is can be served as it is shipped', async () => {
     const file = new URL('../../config/examples/sqlite.yaml', import.meta.url).pathname
-    expect((await checkConfiguration(file, {})).problems).toEqual([])
+    expect((await checkConfiguration(file, {})).list).toEqual([])
   })
 
   it.each([

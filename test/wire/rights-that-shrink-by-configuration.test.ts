@@ -233,7 +233,7 @@ describe('C6.3.6 another configuration', { timeout: 120_000 }, () => {
 
 function directoryOf(changes: string): Configuration['directory'] {
   const file = configFiles({ 'a.yaml': `extends: ${ROOT}/config/upstream.yaml\n${changes}\n` })('a.yaml')
-  const { configuration, report } = loadConfiguration(file, {})
-  if (configuration === undefined) throw new Error(JSON.stringify(report.problems))
+  const { configuration, problems } = loadConfiguration(file, {})
+  if (configuration === undefined) throw new Error(JSON.stringify(problems.list))
   return configuration.directory
 }

@@ -181,8 +181,8 @@ describe('C8.7 a reload', () => {
     const upstream = await startUpstream()
     const environment = { POSTERN_PORT: '0', POSTERN_ADMIN_PORT: '0', UPSTREAM_URL: upstream.url }
     const read = (): Configuration => {
-      const { configuration, report } = readConfiguration(file('postern.yaml'), environment)
-      return configuration ?? expect.fail(JSON.stringify(report.problems))
+      const { configuration, problems } = readConfiguration(file('postern.yaml'), environment)
+      return configuration ?? expect.fail(JSON.stringify(problems.list))
     }
     const { gateway, call } = await world((loaded) => ({ ...loaded, backends: read().backends }))
     await call()
@@ -208,9 +208,9 @@ async function problemsOf(auth: string, others = '', more = ''): Promise<string[
     'two-words': 'a b',
     good: 'good',
   })
-  const report = await checkConfiguration(file('postern.yaml'), { POSTERN_DATA: file('data') })
-  expect(JSON.stringify(report.problems)).not.toMatch(/a\\nb|é/)
-  return report.problems.map(({ path, message }) => `${path.join('.')} ${message}`)
+  const problems = await checkConfiguration(file('postern.yaml'), { POSTERN_DATA: file('data') })
+  expect(JSON.stringify(problems.list)).not.toMatch(/a\\nb|é/)
+  return problems.list.map(({ path, message }) => `${path.join('.')} ${message}`)
 }
 
 const ONE_OF = 'must have exactly one of `basic`, `bearer`, `header`, `oauth2`'

@@ -1,7 +1,7 @@
 /** Asks the files of the trail, in a thread (C12.5). */
 import {
   type Progress,
-  type ScanOrder,
+  type ScanRequest,
   type ScanStep,
   TrailReadError,
   type TrailReader,
@@ -12,7 +12,7 @@ import { programBeside, threadEnvironment } from '../../kernel/beside.ts'
 import { runVerification } from '../verify/run-verification.ts'
 import { UnreadableTrailError } from '../verify/verify.ts'
 import type { TrailBeginning } from '../beginning.ts'
-import type { AuditPlan } from '../config.ts'
+import type { AuditPlan } from '../schema.ts'
 import { readQuery } from './read-query.ts'
 import type { FromScan } from './scan-thread.ts'
 import { messageOf } from '../../kernel/thrown.ts'
@@ -25,7 +25,7 @@ const HEAP = 1024
  * leave it early ends the thread.
  */
 export async function* queryTrail(
-  order: ScanOrder,
+  order: ScanRequest,
   onProgress: (progress: Progress) => void = () => undefined,
 ): AsyncGenerator<ScanStep> {
   const thread = new ScanThread(order, onProgress)
@@ -66,7 +66,7 @@ class ScanThread {
   readonly #worker: Worker
   #waiting: PromiseWithResolvers<ScanStep> | undefined
 
-  constructor(order: ScanOrder, onProgress: (progress: Progress) => void) {
+  constructor(order: ScanRequest, onProgress: (progress: Progress) => void) {
     this.#worker = new Worker(programBeside(import.meta.url, 'scan-thread'), {
       name: 'audit scan',
       workerData: order,

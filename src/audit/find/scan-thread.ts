@@ -1,5 +1,5 @@
 /** The program of a thread that scans the trail: on the main thread a scan would keep all calls waiting. */
-import type { Progress, ScanOrder, ScanStep } from '../../contracts/audit-query.ts'
+import type { Progress, ScanRequest, ScanStep } from '../../contracts/audit-query.ts'
 import { parentPort, workerData } from 'node:worker_threads'
 import { scan } from './scan.ts'
 import { messageOf } from '../../kernel/thrown.ts'
@@ -11,7 +11,7 @@ export type FromScan =
   | { readonly kind: 'failed'; readonly message: string }
 
 const tell = (message: FromScan): void => parentPort?.postMessage(message)
-const steps = scan(workerData as ScanOrder, (progress) => tell({ kind: 'progress', progress }))
+const steps = scan(workerData as ScanRequest, (progress) => tell({ kind: 'progress', progress }))
 
 function nextStep(): void {
   try {

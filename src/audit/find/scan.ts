@@ -3,7 +3,7 @@ import type {
   Position,
   Progress,
   ScanEnd,
-  ScanOrder,
+  ScanRequest,
   ScanStep,
   UnreadableLine,
 } from '../../contracts/audit-query.ts'
@@ -25,7 +25,7 @@ const MOST_UNREADABLE = 10
 const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10)
 
 /** The days that a query names. Throws the system's error if a folder cannot be read. */
-function namedDays(segments: Segments, { query, after }: ScanOrder): readonly string[] {
+function namedDays(segments: Segments, { query, after }: ScanRequest): readonly string[] {
   const { from, until } = query
   const first = from === undefined ? '' : dayOf(from)
   const last = until === undefined ? '9999-12-31' : dayOf(until - 1)
@@ -33,7 +33,7 @@ function namedDays(segments: Segments, { query, after }: ScanOrder): readonly st
 }
 
 /** Throws the system's error if a folder or a file cannot be read, and TooManyRows. */
-export function* scan(order: ScanOrder, progress: (progress: Progress) => void): Generator<ScanStep> {
+export function* scan(order: ScanRequest, progress: (progress: Progress) => void): Generator<ScanStep> {
   const { folders, lastOf } = order
   const segments = lastOf === undefined ? new Segments(folders) : new LastSegments(folders, lastOf)
   const days = namedDays(segments, order)
@@ -50,7 +50,7 @@ export function* scan(order: ScanOrder, progress: (progress: Progress) => void):
 }
 
 class ScanWork {
-  readonly #order: ScanOrder
+  readonly #order: ScanRequest
   readonly #segments: Segments
   readonly #scan: DayScan
   readonly #unreadable: UnreadableLine[] = []
@@ -61,7 +61,7 @@ class ScanWork {
   #bytes = 0
   #told = 0
 
-  constructor(order: ScanOrder, segments: Segments, progress: (done: number) => void) {
+  constructor(order: ScanRequest, segments: Segments, progress: (done: number) => void) {
     this.#order = order
     this.#segments = segments
     this.#scan = new DayScan(order.query, {

@@ -1,11 +1,11 @@
 import { Worker } from 'node:worker_threads'
 import { programBeside, threadEnvironment } from '../../kernel/beside.ts'
-import { UnreadableTrailError, type Verification, type VerifyOrder, type VerifyProgress } from './verify.ts'
+import { UnreadableTrailError, type Verification, type VerifyRequest, type VerifyProgress } from './verify.ts'
 import type { FromVerification } from './verify-thread.ts'
 
 /** Verifies a trail in a thread of its own. Rejects with UnreadableTrailError. */
 export function runVerification(
-  order: VerifyOrder,
+  order: VerifyRequest,
   progress: (progress: VerifyProgress) => void = () => undefined,
 ): Promise<Verification> {
   return new Promise((resolve, reject) => {

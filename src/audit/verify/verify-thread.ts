@@ -3,7 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import {
   UnreadableTrailError,
   type Verification,
-  type VerifyOrder,
+  type VerifyRequest,
   type VerifyProgress,
   verifyTrail,
 } from './verify.ts'
@@ -16,7 +16,7 @@ export type FromVerification =
 const tell = (message: FromVerification): void => parentPort?.postMessage(message)
 
 try {
-  const verification = verifyTrail(workerData as VerifyOrder, (progress) =>
+  const verification = verifyTrail(workerData as VerifyRequest, (progress) =>
     tell({ kind: 'progress', progress }),
   )
   tell({ kind: 'done', verification })

@@ -15,7 +15,7 @@ import { nameOf, WriterCheck } from './writer-check.ts'
 import { reasonInWords } from '../../kernel/thrown.ts'
 
 /** What is to be verified. All are paths. */
-export interface VerifyOrder {
+export interface VerifyRequest {
   /** The folder of the trail. */
   readonly folder: string
   /** Files or logs with anchors. */
@@ -74,7 +74,7 @@ export interface VerifyProgress {
 
 /** Throws UnreadableTrailError. */
 export function verifyTrail(
-  { folder, anchors = [], key, otherKeys = [], beginning }: VerifyOrder,
+  { folder, anchors = [], key, otherKeys = [], beginning }: VerifyRequest,
   progress: (progress: VerifyProgress) => void = () => undefined,
 ): Verification {
   const trouble = whyNoTrail(folder)

@@ -1,6 +1,6 @@
 /** Whether the calls of an operation have what the templates name that they are sent by (C8.7). */
 import { didYouMean } from '../../config/problem-text.ts'
-import type { KeyPath, Report } from '../../config/report.ts'
+import type { KeyPath, Problems } from '../../config/problems.ts'
 import { type PathTemplate, soleName } from './path-template.ts'
 import { BUILT_IN, isBuiltIn, placeholdersOf, type Template } from './template.ts'
 
@@ -96,17 +96,21 @@ const RULES: readonly Rule[] = [
   },
 ]
 
-/** Reports placeholders that calls of this shape have no value for. Of a shared template, only the first of all. */
-export function checkTemplates(templates: readonly UsedTemplate[], calls: CallShape, report: Report): void {
+/** WorkerMessages placeholders that calls of this shape have no value for. Of a shared template, only the first of all. */
+export function checkTemplates(
+  templates: readonly UsedTemplate[],
+  calls: CallShape,
+  problems: Problems,
+): void {
   for (const { at, whole, inner, isShared } of templates) {
-    if (isShared && hasProblem(report, at)) continue
+    if (isShared && hasProblem(problems, at)) continue
     for (const name of new Set([...inner, ...whole])) {
       const use = { name, isWhole: !inner.includes(name), isShared }
       const rule = RULES.find(({ isBroken }) => isBroken(use, calls))
-      if (rule) report.error(at, rule.message(use, calls), rule.hint?.(use, calls))
+      if (rule) problems.error(at, rule.message(use, calls), rule.hint?.(use, calls))
     }
   }
 }
 
-const hasProblem = ({ problems }: Report, at: KeyPath): boolean =>
+const hasProblem = ({ list: problems }: Problems, at: KeyPath): boolean =>
   problems.some(({ path }) => path.length === at.length && path.every((key, index) => key === at[index]))

@@ -1,4 +1,4 @@
-import type { KeyPath, Report } from '../../config/report.ts'
+import type { KeyPath, Problems } from '../../config/problems.ts'
 import { parseJsonPointer } from '../../http/json-pointer.ts'
 import { isQName } from '../../http/xml-syntax.ts'
 import { isTls, type UpstreamAddress } from '../../upstream/socket.ts'
@@ -25,21 +25,21 @@ export function compileAnswers(
   config: AnswerConfig,
   targets: readonly UpstreamAddress[],
   at: KeyPath,
-  report: Report,
+  problems: Problems,
 ): Partial<ExchangeRules> {
   const { errors, errorStatus, redirects, data, payload } = config
   if (data !== undefined && payload === 'envelope')
-    report.error([...at, 'data'], 'is for bare answers, and `payload: envelope` stands beside it')
+    problems.error([...at, 'data'], 'is for bare answers, and `payload: envelope` stands beside it')
   return {
-    ...(errors !== undefined && { errors: compileErrors(errors, [...at, 'errors'], report) }),
+    ...(errors !== undefined && { errors: compileErrors(errors, [...at, 'errors'], problems) }),
     ...(data !== undefined && { data: parseJsonPointer(data) }),
-    ...(redirects && { redirects: compileRedirects(redirects, targets, [...at, 'redirects'], report) }),
-    ...(errorStatus && { errorStatus: compileErrorStatus(errorStatus, [...at, 'errorStatus'], report) }),
+    ...(redirects && { redirects: compileRedirects(redirects, targets, [...at, 'redirects'], problems) }),
+    ...(errorStatus && { errorStatus: compileErrorStatus(errorStatus, [...at, 'errorStatus'], problems) }),
   }
 }
 
 /**
- * Reports where an operation says `data` that its answers are not of.
+ * WorkerMessages where an operation says `data` that its answers are not of.
  * @param backend how the backend of the operation answers
  */
 export function checkDataKey(
@@ -47,35 +47,39 @@ export function checkDataKey(
   backend: { readonly payload: 'bare' | 'envelope' },
   producesOwn: boolean,
   at: KeyPath,
-  report: Report,
+  problems: Problems,
 ): void {
   if (data === undefined) return
   if (payload === undefined && backend.payload === 'envelope')
-    report.error([...at, 'data'], 'is for bare answers, and the backend answers envelopes')
+    problems.error([...at, 'data'], 'is for bare answers, and the backend answers envelopes')
   if (producesOwn)
-    report.error([...at, 'data'], 'is for enveloped answers, and this operation has `produces`')
+    problems.error([...at, 'data'], 'is for enveloped answers, and this operation has `produces`')
 }
 
-/** Reports a path to the data that leads nowhere in XML of a service's own (C7.7): elements have names, not indexes. */
+/** WorkerMessages a path to the data that leads nowhere in XML of a service's own (C7.7): elements have names, not indexes. */
 export function checkDataInXml(
   { data, xml }: Partial<Pick<ExchangeRules, 'data' | 'xml'>>,
   at: KeyPath,
-  report: Report,
+  problems: Problems,
 ): void {
   const wrong = xml?.rules === undefined ? undefined : data?.find((step) => !isQName(step))
   if (wrong !== undefined)
-    report.error(
+    problems.error(
       [...at, 'data'],
       `holds ${wrong}, which is no name of an XML element`,
       'a list is given whole',
     )
 }
 
-function compileErrors(config: 'problem' | ErrorPaths, at: KeyPath, report: Report): OwnErrors | 'problem' {
+function compileErrors(
+  config: 'problem' | ErrorPaths,
+  at: KeyPath,
+  problems: Problems,
+): OwnErrors | 'problem' {
   if (config === 'problem') return config
   const { list, code, message } = config
   if (code === undefined && message === undefined)
-    report.error(at, 'names nothing to read; expected `code`, `message` or both')
+    problems.error(at, 'names nothing to read; expected `code`, `message` or both')
   return {
     list: list === undefined ? undefined : parseJsonPointer(list),
     code: code === undefined ? undefined : parseJsonPointer(code),
@@ -88,34 +92,36 @@ function compileRedirects(
   { max, within, origins }: RedirectsConfig,
   targets: readonly UpstreamAddress[],
   at: KeyPath,
-  report: Report,
+  problems: Problems,
 ): RedirectRules {
   const isSecure = targets.length > 0 && targets.every(isTls)
   const named = origins.map((text, index) => {
     const path = [...at, 'origins', index]
     const url = URL.parse(text)
     if (url === null || url.pathname !== '/' || url.search !== '')
-      report.error(path, 'expected scheme, host and port alone, without a path')
+      problems.error(path, 'expected scheme, host and port alone, without a path')
     else if (isSecure && url.protocol === 'http:')
-      report.warn(
+      problems.warn(
         path,
         'is never gone to: no redirect is followed from https to http',
         'name its https origin',
       )
     return url?.origin ?? ''
   })
-  const listed = within.map((source, index) => compilePath(source, [...at, 'within', index], report))
+  const listed = within.map((source, index) => compilePath(source, [...at, 'within', index], problems))
   return { max, within: listed.filter((path) => path !== undefined), origins: new Set(named) }
 }
 
 function compileErrorStatus(
   config: Readonly<Record<string, number>>,
   at: KeyPath,
-  report: Report,
+  problems: Problems,
 ): ReadonlyMap<number, number> {
   for (const [given, told] of Object.entries(config)) {
-    if (NOT_OWN.has(given)) report.error([...at, given], 'never reaches a client, and so has no other status')
-    if (!TOLD.has(told)) report.error([...at, given], `expected one of ${[...TOLD].join(', ')}, got ${told}`)
+    if (NOT_OWN.has(given))
+      problems.error([...at, given], 'never reaches a client, and so has no other status')
+    if (!TOLD.has(told))
+      problems.error([...at, given], `expected one of ${[...TOLD].join(', ')}, got ${told}`)
   }
   return new Map(Object.entries(config).map(([given, told]) => [Number(given), told]))
 }

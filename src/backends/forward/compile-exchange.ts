@@ -1,4 +1,4 @@
-import type { KeyPath, Report } from '../../config/report.ts'
+import type { KeyPath, Problems } from '../../config/problems.ts'
 import { foldName } from '../../http/end-to-end-headers.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'
 import { compileAuthorization } from './auth/compile.ts'
@@ -23,32 +23,32 @@ export function compileExchange(
   config: ExchangeConfig,
   { sources, targets }: { readonly sources: TokenSources; readonly targets: readonly UpstreamAddress[] },
   at: KeyPath,
-  report: Report,
+  problems: Problems,
 ): ExchangeChanges {
   const { responseHeaders, format, payload } = config
-  checkResponseHeaders(responseHeaders ?? [], at, report)
+  checkResponseHeaders(responseHeaders ?? [], at, problems)
   return {
-    ...compileRequest(config, at, report),
+    ...compileRequest(config, at, problems),
     ...(responseHeaders && { responseHeaders }),
-    ...compileAuthorization(config, at, report, sources),
+    ...compileAuthorization(config, at, problems, sources),
     ...(format && { format }),
     ...(payload && { payload }),
-    ...compileAnswers(config, targets, at, report),
+    ...compileAnswers(config, targets, at, problems),
   }
 }
 
-function checkResponseHeaders(names: readonly string[], at: KeyPath, report: Report): void {
+function checkResponseHeaders(names: readonly string[], at: KeyPath, problems: Problems): void {
   for (const [index, name] of names.entries())
     if (isForbiddenResponseHeader(name))
-      report.error([...at, 'responseHeaders', index], 'is a header that never passes from an upstream')
+      problems.error([...at, 'responseHeaders', index], 'is a header that never passes from an upstream')
 }
 
-/** Reports a header that two keys set. */
+/** WorkerMessages a header that two keys set. */
 export function reportTwoOfOneHeader(
   { headers, credentials }: Pick<ExchangeRules, 'headers' | 'credentials'>,
   at: KeyPath,
-  report: Report,
+  problems: Problems,
 ): void {
   if (credentials !== undefined && headers.has(foldName(credentials.name)))
-    report.error(at, `sets the header ${credentials.name} by \`auth\` and by \`headers\``)
+    problems.error(at, `sets the header ${credentials.name} by \`auth\` and by \`headers\``)
 }

@@ -1,4 +1,4 @@
-import type { KeyPath, Report } from '../../config/report.ts'
+import type { KeyPath, Problems } from '../../config/problems.ts'
 import type { Signer } from '../../contracts/keys.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { parseUpstreamAddress, type UpstreamAddress } from '../../upstream/socket.ts'
@@ -31,21 +31,21 @@ export interface ForwardingDependencies {
 export async function compileForwarding(
   name: string,
   config: ForwardingConfig,
-  report: Report,
+  problems: Problems,
   dependencies: ForwardingDependencies,
 ): Promise<HttpBackendRules | undefined> {
   const at = ['backends', name]
-  const targets = compileTargets(config, at, report)
+  const targets = compileTargets(config, at, problems)
   const sources = new TokenSources(dependencies.clock, (failure) => dependencies.tokenChanged(name, failure))
-  const exchange = compileExchange(config, { sources, targets: targets ?? [] }, at, report)
-  reportTakenNames({ query: new Map(), queryOnly: undefined, ...exchange }, at, report)
-  reportTwoOfOneHeader({ headers: new Map(), credentials: undefined, ...exchange }, at, report)
-  const identify = compileIdentity(name, config, at, report, dependencies)
-  const tls = await compileTls(config, at, report)
+  const exchange = compileExchange(config, { sources, targets: targets ?? [] }, at, problems)
+  reportTakenNames({ query: new Map(), queryOnly: undefined, ...exchange }, at, problems)
+  reportTwoOfOneHeader({ headers: new Map(), credentials: undefined, ...exchange }, at, problems)
+  const identify = compileIdentity(name, config, at, problems, dependencies)
+  const tls = await compileTls(config, at, problems)
   const { format, payload, strictQuery, forwardAuthorization, responseHeaders, retries, timeouts } = config
   const xml =
-    config.xml && compileXml(config.xml, { format, payload, inherited: undefined }, [...at, 'xml'], report)
-  checkDataInXml({ data: exchange.data, xml }, at, report)
+    config.xml && compileXml(config.xml, { format, payload, inherited: undefined }, [...at, 'xml'], problems)
+  checkDataInXml({ data: exchange.data, xml }, at, problems)
   if (targets === undefined) return undefined
   return {
     name,
@@ -73,19 +73,19 @@ export async function compileForwarding(
 function compileTargets(
   { target, targets }: ForwardingConfig,
   at: KeyPath,
-  report: Report,
+  problems: Problems,
 ): readonly UpstreamAddress[] | undefined {
   if (target !== undefined && targets !== undefined) {
-    report.error([...at, 'targets'], 'stands beside `target`; expected one of the two')
+    problems.error([...at, 'targets'], 'stands beside `target`; expected one of the two')
     return undefined
   }
   const given = targets?.map((text, index) => ({ text, path: [...at, 'targets', index] }))
   const named = given ?? (target === undefined ? [] : [{ text: target, path: [...at, 'target'] }])
-  if (named.length === 0) report.error(at, 'has no upstream; expected `target` or `targets`')
+  if (named.length === 0) problems.error(at, 'has no upstream; expected `target` or `targets`')
   const parsed = named.map(({ text, path }) => {
     const address = parseUpstreamAddress(text)
     if (address === undefined)
-      report.error(path, 'must be a plain address, without query, escapes or dots in its path')
+      problems.error(path, 'must be a plain address, without query, escapes or dots in its path')
     return address
   })
   const usable = parsed.filter((address) => address !== undefined)
@@ -96,13 +96,13 @@ function compileIdentity(
   name: string,
   { identity = 'headers' }: ForwardingConfig,
   at: KeyPath,
-  report: Report,
+  problems: Problems,
   { signer, clock }: ForwardingDependencies,
 ): Identify {
   if (identity === 'headers') return identifyByHeaders
   if (identity === 'none') return identifyNobody
   if (signer !== undefined) return identifyByToken(signer, name, clock)
-  report.error(
+  problems.error(
     [...at, 'identity'],
     'is token, which takes keys of our own to sign with, and a sidecar has none',
   )

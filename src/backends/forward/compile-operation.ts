@@ -1,4 +1,4 @@
-import type { KeyPath, Report } from '../../config/report.ts'
+import type { KeyPath, Problems } from '../../config/problems.ts'
 import type { Backend } from '../../contracts/backend.ts'
 import { type CallShape, checkTemplates } from './check-templates.ts'
 import { checkDataInXml, checkDataKey } from './compile-answers.ts'
@@ -53,24 +53,24 @@ export interface Shapeable extends Backend {
 export function compileOperationBackend(
   backend: Shapeable,
   { upstream, calls, producesOwn, offered, at }: ForwardedOperation,
-  report: Report,
+  problems: Problems,
 ): Shapeable {
   const places = { own: [...at, 'upstream'], shared: ['backends', backend.name] }
-  const own = upstream === undefined ? {} : compileOwn(backend, upstream, places.own, report)
-  checkDataKey(upstream ?? {}, backend, producesOwn, places.own, report)
+  const own = upstream === undefined ? {} : compileOwn(backend, upstream, places.own, problems)
+  checkDataKey(upstream ?? {}, backend, producesOwn, places.own, problems)
   const rules = { ...backend.rules, ...own, ...mergeNamed(backend.rules, own) }
-  if (own.data ?? own.xml) checkDataInXml(rules, places.own, report)
+  if (own.data ?? own.xml) checkDataInXml(rules, places.own, problems)
   checkTemplates(
     [
       ...templatesOf(own, places.own, false),
       ...templatesOf(notReplaced(backend.rules, own), places.shared, true),
     ],
     calls,
-    report,
+    problems,
   )
-  if (own.query ?? own.queryOnly) reportTakenNames(rules, places.own, report)
-  if (own.headers ?? own.credentials) reportTwoOfOneHeader(rules, places.own, report)
-  if (calls.severalIssuers) warnOfSameIds(rules, at, report)
+  if (own.query ?? own.queryOnly) reportTakenNames(rules, places.own, problems)
+  if (own.headers ?? own.credentials) reportTwoOfOneHeader(rules, places.own, problems)
+  if (calls.severalIssuers) warnOfSameIds(rules, at, problems)
   const query = compileQueryTemplate({ query: rules.query, queryOnly: undefined, strictQuery: false })
   const headers = compileFixedHeaders(rules.headers)
   offered.all.push({ ...offered.operation, path: rules.path, query, headers })
@@ -79,10 +79,10 @@ export function compileOperationBackend(
   return Object.keys(own).length === 0 ? backend : backend.withRules(rules)
 }
 
-function warnOfSameIds(rules: RequestRules, at: KeyPath, report: Report): void {
+function warnOfSameIds(rules: RequestRules, at: KeyPath, problems: Problems): void {
   const [name] = callersWithoutIssuer(rules)
   if (name !== undefined)
-    report.warn(
+    problems.warn(
       at,
       `sends {${name}} without saying which issuer's it is: another issuer may give the same id to somebody else`,
       'add {issuer}, the name of the issuer, to path, query or headers',
@@ -93,18 +93,18 @@ function compileOwn(
   { format, payload, xmlSection: inherited, sender }: Shapeable,
   upstream: OperationUpstream,
   at: KeyPath,
-  report: Report,
+  problems: Problems,
 ): ExchangeChanges {
-  const xml = compileOperationXml(upstream, { format, payload, inherited }, at, report)
+  const xml = compileOperationXml(upstream, { format, payload, inherited }, at, problems)
   const shared = { sources: sender.sources, targets: sender.targets.all.map(({ address }) => address) }
-  return { ...compileExchange(upstream, shared, at, report), ...(xml && { xml }) }
+  return { ...compileExchange(upstream, shared, at, problems), ...(xml && { xml }) }
 }
 
 /**
- * Reports what calls cannot be sent by that match no action: a report-only area forwards them as its backend says
+ * WorkerMessages what calls cannot be sent by that match no action: a report-only area forwards them as its backend says
  * (C8.7).
  */
-export function checkUnmatchedCalls(backend: Shapeable, area: string, report: Report): void {
+export function checkUnmatchedCalls(backend: Shapeable, area: string, problems: Problems): void {
   const calls: CallShape = {
     described: `a call of the area ${area} that matches no action`,
     level: 'business',
@@ -112,5 +112,5 @@ export function checkUnmatchedCalls(backend: Shapeable, area: string, report: Re
     isNested: true,
     reportOnly: true,
   }
-  checkTemplates(templatesOf(backend.rules, ['backends', backend.name], true), calls, report)
+  checkTemplates(templatesOf(backend.rules, ['backends', backend.name], true), calls, problems)
 }

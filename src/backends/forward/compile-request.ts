@@ -1,4 +1,4 @@
-import type { KeyPath, Report } from '../../config/report.ts'
+import type { KeyPath, Problems } from '../../config/problems.ts'
 import { foldName, isMadeByPostern, neverPasses } from '../../http/end-to-end-headers.ts'
 import { isToken } from '../../http/header-text.ts'
 import { readingsOf } from '../../http/query.ts'
@@ -43,15 +43,15 @@ type TemplateRules = Pick<RequestChanges, 'path' | 'query' | 'headers'> & {
 type RequestConfig = Pick<OperationUpstream, keyof RequestRules>
 
 /** Compiles the keys that are given. @param at the section that holds them */
-export function compileRequest(config: RequestConfig, at: KeyPath, report: Report): RequestChanges {
+export function compileRequest(config: RequestConfig, at: KeyPath, problems: Problems): RequestChanges {
   const { path, query, queryOnly, strictQuery, headers, requestHeaders, method, timeouts, retries } = config
-  reportRequestHeaders(requestHeaders ?? [], [...at, 'requestHeaders'], report)
+  reportRequestHeaders(requestHeaders ?? [], [...at, 'requestHeaders'], problems)
   return {
-    ...(path !== undefined && { path: compilePath(path, [...at, 'path'], report) }),
-    ...(query && { query: compileQuery(query, [...at, 'query'], report) }),
+    ...(path !== undefined && { path: compilePath(path, [...at, 'path'], problems) }),
+    ...(query && { query: compileQuery(query, [...at, 'query'], problems) }),
     ...(queryOnly && { queryOnly }),
     ...(strictQuery !== undefined && { strictQuery }),
-    ...(headers && { headers: compileHeaders(headers, [...at, 'headers'], report) }),
+    ...(headers && { headers: compileHeaders(headers, [...at, 'headers'], problems) }),
     ...(requestHeaders && { requestHeaders: new Set(requestHeaders.map((each) => each.toLowerCase())) }),
     ...(method !== undefined && { method }),
     ...(timeouts && { timeouts }),
@@ -113,72 +113,76 @@ export function placeholdersIn({ path, query, headers }: RequestRules): Readonly
   return new Set([...(path?.placeholders ?? []), ...texts.flatMap(placeholdersOf)])
 }
 
-/** Reports names that `queryOnly` lets pass and `query` takes out. @param at the section that holds one of the two */
+/** WorkerMessages names that `queryOnly` lets pass and `query` takes out. @param at the section that holds one of the two */
 export function reportTakenNames(
   { query, queryOnly }: Pick<RequestRules, 'query' | 'queryOnly'>,
   at: KeyPath,
-  report: Report,
+  problems: Problems,
 ): void {
   const taken = new Set([...query.keys()].flatMap(readingsOf))
   for (const name of queryOnly ?? [])
     if (readingsOf(name).some((reading) => taken.has(reading)))
-      report.error(
+      problems.error(
         at,
         `lets "${name}" of the client pass by \`queryOnly\`, and takes it out because of \`query\``,
       )
 }
 
 /** Undefined where a problem was reported. */
-export function compilePath(source: string, at: KeyPath, report: Report): PathTemplate | undefined {
+export function compilePath(source: string, at: KeyPath, problems: Problems): PathTemplate | undefined {
   const compiled = compilePathTemplate(source)
   if (typeof compiled !== 'string') return compiled
-  report.error(at, compiled)
+  problems.error(at, compiled)
   return undefined
 }
 
 function compileQuery(
   config: Readonly<Record<string, string>>,
   at: KeyPath,
-  report: Report,
+  problems: Problems,
 ): ReadonlyMap<string, Template> {
   for (const name of Object.keys(config))
     if (readingsOf(name).includes(''))
-      report.error(
+      problems.error(
         [...at, name],
         'is a name of nothing but white space, brackets, dots and the like, which services leave out',
       )
   return new Map(
-    Object.entries(config).map(([name, source]) => [name, compileTemplate(source, [...at, name], report)]),
+    Object.entries(config).map(([name, source]) => [name, compileTemplate(source, [...at, name], problems)]),
   )
 }
 
 /** A template's problems are reported; it stands for an empty text then. */
-function compileTemplate(source: string, at: KeyPath, report: Report): Template {
+function compileTemplate(source: string, at: KeyPath, problems: Problems): Template {
   const template = parseTemplate(source)
   if (typeof template === 'string') {
-    report.error(at, template)
+    problems.error(at, template)
     return []
   }
   const isMade = placeholdersOf(template).length > 0
   if (isMade && template.some((part) => part.kind === 'text' && holdsEscape(part.text)))
-    report.error(at, 'holds an escape such as %20; write the text itself, it is encoded where it has to be')
+    problems.error(at, 'holds an escape such as %20; write the text itself, it is encoded where it has to be')
   return template
 }
 
 /** Printable ASCII without blanks at its ends, which a receiver would trim. */
 const PRINTABLE = /^[!-~](?:[ -~]*[!-~])?$/
 
-function compileHeaders(config: Readonly<Record<string, string>>, at: KeyPath, report: Report): FixedHeaders {
+function compileHeaders(
+  config: Readonly<Record<string, string>>,
+  at: KeyPath,
+  problems: Problems,
+): FixedHeaders {
   const headers = new Map<string, FixedHeader>()
   for (const [written, source] of Object.entries(config)) {
     const path = [...at, written]
     const folded = foldName(written)
-    const template = compileTemplate(source, path, report)
+    const template = compileTemplate(source, path, problems)
     const problem = headers.has(folded)
       ? 'is the same header as one before it'
       : headerProblem(written, source)
     if (problem === undefined) headers.set(folded, { written, name: written.toLowerCase(), template })
-    else report.error(path, problem)
+    else problems.error(path, problem)
   }
   return headers
 }
@@ -189,9 +193,9 @@ function headerProblem(name: string, source: string): string | undefined {
   return 'has a value with blanks at its ends, or with characters beyond printable ASCII'
 }
 
-function reportRequestHeaders(names: readonly string[], at: KeyPath, report: Report): void {
+function reportRequestHeaders(names: readonly string[], at: KeyPath, problems: Problems): void {
   for (const [index, name] of names.entries()) {
-    if (!isToken(name)) report.error([...at, index], 'is no name of a header')
-    else if (neverPasses(name)) report.error([...at, index], 'is a header that never passes from a client')
+    if (!isToken(name)) problems.error([...at, index], 'is no name of a header')
+    else if (neverPasses(name)) problems.error([...at, index], 'is a header that never passes from a client')
   }
 }

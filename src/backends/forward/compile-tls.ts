@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { createSecureContext } from 'node:tls'
-import type { KeyPath, Report } from '../../config/report.ts'
+import type { KeyPath, Problems } from '../../config/problems.ts'
 import type { UpstreamTls } from '../../upstream/socket.ts'
 import type { ForwardingConfig } from './schema.ts'
 
@@ -8,20 +8,20 @@ import type { ForwardingConfig } from './schema.ts'
 export async function compileTls(
   { tls }: ForwardingConfig,
   at: KeyPath,
-  report: Report,
+  problems: Problems,
 ): Promise<UpstreamTls> {
   const where = [...at, 'tls']
   const [ca, cert, key] = await Promise.all(
-    (['ca', 'cert', 'key'] as const).map((file) => readOrReport(tls[file], [...where, file], report)),
+    (['ca', 'cert', 'key'] as const).map((file) => readOrReport(tls[file], [...where, file], problems)),
   )
   if ((tls.cert === undefined) !== (tls.key === undefined))
-    report.error(where, 'has one of `cert` and `key`; expected both, or neither')
+    problems.error(where, 'has one of `cert` and `key`; expected both, or neither')
   const files = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) }
   try {
     createSecureContext(files)
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : ''
-    report.error(where, `names files that are no certificates and key that go together${code}`)
+    problems.error(where, `names files that are no certificates and key that go together${code}`)
   }
   return {
     ...files,
@@ -33,14 +33,14 @@ export async function compileTls(
 export async function readOrReport(
   file: string | undefined,
   path: KeyPath,
-  report: Report,
+  problems: Problems,
 ): Promise<Buffer | undefined> {
   if (file === undefined) return undefined
   try {
     return await readFile(file)
   } catch (error) {
     const reason = error instanceof Error ? error.message : 'it could not be read'
-    report.error(path, `names a file that cannot be read: ${reason}`)
+    problems.error(path, `names a file that cannot be read: ${reason}`)
     return undefined
   }
 }

@@ -1,4 +1,4 @@
-import type { KeyPath, Report } from '../../config/report.ts'
+import type { KeyPath, Problems } from '../../config/problems.ts'
 import type { BackendFormat } from '../../contracts/backend.ts'
 import { bindingProblem, declaredPrefix, NamespaceScope } from '../../http/plain-xml/namespaces.ts'
 import type { PathRule, PlainXmlRules } from '../../http/plain-xml/rules.ts'
@@ -26,47 +26,47 @@ export function compileXml(
   given: XmlSection,
   { format, payload, inherited }: XmlContext,
   at: KeyPath,
-  report: Report,
+  problems: Problems,
 ): XmlSetting {
   const section = { ...inherited, ...given }
   const { dialect = 'postern', root, attributes = {}, namespaces } = section
   if (dialect === 'postern') {
     for (const key of Object.keys(given))
-      if (key !== 'dialect') report.error([...at, key], 'needs `dialect: plain` beside it')
+      if (key !== 'dialect') problems.error([...at, key], 'needs `dialect: plain` beside it')
     return { section, rules: undefined }
   }
-  if (format !== 'xml') report.error([...at, 'dialect'], 'is plain, which needs `format: xml`')
+  if (format !== 'xml') problems.error([...at, 'dialect'], 'is plain, which needs `format: xml`')
   if (payload === 'envelope')
-    report.error(
+    problems.error(
       [...at, 'dialect'],
       'is plain, but an envelope is XML of Postern; leave `payload: envelope` out',
     )
   if (root !== undefined && (!isQName(root) || root.startsWith('xmlns:')))
-    report.error([...at, 'root'], 'is no name of an XML element')
-  checkAttributes(section, at, report)
+    problems.error([...at, 'root'], 'is no name of an XML element')
+  checkAttributes(section, at, problems)
   const rules = {
     root,
     attributes,
     stripNamespaces: namespaces === 'strip',
-    paths: compilePaths(section, at, report),
+    paths: compilePaths(section, at, problems),
   }
   return { section, rules }
 }
 
-function checkAttributes({ root, attributes = {} }: XmlSection, at: KeyPath, report: Report): void {
+function checkAttributes({ root, attributes = {} }: XmlSection, at: KeyPath, problems: Problems): void {
   const path = [...at, 'attributes']
   if (Object.keys(attributes).length > 0 && root === undefined)
-    report.error(path, 'are of the element that `root` names; expected `root` too')
+    problems.error(path, 'are of the element that `root` names; expected `root` too')
   let sound = true
   for (const [name, value] of Object.entries(attributes)) {
     const prefix = declaredPrefix(name)
     const problem = prefix === undefined ? undefined : bindingProblem(prefix, value)
     const why = !isQName(name) ? 'is no name of an XML attribute' : !isXmlText(value) ? UNFIT : problem
     if (why === undefined) continue
-    report.error([...path, name], why)
+    problems.error([...path, name], why)
     sound = false
   }
-  if (sound && (root === undefined || isQName(root))) checkPrefixes(root ?? 'root', attributes, at, report)
+  if (sound && (root === undefined || isQName(root))) checkPrefixes(root ?? 'root', attributes, at, problems)
 }
 
 const UNFIT = 'holds a character that XML cannot'
@@ -76,13 +76,13 @@ export function compileOperationXml(
   given: Partial<Pick<XmlContext, 'format' | 'payload'>> & { readonly xml?: XmlSection | undefined },
   backend: XmlContext,
   at: KeyPath,
-  report: Report,
+  problems: Problems,
 ): XmlSetting | undefined {
   const { format = backend.format, payload = backend.payload, xml } = given
   const isChanged = given.format !== undefined || given.payload !== undefined
   if (xml === undefined && (backend.inherited === undefined || !isChanged || format !== 'xml'))
     return undefined
-  return compileXml(xml ?? {}, { format, payload, inherited: backend.inherited }, [...at, 'xml'], report)
+  return compileXml(xml ?? {}, { format, payload, inherited: backend.inherited }, [...at, 'xml'], problems)
 }
 
 /** Every prefix of the root and its attributes must be declared among them. */
@@ -90,7 +90,7 @@ function checkPrefixes(
   root: string,
   attributes: Readonly<Record<string, string>>,
   at: KeyPath,
-  report: Report,
+  problems: Problems,
 ): void {
   const scope = new NamespaceScope((why) => {
     throw new SyntaxError(why)
@@ -99,7 +99,7 @@ function checkPrefixes(
     scope.enter(root, attributes)
   } catch (error) {
     const why = error instanceof SyntaxError ? error.message : 'cannot be written'
-    report.error([...at, root.includes(':') ? 'root' : 'attributes'], `cannot be written as XML: ${why}`)
+    problems.error([...at, root.includes(':') ? 'root' : 'attributes'], `cannot be written as XML: ${why}`)
   }
 }
 
@@ -118,15 +118,15 @@ const LISTS: Readonly<Record<'arrays' | 'numbers' | 'booleans', (rule: MutableRu
   booleans: (rule) => (rule.type = 'boolean'),
 }
 
-function compilePaths(section: XmlSection, at: KeyPath, report: Report): PathRule {
+function compilePaths(section: XmlSection, at: KeyPath, problems: Problems): PathRule {
   const top = newRule()
   for (const [list, apply] of Object.entries(LISTS) as [keyof typeof LISTS, (rule: MutableRule) => void][])
     for (const [index, text] of (section[list] ?? []).entries()) {
       const path = [...at, list, index]
       const names = text.split('/')
       const problem = problemOf(names, list, section)
-      if (problem !== undefined) report.error(path, problem)
-      else applyTo(top, names, apply, (why) => report.error(path, why))
+      if (problem !== undefined) problems.error(path, problem)
+      else applyTo(top, names, apply, (why) => problems.error(path, why))
     }
   return top
 }

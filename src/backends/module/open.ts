@@ -1,4 +1,4 @@
-import type { KeyPath, Report } from '../../config/report.ts'
+import type { KeyPath, Problems } from '../../config/problems.ts'
 import type { Backend } from '../../contracts/backend.ts'
 import type { ForwardingModule, ModuleBackend, ModuleContext, ModuleFactory } from '../../contracts/module.ts'
 import type { FundRegistry } from '../../contracts/places.ts'
@@ -25,10 +25,10 @@ export interface ModuleDependencies {
 export async function openBackendModule(
   name: string,
   config: ModuleConfig,
-  report: Report,
+  problems: Problems,
   dependencies: ModuleDependencies,
 ): Promise<Backend | undefined> {
-  const opened = await openUserModule(name, config, report, dependencies, asBackend)
+  const opened = await openUserModule(name, config, problems, dependencies, asBackend)
   return opened && new UserModule(opened.module, opened.rules, dependencies.clock)
 }
 
@@ -37,10 +37,10 @@ export async function openForwardingModule(
   name: string,
   config: ModuleConfig,
   under: Shapeable,
-  report: Report,
+  problems: Problems,
   dependencies: ModuleDependencies,
 ): Promise<ModuleOverForwarder | undefined> {
-  const opened = await openUserModule(name, config, report, dependencies, asForwardingModule)
+  const opened = await openUserModule(name, config, problems, dependencies, asForwardingModule)
   return opened && new ModuleOverForwarder(opened.module, under, opened.rules, dependencies.clock)
 }
 
@@ -48,14 +48,14 @@ export async function openForwardingModule(
 async function openUserModule<T>(
   name: string,
   config: ModuleConfig,
-  report: Report,
+  problems: Problems,
   { funds, answerLimit, moduleFailed }: ModuleDependencies,
   check: (made: unknown) => T,
 ): Promise<{ readonly module: T; readonly rules: ModuleRules } | undefined> {
   const at: KeyPath = ['backends', name]
   for (const [index, header] of config.responseHeaders.entries())
     if (isForbiddenResponseHeader(header))
-      report.error([...at, 'responseHeaders', index], 'is a header that a module cannot set')
+      problems.error([...at, 'responseHeaders', index], 'is a header that a module cannot set')
   const addFund = (business: string, fund: Code): Promise<void> => {
     const added = funds?.addFund(business, fund) ?? Promise.resolve()
     // A module need not wait for it: then only the log tells that it failed.
@@ -68,7 +68,7 @@ async function openUserModule<T>(
   }
   const { timeout, idle, responseHeaders } = config
   const failed: ModuleFailed = (thrown, call) => moduleFailed(name, thrown, call)
-  const opening = { at, report, timeout, failed: (thrown: unknown) => failed(thrown, undefined) }
+  const opening = { at, problems, timeout, failed: (thrown: unknown) => failed(thrown, undefined) }
   const module = await openModule(config, opening, (exports) =>
     Promise.resolve(factoryOf(exports)(structuredClone(config.options), context)).then(check),
   )

@@ -1,5 +1,5 @@
 import { reportUnknownName } from '../../config/unknown-name.ts'
-import type { Report } from '../../config/report.ts'
+import type { Problems } from '../../config/problems.ts'
 import {
   compileOperationBackend,
   type ForwardedOperation,
@@ -26,22 +26,22 @@ export async function openOver(
   name: string,
   config: OverAnother,
   others: OtherBackends,
-  report: Report,
+  problems: Problems,
   dependencies: ModuleDependencies,
 ): Promise<OpenedBackend | undefined> {
   const under = others.open.get(config.over)
   if (!isShapeable(under)) {
-    reportUnder(name, config.over, others, report)
+    reportUnder(name, config.over, others, problems)
     return undefined
   }
   const [first, ...more] = under.sender.targets.all
   if (more.some(({ address }) => address.basePath !== first?.address.basePath))
-    report.error(['backends', name, 'over'], 'names a backend whose targets have different paths')
+    problems.error(['backends', name, 'over'], 'names a backend whose targets have different paths')
   const { openForwardingModule } = await import('../module/open.ts')
-  const around = await openForwardingModule(name, config, under, report, dependencies)
+  const around = await openForwardingModule(name, config, under, problems, dependencies)
   if (around === undefined) return undefined
   return Object.assign(around, {
-    forOperation: (operation: ForwardedOperation, problems: Report) => {
+    forOperation: (operation: ForwardedOperation, problems: Problems) => {
       if (operation.calls.reportOnly)
         problems.error(
           operation.at,
@@ -54,13 +54,13 @@ export async function openOver(
 }
 
 /** One that forwards and is not open has been reported itself. */
-function reportUnder(name: string, over: string, { slice, open }: OtherBackends, report: Report): void {
+function reportUnder(name: string, over: string, { slice, open }: OtherBackends, problems: Problems): void {
   const kind = slice[over]?.kind
   const at = ['backends', name, 'over']
   if (kind === undefined && !open.has(over))
-    reportUnknownName(report, at, 'backend', over, new Set([...Object.keys(slice), ...open.keys()]))
+    reportUnknownName(problems, at, 'backend', over, new Set([...Object.keys(slice), ...open.keys()]))
   else if (kind !== 'http' && kind !== 'stream')
-    report.error(at, 'names a backend that does not forward; expected one of kind http or stream')
+    problems.error(at, 'names a backend that does not forward; expected one of kind http or stream')
 }
 
 const isShapeable = (backend: OpenedBackend | undefined): backend is OpenedBackend & Shapeable =>

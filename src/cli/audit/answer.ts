@@ -14,7 +14,7 @@ import type { Configuration } from '../../settings/configuration.ts'
 import { AdminTrouble } from '../admin-access.ts'
 import { operatorName, requestAdmin } from '../admin-commands.ts'
 import type { Terminal } from '../command.ts'
-import { ownToken, type OrderOptions } from '../order-options.ts'
+import { ownToken, type CallOptions } from '../call-options.ts'
 import { noteQuestion } from './note-question.ts'
 import type { AuditedConfiguration } from './trail-folder.ts'
 
@@ -50,7 +50,7 @@ async function* partsOf(steps: AsyncIterable<ScanStep>): AsyncGenerator<AnswerPa
 export async function* fromTrail(
   audited: AuditedConfiguration,
   question: Question,
-  options: OrderOptions,
+  options: CallOptions,
   {
     terminal,
     onProgress,

@@ -3,7 +3,7 @@ import type { AuditQuery, QueryTexts } from '../../contracts/audit-query.ts'
 import { readQuery } from '../../audit/find/read-query.ts'
 import { type Terminal, UsageError } from '../command.ts'
 import type { Given } from '../options.ts'
-import { checkedReason, type OrderOptions } from '../order-options.ts'
+import { checkedReason, type CallOptions } from '../call-options.ts'
 import { FILTERS, type FIND, type OPEN, type SHOW } from '../tables/audit.ts'
 import { type FormatFlags, formatOf, isExport, showAnswer, WORDS } from './show-answer.ts'
 
@@ -26,7 +26,7 @@ function queryOf(texts: QueryTexts): AuditQuery {
   throw new UsageError(problems.map((problem) => `--${problem.replace('  ', ': ')}`).join('\n  '))
 }
 
-type Values = OrderOptions & FormatFlags
+type Values = CallOptions & FormatFlags
 
 interface Words {
   readonly texts: Readonly<Record<string, string>>

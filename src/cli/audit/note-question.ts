@@ -2,7 +2,7 @@
 import { tryLock } from '../../audit/lock.ts'
 import type { AuditEntry } from '../../contracts/audit.ts'
 import { systemClock } from '../../kernel/clock.ts'
-import { openTrailKeeper } from '../../start/trail-keeper.ts'
+import { openTrailOwner } from '../../start/trail-owner.ts'
 import type { AuditedConfiguration } from './trail-folder.ts'
 import { messageOf } from '../../kernel/thrown.ts'
 
@@ -34,7 +34,7 @@ export async function noteQuestion(
     const free = tryLock(plan.folder)
     if (free === undefined) return 'service'
     free.release()
-    const keeper = await openTrailKeeper(configuration, { clock: systemClock, recorder })
+    const keeper = await openTrailOwner(configuration, { clock: systemClock, recorder })
     const { trail, lock } = keeper ?? {}
     if (lock !== undefined) trail?.note(entryOf(question))
     await keeper?.close()

@@ -3,12 +3,12 @@ import { announcedService, tryLock } from '../../audit/lock.ts'
 import type { Redacted } from '../../audit/redaction.ts'
 import { systemClock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
-import { openTrailKeeper } from '../../start/trail-keeper.ts'
+import { openTrailOwner } from '../../start/trail-owner.ts'
 import { AdminTrouble } from '../admin-access.ts'
 import { operatorName, requestAdmin } from '../admin-commands.ts'
 import { countOf, EXIT, type Terminal, UsageError } from '../command.ts'
 import type { Given } from '../options.ts'
-import { checkedReason, type OrderOptions, ownToken } from '../order-options.ts'
+import { checkedReason, type CallOptions, ownToken } from '../call-options.ts'
 import type { REDACT } from '../tables/audit.ts'
 import { printJson } from '../terminal.ts'
 import { orKeyTrouble, readAudited, type AuditedConfiguration } from './trail-folder.ts'
@@ -17,7 +17,7 @@ interface Redaction {
   readonly audited: AuditedConfiguration
   readonly subject: string
   readonly why: string
-  readonly options: OrderOptions & { readonly json?: boolean | undefined }
+  readonly options: CallOptions & { readonly json?: boolean | undefined }
   readonly terminal: Terminal
 }
 
@@ -33,7 +33,7 @@ async function redactByService(url: string, redaction: Redaction): Promise<Redac
 /** By this process. Undefined if another one has begun to write the trail meanwhile. */
 async function redactHere({ audited, subject, why, terminal }: Redaction): Promise<Redacted | undefined> {
   const recorder = { note: () => undefined }
-  const keeper = await openTrailKeeper(audited.configuration, { clock: systemClock, recorder })
+  const keeper = await openTrailOwner(audited.configuration, { clock: systemClock, recorder })
   const actor = { kind: 'operator', claimed: operatorName(terminal), via: 'cli' } as const
   const entry = { event: 'audit.redacted', outcome: 'success', actor, on: { subject }, why } as const
   const noWorkers = (): Promise<void> => Promise.resolve()

@@ -10,7 +10,7 @@ import { whyNoTrail } from '../../audit/find/segments.ts'
 import { cleanLine } from '../../kernel/clean-text.ts'
 import { AdminTrouble } from '../admin-access.ts'
 import { countOf, EXIT, type Terminal, UsageError } from '../command.ts'
-import type { OrderOptions } from '../order-options.ts'
+import type { CallOptions } from '../call-options.ts'
 import { printAll, rowLines } from '../terminal.ts'
 import { type AnswerPart, fromFiles, fromTrail, type Question } from './answer.ts'
 import { CSV_HEAD, csvRow } from './csv-rows.ts'
@@ -64,7 +64,7 @@ export interface Inquiry {
   readonly question: Question
   /** Folders of copies. Without any, the trail of the configuration. */
   readonly folders: readonly string[]
-  readonly options: OrderOptions
+  readonly options: CallOptions
   readonly format: Format
   /** Said where nothing was found. */
   readonly nothing: string

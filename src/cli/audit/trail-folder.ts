@@ -1,5 +1,5 @@
 /** The folder of the audit trail that a verb is for. */
-import { planAudit, type AuditPlan } from '../../audit/config.ts'
+import { planAudit, type AuditPlan } from '../../audit/schema.ts'
 import { KeyError } from '../../keys/key-error.ts'
 import { isSidecar, readConfiguration, type Configuration } from '../../settings/configuration.ts'
 import { configurationFile, EXIT, writeReport, type Terminal } from '../command.ts'
@@ -19,9 +19,9 @@ export function readAudited(
   terminal: Terminal,
 ): AuditedConfiguration | undefined {
   const file = configurationFile(config, terminal)
-  const { configuration, report } = readConfiguration(file, terminal.env)
-  if (configuration === undefined || report.failed) {
-    writeReport(file, report, terminal)
+  const { configuration, problems } = readConfiguration(file, terminal.env)
+  if (configuration === undefined || problems.failed) {
+    writeReport(file, problems, terminal)
     return undefined
   }
   const plan = planAudit(configuration.audit, configuration.data, isSidecar(configuration))

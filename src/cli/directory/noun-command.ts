@@ -1,9 +1,9 @@
 /** What the verbs of `postern client|user|business|fund|role` do, for any noun (C11.5.1). */
-import type { Problem } from '../../config/report.ts'
+import type { Problem } from '../../config/problems.ts'
 import { type NounName, NOUNS, type Written } from '../../directory/nouns.ts'
 import type { DirectoryOrders, RecordAt } from '../../operator/directory-orders.ts'
 import type { Terminal } from '../command.ts'
-import type { OrderOptions } from '../order-options.ts'
+import type { CallOptions } from '../call-options.ts'
 import { printJson, readPassword } from '../terminal.ts'
 import { editOptionsOf, givenChanges, givenRecord, optionNames, optionsOf } from './noun-options.ts'
 import { onDirectory } from './noun-task.ts'
@@ -13,7 +13,7 @@ import { endedLines, endedRows, recordLines, idLine, secretShower } from './reco
 
 /** What every verb of the directory is given: options of the noun beside the usual ones. */
 interface Given {
-  readonly values: Written & OrderOptions & { readonly json?: boolean | undefined }
+  readonly values: Written & CallOptions & { readonly json?: boolean | undefined }
   /** The names of the record. */
   readonly positionals: readonly string[]
 }

@@ -2,13 +2,13 @@
 import type { NounName } from '../../directory/nouns.ts'
 import type { DirectoryOrders } from '../../operator/directory-orders.ts'
 import type { Terminal } from '../command.ts'
-import type { OrderOptions } from '../order-options.ts'
+import type { CallOptions } from '../call-options.ts'
 import { optionNames } from './noun-options.ts'
 import { withDirectory } from './open-directory.ts'
 
 export interface NounTask {
   readonly noun: NounName
-  readonly order: OrderOptions
+  readonly order: CallOptions
   readonly terminal: Terminal
   readonly work: (directory: DirectoryOrders) => Promise<void>
 }

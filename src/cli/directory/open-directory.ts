@@ -1,6 +1,6 @@
 /** The directory, opened for a command: the service may run meanwhile. */
-import { pathText, Report } from '../../config/report.ts'
-import type { Problem } from '../../config/report.ts'
+import { pathText, Problems } from '../../config/problems.ts'
+import type { Problem } from '../../config/problems.ts'
 import { NO_TRAIL } from '../../contracts/audit.ts'
 import { DirectoryRefusal } from '../../directory/stored-editing.ts'
 import { systemClock } from '../../kernel/clock.ts'
@@ -10,20 +10,20 @@ import { NO_RECORDER } from '../../contracts/recorder.ts'
 import { type Configuration, isSidecar, readConfiguration } from '../../settings/configuration.ts'
 import { openConfiguredEditors } from '../../start/configured-editors.ts'
 import { openState, type State } from '../../start/state.ts'
-import { type ActKeeper, DirectoryControl } from '../../start/directory-control.ts'
+import { type ChangeRecorder, DirectoryControl } from '../../start/directory-control.ts'
 import { openMeasures } from '../../start/measures.ts'
 import { ANSWER_COMMAND_WITHIN } from '../../stores/open-store.ts'
 import { StoreError } from '../../stores/store-error.ts'
 import { configurationFile, EXIT, type Terminal, writeReport } from '../command.ts'
 import { NotShown } from './record-text.ts'
-import { checkOrder, type OrderOptions } from '../order-options.ts'
+import { checkOrder, type CallOptions } from '../call-options.ts'
 import { recorded, type RecordedOrder } from '../recorded-act.ts'
 
 /** The option of the command for each member of a record, to name it in problems. */
 export type OptionNames = Readonly<Record<string, string>>
 
 export interface DirectoryTask {
-  readonly order: OrderOptions
+  readonly order: CallOptions
   readonly options: OptionNames
   readonly work: (directory: DirectoryOrders) => Promise<void>
 }
@@ -38,7 +38,7 @@ export async function withDirectory(
 ): Promise<number> {
   checkOrder(order, terminal)
   const file = configurationFile(order.config, terminal)
-  const { configuration, report } = readConfiguration(file, terminal.env)
+  const { configuration, problems: report } = readConfiguration(file, terminal.env)
   if (configuration === undefined || report.failed) {
     writeReport(file, report, terminal)
     return EXIT.refused
@@ -49,14 +49,14 @@ export async function withDirectory(
     return EXIT.refused
   }
   const run = async (state: State): Promise<number> => {
-    const problems = new Report()
+    const problems = new Problems()
     const parts = { state, clock: systemClock, environment: terminal.env }
     const editors = await openConfiguredEditors(configuration, parts, problems)
     if (problems.failed) {
       writeReport(file, problems, terminal)
       return EXIT.refused
     }
-    const keeper = commandKeeper({ configuration, options: order, terminal })
+    const keeper = commandRecorder({ configuration, options: order, terminal })
     await work(new DirectoryControl({ keeper, editors: () => Promise.resolve(editors) }))
     return EXIT.done
   }
@@ -71,8 +71,8 @@ function troubleOf(configuration: Configuration): string | undefined {
 }
 
 /** Records what the work does, as a command. */
-const commandKeeper = (order: RecordedOrder): ActKeeper => ({
-  async keep<T>(...[act, gives, work]: Parameters<ActKeeper['keep']>): Promise<T> {
+const commandRecorder = (order: RecordedOrder): ChangeRecorder => ({
+  async keep<T>(...[act, gives, work]: Parameters<ChangeRecorder['keep']>): Promise<T> {
     const done: { result?: { readonly value: T }; thrown?: { readonly value: unknown } } = {}
     const run = async (): Promise<number> => {
       try {
@@ -114,7 +114,7 @@ function explain(thrown: unknown, options: OptionNames, { stderr }: Terminal): n
   if (thrown instanceof NotRecorded) return EXIT.failed
   if (thrown instanceof DirectoryRefusal) {
     stderr.write(`postern: ${thrown.message}\n`)
-    for (const line of linesOf(thrown.report?.problems ?? [], options)) stderr.write(`  ${line}\n`)
+    for (const line of linesOf(thrown.problems?.list ?? [], options)) stderr.write(`  ${line}\n`)
     return exitOf(thrown)
   }
   const reason = reasonOf(thrown)

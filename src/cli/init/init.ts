@@ -148,9 +148,9 @@ async function writeFirst(folder: string, values: InitValues, terminal: Terminal
 /** A description may hold what only the check of the whole file finds. */
 async function checkWritten(file: string, terminal: Terminal): Promise<number> {
   const { checkConfiguration } = await import('../../settings/check-configuration.ts')
-  const report = await checkConfiguration(file, terminal.env)
-  if (!report.failed) return EXIT.done
-  writeReport(file, report, terminal)
+  const problems = await checkConfiguration(file, terminal.env)
+  if (!problems.failed) return EXIT.done
+  writeReport(file, problems, terminal)
   terminal.stderr.write('postern: these lines must be corrected before the file can be served\n')
   return EXIT.failed
 }

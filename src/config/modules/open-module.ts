@@ -1,4 +1,4 @@
-import type { KeyPath, Report } from '../report.ts'
+import type { KeyPath, Problems } from '../problems.ts'
 import { timerMs } from '../../kernel/clock.ts'
 import { onAccountOf } from './blame.ts'
 import { importSource, type ModuleSource, type NamedModule, sourceOf } from './source.ts'
@@ -6,7 +6,7 @@ import { importSource, type ModuleSource, type NamedModule, sourceOf } from './s
 export interface ReportedOpening {
   /** The key of the section that names the module. */
   readonly at: KeyPath
-  readonly report: Report
+  readonly problems: Problems
 }
 
 export interface ModuleOpening extends ReportedOpening {
@@ -35,18 +35,18 @@ export const openModule = <T>(
 /** Opens what a section names, in whatever way. Undefined, and a problem reported, if that fails. */
 export async function openSource<T>(
   named: NamedModule,
-  { at, report }: ReportedOpening,
+  { at, problems }: ReportedOpening,
   open: (source: ModuleSource) => Promise<T>,
 ): Promise<T | undefined> {
   const source = sourceOf(named)
   if (source === undefined) {
-    report.error(at, 'needs either `file` or `package`: where the module is')
+    problems.error(at, 'needs either `file` or `package`: where the module is')
     return undefined
   }
   try {
     return await open(source)
   } catch (error) {
-    report.error(
+    problems.error(
       [...at, 'file' in source ? 'file' : 'package'],
       `names a module that is not usable: ${reasonOf(error)}`,
     )

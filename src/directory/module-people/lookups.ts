@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
-import type { PersonRecord } from '../config.ts'
+import type { PersonRecord } from '../schema.ts'
 
 /** What a module said: a user, or that there is none. */
 export interface Answered {

@@ -1,4 +1,4 @@
-import { pathText, Report } from '../../config/report.ts'
+import { pathText, Problems } from '../../config/problems.ts'
 import type { Access, Client, People, User } from '../../contracts/people.ts'
 import type { Places } from '../../contracts/places.ts'
 import type { Recorder } from '../../contracts/recorder.ts'
@@ -6,7 +6,7 @@ import type { Store } from '../../contracts/store.ts'
 import type { TokenRevoker } from '../../contracts/tokens.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { checkAccess, compilePerson } from '../compile-records.ts'
-import type { PersonRecord } from '../config.ts'
+import type { PersonRecord } from '../schema.ts'
 import { mayHold } from '../holdings.ts'
 import { problemsAt } from '../read-records.ts'
 import type { Roles } from '../roles.ts'
@@ -125,10 +125,10 @@ export class ModulePeople implements People {
     if (this.#checked.has(record)) return
     this.#checked.add(record)
     const businesses = await this.#parts.places.findBusinesses(Object.keys(record.access))
-    const report = new Report()
+    const report = new Problems()
     checkAccess(record, { businesses, roles }, problemsAt(report, []))
     if (!report.failed) return
-    const problems = report.problems.map(({ path, message }) => `${pathText(path)} ${message}`)
+    const problems = report.list.map(({ path, message }) => `${pathText(path)} ${message}`)
     this.#parts.recorder.note('warn', 'people_access_unknown', { subject: record.subject, problems })
   }
 

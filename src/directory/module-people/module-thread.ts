@@ -4,7 +4,7 @@ import type { After } from '../../kernel/clock.ts'
 import { hasCode } from '../../kernel/thrown.ts'
 import type { LoadedFile } from '../../config/modules/import-file.ts'
 import { type ErrorFacts, errorForLog } from './error-for-log.ts'
-import type { CallReply, ModulePlan, Order, ThreadData, ThreadReport } from './serve-module.ts'
+import type { CallReply, ModulePlan, ModuleMessage, ThreadData, ThreadMessage } from './serve-module.ts'
 
 /** Milliseconds within which the module must be imported and made. */
 export const OPENED_WITHIN = 30_000
@@ -65,7 +65,7 @@ export class ModuleThread {
     this.#begun = new Int32Array(begun)
     this.#runner = (parts.start ?? startWorker)({ ...plan, begun })
     living.add(this)
-    this.#runner.port.on('message', (told: ThreadReport) => this.#hear(told))
+    this.#runner.port.on('message', (told: ThreadMessage) => this.#hear(told))
     this.#runner.worker
       .on('error', (thrown) => this.#end(reasonOfDeath(thrown)))
       .on('exit', (code) => {
@@ -89,7 +89,7 @@ export class ModuleThread {
     return Atomics.load(this.#begun, 0)
   }
 
-  tell(order: Order): void {
+  tell(order: ModuleMessage): void {
     this.#runner.port.postMessage(order)
   }
 
@@ -120,7 +120,7 @@ export class ModuleThread {
     await this.#terminate()
   }
 
-  #hear(told: ThreadReport): void {
+  #hear(told: ThreadMessage): void {
     if (told === 'pong') this.#stopPing()
     else if (told === 'closed') this.#closed?.()
     else if ('call' in told) this.#parts.replied(told)

@@ -1,5 +1,5 @@
-import { pathText, Report } from '../../config/report.ts'
-import { personRecordSchema, type PersonRecord } from '../config.ts'
+import { pathText, Problems } from '../../config/problems.ts'
+import { personRecordSchema, type PersonRecord } from '../schema.ts'
 import { readRecord } from '../read-records.ts'
 import { PersonMistake, plainPerson } from './plain-person.ts'
 
@@ -14,10 +14,10 @@ const MOST_PROBLEMS = 5
 export function readPerson(given: unknown): PersonRecord | undefined {
   const plain = plainPerson(given)
   if (plain === undefined) return undefined
-  const report = new Report()
+  const report = new Problems()
   const record = readRecord(personRecordSchema, plain, report)
   if (record !== undefined) return record
-  const problems = report.problems.map(({ path, message }) => `${pathText(path)} ${withoutValue(message)}`)
+  const problems = report.list.map(({ path, message }) => `${pathText(path)} ${withoutValue(message)}`)
   throw new PersonMistake(problems.slice(0, MOST_PROBLEMS).join('; '))
 }
 

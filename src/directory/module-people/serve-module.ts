@@ -4,7 +4,12 @@ import type { PeopleModule } from '../../contracts/people-module.ts'
 import { onAccountOf } from '../../config/modules/blame.ts'
 import type { LoadedFile } from '../../config/modules/import-file.ts'
 import { reasonOf } from '../../config/modules/open-module.ts'
-import { defaultExportOf, importSource, loadedFilesOf, type ModuleSource } from '../../config/modules/source.ts'
+import {
+  defaultExportOf,
+  importSource,
+  loadedFilesOf,
+  type ModuleSource,
+} from '../../config/modules/source.ts'
 import { type ErrorFacts, errorFacts } from './error-for-log.ts'
 import { kindOf, PersonMistake, plainPerson } from './plain-person.ts'
 
@@ -33,7 +38,7 @@ export interface CallMessage {
 }
 
 /** What the thread is told. */
-export type Order = CallMessage | { readonly abort: number } | 'ping' | 'close'
+export type ModuleMessage = CallMessage | { readonly abort: number } | 'ping' | 'close'
 
 export type CallReply =
   | { readonly call: number; readonly value: unknown }
@@ -42,7 +47,7 @@ export type CallReply =
   | { readonly call: number; readonly threw: ErrorFacts; readonly stray: boolean }
 
 /** What the thread tells. */
-export type ThreadReport =
+export type ThreadMessage =
   | CallReply
   | { readonly opened: true }
   | { readonly opened: false; readonly reason: string }
@@ -62,12 +67,12 @@ export function serveModule(
   load: (source: ModuleSource) => unknown = importSource,
 ): void {
   const served = new ServedModule((told) => port.postMessage(told), plan)
-  port.on('message', (order: Order) => served.obey(order))
+  port.on('message', (order: ModuleMessage) => served.obey(order))
   void served.open(load)
 }
 
 class ServedModule {
-  readonly #tell: (told: ThreadReport) => void
+  readonly #tell: (told: ThreadMessage) => void
   readonly #plan: ModulePlan
   readonly #begun: Int32Array
   /** By the numbers of calls that somebody waits for: ends one. */
@@ -75,7 +80,7 @@ class ServedModule {
   #module: PeopleModule | undefined
   #filesTold = 0
 
-  constructor(tell: (told: ThreadReport) => void, plan: ModulePlan) {
+  constructor(tell: (told: ThreadMessage) => void, plan: ModulePlan) {
     this.#tell = tell
     this.#plan = plan
     this.#begun = new Int32Array(plan.begun)
@@ -93,7 +98,7 @@ class ServedModule {
     }
   }
 
-  obey(order: Order): void {
+  obey(order: ModuleMessage): void {
     if (order === 'ping') this.#tell('pong')
     else if (order === 'close') void this.#close()
     else if ('abort' in order) this.#aborts.get(order.abort)?.()

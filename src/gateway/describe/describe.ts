@@ -17,9 +17,9 @@ import { type Operation, isReportOnly } from '../action-table.ts'
 import { API_VERSION } from '../checks.ts'
 import type { CompiledActions } from '../compile-actions.ts'
 import type { ConfiguredRoute } from '../compile-routes.ts'
-import type { AreasConfig } from '../config.ts'
+import type { AreasConfig } from '../schema.ts'
 import type { PatternSegment } from '../path-pattern.ts'
-import type { OpenapiConfig } from './config.ts'
+import type { OpenapiConfig } from './schema.ts'
 import { faultFinder, type Limits, type OperationFacts } from './faults.ts'
 
 export interface Described {

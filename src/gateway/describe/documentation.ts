@@ -1,9 +1,9 @@
-import { type KeyPath, Report } from '../../config/report.ts'
+import { type KeyPath, Problems } from '../../config/problems.ts'
 import type { ExampleDescription } from '../../contracts/api-description.ts'
 import { type BodySchema, typesOf } from '../../http/body-schema.ts'
 import type { JsonValue } from '../../http/json-value.ts'
 import { type BodyProblem, compileProblems } from '../../http/validate-body.ts'
-import type { OperationConfig, ScopeRuleConfig } from '../config.ts'
+import type { OperationConfig, ScopeRuleConfig } from '../schema.ts'
 import { type PatternSegment, takes } from '../path-pattern.ts'
 
 /** What clients are told of an operation beside what the gateway does with its calls. */
@@ -26,42 +26,42 @@ interface Surroundings {
   readonly pattern: readonly PatternSegment[]
 }
 
-/** Reports schemas that are not supported, and examples that do not fit them. */
+/** WorkerMessages schemas that are not supported, and examples that do not fit them. */
 export function compileDocumentation(
   config: OperationConfig,
   surroundings: Surroundings,
   path: KeyPath,
-  report: Report,
+  problems: Problems,
 ): Documentation {
   const { summary, description, data } = config
-  checkData(config, path, report)
+  checkData(config, path, problems)
   return {
     ...{ summary, description, data },
-    examples: compileExamples(config, surroundings, path, report),
+    examples: compileExamples(config, surroundings, path, problems),
     scopes: alternativesOf(config.scopes, surroundings.areaScopes),
   }
 }
 
-function checkData({ data, produces }: OperationConfig, path: KeyPath, report: Report): void {
+function checkData({ data, produces }: OperationConfig, path: KeyPath, problems: Problems): void {
   const at = [...path, 'data']
   if (data === undefined) return
-  if (produces !== undefined) report.error(at, 'has no use with `produces`: its answers have no `Data`')
+  if (produces !== undefined) problems.error(at, 'has no use with `produces`: its answers have no `Data`')
   const types = typesOf(data)
   if (types.length > 0 && !types.includes('object'))
-    report.error([...at, 'type'], 'must be object: `Data` always is one')
+    problems.error([...at, 'type'], 'must be object: `Data` always is one')
 }
 
 const ANY_OBJECT: BodySchema = { type: 'object' }
 
-type Problems = (value: JsonValue) => readonly BodyProblem[]
+type ProblemsOf = (value: JsonValue) => readonly BodyProblem[]
 
 /** Undefined, after it was reported, for a schema that is not supported. */
-function problemsOf(schema: BodySchema | undefined, at: KeyPath, report: Report): Problems | undefined {
+function problemsOf(schema: BodySchema | undefined, at: KeyPath, problems: Problems): ProblemsOf | undefined {
   if (schema === undefined) return () => []
   try {
     return compileProblems(schema)
   } catch (error) {
-    report.error(at, (error as Error).message)
+    problems.error(at, (error as Error).message)
     return undefined
   }
 }
@@ -70,23 +70,23 @@ function compileExamples(
   config: OperationConfig,
   { versions, defaultVersion, pattern }: Surroundings,
   path: KeyPath,
-  report: Report,
+  problems: Problems,
 ): readonly ExampleDescription[] {
-  const ofData = problemsOf(config.data ?? ANY_OBJECT, [...path, 'data'], report)
+  const ofData = problemsOf(config.data ?? ANY_OBJECT, [...path, 'data'], problems)
   // An unsupported schema of the body is reported where the body is compiled.
-  const ofBody = problemsOf(config.body?.schema, path, new Report())
+  const ofBody = problemsOf(config.body?.schema, path, new Problems())
   return Object.entries(config.examples ?? {}).map(([name, example]) => {
     const at = [...path, 'examples', name]
     const { summary, version = defaultVersion, parameters = {}, data, body } = example
-    checkParameters(parameters, pattern, [...at, 'parameters'], report)
+    checkParameters(parameters, pattern, [...at, 'parameters'], problems)
     if (!versions.includes(version))
-      report.error([...at, 'version'], `is not one of the versions ${versions.join(', ')}`)
+      problems.error([...at, 'version'], `is not one of the versions ${versions.join(', ')}`)
     if (data !== undefined && config.produces !== undefined)
-      report.error([...at, 'data'], 'has no use with `produces`: its answers have no `Data`')
-    else checkFits(data, ofData, [...at, 'data'], report)
+      problems.error([...at, 'data'], 'has no use with `produces`: its answers have no `Data`')
+    else checkFits(data, ofData, [...at, 'data'], problems)
     if (body !== undefined && config.body === undefined)
-      report.error([...at, 'body'], 'has no use: the operation takes no body that is parsed')
-    else checkFits(body, ofBody, [...at, 'body'], report)
+      problems.error([...at, 'body'], 'has no use: the operation takes no body that is parsed')
+    else checkFits(body, ofBody, [...at, 'body'], problems)
     return { name, summary, version, parameters, data, body }
   })
 }
@@ -95,26 +95,26 @@ function checkParameters(
   values: Readonly<Record<string, string>>,
   pattern: readonly PatternSegment[],
   at: KeyPath,
-  report: Report,
+  problems: Problems,
 ): void {
   for (const [name, value] of Object.entries(values)) {
     const segment = pattern.find((each) => each.kind === 'parameter' && each.name === name)
     if (segment?.kind !== 'parameter')
-      report.error([...at, name], 'is no parameter of the path of the action')
+      problems.error([...at, name], 'is no parameter of the path of the action')
     else if (!takes(segment.type, value))
-      report.error([...at, name], 'does not fit the type of the parameter')
+      problems.error([...at, name], 'does not fit the type of the parameter')
   }
 }
 
 function checkFits(
   value: JsonValue | undefined,
-  problems: Problems | undefined,
+  problemsIn: ProblemsOf | undefined,
   at: KeyPath,
-  report: Report,
+  problems: Problems,
 ): void {
-  if (value === undefined || problems === undefined) return
-  for (const { field, why } of problems(value))
-    report.error(at, `does not fit its schema: ${field === '' ? 'it' : field} ${why}`)
+  if (value === undefined || problemsIn === undefined) return
+  for (const { field, why } of problemsIn(value))
+    problems.error(at, `does not fit its schema: ${field === '' ? 'it' : field} ${why}`)
 }
 
 /** Of `any` each value is one alternative; what the area requires belongs to each of them. */

@@ -7,7 +7,7 @@ import type {
   ParameterDescription,
 } from '../../contracts/api-description.ts'
 import { API_VERSION } from '../checks.ts'
-import type { OpenapiConfig } from '../describe/config.ts'
+import type { OpenapiConfig } from '../describe/schema.ts'
 import { Components, markdown, type Node } from './components.ts'
 import { type JsonText, mergedText, objectText } from './json-text.ts'
 import { responsesOf } from './responses.ts'

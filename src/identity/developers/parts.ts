@@ -1,8 +1,8 @@
 import type { ApiDescription } from '../../contracts/api-description.ts'
 import type { Catalogue } from '../../config/scopes/catalogue.ts'
-import type { IdentityConfig } from '../config.ts'
+import type { IdentityConfig } from '../schema.ts'
 import type { Theme } from '../pages/theme.ts'
-import type { SampleLogin } from './config.ts'
+import type { SampleLogin } from './schema.ts'
 
 /** What a deployment tells those who write clients. */
 export interface DeveloperOffer {

@@ -1,7 +1,7 @@
 /** Which calls the pages' commands make: with the login for trying, or with words in capitals to be replaced. */
 import type { OperationDescription } from '../../contracts/api-description.ts'
 import type { Catalogue } from '../../config/scopes/catalogue.ts'
-import type { SampleLogin } from './config.ts'
+import type { SampleLogin } from './schema.ts'
 import type { CurlCall } from './curl.ts'
 
 export interface Login extends SampleLogin {

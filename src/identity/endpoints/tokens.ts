@@ -1,5 +1,5 @@
 import type { Answer } from '../../contracts/exchange.ts'
-import type { RevocationOrder } from '../../contracts/tokens.ts'
+import type { RevocationCause } from '../../contracts/tokens.ts'
 import { Fault, toFault } from '../../kernel/faults.ts'
 import { emptyAnswer, privateAnswer, tokenType } from '../answers.ts'
 import type { Arrived, ClientAuthenticated, GrantChosen, Granted } from '../context.ts'
@@ -97,7 +97,7 @@ export const revokeToken: Step<ClientAuthenticated, Answer> = async (context, de
   return emptyAnswer()
 }
 
-const BY_CLIENT: RevocationOrder = { via: 'revocation by the client' }
+const BY_CLIENT: RevocationCause = { via: 'revocation by the client' }
 
 /** By kind of token. A refresh token ends its family and its access tokens; an access token is revoked alone. */
 const REVOKE: Readonly<

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Client, User } from '../../contracts/people.ts'
 import type { NewRecord } from '../../contracts/store.ts'
-import type { RevocationOrder } from '../../contracts/tokens.ts'
+import type { RevocationCause } from '../../contracts/tokens.ts'
 import { Fault, toFault } from '../../kernel/faults.ts'
 import { equalSecrets } from '../../kernel/ids.ts'
 import type { GrantChosen, Granted } from '../context.ts'
@@ -14,7 +14,7 @@ import type { CodeRecord, CodeUse, FoundCode } from '../tokens/codes.ts'
 import { lifetimeOf } from '../tokens/signed-tokens.ts'
 
 /** Who ends what a code gave that was used twice. */
-const USED_AGAIN: RevocationOrder = { via: 'second use of the code' }
+const USED_AGAIN: RevocationCause = { via: 'second use of the code' }
 
 interface CodeFound extends GrantChosen {
   readonly code: FoundCode

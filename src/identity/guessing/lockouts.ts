@@ -12,7 +12,7 @@ import type {
 import { networkOf } from '../../http/addresses.ts'
 import { after, type Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
-import type { GuessingConfig } from '../config.ts'
+import type { GuessingConfig } from '../schema.ts'
 import { FailureTable, type Tally } from './failures.ts'
 import { noTurn, SharedTurns, TURN_WITHIN, type EndTurn } from './shared-turns.ts'
 import { OneAtATime, systemTimer, type Timer } from './guessing.ts'

@@ -10,7 +10,7 @@ import { after, type Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { newSecret } from '../../kernel/ids.ts'
 import { withStoreBudget } from '../../kernel/store-budget.ts'
-import type { GuessingConfig } from '../config.ts'
+import type { GuessingConfig } from '../schema.ts'
 import type { Timer } from './guessing.ts'
 
 /** Milliseconds for which a turn lasts if its node does not renew it: it died, or the store is out of reach. */

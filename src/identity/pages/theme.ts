@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { extname } from 'node:path'
-import { type IdentityConfig, LOGO_TYPES } from '../config.ts'
+import { type IdentityConfig, LOGO_TYPES } from '../schema.ts'
 import { type Accent, accentsOf } from './accent.ts'
 
 export interface Asset {

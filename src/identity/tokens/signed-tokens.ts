@@ -7,7 +7,7 @@ import { LONGEST_ACCESS_TOKEN } from '../../kernel/lifetimes.ts'
 import { roleMark } from '../../kernel/role-mark.ts'
 import { accessTokenHash } from '../../keys/signatures.ts'
 import { idTokenClaims } from '../claims.ts'
-import type { IdentityConfig } from '../config.ts'
+import type { IdentityConfig } from '../schema.ts'
 import type { Granted } from '../context.ts'
 import type { StepDependencies } from '../endpoint.ts'
 

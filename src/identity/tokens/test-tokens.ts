@@ -1,5 +1,5 @@
 import type { ClaimedCaller } from '../../contracts/claimed-callers.ts'
-import type { TestToken, TestTokenAnswer, TestTokenOrder } from '../../contracts/test-tokens.ts'
+import type { TestToken, TestTokenAnswer, TestTokenRequest } from '../../contracts/test-tokens.ts'
 import { Fault, type FaultCode, toFault } from '../../kernel/faults.ts'
 import { LONGEST_TEST_TOKEN } from '../../kernel/lifetimes.ts'
 import { isTargetValue } from '../../config/scopes/scope-token.ts'
@@ -15,7 +15,7 @@ import { issueAccessToken } from './signed-tokens.ts'
  * @param candidates ids of clients that are tried one after the other, where the order names none
  */
 export async function answerTestToken(
-  order: TestTokenOrder,
+  order: TestTokenRequest,
   candidates: () => AsyncIterable<string>,
   dependencies: StepDependencies,
 ): Promise<TestTokenAnswer> {
@@ -77,7 +77,7 @@ const nearer = (one: Refused | undefined, other: Refused): Refused =>
 
 /** @throws Fault that of the nearest client, if none is granted a token */
 async function issueToFirst(
-  order: TestTokenOrder,
+  order: TestTokenRequest,
   candidates: AsyncIterable<string>,
   dependencies: StepDependencies,
 ): Promise<TestToken> {

@@ -1,4 +1,4 @@
-import type { BudgetGrant, BudgetReport, Budgets } from '../../contracts/budgets.ts'
+import type { BudgetGrant, BudgetUse, Budgets } from '../../contracts/budgets.ts'
 import { escapedKey } from '../../kernel/key-order.ts'
 import { shortKey } from './keys.ts'
 import type { PostgresLink } from './link.ts'
@@ -58,7 +58,7 @@ export class PostgresBudgets implements Budgets {
   async exchange(
     who: string,
     number: number,
-    reports: readonly BudgetReport[],
+    reports: readonly BudgetUse[],
   ): Promise<readonly BudgetGrant[]> {
     const byColumn = new Map(reports.map((report) => [shortKey(escapedKey(report.key)), report]))
     const first = await this.#ask(who, number, byColumn)
@@ -72,7 +72,7 @@ export class PostgresBudgets implements Budgets {
   async #make(
     who: string,
     number: number,
-    missing: ReadonlyMap<string, BudgetReport>,
+    missing: ReadonlyMap<string, BudgetUse>,
   ): Promise<ReadonlyMap<string, BudgetGrant>> {
     await this.#link.run(this.#open, [[...missing.keys()], [...missing.values()].map(({ burst }) => burst)])
     return this.#ask(who, number, missing)
@@ -81,7 +81,7 @@ export class PostgresBudgets implements Budgets {
   async #ask(
     who: string,
     number: number,
-    reports: ReadonlyMap<string, BudgetReport>,
+    reports: ReadonlyMap<string, BudgetUse>,
   ): Promise<ReadonlyMap<string, BudgetGrant>> {
     const all = [...reports.values()]
     const { rows } = await this.#link.run(this.#exchange, [

@@ -1,7 +1,7 @@
 import type { Client, ClientBase, Pool, PoolClient, PoolConfig, types } from 'pg'
 import { Fault } from '../../kernel/faults.ts'
 import type { ConnectionPace } from './breaker.ts'
-import type { PostgresPlan } from './config.ts'
+import type { PostgresPlan } from './connection-schema.ts'
 import { hasLostConnection } from './errors.ts'
 
 /** Who may wait at once, for a connection or to append: more than can be answered in time. What comes beyond it fails at once. */

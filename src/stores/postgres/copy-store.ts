@@ -2,7 +2,7 @@
 import type { Store } from '../../contracts/store.ts'
 import { systemClock } from '../../kernel/clock.ts'
 import { SqliteSource } from '../sqlite-source.ts'
-import type { PostgresConfig } from './config.ts'
+import type { PostgresConfig } from './connection-schema.ts'
 import { CopiedStore } from './copied-store.ts'
 import { migrate } from './migrations.ts'
 import { requireTables, withLongStatements } from './open.ts'
@@ -13,7 +13,7 @@ const BATCH = { rows: 500, characters: 1_000_000 }
 /** Milliseconds for one statement. */
 const ANSWER_WITHIN = 60_000
 
-export interface CopyOrder {
+export interface CopyRequest {
   /** The file of the SQLite store. */
   readonly from: string
   readonly to: PostgresConfig
@@ -32,7 +32,7 @@ export interface CopiedSize {
  * No service may use either store. The tables are made first, unless that is another's task. Rejects with StoreError if
  * one of the stores cannot be used, or if the new one holds something already.
  */
-export async function copyStore({ from, to, progress, add }: CopyOrder): Promise<CopiedSize> {
+export async function copyStore({ from, to, progress, add }: CopyRequest): Promise<CopiedSize> {
   const source = new SqliteSource(from, systemClock.now())
   try {
     if (to.migrate === 'auto') await withLongStatements(to, (link) => migrate(link))
@@ -63,7 +63,7 @@ export async function copyStore({ from, to, progress, add }: CopyOrder): Promise
 async function copyRows(
   source: SqliteSource,
   copy: CopiedStore,
-  progress: CopyOrder['progress'],
+  progress: CopyRequest['progress'],
 ): Promise<void> {
   const total = source.size.records + source.size.changes
   let done = 0

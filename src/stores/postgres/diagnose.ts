@@ -1,7 +1,7 @@
 /** Tells whether a Postgres can be used as a store, as sentences for operators. Changes nothing. */
 import { Fault } from '../../kernel/faults.ts'
 import { isUsable, NEWEST_TABLES, readSchema } from './migrations.ts'
-import { placeOf, planPostgres, type PostgresConfig } from './config.ts'
+import { placeOf, planPostgres, type PostgresConfig } from './connection-schema.ts'
 import { PostgresLink } from './link.ts'
 import { reading } from './statement.ts'
 import { StoreError } from '../store-error.ts'

@@ -5,7 +5,7 @@ import { budget, goesFirst } from '../../kernel/store-budget.ts'
 import { RefusedWrites } from '../refused-writes.ts'
 import type { TroubleListener } from '../trouble.ts'
 import { Breaker, ConnectionPace } from './breaker.ts'
-import type { PostgresPlan } from './config.ts'
+import type { PostgresPlan } from './connection-schema.ts'
 import { Connections, LateError, unavailable } from './connections.ts'
 import {
   hasLostConnection,

@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { compileBackends } from '../../../src/backends/open.ts'
-import type { BackendsConfig } from '../../../src/backends/config.ts'
-import { Report } from '../../../src/config/report.ts'
+import type { BackendsConfig } from '../../../src/backends/schema.ts'
+import { Problems } from '../../../src/config/problems.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
 import { configFiles } from '../../support/config-files.ts'
 
@@ -27,7 +27,7 @@ const HTTP = {
 const data = (path: string): string => fileURLToPath(new URL(`../../../${path}`, import.meta.url))
 
 async function compile(slice: BackendsConfig) {
-  const report = new Report()
+  const report = new Problems()
   const backends = await compileBackends(slice, report, {
     vendor: 'postern',
     clock: systemClock,
@@ -40,7 +40,7 @@ async function compile(slice: BackendsConfig) {
     answerLimit: 1024,
   })
   for (const backend of backends.values()) await backend.close()
-  return { backends, problems: report.problems.map(({ path, message }) => `${path.join('.')} ${message}`) }
+  return { backends, problems: report.list.map(({ path, message }) => `${path.join('.')} ${message}`) }
 }
 
 describe('the configuration of backends', () => {

@@ -9,7 +9,7 @@ import { systemClock } from '../../../src/kernel/clock.ts'
 import { compareWithHistory } from '../../../src/keys/watch-keys.ts'
 import { FolderKeys } from '../../../src/keys/folder-keys.ts'
 import { openKeys } from '../../../src/keys/service-keys.ts'
-import { planKeys } from '../../../src/keys/config.ts'
+import { planKeys } from '../../../src/keys/schema.ts'
 import { openStore } from '../../../src/stores/open-store.ts'
 import { PATIENT_STORE } from '../../support/patient-store.ts'
 

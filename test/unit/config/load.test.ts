@@ -18,7 +18,7 @@ import {
   wholeNumber,
   type TSchema,
 } from '../../../src/config/schema.ts'
-import { reportText } from '../../../src/config/report.ts'
+import { reportText } from '../../../src/config/problems.ts'
 import { configFiles } from '../../support/config-files.ts'
 
 const DESCRIBED = { description: 'A key.' }
@@ -26,8 +26,8 @@ const DESCRIBED = { description: 'A key.' }
 /** Loads one file's text; problems as printed, with the folder cut off. */
 function load(schema: TSchema, source: string, env: Record<string, string> = {}, others = {}) {
   const file = configFiles({ 'a.yaml': source, ...others })
-  const { value, report } = loadFile(schema, file('a.yaml'), env)
-  const problems = reportText(report)
+  const { value, problems: found } = loadFile(schema, file('a.yaml'), env)
+  const problems = reportText(found)
     .replaceAll(`${file('')}/`, '')
     .split('\n')
     .filter(Boolean)
@@ -268,8 +268,8 @@ describe('YAML', () => {
   })
 
   it('says that a file cannot be read', () => {
-    const { report } = loadFile(section({}), '/nowhere/a.yaml', {})
-    expect(reportText(report)).toBe(
+    const { problems } = loadFile(section({}), '/nowhere/a.yaml', {})
+    expect(reportText(problems)).toBe(
       '/nowhere/a.yaml:1  this file  cannot be read (ENOENT: there is no such file or folder)\n',
     )
   })

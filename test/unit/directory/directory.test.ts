@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { loadFile } from '../../../src/config/load.ts'
 import { section } from '../../../src/config/schema.ts'
-import type { Report } from '../../../src/config/report.ts'
+import type { Problems } from '../../../src/config/problems.ts'
 import { compileDirectory, type Directory } from '../../../src/directory/compile.ts'
-import { directorySchema } from '../../../src/directory/config.ts'
+import { directorySchema } from '../../../src/directory/schema.ts'
 import { findDemoSecrets } from '../../../src/settings/dangers.ts'
 import { Hasher } from '../../../src/directory/hasher.ts'
 import { hashSecret } from '../../../src/directory/secret-hash.ts'
@@ -46,7 +46,7 @@ const directory = {
 }
 
 interface Outcome {
-  readonly report: Report
+  readonly problems: Problems
   readonly told: string[]
   readonly made: Directory | undefined
 }
@@ -60,10 +60,10 @@ async function compile(
   onTestFinished(() => rm(folder, { recursive: true }))
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text)
   await writeFile(join(folder, 'own.yaml'), JSON.stringify({ directory: written }))
-  const { value, report } = loadFile(schema, join(folder, 'own.yaml'), {})
-  const made = value && (await compileDirectory(value.directory, catalogue, report))
-  const told = report.problems.map(({ path, message }) => `${path.slice(1).join('.')} ${message}`)
-  return { report, told, made }
+  const { value, problems } = loadFile(schema, join(folder, 'own.yaml'), {})
+  const made = value && (await compileDirectory(value.directory, catalogue, problems))
+  const told = problems.list.map(({ path, message }) => `${path.slice(1).join('.')} ${message}`)
+  return { problems, told, made }
 }
 
 const withClient = (changes: object): object => ({
@@ -228,25 +228,25 @@ describe('problems are told by key path', () => {
       /^roles\.R\.scopes\.0 names no scope/,
     ],
   ])('%s', async (_, written, expected) => {
-    const { report, told } = await compile(written)
-    expect(report.failed).toBe(true)
+    const { problems, told } = await compile(written)
+    expect(problems.failed).toBe(true)
     expect(told).toContainEqual(expect.stringMatching(expected))
   })
 
   it('C6.1.5 only warns of a customer without agreement', async () => {
-    const { report, told } = await compile(withClient({ agreement: undefined }))
-    expect(report.failed).toBe(false)
+    const { problems, told } = await compile(withClient({ agreement: undefined }))
+    expect(problems.failed).toBe(false)
     expect(told).toContainEqual(expect.stringMatching(/^clients\.acme-books\.agreement is missing/))
   })
 
   it('never shows a secret', async () => {
-    const { report } = await compile(withClient({ secrets: ['hunter2-hunter2'] }))
-    expect(JSON.stringify(report.problems)).not.toContain('hunter2')
+    const { problems } = await compile(withClient({ secrets: ['hunter2-hunter2'] }))
+    expect(JSON.stringify(problems.list)).not.toContain('hunter2')
   })
 
   it('suggests what was meant', async () => {
-    const { report } = await compile(withUser({ access: { ACME: 'Raeder' } }))
-    expect(report.problems[0]?.hint).toContain('Reader')
+    const { problems } = await compile(withUser({ access: { ACME: 'Raeder' } }))
+    expect(problems.list[0]?.hint).toContain('Reader')
   })
 })
 
@@ -350,11 +350,11 @@ describe('a directory in JSON Lines', () => {
       /^files\.users\.access\.ACME names no role/,
     ],
   ])('tells the line of %s', async (_, text, expected) => {
-    const { report, told } = await compile(here, { 'users.jsonl': `\n${text}\n` })
+    const { problems, told } = await compile(here, { 'users.jsonl': `\n${text}\n` })
     expect(told).toContainEqual(expect.stringMatching(expected))
-    const [problem] = report.problems
-    expect(problem && report.placeOf(problem)).toMatchObject({ line: 2 })
-    expect(JSON.stringify(report.problems)).not.toContain('hunter2')
+    const [problem] = problems.list
+    expect(problem && problems.placeOf(problem)).toMatchObject({ line: 2 })
+    expect(JSON.stringify(problems.list)).not.toContain('hunter2')
   })
 
   it('C11.6.1 makes no problem of what refers to a record that could not be read', async () => {
@@ -366,8 +366,8 @@ describe('a directory in JSON Lines', () => {
   })
 
   it('C11.6.1 suggests the scope value that a default scope probably means', async () => {
-    const { report } = await compile(withClient({ defaultScope: 'fund.raed' }))
-    expect(report.problems.map(({ hint }) => hint)).toEqual(['did you mean "fund.read"?'])
+    const { problems } = await compile(withClient({ defaultScope: 'fund.raed' }))
+    expect(problems.list.map(({ hint }) => hint)).toEqual(['did you mean "fund.read"?'])
   })
 
   it('tells twenty problems of a file and how many more there are', async () => {

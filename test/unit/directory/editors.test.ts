@@ -91,7 +91,7 @@ const problems = async (work: Promise<unknown>): Promise<readonly string[]> => {
   )
   if (!(refusal instanceof DirectoryRefusal)) throw new Error('it was not refused')
   return (
-    refusal.report?.problems.map(({ path, message }) => `${path.join('.')} ${message}`) ?? [refusal.message]
+    refusal.problems?.list.map(({ path, message }) => `${path.join('.')} ${message}`) ?? [refusal.message]
   )
 }
 

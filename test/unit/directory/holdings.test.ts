@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { Report } from '../../../src/config/report.ts'
+import { Problems } from '../../../src/config/problems.ts'
 import { compileDirectory } from '../../../src/directory/compile.ts'
-import type { DirectoryConfig } from '../../../src/directory/config.ts'
+import type { DirectoryConfig } from '../../../src/directory/schema.ts'
 import { holdingsOf, type Holdings } from '../../../src/directory/holdings.ts'
 import { lossesBetween } from '../../../src/directory/losses.ts'
 import { compileCatalogue } from '../../../src/config/scopes/catalogue.ts'
@@ -67,7 +67,7 @@ async function compile({ implied = IMPLIED, ...changes }: Changes = {}): Promise
   const config: DirectoryConfig = { ...WORLD, roles: ROLES, ...changes, files: {} }
   const scopes = Object.entries(implied).map(([name, implies]) => ({ name, description: '', implies }))
   const catalogue = compileCatalogue(scopes)
-  return holdingsOf(await compileDirectory(config, catalogue, new Report()), catalogue)
+  return holdingsOf(await compileDirectory(config, catalogue, new Problems()), catalogue)
 }
 
 const { alice, bob } = WORLD.users

@@ -54,7 +54,7 @@ const refusal = async (work: Promise<unknown>): Promise<string> => {
   )
   if (!(thrown instanceof DirectoryRefusal)) throw new Error('it was not refused')
   return (
-    thrown.report?.problems.map(({ path, message }) => `${path.join('.')} ${message}`).join('; ') ??
+    thrown.problems?.list.map(({ path, message }) => `${path.join('.')} ${message}`).join('; ') ??
     thrown.message
   )
 }

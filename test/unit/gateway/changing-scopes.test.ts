@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { changingScopes } from '../../../src/gateway/changing-scopes.ts'
-import type { ActionConfig } from '../../../src/gateway/config.ts'
+import type { ActionConfig } from '../../../src/gateway/schema.ts'
 import { compileCatalogue } from '../../../src/config/scopes/catalogue.ts'
 
 const CATALOGUE = compileCatalogue([

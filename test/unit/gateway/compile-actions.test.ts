@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { Report } from '../../../src/config/report.ts'
+import { Problems } from '../../../src/config/problems.ts'
 import type { Backend } from '../../../src/contracts/backend.ts'
 import { compileActions } from '../../../src/gateway/compile-actions.ts'
-import type { ActionConfig, AreasConfig, OperationConfig } from '../../../src/gateway/config.ts'
+import type { ActionConfig, AreasConfig, OperationConfig } from '../../../src/gateway/schema.ts'
 import { CATALOGUE, FUND_LIST, makeGateway, exchangeOf } from '../../support/gateway.ts'
 import { matchAction } from '../../../src/gateway/checks.ts'
 
@@ -21,13 +21,13 @@ function compile(
   actions: readonly ActionConfig[],
   areas: AreasConfig = { 'fund-data': { backend: 'funds' } },
 ) {
-  const report = new Report()
+  const report = new Problems()
   const known = { catalogue: CATALOGUE, backends: new Map([['funds', BACKEND]]), areas }
   const compiled = compileActions(actions, known, report)
   return {
     ...compiled,
-    problems: report.problems.map(({ path }) => path.join('.')),
-    messages: report.problems.map(({ message }) => message).join('\n'),
+    problems: report.list.map(({ path }) => path.join('.')),
+    messages: report.list.map(({ message }) => message).join('\n'),
   }
 }
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { Report } from '../../../src/config/report.ts'
+import { Problems } from '../../../src/config/problems.ts'
 import type { OperationDescription } from '../../../src/contracts/api-description.ts'
 import type { Backend } from '../../../src/contracts/backend.ts'
 import { compileActions } from '../../../src/gateway/compile-actions.ts'
-import type { ActionConfig, AreasConfig } from '../../../src/gateway/config.ts'
+import type { ActionConfig, AreasConfig } from '../../../src/gateway/schema.ts'
 import { type Described, describeApi } from '../../../src/gateway/describe/describe.ts'
 import { BACKEND_CHECK, CHECKS } from '../../../src/gateway/order.ts'
 import { CATALOGUE } from '../../support/gateway.ts'
@@ -32,7 +32,7 @@ interface Given {
 }
 
 function describedOf({ actions, areas = { 'fund-data': { backend: 'funds' } }, more }: Given) {
-  const report = new Report()
+  const report = new Problems()
   const compiled = compileActions(
     actions as unknown as readonly ActionConfig[],
     { catalogue: CATALOGUE, backends: new Map([['funds', backend]]), areas },
@@ -44,7 +44,7 @@ function describedOf({ actions, areas = { 'fund-data': { backend: 'funds' } }, m
     ...{ vendor: 'acme', defaultFormat: 'json', bodyLimit: 100, limits: LIMITS },
     ...more,
   })
-  return { api, problems: report.problems.map(({ path, message }) => `${path.join('.')} ${message}`) }
+  return { api, problems: report.list.map(({ path, message }) => `${path.join('.')} ${message}`) }
 }
 
 const rule = { scopes: { any: ['fund.read'] }, versions: [1], items: {} }

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { answersByStatus } from '../../../src/backends/forward/possible-answers.ts'
-import { Report } from '../../../src/config/report.ts'
+import { Problems } from '../../../src/config/problems.ts'
 import type { AuthorizationDescription } from '../../../src/contracts/api-description.ts'
 import type { Backend } from '../../../src/contracts/backend.ts'
 import { compileActions } from '../../../src/gateway/compile-actions.ts'
-import type { ActionConfig, AreasConfig } from '../../../src/gateway/config.ts'
-import type { OpenapiConfig } from '../../../src/gateway/describe/config.ts'
+import type { ActionConfig, AreasConfig } from '../../../src/gateway/schema.ts'
+import type { OpenapiConfig } from '../../../src/gateway/describe/schema.ts'
 import { describeApi } from '../../../src/gateway/describe/describe.ts'
 import { openapiDocument } from '../../../src/gateway/openapi/document.ts'
 import { CATALOGUE } from '../../support/gateway.ts'
@@ -38,13 +38,13 @@ interface Given {
 }
 
 function documentOf({ actions = [list()], areas = AREAS, openapi = {}, authorization = OWN }: Given = {}) {
-  const report = new Report()
+  const problems = new Problems()
   const compiled = compileActions(
     actions as unknown as readonly ActionConfig[],
     { catalogue: CATALOGUE, backends: new Map([[backend.name, backend]]), areas },
-    report,
+    problems,
   )
-  expect(report.problems.filter(({ severity }) => severity === 'error')).toEqual([])
+  expect(problems.list.filter(({ severity }) => severity === 'error')).toEqual([])
   const api = describeApi({
     actions: compiled,
     ...{ areas, catalogue: CATALOGUE, openapi, baseUrl: 'https://api.acme.test' },

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { reportText, Report } from '../../../src/config/report.ts'
+import { reportText, Problems } from '../../../src/config/problems.ts'
 import type { Backend } from '../../../src/contracts/backend.ts'
 import { matchAction } from '../../../src/gateway/checks.ts'
 import { compileActions } from '../../../src/gateway/compile-actions.ts'
-import type { ActionConfig } from '../../../src/gateway/config.ts'
+import type { ActionConfig } from '../../../src/gateway/schema.ts'
 import { compileAuthorities } from '../../../src/http/authorities.ts'
 import { parseRequestTarget } from '../../../src/http/request-target.ts'
 import { compileCatalogue } from '../../../src/config/scopes/catalogue.ts'
@@ -30,20 +30,20 @@ const actionOf = ([action, ...methods]: Written): ActionConfig =>
   }) as unknown as ActionConfig
 
 function compile(written: readonly Written[]) {
-  const report = new Report()
-  report.locate = (path) => ({ file: 'a.yaml', line: 10 + Number(path[1]) })
+  const problems = new Problems()
+  problems.locate = (path) => ({ file: 'a.yaml', line: 10 + Number(path[1]) })
   const known = {
     catalogue: CATALOGUE,
     backends: new Map([['upstream', BACKEND]]),
     areas: { docs: { backend: 'upstream' } },
   }
-  const { table, actions } = compileActions(written.map(actionOf), known, report)
+  const { table, actions } = compileActions(written.map(actionOf), known, problems)
   const call = (method: string, path: string) => {
     const target = parseRequestTarget(`/api/1.0/b/ACME/docs/${path}`, AUTHORITIES)
     const { operation, params } = matchAction(table, target, method)
     return { action: operation.action.name, params: { ...params } }
   }
-  return { told: reportText(report), failed: report.failed, call, actions }
+  return { told: reportText(problems), failed: problems.failed, call, actions }
 }
 
 const UUID = '7d9f2c1e-4b3a-4f0e-9c55-0a1b2c3d4e5f'

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { Backend } from '../../../src/contracts/backend.ts'
-import { Report } from '../../../src/config/report.ts'
+import { Problems } from '../../../src/config/problems.ts'
 import { compileActions } from '../../../src/gateway/compile-actions.ts'
-import { compileScopes } from '../../../src/config/scopes/config.ts'
+import { compileScopes } from '../../../src/config/scopes/schema.ts'
 
 const plain: Backend = {
   name: 'plain',
@@ -18,18 +18,18 @@ const streaming: Backend = {
 }
 
 function compile(backend: string, method: 'GET' | 'POST'): readonly string[] {
-  const report = new Report()
+  const problems = new Problems()
   const operation = { scopes: { any: ['live'] }, versions: [1], items: {}, websocket: true }
   compileActions(
     [{ level: 'business', area: 'live', action: 'room', methods: { [method]: operation } }],
     {
-      catalogue: compileScopes({ live: { description: 'Live', implies: [] } }, report),
+      catalogue: compileScopes({ live: { description: 'Live', implies: [] } }, problems),
       backends: new Map([plain, streaming].map((each) => [each.name, each])),
       areas: { live: { backend } },
     },
-    report,
+    problems,
   )
-  return report.problems.map(({ path, message }) => `${path.join('.')} ${message}`)
+  return problems.list.map(({ path, message }) => `${path.join('.')} ${message}`)
 }
 
 describe('T2.5 the configuration of websockets', () => {

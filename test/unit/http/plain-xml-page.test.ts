@@ -3,7 +3,7 @@ import { parse } from 'yaml'
 import { describe, expect, it } from 'vitest'
 import { compileXml } from '../../../src/backends/forward/compile-xml.ts'
 import type { XmlSection } from '../../../src/backends/forward/xml-schema.ts'
-import { Report } from '../../../src/config/report.ts'
+import { Problems } from '../../../src/config/problems.ts'
 import { plainEnvelope } from '../../../src/gateway/conversion/plain-xml.ts'
 import { parseJson, stringifyJson } from '../../../src/http/json.ts'
 import { writePlainXml } from '../../../src/http/plain-xml/from-json.ts'
@@ -12,14 +12,14 @@ import { ANSWER_LIMITS, BODY_LIMITS, type PlainXmlRules } from '../../../src/htt
 const page = readFileSync(new URL('../../../src/http/plain-xml.md', import.meta.url), 'utf8')
 
 const rulesOf = (section: XmlSection): PlainXmlRules => {
-  const report = new Report()
+  const problems = new Problems()
   const { rules } = compileXml(
     section,
     { format: 'xml', payload: 'bare', inherited: undefined },
     ['xml'],
-    report,
+    problems,
   )
-  if (rules === undefined || report.failed) throw new Error(JSON.stringify(report.problems))
+  if (rules === undefined || problems.failed) throw new Error(JSON.stringify(problems.list))
   return rules
 }
 

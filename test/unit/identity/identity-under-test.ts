@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { createLocalJWKSet, exportJWK, generateKeyPair, jwtVerify, type JWTVerifyResult, SignJWT } from 'jose'
-import { Report } from '../../../src/config/report.ts'
+import { Problems } from '../../../src/config/problems.ts'
 import { viewOf } from '../../../src/config/schema-view.ts'
 import { nodeOf } from '../../../src/config/tree.ts'
 import { load } from '../../../src/config/validate.ts'
@@ -20,7 +20,7 @@ import { TokenCheck } from '../../../src/gateway/token-check.ts'
 import type { Head } from '../../../src/http/head.ts'
 import { compileAuthorities } from '../../../src/http/authorities.ts'
 import { parseRequestTarget } from '../../../src/http/request-target.ts'
-import { identitySchema, type IdentityConfig } from '../../../src/identity/config.ts'
+import { identitySchema, type IdentityConfig } from '../../../src/identity/schema.ts'
 import { NO_TRAIL } from '../../../src/contracts/audit.ts'
 import type { IdentityDeps } from '../../../src/identity/dependencies.ts'
 import { identityDoor, openIdentity } from '../../../src/identity/identity.ts'
@@ -49,7 +49,7 @@ export class ManualClock {
 const CONFIG: IdentityConfig = {
   ...(load(viewOf(identitySchema), nodeOf({}, { file: 'test', line: 1 }), [], {
     environment: {},
-    report: new Report(),
+    problems: new Problems(),
   }) as IdentityConfig),
   guessing: {
     attempts: { free: 1000, delay: 1000, longest: 1000 },

@@ -1,21 +1,21 @@
 import { describe, expect, it } from 'vitest'
-import { Report } from '../../../src/config/report.ts'
+import { Problems } from '../../../src/config/problems.ts'
 import { viewOf } from '../../../src/config/schema-view.ts'
 import { nodeOf } from '../../../src/config/tree.ts'
 import { load } from '../../../src/config/validate.ts'
-import { compileKeys, type KeysConfig, keysSchema, planKeys } from '../../../src/keys/config.ts'
+import { compileKeys, type KeysConfig, keysSchema, planKeys } from '../../../src/keys/schema.ts'
 import { FolderKeys } from '../../../src/keys/folder-keys.ts'
 
 const [MINUTE, DAY] = [60_000, 86_400_000]
 const ROTATION: KeysConfig['rotation'] = { automatic: true, every: 30 * DAY, announce: DAY }
-const problemsOf = (report: Report): readonly string[] =>
-  report.problems.map(({ path, severity }) => `${severity} ${path.join('.')}`)
+const problemsOf = (problems: Problems): readonly string[] =>
+  problems.list.map(({ path, severity }) => `${severity} ${path.join('.')}`)
 
 describe('the configuration of the own keys', () => {
   const problems = (over: Partial<KeysConfig['rotation']>): readonly string[] => {
-    const report = new Report()
-    compileKeys({ rotation: { ...ROTATION, ...over } }, report)
-    return problemsOf(report)
+    const problems = new Problems()
+    compileKeys({ rotation: { ...ROTATION, ...over } }, problems)
+    return problemsOf(problems)
   }
 
   it('C6.3.4 a key is announced for a shorter time than it signs', () => {
@@ -31,12 +31,12 @@ describe('the configuration of the own keys', () => {
 
   it('C6.3.4 keys rotate by themselves unless the configuration says otherwise; a key may sign without notice', () => {
     const read = (written: object) => {
-      const report = new Report()
+      const problems = new Problems()
       const value = load(viewOf(keysSchema), nodeOf(written, { file: 'test', line: 1 }), [], {
         environment: {},
-        report,
+        problems,
       })
-      expect(report.problems).toEqual([])
+      expect(problems.list).toEqual([])
       return value
     }
     expect(read({})).toEqual({ rotation: ROTATION })

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { Report } from '../../../src/config/report.ts'
+import { Problems } from '../../../src/config/problems.ts'
 import {
   clientKeyProblem,
   compileIssuers,
   type IssuerConfig,
   issuerNames,
-} from '../../../src/keys/issuers-config.ts'
+} from '../../../src/keys/issuers-schema.ts'
 import { compileCatalogue } from '../../../src/config/scopes/catalogue.ts'
 
 const [SECOND, DAY] = [1000, 86_400_000]
@@ -27,18 +27,18 @@ const CATALOGUE = compileCatalogue([{ name: 'fund.read', description: 'See funds
 /** Members that are undefined are left out. */
 type Changes = { readonly [key in keyof IssuerConfig]?: IssuerConfig[key] | undefined }
 
-const reportOf = (issuers: readonly Changes[]): Report => {
-  const report = new Report()
+const reportOf = (issuers: readonly Changes[]): Problems => {
+  const problems = new Problems()
   compileIssuers(
     issuers.map((issuer) => ({ ...ISSUER, ...issuer }) as IssuerConfig),
-    report,
+    problems,
     CATALOGUE,
   )
-  return report
+  return problems
 }
 
 const problems = (...issuers: readonly Changes[]): readonly string[] =>
-  reportOf(issuers).problems.map(({ path, severity }) => `${severity} ${path.join('.')}`)
+  reportOf(issuers).list.map(({ path, severity }) => `${severity} ${path.join('.')}`)
 
 describe('the configuration of foreign issuers', () => {
   it('T3.5 a key set comes over https, or over http from this machine', () => {
@@ -75,7 +75,7 @@ describe('the configuration of foreign issuers', () => {
       { name: 'other', confirmation: 'ignore', issuer: 'https://other.example' },
     ])
     expect(warned.failed).toBe(false)
-    expect(warned.problems.map(({ path, message }) => [path.join('.'), message])).toEqual([
+    expect(warned.list.map(({ path, message }) => [path.join('.'), message])).toEqual([
       ['issuers.0.audience', expect.stringContaining('https://issuer.example')],
       ['issuers.1.confirmation', expect.stringContaining('https://other.example')],
     ])
@@ -83,7 +83,7 @@ describe('the configuration of foreign issuers', () => {
 
   it('C11.2 maps roles to scope values of the catalogue only', () => {
     expect(problems({ scopeMap: { 'Funds Readers': ['fund.read'], nobody: [] } })).toEqual([])
-    const [problem] = reportOf([{ scopeMap: { readers: ['fund.read', 'fund.raed'] } }]).problems
+    const [problem] = reportOf([{ scopeMap: { readers: ['fund.read', 'fund.raed'] } }]).list
     expect(problem).toMatchObject({ path: ['issuers', 0, 'scopeMap', 'readers', 1], severity: 'error' })
     expect(problem?.hint).toContain('fund.read')
   })

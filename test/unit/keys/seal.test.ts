@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { Report } from '../../../src/config/report.ts'
-import { compileSeals } from '../../../src/keys/config.ts'
+import { Problems } from '../../../src/config/problems.ts'
+import { compileSeals } from '../../../src/keys/schema.ts'
 import { KeyError } from '../../../src/keys/key-error.ts'
 import { sealBytes, sealOf, Seals } from '../../../src/keys/seal.ts'
 import { sealKey } from '../../support/seal-key.ts'
@@ -96,11 +96,9 @@ describe('a seal', () => {
 
 describe('T7 the seals of a configuration', () => {
   const problems = (...seal: readonly { id: string; key: string }[]): readonly string[] => {
-    const report = new Report()
-    compileSeals({ kind: 'postgres', seal }, report)
-    return report.problems.map(({ path, message, hint }) =>
-      `${path.join('.')} ${message} ${hint ?? ''}`.trim(),
-    )
+    const problems = new Problems()
+    compileSeals({ kind: 'postgres', seal }, problems)
+    return problems.list.map(({ path, message, hint }) => `${path.join('.')} ${message} ${hint ?? ''}`.trim())
   }
 
   it('T7 are keys, each with a name of its own; what is wrong is told without the key', () => {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { Exchange } from '../../../src/contracts/exchange.ts'
 import type { Principal } from '../../../src/contracts/principal.ts'
-import { Report } from '../../../src/config/report.ts'
-import { checkLoad, compileLoad } from '../../../src/limits/config.ts'
+import { Problems } from '../../../src/config/problems.ts'
+import { checkLoad, compileLoad } from '../../../src/limits/schema.ts'
 import { TICK_MS } from '../../../src/limits/shedding.ts'
 import { RateUsageExchange } from '../../../src/limits/rate-usage-exchange.ts'
 import { PRINCIPAL } from '../../support/calls.ts'
@@ -339,9 +339,9 @@ describe('rates over several workers', () => {
 
 describe('load configuration', () => {
   const problems = (load: object): readonly string[] => {
-    const report = new Report()
-    checkLoad({ ...LOAD_DEFAULTS, ...load }, report, { backends: new Set(['sample']), issuers: undefined })
-    return report.problems.map(({ path }) => path.join('.'))
+    const problems = new Problems()
+    checkLoad({ ...LOAD_DEFAULTS, ...load }, problems, { backends: new Set(['sample']), issuers: undefined })
+    return problems.list.map(({ path }) => path.join('.'))
   }
 
   it('refuses a time that cannot be told to clients, and backends that are not there', () => {

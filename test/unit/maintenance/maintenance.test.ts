@@ -1,12 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { NO_TRAIL } from '../../../src/contracts/audit.ts'
-import { Report } from '../../../src/config/report.ts'
+import { Problems } from '../../../src/config/problems.ts'
 import { MaintenanceRecords } from '../../../src/maintenance/records.ts'
-import {
-  compileMaintenance,
-  maintenanceSchema,
-  type ClosableNames,
-} from '../../../src/maintenance/config.ts'
+import { compileMaintenance, maintenanceSchema, type ClosableNames } from '../../../src/maintenance/schema.ts'
 import {
   type MaintenanceSwitch,
   MaintenanceSwitches,
@@ -190,11 +186,11 @@ const NAMES: ClosableNames = {
 }
 
 function compile(entries: object[]) {
-  const report = new Report()
+  const report = new Problems()
   const node = nodeOf(entries, { file: 'a.yaml', line: 1 })
-  const config = load(viewOf(maintenanceSchema), node, ['maintenance'], { environment: {}, report })
+  const config = load(viewOf(maintenanceSchema), node, ['maintenance'], { environment: {}, problems: report })
   const compiled = report.failed ? [] : compileMaintenance(config as never, NAMES, report)
-  const problems = report.problems.map(({ path, message }) => `${path.join('.')} ${message}`)
+  const problems = report.list.map(({ path, message }) => `${path.join('.')} ${message}`)
   return { compiled, problems, failed: report.failed }
 }
 

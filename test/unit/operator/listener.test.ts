@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { NO_TRAIL } from '../../../src/contracts/audit.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
-import { Report } from '../../../src/config/report.ts'
+import { Problems } from '../../../src/config/problems.ts'
 import { startAdminListener, type AdminParts } from '../../../src/operator/listener.ts'
 import type { AdminApi } from '../../../src/operator/serve-route.ts'
 import { Operators } from '../../../src/operator/operators.ts'
@@ -154,9 +154,9 @@ describe('admin listener', () => {
 
   it('T7 C11.1 refuses a listener off loopback without authentication, and a token that can be guessed', () => {
     const problems = (config: { listen: string; token?: string }): readonly string[] => {
-      const report = new Report()
-      compileAdmin({ ...config, tokens: [] }, report)
-      return report.problems.map(({ path }) => path.join('.'))
+      const problems = new Problems()
+      compileAdmin({ ...config, tokens: [] }, problems)
+      return problems.list.map(({ path }) => path.join('.'))
     }
     expect(problems({ listen: '127.0.0.1:9090' })).toEqual([])
     expect(problems({ listen: '[::1]:9090' })).toEqual([])

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { OrderError } from '../../../src/processes/open-orders.ts'
-import { RunningTime } from '../../../src/processes/open-orders.ts'
+import { WorkerRequestError } from '../../../src/processes/open-requests.ts'
+import { RunningTime } from '../../../src/processes/open-requests.ts'
 import { Watchdog } from '../../../src/processes/watchdog.ts'
 import { keepNotes } from '../../support/notes.ts'
 
@@ -23,7 +23,7 @@ function startWorker(time: RunningTime, pid: number) {
     request: () =>
       new Promise<never>((resolve, reject) => {
         if (!worker.frozen) resolve(undefined as never)
-        else time.after(5000, () => reject(new OrderError('late', 'it did not answer')))
+        else time.after(5000, () => reject(new WorkerRequestError('late', 'it did not answer')))
       }),
     kill: () => {
       worker.killed = true
@@ -58,7 +58,7 @@ describe('T5.9 frozen workers', () => {
 
   it('takes one that has closed its channel for what it is: about to end', async () => {
     const { time, workers, notes } = startWatch()
-    workers[0].request = () => Promise.reject(new OrderError('gone', 'the worker process ended'))
+    workers[0].request = () => Promise.reject(new WorkerRequestError('gone', 'the worker process ended'))
     await pass(time, 8000)
     expect([notes.events, workers[0].killed]).toEqual([[], false])
   })

@@ -1,8 +1,8 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { CertificateError, CertificateWatch, readCertificate } from '../../../src/server/certificate.ts'
-import { compileServer, serviceUrls } from '../../../src/server/config.ts'
-import { Report } from '../../../src/config/report.ts'
+import { compileServer, serviceUrls } from '../../../src/server/schema.ts'
+import { Problems } from '../../../src/config/problems.ts'
 import { certificateFolder, makeCertificate, type TestCertificate } from '../../support/certificates.ts'
 import { keepEvents, SERVER_DEFAULTS } from '../../support/listener.ts'
 
@@ -48,9 +48,9 @@ describe('T7 a certificate and its key', () => {
   it('are checked with the configuration, which tells the key path', () => {
     const files = makeCertificate(certificateFolder(), 'open')
     chmodSync(files.key, 0o604)
-    const report = new Report()
-    compileServer({ ...SERVER_DEFAULTS, tls: files }, report)
-    expect(report.problems.map(({ path }) => path)).toEqual([['server', 'tls', 'key']])
+    const problems = new Problems()
+    compileServer({ ...SERVER_DEFAULTS, tls: files }, problems)
+    expect(problems.list.map(({ path }) => path)).toEqual([['server', 'tls', 'key']])
     expect(serviceUrls({ ...SERVER_DEFAULTS, tls: files }, 1).baseUrl).toBe('https://127.0.0.1:1')
   })
 })

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { Report } from '../../../src/config/report.ts'
-import { compileServer, serviceUrls, splitListenAddress } from '../../../src/server/config.ts'
+import { Problems } from '../../../src/config/problems.ts'
+import { compileServer, serviceUrls, splitListenAddress } from '../../../src/server/schema.ts'
 import { SERVER_DEFAULTS } from '../../support/listener.ts'
 
 const problemsOf = (overrides: object): readonly string[] => {
-  const report = new Report()
-  compileServer({ ...SERVER_DEFAULTS, ...overrides }, report)
-  return report.problems.map(({ path }) => path.join('.'))
+  const problems = new Problems()
+  compileServer({ ...SERVER_DEFAULTS, ...overrides }, problems)
+  return problems.list.map(({ path }) => path.join('.'))
 }
 
 describe('server configuration', () => {

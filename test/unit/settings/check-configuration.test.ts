@@ -4,7 +4,7 @@ import { Compile } from 'typebox/compile'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { checkConfiguration, loadConfiguration } from '../../../src/settings/check-configuration.ts'
-import { reportText } from '../../../src/config/report.ts'
+import { reportText } from '../../../src/config/problems.ts'
 import { DEMO_HASHES } from '../../../src/settings/dangers.ts'
 import { hashSecret, verifySecret } from '../../../src/directory/secret-hash.ts'
 import { Hasher } from '../../../src/directory/hasher.ts'
@@ -140,7 +140,7 @@ directory:
       'a.yaml': text,
       'clients.jsonl': `${JSON.stringify({ ...acme, ...granted })}\n`,
     })
-    const told = (await checkConfiguration(at('a.yaml'), {})).problems.map(({ message }) => message)
+    const told = (await checkConfiguration(at('a.yaml'), {})).list.map(({ message }) => message)
     expect(told).toEqual([
       'opens its client acme-books to a secret of the demo world, which everyone knows',
       'opens its user alice to a secret of the demo world, which everyone knows',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { reportText } from '../../../src/config/report.ts'
+import { reportText } from '../../../src/config/problems.ts'
 import { readExpectations, type PartyNames } from '../../../src/settings/expectations.ts'
 import { configFiles } from '../../support/config-files.ts'
 
@@ -15,7 +15,7 @@ const known: PartyNames = {
 
 function read(text: string) {
   const at = configFiles({ 'access.yaml': text })
-  const { calls, report } = readExpectations(at('access.yaml'), {}, known)
+  const { calls, problems: report } = readExpectations(at('access.yaml'), {}, known)
   return { calls, problems: reportText(report).replaceAll(at('access.yaml'), 'access.yaml') }
 }
 
@@ -69,6 +69,6 @@ describe('readExpectations', () => {
   })
 
   it('C14.6 tells of a file that is not there', () => {
-    expect(readExpectations('/nowhere/access.yaml', {}, known).report.failed).toBe(true)
+    expect(readExpectations('/nowhere/access.yaml', {}, known).problems.failed).toBe(true)
   })
 })

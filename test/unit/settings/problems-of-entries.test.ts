@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { problemLines } from '../../../src/config/report.ts'
+import { problemLines } from '../../../src/config/problems.ts'
 import { checkConfiguration, loadConfiguration } from '../../../src/settings/check-configuration.ts'
 import { configFiles } from '../../support/config-files.ts'
 
@@ -146,9 +146,9 @@ directory:
         more: 'load: { backends: { byName: { smaple: 5 } } }',
       }),
     })
-    const { configuration, report } = loadConfiguration(file('a.yaml'), {})
+    const { configuration, problems } = loadConfiguration(file('a.yaml'), {})
     expect(configuration).toBeUndefined()
-    expect(report.problems.map(({ path }) => path.join('.'))).toEqual([
+    expect(problems.list.map(({ path }) => path.join('.'))).toEqual([
       'actions.0.methods.GET.scopes',
       'load.backends.byName.smaple',
     ])

@@ -10,7 +10,7 @@ const pathOf = (name: string): string => fileURLToPath(new URL(`../../../config/
 /** The problems of config/sidecar.yaml with this text in it: severity, key path, message. */
 async function check(yaml: string): Promise<readonly (readonly [string, string, string])[]> {
   const file = configFiles({ 'my.yaml': `extends: ${pathOf('sidecar.yaml')}\n${yaml}` })
-  const { problems } = await checkConfiguration(file('my.yaml'), { INTROSPECTION_SECRET: 'secret' })
+  const { list: problems } = await checkConfiguration(file('my.yaml'), { INTROSPECTION_SECRET: 'secret' })
   return problems.map(({ severity, path, message }) => [severity, path.join('.'), message])
 }
 

@@ -16,7 +16,7 @@ interface Found {
 /** Problems of the demo world with one more action, or with other keys. */
 async function problemsOf(source: string): Promise<readonly Found[]> {
   const file = configFiles({ 'a.yaml': `extends: demo.yaml\n${source}`, 'demo.yaml': demo })
-  const { problems } = await checkConfiguration(file('a.yaml'), {})
+  const { list: problems } = await checkConfiguration(file('a.yaml'), {})
   return problems.map(({ path, message, severity }) => ({ path: path.join('.'), message, severity }))
 }
 

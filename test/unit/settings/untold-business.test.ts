@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { reportText } from '../../../src/config/report.ts'
+import { reportText } from '../../../src/config/problems.ts'
 import { checkConfiguration, loadConfiguration } from '../../../src/settings/check-configuration.ts'
 import { configFiles } from '../../support/config-files.ts'
 import { readPage, recipeNames } from '../../support/recipes/page.ts'
@@ -116,20 +116,20 @@ describe('C11.6.1 the check, where a service learns no business', () => {
   it('C11.6.1 the configurations of config/ and of its recipes say it', () => {
     const folder = dirname(demo)
     for (const name of ['demo.yaml', 'upstream.yaml', 'sidecar.yaml', 'sandbox.yaml'])
-      expect([name, reportText(loadConfiguration(join(folder, name), {}).report)]).not.toEqual([
+      expect([name, reportText(loadConfiguration(join(folder, name), {}).problems)]).not.toEqual([
         name,
         expect.stringContaining(UNTOLD),
       ])
     for (const name of recipeNames()) {
       const { configuration, environment } = readPage(name)
       const text = configuration.replace('extends: config/', `extends: ${folder}/`)
-      const { report } = loadConfiguration(configFiles({ 'my.yaml': text })('my.yaml'), environment)
-      expect([name, reportText(report)]).not.toEqual([name, expect.stringMatching(/nowhere|is not set/)])
+      const { problems } = loadConfiguration(configFiles({ 'my.yaml': text })('my.yaml'), environment)
+      expect([name, reportText(problems)]).not.toEqual([name, expect.stringMatching(/nowhere|is not set/)])
     }
   })
 
   it('C11.6.1 is told by a start and a reload, too', () => {
-    const { report } = loadConfiguration(written({ get: 'path: /all' }), {})
-    expect(reportText(report)).toContain(UNTOLD)
+    const { problems } = loadConfiguration(written({ get: 'path: /all' }), {})
+    expect(reportText(problems)).toContain(UNTOLD)
   })
 })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { NO_TRAIL } from '../../../src/contracts/audit.ts'
 import { loadConfiguration } from '../../../src/settings/check-configuration.ts'
-import { Report } from '../../../src/config/report.ts'
+import { Problems } from '../../../src/config/problems.ts'
 import type { Configuration } from '../../../src/settings/configuration.ts'
 import { compileDirectory } from '../../../src/directory/compile.ts'
 import { holdingsOf } from '../../../src/directory/holdings.ts'
@@ -13,7 +13,7 @@ import { Reloader, type ReloaderParts } from '../../../src/start/reload.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
 import type { Operator } from '../../../src/audit/audited-change.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
-import { compileScopes } from '../../../src/config/scopes/config.ts'
+import { compileScopes } from '../../../src/config/scopes/schema.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
 import { configFiles } from '../../support/config-files.ts'
 import { manualAfter } from '../../support/manual-after.ts'
@@ -25,7 +25,7 @@ const BUSINESSES = '{"code":"ONE","name":"One","funds":[]}\n{"code":"TWO","name"
 
 /** What a worker opens: it reads the directory itself. */
 async function openedNow({ scopes, directory }: Configuration): Promise<string> {
-  const told = new Report()
+  const told = new Problems()
   const catalogue = compileScopes(scopes, told)
   return digestOfHoldings(holdingsOf(await compileDirectory(directory, catalogue, told, {}), catalogue))
 }
@@ -45,8 +45,8 @@ async function startReloader(
     'a.yaml': `${text}directory: { files: { businesses: list.jsonl } }\n`,
     'list.jsonl': BUSINESSES,
   })
-  const { configuration, report } = loadConfiguration(at('a.yaml'), environment)
-  if (configuration === undefined) throw new Error(JSON.stringify(report.problems))
+  const { configuration, problems } = loadConfiguration(at('a.yaml'), environment)
+  if (configuration === undefined) throw new Error(JSON.stringify(problems.list))
   const done: string[] = []
   const recorder = keepNotes()
   let attempts = 0

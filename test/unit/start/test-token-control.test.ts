@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { NO_TRAIL } from '../../../src/contracts/audit.ts'
 import { type Configuration, readConfiguration } from '../../../src/settings/configuration.ts'
 import { TestTokenControl, type TestTokenParts } from '../../../src/start/test-token-control.ts'
-import { OrderError } from '../../../src/processes/open-orders.ts'
+import { WorkerRequestError } from '../../../src/processes/open-requests.ts'
 
 const WISH = { client: undefined, user: 'alice', target: undefined, scope: undefined }
 const OPERATOR = { operator: 'admin', via: '127.0.0.1', channel: 'admin' } as const
@@ -54,7 +54,7 @@ describe('C11.5.7 orders for test tokens', () => {
   })
 
   it('C11.5.7 are 503 where no process answers, or none can reach the directory', async () => {
-    const gone: Issue = () => Promise.reject(new OrderError('gone', 'no worker'))
+    const gone: Issue = () => Promise.reject(new WorkerRequestError('gone', 'no worker'))
     await expect(issueBy(DEMO, gone)).rejects.toMatchObject({ statusCode: 503 })
     const unreachable: Issue = () =>
       Promise.resolve({ outcome: 'refused', reason: 'identity_unavailable', why: 'the store' })

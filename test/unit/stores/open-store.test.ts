@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import { existsSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { Report } from '../../../src/config/report.ts'
+import { Problems } from '../../../src/config/problems.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
-import { compileStore } from '../../../src/stores/config.ts'
+import { compileStore } from '../../../src/stores/schema.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
 import { openStore, startPurging } from '../../../src/stores/open-store.ts'
 import { dataFolder } from '../../support/data-folder.ts'
@@ -34,20 +34,20 @@ describe('opening the store of a configuration', () => {
   })
 
   it('T7 refuses memory where there are several processes', () => {
-    const report = new Report()
-    compileStore({ kind: 'memory' }, 1, report)
-    compileStore(PATIENT_STORE, 4, report)
-    expect(report.failed).toBe(false)
-    compileStore({ kind: 'memory' }, 2, report)
-    expect(report.problems).toMatchObject([{ path: ['store', 'kind'] }])
+    const problems = new Problems()
+    compileStore({ kind: 'memory' }, 1, problems)
+    compileStore(PATIENT_STORE, 4, problems)
+    expect(problems.failed).toBe(false)
+    compileStore({ kind: 'memory' }, 2, problems)
+    expect(problems.list).toMatchObject([{ path: ['store', 'kind'] }])
   })
 
   it('T5.5 refuses a deadline within which no disk is sure to answer', () => {
-    const report = new Report()
-    compileStore({ kind: 'sqlite', synchronous: 'normal', deadline: 100 }, 1, report)
-    expect(report.failed).toBe(false)
-    compileStore({ kind: 'sqlite', synchronous: 'normal', deadline: 99 }, 1, report)
-    expect(report.problems).toMatchObject([{ path: ['store', 'deadline'] }])
+    const problems = new Problems()
+    compileStore({ kind: 'sqlite', synchronous: 'normal', deadline: 100 }, 1, problems)
+    expect(problems.failed).toBe(false)
+    compileStore({ kind: 'sqlite', synchronous: 'normal', deadline: 99 }, 1, problems)
+    expect(problems.list).toMatchObject([{ path: ['store', 'deadline'] }])
   })
 })
 

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import type { KeyPath, Report } from '../../../config/report.ts'
+import type { KeyPath, Problems } from '../../../config/problems.ts'
 import { isMadeByPostern } from '../../../http/end-to-end-headers.ts'
 import { isLoopback } from '../../../kernel/listen-address.ts'
 import { reasonInWords } from '../../../kernel/thrown.ts'
@@ -13,7 +13,7 @@ import type { TokenSources } from './token-sources.ts'
 type Compile<K extends keyof AuthConfig> = (
   config: NonNullable<AuthConfig[K]>,
   at: KeyPath,
-  report: Report,
+  problems: Problems,
   sources: TokenSources,
 ) => Credentials | undefined
 
@@ -40,14 +40,14 @@ interface Authorization {
 export function compileAuthorization(
   { auth, forwardAuthorization }: AuthorizationConfig,
   at: KeyPath,
-  report: Report,
+  problems: Problems,
   sources: TokenSources,
 ): Authorization {
   if (auth !== undefined && forwardAuthorization === true)
-    report.error([...at, 'auth'], 'stands beside `forwardAuthorization`; expected one of the two')
+    problems.error([...at, 'auth'], 'stands beside `forwardAuthorization`; expected one of the two')
   if (auth !== undefined)
     return {
-      credentials: compileAuth(auth, [...at, 'auth'], report, sources),
+      credentials: compileAuth(auth, [...at, 'auth'], problems, sources),
       forwardAuthorization: false,
     }
   if (forwardAuthorization === undefined) return {}
@@ -62,36 +62,36 @@ interface AuthorizationConfig {
 function compileAuth(
   config: AuthConfig,
   path: KeyPath,
-  report: Report,
+  problems: Problems,
   sources: TokenSources,
 ): Credentials | undefined {
   const kinds = (Object.keys(KINDS) as (keyof AuthConfig)[]).filter((kind) => config[kind] !== undefined)
   const [kind] = kinds
   if (kind === undefined || kinds.length > 1) {
-    report.error(path, `must have exactly one of \`${Object.keys(KINDS).join('`, `')}\``)
+    problems.error(path, `must have exactly one of \`${Object.keys(KINDS).join('`, `')}\``)
     return undefined
   }
   const compile = KINDS[kind] as Compile<keyof AuthConfig>
-  return compile(config[kind] as never, [...path, kind], report, sources)
+  return compile(config[kind] as never, [...path, kind], problems, sources)
 }
 
 /** RFC 7617 §2. */
 function compileBasic(
   { user, password }: NonNullable<AuthConfig['basic']>,
   at: KeyPath,
-  report: Report,
+  problems: Problems,
 ): Credentials | undefined {
-  const before = report.problems.length
-  if (user.includes(':')) report.error([...at, 'user'], 'contains a colon, which ends the name of a user')
+  const before = problems.list.length
+  if (user.includes(':')) problems.error([...at, 'user'], 'contains a colon, which ends the name of a user')
   for (const [key, text] of Object.entries({ user, password }))
-    if (/[\x00-\x1f\x7f]/.test(text)) report.error([...at, key], 'contains a control character')
-  if (report.problems.length > before) return undefined
+    if (/[\x00-\x1f\x7f]/.test(text)) problems.error([...at, key], 'contains a control character')
+  if (problems.list.length > before) return undefined
   return fixedCredentials(AUTHORIZATION, `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`)
 }
 
-function compileBearer(token: string, at: KeyPath, report: Report): Credentials | undefined {
+function compileBearer(token: string, at: KeyPath, problems: Problems): Credentials | undefined {
   if (isToken68(token)) return fixedCredentials(AUTHORIZATION, `Bearer ${token}`)
-  report.error(at, 'is no bearer token: letters, digits and -._~+/, then = if any, 16 KiB at most')
+  problems.error(at, 'is no bearer token: letters, digits and -._~+/, then = if any, 16 KiB at most')
   return undefined
 }
 
@@ -101,46 +101,46 @@ const VALUE = /^[!-~]+(?: +[!-~]+)*$/
 function compileHeader(
   { name, value }: NonNullable<AuthConfig['header']>,
   at: KeyPath,
-  report: Report,
+  problems: Problems,
 ): Credentials | undefined {
   const lower = name.toLowerCase()
   const isTaken = lower !== AUTHORIZATION && isMadeByPostern(name)
   const isSendable = VALUE.test(value)
   if (isTaken)
-    report.error([...at, 'name'], 'is a header that Postern makes itself, or that frames a message')
+    problems.error([...at, 'name'], 'is a header that Postern makes itself, or that frames a message')
   if (!isSendable)
-    report.error([...at, 'value'], 'cannot stand in a header; expected visible ASCII, with spaces between')
+    problems.error([...at, 'value'], 'cannot stand in a header; expected visible ASCII, with spaces between')
   return isTaken || !isSendable ? undefined : fixedCredentials(lower, value)
 }
 
 function compileOAuth2(
   config: OAuth2Config,
   at: KeyPath,
-  report: Report,
+  problems: Problems,
   sources: TokenSources,
 ): Credentials | undefined {
-  const before = report.problems.length
-  checkTokenUrl(config.tokenUrl, [...at, 'tokenUrl'], report)
-  const ca = readAuthorities(config.tls.ca, [...at, 'tls', 'ca'], report)
-  return report.problems.length > before ? undefined : sources.credentialsOf(config, ca)
+  const before = problems.list.length
+  checkTokenUrl(config.tokenUrl, [...at, 'tokenUrl'], problems)
+  const ca = readAuthorities(config.tls.ca, [...at, 'tls', 'ca'], problems)
+  return problems.list.length > before ? undefined : sources.credentialsOf(config, ca)
 }
 
-function checkTokenUrl(text: string, at: KeyPath, report: Report): void {
+function checkTokenUrl(text: string, at: KeyPath, problems: Problems): void {
   const url = URL.parse(text)
-  if (url === null) report.error(at, 'is no URL')
+  if (url === null) problems.error(at, 'is no URL')
   else if (url.protocol !== 'https:' && !isLoopback(url.hostname.replace(/^\[|\]$/g, '')))
-    report.error(at, 'is http to another machine: anyone on the way could read the secret and the token')
+    problems.error(at, 'is http to another machine: anyone on the way could read the secret and the token')
 }
 
 /** Tried out at once, so that a broken file is told at start and not by the first call. */
-function readAuthorities(file: string | undefined, at: KeyPath, report: Report): Buffer | undefined {
+function readAuthorities(file: string | undefined, at: KeyPath, problems: Problems): Buffer | undefined {
   if (file === undefined) return undefined
   try {
     const ca = readFileSync(file)
     new X509Certificate(ca)
     return ca
   } catch (error) {
-    report.error(
+    problems.error(
       at,
       `names a file that is no certificate in PEM, or cannot be read (${reasonInWords(error)})`,
     )

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import SwaggerParser from '@apidevtools/swagger-parser'
-import { Report } from '../../../config/report.ts'
+import { Problems } from '../../../config/problems.ts'
 import type { ConfigNode } from '../../../config/tree.ts'
 import { readYaml } from '../../../config/yaml.ts'
 import { isJsonObject, parseJsonPointer } from '../../../http/json-pointer.ts'
@@ -116,7 +116,7 @@ export async function readDescription(file: string): Promise<Description> {
   } catch (thrown) {
     throw new DescriptionError(`${file} cannot be read (${reasonInWords(thrown)})`, { cause: thrown })
   }
-  const tree = readYaml(source, file, new Report())
+  const tree = readYaml(source, file, new Problems())
   checkKind(tree, file)
   const document = await dereferenced(file)
   return {

@@ -7,7 +7,7 @@ import {
 } from '../../../../src/backends/forward/check-templates.ts'
 import { compilePathTemplate } from '../../../../src/backends/forward/path-template.ts'
 import { parseTemplate } from '../../../../src/backends/forward/template.ts'
-import { problemLines, Report } from '../../../../src/config/report.ts'
+import { problemLines, Problems } from '../../../../src/config/problems.ts'
 
 const DETAIL: CallShape = {
   described: 'member-data/member-detail/{memberId}',
@@ -25,12 +25,12 @@ const LIST: CallShape = {
 }
 
 function problems(source: string, calls: CallShape, isShared = false): readonly string[] {
-  const report = new Report()
+  const problems = new Problems()
   const path = compilePathTemplate(source)
   const text = parseTemplate(source)
   if (typeof path === 'string' || typeof text === 'string') throw new TypeError(source)
-  checkTemplates([usedPath(path, ['path'], isShared), usedText(text, ['text'], isShared)], calls, report)
-  return problemLines(report)
+  checkTemplates([usedPath(path, ['path'], isShared), usedText(text, ['text'], isShared)], calls, problems)
+  return problemLines(problems)
 }
 
 it('C8.7 {issuer} has a value only where there are several issuers, and a caller', () => {
@@ -82,11 +82,11 @@ it('C8.7 {subject} and {client} are refused in a report-only area', () => {
 })
 
 it('C8.7 a template that operations share is told once, with the first operation that it does not suit', () => {
-  const report = new Report()
+  const problems = new Problems()
   const path = compilePathTemplate('/{memberId}')
   if (typeof path === 'string') throw new TypeError(path)
   for (const calls of [DETAIL, LIST, { ...LIST, described: 'fund-data/other' }])
-    checkTemplates([usedPath(path, ['backends', 'funds', 'path'], true)], calls, report)
-  expect(problemLines(report)).toHaveLength(1)
-  expect(problemLines(report)[0]).toContain('fund-data/fund-list')
+    checkTemplates([usedPath(path, ['backends', 'funds', 'path'], true)], calls, problems)
+  expect(problemLines(problems)).toHaveLength(1)
+  expect(problemLines(problems)[0]).toContain('fund-data/fund-list')
 })

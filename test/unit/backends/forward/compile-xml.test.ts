@@ -6,7 +6,7 @@ import {
   type XmlSetting,
 } from '../../../../src/backends/forward/compile-xml.ts'
 import type { XmlSection } from '../../../../src/backends/forward/xml-schema.ts'
-import { pathText, Report } from '../../../../src/config/report.ts'
+import { pathText, Problems } from '../../../../src/config/problems.ts'
 
 const CONTEXT: XmlContext = { format: 'xml', payload: 'bare', inherited: undefined }
 const AT = ['backends', 'funds', 'xml']
@@ -17,11 +17,11 @@ interface Compiled {
   readonly problems: readonly string[]
 }
 
-const reported = ({ problems }: Report): readonly string[] =>
+const reported = ({ list: problems }: Problems): readonly string[] =>
   problems.map(({ path, message }) => `${pathText(path.slice(AT.length))}: ${message}`)
 
 function compile(section: XmlSection, context: Partial<XmlContext> = {}): Compiled {
-  const report = new Report()
+  const report = new Problems()
   const setting = compileXml(section, { ...CONTEXT, ...context }, AT, report)
   return { setting, problems: reported(report) }
 }
@@ -99,7 +99,7 @@ describe('the section xml', () => {
 describe('the section xml of an operation', () => {
   const backend: XmlContext = { ...CONTEXT, inherited: { dialect: 'plain', numbers: ['a/b'], root: 'a' } }
   const compileOperation = (given: Parameters<typeof compileOperationXml>[0]): Compiled => {
-    const report = new Report()
+    const report = new Problems()
     return {
       setting: compileOperationXml(given, backend, AT.slice(0, -1), report),
       problems: reported(report),
@@ -120,11 +120,11 @@ describe('the section xml of an operation', () => {
   })
 
   it('C7.7 may be plain where its backend speaks JSON', () => {
-    const report = new Report()
+    const problems = new Problems()
     const json: XmlContext = { ...CONTEXT, format: 'json' }
-    const own = compileOperationXml({ format: 'xml', xml: { dialect: 'plain' } }, json, AT, report)
+    const own = compileOperationXml({ format: 'xml', xml: { dialect: 'plain' } }, json, AT, problems)
     expect(own?.rules).toBeDefined()
-    expect(reported(report)).toEqual([])
+    expect(reported(problems)).toEqual([])
   })
 
   it('C7.7 cannot be plain where it answers envelopes', () => {

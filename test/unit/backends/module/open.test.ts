@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { openBackendModule } from '../../../../src/backends/module/open.ts'
 import type { ModuleConfig } from '../../../../src/backends/module/schema.ts'
-import { Report } from '../../../../src/config/report.ts'
+import { Problems } from '../../../../src/config/problems.ts'
 import { systemClock } from '../../../../src/kernel/clock.ts'
 import { makeCall } from '../../../support/calls.ts'
 import { configFiles } from '../../../support/config-files.ts'
 
 async function open(source: Partial<ModuleConfig>) {
-  const report = new Report()
+  const report = new Problems()
   const config = { options: {}, timeout: 60_000, idle: 60_000, responseHeaders: [], ...source }
   const funds: string[] = []
   const backend = await openBackendModule('mine', config, report, {
@@ -19,7 +19,7 @@ async function open(source: Partial<ModuleConfig>) {
   return {
     backend,
     funds,
-    problems: report.problems.map(({ path, message }) => `${path.join('.')} ${message}`),
+    problems: report.list.map(({ path, message }) => `${path.join('.')} ${message}`),
   }
 }
 

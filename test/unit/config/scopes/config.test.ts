@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { Report } from '../../../../src/config/report.ts'
-import { compileScopes, type ScopesConfig } from '../../../../src/config/scopes/config.ts'
+import { Problems } from '../../../../src/config/problems.ts'
+import { compileScopes, type ScopesConfig } from '../../../../src/config/scopes/schema.ts'
 
 function compile(config: ScopesConfig) {
-  const report = new Report()
+  const report = new Problems()
   const catalogue = compileScopes(config, report)
   return {
     catalogue,
-    problems: report.problems.map(({ path, message, hint }) => [path.join('.'), message, hint]),
+    problems: report.list.map(({ path, message, hint }) => [path.join('.'), message, hint]),
   }
 }
 

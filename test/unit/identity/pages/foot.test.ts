@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { Report } from '../../../../src/config/report.ts'
-import { compileIdentity } from '../../../../src/identity/config.ts'
+import { Problems } from '../../../../src/config/problems.ts'
+import { compileIdentity } from '../../../../src/identity/schema.ts'
 import { authorizePath, openFlow, UserAgent } from '../user-agent.ts'
 
 /** What a deployment has written at the foot of its pages. */
@@ -37,10 +37,10 @@ describe('C6.2.3 the foot of every page', () => {
 
   it('C6.2.3 a time zone that is none is told at load', () => {
     const told = (timeZone: string) => {
-      const report = new Report()
+      const problems = new Problems()
       const { config } = openFlow().deps
-      compileIdentity({ ...config, pages: { ...config.pages, timeZone } }, report)
-      return report.problems
+      compileIdentity({ ...config, pages: { ...config.pages, timeZone } }, problems)
+      return problems.list
     }
     expect(told('Mars/Olympus')).toMatchObject([{ path: ['identity', 'pages', 'timeZone'] }])
     for (const zone of ['UTC', 'Australia/Sydney']) expect(told(zone)).toEqual([])

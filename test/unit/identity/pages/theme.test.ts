@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { Report } from '../../../../src/config/report.ts'
-import { compileIdentity } from '../../../../src/identity/config.ts'
+import { Problems } from '../../../../src/config/problems.ts'
+import { compileIdentity } from '../../../../src/identity/schema.ts'
 import { openFlow, authorizePath, UserAgent } from '../user-agent.ts'
 
 function withLogo(name: string, text = '<svg xmlns="http://www.w3.org/2000/svg"/>'): string {
@@ -44,11 +44,11 @@ describe('C6.2.3 the look of a deployment', () => {
     ['a file that is not there', '/nowhere/logo.svg', 'does not exist'],
     ['a file that is no picture', '/nowhere/logo.exe', 'expected an .svg'],
   ])('C6.2.3 %s is told at load', (_, logo, message) => {
-    const report = new Report()
+    const problems = new Problems()
     const { config } = openFlow().deps
-    compileIdentity({ ...config, pages: { ...config.pages, logo } }, report)
-    expect(report.problems).toMatchObject([{ path: ['identity', 'pages', 'logo'] }])
-    expect(report.problems[0]?.message).toContain(message)
+    compileIdentity({ ...config, pages: { ...config.pages, logo } }, problems)
+    expect(problems.list).toMatchObject([{ path: ['identity', 'pages', 'logo'] }])
+    expect(problems.list[0]?.message).toContain(message)
   })
 
   it('C6.2.3 paths stand below the issuer’s', async () => {

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { expect, describe, it, onTestFinished } from 'vitest'
 import { Fault } from '../../../../src/kernel/faults.ts'
-import { planPostgres } from '../../../../src/stores/postgres/config.ts'
+import { planPostgres } from '../../../../src/stores/postgres/connection-schema.ts'
 import { PostgresLink } from '../../../../src/stores/postgres/link.ts'
 import { statementsOf } from '../../../../src/stores/postgres/statements.ts'
 import { needing } from '../../../support/machine.ts'

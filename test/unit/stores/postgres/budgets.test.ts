@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { PostgresBudgets } from '../../../../src/stores/postgres/budgets.ts'
-import { planPostgres } from '../../../../src/stores/postgres/config.ts'
+import { planPostgres } from '../../../../src/stores/postgres/connection-schema.ts'
 import { PostgresLink } from '../../../../src/stores/postgres/link.ts'
 import { needing } from '../../../support/machine.ts'
 import { makeTables, query, sharedPostgres } from '../../../support/postgres.ts'

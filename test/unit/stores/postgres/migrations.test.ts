@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { planPostgres, type PostgresConfig } from '../../../../src/stores/postgres/config.ts'
+import { planPostgres, type PostgresConfig } from '../../../../src/stores/postgres/connection-schema.ts'
 import { PostgresLink } from '../../../../src/stores/postgres/link.ts'
 import {
   finish,

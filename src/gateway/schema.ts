@@ -15,7 +15,7 @@ import {
 } from '../config/schema.ts'
 import { operationUpstreamSchema } from '../backends/forward/schema.ts'
 import type { BodySchema } from '../http/body-schema.ts'
-import { areaDescription, documentationKeys } from './describe/config.ts'
+import { areaDescription, documentationKeys } from './describe/schema.ts'
 
 const scopeValue = text({ description: 'A scope value.' })
 

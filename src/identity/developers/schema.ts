@@ -1,5 +1,5 @@
 import { choice, either, optional, section, type Static, text } from '../../config/schema.ts'
-import type { Report } from '../../config/report.ts'
+import type { Problems } from '../../config/problems.ts'
 import { CODE_PATTERN } from '../../directory/names.ts'
 
 const sample = section(
@@ -62,11 +62,11 @@ interface Deployment {
 }
 
 /** Refuses pages where nothing serves them, and warns of a login that everybody can read. */
-export function checkDevelopers({ developers, demo, sidecar }: Deployment, report: Report): void {
+export function checkDevelopers({ developers, demo, sidecar }: Deployment, problems: Problems): void {
   if (!hasDeveloperPages(developers)) return
-  if (sidecar) report.error(['developers'], 'has no use in a sidecar, which serves no pages')
+  if (sidecar) problems.error(['developers'], 'has no use in a sidecar, which serves no pages')
   if (sampleLogin(developers) !== undefined && !demo)
-    report.warn(
+    problems.warn(
       ['developers', 'sample'],
       'shows a client’s secret and a user’s password to everybody',
       'use a client and a user that open sample data only',

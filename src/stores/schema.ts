@@ -1,8 +1,8 @@
 /** The section `store`: where state is kept. */
 import { join } from 'node:path'
-import type { Report } from '../config/report.ts'
+import type { Problems } from '../config/problems.ts'
 import { choice, duration, kinds, optional, section, size, type Static } from '../config/schema.ts'
-import { compilePostgres, postgresSchema } from './postgres/config.ts'
+import { compilePostgres, postgresSchema } from './postgres/connection-schema.ts'
 import type { SqlitePlan } from './sqlite-file.ts'
 
 export const storeSchema = kinds(
@@ -42,17 +42,17 @@ const SHORTEST_DEADLINE = 100
 
 export type StoreConfig = Static<typeof storeSchema>
 
-/** Reports a store that does not fit the number of worker processes, and an address that is none. */
-export function compileStore(config: StoreConfig, workers: number, report: Report): void {
-  if (config.kind === 'postgres') compilePostgres(config, report)
+/** WorkerMessages a store that does not fit the number of worker processes, and an address that is none. */
+export function compileStore(config: StoreConfig, workers: number, problems: Problems): void {
+  if (config.kind === 'postgres') compilePostgres(config, problems)
   if (config.kind === 'sqlite' && config.deadline < SHORTEST_DEADLINE)
-    report.error(
+    problems.error(
       ['store', 'deadline'],
       `is less than ${SHORTEST_DEADLINE} ms, in which no disk is sure to answer`,
       'leave it out for 5 s',
     )
   if (config.kind === 'memory' && workers > 1)
-    report.error(
+    problems.error(
       ['store', 'kind'],
       `is memory, which processes do not share, but there are ${workers} workers`,
       'use sqlite, or one worker',

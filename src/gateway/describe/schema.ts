@@ -14,7 +14,7 @@ import {
   type Static,
 } from '../../config/schema.ts'
 import { reportUnknownName } from '../../config/unknown-name.ts'
-import type { Report } from '../../config/report.ts'
+import type { Problems } from '../../config/problems.ts'
 import type { BodySchema } from '../../http/body-schema.ts'
 import type { JsonValue } from '../../http/json-value.ts'
 
@@ -132,17 +132,17 @@ export const openapiSchema = either(
   },
 )
 
-/** Reports areas that there are not. */
+/** WorkerMessages areas that there are not. */
 export function checkOpenapi(
   openapi: OpenapiConfig | undefined,
   areas: readonly string[],
-  report: Report,
+  problems: Problems,
 ): void {
   const { hide = [], license } = openapi === undefined || openapi === 'off' ? {} : openapi
   for (const [index, name] of hide.entries())
-    if (!areas.includes(name)) reportUnknownName(report, ['openapi', 'hide', index], 'area', name, areas)
+    if (!areas.includes(name)) reportUnknownName(problems, ['openapi', 'hide', index], 'area', name, areas)
   if (license?.url !== undefined && license.identifier !== undefined)
-    report.error(['openapi', 'license', 'identifier'], 'goes in place of `url`, not beside it')
+    problems.error(['openapi', 'license', 'identifier'], 'goes in place of `url`, not beside it')
 }
 
 export type OpenapiConfig = Static<typeof openapiSchema>

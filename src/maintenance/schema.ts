@@ -1,9 +1,9 @@
 /** Maintenance that the configuration itself says (C9.1). */
 import { duration, list, optional, section, text, type Static } from '../config/schema.ts'
-import type { KeyPath, Report } from '../config/report.ts'
+import type { KeyPath, Problems } from '../config/problems.ts'
 import { unknownName } from '../config/unknown-name.ts'
 import { compileAddressList } from '../http/addresses.ts'
-import { clientKeyProblem } from '../keys/issuers-config.ts'
+import { clientKeyProblem } from '../keys/issuers-schema.ts'
 import { INSTANT_PATTERN } from '../kernel/instant.ts'
 import { parseScope, SCOPE_PATTERN, type ClosureScope, type MaintenanceSwitch } from './maintenance.ts'
 import { messageOf } from '../kernel/thrown.ts'
@@ -148,7 +148,7 @@ const KEYS: Readonly<Record<SwitchProblem['member'], string>> = {
 export function compileMaintenance(
   config: MaintenanceConfig,
   names: ClosableNames,
-  report: Report,
+  problems: Problems,
 ): readonly MaintenanceSwitch[] {
   return config.flatMap((entry, index) => {
     const compiled = toSwitch(entry)
@@ -156,13 +156,13 @@ export function compileMaintenance(
     const at = (member: SwitchProblem['member']): KeyPath => ['maintenance', index, KEYS[member]]
     for (const { client, business, member, message, hint } of switchProblems(compiled, {
       ...names,
-      unread: report.unread,
+      unread: problems.unread,
     }))
       if (client !== undefined)
-        report.warn(at(member), `${message}; it passes if the store has one of that id`, hint)
+        problems.warn(at(member), `${message}; it passes if the store has one of that id`, hint)
       else if (business !== undefined)
-        report.warn(at(member), `${message}; it is closed if the store has one of that code`, hint)
-      else report.error(at(member), message, hint)
+        problems.warn(at(member), `${message}; it is closed if the store has one of that code`, hint)
+      else problems.error(at(member), message, hint)
     return [compiled]
   })
 }

@@ -4,7 +4,7 @@ import { MOST_REASON } from '../contracts/audit.ts'
 import { type Terminal, UsageError } from './command.ts'
 
 /** The service that a command is for, and who gives the order. */
-export interface OrderOptions {
+export interface CallOptions {
   /** `--config`. */
   readonly config?: string | undefined
   /** `--reason`. */
@@ -20,7 +20,7 @@ export interface OrderOptions {
  *
  * @throws UsageError if the audit trail has no room for it
  */
-export function checkedReason({ reason }: OrderOptions): string | undefined {
+export function checkedReason({ reason }: CallOptions): string | undefined {
   const bytes = Buffer.byteLength(reason ?? '')
   if (bytes > MOST_REASON)
     throw new UsageError(`--reason: expected at most ${MOST_REASON} bytes, got ${bytes}`)
@@ -32,7 +32,7 @@ export function checkedReason({ reason }: OrderOptions): string | undefined {
  *
  * @throws UsageError if the file cannot be read, or the token itself is an argument
  */
-export function ownToken({ 'admin-token': given }: OrderOptions, { env }: Terminal): string | undefined {
+export function ownToken({ 'admin-token': given }: CallOptions, { env }: Terminal): string | undefined {
   if (given === undefined) return env['POSTERN_ADMIN_TOKEN']?.trim() || undefined
   if (!given.startsWith('@'))
     throw new UsageError('--admin-token: expected @FILE, since process lists show arguments')
@@ -48,7 +48,7 @@ export function ownToken({ 'admin-token': given }: OrderOptions, { env }: Termin
  *
  * @throws UsageError as `checkedReason` and `ownToken` do
  */
-export function checkOrder(options: OrderOptions, terminal: Terminal): void {
+export function checkOrder(options: CallOptions, terminal: Terminal): void {
   checkedReason(options)
   ownToken(options, terminal)
 }
@@ -58,7 +58,7 @@ export function checkOrder(options: OrderOptions, terminal: Terminal): void {
  *
  * @throws UsageError if it is no http URL
  */
-export function adminUrl({ 'admin-url': option }: OrderOptions, { env }: Terminal): string | undefined {
+export function adminUrl({ 'admin-url': option }: CallOptions, { env }: Terminal): string | undefined {
   const given = option ?? (env['POSTERN_ADMIN_URL']?.trim() || undefined)
   if (given === undefined) return undefined
   const url = URL.parse(given)

@@ -1,6 +1,6 @@
 /** The deployment's scope values, as configured (C5.1). */
 import { list, mapOf, section, text, type Static } from '../schema.ts'
-import type { Report } from '../report.ts'
+import type { Problems } from '../problems.ts'
 import { reportUnknownName } from '../unknown-name.ts'
 import { compileCatalogue, isIdentityScope, type Catalogue, type ScopeDefinition } from './catalogue.ts'
 import { isTargetValue, SCOPE_TOKEN_PATTERN } from './scope-token.ts'
@@ -24,17 +24,18 @@ export const scopesSchema = mapOf(
 
 export type ScopesConfig = Static<typeof scopesSchema>
 
-function checkName(name: string, report: Report): void {
+function checkName(name: string, problems: Problems): void {
   if (isIdentityScope(name))
-    report.error(['scopes', name], 'is built in; its meaning is fixed', 'leave it out')
-  if (isTargetValue(name)) report.error(['scopes', name], 'would be read as a target; expected another name')
+    problems.error(['scopes', name], 'is built in; its meaning is fixed', 'leave it out')
+  if (isTargetValue(name))
+    problems.error(['scopes', name], 'would be read as a target; expected another name')
 }
 
-function checkImplied(scope: ScopeDefinition, known: ReadonlySet<string>, report: Report): void {
+function checkImplied(scope: ScopeDefinition, known: ReadonlySet<string>, problems: Problems): void {
   for (const [index, implied] of scope.implies.entries()) {
     const path = ['scopes', scope.name, 'implies', index]
-    if (isIdentityScope(implied)) report.error(path, 'is about the person; data scopes cannot imply it')
-    else if (!known.has(implied)) reportUnknownName(report, path, SCOPE, implied, known)
+    if (isIdentityScope(implied)) problems.error(path, 'is about the person; data scopes cannot imply it')
+    else if (!known.has(implied)) reportUnknownName(problems, path, SCOPE, implied, known)
   }
 }
 
@@ -58,7 +59,7 @@ function wayBack(start: string, implied: Implied): readonly string[] | undefined
 }
 
 /** Values that imply each other all allow the same, and the weaker one more than its description says. */
-function checkCycles(definitions: readonly ScopeDefinition[], report: Report): void {
+function checkCycles(definitions: readonly ScopeDefinition[], problems: Problems): void {
   const implied = new Map(definitions.map(({ name, implies }) => [name, implies]))
   const told = new Set<string>()
   for (const { name, implies } of definitions) {
@@ -66,18 +67,18 @@ function checkCycles(definitions: readonly ScopeDefinition[], report: Report): v
     if (way === undefined) continue
     for (const value of way) told.add(value)
     const at = ['scopes', name, 'implies', implies.indexOf(way[1] ?? name)]
-    report.error(at, `makes it imply itself: ${way.join(' → ')}`, 'leave out the one that allows less')
+    problems.error(at, `makes it imply itself: ${way.join(' → ')}`, 'leave out the one that allows less')
   }
 }
 
 /** Compiles the catalogue; reports built-in names, names that read as targets, implied values that don't exist, and cycles. */
-export function compileScopes(config: ScopesConfig, report: Report): Catalogue {
+export function compileScopes(config: ScopesConfig, problems: Problems): Catalogue {
   const definitions = Object.entries(config).map(([name, scope]) => ({ name, ...scope }))
   const known = new Set(definitions.map((scope) => scope.name))
   for (const scope of definitions) {
-    checkName(scope.name, report)
-    checkImplied(scope, known, report)
+    checkName(scope.name, problems)
+    checkImplied(scope, known, problems)
   }
-  checkCycles(definitions, report)
+  checkCycles(definitions, problems)
   return compileCatalogue(definitions)
 }

@@ -1,6 +1,6 @@
 /** The section `audit`: where the audit trail is kept, and for how long. */
 import { join } from 'node:path'
-import type { Report } from '../config/report.ts'
+import type { Problems } from '../config/problems.ts'
 import {
   choice,
   duration,
@@ -89,14 +89,14 @@ const planAnchor = ({ log, file }: AuditConfig['anchors'][number]): readonly Anc
   ...(file === undefined ? [] : [{ to: 'file', file, every: ANCHOR_EVERY } as const]),
 ]
 
-/** Reports what the schema can't express. */
-export function compileAudit(config: AuditConfig, sidecar: boolean, report: Report): void {
+/** WorkerMessages what the schema can't express. */
+export function compileAudit(config: AuditConfig, sidecar: boolean, problems: Problems): void {
   const { enabled, folder, retention, anchors } = config
   if (retention !== 'none' && retention % DAY_MS !== 0)
-    report.error(['audit', 'retention'], 'expected whole days, such as "400d", or none')
+    problems.error(['audit', 'retention'], 'expected whole days, such as "400d", or none')
   for (const [at, { log, file }] of anchors.entries())
     if ((log === undefined) === (file === undefined))
-      report.error(['audit', 'anchors', at], 'expected one of `log` and `file`')
+      problems.error(['audit', 'anchors', at], 'expected one of `log` and `file`')
   if (sidecar && enabled === true && folder === undefined)
-    report.error(['audit', 'enabled'], 'needs `audit.folder` in a sidecar, which has no data folder')
+    problems.error(['audit', 'enabled'], 'needs `audit.folder` in a sidecar, which has no data folder')
 }

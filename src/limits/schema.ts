@@ -1,7 +1,7 @@
 import { duration, fraction, mapOf, optional, section, wholeNumber, type Static } from '../config/schema.ts'
 import { reportUnknownName } from '../config/unknown-name.ts'
-import type { KeyPath, Report } from '../config/report.ts'
-import { clientKeyProblem } from '../keys/issuers-config.ts'
+import type { KeyPath, Problems } from '../config/problems.ts'
+import { clientKeyProblem } from '../keys/issuers-schema.ts'
 import { compileRate, type Rate } from './buckets.ts'
 
 const rate = (description: string) =>
@@ -142,15 +142,15 @@ export interface LoadNames {
   readonly issuers: ReadonlySet<string> | undefined
 }
 
-/** Reports what the schema cannot say. */
-export function checkLoad(config: LoadConfig, report: Report, { backends, issuers }: LoadNames): void {
+/** WorkerMessages what the schema cannot say. */
+export function checkLoad(config: LoadConfig, problems: Problems, { backends, issuers }: LoadNames): void {
   for (const id of Object.keys(config.clients.byId)) {
     const wrong = clientKeyProblem(id, issuers)
-    if (wrong) report.error(['load', 'clients', 'byId', id], wrong.message, wrong.hint)
+    if (wrong) problems.error(['load', 'clients', 'byId', id], wrong.message, wrong.hint)
   }
   for (const [path, settings] of ratePaths(config)) {
     if (settings !== undefined && (settings.per === 0 || settings.per % 1000 !== 0))
-      report.error(
+      problems.error(
         [...path, 'per'],
         'must be whole seconds, since clients are told it so',
         'such as "1s" or "1m"',
@@ -158,7 +158,7 @@ export function checkLoad(config: LoadConfig, report: Report, { backends, issuer
   }
   for (const name of Object.keys(config.backends.byName)) {
     if (!backends.has(name))
-      reportUnknownName(report, ['load', 'backends', 'byName', name], 'backend', name, backends)
+      reportUnknownName(problems, ['load', 'backends', 'byName', name], 'backend', name, backends)
   }
 }
 

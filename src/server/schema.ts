@@ -1,7 +1,7 @@
 import { compileTrustedProxies, type TrustedProxies } from '../http/forwarded.ts'
 import { isOrigin } from '../http/cors.ts'
 import { TOKEN_PATTERN } from '../http/header-text.ts'
-import type { Report } from '../config/report.ts'
+import type { Problems } from '../config/problems.ts'
 import { splitListenAddress } from '../kernel/listen-address.ts'
 import { CertificateError, readCertificate, type CertificateFiles } from './certificate.ts'
 import {
@@ -184,52 +184,55 @@ export interface ServiceUrls {
   readonly baseUrl: string
 }
 
-/** Reports what the schema cannot say; answers the compiled proxies (undefined trusts nobody). */
-export function compileServer(config: ServerConfig, report: Report): TrustedProxies | undefined {
-  checkUrl('authUrl', config.authUrl, report)
-  checkUrl('baseUrl', config.baseUrl, report)
+/** WorkerMessages what the schema cannot say; answers the compiled proxies (undefined trusts nobody). */
+export function compileServer(config: ServerConfig, problems: Problems): TrustedProxies | undefined {
+  checkUrl('authUrl', config.authUrl, problems)
+  checkUrl('baseUrl', config.baseUrl, problems)
   if (config.baseUrl !== undefined && new URL(config.baseUrl).pathname !== '/') {
-    report.error(['server', 'baseUrl'], 'must have no path; expected a URL such as "https://api.example.com"')
+    problems.error(
+      ['server', 'baseUrl'],
+      'must have no path; expected a URL such as "https://api.example.com"',
+    )
   }
   const { headers, write } = config.timeouts
   if (headers === 0)
-    report.error(
+    problems.error(
       ['server', 'timeouts', 'headers'],
       'must be more than 0: a head that never ends would be waited for',
     )
   if (write === 0)
-    report.error(['server', 'timeouts', 'write'], 'must be more than 0: no answer would be sent whole')
-  if (config.tls !== undefined) checkCertificate(config.tls, report)
+    problems.error(['server', 'timeouts', 'write'], 'must be more than 0: no answer would be sent whole')
+  if (config.tls !== undefined) checkCertificate(config.tls, problems)
   for (const [index, origin] of (config.cors?.origins ?? []).entries())
     if (!isOrigin(origin))
-      report.error(
+      problems.error(
         ['server', 'cors', 'origins', index],
         'is not an origin as browsers write it; expected scheme and host, such as "https://app.example.com"',
       )
-  return compileProxies(config, report)
+  return compileProxies(config, problems)
 }
 
-function checkCertificate(files: CertificateFiles, report: Report): void {
+function checkCertificate(files: CertificateFiles, problems: Problems): void {
   try {
     readCertificate(files)
   } catch (error) {
     if (!(error instanceof CertificateError)) throw error
-    report.error(['server', 'tls', error.file], error.message)
+    problems.error(['server', 'tls', error.file], error.message)
   }
 }
 
-function checkUrl(key: 'authUrl' | 'baseUrl', value: string | undefined, report: Report): void {
+function checkUrl(key: 'authUrl' | 'baseUrl', value: string | undefined, problems: Problems): void {
   if (value === undefined) return
   if (value.endsWith('/'))
-    report.error(['server', key], 'must not end in a slash', `write "${value.replace(/(?<!\/)\/+$/, '')}"`)
-  if (value.includes('?')) report.error(['server', key], 'must have no query')
+    problems.error(['server', key], 'must not end in a slash', `write "${value.replace(/(?<!\/)\/+$/, '')}"`)
+  if (value.includes('?')) problems.error(['server', key], 'must have no query')
 }
 
-function compileProxies(config: ServerConfig, report: Report): TrustedProxies | undefined {
+function compileProxies(config: ServerConfig, problems: Problems): TrustedProxies | undefined {
   try {
     return compileTrustedProxies(config.trustedProxies, config.forwardingHeader)
   } catch (error) {
-    report.error(
+    problems.error(
       ['server', 'trustedProxies'],
       error instanceof Error ? error.message : 'is not a list of networks',
     )

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { OpenOrders } from '../../../src/processes/open-orders.ts'
+import { OpenRequests } from '../../../src/processes/open-requests.ts'
 import { manualAfter } from '../../support/manual-after.ts'
 
 function startOrders() {
   const clock = manualAfter()
   const sent: number[] = []
-  const orders = new OpenOrders(clock.after)
+  const orders = new OpenRequests(clock.after)
   const give = (ms = 1000, arrives = true): Promise<unknown> =>
     orders.give(ms, (ask) => {
       sent.push(ask)
@@ -32,7 +32,7 @@ describe('T5.9 an order to a worker process', () => {
     expect(clock.delays()).toEqual([5000])
     await clock.fire()
     orders.done(sent[0]!, 'too late')
-    await expect(order).rejects.toMatchObject({ name: 'OrderError', end: 'late' })
+    await expect(order).rejects.toMatchObject({ name: 'WorkerRequestError', end: 'late' })
   })
 
   it('ends with the worker, and at once where the worker is gone already or cannot be sent to', async () => {

@@ -24,8 +24,8 @@ export interface Problem {
 }
 
 /** Collects the problems of a configuration, so that all are reported at once. */
-export class Report {
-  readonly problems: Problem[] = []
+export class Problems {
+  readonly list: Problem[] = []
   /** Absolute paths of all files of the configuration, readable or not: the files to watch for changes. */
   readonly files = new Set<string>()
   /** Names of entries that could not be read. Who refers to one of them is right. */
@@ -34,15 +34,15 @@ export class Report {
   locate: (path: KeyPath) => Place | undefined = () => undefined
 
   error(path: KeyPath, message: string, hint?: string): void {
-    this.problems.push({ path, message, hint, severity: 'error' })
+    this.list.push({ path, message, hint, severity: 'error' })
   }
 
   errorAt(at: Place, path: KeyPath, message: string, hint?: string): void {
-    this.problems.push({ path, message, hint, severity: 'error', at })
+    this.list.push({ path, message, hint, severity: 'error', at })
   }
 
   warn(path: KeyPath, message: string, hint?: string): void {
-    this.problems.push({ path, message, hint, severity: 'warning' })
+    this.list.push({ path, message, hint, severity: 'warning' })
   }
 
   /** The place of a problem: its own, else that of its path. */
@@ -51,7 +51,7 @@ export class Report {
   }
 
   get failed(): boolean {
-    return this.problems.some((problem) => problem.severity === 'error')
+    return this.list.some((problem) => problem.severity === 'error')
   }
 }
 
@@ -83,21 +83,21 @@ const byPlace = (a: Located, b: Located): number =>
   (a.place?.file ?? '').localeCompare(b.place?.file ?? '') || (a.place?.line ?? 0) - (b.place?.line ?? 0)
 
 /** Every problem on a line of its own, with a line end; empty if there is none. Contains no secret. */
-export const reportText = (report: Report): string =>
-  problemLines(report)
+export const reportText = (problems: Problems): string =>
+  problemLines(problems)
     .map((each) => `${each}\n`)
     .join('')
 
 /** The problems of a report with their places, in the order of the files. */
-const located = (report: Report): Located[] =>
-  report.problems.map((problem) => ({ problem, place: report.placeOf(problem) })).sort(byPlace)
+const located = (problems: Problems): Located[] =>
+  problems.list.map((problem) => ({ problem, place: problems.placeOf(problem) })).sort(byPlace)
 
 /**
  * One line for each problem, in the order of the files: `config/demo.yaml:31  actions[3].methods.GET.scopes  expected …,
  * got … — did you mean …?`. Contains no secret. `severity`: only those; all if not given.
  */
-export const problemLines = (report: Report, severity?: Problem['severity']): string[] =>
-  located(report)
+export const problemLines = (problems: Problems, severity?: Problem['severity']): string[] =>
+  located(problems)
     .filter(({ problem }) => severity === undefined || problem.severity === severity)
     .map(line)
 
@@ -112,8 +112,8 @@ export interface ProblemRow {
 }
 
 /** The same as `problemLines`, for programs. */
-export const problemRows = (report: Report): ProblemRow[] =>
-  located(report).map(({ place, problem: { severity, path, message, hint = null } }) => ({
+export const problemRows = (problems: Problems): ProblemRow[] =>
+  located(problems).map(({ place, problem: { severity, path, message, hint = null } }) => ({
     severity,
     file: place?.file ?? null,
     line: place === undefined || place.line === 0 ? null : place.line,

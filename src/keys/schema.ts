@@ -1,4 +1,4 @@
-import type { Report } from '../config/report.ts'
+import type { Problems } from '../config/problems.ts'
 import { duration, flag, section, type Static } from '../config/schema.ts'
 import type { SigningAlgorithm } from '../contracts/people.ts'
 import type { KeyPlace } from './key-place.ts'
@@ -43,12 +43,12 @@ export interface SealedStore {
   readonly seal?: readonly SealKey[]
 }
 
-/** Reports seals that are no keys. */
-export function compileSeals({ seal = [] }: SealedStore, report: Report): void {
+/** WorkerMessages seals that are no keys. */
+export function compileSeals({ seal = [] }: SealedStore, problems: Problems): void {
   const ids = seal.map(({ id }) => id)
   for (const [at, { id, key }] of seal.entries()) {
-    if (sealBytes(key) === undefined) report.error(['store', 'seal', at, 'key'], 'is no key', SEAL_ADVICE)
-    if (ids.indexOf(id) < at) report.error(['store', 'seal', at, 'id'], 'is the name of another seal too')
+    if (sealBytes(key) === undefined) problems.error(['store', 'seal', at, 'key'], 'is no key', SEAL_ADVICE)
+    if (ids.indexOf(id) < at) problems.error(['store', 'seal', at, 'id'], 'is the name of another seal too')
   }
 }
 
@@ -59,13 +59,13 @@ const DAY = 24 * 60 * MINUTE
 /** Milliseconds. Caches may keep our key set for five minutes; some clients keep it longer. */
 const SHORTEST_ANNOUNCEMENT = 10 * MINUTE
 
-/** Reports what the schema can't express. */
-export function compileKeys({ rotation }: KeysConfig, report: Report): void {
+/** WorkerMessages what the schema can't express. */
+export function compileKeys({ rotation }: KeysConfig, problems: Problems): void {
   const { announce, every } = rotation
   const at = ['keys', 'rotation', 'announce']
-  if (announce >= every) report.error(at, 'must be shorter than `every`')
+  if (announce >= every) problems.error(at, 'must be shorter than `every`')
   if (announce < SHORTEST_ANNOUNCEMENT)
-    report.warn(
+    problems.warn(
       at,
       'is less than ten minutes',
       'whoever keeps the key set longer refuses new tokens for a while',

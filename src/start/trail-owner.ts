@@ -2,7 +2,7 @@
 import { AbandonedIntents } from '../audit/abandoned.ts'
 import { announceAside, type AnnouncedWriter } from '../audit/announcement.ts'
 import { RememberedBeginning } from '../audit/beginning.ts'
-import { type AuditPlan, planAudit } from '../audit/config.ts'
+import { type AuditPlan, planAudit } from '../audit/schema.ts'
 import { prepareAuditFolder } from '../audit/folder.ts'
 import { type AuditKeys, openAuditKeys } from '../audit/keys.ts'
 import { type TrailLock, tryLock } from '../audit/lock.ts'
@@ -14,7 +14,7 @@ import type { OpenTrail } from '../audit/open-trail.ts'
 import { newWriterName, openTrail, type TrailParts, writerStamp } from '../audit/trail.ts'
 import { after as systemAfter } from '../kernel/clock.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
-import type { Reports } from '../processes/worker-pool.ts'
+import type { WorkerMessages } from '../processes/worker-pool.ts'
 
 type KeeperParts = Omit<TrailParts, 'bodyKey' | 'announced'> & Pick<SignerParts, 'anchorFailed' | 'linger'>
 
@@ -29,16 +29,16 @@ const PERIOD = 1000
  * Opens the trail of a service; undefined if none is kept. Rejects with AuditFolderError, KeyError or ManifestError,
  * or with the system's error. Nothing is left open then.
  */
-export async function openTrailKeeper(
+export async function openTrailOwner(
   configuration: Configuration,
   parts: KeeperParts,
-): Promise<TrailKeeper | undefined> {
+): Promise<TrailOwner | undefined> {
   const plan = planAudit(configuration.audit, configuration.data, isSidecar(configuration))
   if (plan === undefined) return undefined
   await prepareAuditFolder(plan.folder)
   const keys = await openAuditKeys(plan.folder)
   const { drain } = configuration.server.timeouts
-  const keeper = new TrailKeeper(plan, keys, { linger: drain + LINGER_SLACK, ...parts })
+  const keeper = new TrailOwner(plan, keys, { linger: drain + LINGER_SLACK, ...parts })
   try {
     await keeper.open()
     return keeper
@@ -48,7 +48,7 @@ export async function openTrailKeeper(
   }
 }
 
-export class TrailKeeper {
+export class TrailOwner {
   readonly remembered: RememberedBeginning
   readonly #plan: AuditPlan
   readonly #keys: AuditKeys
@@ -269,7 +269,7 @@ export class TrailKeeper {
 }
 
 /** Tells the heads of a worker's trail to its supervisor. Call what it returns to close the trail. */
-export function tellHeads(trail: OpenTrail, reports: Reports): () => Promise<void> {
+export function tellHeads(trail: OpenTrail, reports: WorkerMessages): () => Promise<void> {
   let told = -1
   const tell = (): void => {
     const { seq, hash } = trail.head

@@ -1,6 +1,6 @@
 /** The issuers whose access tokens a sidecar accepts, as configured (C11.2). */
 import { reportUnknownName } from '../config/unknown-name.ts'
-import type { KeyPath, Report } from '../config/report.ts'
+import type { KeyPath, Problems } from '../config/problems.ts'
 import {
   choice,
   duration,
@@ -17,7 +17,7 @@ import {
 } from '../config/schema.ts'
 import { LONGEST_FOREIGN_TOKEN, LONGEST_LEEWAY } from '../kernel/lifetimes.ts'
 import type { Catalogue } from '../config/scopes/catalogue.ts'
-import { SCOPE } from '../config/scopes/config.ts'
+import { SCOPE } from '../config/scopes/schema.ts'
 import { isFetchable } from './issuer-metadata.ts'
 import { SUPPORTED_ALGORITHMS } from './algorithms.ts'
 
@@ -132,7 +132,7 @@ export const issuersSchema = list(issuer, {
 export type IssuerConfig = Static<typeof issuer>
 
 /** A check of one issuer beyond the schema. */
-type IssuerCheck = (config: IssuerConfig, at: KeyPath, report: Report, catalogue: Catalogue) => void
+type IssuerCheck = (config: IssuerConfig, at: KeyPath, problems: Problems, catalogue: Catalogue) => void
 
 /** Whether an address is not given, so that it is looked for in the issuer's metadata. */
 export const readsMetadata = ({
@@ -141,24 +141,24 @@ export const readsMetadata = ({
 }: Pick<IssuerConfig, 'jwks' | 'introspection'>): boolean =>
   jwks === undefined || (introspection !== undefined && introspection.url === undefined)
 
-const checkAddresses: IssuerCheck = (config, at, report) => {
+const checkAddresses: IssuerCheck = (config, at, problems) => {
   const { issuer: iss, jwks, introspection } = config
   const check = (key: KeyPath, url: string | undefined, danger: string): void => {
     if (url !== undefined && !isFetchable(url))
-      report.error([...at, ...key], `is http to another machine: anyone on the way could ${danger}`)
+      problems.error([...at, ...key], `is http to another machine: anyone on the way could ${danger}`)
   }
   check(['jwks'], jwks, 'replace the keys')
   check(['introspection', 'url'], introspection?.url, 'read tokens and the secret')
   if (!readsMetadata(config)) return
   check(['issuer'], iss, 'name other keys; its metadata is read, since `jwks` or an endpoint is not given')
   if (new URL(iss).search !== '')
-    report.error([...at, 'issuer'], 'has a query, so its metadata cannot be found', 'give `jwks`')
+    problems.error([...at, 'issuer'], 'has a query, so its metadata cannot be found', 'give `jwks`')
 }
 
-const checkTimes: IssuerCheck = ({ leeway, longestLife }, at, report) => {
-  if (leeway > LONGEST_LEEWAY) report.error([...at, 'leeway'], 'must be at most 60s')
+const checkTimes: IssuerCheck = ({ leeway, longestLife }, at, problems) => {
+  if (leeway > LONGEST_LEEWAY) problems.error([...at, 'leeway'], 'must be at most 60s')
   if (longestLife > LONGEST_FOREIGN_TOKEN)
-    report.error(
+    problems.error(
       [...at, 'longestLife'],
       'must be at most 30d',
       'revocation rules are kept as long as tokens live',
@@ -166,37 +166,41 @@ const checkTimes: IssuerCheck = ({ leeway, longestLife }, at, report) => {
 }
 
 /** The settings that accept tokens which were not issued for this service, or not for this caller: told at each start. */
-const warnOfRisks: IssuerCheck = ({ issuer: iss, audience, confirmation }, at, report) => {
+const warnOfRisks: IssuerCheck = ({ issuer: iss, audience, confirmation }, at, problems) => {
   if (audience === NO_AUDIENCE)
-    report.warn(
+    problems.warn(
       [...at, 'audience'],
       `is none: a token that ${iss} issued for any other service is accepted here`,
       'name the audience if the issuer can be made to write one',
     )
   if (confirmation === 'ignore')
-    report.warn(
+    problems.warn(
       [...at, 'confirmation'],
       `is ignore: a token of ${iss} that is bound to a key works for whoever copies it`,
     )
 }
 
-const checkScopeMap: IssuerCheck = ({ scopeMap = {} }, at, report, catalogue) => {
+const checkScopeMap: IssuerCheck = ({ scopeMap = {} }, at, problems, catalogue) => {
   for (const [role, values] of Object.entries(scopeMap))
     for (const [index, value] of values.entries())
       if (!catalogue.has(value))
-        reportUnknownName(report, [...at, 'scopeMap', role, index], SCOPE, value, catalogue.values)
+        reportUnknownName(problems, [...at, 'scopeMap', role, index], SCOPE, value, catalogue.values)
 }
 
 const CHECKS: readonly IssuerCheck[] = [checkAddresses, checkTimes, warnOfRisks, checkScopeMap]
 
-/** Reports what the schema can't express. */
-export function compileIssuers(issuers: readonly IssuerConfig[], report: Report, catalogue: Catalogue): void {
+/** WorkerMessages what the schema can't express. */
+export function compileIssuers(
+  issuers: readonly IssuerConfig[],
+  problems: Problems,
+  catalogue: Catalogue,
+): void {
   for (const [index, config] of issuers.entries()) {
     const at = ['issuers', index]
-    for (const check of CHECKS) check(config, at, report, catalogue)
-    checkBeside(config, issuers.slice(0, index), at, report)
+    for (const check of CHECKS) check(config, at, problems, catalogue)
+    checkBeside(config, issuers.slice(0, index), at, problems)
     if (issuers.length > 1 && config.name === undefined)
-      report.error([...at, 'name'], 'is missing: with several issuers, limits and lists say `NAME:CLIENT`')
+      problems.error([...at, 'name'], 'is missing: with several issuers, limits and lists say `NAME:CLIENT`')
   }
 }
 
@@ -205,14 +209,14 @@ function checkBeside(
   config: IssuerConfig,
   before: readonly IssuerConfig[],
   at: KeyPath,
-  report: Report,
+  problems: Problems,
 ): void {
   if (before.some(({ issuer: iss }) => iss === config.issuer))
-    report.error([...at, 'issuer'], 'is listed twice')
+    problems.error([...at, 'issuer'], 'is listed twice')
   if (config.name !== undefined && before.some((other) => other.name === config.name))
-    report.error([...at, 'name'], `is the name of two issuers: "${config.name}"`)
+    problems.error([...at, 'name'], `is the name of two issuers: "${config.name}"`)
   if (config.introspection !== undefined && before.some(({ introspection }) => introspection !== undefined))
-    report.error([...at, 'introspection'], 'is there twice: an opaque token does not say whose it is')
+    problems.error([...at, 'introspection'], 'is there twice: an opaque token does not say whose it is')
 }
 
 /** The names of the issuers if there are several; undefined if there is one, or none: then no name is used. */

@@ -1,7 +1,7 @@
 /** The section `store` of kind `postgres`, and how a connection is made from it. */
 import { readFileSync } from 'node:fs'
 import { checkServerIdentity, type ConnectionOptions } from 'node:tls'
-import type { Report } from '../../config/report.ts'
+import type { Problems } from '../../config/problems.ts'
 import {
   choice,
   duration,
@@ -151,17 +151,17 @@ export function readAddress(url: string): Address | { readonly problem: string; 
 
 const isOnThisMachine = (host: string): boolean => host.startsWith('/') || isLoopback(host)
 
-/** Reports what is wrong with the address. */
-export function compilePostgres({ url, tls: asked }: PostgresConfig, report: Report): void {
+/** WorkerMessages what is wrong with the address. */
+export function compilePostgres({ url, tls: asked }: PostgresConfig, problems: Problems): void {
   const address = readAddress(url)
-  if ('problem' in address) report.error(['store', 'url'], address.problem, address.advice)
+  if ('problem' in address) problems.error(['store', 'url'], address.problem, address.advice)
   else if (address.host.startsWith('/') && asked !== undefined)
-    report.error(['store', 'tls'], 'is set, but a Unix socket has no TLS', 'leave it out')
+    problems.error(['store', 'tls'], 'is set, but a Unix socket has no TLS', 'leave it out')
   if (asked?.ca === undefined) return
   try {
     readFileSync(asked.ca)
   } catch (thrown) {
-    report.error(['store', 'tls', 'ca'], `names a file that cannot be read (${reasonInWords(thrown)})`)
+    problems.error(['store', 'tls', 'ca'], `names a file that cannot be read (${reasonInWords(thrown)})`)
   }
 }
 

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { extname } from 'node:path'
-import type { Report } from '../config/report.ts'
+import type { Problems } from '../config/problems.ts'
 import {
   type Static,
   choice,
@@ -173,35 +173,36 @@ export const identitySchema = section(
 export type IdentityConfig = Static<typeof identitySchema>
 export type GuessingConfig = IdentityConfig['guessing']
 
-function checkLogo(logo: string | undefined, report: Report): void {
+function checkLogo(logo: string | undefined, problems: Problems): void {
   if (logo === undefined) return
   if (!LOGO_TYPES.has(extname(logo).toLowerCase()))
-    report.error(['identity', 'pages', 'logo'], 'expected an .svg, .png, .webp, .jpg or .jpeg file')
-  else if (!existsSync(logo)) report.error(['identity', 'pages', 'logo'], 'names a file that does not exist')
+    problems.error(['identity', 'pages', 'logo'], 'expected an .svg, .png, .webp, .jpg or .jpeg file')
+  else if (!existsSync(logo))
+    problems.error(['identity', 'pages', 'logo'], 'names a file that does not exist')
 }
 
-function checkTimeZone(timeZone: string, report: Report): void {
+function checkTimeZone(timeZone: string, problems: Problems): void {
   try {
     // Of the default, nothing is loaded for it at the start.
     if (timeZone !== 'UTC') new Intl.DateTimeFormat('en', { timeZone })
   } catch {
     const expected = 'expected the name of a time zone, such as "Australia/Sydney" or "UTC"'
-    report.error(['identity', 'pages', 'timeZone'], expected)
+    problems.error(['identity', 'pages', 'timeZone'], expected)
   }
 }
 
-/** Reports what the schema cannot check: lifetimes that are too short, too long or contradict each other, the logo and the time zone. */
-export function compileIdentity(slice: IdentityConfig, report: Report): IdentityConfig {
+/** WorkerMessages what the schema cannot check: lifetimes that are too short, too long or contradict each other, the logo and the time zone. */
+export function compileIdentity(slice: IdentityConfig, problems: Problems): IdentityConfig {
   const { accessToken, idToken, refreshToken, code, session } = slice
   const lifetimes = { accessToken, idToken, refreshToken, code, session }
   for (const [name, { lifetime }] of Object.entries(lifetimes))
-    if (lifetime < 1000) report.error(['identity', name, 'lifetime'], 'must be at least one second')
+    if (lifetime < 1000) problems.error(['identity', name, 'lifetime'], 'must be at least one second')
   if (refreshToken.grace >= refreshToken.lifetime)
-    report.error(['identity', 'refreshToken', 'grace'], 'must be shorter than the lifetime')
-  checkLogo(slice.pages.logo, report)
-  checkTimeZone(slice.pages.timeZone, report)
+    problems.error(['identity', 'refreshToken', 'grace'], 'must be shorter than the lifetime')
+  checkLogo(slice.pages.logo, problems)
+  checkTimeZone(slice.pages.timeZone, problems)
   if (accessToken.lifetime > LONGEST_ACCESS_TOKEN)
-    report.error(
+    problems.error(
       ['identity', 'accessToken', 'lifetime'],
       'must be at most 24h',
       'a stolen token is good for so long; prefer minutes, and refresh tokens',

@@ -2,8 +2,8 @@
 import type { After } from '../kernel/clock.ts'
 
 /** An order that was not answered: the worker has ended (`gone`) or is too late (`late`). It may have been carried out. */
-export class OrderError extends Error {
-  override readonly name = 'OrderError'
+export class WorkerRequestError extends Error {
+  override readonly name = 'WorkerRequestError'
   readonly end: 'gone' | 'late'
 
   constructor(end: 'gone' | 'late', message: string) {
@@ -12,7 +12,7 @@ export class OrderError extends Error {
   }
 }
 
-interface PendingOrder {
+interface PendingRequest {
   readonly resolve: (value: unknown) => void
   readonly reject: (error: Error) => void
 }
@@ -23,9 +23,9 @@ const GONE = 'the worker process ended'
  * The orders to one worker process that are not answered yet. Each settles: with its answer, at its deadline, or when
  * the worker ends; at once if the worker has ended already.
  */
-export class OpenOrders {
+export class OpenRequests {
   readonly #after: After
-  readonly #waiting = new Map<number, PendingOrder>()
+  readonly #waiting = new Map<number, PendingRequest>()
   #numbers = 0
   #gone = false
 
@@ -34,17 +34,17 @@ export class OpenOrders {
   }
 
   /**
-   * Sends an order and resolves with its result. Rejects with OrderError, or with the error that the worker reports.
+   * Sends an order and resolves with its result. Rejects with WorkerRequestError, or with the error that the worker reports.
    *
    * @param ms the time that the worker has to answer
    * @param send gets the order's id and returns whether the order could be sent
    */
   give(ms: number, send: (id: number) => boolean): Promise<unknown> {
-    if (this.#gone) return Promise.reject(new OrderError('gone', GONE))
+    if (this.#gone) return Promise.reject(new WorkerRequestError('gone', GONE))
     const id = (this.#numbers += 1)
     return new Promise((resolve, reject) => {
       const late = `the worker process did not answer within ${ms / 1000} s`
-      const forget = this.#after(ms, () => this.#take(id)?.reject(new OrderError('late', late)))
+      const forget = this.#after(ms, () => this.#take(id)?.reject(new WorkerRequestError('late', late)))
       this.#waiting.set(id, {
         resolve: (value) => {
           forget()
@@ -55,7 +55,7 @@ export class OpenOrders {
           reject(error)
         },
       })
-      if (!send(id)) this.#take(id)?.reject(new OrderError('gone', GONE))
+      if (!send(id)) this.#take(id)?.reject(new WorkerRequestError('gone', GONE))
     })
   }
 
@@ -70,11 +70,11 @@ export class OpenOrders {
   /** Rejects all orders: the worker has ended. */
   end(): void {
     this.#gone = true
-    for (const id of [...this.#waiting.keys()]) this.#take(id)?.reject(new OrderError('gone', GONE))
+    for (const id of [...this.#waiting.keys()]) this.#take(id)?.reject(new WorkerRequestError('gone', GONE))
   }
 
   /** Undefined for an answer that comes too late. */
-  #take(id: number): PendingOrder | undefined {
+  #take(id: number): PendingRequest | undefined {
     const waiting = this.#waiting.get(id)
     this.#waiting.delete(id)
     return waiting

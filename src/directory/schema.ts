@@ -12,7 +12,7 @@ import {
   type Static,
 } from '../config/schema.ts'
 import { moduleKeys } from '../config/modules/source.ts'
-import { client } from './client-config.ts'
+import { client } from './client-schema.ts'
 import {
   claimOfName,
   CLIENT_ID_EXPECTED,
