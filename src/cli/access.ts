@@ -1,4 +1,6 @@
 /** `postern access`: who may call what by a configuration and its store (C14.5). */
+import { rowLines } from '../operator/text.ts'
+import { EXIT, UsageError } from '../operator/verb.ts'
 import {
   accessMatrix,
   type MatrixFilter,
@@ -7,11 +9,11 @@ import {
 } from '../settings/access-matrix.ts'
 import { isSidecar } from '../settings/configuration.ts'
 import type { Parties } from '../settings/parties.ts'
-import { configurationFile, EXIT, UsageError } from './command.ts'
+import { configurationFile } from './command.ts'
 import { csvLine } from './csv.ts'
-import { readAccess, foundOrRefused, orTellTrouble, UnknownName } from './read-access.ts'
+import { foundOrRefused, orTellTrouble, readAccess, UnknownName } from './read-access.ts'
 import { ACCESS } from './tables/access.ts'
-import { printAll, rowLines } from './terminal.ts'
+import { printAll } from './terminal.ts'
 import { commandOf } from './verbs.ts'
 
 interface Named {

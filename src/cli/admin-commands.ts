@@ -1,9 +1,10 @@
 /** How commands call the admin API of a running service. */
 import { userInfo } from 'node:os'
+import { EXIT } from '../operator/verb.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import { type AdminAccess, AdminTrouble } from './admin-access.ts'
-import { EXIT, type Terminal } from './command.ts'
 import { adminUrl, type CallOptions, ownToken } from './call-options.ts'
+import type { Terminal } from './command.ts'
 import { printJson } from './terminal.ts'
 
 /** A request of the admin API. */

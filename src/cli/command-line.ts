@@ -1,9 +1,10 @@
 /** `postern COMMAND …`: finds the command, runs it, and tells what is wrong with a command line (C11.6). */
 import { didYouMean } from '../config/problem-text.ts'
+import { EXIT, UsageError } from '../operator/verb.ts'
 import { VERSION } from '../start/version.ts'
 import { type CommandName, type CommandRow, COMMANDS, GROUPS } from './command-list.ts'
+import type { Terminal } from './command.ts'
 import { LOADS } from './commands.ts'
-import { EXIT, UsageError, type Terminal } from './command.ts'
 import { DEFAULT_FILE } from './default-file.ts'
 import { columnOf, commandHelp, entriesText, usageLine, verbHelp } from './help-text.ts'
 import { printing } from './printing.ts'

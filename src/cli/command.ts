@@ -1,6 +1,8 @@
-/** What every command has: the terminal, the exit codes, and the configuration that it is for. */
+/** What every command has: the terminal, and the configuration that it is for. */
+import { type Problems, reportText } from '../config/problems.ts'
 import type { Environment } from '../config/references.ts'
-import { reportText, type Problems } from '../config/problems.ts'
+import { countOf } from '../operator/text.ts'
+import { UsageError } from '../operator/verb.ts'
 import { adviceWithoutFile, defaultFile } from './default-file.ts'
 
 /** The part of `process` that a command uses. */
@@ -11,22 +13,10 @@ export interface Terminal {
   readonly stderr: NodeJS.WritableStream
 }
 
-/** The exit codes of all commands. */
-export const EXIT = {
-  done: 0,
-  /** The command failed. */
-  failed: 1,
-  /** Nothing was done: the command line or the configuration has a problem. */
-  refused: 2,
-} as const
-
 /** A command: `args` are the arguments after its name. The promise gives the exit code. */
 export interface Command {
   readonly run: (args: readonly string[], terminal: Terminal) => Promise<number>
 }
-
-/** The command line is wrong. The message goes to stderr, and the exit code is 2. */
-export class UsageError extends Error {}
 
 /**
  * The configuration file: as it was named, else the default (default-file.ts).
@@ -38,10 +28,6 @@ export function configurationFile(named: string | undefined, { env }: Terminal):
   if (file === undefined) throw new UsageError(adviceWithoutFile())
   return file
 }
-
-/** `1 code`, `2 codes`. */
-export const countOf = (count: number, one: string, many = `${one}s`): string =>
-  `${count} ${count === 1 ? one : many}`
 
 /** Writes every problem and their number to stderr. */
 export function writeReport(file: string, problems: Problems, { stderr }: Terminal): void {

@@ -1,6 +1,7 @@
 /** `postern completion bash|zsh`: made from the tables of all commands, so that it knows what they take (C11.6). */
-import { EXIT, type Terminal } from './command.ts'
+import { EXIT } from '../operator/verb.ts'
 import { COMMANDS } from './command-list.ts'
+import type { Terminal } from './command.ts'
 import { bashCompletion } from './completion/bash.ts'
 import type { CompletedCommand } from './completion/values.ts'
 import { zshCompletion } from './completion/zsh.ts'

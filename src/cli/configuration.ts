@@ -1,8 +1,9 @@
 /** `postern configuration check|diff|reload|show`: of a running service (C11.5.4). */
+import { countOf } from '../operator/text.ts'
+import { EXIT } from '../operator/verb.ts'
 import type { FileCheck, FileDifference } from '../watch/status/configuration-orders.ts'
 import { accessChangeText } from './access-change-text.ts'
 import { callAdminApi } from './admin-commands.ts'
-import { countOf, EXIT } from './command.ts'
 import { reload } from './orders.ts'
 import { CONFIGURATION } from './tables/configuration.ts'
 import { commandOf } from './verbs.ts'

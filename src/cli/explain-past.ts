@@ -1,9 +1,10 @@
 /** `postern explain --request ID` and `postern explain --log -`: about a call of the past (C14.4). */
 import { text } from 'node:stream/consumers'
+import { EXIT, UsageError } from '../operator/verb.ts'
 import { callAdminApi, operatorName } from './admin-commands.ts'
-import { EXIT, type Terminal, UsageError } from './command.ts'
-import { checkedReason, type CallOptions } from './call-options.ts'
-import { pastCallText, type AnsweredPast } from './past-call-text.ts'
+import { type CallOptions, checkedReason } from './call-options.ts'
+import type { Terminal } from './command.ts'
+import { type AnsweredPast, pastCallText } from './past-call-text.ts'
 
 export interface PastOptions extends CallOptions {
   /** `--request`: the X-Request-Id of the answer. */

@@ -1,7 +1,7 @@
 /** An explanation as people read it on a terminal. */
 import type { ExplainedCheck, Explanation, Refusal } from '../contracts/explanation.ts'
+import { printable } from '../operator/text.ts'
 import { NO_TOKEN } from '../settings/expectations.ts'
-import { printable } from './terminal.ts'
 
 const COLUMNS = { clause: 8, verdict: 22 }
 

@@ -1,5 +1,5 @@
 import { Hasher } from '../directory/hasher.ts'
-import { EXIT } from './command.ts'
+import { EXIT } from '../operator/verb.ts'
 import { HASH_PASSWORD } from './tables/secrets.ts'
 import { printJson, readPassword } from './terminal.ts'
 import { commandOf } from './verbs.ts'

@@ -1,5 +1,6 @@
 /** The texts of `--help`, made from the tables of the commands. */
-import { argumentText, type Option, type Options, valueName, type Verb } from './options.ts'
+import type { Option, Options, Verb } from '../operator/verb.ts'
+import { argumentText, valueName } from './options.ts'
 import type { ChosenVerb, CommandTable } from './verbs.ts'
 
 const WIDTH = 100

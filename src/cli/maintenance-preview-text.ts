@@ -1,7 +1,6 @@
 /** What a maintenance switch would close, as `postern maintenance on --preview` prints it. */
 import type { MaintenancePreview } from '../maintenance/preview.ts'
-import { countOf } from './command.ts'
-import { rowLines } from './terminal.ts'
+import { countOf, rowLines } from '../operator/text.ts'
 
 /** As the admin API answers it. */
 type Answered = Omit<MaintenancePreview, 'calls'> & {

@@ -2,7 +2,7 @@
 import { type IncomingMessage, request as requestHttp, type RequestOptions } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { reasonInWords } from '../kernel/thrown.ts'
-import { UsageError } from './command.ts'
+import { UsageError } from '../operator/verb.ts'
 
 export interface Call {
   readonly method: string

@@ -1,11 +1,11 @@
 /** The commands that give an order to a running service: reload, restart, lockouts, revoke. */
 import { durationText } from '../kernel/units.ts'
+import { countOf, countOfFamilies } from '../operator/text.ts'
+import { type Given, UsageError } from '../operator/verb.ts'
 import { type AdminCall, callAdminApi, operatorName } from './admin-commands.ts'
-import { countOf, type Terminal, UsageError } from './command.ts'
-import type { Given } from './options.ts'
-import { checkedReason, type CallOptions } from './call-options.ts'
+import { type CallOptions, checkedReason } from './call-options.ts'
+import type { Terminal } from './command.ts'
 import { HOW, LOCKOUTS, RELOAD, RESTART, REVOKE, RULE } from './tables/orders.ts'
-import { countOfFamilies } from './terminal.ts'
 import { commandOf } from './verbs.ts'
 
 const orderCall = (path: string, values: CallOptions, terminal: Terminal): AdminCall => ({

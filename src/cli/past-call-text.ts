@@ -1,7 +1,7 @@
 /** What was decided about a call of the past, as people read it on a terminal (C14.4). */
+import { printable } from '../operator/text.ts'
 import type { PastAnswer, PastCall } from '../watch/past-calls.ts'
 import { explanationText } from './explanation-text.ts'
-import { printable } from './terminal.ts'
 
 /** As the admin API answers it. */
 export type AnsweredPast = Omit<PastAnswer, 'then'> & {

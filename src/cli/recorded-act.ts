@@ -1,18 +1,19 @@
 /** Records of what commands change, with the service up or down (C12.1.7). */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { AuditedChange, Operator } from '../audit/audited-change.ts'
-import { planAudit } from '../audit/schema.ts'
 import { announcedService, tryLock } from '../audit/lock.ts'
+import { planAudit } from '../audit/schema.ts'
 import { AUDIT_EVENTS } from '../kernel/audit-events.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { messageOf } from '../kernel/thrown.ts'
 import { type ActOutcome, ReportedActs } from '../operator/reported-acts.ts'
+import { EXIT } from '../operator/verb.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { AdminTrouble } from './admin-access.ts'
 import { operatorName, requestAdmin } from './admin-commands.ts'
-import { EXIT, type Terminal } from './command.ts'
-import { checkedReason, checkOrder, type CallOptions, ownToken } from './call-options.ts'
+import { type CallOptions, checkedReason, checkOrder, ownToken } from './call-options.ts'
+import type { Terminal } from './command.ts'
 
 /** An act of a command on a user has the user's name as a personal value. */
 export interface CommandChange extends AuditedChange {

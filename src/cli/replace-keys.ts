@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Configuration } from '../settings/configuration.ts'
 import type { Store } from '../contracts/store.ts'
 import { endAllFamilies } from '../identity/tokens/token-revoker.ts'
 import { type Clock, systemClock } from '../kernel/clock.ts'
@@ -8,6 +7,9 @@ import { Fault } from '../kernel/faults.ts'
 import { messageOf } from '../kernel/thrown.ts'
 import { type KeyPlace, titleOf } from '../keys/key-place.ts'
 import type { KeysPlan } from '../keys/service-keys.ts'
+import { countOfFamilies } from '../operator/text.ts'
+import { EXIT } from '../operator/verb.ts'
+import type { Configuration } from '../settings/configuration.ts'
 import {
   countFamilies,
   type DerivedFamilies,
@@ -15,12 +17,12 @@ import {
   type ReplacedKeys,
   replaceKeys,
 } from '../start/rotate-keys.ts'
-import { sqliteFile } from '../stores/schema.ts'
 import { openStore } from '../stores/open-store.ts'
+import { sqliteFile } from '../stores/schema.ts'
 import { StoreError } from '../stores/store-error.ts'
-import { EXIT, type Terminal } from './command.ts'
+import type { Terminal } from './command.ts'
 import { madeLine, madeRow } from './key-text.ts'
-import { confirm, countOfFamilies, printJson } from './terminal.ts'
+import { confirm, printJson } from './terminal.ts'
 
 const ATTEMPTS = 10
 const PAUSE_MS = 200

@@ -1,6 +1,6 @@
 /** A status as a page for people: what is wrong comes first. */
+import { printable } from '../operator/text.ts'
 import type { Status, UpstreamStatus } from '../watch/status/status.ts'
-import { printable } from './terminal.ts'
 
 const LABEL = 15
 

@@ -1,7 +1,7 @@
 /** `postern status`: how a running service is (C11.5.5). */
+import { EXIT } from '../operator/verb.ts'
 import type { Status } from '../watch/status/status.ts'
 import { callAdminApi } from './admin-commands.ts'
-import { EXIT } from './command.ts'
 import { statusText } from './status-text.ts'
 import { STATUS } from './tables/orders.ts'
 import { commandOf } from './verbs.ts'

@@ -3,11 +3,12 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline/promises'
 import { Readable, Writable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { buffer, text } from 'node:stream/consumers'
-import { countOf, type Terminal, UsageError } from './command.ts'
-import { DIRECTION_CONTROLS } from '../kernel/clean-text.ts'
+import { pipeline } from 'node:stream/promises'
 import { hasCode } from '../kernel/thrown.ts'
+import { jsonText } from '../operator/text.ts'
+import { UsageError } from '../operator/verb.ts'
+import type { Terminal } from './command.ts'
 
 /**
  * Asks before something that cannot be undone. Any answer but `yes` means no. The option `--yes` (`yes`) answers for
@@ -76,24 +77,6 @@ export async function readBytes(argument: string, { stdin }: Terminal): Promise<
   }
 }
 
-const ACTED_ON = new RegExp(`[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029${DIRECTION_CONTROLS}]`, 'g')
-
-/** Paths, headers and codes are a caller's own text: what would change the terminal is escaped. */
-export const printable = (text: string): string =>
-  text.replace(ACTED_ON, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
-
-const GAP = '  '
-
-/** Rows below their headings as lines, each column as wide as its widest cell. */
-export function rowLines(heads: readonly string[], rows: readonly (readonly string[])[]): string[] {
-  const all = [heads, ...rows]
-  const widths = heads.map((_head, at) => all.reduce((most, row) => Math.max(most, row[at]?.length ?? 0), 0))
-  return all.map((row) => {
-    const cells = row.map((cell, at) => cell.padEnd(widths[at] ?? 0))
-    return `${cells.join(GAP).trimEnd()}\n`
-  })
-}
-
 /**
  * Writes texts one by one, no faster than they are read, so that a long list needs little memory. A reader that has seen
  * enough (`| head`) ends it.
@@ -109,12 +92,6 @@ export async function printAll(
   }
 }
 
-/** A value as indented JSON. */
-export const jsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
-
 export const printJson = (value: unknown, { stdout }: Terminal): void => {
   stdout.write(jsonText(value))
 }
-
-export const countOfFamilies = (count: number): string =>
-  countOf(count, 'family of refresh tokens', 'families of refresh tokens')

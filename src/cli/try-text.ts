@@ -1,7 +1,7 @@
 /** The answer to a call that was tried, and why it was let in or refused, as people read them on a terminal. */
 import type { Explanation } from '../contracts/explanation.ts'
+import { printable } from '../operator/text.ts'
 import { explanationText } from './explanation-text.ts'
-import { printable } from './terminal.ts'
 import type { CallAnswer } from './make-call.ts'
 
 const UTF_8 = new TextDecoder('utf-8', { fatal: true })

@@ -1,7 +1,8 @@
 /** Commands and their verbs: which one is meant, and how it is run. */
 import { didYouMean } from '../config/problem-text.ts'
-import { type Command, type Terminal, UsageError } from './command.ts'
-import { type Given, parse, type Verb } from './options.ts'
+import { type Given, UsageError, type Verb } from '../operator/verb.ts'
+import type { Command, Terminal } from './command.ts'
+import { parse } from './options.ts'
 
 /** The table of a command: one in `tables/`. */
 export interface CommandTable {

@@ -3,7 +3,7 @@ import type { JsonObject } from '../http/json-value.ts'
 import type { AuditObject } from '../contracts/audit.ts'
 import type { AuditedChange } from '../audit/audited-change.ts'
 import { type ActOutcome, REPORTABLE } from './reported-acts.ts'
-import { type AdminRoute, count, members, ok, problemsSchema, refuse, reject, text, WHO } from './routes.ts'
+import { type Operation, count, members, ok, problemsSchema, refuse, reject, text, WHO } from './operation.ts'
 
 /** Characters of `change` as JSON. */
 const LONGEST_CHANGE = 8192
@@ -49,7 +49,7 @@ const actOf = ({ event, on, username, change }: Reported): AuditedChange => ({
 })
 
 /** The record names the operator whose token was shown; what the command says of its user is claimed. */
-export const ACT_ROUTE: AdminRoute = {
+export const ACT_ROUTE: Operation = {
   method: 'POST',
   path: '/audit/records',
   operationId: 'reportAct',

@@ -19,7 +19,7 @@ import { LIMIT, MOST_ROWS, ROWS } from './paging.ts'
 import {
   type AdminAnswer,
   type AdminRequest,
-  type AdminRoute,
+  type Operation,
   members,
   type Members,
   notFound,
@@ -29,7 +29,7 @@ import {
   type Schema,
   text,
   WHO,
-} from './routes.ts'
+} from './operation.ts'
 
 /** The trail that is asked, and where the question is recorded. */
 export interface QueriedTrail {
@@ -211,7 +211,7 @@ const PAGE = {
   cursor: text('`next` of the page before.'),
 }
 
-const verifyRoute = (trail: QueriedTrail | undefined): AdminRoute => ({
+const verifyRoute = (trail: QueriedTrail | undefined): Operation => ({
   method: 'POST',
   needs: 'audit',
   path: '/audit/verify',
@@ -224,11 +224,11 @@ const verifyRoute = (trail: QueriedTrail | undefined): AdminRoute => ({
 })
 
 /** The routes. Without a trail, each answers 409. */
-export function auditRoutes(trail: QueriedTrail | undefined): readonly AdminRoute[] {
+export function auditRoutes(trail: QueriedTrail | undefined): readonly Operation[] {
   const asking =
     (
       ask: (trail: QueriedTrail, request: AdminRequest) => AdminAnswer | Promise<AdminAnswer>,
-    ): AdminRoute['handle'] =>
+    ): Operation['handle'] =>
     (_control, request) =>
       trail === undefined
         ? NO_TRAIL

@@ -2,7 +2,7 @@
 import { fitsStrongly, readTagCondition, type TagCondition } from '../http/entity-tag.ts'
 import type { IsMeant } from './directory-orders.ts'
 import { AdminError } from './errors.ts'
-import { type AdminAnswer, type AdminRequest, text } from './routes.ts'
+import { type AdminAnswer, type AdminRequest, text } from './operation.ts'
 
 export const IF_MATCH = text(
   'The `ETag` of the version that is meant, or several of them, or `*`. Without it the latest version is meant.',

@@ -1,8 +1,13 @@
 /** The admin API's routes for the configuration: in force, and on disk (C11.5.4). */
-import { type FileCheck, type FileDifference, MOST_PATHS, type NoFile } from '../watch/status/configuration-orders.ts'
+import {
+  type FileCheck,
+  type FileDifference,
+  MOST_PATHS,
+  type NoFile,
+} from '../watch/status/configuration-orders.ts'
 import {
   type AdminAnswer,
-  type AdminRoute,
+  type Operation,
   count,
   members,
   ok,
@@ -11,7 +16,7 @@ import {
   type Schema,
   text,
   WHO,
-} from './routes.ts'
+} from './operation.ts'
 
 const lines = (description: string): Schema => ({ type: 'array', items: { type: 'string' }, description })
 
@@ -62,7 +67,7 @@ const answerOf = (result: FileCheck | FileDifference | NoFile): AdminAnswer =>
 
 const NO_FILE = ['It does not come from a file, or that has problems', problemsSchema] as const
 
-export const CONFIGURATION_ROUTES: readonly AdminRoute[] = [
+export const CONFIGURATION_ROUTES: readonly Operation[] = [
   {
     method: 'GET',
     path: '/configuration',

@@ -14,7 +14,7 @@ import type { Right } from './rights.ts'
 import {
   type AdminAnswer,
   type AdminRequest,
-  type AdminRoute,
+  type Operation,
   made,
   members,
   ok,
@@ -22,7 +22,7 @@ import {
   type Schema,
   text,
   WHO,
-} from './routes.ts'
+} from './operation.ts'
 
 /** Users are personal data: who may only inspect sees none of them. */
 const READING: Readonly<Record<NounName, Right>> = {
@@ -39,7 +39,7 @@ const capital = (word: string): string => `${word.charAt(0).toUpperCase()}${word
 type Work = (directory: DirectoryOrders, request: AdminRequest) => Promise<AdminAnswer>
 
 const ordered =
-  (work: Work): AdminRoute['handle'] =>
+  (work: Work): Operation['handle'] =>
   async (control, request) => {
     try {
       return await work(control.directory(request.operator), request)
@@ -56,7 +56,7 @@ const CONFIGURED = [
   problemsSchema,
 ] as const
 
-function listRoute(noun: NounName): AdminRoute {
+function listRoute(noun: NounName): Operation {
   const { plural } = NOUNS[noun]
   const within = withinOf(noun)
   return {
@@ -74,7 +74,7 @@ function listRoute(noun: NounName): AdminRoute {
   }
 }
 
-function addRoute(noun: NounName): AdminRoute {
+function addRoute(noun: NounName): Operation {
   const within = withinOf(noun)
   const { names } = NOUNS[noun]
   const answer = members({
@@ -109,7 +109,7 @@ function addRoute(noun: NounName): AdminRoute {
 
 const common = (noun: NounName) => ({ params: paramsOf(NOUNS[noun].names), query: WHO })
 
-const showRoute = (noun: NounName): AdminRoute => ({
+const showRoute = (noun: NounName): Operation => ({
   ...{ method: 'GET', path: recordPath(noun), operationId: `show${capital(noun)}`, needs: READING[noun] },
   summary: `One ${noun}`,
   params: paramsOf(NOUNS[noun].names),
@@ -131,7 +131,7 @@ const patchChanges =
       ]),
     )
 
-const editRoute = (noun: NounName): AdminRoute => ({
+const editRoute = (noun: NounName): Operation => ({
   ...{ method: 'PATCH', path: recordPath(noun), operationId: `edit${capital(noun)}`, needs: 'administer' },
   ...common(noun),
   summary: `Change what is given of a ${noun} in the store; what was issued beyond what is left ends`,
@@ -159,7 +159,7 @@ const editRoute = (noun: NounName): AdminRoute => ({
   }),
 })
 
-const removeRoute = (noun: NounName): AdminRoute => ({
+const removeRoute = (noun: NounName): Operation => ({
   ...{ method: 'DELETE', path: recordPath(noun), operationId: `remove${capital(noun)}`, needs: 'administer' },
   ...common(noun),
   summary: `Remove a ${noun} from the store, and end what it holds, consents too`,
@@ -183,7 +183,7 @@ const SWITCHES = {
   enable: 'Let it be used again; what has ended stays so',
 } as const
 
-const switchRoute = (noun: NounName, verb: keyof typeof SWITCHES): AdminRoute => ({
+const switchRoute = (noun: NounName, verb: keyof typeof SWITCHES): Operation => ({
   method: 'POST',
   path: `${recordPath(noun)}/${verb}`,
   operationId: `${verb}${capital(noun)}`,
@@ -205,7 +205,7 @@ const switchRoute = (noun: NounName, verb: keyof typeof SWITCHES): AdminRoute =>
 /** Milliseconds. */
 const OVERLAP = '1d'
 
-const secretRoute: AdminRoute = {
+const secretRoute: Operation = {
   ...{ method: 'POST', path: '/clients/:id/secrets', operationId: 'rotateSecret', needs: 'administer' },
   ...common('client'),
   summary: 'Make another secret of a client in the store; the old one stays valid for a time',
@@ -237,7 +237,7 @@ const secretRoute: AdminRoute = {
   }),
 }
 
-const passwordRoute: AdminRoute = {
+const passwordRoute: Operation = {
   ...{ method: 'PUT', path: '/users/:username/password', operationId: 'setPassword', needs: 'administer' },
   ...common('user'),
   summary: 'Set another password of a user in the store, who must log in again everywhere',
@@ -253,7 +253,7 @@ const passwordRoute: AdminRoute = {
   }),
 }
 
-const routesOf = (noun: NounName): readonly AdminRoute[] => [
+const routesOf = (noun: NounName): readonly Operation[] => [
   listRoute(noun),
   addRoute(noun),
   showRoute(noun),
@@ -263,7 +263,7 @@ const routesOf = (noun: NounName): readonly AdminRoute[] => [
   switchRoute(noun, 'enable'),
 ]
 
-export const DIRECTORY_ROUTES: readonly AdminRoute[] = [
+export const DIRECTORY_ROUTES: readonly Operation[] = [
   ...NOUN_NAMES.flatMap(routesOf),
   secretRoute,
   passwordRoute,

@@ -3,7 +3,7 @@ import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import { plainAddress } from '../http/forwarded.ts'
 import {
   type AdminRequest,
-  type AdminRoute,
+  type Operation,
   members,
   type Members,
   ok,
@@ -11,7 +11,7 @@ import {
   type Schema,
   text,
   WHO,
-} from './routes.ts'
+} from './operation.ts'
 
 /** Characters: of a path over the longest that may be configured, of a token over the longest that is read. */
 const LONGEST = { path: 65_536, token: 16_384, header: 65_536, body: 1_000_000 }
@@ -124,7 +124,7 @@ function readCall({ body }: AdminRequest): DescribedCall {
   }
 }
 
-export const EXPLAIN_ROUTE: AdminRoute = {
+export const EXPLAIN_ROUTE: Operation = {
   method: 'POST',
   path: '/explain',
   operationId: 'explain',

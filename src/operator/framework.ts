@@ -15,7 +15,7 @@ import type { JsonValue } from '../http/json-value.ts'
 import { compileProblems } from '../http/validate-body.ts'
 import { Fault } from '../kernel/faults.ts'
 import { AdminError, errorBodyOf, type FrameworkError } from './errors.ts'
-import { MERGE_PATCH, type Schema } from './routes.ts'
+import { MERGE_PATCH, type Schema } from './operation.ts'
 
 /** The listener's application and its requests: no other file names the library. */
 export type AdminApp = FastifyInstance

@@ -2,7 +2,7 @@
 import { instantText } from '../maintenance/records.ts'
 import type { ListedKey } from '../watch/status/key-orders.ts'
 import {
-  type AdminRoute,
+  type Operation,
   count,
   members,
   ok,
@@ -11,7 +11,7 @@ import {
   type Schema,
   text,
   WHO,
-} from './routes.ts'
+} from './operation.ts'
 
 const seconds = (time: number | undefined): string | undefined =>
   instantText(time === undefined ? undefined : time * 1000)
@@ -46,7 +46,7 @@ const keySchema = members(
 
 const NO_KEYS = refuse('this service has no keys', ['a sidecar signs nothing: its issuers have the keys'])
 
-export const KEY_ROUTES: readonly AdminRoute[] = [
+export const KEY_ROUTES: readonly Operation[] = [
   {
     method: 'GET',
     path: '/keys',

@@ -1,7 +1,7 @@
 /** How the admin API answers what a maintenance switch would close (C11.5.6). */
 import { MOST_CLIENTS, MOST_LISTED, type MaintenancePreview } from '../maintenance/preview.ts'
 import { instantText } from '../maintenance/records.ts'
-import { count, members, type Schema, text } from './routes.ts'
+import { count, members, type Schema, text } from './operation.ts'
 
 const list = (items: Schema, description: string): Schema => ({ type: 'array', items, description })
 const strings = (description: string): Schema => list({ type: 'string' }, description)

@@ -2,7 +2,7 @@
 import type { Clock } from '../kernel/clock.ts'
 import {
   type AdminRequest,
-  type AdminRoute,
+  type Operation,
   members,
   type Members,
   ok,
@@ -11,7 +11,7 @@ import {
   type Schema,
   text,
   WHO,
-} from './routes.ts'
+} from './operation.ts'
 import type { OperatorControl } from './operator-control.ts'
 import { PREVIEW_SCHEMA, previewBody } from './maintenance-preview.ts'
 import { instantText, type KeptSwitch } from '../maintenance/records.ts'
@@ -143,7 +143,7 @@ async function checkSwitch(
 }
 
 const endSwitches =
-  (clock: Clock): AdminRoute['handle'] =>
+  (clock: Clock): Operation['handle'] =>
   async ({ maintenance }, { query, operator }) => {
     const now = clock.now()
     if ((query['id'] === undefined) === (query['scope'] === undefined))
@@ -164,7 +164,7 @@ const endSwitches =
     return ok({ switches: meant.map((entry) => describeSwitch(entry, now)) })
   }
 
-export const maintenanceRoutes = (clock: Clock): readonly AdminRoute[] => [
+export const maintenanceRoutes = (clock: Clock): readonly Operation[] => [
   {
     method: 'GET',
     path: '/maintenance',

@@ -15,7 +15,14 @@ import { STATUS_ROUTE } from './status.ts'
 import { TEST_TOKEN_ROUTE } from './test-tokens.ts'
 import { REVOCABLE_ROUTES } from './revocables.ts'
 import { rolesWith } from './rights.ts'
-import { type AdminRoute, type AnswerHeader, MERGE_PATCH, ok, problemsSchema, type Schema } from './routes.ts'
+import {
+  type Operation,
+  type AnswerHeader,
+  MERGE_PATCH,
+  ok,
+  problemsSchema,
+  type Schema,
+} from './operation.ts'
 
 const json = (schema: Schema) => ({ content: { 'application/json': { schema } } })
 
@@ -57,15 +64,15 @@ const OVERTAKEN = {
   },
 }
 
-const bodyTypesOf = ({ method }: AdminRoute): readonly string[] =>
+const bodyTypesOf = ({ method }: Operation): readonly string[] =>
   method === 'PATCH' ? [MERGE_PATCH, 'application/json'] : ['application/json']
 
-const requestBodyOf = (route: AdminRoute, schema: Schema) => ({
+const requestBodyOf = (route: Operation, schema: Schema) => ({
   required: route.bodyOptional !== true,
   content: Object.fromEntries(bodyTypesOf(route).map((type) => [type, { schema }] as const)),
 })
 
-function parametersOf({ query = {}, params = {}, conditional }: AdminRoute) {
+function parametersOf({ query = {}, params = {}, conditional }: Operation) {
   const parameters = [
     ...Object.entries(params).map(([name, schema]) => ({ name, in: 'path', required: true, schema })),
     ...Object.entries(query).map(([name, schema]) => ({ name, in: 'query', required: false, schema })),
@@ -77,7 +84,7 @@ function parametersOf({ query = {}, params = {}, conditional }: AdminRoute) {
 /** Elsewhere `[person]` stands for them, unless the role has the right `administer`. */
 const PEOPLE_TOLD = ' It names people to all of them.'
 
-function operationOf(route: AdminRoute) {
+function operationOf(route: Operation) {
   const { operationId, summary, needs, body, conditional, answers, namesPeople } = route
   const own = Object.entries(answers).map(
     ([status, [description, schema, headers = []]]) =>
@@ -149,9 +156,9 @@ const PROBES = {
 }
 
 /** As OpenAPI writes it. */
-const pathOf = ({ path }: AdminRoute): string => path.replaceAll(/:(\w+)/g, '{$1}')
+const pathOf = ({ path }: Operation): string => path.replaceAll(/:(\w+)/g, '{$1}')
 
-function pathsOf(routes: readonly AdminRoute[]): Record<string, Record<string, unknown>> {
+function pathsOf(routes: readonly Operation[]): Record<string, Record<string, unknown>> {
   const paths: Record<string, Record<string, unknown>> = {}
   for (const route of routes)
     paths[pathOf(route)] = { ...paths[pathOf(route)], [route.method.toLowerCase()]: operationOf(route) }
@@ -159,7 +166,7 @@ function pathsOf(routes: readonly AdminRoute[]): Record<string, Record<string, u
 }
 
 /** The OpenAPI document of the given routes and of metrics and health. */
-export const describeAdminApi = (routes: readonly AdminRoute[], version: string) => ({
+export const describeAdminApi = (routes: readonly Operation[], version: string) => ({
   openapi: '3.1.0',
   info: {
     title: 'Admin API of Postern',
@@ -176,8 +183,8 @@ export const describeAdminApi = (routes: readonly AdminRoute[], version: string)
  * All routes, including the one for the OpenAPI document. `version` is that of the service, `trail` the audit trail, if
  * one is kept.
  */
-export function adminRoutes(clock: Clock, version: string, trail?: QueriedTrail): readonly AdminRoute[] {
-  const routes: AdminRoute[] = [
+export function adminRoutes(clock: Clock, version: string, trail?: QueriedTrail): readonly Operation[] {
+  const routes: Operation[] = [
     ...maintenanceRoutes(clock),
     ...ORDER_ROUTES,
     STATUS_ROUTE,

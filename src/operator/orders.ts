@@ -1,6 +1,6 @@
 /** The admin API's other routes: reload, restart, revocation, lockouts, the configuration in force. */
 import {
-  type AdminRoute,
+  type Operation,
   count,
   members,
   type Members,
@@ -12,7 +12,7 @@ import {
   reject,
   text,
   WHO,
-} from './routes.ts'
+} from './operation.ts'
 import { DOUBTED } from '../contracts/store.ts'
 import type { RevokedTokens } from '../contracts/tokens.ts'
 
@@ -70,7 +70,7 @@ function readRevocation(body: Readonly<Record<string, unknown>>): RevokedTokens 
   return Object.fromEntries(members.map((key) => [key, body[key]])) as unknown as RevokedTokens
 }
 
-export const REVOKE_ROUTE: AdminRoute = {
+export const REVOKE_ROUTE: Operation = {
   method: 'POST',
   path: '/revoke',
   operationId: 'revoke',
@@ -114,7 +114,7 @@ const lockoutSchema = members(
   ['user', 'failures', 'delay', 'at'],
 )
 
-export const ORDER_ROUTES: readonly AdminRoute[] = [
+export const ORDER_ROUTES: readonly Operation[] = [
   {
     method: 'POST',
     path: '/reload',

@@ -1,7 +1,7 @@
 /** Lists that are read page by page, in the order of their keys (C11.5). */
 import type { Page } from '../contracts/store.ts'
 import { byKey } from '../kernel/key-order.ts'
-import { type Members, members, type Schema, text } from './routes.ts'
+import { type Members, members, type Schema, text } from './operation.ts'
 
 /** Rows of one page at most, and where none are named. */
 export const MOST_ROWS = 1000

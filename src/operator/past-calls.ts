@@ -2,7 +2,7 @@
 import { NotACallLine, readCallLine, type LoggedCall } from '../watch/log/read-call-line.ts'
 import type { PastAnswer } from '../watch/past-calls.ts'
 import {
-  type AdminRoute,
+  type Operation,
   members,
   notFound,
   ok,
@@ -11,7 +11,7 @@ import {
   type Schema,
   text,
   WHO,
-} from './routes.ts'
+} from './operation.ts'
 
 const LONGEST_LINE = 65_536
 
@@ -58,7 +58,7 @@ const answerOf = ({ then, now, difference }: PastAnswer): unknown => ({
   difference,
 })
 
-export const PAST_CALL_ROUTE: AdminRoute = {
+export const PAST_CALL_ROUTE: Operation = {
   method: 'POST',
   path: '/explain/past',
   operationId: 'explainPast',

@@ -2,7 +2,7 @@
 import { pathText, type Problem } from '../config/problems.ts'
 import type { EndedLoss } from '../directory/planned-change.ts'
 import type { DirectoryRefusal } from '../directory/stored-editing.ts'
-import { type AdminAnswer, notFound, refuse, reject, type Schema } from './routes.ts'
+import { type AdminAnswer, notFound, refuse, reject, type Schema } from './operation.ts'
 
 export const lineOf = ({ path, message, hint }: Problem): string =>
   `${pathText(path)}  ${message}${hint === undefined ? '' : ` — ${hint}`}`

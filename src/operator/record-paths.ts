@@ -1,7 +1,7 @@
 /** The paths of the directory's records in the admin API. */
 import { type NounName, NOUNS } from '../directory/nouns.ts'
 import type { RecordAt } from './directory-orders.ts'
-import { type AdminRequest, type Members, text } from './routes.ts'
+import { type AdminRequest, type Members, text } from './operation.ts'
 
 /** `/businesses/:business/funds`, without the last name. */
 export function collectionOf(noun: NounName): string {

@@ -3,7 +3,7 @@ import { viewOf, mapItem, type SchemaView, wordsOf } from '../config/schema-view
 import { MARK } from '../config/schema.ts'
 import { type Noun, type NounName, NOUNS } from '../directory/nouns.ts'
 import { PASSWORD_LENGTH } from '../directory/new-password.ts'
-import { count, members, type Members, type Schema, text } from './routes.ts'
+import { count, members, type Members, type Schema, text } from './operation.ts'
 
 const objectOf = (view: SchemaView): Schema => {
   const map = mapItem(view)

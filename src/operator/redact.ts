@@ -1,9 +1,9 @@
 /** The admin API's route that erases personal values in the audit trail (C12.2.3). */
-import { type AdminRoute, count, members, ok, problemsSchema, refuse, text, WHO } from './routes.ts'
+import { type Operation, count, members, ok, problemsSchema, refuse, text, WHO } from './operation.ts'
 
 const body = members({ subject: text('The `sub` whose values are erased.'), ...WHO }, ['subject', 'reason'])
 
-export const REDACT_ROUTE: AdminRoute = {
+export const REDACT_ROUTE: Operation = {
   method: 'POST',
   path: '/audit/redact',
   operationId: 'redactSubject',

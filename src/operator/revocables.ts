@@ -6,7 +6,7 @@ import { AFTER, LIMIT, pageBody, pageOf, pageSchema } from './paging.ts'
 import {
   type AdminAnswer,
   type AdminRequest,
-  type AdminRoute,
+  type Operation,
   count,
   members,
   type Members,
@@ -18,7 +18,7 @@ import {
   type Schema,
   text,
   WHO,
-} from './routes.ts'
+} from './operation.ts'
 
 /** Rows that the answer to an end shows at most; their number is always told. */
 const MOST_SHOWN = 100
@@ -124,7 +124,7 @@ function answerOf(end: EndOutcome, { instead }: Noun): AdminAnswer {
   return ok({ outcome, count: records.length, families, rows: records.slice(0, MOST_SHOWN).map(rowOf) })
 }
 
-const listRoute = ({ kind, name, what, filters }: Noun): AdminRoute => ({
+const listRoute = ({ kind, name, what, filters }: Noun): Operation => ({
   method: 'GET',
   path: `/${kind}`,
   operationId: `list${name}`,
@@ -142,7 +142,7 @@ const listRoute = ({ kind, name, what, filters }: Noun): AdminRoute => ({
   },
 })
 
-const endRoute = (noun: Noun): AdminRoute => ({
+const endRoute = (noun: Noun): Operation => ({
   method: 'DELETE',
   path: `/${noun.kind}`,
   operationId: `end${noun.name}`,
@@ -168,7 +168,7 @@ const endRoute = (noun: Noun): AdminRoute => ({
   },
 })
 
-export const REVOCABLE_ROUTES: readonly AdminRoute[] = NOUNS.flatMap((noun) => [
+export const REVOCABLE_ROUTES: readonly Operation[] = NOUNS.flatMap((noun) => [
   listRoute(noun),
   endRoute(noun),
 ])

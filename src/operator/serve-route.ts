@@ -13,11 +13,11 @@ import {
 } from './operators.ts'
 import { withoutPeople } from './people-in-answers.ts'
 import { hasRight } from './rights.ts'
-import { type AdminRequest, type AdminRoute, members, MERGE_PATCH, type Schema } from './routes.ts'
+import { type AdminRequest, type Operation, members, MERGE_PATCH, type Schema } from './operation.ts'
 
 export interface AdminApi {
   readonly audit: Pick<AuditTrail, 'note'>
-  readonly routes: readonly AdminRoute[]
+  readonly routes: readonly Operation[]
   readonly control: OperatorControl
 }
 
@@ -30,7 +30,7 @@ export type GuardedApi = AdminApi & { readonly operators: Operators }
  */
 function authorize(
   request: IncomingRequest,
-  route: AdminRoute,
+  route: Operation,
   { operators, audit }: GuardedApi,
 ): AuthenticatedOperator {
   const operator = operators.find(request.headers.authorization)
@@ -49,12 +49,12 @@ function authorize(
   throw expired ? expiredOperator(operator) : refusedOperator(operator, needs)
 }
 
-const bodySchemaOf = ({ bodyOptional, checksBody }: AdminRoute, body: Schema): RequestSchema => ({
+const bodySchemaOf = ({ bodyOptional, checksBody }: Operation, body: Schema): RequestSchema => ({
   optional: bodyOptional === true,
   schema: checksBody === true ? { type: 'object' } : body,
 })
 
-export function addRoute(app: AdminApp, route: AdminRoute, api: GuardedApi): void {
+export function addRoute(app: AdminApp, route: Operation, api: GuardedApi): void {
   const { method, path: url, body, query = {}, params, handle } = route
   const known = new WeakMap<IncomingRequest, AuthenticatedOperator>()
   app.route({
@@ -85,7 +85,7 @@ export function addRoute(app: AdminApp, route: AdminRoute, api: GuardedApi): voi
 }
 
 /** Whether an answer may name people: by the role of who asks, or because the route is for that. */
-const tellsPeople = ({ namesPeople }: AdminRoute, operator: AuthenticatedOperator | undefined): boolean =>
+const tellsPeople = ({ namesPeople }: Operation, operator: AuthenticatedOperator | undefined): boolean =>
   namesPeople === true || (operator !== undefined && hasRight(operator.role, 'administer'))
 
 /** Only PATCH takes a merge patch. Throws AdminError 415. */
@@ -96,7 +96,7 @@ function refuseOtherTypes({ method, headers }: IncomingRequest): void {
 
 function readRequest(
   request: IncomingRequest,
-  route: AdminRoute,
+  route: Operation,
   known: AuthenticatedOperator | undefined,
 ): AdminRequest {
   const body = (request.body ?? {}) as AdminRequest['body']
@@ -117,7 +117,7 @@ function readRequest(
 /** Throws AdminError 400 where a version is named and the route cannot hold to it: ignored, another would be changed. */
 function ifMatchOf(
   { headers }: IncomingRequest,
-  { conditional, method }: AdminRoute,
+  { conditional, method }: Operation,
 ): AdminRequest['ifMatch'] {
   const header = headers['if-match']
   if (conditional === true) return readIfMatch(header)

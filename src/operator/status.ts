@@ -1,5 +1,5 @@
 /** The admin API's route that tells how the service is (C11.5.5). */
-import { type AdminRoute, count, members, type Members, ok, type Schema, text } from './routes.ts'
+import { type Operation, count, members, type Members, ok, type Schema, text } from './operation.ts'
 
 const list = (items: Schema, description: string): Schema => ({ type: 'array', items, description })
 const lines = (description: string): Schema => list({ type: 'string' }, description)
@@ -112,7 +112,7 @@ const PARTS: Members = {
   ),
 }
 
-export const STATUS_ROUTE: AdminRoute = {
+export const STATUS_ROUTE: Operation = {
   method: 'GET',
   path: '/status',
   operationId: 'showStatus',

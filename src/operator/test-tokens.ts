@@ -1,7 +1,7 @@
 /** The admin API's route that issues a test token (C11.5.7). */
 import {
   type AdminAnswer,
-  type AdminRoute,
+  type Operation,
   count,
   members,
   ok,
@@ -9,7 +9,7 @@ import {
   refuse,
   text,
   WHO,
-} from './routes.ts'
+} from './operation.ts'
 import type { TestTokenOutcome } from './test-token-orders.ts'
 
 const body = members(
@@ -53,7 +53,7 @@ function answerOf(answer: TestTokenOutcome): AdminAnswer {
   return ok(answer.issued)
 }
 
-export const TEST_TOKEN_ROUTE: AdminRoute = {
+export const TEST_TOKEN_ROUTE: Operation = {
   method: 'POST',
   path: '/test-tokens',
   operationId: 'issueTestToken',

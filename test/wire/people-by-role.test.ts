@@ -5,7 +5,7 @@ import { hashSecret } from '../../src/directory/secret-hash.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
 import { newSecret } from '../../src/kernel/ids.ts'
 import { adminRoutes } from '../../src/operator/openapi.ts'
-import type { AdminRoute } from '../../src/operator/routes.ts'
+import type { Operation } from '../../src/operator/operation.ts'
 import { ROLES } from '../../src/settings/operator-token.ts'
 import { configFiles } from '../support/config-files.ts'
 import { postForm } from '../support/oauth.ts'
@@ -107,7 +107,7 @@ const ROUTES = adminRoutes(systemClock, '1').filter(({ needs }) => needs !== 'ad
 
 async function ask(
   { adminUrl }: StartedPostern,
-  route: AdminRoute,
+  route: Operation,
   { body, path }: Case,
   role: Role,
   ids: Ids,

@@ -1,7 +1,7 @@
 /** `postern audit key`: the public key of the manifest (C12.4.4). */
 import { presentAuditKeys } from '../../audit/keys.ts'
-import { EXIT, type Terminal } from '../command.ts'
-import type { Given } from '../options.ts'
+import { EXIT, type Given } from '../../operator/verb.ts'
+import type { Terminal } from '../command.ts'
 import type { KEY } from '../tables/audit.ts'
 import { printJson } from '../terminal.ts'
 import { orKeyTrouble, readAudited } from './trail-folder.ts'

@@ -1,4 +1,5 @@
 /** Prints the answer to a question about the trail: as a table, as words, as CSV or as lines of JSON. */
+import { whyNoTrail } from '../../audit/find/segments.ts'
 import {
   type AuditRow,
   type Progress,
@@ -6,15 +7,16 @@ import {
   TrailReadError,
   type UncoveredTime,
 } from '../../contracts/audit-query.ts'
-import { whyNoTrail } from '../../audit/find/segments.ts'
 import { cleanLine } from '../../kernel/clean-text.ts'
+import { countOf, rowLines } from '../../operator/text.ts'
+import { EXIT, UsageError } from '../../operator/verb.ts'
 import { AdminTrouble } from '../admin-access.ts'
-import { countOf, EXIT, type Terminal, UsageError } from '../command.ts'
 import type { CallOptions } from '../call-options.ts'
-import { printAll, rowLines } from '../terminal.ts'
+import type { Terminal } from '../command.ts'
+import { type ProgressBar, progressBar } from '../progress.ts'
+import { printAll } from '../terminal.ts'
 import { type AnswerPart, fromFiles, fromTrail, type Question } from './answer.ts'
 import { CSV_HEAD, csvRow } from './csv-rows.ts'
-import { type ProgressBar, progressBar } from '../progress.ts'
 import { cellsOf, HEADS, recordText, visible } from './row-text.ts'
 import { signedUntil } from './signed-until.ts'
 import { readAudited } from './trail-folder.ts'

@@ -1,8 +1,9 @@
 /** The folder of the audit trail that a verb is for. */
-import { planAudit, type AuditPlan } from '../../audit/schema.ts'
+import { type AuditPlan, planAudit } from '../../audit/schema.ts'
 import { KeyError } from '../../keys/key-error.ts'
-import { isSidecar, readConfiguration, type Configuration } from '../../settings/configuration.ts'
-import { configurationFile, EXIT, writeReport, type Terminal } from '../command.ts'
+import { EXIT } from '../../operator/verb.ts'
+import { type Configuration, isSidecar, readConfiguration } from '../../settings/configuration.ts'
+import { configurationFile, type Terminal, writeReport } from '../command.ts'
 
 /** A configuration whose trail is kept. */
 export interface AuditedConfiguration {

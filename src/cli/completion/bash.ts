@@ -1,5 +1,5 @@
 /** The completion of bash, from 3.2 on: plain functions, since that version has no maps. */
-import type { Verb } from '../options.ts'
+import type { Verb } from '../../operator/verb.ts'
 import { verbNames } from '../verbs.ts'
 import { type CompletedCommand, flagsOf, type Proposal, proposalOf } from './values.ts'
 

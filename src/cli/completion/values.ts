@@ -1,6 +1,6 @@
 /** What shells propose as values of options and arguments. */
-import type { Argument, Option } from '../options.ts'
-import { KINDS } from '../option-kinds.ts'
+import { KINDS } from '../../operator/option-kinds.ts'
+import type { Argument, Option } from '../../operator/verb.ts'
 import type { CommandTable } from '../verbs.ts'
 
 /** A command with all that a shell has to know. */

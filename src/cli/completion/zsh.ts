@@ -1,5 +1,6 @@
 /** The completion of zsh, which shows what each command and option does. */
-import { type Argument, type Option, valueName, type Verb } from '../options.ts'
+import type { Argument, Option, Verb } from '../../operator/verb.ts'
+import { valueName } from '../options.ts'
 import { type CompletedCommand, type Proposal, proposalOf } from './values.ts'
 
 const quote = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`

@@ -1,7 +1,7 @@
 /** `postern client`, `user`, `business`, `fund` and `role`. */
 import { parseDuration } from '../../kernel/units.ts'
+import type { Given } from '../../operator/verb.ts'
 import type { Terminal } from '../command.ts'
-import type { Given } from '../options.ts'
 import { BUSINESS, CLIENT, FUND, ROLE, USER } from '../tables/directory.ts'
 import { printJson, readPassword } from '../terminal.ts'
 import { commandOf } from '../verbs.ts'

@@ -1,10 +1,9 @@
 /** `postern NOUN list`. */
 import type { Page } from '../../contracts/store.ts'
-import type { NounName, Written } from '../../directory/nouns.ts'
-import { NOUNS } from '../../directory/nouns.ts'
+import { type NounName, NOUNS, type Written } from '../../directory/nouns.ts'
 import type { DirectoryOrders } from '../../operator/directory-orders.ts'
+import type { Given } from '../../operator/verb.ts'
 import type { Terminal } from '../command.ts'
-import type { Given } from '../options.ts'
 import type { BUSINESS } from '../tables/directory.ts'
 import { printAll, printJson } from '../terminal.ts'
 import { onDirectory } from './noun-task.ts'

@@ -1,11 +1,10 @@
 /** The options of `postern NOUN add` and `postern NOUN edit`: made from the schema of the noun's records. */
 import { mapItem, type SchemaView, viewOf, wordsOf } from '../../config/schema-view.ts'
 import { MARK } from '../../config/schema.ts'
-import { applyMergePatch } from '../../http/merge-patch.ts'
 import { type NounName, NOUNS, type Written } from '../../directory/nouns.ts'
 import type { ChangesOf } from '../../directory/planned-change.ts'
-import { UsageError } from '../command.ts'
-import type { Options } from '../options.ts'
+import { applyMergePatch } from '../../http/merge-patch.ts'
+import { type Options, UsageError } from '../../operator/verb.ts'
 
 /** How a member is written: `--flag`, `--text x`, `--item x --item y`, `--pair k=v`, `--tree a.b=v`. */
 type Shape = 'flag' | 'text' | 'list' | 'map' | 'tree'

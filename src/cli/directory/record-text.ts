@@ -1,10 +1,10 @@
 /** What the commands of the directory print of records, and of what a change has ended. */
 import type { NounName, Written } from '../../directory/nouns.ts'
 import type { EndedLoss } from '../../directory/planned-change.ts'
-import { countOf, type Terminal } from '../command.ts'
 import { reasonInWords } from '../../kernel/thrown.ts'
 import type { ShowSecret } from '../../operator/directory-orders.ts'
-import { countOfFamilies, jsonText, printable, rowLines } from '../terminal.ts'
+import { countOf, countOfFamilies, jsonText, printable, rowLines } from '../../operator/text.ts'
+import type { Terminal } from '../command.ts'
 
 /** A cell of a list. */
 type Cell = (record: Written) => string

@@ -1,6 +1,6 @@
 /** What `postern init` must know: from options, from questions on the terminal, and from defaults. */
-import { createInterface } from 'node:readline/promises'
 import { once } from 'node:events'
+import { createInterface } from 'node:readline/promises'
 import {
   CLIENT_ID_PATTERN,
   CODE_PATTERN,
@@ -9,8 +9,9 @@ import {
   USERNAME_EXPECTED,
   USERNAME_PATTERN,
 } from '../../directory/names.ts'
+import { UsageError } from '../../operator/verb.ts'
 import { UPSTREAM_PATTERN } from '../../upstream/socket.ts'
-import { type Terminal, UsageError } from '../command.ts'
+import type { Terminal } from '../command.ts'
 
 export interface Business {
   readonly code: string

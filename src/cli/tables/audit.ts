@@ -1,5 +1,5 @@
 import { ROW_OUTCOMES } from '../../contracts/audit-query.ts'
-import type { Options, Verb } from '../options.ts'
+import type { Options, Verb } from '../../operator/verb.ts'
 import type { CommandTable } from '../verbs.ts'
 import { CONFIG, JSON_ANSWER, ORDER } from './order.ts'
 

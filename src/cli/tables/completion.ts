@@ -1,4 +1,4 @@
-import type { Verb } from '../options.ts'
+import type { Verb } from '../../operator/verb.ts'
 import type { CommandTable } from '../verbs.ts'
 
 const BASH = {

@@ -1,7 +1,7 @@
 /** The tables of `postern client`, `user`, `business`, `fund` and `role`: made from one table of nouns (C11.5.1). */
 import { type NounName, NOUNS } from '../../directory/nouns.ts'
+import type { Argument, Example, Options, Verb } from '../../operator/verb.ts'
 import { argumentsOf, editOptionsOf, optionsOf } from '../directory/noun-options.ts'
-import type { Argument, Example, Options, Verb } from '../options.ts'
 import type { CommandTable } from '../verbs.ts'
 import { CONFIG, JSON_ANSWER, ORDER } from './order.ts'
 

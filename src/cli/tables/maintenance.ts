@@ -1,4 +1,4 @@
-import type { Options, Verb } from '../options.ts'
+import type { Options, Verb } from '../../operator/verb.ts'
 import type { CommandTable } from '../verbs.ts'
 import { JSON_ANSWER, SERVICE_ORDER } from './order.ts'
 

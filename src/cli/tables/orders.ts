@@ -1,5 +1,5 @@
 /** The tables of the commands that give an order to a running service: reload, restart, lockouts, revoke, status. */
-import type { Options, Verb } from '../options.ts'
+import type { Options, Verb } from '../../operator/verb.ts'
 import type { CommandTable } from '../verbs.ts'
 import { JSON_ANSWER, SERVICE_ORDER } from './order.ts'
 

@@ -1,5 +1,5 @@
 /** The tables of `postern sessions`, `families` and `consents`. */
-import type { Options } from '../options.ts'
+import type { Options } from '../../operator/verb.ts'
 import type { CommandTable } from '../verbs.ts'
 import { JSON_ANSWER, SERVICE_ORDER } from './order.ts'
 

@@ -1,4 +1,4 @@
-import type { Options } from '../options.ts'
+import type { Options } from '../../operator/verb.ts'
 import type { CommandTable } from '../verbs.ts'
 import { CALL_PARTS, JSON_ANSWER, METHOD_AND_PATH, SERVICE_ORDER } from './order.ts'
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { parse, type Verb } from '../../../src/cli/options.ts'
+import { parse } from '../../../src/cli/options.ts'
+import type { Verb } from '../../../src/operator/verb.ts'
 import { runVerb } from '../../support/command-line.ts'
 
 const VERB = {

@@ -6,19 +6,19 @@ import { startAdminListener } from '../../../src/operator/listener.ts'
 import { describeAdminApi } from '../../../src/operator/openapi.ts'
 import { Operators } from '../../../src/operator/operators.ts'
 import { PAGE_QUERY, pageOf } from '../../../src/operator/paging.ts'
-import { type AdminRoute, made, members, ok, text } from '../../../src/operator/routes.ts'
+import { type Operation, made, members, ok, text } from '../../../src/operator/operation.ts'
 import { Health } from '../../../src/watch/health.ts'
 import { keepEvents } from '../../support/listener.ts'
 
 const TOKEN = 'a-token-of-some-length'
 
 /** One thing with a version. */
-function routesOf(): readonly AdminRoute[] {
+function routesOf(): readonly Operation[] {
   let version = 1
   const tag = (): string => `1-${version}`
   const common = { needs: 'view', summary: 'x' } as const
   const body = members({ name: text('A name.', { type: ['string', 'null'] }) })
-  const change: AdminRoute['handle'] = (_control, { ifMatch, body }) => {
+  const change: Operation['handle'] = (_control, { ifMatch, body }) => {
     if (meantBy({ ifMatch })?.(tag()) === false) return overtaken(tag())
     version += 1
     return { ...ok(body), tag: tag() }

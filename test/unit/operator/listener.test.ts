@@ -5,7 +5,7 @@ import { Problems } from '../../../src/config/problems.ts'
 import { startAdminListener, type AdminParts } from '../../../src/operator/listener.ts'
 import type { AdminApi } from '../../../src/operator/serve-route.ts'
 import { Operators } from '../../../src/operator/operators.ts'
-import { ok, type AdminRoute } from '../../../src/operator/routes.ts'
+import { ok, type Operation } from '../../../src/operator/operation.ts'
 import { compileAdmin } from '../../../src/settings/admin.ts'
 import { Health } from '../../../src/watch/health.ts'
 import { keepEvents } from '../../support/listener.ts'
@@ -28,7 +28,7 @@ async function startAdmin(overrides: Partial<AdminParts> = {}) {
 }
 
 const TOKEN = 'a-token-of-some-length'
-const ROUTE: AdminRoute = {
+const ROUTE: Operation = {
   method: 'GET',
   path: '/',
   operationId: 'x',
@@ -38,7 +38,7 @@ const ROUTE: AdminRoute = {
   handle: () => ok('done'),
 }
 /** Routes that ask nothing of the service. */
-const apiOf = (...routes: AdminRoute[]): AdminApi => ({
+const apiOf = (...routes: Operation[]): AdminApi => ({
   audit: NO_TRAIL,
   routes,
   control: undefined as never,

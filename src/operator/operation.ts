@@ -39,7 +39,7 @@ export const MERGE_PATCH = 'application/merge-patch+json'
 /** Headers of an answer that a route names in its `answers`, for the OpenAPI document. */
 export type AnswerHeader = 'ETag' | 'Location'
 
-export interface AdminRoute {
+export interface Operation {
   /** The body of PATCH is a JSON Merge Patch (RFC 7396). */
   readonly method: 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE'
   /** A parameter stands as `:name`. */
