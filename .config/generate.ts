@@ -52,7 +52,7 @@ const GENERATED: readonly Generated[] = [
   { file: 'config/reference.md', render: () => referencePage(configurationSchema) },
   { file: 'config/running.md', render: (now) => between(now, 'environment', environmentTable()) },
   {
-    file: 'src/protocol.md',
+    file: 'src/protocol/audit.md',
     render: (now) => between(now, 'audit events', auditEventTable()),
   },
   {

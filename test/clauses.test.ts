@@ -6,7 +6,11 @@ import { citations, citedIn, literalsOf, textFiles, titlesOf } from './support/c
 import { sourceFiles } from './support/source-files.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const PROTOCOL = 'src/protocol.md'
+/** The pages of the protocol, one for each kind of reader. */
+const PROTOCOL = ['README', 'clients', 'services', 'operators', 'audit'].map(
+  (page) => `src/protocol/${page}.md`,
+)
+const EXCUSES = 'src/protocol/README.md'
 const THREATS = 'test/threats.md'
 
 /** Every page of documentation. */
@@ -20,7 +24,7 @@ const headingsOf = (page: string): readonly string[] =>
 const idsOf = (page: string): readonly string[] =>
   headingsOf(page).flatMap((heading) => /^[CT]\d+(?:\.\d+)*[a-z]?(?= )/.exec(heading)?.[0] ?? [])
 
-const protocol = read(PROTOCOL)
+const protocol = PROTOCOL.map(read).join('\n')
 const threats = read(THREATS)
 const documented = new Set([...idsOf(protocol), ...idsOf(threats)])
 const cited = citations(ROOT, ['src', 'test', 'config', 'deploy', 'README.md'])
@@ -29,9 +33,11 @@ const tests = textFiles(ROOT, 'test').filter((file) => /\.(?:test|contract)\.ts$
 const titled = new Map(tests.map((file) => [file, new Set(citedIn(titlesOf(join(ROOT, file)).join('\n')))]))
 const proven = new Set([...titled.values()].flatMap((ids) => [...ids]))
 
-/** Clauses of the last table of the protocol: not tested by themselves, and why. */
+/** Clauses of the last table of the index: not tested by themselves, and why. */
 const excused = [
-  ...(protocol.split('\n## Rules without a test of their own\n')[1] ?? '').matchAll(/^\| (C[\d.]+[a-z]?) /gm),
+  ...(read(EXCUSES).split('\n## Rules without a test of their own\n')[1] ?? '').matchAll(
+    /^\| (C[\d.]+[a-z]?) /gm,
+  ),
 ].map((match) => match[1] ?? '')
 
 describe('the protocol and the threats', () => {
@@ -59,7 +65,7 @@ describe('the protocol and the threats', () => {
     const sections = threats.split(/^#{2,3} /m).slice(1)
     const wrong = sections.flatMap((section) => {
       const [id = ''] = section.split(' ', 1)
-      const files = [...section.matchAll(/`((?:security|unit|contract|contracts|interop)\/[^`]+)`/g)]
+      const files = [...section.matchAll(/`((?:security|unit|wire|suites|interop)\/[^`]+)`/g)]
       const names = files.map((match) => `test/${match[1] ?? ''}`)
       const isGroup = sections.some((other) => other.startsWith(`${id}.`))
       const isNamed = (file: string, name: string): boolean =>

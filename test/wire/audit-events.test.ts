@@ -106,7 +106,7 @@ describe('C12.3 events', () => {
   })
 
   it('are documented, each with its weight', () => {
-    const page = read('src/protocol.md')
+    const page = read('src/protocol/audit.md')
     for (const [event, { weight }] of Object.entries(AUDIT_EVENTS))
       expect(page).toMatch(new RegExp(`\\| \`${event.replace('.', '\\.')}\` +\\|.*\\| ${weight} +\\|`))
   })

@@ -4,9 +4,9 @@ import { walkToCode } from '../support/code-walk.ts'
 import { sendRaw, type RawResponse } from '../support/raw-http.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
 
-/** The examples of src/protocol.md, sent as they stand there; `…` in an answer stands for anything. */
+/** The examples of src/protocol/clients.md, sent as they stand there; `…` in an answer stands for anything. */
 
-const PAGE = readFileSync(new URL('../../src/protocol.md', import.meta.url), 'utf8')
+const PAGE = readFileSync(new URL('../../src/protocol/clients.md', import.meta.url), 'utf8')
 const blocks = [...PAGE.matchAll(/^```(http|text)\n(.*?)\n```$/gms)].map((match) => match[2] ?? '')
 
 let postern: StartedPostern
@@ -59,7 +59,7 @@ async function example(beginning: string): Promise<RawResponse> {
   return answer
 }
 
-describe('the examples of src/protocol.md', () => {
+describe('the examples of src/protocol/clients.md', () => {
   it('C6.1.3 C6.1.7 C2.2 get a token, refresh it, call, and send XML', async () => {
     const { body } = await example('grant_type=password')
     const tokens = JSON.parse(body) as Record<string, string>
