@@ -1,5 +1,5 @@
 /** Warns of services that cannot know which business a call is about: they would answer with anybody's data (C11.6.1). */
-import { parseTemplate, placeholdersOf } from '../backends/forward/template.ts'
+import { parseTemplate, placeholdersOf } from '../backends/template.ts'
 import type { KeyPath, Problems } from '../config/problems.ts'
 import { foldName } from '../http/end-to-end-headers.ts'
 import type { Configuration } from './configuration.ts'

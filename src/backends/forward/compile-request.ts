@@ -3,13 +3,10 @@ import { foldName, isMadeByPostern, neverPasses } from '../../http/end-to-end-he
 import { isToken } from '../../http/header-text.ts'
 import { readingsOf } from '../../http/query.ts'
 import type { UpstreamTimeouts } from '../../upstream/request.ts'
-import { type UsedTemplate, usedPath, usedText } from './check-templates.ts'
-import type { FixedHeader, FixedHeaders } from './fixed-headers.ts'
-import { compilePathTemplate, type PathTemplate } from './path-template.ts'
+import { compilePathTemplate, type FixedHeader, type FixedHeaders, holdsEscape, parseTemplate, type PathTemplate, placeholdersOf, type Template } from '../template.ts'
+import { usedPath, type UsedTemplate, usedText } from './check-templates.ts'
 import type { RedirectRules } from './redirects.ts'
 import type { OperationUpstream } from './schema.ts'
-import { holdsEscape } from './segment-value.ts'
-import { parseTemplate, placeholdersOf, type Template } from './template.ts'
 
 /** What an upstream is sent (C8.7). */
 export interface RequestRules {

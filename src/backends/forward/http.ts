@@ -31,7 +31,7 @@ import {
 } from './response.ts'
 import type { ExchangeRules, HttpBackendRules } from './rules.ts'
 import { successBody } from './success.ts'
-import { compileQueryTemplate, type QueryTemplate } from './query-template.ts'
+import { compileQueryTemplate, type QueryTemplate } from '../template.ts'
 import { type FaultCode, toFault } from '../../kernel/faults.ts'
 import { placeholdersIn } from './compile-request.ts'
 import { answersByStatus } from './possible-answers.ts'

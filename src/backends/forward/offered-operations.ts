@@ -2,11 +2,7 @@
 import type { Call } from '../../contracts/backend.ts'
 import type { Authorities } from '../../http/authorities.ts'
 import { decodeSegment, parseRequestTarget, type RequestTarget } from '../../http/request-target.ts'
-import type { FixedHeaderWriter } from './fixed-headers.ts'
-import { type PathTemplate, soleName } from './path-template.ts'
-import type { QueryTemplate } from './query-template.ts'
-import { percentEncode } from './segment-value.ts'
-import type { Template } from './template.ts'
+import { type FixedHeaderWriter, type PathTemplate, percentEncode, type QueryTemplate, soleName, type Template } from '../template.ts'
 
 /** A segment of an action's public path. */
 export type PublicSegment =

@@ -6,7 +6,7 @@ import { type HttpUrl, isBelow, resolveReference } from '../../http/reference.ts
 import type { UpstreamCallback, UpstreamReader, UpstreamResponse } from '../../upstream/reader.ts'
 import type { UpstreamRequest } from '../../upstream/request.ts'
 import { callsTo, type OfferedOperation, type OperationCall } from './offered-operations.ts'
-import type { PathTemplate } from './path-template.ts'
+import type { PathTemplate } from '../template.ts'
 import type { UpstreamTarget, UpstreamTargets } from './targets.ts'
 
 export interface RedirectRules {

@@ -6,7 +6,7 @@ import type { Clock } from '../../kernel/clock.ts'
 import { foldName } from '../../http/end-to-end-headers.ts'
 import { followedBy, headerLine, type HeaderText, NO_HEADERS } from '../../http/header-text.ts'
 import type { Credentials } from './auth/credentials.ts'
-import { compileFixedHeaders, type FixedHeaders } from './fixed-headers.ts'
+import { compileFixedHeaders, type FixedHeaders } from '../template.ts'
 import { LRUCache } from 'lru-cache'
 import { forwardedLines } from '../../http/forwarded.ts'
 

@@ -1,12 +1,6 @@
 import { expect, it } from 'vitest'
-import {
-  type CallShape,
-  checkTemplates,
-  usedPath,
-  usedText,
-} from '../../../../src/backends/forward/check-templates.ts'
-import { compilePathTemplate } from '../../../../src/backends/forward/path-template.ts'
-import { parseTemplate } from '../../../../src/backends/forward/template.ts'
+import { type CallShape, checkTemplates, usedPath, usedText } from '../../../../src/backends/forward/check-templates.ts'
+import { compilePathTemplate, parseTemplate } from '../../../../src/backends/template.ts'
 import { problemLines, Problems } from '../../../../src/config/problems.ts'
 
 const DETAIL: CallShape = {

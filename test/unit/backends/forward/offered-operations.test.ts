@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type OfferedOperation, publicPathOf } from '../../../../src/backends/forward/offered-operations.ts'
-import { compilePathTemplate } from '../../../../src/backends/forward/path-template.ts'
+import { compilePathTemplate } from '../../../../src/backends/template.ts'
 import { ActionTable } from '../../../../src/gateway/action-table.ts'
 import { parsePathPattern, takes } from '../../../../src/gateway/path-pattern.ts'
 import { decodeSegment, parseRequestTarget } from '../../../../src/http/request-target.ts'

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compilePathTemplate } from '../../../../src/backends/forward/path-template.ts'
-import { encodeSegment } from '../../../../src/backends/forward/segment-value.ts'
+import { compilePathTemplate, encodeSegment } from '../../../../src/backends/template.ts'
 import { canonicalSegment } from '../../../../src/http/request-target.ts'
 import { FAULTS } from '../../../../src/kernel/fault-table.ts'
 import { Fault } from '../../../../src/kernel/faults.ts'
