@@ -1,18 +1,21 @@
-/** Texts with placeholders, of which parts of upstream requests are made (C8.7). */
+/**
+ * Templates of what an upstream is sent (C8.7). A text with placeholders is parsed and compiled once, for the place where
+ * it stands (a path, a query, a header), and filled for each call.
+ */
 import type { Call } from '../contracts/backend.ts'
 import { followedBy, headerLine, type HeaderText, NO_HEADERS } from '../http/header-text.ts'
 import { compileQueryFilter, compileRefuseHidden, type RefuseHidden } from '../http/query.ts'
 import { canonicalSegment, decodeSegment } from '../http/request-target.ts'
 import { Fault } from '../kernel/faults.ts'
 
-interface Placeholder {
+export interface Placeholder {
   readonly kind: 'placeholder'
   readonly name: string
   /** The quotation marks that stand both before and behind it. */
   readonly quotes: readonly string[]
 }
 
-type TemplatePart = { readonly kind: 'text'; readonly text: string } | Placeholder
+export type TemplatePart = { readonly kind: 'text'; readonly text: string } | Placeholder
 
 /** A parsed text: no two parts of kind text stand side by side. */
 export type Template = readonly TemplatePart[]
@@ -50,15 +53,29 @@ export const placeholdersOf = (template: Template): readonly string[] => [
   ...new Set(template.flatMap((part) => (part.kind === 'placeholder' ? [part.name] : []))),
 ]
 
+/** The text of a template without its placeholders. */
+export const textOf = (template: Template): string =>
+  template.map((part) => (part.kind === 'text' ? part.text : '')).join('')
+
+/** The placeholder that a template is, if it is nothing but one. */
+function solePlaceholder(template: Template): Placeholder | undefined {
+  const [part, ...others] = template
+  return part?.kind === 'placeholder' && others.length === 0 ? part : undefined
+}
+
+export const soleName = (template: Template): string | undefined => solePlaceholder(template)?.name
+
 /** Index of the action's first segment in `/api/{version}/b/{business}/{area}/…` and `/api/{version}/f/{business}/{fund}/{area}/…`. */
 const ACTION_AT = { business: 5, fund: 6 } as const
 
 /** The segments of the action, in canonical form: parameters as the client gave them. */
-const actionSegments = ({ target, action }: Pick<Call, 'target' | 'action'>): readonly string[] =>
+const actionSegments = ({ target, action }: Call): readonly string[] =>
   target.segments.slice(ACTION_AT[action.level])
 
+type Find = (call: Call) => string | undefined
+
 /** What the built-in placeholders stand for, decoded. */
-export const BUILT_IN: Readonly<Record<string, (call: Call) => string | undefined>> = {
+export const BUILT_IN: Readonly<Record<string, Find>> = {
   business: ({ business }) => business,
   fund: ({ fund }) => fund,
   subject: ({ principal }) => principal?.subject,
@@ -72,7 +89,12 @@ export const BUILT_IN: Readonly<Record<string, (call: Call) => string | undefine
 
 export const isBuiltIn = (name: string): boolean => Object.hasOwn(BUILT_IN, name)
 
-/** The fault of a value that is never sent (C8.7). @param why for the log; holds nothing of the value */
+/** Finds what a name stands for: a built-in one, or one of the action's path parameters. */
+const findValue = (name: string): Find =>
+  (isBuiltIn(name) ? BUILT_IN[name] : undefined) ??
+  (({ params }) => (Object.hasOwn(params, name) ? params[name] : undefined))
+
+/** The fault of a value that is never sent. @param why for the log; holds nothing of the value */
 const unsendable = (name: string, why: string): Fault =>
   new Fault('unsendable_value', { detail: `{${name}} cannot be sent: ${why}`, unchanged: true })
 
@@ -89,56 +111,8 @@ function checkQuoted(value: string, { name, quotes }: Placeholder): void {
     })
 }
 
-/** Finds what a placeholder stands for in a call: of a built-in name, or of one of the action's path parameters. */
-function compilePlaceholder(placeholder: Placeholder): (call: Call) => string {
-  const { name } = placeholder
-  const find = isBuiltIn(name)
-    ? BUILT_IN[name]
-    : ({ params }: Call) => (Object.hasOwn(params, name) ? params[name] : undefined)
-  return (call) => {
-    const value = find?.(call)
-    if (value === undefined || value === '') throw unsendable(name, 'this call has no such value')
-    checkQuoted(value, placeholder)
-    return value
-  }
-}
-
-// Values of a call as they stand in a request to an upstream (C8.7): none that C3.4 would refuse as a segment.
-
-/** Unreserved characters (RFC 3986 §2.3), and no dot segment: nobody reads these in two ways. */
+/** Unreserved characters (RFC 3986 §2.3), and no dot segment: nobody reads these in two ways, wherever they stand. */
 const PLAIN = /^(?!\.{1,2}$)[A-Za-z0-9._~-]+$/
-
-/**
- * A value as one percent-encoded segment: UTF-8, unreserved characters as they are, all others encoded, so that decoding
- * it once gives the value.
- * @throws Fault `unsendable_value`
- */
-export const encodeSegment = (value: string, name: string): string =>
-  PLAIN.test(value) ? value : checkSegment(percentEncoded(value, name), name)
-
-/**
- * A segment that a value is part of. Judged as a whole, because text beside a value may give it another meaning.
- * @param name of the placeholder to blame
- * @throws Fault `unsendable_value`
- */
-function checkSegment(segment: string, name: string): string {
-  if (PLAIN.test(segment)) return segment
-  try {
-    if (canonicalSegment(segment) === segment) return segment
-  } catch (thrown) {
-    throw unsendable(name, thrown instanceof Fault ? (thrown.facts.say ?? thrown.code) : String(thrown))
-  }
-  throw unsendable(name, 'it has another canonical form')
-}
-
-/** Whether a value stands for itself wherever it is put. */
-const isPlain = (value: string): boolean => PLAIN.test(value)
-
-/** Throws Fault `unsendable_value` for a value that C3.4 would refuse as a segment. */
-const checkValue = (value: string, name: string): void => void encodeSegment(value, name)
-
-/** Whether a text would be another one if somebody decoded it: `%41`, and IIS's `%u0041`. */
-export const holdsEscape = (text: string): boolean => /%(?:[0-9A-Fa-f]{2}|[Uu][0-9A-Fa-f]{4})/.test(text)
 
 /** What encodeURIComponent leaves, though it is reserved (RFC 3986 §2.2). */
 const LEFT = /[!'()*]/g
@@ -160,44 +134,112 @@ function percentEncoded(value: string, name: string): string {
   }
 }
 
-/** A text that is the same for all calls, or made for each. @throws Fault `unsendable_value` */
-type Text = string | ((call: Call) => string)
-
-/** Throws Fault `unsendable_value` for a value that may not be sent in this place. */
-type CheckValue = (value: string, name: string) => void
-
-const NO_CHECK: CheckValue = () => undefined
+/**
+ * A segment that a value is, or is part of. Judged as a whole, because text beside a value may give it another meaning.
+ * @param name of the placeholder to blame
+ * @throws Fault `unsendable_value` for one that C3.4 would refuse
+ */
+function checkSegment(segment: string, name: string): string {
+  if (PLAIN.test(segment)) return segment
+  try {
+    if (canonicalSegment(segment) === segment) return segment
+  } catch (thrown) {
+    throw unsendable(name, thrown instanceof Fault ? (thrown.facts.say ?? thrown.code) : String(thrown))
+  }
+  throw unsendable(name, 'it has another canonical form')
+}
 
 /**
- * Compiles a template of a header or of a value in the query: decoded text. Each value is one that C3.4 takes as a
- * segment (C8.7), and text beside it makes no escape of it.
+ * A value as one percent-encoded segment, so that decoding it once gives the value.
+ * @throws Fault `unsendable_value`
  */
-function compileText(template: Template, check: CheckValue = NO_CHECK): Text {
-  const [blamed] = placeholdersOf(template)
-  if (blamed === undefined) return template.map((part) => (part.kind === 'text' ? part.text : '')).join('')
-  const parts = template.map((part) => {
-    if (part.kind === 'text') return part.text
-    const { name } = part
-    const valueIn = compilePlaceholder(part)
-    return (call: Call): string => {
-      const value = valueIn(call)
-      if (isPlain(value)) return value
-      checkValue(value, name)
-      check(value, name)
-      return value
-    }
-  })
-  const [only] = parts
-  if (parts.length === 1 && only !== undefined) return only
-  return (call) => {
-    let text = ''
-    for (const part of parts) text += typeof part === 'string' ? part : part(call)
-    if (holdsEscape(text)) throw unsendable(blamed, 'with the text beside it, it is an escape')
+export const encodeSegment = (value: string, name: string): string =>
+  PLAIN.test(value) ? value : checkSegment(percentEncoded(value, name), name)
+
+/** Whether a text would be another one if somebody decoded it: `%41`, and IIS's `%u0041`. */
+export const holdsEscape = (text: string): boolean => /%(?:[0-9A-Fa-f]{2}|[Uu][0-9A-Fa-f]{4})/.test(text)
+
+/** How values stand in a place. Both throw Fault `unsendable_value`, naming the placeholder to blame. */
+interface Encoding {
+  readonly value: (value: string, name: string) => string
+  /** Judges a value with the text beside it, once each value is good by itself. */
+  readonly whole: (text: string, name: string) => string
+}
+
+const SEGMENT: Encoding = { value: encodeSegment, whole: checkSegment }
+
+/** Decoded text. Each value is one that C3.4 takes as a segment, and text beside it makes no escape of it. */
+const TEXT: Encoding = {
+  value: (value, name) => {
+    if (!PLAIN.test(value)) encodeSegment(value, name)
+    return value
+  },
+  whole: (text, name) => {
+    if (holdsEscape(text)) throw unsendable(name, 'with the text beside it, it is an escape')
     return text
+  },
+}
+
+const VISIBLE_ASCII = /^[!-~]+$/
+
+/** There is no way to encode other characters that all upstreams would decode. */
+const HEADER: Encoding = {
+  value: (value, name) => {
+    if (PLAIN.test(value)) return value
+    encodeSegment(value, name)
+    if (!VISIBLE_ASCII.test(value)) throw unsendable(name, 'a header holds visible ASCII only')
+    return value
+  },
+  whole: TEXT.whole,
+}
+
+type Fill = (call: Call) => string
+/** What is the same for all calls, or filled for each. */
+type Filled = string | Fill
+
+function joined(parts: readonly Filled[]): Filled {
+  const fills: { readonly before: string; readonly fill: Fill }[] = []
+  let text = ''
+  for (const part of parts)
+    if (typeof part === 'string') text += part
+    else {
+      fills.push({ before: text, fill: part })
+      text = ''
+    }
+  const behind = text
+  const [first, ...others] = fills
+  if (first === undefined) return behind
+  if (others.length === 0) {
+    const { before, fill } = first
+    return before + behind === '' ? fill : (call) => before + fill(call) + behind
+  }
+  return (call) => {
+    let filled = ''
+    for (const { before, fill } of fills) filled += before + fill(call)
+    return filled + behind
   }
 }
 
-/** The path that a call is sent to, in place of the client's (C8.7). */
+function compilePlaceholder(placeholder: Placeholder, encode: Encoding['value']): Fill {
+  const { name } = placeholder
+  const find = findValue(name)
+  return (call) => {
+    const value = find(call)
+    if (value === undefined || value === '') throw unsendable(name, 'this call has no such value')
+    checkQuoted(value, placeholder)
+    return encode(value, name)
+  }
+}
+
+function compileTemplate(template: Template, { value, whole }: Encoding): Filled {
+  const filled = joined(
+    template.map((part) => (part.kind === 'text' ? part.text : compilePlaceholder(part, value))),
+  )
+  const [blamed = ''] = placeholdersOf(template)
+  return typeof filled === 'string' || template.length === 1 ? filled : (call) => whole(filled(call), blamed)
+}
+
+/** The path that a call is sent to, in place of the client's. */
 export interface PathTemplate {
   /**
    * Between the slashes; the last one is empty if the path ends in a slash. `{action}` alone stands for all segments of
@@ -206,8 +248,8 @@ export interface PathTemplate {
   readonly segments: readonly Template[]
   /** The names of its placeholders. */
   readonly placeholders: readonly string[]
-  /** @throws Fault `unsendable_value` */
-  readonly render: (call: Call) => string
+  /** @throws Fault `unsendable_value`, `unsendable_argument` */
+  readonly render: Fill
 }
 
 /** Unreserved characters and few others: nothing that any upstream reads as something else. */
@@ -226,96 +268,53 @@ export function compilePathTemplate(source: string): PathTemplate | string {
     const start = end + 1
     end = start + text.length
     const around = { before: source.slice(0, start), behind: source.slice(end) }
-    const segment = parseSegment(text, index === texts.length - 1, around)
+    if (text === '' && index < texts.length - 1) return 'has an empty segment'
+    const segment = parseSegment(text, around)
     if (typeof segment === 'string') return segment
     segments.push(segment)
   }
-  const parts = joinTexts(segments.map(compileSegment))
+  const path = joined(segments.flatMap(compileSegment))
   return {
     segments,
     placeholders: placeholdersOf(segments.flat()),
-    render: (call) => {
-      let path = ''
-      for (const part of parts) path += typeof part === 'string' ? part : part(call)
-      return path === '' ? '/' : path
-    },
+    render: typeof path === 'string' ? () => path : (call) => orRoot(path(call)),
   }
 }
 
-/** One text in place of several that follow each other. */
-function joinTexts(renderers: readonly SegmentRenderer[]): readonly SegmentRenderer[] {
-  const joined: SegmentRenderer[] = []
-  for (const each of renderers) {
-    const last = joined.at(-1)
-    if (typeof each === 'string' && typeof last === 'string') joined.splice(-1, 1, last + each)
-    else joined.push(each)
-  }
-  return joined
-}
+const orRoot = (path: string): string => (path === '' ? '/' : path)
 
 function parseSegment(
   text: string,
-  isLast: boolean,
   around: { readonly before: string; readonly behind: string },
 ): Template | string {
-  if (text === '' && !isLast) return 'has an empty segment'
   if (text === '.' || text === '..') return 'has a segment of dots'
   const segment = parseTemplate(text, around)
   if (typeof segment === 'string') return segment
-  const isPlain = segment.every((part) => part.kind === 'placeholder' || LITERAL.test(part.text))
-  return isPlain
+  return LITERAL.test(textOf(segment))
     ? segment
     : 'has characters that may not stand in a path as they are; a query goes into `query`'
 }
 
-/** The placeholder that a segment is, if it is nothing but one. */
-const solePlaceholder = (segment: Template): Placeholder | undefined => {
-  const [part, ...others] = segment
-  return part?.kind === 'placeholder' && others.length === 0 ? part : undefined
-}
-
-export const soleName = (segment: Template): string | undefined => solePlaceholder(segment)?.name
-
-/** A segment with the slash before it, or what makes it for each call. */
-type SegmentRenderer = string | ((call: Call) => string)
-
-const WHOLE: Readonly<Record<string, (call: Call) => string>> = {
+/** What alone is no segment, or several: with the slashes. */
+const WHOLE: Readonly<Record<string, Fill>> = {
   action: (call) => actionSegments(call).reduce((path, segment) => `${path}/${segment}`, ''),
   fund: ({ fund }) => (fund === undefined ? '' : `/${encodeSegment(fund, 'fund')}`),
 }
 
-function compileSegment(segment: Template): SegmentRenderer {
+function compileSegment(segment: Template): readonly Filled[] {
   const sole = solePlaceholder(segment)
-  if (sole === undefined) return compileMixed(segment)
-  const { name } = sole
-  const whole = Object.hasOwn(WHOLE, name) ? WHOLE[name] : undefined
-  if (whole)
-    return (call) => {
-      checkQuoted(BUILT_IN[name]?.(call) ?? '', sole)
+  const whole = sole !== undefined && Object.hasOwn(WHOLE, sole.name) ? WHOLE[sole.name] : undefined
+  if (sole === undefined || whole === undefined) return ['/', compileTemplate(segment, SEGMENT)]
+  const find = findValue(sole.name)
+  return [
+    (call) => {
+      checkQuoted(find(call) ?? '', sole)
       return whole(call)
-    }
-  const value = compilePlaceholder(sole)
-  return (call) => `/${encodeSegment(value(call), name)}`
+    },
+  ]
 }
 
-/** Text alone, or text and placeholders. */
-function compileMixed(segment: Template): SegmentRenderer {
-  const [blamed] = placeholdersOf(segment)
-  if (blamed === undefined)
-    return `/${segment.map((part) => (part.kind === 'text' ? part.text : '')).join('')}`
-  const parts = segment.map((part) => {
-    if (part.kind === 'text') return part.text
-    const value = compilePlaceholder(part)
-    return (call: Call) => encodeSegment(value(call), part.name)
-  })
-  return (call) => {
-    let text = ''
-    for (const part of parts) text += typeof part === 'string' ? part : part(call)
-    return `/${checkSegment(text, blamed)}`
-  }
-}
-
-interface QueryTemplateRules {
+export interface QueryTemplateRules {
   /** What is added, by name. */
   readonly query: ReadonlyMap<string, Template>
   /** Names of the only pairs of a client that pass; undefined: all but those that are added. */
@@ -336,37 +335,31 @@ export function compileQueryTemplate(rules: QueryTemplateRules): QueryTemplate |
   const taken = [...query.keys()]
   const filter = compileQueryFilter({ taken, only: queryOnly, strict: strictQuery })
   if (filter === undefined) return undefined
+  if (taken.length === 0) return (_call, given) => filter(given)
   const refuseHidden = compileRefuseHidden(taken)
-  const pairs = [...query].map(([name, template]) => compilePair(name, template, refuseHidden))
-  if (pairs.length === 0) return (_call, given) => filter(given)
+  const added = joined(
+    [...query].flatMap(([name, template]) => [
+      `&${percentEncode(name)}=`,
+      compileQueryValue(template, refuseHidden),
+    ]),
+  )
   return (call, given) => {
     const passed = given === '' ? '' : filter(given)
-    let sent = ''
-    for (const pair of pairs) sent += typeof pair === 'string' ? pair : pair(call)
-    return passed === '' || passed === '?' ? `?${sent.slice(1)}` : passed + sent
+    const pairs = typeof added === 'string' ? added : added(call)
+    return passed === '' || passed === '?' ? `?${pairs.slice(1)}` : passed + pairs
   }
 }
 
-/** A pair with its separator, or what makes it for each call. */
-function compilePair(name: string, template: Template, refuseHidden: RefuseHidden): Text {
-  const start = `&${percentEncode(name)}=`
-  // A value may have a path parameter in it, which the client chose.
-  const encoded = (value: string): string => {
-    if (isPlain(value)) return value
+function compileQueryValue(template: Template, refuseHidden: RefuseHidden): Filled {
+  const text = compileTemplate(template, TEXT)
+  if (typeof text === 'string') return percentEncode(text)
+  return (call) => {
+    const value = text(call)
+    if (PLAIN.test(value)) return value
+    // It may have a path parameter in it, which the client chose.
     refuseHidden(value, 'value')
     return percentEncode(value)
   }
-  const sole = solePlaceholder(template)
-  if (sole !== undefined) {
-    const find = compilePlaceholder(sole)
-    return (call) => {
-      const value = find(call)
-      checkValue(value, sole.name)
-      return start + encoded(value)
-    }
-  }
-  const text = compileText(template)
-  return typeof text === 'function' ? (call) => start + encoded(text(call)) : start + percentEncode(text)
 }
 
 export interface FixedHeader {
@@ -380,22 +373,15 @@ export interface FixedHeader {
 /** Headers of the configuration, by folded name: see `foldName`. */
 export type FixedHeaders = ReadonlyMap<string, FixedHeader>
 
-/** Writes the lines. @throws Fault `unsendable_value` */
+/** Writes the lines. @throws Fault `unsendable_value`, `unsendable_argument` */
 export type FixedHeaderWriter = (call: Call) => HeaderText
-
-const VISIBLE_ASCII = /^[!-~]+$/
-
-/** There is no way to encode other characters that all upstreams would decode. */
-const requireVisibleAscii: CheckValue = (value, name) => {
-  if (!VISIBLE_ASCII.test(value)) throw unsendable(name, 'a header holds visible ASCII only')
-}
 
 /** Undefined where there are none. */
 export function compileFixedHeaders(headers: FixedHeaders): FixedHeaderWriter | undefined {
   let same = NO_HEADERS
-  const made: ((call: Call) => HeaderText)[] = []
+  const made: FixedHeaderWriter[] = []
   for (const { name, template } of headers.values()) {
-    const text = compileText(template, requireVisibleAscii)
+    const text = compileTemplate(template, HEADER)
     if (typeof text === 'string') same = followedBy(same, headerLine(name, text))
     else made.push((call) => headerLine(name, text(call)))
   }

@@ -3,7 +3,16 @@ import { foldName, isMadeByPostern, neverPasses } from '../../http/end-to-end-he
 import { isToken } from '../../http/header-text.ts'
 import { readingsOf } from '../../http/query.ts'
 import type { UpstreamTimeouts } from '../../upstream/request.ts'
-import { compilePathTemplate, type FixedHeader, type FixedHeaders, holdsEscape, parseTemplate, type PathTemplate, placeholdersOf, type Template } from '../template.ts'
+import {
+  compilePathTemplate,
+  type FixedHeader,
+  type FixedHeaders,
+  holdsEscape,
+  parseTemplate,
+  type PathTemplate,
+  placeholdersOf,
+  type Template,
+} from '../template.ts'
 import { usedPath, type UsedTemplate, usedText } from './check-templates.ts'
 import type { RedirectRules } from './redirects.ts'
 import type { OperationUpstream } from './schema.ts'

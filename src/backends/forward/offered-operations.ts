@@ -2,7 +2,15 @@
 import type { Call } from '../../contracts/backend.ts'
 import type { Authorities } from '../../http/authorities.ts'
 import { decodeSegment, parseRequestTarget, type RequestTarget } from '../../http/request-target.ts'
-import { type FixedHeaderWriter, type PathTemplate, percentEncode, type QueryTemplate, soleName, type Template } from '../template.ts'
+import {
+  type FixedHeaderWriter,
+  type PathTemplate,
+  percentEncode,
+  type QueryTemplate,
+  soleName,
+  type Template,
+  textOf,
+} from '../template.ts'
 
 /** A segment of an action's public path. */
 export type PublicSegment =
@@ -122,9 +130,8 @@ function fromTemplate(
 function take(template: Template, given: readonly string[], values: Values): boolean {
   if (soleName(template) === 'action') return keep(values, 'action', given.join('/'))
   const segment = given[0] ?? ''
-  const [first] = template
   const placeholders = template.filter((part) => part.kind === 'placeholder')
-  if (placeholders.length === 0) return segment === (first?.kind === 'text' ? first.text : '')
+  if (placeholders.length === 0) return segment === textOf(template)
   // Where one ends and the next one begins cannot be told.
   if (placeholders.length > 1) return false
   const at = template.findIndex((part) => part.kind === 'placeholder')
@@ -138,9 +145,6 @@ function take(template: Template, given: readonly string[], values: Values): boo
   const value = segment.slice(before.length, segment.length - after.length)
   return keep(values, placeholders[0]?.name ?? '', value)
 }
-
-const textOf = (parts: Template): string =>
-  parts.map((part) => (part.kind === 'text' ? part.text : '')).join('')
 
 /** One placeholder stands for one value, wherever it stands. */
 function keep(values: Values, name: string, value: string): boolean {

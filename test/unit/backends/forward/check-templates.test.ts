@@ -1,5 +1,10 @@
 import { expect, it } from 'vitest'
-import { type CallShape, checkTemplates, usedPath, usedText } from '../../../../src/backends/forward/check-templates.ts'
+import {
+  type CallShape,
+  checkTemplates,
+  usedPath,
+  usedText,
+} from '../../../../src/backends/forward/check-templates.ts'
 import { compilePathTemplate, parseTemplate } from '../../../../src/backends/template.ts'
 import { problemLines, Problems } from '../../../../src/config/problems.ts'
 
