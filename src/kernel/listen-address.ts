@@ -17,6 +17,12 @@ const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['::1', 'localhost'])
 export const isLoopback = (host: string): boolean =>
   LOOPBACK_V4.test(host) || LOOPBACK_NAMES.has(host.toLowerCase())
 
+/** Whether a URL may be fetched whatever answers there: https, or http on this machine. */
+export function isFetchable(url: string): boolean {
+  const { protocol, hostname } = new URL(url)
+  return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname.replace(/^\[|\]$/g, '')))
+}
+
 /**
  * The address to bind. `localhost` becomes 127.0.0.1: for the name, Fastify would open a second server for ::1, without
  * the public listener's own handlers.

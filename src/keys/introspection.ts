@@ -9,14 +9,19 @@ import {
   type Verified,
 } from '../contracts/keys.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import { after as systemAfter, type After, type Clock } from '../kernel/clock.ts'
+import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
-import { UnexpectedStatus } from './fetch-json.ts'
-import { requestIntrospection, checkIntrospected } from './introspection-call.ts'
-import { Slots } from './slots.ts'
-import { badToken, LONGEST_TOKEN } from './token-verifier.ts'
+import { fetchJsonBytes, UnexpectedStatus } from './fetch-json.ts'
+import {
+  badToken,
+  checkClaims,
+  LONGEST_LIFE,
+  LONGEST_TOKEN,
+  numericDate,
+  parseObject,
+} from './token-verifier.ts'
 
-export interface IntrospectorParts {
+interface IntrospectorParts {
   /** The `iss` of the issuer. */
   readonly issuer: string
   /** Resolves with the URL of the introspection endpoint; rejects if it is not known at the moment. */
@@ -258,5 +263,126 @@ class AnswerStanding implements KeyStanding {
 
   end(): void {
     this.#until = Number.NEGATIVE_INFINITY
+  }
+}
+
+/** Bytes. */
+const LARGEST = 64 * 1024
+
+interface IntrospectionCall {
+  readonly url: string
+  readonly clientId: string
+  readonly clientSecret: string
+  readonly token: string
+  readonly signal: AbortSignal
+}
+
+interface IntrospectionAnswer {
+  /** Undefined if the token is not active. */
+  readonly claims: Claims | undefined
+  /** Bytes of the answer. */
+  readonly length: number
+}
+
+/**
+ * Introspects a token (RFC 7662 §2). Rejects with an Error if there is no good answer; no part of the token or of the
+ * secret is in it.
+ */
+async function requestIntrospection(call: IntrospectionCall): Promise<IntrospectionAnswer> {
+  const { url, token, signal } = call
+  const bytes = await fetchJsonBytes({
+    url,
+    what: 'the introspection endpoint',
+    accept: 'application/json',
+    strictType: true,
+    largest: LARGEST,
+    signal,
+    headers: { authorization: basic(call) },
+    form: new URLSearchParams({ token, token_type_hint: 'access_token' }),
+  })
+  const answer = parseObject(bytes, 'introspection')
+  const { active } = answer
+  if (typeof active !== 'boolean') throw new TypeError('the introspection endpoint does not say `active`')
+  return { claims: active ? answer : undefined, length: bytes.length }
+}
+
+/** RFC 6749 §2.3.1: id and secret are form-encoded before they are joined. */
+function basic({ clientId, clientSecret }: IntrospectionCall): string {
+  const encoded = [clientId, clientSecret].map((text) =>
+    new URLSearchParams({ '': text }).toString().slice(1),
+  )
+  return `Basic ${Buffer.from(encoded.join(':')).toString('base64')}`
+}
+
+/**
+ * The claims of an active token, checked by the policy like those of a JWS. An answer may omit `iss`, since it comes from
+ * the issuer, and `iat`: then the earliest moment that the policy allows is taken, so that no revocation rule is missed.
+ * @throws Fault `invalid_token`
+ */
+function checkIntrospected(answer: Claims, policy: TokenPolicy, clock: Clock): Claims {
+  requireAccessToken(answer, policy)
+  const { issuer, longestLife = LONGEST_LIFE } = policy
+  const claims = { iat: numericDate(answer, 'exp') - longestLife, iss: issuer, ...answer }
+  checkClaims(claims, policy, clock)
+  return claims
+}
+
+/**
+ * Servers introspect refresh tokens too. Those have no audience, and no `token_type`: without an audience to check, the
+ * type must be there. A type other than Bearer says that the token is bound to a key (RFC 9449 §6.2).
+ */
+function requireAccessToken(answer: Claims, { audience, ignoresConfirmation }: TokenPolicy): void {
+  const type = answer['token_type']
+  if (type === undefined && audience !== undefined) return
+  if (typeof type === 'string' && type.toLowerCase() === 'bearer') return
+  if (typeof type === 'string' && ignoresConfirmation === true) return
+  throw badToken('introspection: token_type is not Bearer')
+}
+
+/** Limits how many pieces of work go on at once. The others wait in their order, and not more than `mostWaiting`. */
+export class Slots {
+  readonly #most: number
+  readonly #mostWaiting: number
+  readonly #waiting = new Set<() => void>()
+  #taken = 0
+
+  constructor(most: number, mostWaiting: number) {
+    this.#most = most
+    this.#mostWaiting = mostWaiting
+  }
+
+  /**
+   * Resolves when there is room; then `leave` must be called once. Rejects with an Error if too many wait, or with the
+   * signal's reason if it aborts.
+   */
+  async enter(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted()
+    if (this.#taken < this.#most) {
+      this.#taken += 1
+      return
+    }
+    if (this.#waiting.size >= this.#mostWaiting) throw new Error('too many wait')
+    await this.#wait(signal)
+  }
+
+  /** Hands the place to the one who has waited longest. */
+  leave(): void {
+    const [next] = this.#waiting
+    if (next === undefined) this.#taken -= 1
+    else next()
+  }
+
+  #wait(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const done = (settle: () => void): void => {
+        this.#waiting.delete(enter)
+        signal.removeEventListener('abort', abort)
+        settle()
+      }
+      const enter = (): void => done(resolve)
+      const abort = (): void => done(() => reject(signal.reason as Error))
+      this.#waiting.add(enter)
+      signal.addEventListener('abort', abort)
+    })
   }
 }

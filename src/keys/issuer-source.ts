@@ -1,9 +1,10 @@
 import type { Recorder } from '../contracts/recorder.ts'
-import { fetchMetadata, MetadataRefused, metadataUrls } from './issuer-metadata.ts'
+import { isFetchable } from '../kernel/listen-address.ts'
+import { fetchJsonBytes, UnexpectedStatus } from './fetch-json.ts'
 import { fetchJwks } from './key-set-reader.ts'
 import type { Jwk } from './signatures.ts'
 
-export interface IssuerSourceParts {
+interface IssuerSourceParts {
   /** Its `iss`. */
   readonly issuer: string
   /** The URL of its key set. Undefined: the metadata says it. */
@@ -80,3 +81,96 @@ export class IssuerSource {
     return refusal
   }
 }
+
+/** Milliseconds for both addresses together. */
+const TIMEOUT = 5_000
+/** Bytes. The metadata of large issuers has some 10 KB. */
+const LARGEST = 128 * 1024
+
+/**
+ * The part of an issuer's metadata that is used (OpenID Connect Discovery 1.0 §3, RFC 8414 §2). An address is judged when
+ * it is wanted, so that one which nobody uses is no reason to refuse the others. Undefined: there is none.
+ */
+interface IssuerMetadata {
+  /** @throws MetadataRefused */
+  readonly jwksUri: () => string | undefined
+  /** @throws MetadataRefused */
+  readonly introspectionEndpoint: () => string | undefined
+}
+
+/** The metadata says something that this issuer may not say. The message says what; it holds nothing secret. */
+export class MetadataRefused extends Error {
+  override readonly name = 'MetadataRefused'
+}
+
+/** Where an issuer's metadata may be: OpenID Connect Discovery 1.0 §4, then RFC 8414 §3.1. */
+export function metadataUrls(issuer: string): readonly string[] {
+  const { origin, pathname } = new URL(issuer)
+  const path = pathname.replace(/\/$/, '')
+  return [
+    `${origin}${path}/.well-known/openid-configuration`,
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+  ]
+}
+
+/**
+ * Reads an issuer's metadata. `urls` are tried in their order; the next one only if there is nothing at the one before.
+ * Resolves with the URL that had it, too. Rejects with MetadataRefused, or with another Error if it cannot be read.
+ */
+export async function fetchMetadata(
+  issuer: string,
+  urls: readonly string[],
+): Promise<IssuerMetadata & { readonly url: string }> {
+  const signal = AbortSignal.timeout(TIMEOUT)
+  let missing: unknown
+  for (const url of urls) {
+    try {
+      const what = 'the metadata'
+      const bytes = await fetchJsonBytes({ url, what, accept: 'application/json', largest: LARGEST, signal })
+      return { ...readMetadata(bytes, issuer), url }
+    } catch (thrown) {
+      if (!(thrown instanceof UnexpectedStatus)) throw thrown
+      missing ??= thrown
+    }
+  }
+  throw missing
+}
+
+function readMetadata(bytes: Buffer, issuer: string): IssuerMetadata {
+  const metadata: unknown = JSON.parse(bytes.toString())
+  if (typeof metadata !== 'object' || metadata === null) throw new TypeError('the metadata is no JSON object')
+  const members = metadata as Readonly<Record<string, unknown>>
+  // Otherwise one issuer could name the keys for the tokens of another (RFC 8414 §3.3).
+  if (members['issuer'] !== issuer)
+    throw new MetadataRefused(`its metadata has another \`issuer\`: ${shortened(members['issuer'])}`)
+  return {
+    jwksUri: () => endpoint(members, 'jwks_uri', issuer),
+    introspectionEndpoint: () => endpoint(members, 'introspection_endpoint', issuer),
+  }
+}
+
+const MOST_SHOWN = 200
+const shortened = (value: unknown): string =>
+  value === undefined ? 'none' : JSON.stringify(value).slice(0, MOST_SHOWN)
+
+/**
+ * An address of the metadata. https to any host; http only on this machine, and only if the issuer is on this machine
+ * too: no issuer elsewhere may make this service call what listens here (T3.5).
+ */
+function endpoint(
+  members: Readonly<Record<string, unknown>>,
+  name: string,
+  issuer: string,
+): string | undefined {
+  const value = members[name]
+  if (value === undefined) return undefined
+  const url = typeof value === 'string' ? URL.parse(value) : null
+  if (url === null || url.username !== '' || url.password !== '')
+    throw new MetadataRefused(`\`${name}\` of its metadata is no URL`)
+  const isSafe = url.protocol === 'https:' || (isFetchable(url.href) && isHttp(issuer))
+  if (!isSafe) throw new MetadataRefused(`\`${name}\` of its metadata is not https: ${shortened(value)}`)
+  return url.href
+}
+
+/** Such an issuer is on this machine: the configuration allows no other. */
+const isHttp = (issuer: string): boolean => issuer.startsWith('http:')

@@ -18,7 +18,7 @@ import {
 import { LONGEST_FOREIGN_TOKEN, LONGEST_LEEWAY } from '../kernel/lifetimes.ts'
 import type { Catalogue } from '../config/scopes/catalogue.ts'
 import { SCOPE } from '../config/scopes/schema.ts'
-import { isFetchable } from './issuer-metadata.ts'
+import { isFetchable } from '../kernel/listen-address.ts'
 import { SUPPORTED_ALGORITHMS } from './algorithms.ts'
 
 const claim = (description: string, more: { default?: string } = {}) =>

@@ -1,18 +1,18 @@
 /** Whose access tokens are accepted: our own, or those of a sidecar's configured issuers (C11.2). */
-import type { Claims, KeyStanding, TokenVerifier, TokenPolicy, Verified } from '../contracts/keys.ts'
+import type { Claims, KeyStanding, TokenPolicy, TokenVerifier, Verified } from '../contracts/keys.ts'
 import type { Principal } from '../contracts/principal.ts'
 import { readOwnClaims } from '../gateway/claims.ts'
 import { foreignClaimsReader } from '../gateway/foreign-claims.ts'
 import type { TokenAuthority } from '../gateway/token-check.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { SIGNING_ALGORITHMS } from '../keys/schema.ts'
-import type { IssuerKeys } from '../keys/issuer-keys.ts'
 import type { Introspector } from '../keys/introspection.ts'
+import type { IssuerKeys } from '../keys/issuer-keys.ts'
 import { type IssuerConfig, NO_AUDIENCE } from '../keys/issuers-schema.ts'
-import { isOpaque } from '../keys/token-form.ts'
+import { SIGNING_ALGORITHMS } from '../keys/schema.ts'
 import {
   badToken,
   createTokenVerifier,
+  isOpaque,
   type KeyFinder,
   parseCompactToken,
   plainType,

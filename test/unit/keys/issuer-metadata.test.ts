@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { fetchMetadata, MetadataRefused, metadataUrls } from '../../../src/keys/issuer-metadata.ts'
-import { IssuerSource } from '../../../src/keys/issuer-source.ts'
+import {
+  fetchMetadata,
+  IssuerSource,
+  MetadataRefused,
+  metadataUrls,
+} from '../../../src/keys/issuer-source.ts'
 import { makeIssuerKey } from '../../support/foreign-issuer.ts'
 import {
   type IssuerAnswer,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isOpaque } from '../../../src/keys/token-form.ts'
+import { isOpaque } from '../../../src/keys/token-verifier.ts'
 import { foreignToken, makeIssuerKey } from '../../support/foreign-issuer.ts'
 
 const token = await foreignToken(await makeIssuerKey('a'))

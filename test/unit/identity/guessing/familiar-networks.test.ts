@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { openFamiliarNetworks } from '../../../../src/identity/guessing/familiar-networks.ts'
 import { Fault } from '../../../../src/kernel/faults.ts'
-import { createDeriver } from '../../../../src/keys/successor-secret.ts'
+import { createDeriver } from '../../../../src/keys/key-place.ts'
 import { MemoryStore } from '../../../../src/stores/memory.ts'
 import { ManualClock } from '../identity-under-test.ts'
 

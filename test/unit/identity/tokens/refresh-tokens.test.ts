@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
 import { FAMILY, type FamilyRecord } from '../../../../src/identity/tokens/families.ts'
 import { OLDER_TOKEN, olderKey } from '../../../../src/identity/tokens/older-tokens.ts'
-import { createDeriver } from '../../../../src/keys/successor-secret.ts'
+import { createDeriver } from '../../../../src/keys/key-place.ts'
 import { openTestIdentity, requestToken, type TestIdentity } from '../identity-under-test.ts'
 
 // The form of refresh tokens, and what a family's record says of them (C6.1.7).
