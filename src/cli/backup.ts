@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { EXIT } from '../operator/verb.ts'
 import { readConfiguration } from '../settings/configuration.ts'
-import { backUpSqlite } from '../stores/backup.ts'
+import { backUpSqlite } from '../stores/read-store.ts'
 import { sqliteFile } from '../stores/schema.ts'
 import { StoreError } from '../stores/store-error.ts'
 import { configurationFile, type Terminal, writeReport } from './command.ts'

@@ -17,7 +17,7 @@ import { compileProcessMetrics, type ProcessMetrics } from '../watch/metrics/pro
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { type MeasuredStore, STORE_VERBS } from '../stores/measured-store.ts'
 import type { ChangeFeed } from '../stores/change-feed.ts'
-import type { ClockDrift } from '../stores/clock-drift.ts'
+import type { ClockDrift } from '../stores/store-doubts.ts'
 import type { LiveNodes } from '../contracts/nodes.ts'
 import type { WorkerStates } from '../processes/worker-pool.ts'
 

@@ -10,9 +10,8 @@ import { toFault } from '../kernel/faults.ts'
 import type { TrustedOffset } from '../kernel/store-clock.ts'
 import { planSqlite, type StoreConfig } from './schema.ts'
 import type { SqlitePlan } from './sqlite-file.ts'
-import { StoreError } from './store-error.ts'
-import { markStore, requireNotLost, recoveryAdvice } from './store-files.ts'
-import type { TroubleListener } from './trouble.ts'
+import { StoreError, type TroubleListener } from './store-error.ts'
+import { markStore, recoveryAdvice, requireNotLost } from './store-files.ts'
 
 /** The result of an examination; no `damage` means that the file is sound. */
 export interface Examined {

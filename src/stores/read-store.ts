@@ -1,15 +1,18 @@
 /** Reads a store file without opening it for service: nothing is created, changed or migrated. */
-import { existsSync } from 'node:fs'
-import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
+import { closeSync, existsSync, linkSync, openSync, rmSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import type { Entry, Store, StoredValue } from '../contracts/store.ts'
-import { escapedKey } from '../kernel/key-order.ts'
 import { systemClock } from '../kernel/clock.ts'
-import { planSqlite, type StoreConfig } from './schema.ts'
+import { newSecret } from '../kernel/ids.ts'
+import { escapedKey } from '../kernel/key-order.ts'
+import { hasCode } from '../kernel/thrown.ts'
 import { placeOf, type PostgresConfig } from './postgres/connection-schema.ts'
-import { openReadOnly } from './read-only-file.ts'
-import { checkSchema, type RecordRow, toEntry } from './sqlite-file.ts'
+import { planSqlite, type StoreConfig } from './schema.ts'
+import { checkSchema, openReadOnly, type RecordRow, toEntry } from './sqlite-file.ts'
 import { PART_OF_KIND, partOf } from './sqlite-verbs.ts'
-import { reasonOf, StoreError } from './store-error.ts'
+import { quickCheck, reasonOf, StoreError } from './store-error.ts'
+import { flush } from './store-files.ts'
 
 function entries(db: DatabaseSync, where: string, parameters: Record<string, SQLInputValue>): Entry[] {
   const select = db.prepare(`SELECT key, value, version, expires_at, used_at FROM record WHERE ${where}`)
@@ -67,7 +70,7 @@ const openToRead = async (config: PostgresConfig): Promise<Store> => {
 }
 
 /** What a command reads of a store. */
-export interface StoredKinds<K extends string> {
+interface StoredKinds<K extends string> {
   /** The store, for people. */
   readonly place: string
   /** The values of the live records, by kind. */
@@ -127,5 +130,67 @@ function readFile<K extends string>(
   } catch (thrown) {
     if (thrown instanceof StoreError) throw thrown
     throw new StoreError(`The store ${path} cannot be read: ${reasonOf(thrown)}`, { cause: thrown })
+  }
+}
+
+const PRIVATE_FILE = 0o600
+// Milliseconds. A backup may wait for a lock longer than a call.
+const TIMEOUT = 10_000
+
+/**
+ * VACUUM INTO reads everything in one transaction, so the copy shows one moment. In WAL mode, others can write
+ * meanwhile. It accepts an existing file only if that file is empty: we create it first, to give it its mode.
+ */
+function copyInto(source: string, draft: string): void {
+  const db = new DatabaseSync(source, { timeout: TIMEOUT })
+  try {
+    checkSchema(db, source)
+    closeSync(openSync(draft, 'wx', PRIVATE_FILE))
+    db.prepare('VACUUM INTO ?').run(draft)
+  } finally {
+    db.close()
+  }
+}
+
+function verify(path: string): void {
+  const db = new DatabaseSync(path, { readOnly: true })
+  try {
+    const damage = quickCheck(db)
+    if (damage !== undefined) throw new StoreError(`the copy is damaged: ${damage}`)
+  } finally {
+    db.close()
+  }
+}
+
+function explain(thrown: unknown, source: string, target: string): StoreError {
+  if (thrown instanceof StoreError) return thrown
+  if (hasCode(thrown, 'EEXIST'))
+    return new StoreError(`${target} exists already, and is left as it is. Name a new file.`)
+  return new StoreError(`The store ${source} cannot be copied to ${target}: ${reasonOf(thrown)}`, {
+    cause: thrown,
+  })
+}
+
+/**
+ * Copies a store into a new file that only its owner may read, and checks the copy. The service may run meanwhile.
+ * The file appears complete or not at all, and nothing is overwritten. Throws StoreError and leaves nothing behind
+ * then. Blocks the thread: for the command line.
+ */
+export function backUpSqlite(source: string, file: string): void {
+  if (!existsSync(source)) throw new StoreError(`There is no store at ${source}: nothing to back up.`)
+  const target = resolve(file)
+  const draft = `${target}.${newSecret(9)}.part`
+  try {
+    if (existsSync(target)) throw Object.assign(new Error('there is a file'), { code: 'EEXIST' })
+    copyInto(source, draft)
+    verify(draft)
+    flush(draft)
+    // Fails if another file has taken the name meanwhile.
+    linkSync(draft, target)
+    flush(dirname(target))
+  } catch (thrown) {
+    throw explain(thrown, source, target)
+  } finally {
+    rmSync(draft, { force: true })
   }
 }

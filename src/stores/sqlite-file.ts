@@ -1,10 +1,11 @@
-import { chmodSync, mkdirSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { pathToFileURL } from 'node:url'
 import type { Change, Entry, StoredValue } from '../contracts/store.ts'
-import { NO_MARK } from './feed-page.ts'
+import { NO_MARK } from './feed-changes.ts'
 import { isBusy, reasonOf, StoreError } from './store-error.ts'
-import { createOnce, markStore, requireNotLost, requireSame, recoveryAdvice } from './store-files.ts'
+import { createOnce, logOf, markStore, recoveryAdvice, requireNotLost, requireSame } from './store-files.ts'
 
 /** "Post" in the header marks the file as ours, so that we never write to another program's database. */
 const APPLICATION_ID = 0x506f7374
@@ -237,3 +238,18 @@ export function openSqliteFile(plan: SqlitePlan): DatabaseSync {
 
 /** Milliseconds of a clock that all threads of the machine share (performance.now() starts from 0 in each thread). */
 export const monotonicMs = (): number => Number(process.hrtime.bigint() / 1_000_000n)
+
+/** Milliseconds: a reader waits while another process migrates or restores. */
+const LOCK_TIMEOUT = 5000
+
+/**
+ * A store that no process has open has no WAL file. SQLite would create one to read it, unless it is told that the
+ * file does not change.
+ */
+export function openReadOnly(path: string): DatabaseSync {
+  const options = { readOnly: true, timeout: LOCK_TIMEOUT }
+  if (existsSync(path) && existsSync(logOf(path))) return new DatabaseSync(path, options)
+  const url = pathToFileURL(path)
+  url.search = 'immutable=1'
+  return new DatabaseSync(url, options)
+}

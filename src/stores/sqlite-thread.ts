@@ -1,10 +1,9 @@
 /** The thread of the store. While the service runs, SQLite runs only here (sqlite-link.ts says why). */
 import { openSync } from 'node:fs'
-import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads'
+import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { messageOf } from '../kernel/thrown.ts'
 import { framesOf, openSqliteFile, type SqlitePlan } from './sqlite-file.ts'
-import type { Opening, ThreadMessage, VerbRequest } from './sqlite-messages.ts'
-import { RequestHandler } from './sqlite-requests.ts'
+import { type Opening, RequestHandler, type ThreadMessage, type VerbRequest } from './sqlite-requests.ts'
 import { FileGuard, logOf } from './store-files.ts'
 
 /** Milliseconds between two checks of the files. */

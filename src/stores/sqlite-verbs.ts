@@ -2,7 +2,26 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { Page, StoreIndex } from '../contracts/store.ts'
 import { byEscapedKey, endOfPrefix, escapedKey } from '../kernel/key-order.ts'
 import type { ChangeRow, RecordRow } from './sqlite-file.ts'
-import { atOnce } from './sqlite-transaction.ts'
+
+const isOpen = ({ isTransaction }: DatabaseSync): boolean => isTransaction
+
+/**
+ * All writes of `work`, or none; a part of the transaction that is open, if one is. The write lock is taken first: a
+ * transaction that reads first may fail at once. Throws as `work` does, and SQLite's errors.
+ */
+export function atOnce<T>(db: DatabaseSync, work: () => T): T {
+  if (isOpen(db)) return work()
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    const result = work()
+    db.exec('COMMIT')
+    return result
+  } catch (thrown) {
+    // SQLite itself ends the transaction after some errors (a full disk).
+    if (isOpen(db)) db.exec('ROLLBACK')
+    throw thrown
+  }
+}
 
 /** What `create` writes beside the key; null for no value. */
 export interface NewRow extends IndexColumns {
@@ -11,12 +30,12 @@ export interface NewRow extends IndexColumns {
 }
 
 /** What `redeem` makes of a record; null: its expiry stays. A type alias, so that node:sqlite can bind it as it is. */
-export type NextRow = {
+type NextRow = {
   readonly value: string
   readonly expiresAt: number | null
 }
 
-export interface CreatedRow {
+interface CreatedRow {
   readonly kind: string
   readonly key: string
   readonly row: NewRow
@@ -34,7 +53,7 @@ export type Times = {
 }
 
 /** A page of a kind, as PART_OF_KIND reads it. A type alias, so that node:sqlite can bind it as it is. */
-export type PartOfKind = {
+type PartOfKind = {
   /** The first key that may be on it. */
   readonly from: string
   /** A key that is not on it, though it may be the first; null: none. */

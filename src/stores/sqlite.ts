@@ -13,11 +13,11 @@ import type {
 } from '../contracts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { escapedKey } from '../kernel/key-order.ts'
-import { NO_MARK, toPage } from './feed-page.ts'
+import { NO_MARK, toPage } from './feed-changes.ts'
 import { type SqlitePlan, toChange, toEntry } from './sqlite-file.ts'
-import { SqliteLinks } from './sqlite-links.ts'
+import { SqliteLinks } from './sqlite-link.ts'
 import { type IndexColumns, type NewRow, partOf, type Times } from './sqlite-verbs.ts'
-import type { TroubleListener } from './trouble.ts'
+import type { TroubleListener } from './store-error.ts'
 
 /** Records removed in one statement: some milliseconds in which no other process can write. */
 const BATCH = 500

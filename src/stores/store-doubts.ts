@@ -1,12 +1,13 @@
 /** What a process doubts about a store that several nodes share, until an operator says that it is right. */
 import type { StoreAtStart } from '../contracts/nodes.ts'
+import type { Recorder } from '../contracts/recorder.ts'
 import type { Doubted } from '../contracts/store.ts'
-import type { Clock } from '../kernel/clock.ts'
+import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
 import { JUMP, type TrustedOffset } from '../kernel/store-clock.ts'
-import type { ChangeFeed } from './change-feed.ts'
 import { durationText } from '../kernel/units.ts'
+import type { ChangeFeed } from './change-feed.ts'
 
-export interface StoreDoubtsParts {
+interface StoreDoubtsParts {
   readonly feed: Pick<ChangeFeed, 'subscribe' | 'append' | 'seen' | 'accept'>
   readonly clock: Clock
   /** Undefined where the store has no clock of its own. */
@@ -93,4 +94,57 @@ export function compareClock(
   const near = Math.abs(machine.now() - newest)
   const isPossible = machine.now() >= newest - JUMP
   if (newest > 0 && isPossible && near + JUMP < far) offset.assume(machine.now() - machine.monotonic(), true)
+}
+
+/** Milliseconds between two looks. */
+const INTERVAL = 10_000
+/** Milliseconds. A clock that is further off is worth a look of an operator, though nothing depends on it. */
+const WORTH_TELLING = 1000
+
+interface ClockDriftParts {
+  readonly store: Clock
+  readonly offset: Pick<TrustedOffset, 'doubt'>
+  readonly machine: Clock
+  readonly recorder: Pick<Recorder, 'note'>
+}
+
+/** Tells operators when the clock of this machine and that of the store differ. */
+export class ClockDrift {
+  readonly #store: Clock
+  readonly #offset: Pick<TrustedOffset, 'doubt'>
+  readonly #machine: Clock
+  readonly #recorder: Pick<Recorder, 'note'>
+  readonly #after: After
+  #isTold = false
+  #cancel: () => void = () => undefined
+
+  constructor({ store, offset, machine, recorder }: ClockDriftParts, after: After = systemAfter) {
+    this.#offset = offset
+    this.#store = store
+    this.#machine = machine
+    this.#recorder = recorder
+    this.#after = after
+    this.#schedule()
+  }
+
+  /** By how much the store's clock is ahead, in seconds. */
+  get seconds(): number {
+    return (this.#store.now() + (this.#offset.doubt ?? 0) - this.#machine.now()) / 1000
+  }
+
+  stop(): void {
+    this.#cancel()
+  }
+
+  #look(): void {
+    const isFar = Math.abs(this.seconds) * 1000 > WORTH_TELLING
+    if (isFar && !this.#isTold)
+      this.#recorder.note('warn', 'clock_differs_from_store', { seconds: Number(this.seconds.toFixed(1)) })
+    this.#isTold = isFar
+    this.#schedule()
+  }
+
+  #schedule(): void {
+    this.#cancel = this.#after(INTERVAL, () => this.#look())
+  }
 }

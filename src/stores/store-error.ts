@@ -77,3 +77,47 @@ export function quickCheck(db: DatabaseSync): string | undefined {
   const [found] = Object.values(db.prepare('PRAGMA quick_check(1)').get() ?? {})
   return found === 'ok' ? undefined : String(found).replaceAll('\n', ' ')
 }
+
+/** Called with the reason when the store stops working, and with undefined when it works again. */
+export type TroubleListener = (trouble: string | undefined) => void
+
+/** Refusals alike, in a row, of one kind of write. One alone may have had a cause of its own. */
+const ALIKE = 2
+/** Milliseconds. Older refusals tell nothing: perhaps nobody has tried to write since. */
+const RECENT = 30_000
+
+interface Refusals {
+  readonly reason: string
+  readonly count: number
+  readonly at: number
+}
+
+/**
+ * Whether a store answers, and takes no writes: its disk is full, or it only reads. Each kind of write counts by itself,
+ * since a full disk still takes what fits where it stands.
+ */
+export class RefusedWrites {
+  readonly #monotonic: () => number
+  /** By the kind of write. */
+  readonly #refusals = new Map<string, Refusals>()
+
+  constructor(monotonic: () => number = () => performance.now()) {
+    this.#monotonic = monotonic
+  }
+
+  /** In words, without an address; undefined if writes are taken as far as anybody knows. */
+  get reason(): string | undefined {
+    const since = this.#monotonic() - RECENT
+    return this.#refusals.values().find(({ count, at }) => count >= ALIKE && at >= since)?.reason
+  }
+
+  refused(write: string, reason: string): void {
+    const before = this.#refusals.get(write)
+    const count = before?.reason === reason ? before.count + 1 : 1
+    this.#refusals.set(write, { reason, count, at: this.#monotonic() })
+  }
+
+  taken(write: string): void {
+    this.#refusals.delete(write)
+  }
+}

@@ -6,7 +6,7 @@ import { LocalLockouts } from '../../src/identity/guessing/lockouts.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
 import { planPostgres } from '../../src/stores/postgres/connection-schema.ts'
 import { PostgresLink } from '../../src/stores/postgres/link.ts'
-import { PostgresLockouts } from '../../src/stores/postgres/lockouts.ts'
+import { PostgresLockouts } from '../../src/stores/postgres/shared-parts.ts'
 import { needing } from '../support/machine.ts'
 import { makeTables, query, sharedPostgres } from '../support/postgres.ts'
 

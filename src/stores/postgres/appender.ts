@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { FeedPlace } from '../../contracts/store.ts'
 import { budget, goesFirst, outsideBudgets, waitInBudget } from '../../kernel/store-budget.ts'
-import { QUEUE_LIMIT, tooMany, unavailable } from './connections.ts'
-import { stateOf } from './errors.ts'
+import { QUEUE_LIMIT, stateOf, tooMany, unavailable } from './connections.ts'
 import { type Answer, MIN_TIME, type PostgresLink } from './link.ts'
 import { markOf, type PostgresStatements } from './statements.ts'
 

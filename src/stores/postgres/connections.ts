@@ -1,8 +1,173 @@
 import type { Client, ClientBase, Pool, PoolClient, PoolConfig, types } from 'pg'
 import { Fault } from '../../kernel/faults.ts'
-import type { ConnectionPace } from './breaker.ts'
+import { messageOf, reasonInWords } from '../../kernel/thrown.ts'
 import type { PostgresPlan } from './connection-schema.ts'
-import { hasLostConnection } from './errors.ts'
+
+// What an error of Postgres, or of the way to it, means for a verb.
+
+/** An error with a SQLSTATE code, which Postgres itself has sent. `severity` tells it from a system error. */
+interface ServerError extends Error {
+  readonly code: string
+  readonly severity: string
+}
+
+const isServerError = (thrown: unknown): thrown is ServerError =>
+  thrown instanceof Error && 'severity' in thrown && 'code' in thrown && typeof thrown.code === 'string'
+
+/** The SQLSTATE; undefined if Postgres has sent none: the connection failed, or nothing came in time. */
+export const stateOf = (thrown: unknown): string | undefined =>
+  isServerError(thrown) ? thrown.code : undefined
+
+const beginsWithOneOf = (state: string, beginnings: readonly string[]): boolean =>
+  beginnings.some((beginning) => state.startsWith(beginning))
+
+/** A transaction that was in the way of another one. The same statement may succeed at once. */
+const IN_THE_WAY = ['40001', '40P01']
+/** The connection is lost, the server stops or starts, or it only reads (a standby). */
+const SERVER_GONE = ['08', '57P', '25006']
+/** What an operator must solve: rights, limits, a missing table or database, a full disk, a broken server. */
+const OUT_OF_ORDER = ['28', '3D', '3F', '42501', '42P01', '53', '55', '57', '58', 'XX']
+
+/** Whether the statement may be sent again, with the same attempt id. */
+export function isWorthAnotherTry(thrown: unknown): boolean {
+  const state = stateOf(thrown)
+  return state === undefined || beginsWithOneOf(state, IN_THE_WAY) || beginsWithOneOf(state, SERVER_GONE)
+}
+
+/** Whether the database could not do its work, so that its state is in question; else the statement itself is wrong. */
+export function isUnavailable(thrown: unknown): boolean {
+  const state = stateOf(thrown)
+  return isWorthAnotherTry(thrown) || (state !== undefined && beginsWithOneOf(state, OUT_OF_ORDER))
+}
+
+/** Whether the database answered, and only another transaction was in the way. */
+export const wasInTheWay = (thrown: unknown): boolean => IN_THE_WAY.includes(stateOf(thrown) ?? '')
+
+/** Whether the connection must not be used again. */
+export function hasLostConnection(thrown: unknown): boolean {
+  const state = stateOf(thrown)
+  return state === undefined || beginsWithOneOf(state, SERVER_GONE)
+}
+
+/** In words for the log. Postgres' messages name no secret; the detail, which may hold values, is left out. */
+export function reasonOf(thrown: unknown): string {
+  const state = stateOf(thrown)
+  return state === undefined ? reasonInWords(thrown) : `${messageOf(thrown)} (SQLSTATE ${state})`
+}
+
+/** Of a database that answers and cannot write. */
+const CANNOT_WRITE: Readonly<Record<string, string>> = {
+  '53100': 'its disk is full',
+  '25006': 'it only reads',
+  '42501': 'its role may not write',
+}
+
+/** Whether the database answered, and takes no write: so it can be read. */
+export const takesNoWrite = (thrown: unknown): boolean =>
+  !hasLostConnection(thrown) && (stateOf(thrown) ?? '') in CANNOT_WRITE
+
+/** Why the database has refused a write that it would take otherwise, in words without an address; undefined for other errors. */
+export function refusalOf(thrown: unknown): string | undefined {
+  const state = stateOf(thrown)
+  if (state === undefined || !beginsWithOneOf(state, ['25006', ...OUT_OF_ORDER])) return undefined
+  return `${CANNOT_WRITE[state] ?? 'it refuses them'} (SQLSTATE ${state})`
+}
+
+/** Failures in a row after which nothing is asked for a while. */
+const FAILURES = 5
+/** Milliseconds. */
+const PAUSE = 500
+
+/**
+ * Spares a store that does not answer, and the callers who would wait for it: after five failures in a row everything
+ * fails at once for half a second. Then one request may try. The poll of the change feed tries soon enough by itself.
+ */
+export class Breaker {
+  readonly #monotonic: () => number
+  #failures = 0
+  #openUntil = 0
+  #isProbing = false
+
+  constructor(monotonic: () => number = () => performance.now()) {
+    this.#monotonic = monotonic
+  }
+
+  /** Whether requests fail at once at the moment, but for one that may try. */
+  get isOpen(): boolean {
+    return this.#failures >= FAILURES
+  }
+
+  /** Whether a request would fail at once. */
+  get refuses(): boolean {
+    return this.isOpen && (this.#isProbing || this.#monotonic() < this.#openUntil)
+  }
+
+  /** Whether a request may be sent. After true, `succeeded` or `failed` must be called. */
+  admit(): boolean {
+    if (this.refuses) return false
+    this.#isProbing = this.isOpen
+    return true
+  }
+
+  succeeded(): void {
+    this.#failures = 0
+    this.#isProbing = false
+  }
+
+  /** Whether everything fails at once from now on, and did not before. */
+  failed(): boolean {
+    this.#failures += 1
+    this.#isProbing = false
+    if (this.isOpen) this.#openUntil = this.#monotonic() + PAUSE
+    return this.#failures === FAILURES
+  }
+}
+
+/** New connections within a second, while none succeeds. */
+const ATTEMPTS = 2
+/** Milliseconds. */
+const SECOND = 1000
+
+/**
+ * Limits the attempts to connect to a database that refuses or is away: many processes that all try at once would keep
+ * one that starts from starting.
+ */
+export class ConnectionPace {
+  readonly #monotonic: () => number
+  /** Of the last attempts since one succeeded. */
+  #attempts: number[] = []
+  #isReachable = true
+  #failure: unknown
+
+  constructor(monotonic: () => number = () => performance.now()) {
+    this.#monotonic = monotonic
+  }
+
+  /** Why the last attempt of anybody failed: told while no further one is made. */
+  get failure(): unknown {
+    return this.#failure
+  }
+
+  /** Whether a connection may be made now. Counts it. */
+  admit(): boolean {
+    if (this.#isReachable) return true
+    const now = this.#monotonic()
+    this.#attempts = this.#attempts.filter((at) => now - at < SECOND)
+    if (this.#attempts.length >= ATTEMPTS) return false
+    this.#attempts.push(now)
+    return true
+  }
+
+  succeeded(): void {
+    this.#isReachable = true
+    this.#attempts = []
+  }
+
+  failed(thrown: unknown): void {
+    this.#isReachable = false
+    this.#failure = thrown
+  }
+}
 
 /** Who may wait at once, for a connection or to append: more than can be answered in time. What comes beyond it fails at once. */
 export const QUEUE_LIMIT = 1000
@@ -52,7 +217,7 @@ const withNumbers = ({ getTypeParser, builtins }: Parsers & Pick<typeof types, '
     type === builtins.INT8 ? Number : (getTypeParser(type, format) as unknown)) as Parsers['getTypeParser'],
 })
 
-export interface ConnectionsPlan {
+interface ConnectionsPlan {
   readonly most: number
   /** Milliseconds that a connection may take to be made, and one statement on it. */
   readonly within: number

@@ -3,7 +3,7 @@ import { Fault } from '../../kernel/faults.ts'
 import { isUsable, NEWEST_TABLES, readSchema } from './migrations.ts'
 import { placeOf, planPostgres, type PostgresConfig } from './connection-schema.ts'
 import { PostgresLink } from './link.ts'
-import { reading } from './statement.ts'
+import { reading } from './statements.ts'
 import { StoreError } from '../store-error.ts'
 
 export interface Finding {

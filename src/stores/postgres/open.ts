@@ -2,10 +2,9 @@
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { TrustedOffset } from '../../kernel/store-clock.ts'
-import { StoreError } from '../store-error.ts'
-import type { TroubleListener } from '../trouble.ts'
-import { requireWhole } from './copied-store.ts'
+import { StoreError, type TroubleListener } from '../store-error.ts'
 import { placeOf, planPostgres, type PostgresConfig } from './connection-schema.ts'
+import { reading } from './statements.ts'
 import { PostgresLink } from './link.ts'
 import { isUsable, migrate, readSchema } from './migrations.ts'
 import { PostgresStore } from './store.ts'
@@ -43,6 +42,18 @@ export const openPostgresToRead = (
 export async function requireTables(link: PostgresLink, config: PostgresConfig): Promise<void> {
   if (isUsable(await readSchema(link))) return
   throw new StoreError(`The store (${placeOf(config)}) has no tables, or old ones: run \`postern migrate\`.`)
+}
+
+/** The record that stands in the store until a copy into it is whole. */
+export const UNFINISHED = `kind = 'store_copy' AND key = 'unfinished'`
+
+/** Rejects with StoreError if a copy into the store was begun and has not ended. */
+async function requireWhole(link: PostgresLink): Promise<void> {
+  const statement = reading('copy_unfinished', `SELECT 1 FROM ${link.plan.schema}.record WHERE ${UNFINISHED}`)
+  if ((await link.run(statement, [])).rows.length === 0) return
+  throw new StoreError(
+    'A copy into the store was begun and has not ended. Wait for it, or run `postern store copy` again.',
+  )
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Removes what has ended, in rounds that take equally long however large the tables are, and however much of them is dead. */
 import { OF_ADDRESS } from '../../contracts/budgets.ts'
 import type { PostgresLink } from './link.ts'
-import { type Statement, STORE_NOW, writing } from './statement.ts'
+import { type Statement, STORE_NOW, writing } from './statements.ts'
 
 const DAY = 24 * 3_600_000
 /** Milliseconds. Failures that old count no more, nor does what an address has called. */

@@ -1,10 +1,56 @@
 /** The verbs of the store contract as statements. One statement decides each verb, so it is atomic over all nodes. */
-import { type IndexValues, SECRET, SIGNING_KEY, type StoreIndex } from '../../contracts/store.ts'
+import { createHash } from 'node:crypto'
+import { type IndexValues, type Page, SECRET, SIGNING_KEY, type StoreIndex } from '../../contracts/store.ts'
+import { byEscapedKey, endOfPrefix, escapedKey } from '../../kernel/key-order.ts'
 import { JUMP } from '../../kernel/store-clock.ts'
-import { reading, type Statement, STORE_NOW, writing } from './statement.ts'
+
+// Statements, and what every write has in common.
+
+export interface Statement {
+  /** Under which Postgres keeps it prepared: one text has one name. */
+  readonly name: string
+  readonly sql: string
+  readonly kind: 'read' | 'write'
+  /** The column in which the first row has the store's clock. Default: `now`. */
+  readonly clock?: string
+}
+
+/** The store's clock, milliseconds since the epoch. now() would be the time at which the transaction began. */
+export const STORE_NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::int8'
+
+export const reading = (name: string, sql: string, clock?: string): Statement => ({
+  ...{ name, sql, kind: 'read' },
+  ...(clock !== undefined && { clock }),
+})
+
+export const READ_CLOCK = reading('clock', `SELECT ${STORE_NOW} AS now`)
+
+/** A write. Its parts must name every row that they write: `RETURNING 1 AS done`. */
+interface WriteParts {
+  /** How many parameters it has. */
+  readonly parameters: number
+  /** Earlier parts, `name AS (…)`, which the last one may use. */
+  readonly before?: (inTime: string) => readonly string[]
+  readonly last: (inTime: string) => string
+}
+
+/**
+ * A write ends by the store's clock: it has no effect behind the time at which its caller was told that it failed. (A
+ * frozen Postgres runs what lies in its sockets when it goes on: without this a code would be used up after a 503.) It
+ * answers one row at least, so that "too late" is not taken for "no such row", and with the store's clock.
+ */
+export function writing(name: string, { parameters, before, last }: WriteParts): Statement {
+  const until = `$${parameters + 1}::int8`
+  const inTime = `${STORE_NOW} < ${until}`
+  const parts = [...(before?.(inTime) ?? []), `written AS (${last(inTime)})`]
+  const sql = `WITH ${parts.join(', ')}
+    SELECT written.*, clock.now, clock.now >= ${until} AS late
+    FROM (SELECT ${STORE_NOW} AS now) AS clock LEFT JOIN written ON true`
+  return { name, sql, kind: 'write' }
+}
 
 /** Of `record`, as `find` and lists read it. */
-export const COLUMNS = 'key, long_key, value, version, expires_at, used_at'
+const COLUMNS = 'key, long_key, value, version, expires_at, used_at'
 
 const INDEXES: readonly StoreIndex[] = ['family', 'subject', 'client', 'business']
 
@@ -176,7 +222,7 @@ function whereStatements(table: string, indexes: readonly StoreIndex[]) {
   }
 }
 
-export type WhereStatements = ReturnType<typeof whereStatements>
+type WhereStatements = ReturnType<typeof whereStatements>
 
 /** The mark of a change. @param place in its group, from 1 */
 export const markOf = (group: string, place: number): string => `${group}.${place}`
@@ -282,3 +328,48 @@ export function statementsOf(schema: string) {
 }
 
 export type PostgresStatements = ReturnType<typeof statementsOf>
+
+/** Bytes. An index row of Postgres holds 2,704 of them, with kind, index value and key together. */
+const LONGEST = 512
+/** Bytes of a longer key that stand in its column as they are, so that order and prefixes hold. */
+const HEAD = 400
+/** Stands in no escaped key: so a shortened key is never the same as another key. */
+const SEPARATOR = '\u0001'
+
+/** The column of an escaped key: itself, or its beginning and its SHA-256. */
+export function shortKey(escaped: string): string {
+  if (escaped.length * 3 <= LONGEST || Buffer.byteLength(escaped) <= LONGEST) return escaped
+  const head = Buffer.from(escaped)
+    .subarray(0, HEAD)
+    .toString('utf8')
+    .replace(/\uFFFD$/, '')
+  return head + SEPARATOR + createHash('sha256').update(escaped).digest('hex')
+}
+
+/** The column of an index value; null: it has none. */
+export const indexColumn = (value: string | undefined): string | null =>
+  value === undefined ? null : shortKey(escapedKey(value))
+
+/** The columns `key` and `long_key`. The second holds the whole key where the first is shortened. */
+export const keyColumns = (key: string): readonly [key: string, longKey: string | null] =>
+  escapedKeyColumns(escapedKey(key))
+
+export function escapedKeyColumns(escaped: string): readonly [key: string, longKey: string | null] {
+  const short = shortKey(escaped)
+  return [short, short === escaped ? null : escaped]
+}
+
+export const keyOf = (column: string, longKey: string | null): string =>
+  JSON.parse(`"${longKey ?? column}"`) as string
+
+/** The parameters of a page: first key, one that is not on it, first key behind, whole prefix, limit. */
+export function partColumns({ after, limit, prefix = '' }: Partial<Page> = {}): readonly unknown[] {
+  const whole = escapedKey(prefix)
+  const begin = beginningOf(whole)
+  const last = after === undefined ? null : shortKey(escapedKey(after))
+  const from = last !== null && byEscapedKey(last, begin) > 0 ? last : begin
+  return [from, last, endOfPrefix(begin) ?? null, whole, limit ?? null]
+}
+
+/** Of a long prefix only its beginning is in the columns of the keys. */
+const beginningOf = (prefix: string): string => shortKey(prefix).split('\u0001')[0] ?? prefix

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type {
   AppendOptions,
+  Change,
   Entry,
   FeedPage,
   FeedPlace,
@@ -17,24 +18,68 @@ import type {
 import type { Clock } from '../../kernel/clock.ts'
 import type { TrustedOffset } from '../../kernel/store-clock.ts'
 import { Appender } from './appender.ts'
-import { PostgresBudgets } from './budgets.ts'
-import { indexColumn, keyColumns, keyOf, partColumns } from './keys.ts'
+import { PostgresBudgets, PostgresLockouts, PostgresNodes } from './shared-parts.ts'
 import { unavailable } from './connections.ts'
 import type { PostgresLink, Row } from './link.ts'
-import { PostgresLockouts } from './lockouts.ts'
 import { NEWEST_TABLES } from './migrations.ts'
-import { PostgresNodes } from './nodes.ts'
 import { Purging } from './purging.ts'
-import { toPage } from './feed-rows.ts'
-import { indexesOf, type PostgresStatements, statementsOf } from './statements.ts'
-import type { Statement } from './statement.ts'
+import {
+  indexColumn,
+  indexesOf,
+  keyColumns,
+  keyOf,
+  partColumns,
+  type PostgresStatements,
+  type Statement,
+  statementsOf,
+} from './statements.ts'
+
+/**
+ * A reading: first the end of the feed, with the store's clock as its value, then the changes. Undefined if the reader's
+ * place is not in the feed any more.
+ */
+function toPage(
+  [end, ...found]: readonly Row[],
+  after: FeedPlace | undefined,
+  limit: number,
+  ran: number,
+): FeedPage | undefined {
+  if (end === undefined) throw new Error('the table `feed` has no row')
+  if (after !== undefined && !isAt(after, found[0]) && !isAt(after, end)) return undefined
+  const later = found[0]?.['sequence'] === after?.sequence ? found.slice(1) : found
+  const more = later.length > limit
+  const changes = (more ? later.slice(0, limit) : later).map((row) => toChange(row, ran))
+  const last = more ? placeOf(changes.at(-1)) : endOf(end)
+  const keys = (end['topic'] ?? '') as string
+  return { changes, last, now: Number(end['value']), keys, restarted: false, more }
+}
+
+/** Whether the place is still in the feed: as its first change, or as its end, of which the change was removed. */
+const isAt = (after: FeedPlace, row: Row | undefined): boolean =>
+  row?.['sequence'] === after.sequence && row['mark'] === after.mark
+
+const endOf = ({ sequence, mark }: Row): FeedPlace | undefined =>
+  sequence === 0 ? undefined : { sequence: sequence as number, mark: mark as string }
+
+const placeOf = (change: Change | undefined): FeedPlace | undefined =>
+  change && { sequence: change.sequence, mark: change.mark }
+
+/** `ran`: how long the service has run on this store, in milliseconds. */
+const toChange = (row: Row, ran: number): Change => ({
+  sequence: row['sequence'] as number,
+  mark: row['mark'] as string,
+  topic: row['topic'] as string,
+  value: JSON.parse(row['value'] as string) as StoredValue,
+  expiresAt: (row['expires_at'] ?? undefined) as number | undefined,
+  remaining: row['runs_until'] === null ? undefined : (row['runs_until'] as number) - ran,
+})
 
 /** Records removed in one statement. */
 const BATCH = 500
 const ATTEMPT_BYTES = 12
 
 /** Drawn for each call, and the same in all its tries: so an answer that was lost changes nothing. */
-export const drawAttempt = (): string => randomBytes(ATTEMPT_BYTES).toString('base64url')
+const drawAttempt = (): string => randomBytes(ATTEMPT_BYTES).toString('base64url')
 
 /** Times in columns are whole milliseconds. */
 const whole = (ms: number | undefined): number | null => (ms === undefined ? null : Math.ceil(ms))

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { Fault } from '../../../src/kernel/faults.ts'
-import { RecordedLife } from '../../../src/stores/longest-life.ts'
+import { RecordedLife } from '../../../src/stores/revocations.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 

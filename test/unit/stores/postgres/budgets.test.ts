@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { PostgresBudgets } from '../../../../src/stores/postgres/budgets.ts'
+import { PostgresBudgets } from '../../../../src/stores/postgres/shared-parts.ts'
 import { planPostgres } from '../../../../src/stores/postgres/connection-schema.ts'
 import { PostgresLink } from '../../../../src/stores/postgres/link.ts'
 import { needing } from '../../../support/machine.ts'
