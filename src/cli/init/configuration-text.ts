@@ -1,11 +1,105 @@
 /** The text of the configuration that `postern init` writes. */
 import { writeYaml } from '../../config/write-yaml.ts'
+import type { BodySchema } from '../../http/body-schema.ts'
 import type { Answers } from './answers.ts'
-import { SAMPLE_ACTIONS, SAMPLE_SERVICE } from './sample-service.ts'
-import type { DescribedService } from './service.ts'
+
+// What the configuration of a service's areas and actions is made of, as `postern init` writes it.
+
+export type Level = 'business' | 'fund'
+
+/** A method of an action, as in the configuration. */
+export interface DescribedMethod {
+  readonly summary?: string
+  readonly description?: string
+  readonly scopes: { readonly any: readonly string[] } | { readonly all: readonly string[] }
+  readonly items?: Readonly<Record<string, string>>
+  readonly body?: { readonly required?: false; readonly schema?: BodySchema }
+  readonly consumes?: readonly string[]
+  readonly produces?: readonly string[]
+  readonly data?: BodySchema
+  readonly upstream?: {
+    readonly path?: string
+    readonly query?: Readonly<Record<string, string>>
+    readonly headers?: Readonly<Record<string, string>>
+  }
+}
+
+/** An action, as in the configuration. */
+export interface DescribedAction {
+  readonly level: Level
+  readonly area: string
+  readonly action: string
+  readonly methods: Readonly<Record<string, DescribedMethod>>
+}
+
+/** The sections of the configuration that depend on the service. */
+export interface DescribedService {
+  readonly scopes: Readonly<
+    Record<string, { readonly description: string; readonly implies?: readonly string[] }>
+  >
+  /** Those that change nothing. */
+  readonly readScopes: readonly string[]
+  readonly areas: Readonly<Record<string, { readonly backend: string; readonly description?: string }>>
+  readonly actions: readonly DescribedAction[]
+  /** The path that the service is asked for; undefined: the client's. */
+  readonly path: string | undefined
+  /** Whether an action is of a fund. */
+  readonly usesFunds: boolean
+}
+
+// The service that `postern init` assumes if none is described: its actions are there to be replaced.
+
+const SAMPLE_SERVICE: DescribedService = {
+  scopes: {
+    'fund.details.read': { description: 'See the details of funds' },
+    'fund.details.maintain': { description: 'Change the details of funds', implies: ['fund.details.read'] },
+    'business.fund.list': { description: 'See the list of funds' },
+  },
+  readScopes: ['business.fund.list', 'fund.details.read'],
+  areas: {},
+  actions: [],
+  path: undefined,
+  usesFunds: true,
+}
+
+/** One of its actions, which `init` proposes to try. */
+export const SAMPLE_CALL = { area: 'fund-data', action: 'fund-list' } as const
+
+/** A text, because its comments explain the keys. */
+const SAMPLE_ACTIONS = `
+areas:
+  fund-data: { backend: service }
+
+# What may be called, and with which scopes. These two are examples: put the calls of your service here.
+#   {baseUrl}/api/1.0/b/{business}/fund-data/fund-list
+#   {baseUrl}/api/1.0/f/{business}/{fund}/fund-data/fund-detail
+actions:
+  - level: business
+    area: fund-data
+    action: fund-list
+    methods:
+      GET:
+        scopes: { any: [business.fund.list, fund.details.read] }
+        items: { FundSummaries: FundSummary } # the XML name of the items of a list
+
+  - level: fund
+    area: fund-data
+    action: fund-detail
+    methods:
+      GET:
+        scopes: { any: [fund.details.read] }
+      POST:
+        scopes: { any: [fund.details.maintain] }
+        body:
+          schema: # a body that does not match is 400, and the answer names the field
+            type: object
+            additionalProperties: false
+            properties:
+              Name: { type: string, minLength: 1, maxLength: 200 }
+`
 
 /** The parts of the configuration that differ each time. */
-export interface FirstConfiguration extends Answers {
+interface FirstConfiguration extends Answers {
   /** The data folder. */
   readonly data: string
   /** Today, as `2026-01-15`. */

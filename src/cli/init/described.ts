@@ -1,8 +1,8 @@
 /** `--from`: the service as its description has it, and what of it a configuration cannot say. */
-import { DescriptionError, readDescription } from './openapi/read-description.ts'
+import type { DescribedService } from './configuration-text.ts'
 import { describeService, type Note, type ServiceFromDescription } from './openapi/describe-service.ts'
+import { DescriptionError, readDescription } from './openapi/read-description.ts'
 import { foldParameter } from './openapi/targets.ts'
-import type { DescribedService } from './service.ts'
 
 export interface Described {
   readonly service: DescribedService

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { existsSync } from 'node:fs'
+import { existsSync, realpathSync } from 'node:fs'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
-import { isAbsolute, join, relative, resolve } from 'node:path'
+import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path'
+import type { Environment } from '../../config/references.ts'
 import { Hasher } from '../../directory/hasher.ts'
 import { hashSecret } from '../../directory/secret-hash.ts'
 import { newSecret } from '../../kernel/ids.ts'
@@ -11,11 +12,81 @@ import { OWN_FILE } from '../default-file.ts'
 import { INIT } from '../tables/init.ts'
 import { commandOf } from '../verbs.ts'
 import { type Answers, answersOf } from './answers.ts'
-import { configurationText } from './configuration-text.ts'
+import {
+  configurationText,
+  type DescribedAction,
+  type DescribedService,
+  SAMPLE_CALL,
+} from './configuration-text.ts'
 import type { Described } from './described.ts'
-import { SAMPLE_CALL } from './sample-service.ts'
-import { type FirstCall, serveCommandText, type Started, tryCommandText } from './serve-command.ts'
-import type { DescribedAction, DescribedService } from './service.ts'
+
+// The commands that serve a file and try it, as they can be typed in the folder where this Postern was started.
+
+/** How this process was started. */
+export interface Started {
+  readonly environment: Environment
+  /** The working folder. */
+  readonly cwd: string
+  /** The program that runs this one: Node. */
+  readonly node: string
+  /** `process.argv[1]`: the file that was started, as it was named. */
+  readonly entry: string
+}
+
+const PLAIN = /^[A-Za-z0-9_@%+=:,./-]+$/
+
+/** A word as a POSIX shell reads it. */
+const shellWord = (text: string): string => (PLAIN.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)
+
+/** Started by `npm run postern`, which npm does in the folder of the clone. */
+function isOwnClone({ cwd, entry, environment }: Started): boolean {
+  if (environment['npm_lifecycle_event'] !== 'postern') return false
+  return realpathSync(entry) === join(realpathSync(cwd), 'src/main.ts')
+}
+
+/** Whether `npx postern` in the working folder starts what is installed there. npx looks in each folder above too. */
+function isInstalledHere({ cwd, entry }: Started): boolean {
+  for (let folder = resolve(cwd); ; folder = dirname(folder)) {
+    const program = join(folder, 'node_modules/.bin/postern')
+    if (existsSync(program)) return realpathSync(program) === realpathSync(entry)
+    if (folder === dirname(folder)) return false
+  }
+}
+
+/** Whether a shell finds `postern`. npm puts folders into PATH that the shell does not know. */
+const isInPath = ({ environment, entry }: Started): boolean =>
+  environment['npm_command'] === undefined &&
+  basename(entry) === 'postern' &&
+  (environment['PATH'] ?? '').split(':').includes(dirname(entry))
+
+const PROGRAMS: readonly (readonly [fits: (started: Started) => boolean, program: string])[] = [
+  [isOwnClone, 'npm run -s postern --'],
+  [isInstalledHere, 'npx postern'],
+  [isInPath, 'postern'],
+]
+
+/** The program by its path, which runs from anywhere: also what `npx` unpacked for this once. */
+const byPath = ({ node, entry }: Started): string => `${shellWord(node)} ${shellWord(realpathSync(entry))}`
+
+function programOf(started: Started): string {
+  const [, program] = PROGRAMS.find(([fits]) => fits(started)) ?? []
+  return program ?? byPath(started)
+}
+
+/** @param file a path from the working folder */
+export const serveCommandText = (file: string, started: Started): string =>
+  `${programOf(started)} serve ${shellWord(file)}`
+
+/** A call of the API, and who makes it. */
+export interface FirstCall {
+  readonly user: string
+  /** The path; the method is GET. */
+  readonly path: string
+}
+
+/** @param file a path from the working folder */
+export const tryCommandText = (file: string, { user, path }: FirstCall, started: Started): string =>
+  `${programOf(started)} try --config ${shellWord(file)} --user ${shellWord(user)} GET ${shellWord(path)}`
 
 const PRIVATE_FILE = 0o600
 const PRIVATE_FOLDER = 0o700

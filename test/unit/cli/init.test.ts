@@ -4,7 +4,7 @@ import { PassThrough, Writable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import { answersOf } from '../../../src/cli/init/answers.ts'
 import { runCommandLine } from '../../../src/cli/command-line.ts'
-import { serveCommandText } from '../../../src/cli/init/serve-command.ts'
+import { serveCommandText } from '../../../src/cli/init/init.ts'
 import { runVerb } from '../../support/command-line.ts'
 import { configFiles } from '../../support/config-files.ts'
 
