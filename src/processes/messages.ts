@@ -8,8 +8,7 @@ import type { FaultCode } from '../kernel/faults.ts'
 import type { Condition } from '../watch/health.ts'
 import type { TrailHead } from './worker-pool.ts'
 import type { GaugeReading } from '../watch/metrics/gauges.ts'
-import type { ClientCounts } from '../watch/metrics/client-tallies.ts'
-import type { Delta, Plan } from '../watch/metrics/metric-counts.ts'
+import type { Delta } from '../watch/metrics/counts.ts'
 import type { CallCount } from '../maintenance/recent-calls.ts'
 import type { RecalledCall } from './worker-pool.ts'
 
@@ -67,12 +66,9 @@ export type Notice =
   /** `value` has the type that `RequestResults` gives for the order. */
   | { readonly type: 'done'; readonly id: number; readonly value: unknown }
   | { readonly type: 'failed'; readonly id: number; readonly error: ErrorReport }
-  /** The plan of the deltas that follow with this number, instead of the one that had it before. */
-  | { readonly type: 'plan'; readonly number: number; readonly plan: Plan }
-  | { readonly type: 'metrics'; readonly number: number; readonly delta: Delta }
+  | { readonly type: 'metrics'; readonly deltas: readonly Delta[] }
   /** All of the worker's gauges, sent at its start and each second. */
   | { readonly type: 'gauges'; readonly readings: readonly GaugeReading[] }
-  | { readonly type: 'clients'; readonly counted: readonly ClientCounts[] }
   | { readonly type: 'calls'; readonly counts: readonly CallCount[] }
   /** `lost`: the number of lines that were dropped before these. */
   | { readonly type: 'lines'; readonly text: string; readonly lost: number }

@@ -1,6 +1,5 @@
 /** One worker process as the supervisor sees it: orders to it, reports from it, its gauges. */
 import type { GaugeReading } from '../watch/metrics/gauges.ts'
-import { NOTHING, type Plan } from '../watch/metrics/metric-counts.ts'
 import type { Worker } from 'node:cluster'
 import type { RateUsage } from '../contracts/admission.ts'
 import type { FeedReading } from '../contracts/store.ts'
@@ -38,8 +37,6 @@ export class WorkerHandle<C> {
   readonly #orders: OpenRequests
   readonly #offered: OfferedConnections
   readonly #attempts: AttemptCoordinator
-  /** By the numbers that it gives them. */
-  readonly #plans: Plan[] = []
   /** The name of its part of the audit trail, once it has told it. */
   #writer: string | undefined
   #gone = false
@@ -171,10 +168,8 @@ export class WorkerHandle<C> {
   #receive(notice: Notice, reports: WorkerMessages): void {
     if (notice.type === 'done') this.#orders.done(notice.id, notice.value)
     else if (notice.type === 'failed') this.#orders.failed(notice.id, errorOf(notice.error))
-    else if (notice.type === 'plan') this.#follow(notice, reports)
-    else if (notice.type === 'metrics') reports.metrics(this.#plans[notice.number] ?? [], notice.delta)
+    else if (notice.type === 'metrics') reports.metrics(notice.deltas)
     else if (notice.type === 'gauges') this.gauges = notice.readings
-    else if (notice.type === 'clients') reports.clients(notice.counted)
     else if (notice.type === 'calls') reports.calls(notice.counts)
     else if (notice.type === 'lines') reports.lines(notice.text, notice.lost)
     else if (notice.type === 'enter' || notice.type === 'leave') this.#attempts.receive(notice)
@@ -182,12 +177,6 @@ export class WorkerHandle<C> {
     else if (notice.type === 'rateUsage') reports.rateUsage(notice.usage)
     else if (notice.type === 'condition') this.condition = notice.condition
     else reports.changed()
-  }
-
-  /** Nothing is counted by it yet, but its series are shown from now on. */
-  #follow({ number, plan }: Extract<Notice, { type: 'plan' }>, reports: WorkerMessages): void {
-    this.#plans[number] = plan
-    reports.metrics(plan, NOTHING)
   }
 
   #reportHead(head: TrailHead, reports: WorkerMessages): void {

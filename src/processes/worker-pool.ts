@@ -10,8 +10,7 @@ import type { CallCount } from '../maintenance/recent-calls.ts'
 import type { PastCall } from '../watch/past-calls.ts'
 import type { TestTokenAnswer, TestTokenRequest } from '../contracts/test-tokens.ts'
 import type { GaugeReading } from '../watch/metrics/gauges.ts'
-import type { ClientCounts } from '../watch/metrics/client-tallies.ts'
-import type { Delta, Plan } from '../watch/metrics/metric-counts.ts'
+import type { Delta } from '../watch/metrics/counts.ts'
 
 const MOST = 64
 
@@ -43,10 +42,8 @@ export interface TrailHead {
 
 /** What a serving process reports to its supervisor. The methods never throw and never wait. */
 export interface WorkerMessages {
-  /** Counts since the last report. `plan` stays the same object as long as it is counted by. */
-  metrics(plan: Plan, delta: Delta): void
-  /** What was counted by client since the last report. */
-  clients(counted: readonly ClientCounts[]): void
+  /** What was counted since the last report. */
+  metrics(deltas: readonly Delta[]): void
   /** Calls since the last report, by client, business and area. */
   calls(counts: readonly CallCount[]): void
   /** Whole log lines. `lost`: the number of lines that were dropped before them (T5.11). */

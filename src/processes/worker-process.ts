@@ -7,7 +7,7 @@ import type { TestTokenRequest } from '../contracts/test-tokens.ts'
 import { fromMachineTime } from '../kernel/clock.ts'
 import { readingAt } from '../stores/feed-changes.ts'
 import { HEALTHY, type Condition } from '../watch/health.ts'
-import type { Plan } from '../watch/metrics/metric-counts.ts'
+import type { Delta } from '../watch/metrics/counts.ts'
 import type { WorkerMessages, StartWorkerPool, TrailHead, WorkerPool } from './worker-pool.ts'
 import { type Notice, type SupervisorMessage, type Serving, reportOfError } from './messages.ts'
 import { RemoteAttempts } from './shared-attempts.ts'
@@ -23,39 +23,8 @@ const LINES_MS = 50
 /** Milliseconds between two checks whether the worker's condition has changed, and between two reports of its gauges. */
 const STATE_MS = 500
 
-/** Most plans that the supervisor keeps of one process. */
-const MOST_PLANS = 8
-
-/**
- * The plans that the supervisor has, by number. A process counts by several in turn (its own, and one for each
- * configuration that calls are in flight on), and a plan is too large to be sent with each delta.
- */
-export class SentPlans {
-  /** The plan that was used last is the last one. */
-  readonly #numbers = new Map<Plan, number>()
-
-  /** Calls `send` if the supervisor does not have the plan. Returns its number. */
-  use(plan: Plan, sendPlan: (number: number) => void): number {
-    const known = this.#numbers.get(plan)
-    const number = known ?? this.#freeNumber()
-    this.#numbers.delete(plan)
-    this.#numbers.set(plan, number)
-    if (known === undefined) sendPlan(number)
-    return number
-  }
-
-  /** That of the plan that was not used for longest, if all are taken. */
-  #freeNumber(): number {
-    if (this.#numbers.size < MOST_PLANS) return this.#numbers.size
-    const [[oldest, number]] = [...this.#numbers] as [[Plan, number]]
-    this.#numbers.delete(oldest)
-    return number
-  }
-}
-
 class Channel implements WorkerMessages {
   readonly attempts = new RemoteAttempts(send)
-  readonly #plans = new SentPlans()
   readonly #lines = new LineSender((text, lost, done) => send({ type: 'lines', text, lost }, done))
   #condition = HEALTHY
 
@@ -63,13 +32,8 @@ class Channel implements WorkerMessages {
     setInterval(() => this.flushLines(), LINES_MS).unref()
   }
 
-  metrics(plan: Plan, delta: Parameters<WorkerMessages['metrics']>[1]): void {
-    const number = this.#plans.use(plan, (fresh) => send({ type: 'plan', number: fresh, plan }))
-    if (delta.cells.length > 0) send({ type: 'metrics', number, delta })
-  }
-
-  clients(counted: Parameters<WorkerMessages['clients']>[0]): void {
-    if (counted.length > 0) send({ type: 'clients', counted })
+  metrics(deltas: readonly Delta[]): void {
+    if (deltas.length > 0) send({ type: 'metrics', deltas })
   }
 
   calls(counts: Parameters<WorkerMessages['calls']>[0]): void {

@@ -3,7 +3,7 @@ import { BUSINESS, readBusiness } from '../directory/place-records.ts'
 import { everyRecord, type StoredIdentities } from '../directory/uniqueness.ts'
 import type { Closable } from '../maintenance/preview.ts'
 import { type GaugeReading, mergeReadings } from '../watch/metrics/gauges.ts'
-import { FAMILIES } from '../watch/metrics/metric-families.ts'
+import { FAMILIES } from '../watch/metrics/families.ts'
 import { closableNames, type Configuration } from '../settings/configuration.ts'
 
 /** Rejects with Fault `identity_unavailable` if the store cannot be read. */

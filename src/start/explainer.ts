@@ -161,7 +161,6 @@ const clockOf = ({ now }: ExplainerOptions): Clock =>
 /** Nobody supervises, and no password is tried. */
 const reportsTo = ({ identity }: Configuration, clock: Clock): WorkerMessages => ({
   metrics: () => undefined,
-  clients: () => undefined,
   calls: () => undefined,
   lines: () => undefined,
   changed: () => undefined,

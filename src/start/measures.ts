@@ -12,7 +12,7 @@ import type { ServiceKeys } from '../keys/service-keys.ts'
 import type { MaintenanceRecords } from '../maintenance/records.ts'
 import { PASSING_CAUSES } from '../watch/status/configuration-orders.ts'
 import { type GaugeReading, GaugeSources, reading, readingOf } from '../watch/metrics/gauges.ts'
-import { FAMILIES } from '../watch/metrics/metric-families.ts'
+import { FAMILIES } from '../watch/metrics/families.ts'
 import { compileProcessMetrics, type ProcessMetrics } from '../watch/metrics/process-metrics.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { type MeasuredStore, STORE_VERBS } from '../stores/measured-store.ts'
@@ -30,7 +30,7 @@ export interface Measures {
 export const openMeasures = (configuration: Configuration): Measures => {
   const sidecar = isSidecar(configuration)
   const audit = planAudit(configuration.audit, configuration.data, sidecar) !== undefined
-  const metrics = compileProcessMetrics({ storeVerbs: sidecar ? [] : STORE_VERBS, audit })
+  const metrics = compileProcessMetrics(sidecar ? [] : STORE_VERBS, audit)
   return { metrics, gauges: new GaugeSources() }
 }
 

@@ -183,12 +183,11 @@ export class ServingWorker implements Worker {
   flush(): void {
     const { reports } = this.#fixtures
     const { metrics: own, tallies } = this.dependencies
-    reports.metrics(own.plan, own.take())
+    reports.metrics([...own.take(), ...tallies.take()])
     for (const { metrics, recentCalls } of this.#serving()) {
-      reports.metrics(metrics.plan, metrics.take())
+      reports.metrics(metrics.take())
       reports.calls(recentCalls.take())
     }
-    reports.clients(tallies.take())
   }
 
   drain(): void {

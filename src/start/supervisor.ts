@@ -10,8 +10,7 @@ import { CallHistory } from '../maintenance/call-history.ts'
 import { type Condition, Health, HEALTHY, mergeConditions } from '../watch/health.ts'
 import { gapLine, type LogDestination, openLog, standardOutput } from '../watch/log/log.ts'
 import { type GaugeReading, type GaugeSources, reading, readingOf } from '../watch/metrics/gauges.ts'
-import { NOTHING } from '../watch/metrics/metric-counts.ts'
-import { FAMILIES } from '../watch/metrics/metric-families.ts'
+import { FAMILIES } from '../watch/metrics/families.ts'
 import { Exposition } from '../watch/metrics/exposition.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { reportOnlyAreas } from '../settings/dangers.ts'
@@ -95,8 +94,7 @@ export function openSupervisor(
     recorder,
     lockouts,
     reports: {
-      metrics: (plan, delta) => exposition.absorb(plan, delta),
-      clients: (counted) => exposition.absorbClients(counted),
+      metrics: (deltas) => exposition.absorb(deltas),
       calls: (counts) => callHistory.absorb(counts),
       lines: (text, lost) => {
         if (lost > 0) sink.lose?.(lost)
@@ -122,7 +120,7 @@ export function openSupervisor(
     keeper: undefined,
     state: undefined,
   }
-  exposition.absorb(measures.metrics.plan, NOTHING)
+  exposition.absorb(measures.metrics.take())
   measures.gauges.add(() => [readingOf(FAMILIES.logWritable, sink.trouble === undefined)])
   addSources(measures.gauges, supervisor, isSidecar(configuration))
   return supervisor
@@ -168,7 +166,7 @@ export function scrape(supervisor: Supervisor): {
 } {
   const { exposition, pool, measures } = supervisor
   pool?.flush()
-  exposition.absorb(measures.metrics.plan, measures.metrics.take())
+  exposition.absorb(measures.metrics.take())
   exposition.showLogDropped(supervisor.linesDropped())
   return { contentType: exposition.contentType, text: exposition.text(readingsOf(supervisor)) }
 }

@@ -1,7 +1,7 @@
 /** How much one process is doing at the moment, as gauges (C11.1). Nothing is counted for them: they are read when asked. */
 import type { Backend, UpstreamTraffic } from '../contracts/backend.ts'
 import { type GaugeReading, reading, readingOf } from '../watch/metrics/gauges.ts'
-import { FAMILIES } from '../watch/metrics/metric-families.ts'
+import { FAMILIES } from '../watch/metrics/families.ts'
 import type { WorkerDependencies } from './dependencies.ts'
 import type { Generation } from './generation.ts'
 

@@ -10,7 +10,7 @@ import type { Principal } from '../../src/contracts/principal.ts'
 import { ClientTallies } from '../../src/watch/metrics/client-tallies.ts'
 import { Exposition } from '../../src/watch/metrics/exposition.ts'
 import { reading } from '../../src/watch/metrics/gauges.ts'
-import { FAMILIES } from '../../src/watch/metrics/metric-families.ts'
+import { FAMILIES } from '../../src/watch/metrics/families.ts'
 import { compileMetrics } from '../../src/watch/metrics/metrics.ts'
 import { fakeDecision, fakeExchange } from '../support/events.ts'
 
@@ -80,8 +80,8 @@ const workers = Array.from({ length: WORKERS }, startWorker)
 async function scrape(): Promise<{ readonly ms: number; readonly text: string }> {
   for (const { metrics, tallies, count } of workers) {
     count()
-    exposition.absorb(metrics.plan, metrics.take())
-    exposition.absorbClients(tallies.take())
+    exposition.absorb(structuredClone(metrics.take()))
+    exposition.absorb(structuredClone(tallies.take()))
   }
   const before = performance.now()
   const text = await exposition.text(gauges)

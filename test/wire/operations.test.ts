@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { FAULTS } from '../../src/kernel/fault-table.ts'
-import { FAMILIES } from '../../src/watch/metrics/metric-families.ts'
+import { FAMILIES } from '../../src/watch/metrics/families.ts'
 import { bearer, send } from '../support/requests.ts'
 import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'

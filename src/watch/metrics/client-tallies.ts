@@ -1,18 +1,24 @@
 import { CLIENT_RESULTS, type ClientTally } from '../../contracts/principal.ts'
+import type { Delta } from './counts.ts'
+import { FAMILIES } from './families.ts'
 
-/** What one process counted for one client since it last told. Plain data. */
-export interface ClientCounts {
-  readonly client: string
-  /** In the order of `CLIENT_RESULTS`. */
-  readonly amounts: readonly number[]
-}
+/**
+ * What was counted for a client, in the order of `CLIENT_RESULTS`. Clients are shown in the order in which they come, and
+ * before all others together.
+ */
+export const countsOfClient = (client: string, amounts: readonly number[]): Delta => ({
+  name: FAMILIES.clientDecisions.name,
+  series: CLIENT_RESULTS.map(() => -1),
+  labels: CLIENT_RESULTS.flatMap((result) => [client, result]),
+  amounts,
+})
 
 /** Tallies that are found by the client's name. More are made anew, and added up by name all the same. */
 const MOST_KEPT = 10_000
 
 /**
  * The tallies of one process, for as long as it runs. A process does not know which clients have series of their own: the
- * supervisor decides that for all processes. So counts are told by name, those that are not zero.
+ * supervisor decides that for all processes. So each client is counted by its name.
  */
 export class ClientTallies {
   #byClient = new Map<string, Tally>()
@@ -30,7 +36,7 @@ export class ClientTallies {
   }
 
   /** Returns what was counted since the last call, and resets it. In the order in which clients first called. */
-  take(): readonly ClientCounts[] {
+  take(): readonly Delta[] {
     const touched = this.#touched
     this.#touched = []
     return touched.map((tally) => tally.take())
@@ -41,7 +47,7 @@ class Tally implements ClientTally {
   readonly #client: string
   readonly #touch: (tally: Tally) => void
   #isTouched = false
-  #amounts = nothing()
+  readonly #amounts = CLIENT_RESULTS.map(() => 0)
 
   constructor(client: string, touch: (tally: Tally) => void) {
     this.#client = client
@@ -56,12 +62,10 @@ class Tally implements ClientTally {
     this.#amounts[result] = (this.#amounts[result] ?? 0) + 1
   }
 
-  take(): ClientCounts {
-    const counted = { client: this.#client, amounts: this.#amounts }
+  take(): Delta {
+    const counted = countsOfClient(this.#client, [...this.#amounts])
     this.#isTouched = false
-    this.#amounts = nothing()
+    this.#amounts.fill(0)
     return counted
   }
 }
-
-const nothing = (): number[] => CLIENT_RESULTS.map(() => 0)

@@ -1,5 +1,5 @@
 /** Gauges: values that each process reads when it is asked, and how those of several processes become one. */
-import type { GaugeFamily, Merge } from './metric-family.ts'
+import type { GaugeFamily, Merge } from './families.ts'
 
 /** One series of a gauge as one process sees it now. Plain data, so that it can be sent to another process. */
 export interface GaugeReading {

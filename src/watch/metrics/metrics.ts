@@ -1,3 +1,6 @@
+/** What is counted of the calls that one configuration serves. All but the addition of numbers is done at load. */
+import { STATUS_CODES } from 'node:http'
+import { CLIENT_RESULTS } from '../../contracts/principal.ts'
 import type {
   BackendEvent,
   DecisionEvent,
@@ -7,12 +10,14 @@ import type {
   TunnelEvent,
   UpstreamEvent,
 } from '../../contracts/recorder.ts'
+import { type Axis, Counts, type Delta, placesOf, UNKNOWN } from './counts.ts'
+import { FAMILIES } from './families.ts'
 import { type GaugeReading, type GaugeSource, reading } from './gauges.ts'
-import { type NamedAction, rowsOfActions } from './action-rows.ts'
-import { type Count, planDecisions, planReported } from './decision-counts.ts'
-import { placesOf, UNKNOWN } from './label-places.ts'
-import { type Delta, HISTOGRAM_CELLS, MetricCounts, MetricPlan, type Plan } from './metric-counts.ts'
-import { FAMILIES } from './metric-families.ts'
+
+interface NamedAction {
+  readonly area: string
+  readonly action: string
+}
 
 /** All label values. They come from the configuration and from tables in the code, never from a request (C11.1, T5.8). */
 export interface MetricNames {
@@ -29,10 +34,8 @@ export interface MetricNames {
 /** The metrics that one process counts. */
 export interface Metrics {
   readonly recorder: Omit<Recorder, 'note'>
-  /** Says what the cell numbers in `take()` mean. Always the same object. */
-  readonly plan: Plan
   /** Returns what was counted since the last call, for an Exposition that may be in another process. */
-  readonly take: () => Delta
+  readonly take: () => readonly Delta[]
   /** What is open now of what was recorded. */
   readonly gauges: GaugeSource
 }
@@ -53,84 +56,239 @@ const TOKEN_RESULTS = [
   UNKNOWN,
 ] as const
 
-/** Numbers all cells at load, and makes the recorder that counts in them. */
 export function compileMetrics(names: MetricNames): Metrics {
-  const plan = new MetricPlan()
+  const counts = new Counts()
   const rows = rowsOfActions(names.actions)
-  const decisions = planDecisions(plan, names, rows)
-  const reported = planReported(plan, names, rows)
-  const tokens = planTokens(plan, names.grants)
-  const backends = planBackends(plan, names)
-  const tunnels = planTunnels(plan, names.backends)
-  const upstreams = planUpstreams(plan, names.backends)
-  const hit = plan.plan(FAMILIES.tokenCache, { outcome: ['hit', 'miss'] })
-  const replays = plan.plan(FAMILIES.tokenReplays, { kind: REPLAYED })
-  const counts = new MetricCounts(plan.size)
-  const recorder = {
-    decision: (event: DecisionEvent) => {
-      decisions(counts, event)
-      if (event.reported !== undefined) reported(counts, event)
+  const decision = planDecisions(counts, names, rows)
+  const reported = planReported(counts, names, rows)
+  const tunnels = planTunnels(counts, names.backends)
+  const cache = counts.plan(FAMILIES.tokenCache, { outcome: ['hit', 'miss'] })
+  const replays = counts.plan(FAMILIES.tokenReplays, { kind: REPLAYED })
+  const recorder: Metrics['recorder'] = {
+    decision: (event) => {
+      decision(event)
+      if (event.reported !== undefined) reported(event)
     },
-    token: (event: TokenEvent) => counts.add(tokens(event)),
-    backend: (event: BackendEvent) => backends(counts, event),
-    tunnel: (event: TunnelEvent) => tunnels.count(counts, event),
-    upstream: (backend: string, event: UpstreamEvent) => counts.add(upstreams(backend, event)),
-    replay: (of: Replayed) => counts.add(replays + REPLAYED.indexOf(of)),
-    tokenCache: (outcome: 'hit' | 'miss') => counts.add(outcome === 'hit' ? hit : hit + 1),
+    token: planTokens(counts, names.grants),
+    backend: planBackends(counts, names),
+    tunnel: tunnels.count,
+    upstream: planUpstreams(counts, names.backends),
+    replay: (of) => replays.add(1, REPLAYED.indexOf(of)),
+    tokenCache: (outcome) => cache.add(1, outcome === 'hit' ? 0 : 1),
   }
-  return { recorder, plan: plan.blocks, take: () => counts.take(), gauges: tunnels.gauges }
+  return { recorder, take: () => counts.take(), gauges: tunnels.gauges }
 }
 
-function planTokens(plan: MetricPlan, grants: readonly string[]): (event: TokenEvent) => number {
+function planTokens(counts: Counts, grants: readonly string[]): (event: TokenEvent) => void {
   const known = [...grants, 'none']
-  const base = plan.plan(FAMILIES.tokens, { grant: known }, { result: TOKEN_RESULTS })
+  const tokens = counts.plan(FAMILIES.tokens, { grant: known }, { result: TOKEN_RESULTS })
   const [grantAt, resultAt] = [placesOf(known), placesOf(TOKEN_RESULTS)]
-  return ({ grant, result }) => base + grantAt(grant) * TOKEN_RESULTS.length + resultAt(result)
+  return ({ grant, result }) => tokens.add(1, grantAt(grant), resultAt(result))
 }
 
-function planBackends(plan: MetricPlan, { backends, reasons }: MetricNames): Count<BackendEvent> {
+function planBackends(counts: Counts, { backends, reasons }: MetricNames): (event: BackendEvent) => void {
   const outcomes = [ANSWERED, ...reasons, UNKNOWN]
   const known = [...backends, UNKNOWN]
-  plan.show(FAMILIES.backendCalls, { backend: backends }, { outcome: [ANSWERED] })
-  const calls = plan.plan(FAMILIES.backendCalls, { backend: known }, { outcome: outcomes })
-  const durations = plan.plan(FAMILIES.upstreamDuration, { backend: known })
+  const calls = counts.plan(FAMILIES.backendCalls, { backend: known }, { outcome: outcomes })
+  const durations = counts.plan(FAMILIES.upstreamDuration, { backend: known })
+  for (const at of backends.keys()) calls.show(at, outcomes.indexOf(ANSWERED))
   const [backendAt, outcomeAt] = [placesOf(known), placesOf(outcomes)]
-  return (counts, { backend, outcome, ms }) => {
-    const at = backendAt(backend)
-    counts.add(calls + at * outcomes.length + outcomeAt(outcome))
-    counts.observe(durations + at * HISTOGRAM_CELLS, ms / 1000)
+  return ({ backend, outcome, ms }) => {
+    calls.add(1, backendAt(backend), outcomeAt(outcome))
+    durations.observe(ms / 1000, backendAt(backend))
   }
 }
 
 function planUpstreams(
-  plan: MetricPlan,
+  counts: Counts,
   backends: readonly string[],
-): (backend: string, event: UpstreamEvent) => number {
+): (backend: string, event: UpstreamEvent) => void {
   const known = [...backends, UNKNOWN]
   const backendAt = placesOf(known)
-  const first = {
-    retry: plan.plan(FAMILIES.upstreamRetries, { backend: known }),
-    ejection: plan.plan(FAMILIES.upstreamEjections, { backend: known }),
+  const events = {
+    retry: counts.plan(FAMILIES.upstreamRetries, { backend: known }),
+    ejection: counts.plan(FAMILIES.upstreamEjections, { backend: known }),
   }
-  return (backend, event) => first[event] + backendAt(backend)
+  return (backend, event) => events[event].add(1, backendAt(backend))
 }
 
-interface CountedTunnels {
-  readonly count: Count<TunnelEvent>
-  readonly gauges: GaugeSource
-}
-
-function planTunnels(plan: MetricPlan, backends: readonly string[]): CountedTunnels {
+function planTunnels(counts: Counts, backends: readonly string[]) {
   const known = [...backends, UNKNOWN]
   const open = known.map(() => 0)
-  const ended = plan.plan(FAMILIES.tunnelsEnded, { backend: known }, { end: TUNNEL_ENDS })
+  const ended = counts.plan(FAMILIES.tunnelsEnded, { backend: known }, { end: TUNNEL_ENDS })
   const [backendAt, endAt] = [placesOf(known), placesOf(TUNNEL_ENDS)]
-  const count = (counts: MetricCounts, { backend, end }: TunnelEvent): void => {
+  const count = ({ backend, end }: TunnelEvent): void => {
     const at = backendAt(backend)
     open[at] = (open[at] ?? 0) + (end === undefined ? 1 : -1)
-    if (end !== undefined) counts.add(ended + at * TUNNEL_ENDS.length + endAt(end))
+    if (end !== undefined) ended.add(1, at, endAt(end))
   }
   const gauges = (): readonly GaugeReading[] =>
     open.map((number, at) => reading(FAMILIES.tunnelsOpen, number, known[at] ?? UNKNOWN))
   return { count, gauges }
+}
+
+/** The actions that have series of their own: the first of the configuration. */
+const MOST_ACTIONS = 500
+/** The name under which the further actions of an area are counted together. No path of an action has a bracket there. */
+const FURTHER = '(others)'
+const NO_ACTION: NamedAction = { area: '', action: '' }
+
+/** The rows of an axis of areas and actions. */
+interface ActionRows {
+  readonly rows: readonly NamedAction[]
+  /** By slot: the number of its row. */
+  readonly bySlot: Uint32Array
+}
+
+/**
+ * One row for each name up to `MOST_ACTIONS`, then one for each area that has further actions. Slots whose area and
+ * action are the same (one per level) share a row.
+ */
+function rowsOfActions(actions: readonly NamedAction[]): ActionRows {
+  const names = new Map<string, NamedAction>()
+  for (const named of actions) if (names.size < MOST_ACTIONS) names.set(keyOf(named), named)
+  const shown = actions.map((named) => (names.has(keyOf(named)) ? named : { ...named, action: FURTHER }))
+  const rows = [...new Map(shown.map((named) => [keyOf(named), named])).values()]
+  const places = new Map(rows.map((named, at) => [keyOf(named), at]))
+  return { rows, bySlot: Uint32Array.from(shown, (named) => places.get(keyOf(named)) ?? 0) }
+}
+
+/** An area has no slash. An action may have some. */
+const keyOf = ({ area, action }: NamedAction): string => `${area}/${action}`
+
+const axisOf = (rows: readonly NamedAction[]): Axis => ({
+  area: rows.map(({ area }) => area),
+  action: rows.map(({ action }) => action),
+})
+
+const DOORS = ['api', 'userinfo', 'identity', 'none'] as const
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', UNKNOWN] as const
+const ALLOWED = 'allowed'
+
+/** Where calls came in: the doors, and the areas of the API. */
+function entriesOf(actions: readonly NamedAction[]) {
+  const areas = [...new Set(actions.map(({ area }) => area))]
+  const places = new Map(areas.map((area, at) => [area, DOORS.length + at]))
+  return {
+    axis: {
+      door: [...DOORS, ...areas.map(() => DOORS[0])],
+      area: [...DOORS.map(() => ''), ...areas],
+    },
+    doorAt: placesOf(DOORS),
+    /** By slot of the action: the number of its area's row. */
+    bySlot: Uint32Array.from(actions, ({ area }) => places.get(area) ?? 0),
+  }
+}
+
+/** In the order of `classAt`. */
+const STATUS_CLASSES = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const
+/** Each status that has a meaning by itself, and the class for all others: an upstream may answer with any (C11.1). */
+const STATUSES: readonly string[] = [...STATUS_CLASSES, ...Object.keys(STATUS_CODES)]
+const LAST_STATUS = 599
+
+/** Index in `STATUS_CLASSES`. What is below 100 or above 599 counts as the class that is nearest. */
+const classAt = (status: number): number => Math.floor(Math.min(LAST_STATUS, Math.max(100, status)) / 100) - 1
+
+const statusPlaces = Uint8Array.from({ length: LAST_STATUS + 1 }, (_, status) => {
+  const known = STATUSES.indexOf(String(status))
+  return known >= 0 ? known : classAt(status)
+})
+
+/** Index in `STATUSES`. */
+const statusAt = (status: number): number => statusPlaces[status] ?? classAt(status)
+
+/** Counts by door, by area, by action and by client. */
+function planDecisions(
+  counts: Counts,
+  { actions, reasons }: Pick<MetricNames, 'actions' | 'reasons'>,
+  rows: ActionRows,
+): (event: DecisionEvent) => void {
+  const { axis, doorAt, bySlot } = entriesOf(actions)
+  const methodAt = placesOf(METHODS)
+  const requests = counts.plan(FAMILIES.requests, axis, { method: METHODS }, { status: STATUSES })
+  // One histogram for each area, which its actions share: one for each action would be thousands of series.
+  const totals = counts.plan(FAMILIES.requestDuration, axis, { class: STATUS_CLASSES })
+  const own = counts.plan(FAMILIES.gatewayDuration, axis)
+  const countReason = planReasons(counts, reasons, rows)
+  const countAction = planActions(counts, rows)
+  const countClient = planClients(counts)
+  return (event) => {
+    const { door, exchange, status, slot = -1, totalMs, upstreamMs = 0 } = event
+    const entry = bySlot[slot] ?? doorAt(door)
+    requests.add(1, entry, methodAt(exchange.head.method), statusAt(status))
+    totals.observe(totalMs / 1000, entry, classAt(status))
+    own.observe(Math.max(0, totalMs - upstreamMs) / 1000, entry)
+    countReason(slot, event.fault?.code)
+    countAction(slot, status, totalMs / 1000)
+    countClient(event)
+  }
+}
+
+function planReasons(
+  counts: Counts,
+  reasons: readonly string[],
+  { rows, bySlot }: ActionRows,
+): (slot: number, code: string | undefined) => void {
+  const known = [ALLOWED, ...reasons, UNKNOWN]
+  const reasonAt = placesOf(known)
+  const decisions = counts.plan(FAMILIES.decisions, axisOf([...rows, NO_ACTION]), { reason: known })
+  // From 0 on, each action's success, and each reason where there is no action: a first call is seen as a step.
+  for (const row of rows.keys()) decisions.show(row, reasonAt(ALLOWED))
+  for (const reason of [ALLOWED, ...reasons]) decisions.show(rows.length, reasonAt(reason))
+  return (slot, code = ALLOWED) => decisions.add(1, bySlot[slot] ?? rows.length, reasonAt(code))
+}
+
+function planActions(
+  counts: Counts,
+  { rows, bySlot }: ActionRows,
+): (slot: number, status: number, seconds: number) => void {
+  const axis = axisOf(rows)
+  const calls = counts.plan(FAMILIES.actionCalls, axis)
+  const sums = counts.plan(FAMILIES.actionSeconds, axis)
+  const errors = counts.plan(FAMILIES.actionErrors, axis)
+  return (slot, status, seconds) => {
+    const row = bySlot[slot]
+    if (row === undefined) return
+    calls.add(1, row)
+    sums.add(seconds, row)
+    if (status >= 500) errors.add(1, row)
+  }
+}
+
+const resultOf = ({ status, fault }: DecisionEvent): number =>
+  status >= 500 ? 2 : fault === undefined ? 0 : 1
+
+/** Clients of the directory count in their own tallies, which are named; all others together. */
+function planClients(counts: Counts): (event: DecisionEvent) => void {
+  const others = counts.plan(FAMILIES.clientDecisions, { client: [UNKNOWN] }, { class: CLIENT_RESULTS })
+  return (event) => {
+    const { principal } = event
+    if (principal === undefined) return
+    if (principal.tally === undefined) others.add(1, 0, resultOf(event))
+    else principal.tally.count(resultOf(event))
+  }
+}
+
+/** Counts what report-only areas would have refused: by action, or by area if no action matched. */
+function planReported(
+  counts: Counts,
+  { reasons, reportOnly = [] }: Pick<MetricNames, 'reasons' | 'reportOnly'>,
+  { rows, bySlot }: ActionRows,
+): (event: DecisionEvent) => void {
+  const known = [...reasons, UNKNOWN]
+  const reasonAt = placesOf(known)
+  const open = new Set(reportOnly)
+  const own = [...rows.keys()].filter((row) => open.has(rows[row]?.area ?? ''))
+  const shown = [
+    ...own.map((row) => rows[row] ?? NO_ACTION),
+    ...reportOnly.map((area) => ({ area, action: '' })),
+  ]
+  const refused = counts.plan(FAMILIES.wouldRefuse, axisOf(shown), { reason: known })
+  const byRow = new Map(own.map((row, at) => [row, at]))
+  const byArea = new Map(reportOnly.map((area, at) => [area, own.length + at]))
+  return ({ slot = -1, reported }) => {
+    if (reported === undefined) return
+    const row = byRow.get(bySlot[slot] ?? -1) ?? byArea.get(reported.area)
+    if (row !== undefined) refused.add(1, row, reasonAt(reported.fault.code))
+  }
 }

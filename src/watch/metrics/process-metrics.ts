@@ -1,19 +1,11 @@
 /** What a process counts from its start to its end, whatever configurations come and go. */
 import { AUDIT_GROUPS, type AuditEvent, groupOf } from '../../kernel/audit-events.ts'
-import { type Delta, HISTOGRAM_CELLS, MetricCounts, MetricPlan, type Plan } from './metric-counts.ts'
-import { FAMILIES } from './metric-families.ts'
-
-/** What a service has; families of parts that it does not have are not shown. */
-export interface CountedParts {
-  /** The names of the store's verbs; none in a sidecar, which keeps no state. */
-  readonly storeVerbs: readonly string[]
-  readonly audit: boolean
-}
+import { Counts, type Delta } from './counts.ts'
+import { FAMILIES } from './families.ts'
 
 /** As `Metrics`, for all of a process's life. Each function counts one event. */
 export interface ProcessMetrics {
-  readonly plan: Plan
-  readonly take: () => Delta
+  readonly take: () => readonly Delta[]
   /** A call to the store has ended. `seconds`: how long it took. */
   readonly storeCalled: (verb: string, seconds: number, failed: boolean) => void
   readonly workerDied: () => void
@@ -26,43 +18,44 @@ export interface ProcessMetrics {
   readonly fileDisplaced: () => void
 }
 
-export function compileProcessMetrics({ storeVerbs, audit }: CountedParts): ProcessMetrics {
-  const plan = new MetricPlan()
+/**
+ * Families of parts that the service does not have are not shown.
+ * @param storeVerbs the names of the store's verbs; none in a sidecar, which keeps no state
+ * @param audit whether it keeps an audit trail
+ */
+export function compileProcessMetrics(storeVerbs: readonly string[], audit: boolean): ProcessMetrics {
+  const counts = new Counts()
   const verbs = { verb: storeVerbs }
   const verbAt = new Map(storeVerbs.map((verb, at) => [verb, at]))
-  const [durations, errors] = [
-    plan.plan(FAMILIES.storeVerbDuration, verbs),
-    plan.plan(FAMILIES.storeErrors, verbs),
-  ]
-  const deaths = plan.plan(FAMILIES.workerDeaths)
-  const peopleThreads = storeVerbs.length > 0 ? plan.plan(FAMILIES.peopleThreadReplacements) : undefined
-  const trail = audit ? planTrail(plan) : undefined
-  const counts = new MetricCounts(plan.size)
+  const durations = counts.plan(FAMILIES.storeVerbDuration, verbs)
+  const errors = counts.plan(FAMILIES.storeErrors, verbs)
+  const deaths = counts.plan(FAMILIES.workerDeaths)
+  const peopleThreads = storeVerbs.length > 0 ? counts.plan(FAMILIES.peopleThreadReplacements) : undefined
+  const trail = audit ? planTrail(counts) : undefined
   return {
-    plan: plan.blocks,
     take: () => counts.take(),
     storeCalled: (verb, seconds, failed) => {
       const at = verbAt.get(verb)
       if (at === undefined) return
-      counts.observe(durations + at * HISTOGRAM_CELLS, seconds)
-      if (failed) counts.add(errors + at)
+      durations.observe(seconds, at)
+      if (failed) errors.add(1, at)
     },
-    workerDied: () => counts.add(deaths),
-    peopleThreadReplaced: () => peopleThreads !== undefined && counts.add(peopleThreads),
-    recorded: (event) => trail && counts.add(trail.records + AUDIT_GROUPS.indexOf(groupOf(event))),
-    refusedUnrecorded: () => trail && counts.add(trail.refused),
-    recordDropped: () => trail && counts.add(trail.dropped),
-    trailSynced: (seconds) => trail && counts.observe(trail.syncs, seconds),
-    anchorFailed: () => trail && counts.add(trail.anchorFailures),
-    fileDisplaced: () => trail && counts.add(trail.displaced),
+    workerDied: () => deaths.add(1),
+    peopleThreadReplaced: () => peopleThreads?.add(1),
+    recorded: (event) => trail?.records.add(1, AUDIT_GROUPS.indexOf(groupOf(event))),
+    refusedUnrecorded: () => trail?.refused.add(1),
+    recordDropped: () => trail?.dropped.add(1),
+    trailSynced: (seconds) => trail?.syncs.observe(seconds),
+    anchorFailed: () => trail?.anchorFailures.add(1),
+    fileDisplaced: () => trail?.displaced.add(1),
   }
 }
 
-const planTrail = (plan: MetricPlan) => ({
-  syncs: plan.plan(FAMILIES.auditSyncDuration),
-  records: plan.plan(FAMILIES.auditRecords, { group: AUDIT_GROUPS }),
-  refused: plan.plan(FAMILIES.auditRefused),
-  dropped: plan.plan(FAMILIES.auditDropped),
-  anchorFailures: plan.plan(FAMILIES.auditAnchorFailures),
-  displaced: plan.plan(FAMILIES.auditFilesDisplaced),
+const planTrail = (counts: Counts) => ({
+  syncs: counts.plan(FAMILIES.auditSyncDuration),
+  records: counts.plan(FAMILIES.auditRecords, { group: AUDIT_GROUPS }),
+  refused: counts.plan(FAMILIES.auditRefused),
+  dropped: counts.plan(FAMILIES.auditDropped),
+  anchorFailures: counts.plan(FAMILIES.auditAnchorFailures),
+  displaced: counts.plan(FAMILIES.auditFilesDisplaced),
 })

@@ -46,11 +46,11 @@ describe('C11.1 the decisions by client', () => {
     call('one', 502)
     call('one')
     metrics.recorder.decision(fakeDecision({ status: 401, fault: new Fault('invalid_token') }))
-    exposition.absorbClients(take())
-    exposition.absorbClients(take())
+    exposition.absorb(take())
+    exposition.absorb(take())
     expect(await shown()).toEqual(['one allowed 2', 'one refused 1', 'one failed 1', 'two allowed 1'])
     call('two', 200)
-    exposition.absorbClients(take())
+    exposition.absorb(take())
     expect(await shown()).toContain('two allowed 2')
   })
 
@@ -58,7 +58,7 @@ describe('C11.1 the decisions by client', () => {
     const { call, take } = startProcess()
     const { exposition } = startExposition(200)
     call('one')
-    exposition.absorbClients(take())
+    exposition.absorb(take())
     expect(await exposition.text()).toContain(
       'postern_client_decisions_total{client="one",class="refused"} 0',
     )
@@ -76,7 +76,7 @@ describe('C11.1 the decisions by client', () => {
     exposition.limitClients(3, ['one', 'two', 'other', 'three', 'four'])
     expect(await named()).toEqual(['one', 'two', 'other', 'three'])
     for (const client of ['four', 'three']) call(client)
-    exposition.absorbClients(take())
+    exposition.absorb(take())
     expect(await shown()).toEqual(['other allowed 1', 'three allowed 1'])
     exposition.limitClients(4, ['five', 'one', 'six'])
     expect(await named()).toEqual(['one', 'two', 'five'])
@@ -86,7 +86,7 @@ describe('C11.1 the decisions by client', () => {
     const [left, right] = [startProcess(), startProcess()]
     const { exposition, shown } = startExposition(2)
     const flush = () => {
-      for (const process of [left, right]) exposition.absorbClients(process.take())
+      for (const process of [left, right]) exposition.absorb(process.take())
     }
     left.call('one')
     right.call('two')
@@ -105,7 +105,7 @@ describe('C11.1 the decisions by client', () => {
     const { exposition, shown } = startExposition(1)
     const flush = (...clients: readonly string[]) => {
       for (const client of clients) call(client)
-      exposition.absorbClients(take())
+      exposition.absorb(take())
     }
     flush('one', 'two')
     exposition.limitClients(2, [])
@@ -119,13 +119,13 @@ describe('C11.1 the decisions by client', () => {
     const { call, take, metrics } = startProcess()
     const { exposition, shown } = startExposition(0)
     call('one')
-    exposition.absorbClients(take())
+    exposition.absorb(take())
     expect(await shown()).toEqual(['other allowed 1'])
     const foreign = { client: 'foreign' } as unknown as Principal
     metrics.recorder.decision(
       fakeDecision({ principal: foreign, status: 503, fault: new Fault('overloaded') }),
     )
-    exposition.absorb(metrics.plan, metrics.take())
+    exposition.absorb(metrics.take())
     expect(await shown()).toEqual(['other allowed 1', 'other failed 1'])
   })
 

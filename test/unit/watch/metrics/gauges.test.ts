@@ -6,9 +6,7 @@ import {
   mergeReadings,
   reading,
 } from '../../../../src/watch/metrics/gauges.ts'
-import { FAMILIES } from '../../../../src/watch/metrics/metric-families.ts'
-import { SentPlans } from '../../../../src/processes/worker-process.ts'
-import { MetricPlan, type Plan } from '../../../../src/watch/metrics/metric-counts.ts'
+import { FAMILIES } from '../../../../src/watch/metrics/families.ts'
 
 const valuesOf = (readings: readonly GaugeReading[]) =>
   readings.map(({ labels, value }) => [...labels, value])
@@ -53,30 +51,5 @@ describe('gauges', () => {
     expect(await shown()).toEqual(['postern_tunnels_open{backend="funds"} 4'])
     stop()
     expect(await shown()).toEqual([])
-  })
-})
-
-describe('the plans that a worker sends', () => {
-  const plans = Array.from({ length: 10 }, (): Plan => new MetricPlan().blocks)
-
-  it('are sent once, however often a process changes between them', () => {
-    const [one, other] = plans as [Plan, Plan]
-    const sent: number[] = []
-    const known = new SentPlans()
-    const used = [one, other, one, other].map((plan) => known.use(plan, (number) => sent.push(number)))
-    expect([used, sent]).toEqual([
-      [0, 1, 0, 1],
-      [0, 1],
-    ])
-  })
-
-  it('are a limited number: the one that was not used for longest gives its number to the next', () => {
-    const sent: number[] = []
-    const known = new SentPlans()
-    const use = (plan: Plan | undefined): number => known.use(plan ?? [], (number) => sent.push(number))
-    for (const plan of plans.slice(0, 8)) use(plan)
-    use(plans[0])
-    expect([use(plans[8]), use(plans[0]), use(plans[1])]).toEqual([1, 0, 2])
-    expect(sent).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 1, 2])
   })
 })

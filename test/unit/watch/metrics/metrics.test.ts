@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { Fault } from '../../../../src/kernel/faults.ts'
 import { FAULTS } from '../../../../src/kernel/fault-table.ts'
 import { Exposition } from '../../../../src/watch/metrics/exposition.ts'
-import { FAMILIES } from '../../../../src/watch/metrics/metric-families.ts'
+import { FAMILIES } from '../../../../src/watch/metrics/families.ts'
 import { compileMetrics, type MetricNames } from '../../../../src/watch/metrics/metrics.ts'
 import { fakeDecision, fakeExchange } from '../../../support/events.ts'
 import { readSeries } from '../../../support/metrics.ts'
@@ -25,7 +25,7 @@ function start(names = NAMES) {
   const metrics = compileMetrics(names)
   const exposition = new Exposition({ version: '1.2.3', node: 'v26.0.0' })
   const scrape = (): Promise<string> => {
-    exposition.absorb(metrics.plan, metrics.take())
+    exposition.absorb(metrics.take())
     return exposition.text()
   }
   return { ...metrics, exposition, scrape }
@@ -93,9 +93,9 @@ describe('metrics', () => {
     one.recorder.decision(fakeDecision({ slot: 0 }))
     two.recorder.decision(fakeDecision({ slot: 0 }))
     reloaded.recorder.decision(fakeDecision({ slot: 2 }))
-    for (const { plan, take } of [one, two, reloaded]) {
-      exposition.absorb(plan, JSON.parse(JSON.stringify(take())))
-      exposition.absorb(plan, take())
+    for (const { take } of [one, two, reloaded]) {
+      exposition.absorb(structuredClone(take()))
+      exposition.absorb(take())
     }
     const series = 'postern_decisions_total{reason="allowed",area="fund-data",action="fund-list"}'
     expect(valueOf(await exposition.text(), series)).toBe(3)
@@ -197,19 +197,19 @@ describe('metrics', () => {
     expect(text.match(/^postern_action_calls_total/gm)).toHaveLength(502)
   })
 
-  it('T5.8 plans no more for 1,000 actions than for one but their names', () => {
-    const planFor = (count: number) => {
-      const actions = Array.from({ length: count }, (_, at) => ({
-        area: 'fund-data',
-        action: `action-${at}`,
-      }))
-      return start({ ...NAMES, actions, reportOnly: ['fund-data'] }).plan
-    }
-    const [one, many] = [planFor(1), planFor(1000)]
-    expect(many.length).toBe(one.length)
-    // A worker sends it to the supervisor: area and name once for each of the five families that have them as labels, and again for successes.
-    const bytes = (plan: typeof one): number => JSON.stringify(plan).length
-    expect((bytes(many) - bytes(one)) / 500).toBeLessThan(6 * '"fund-data","action-999",'.length + 1)
+  it('C11.1 escapes what would end a label value or a line, such as the pattern of a path', async () => {
+    const actions = [{ area: 'two\nlines', action: 'a/{id:/\\d+"/}' }]
+    const text = await start({ ...NAMES, actions }).scrape()
+    expect(text).toContain('postern_action_calls_total{area="two\\nlines",action="a/{id:/\\\\d+\\"/}"} 0\n')
+  })
+
+  it('C11.1 gives each family its help and type, also one without series', async () => {
+    const text = await start().scrape()
+    expect(text).toContain(
+      '# HELP postern_log_dropped_total Lines of the log that could not be kept.\n' +
+        '# TYPE postern_log_dropped_total counter\npostern_log_dropped_total 0\n',
+    )
+    expect(text).toMatch(/^# HELP postern_shedding .*\n# TYPE postern_shedding gauge\n\n/m)
   })
 
   it('T5.8 keeps its series whatever requests say', async () => {

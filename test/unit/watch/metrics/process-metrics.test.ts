@@ -1,21 +1,19 @@
 import { describe, expect, it } from 'vitest'
 import { AUDIT_EVENTS, AUDIT_GROUPS, type AuditEvent, groupOf } from '../../../../src/kernel/audit-events.ts'
 import { Exposition } from '../../../../src/watch/metrics/exposition.ts'
-import { NOTHING } from '../../../../src/watch/metrics/metric-counts.ts'
 import { compileProcessMetrics } from '../../../../src/watch/metrics/process-metrics.ts'
 import { readSeries } from '../../../support/metrics.ts'
-
-const FULL = { storeVerbs: ['find', 'create'], audit: true }
 
 describe('what a process counts as long as it lives', () => {
   it('C11.1 is added up over processes', async () => {
     const exposition = new Exposition({ version: '1', node: 'v26' })
-    const [one, two] = [compileProcessMetrics(FULL), compileProcessMetrics(FULL)]
+    const count = () => compileProcessMetrics(['find', 'create'], true)
+    const [one, two] = [count(), count()]
     one.storeCalled('find', 0.002, false)
     two.storeCalled('find', 0.4, true)
     two.recorded('call.intended')
     two.trailSynced(0.003)
-    for (const { plan, take } of [one, two]) exposition.absorb(plan, structuredClone(take()))
+    for (const { take } of [one, two]) exposition.absorb(structuredClone(take()))
     const series = readSeries(await exposition.text())
     const values = [
       'store_verb_duration_seconds_count{verb="find"}',
@@ -30,12 +28,11 @@ describe('what a process counts as long as it lives', () => {
 
   it('C11.1 has no series of parts that the service lacks, though their events are told', async () => {
     const exposition = new Exposition({ version: '1', node: 'v26' })
-    const bare = compileProcessMetrics({ storeVerbs: [], audit: false })
+    const bare = compileProcessMetrics([], false)
     bare.storeCalled('find', 1, true)
     bare.recorded('call.intended')
     bare.refusedUnrecorded()
-    exposition.absorb(bare.plan, NOTHING)
-    exposition.absorb(bare.plan, bare.take())
+    exposition.absorb(bare.take())
     const names = [...readSeries(await exposition.text()).keys()]
     expect(names.filter((name) => /_(store|audit)_/.test(name))).toEqual([])
     expect(names).toContain('postern_worker_deaths_total')
