@@ -1,6 +1,6 @@
 /** Records of what operators do, around the act itself (C12.1.4). */
 import type { AuditActor, AuditEntry, AuditObject, AuditTrail } from '../contracts/audit.ts'
-import type { JsonObject } from '../http/json-value.ts'
+import type { JsonObject } from '../http/json.ts'
 import type { AuditEvent } from '../kernel/audit-events.ts'
 import { Fault } from '../kernel/faults.ts'
 

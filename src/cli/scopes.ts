@@ -1,21 +1,14 @@
 /** `postern scopes METHOD PATH`: which scopes a call needs, and who has them (C14.5). */
 import { didYouMean } from '../config/problem-text.ts'
 import { Problems } from '../config/problems.ts'
-import { compileAuthorities } from '../http/authorities.ts'
-import { parseRequestTarget } from '../http/request-target.ts'
+import { compileAuthorities, parseRequestTarget } from '../http/request-target.ts'
 import { Fault } from '../kernel/faults.ts'
 import { splitListenAddress } from '../kernel/listen-address.ts'
 import { EXIT } from '../operator/verb.ts'
 import { serviceUrls } from '../server/schema.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import type { ListedOperation, Parties } from '../settings/parties.ts'
-import {
-  type ClientWithScope,
-  type NeededValue,
-  operationAt,
-  scopeNeeds,
-  type ScopeNeeds,
-} from '../settings/scope-needs.ts'
+import { type ClientWithScope, type NeededValue, operationAt, scopeNeeds, type ScopeNeeds } from '../settings/scope-needs.ts'
 import { compileUnopened } from '../settings/unopened-backends.ts'
 import { configurationFile } from './command.ts'
 import { orTellTrouble, readAccess, type ReadAccess, UnknownName } from './read-access.ts'

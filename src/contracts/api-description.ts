@@ -5,7 +5,7 @@
  */
 import type { Format } from '../http/accept.ts'
 import type { BodySchema } from '../http/body-schema.ts'
-import type { JsonValue } from '../http/json-value.ts'
+import type { JsonValue } from '../http/json.ts'
 import type { FaultCode } from '../kernel/faults.ts'
 
 export interface ApiDescription {

@@ -1,5 +1,5 @@
 import type { AuditEvent } from '../kernel/audit-events.ts'
-import type { JsonObject } from '../http/json-value.ts'
+import type { JsonObject } from '../http/json.ts'
 
 /** Bytes in UTF-8 of the reason that an operator gives. */
 export const MOST_REASON = 500

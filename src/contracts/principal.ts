@@ -1,4 +1,4 @@
-import type { JsonObject } from '../http/json-value.ts'
+import type { JsonObject } from '../http/json.ts'
 import type { ScopeText, ScopeValue, Target } from '../config/scopes/scope-token.ts'
 import type { KeyStanding } from './keys.ts'
 

@@ -1,6 +1,6 @@
 /** What has changed in a record, for the audit trail: no hash, and of personal data only which member. */
 import { type SchemaView, viewOf } from '../config/schema-view.ts'
-import type { JsonObject } from '../http/json-value.ts'
+import type { JsonObject } from '../http/json.ts'
 import { type Noun, type NounName, NOUNS, type Written } from './nouns.ts'
 import type { PlannedChange } from './planned-change.ts'
 

@@ -1,7 +1,7 @@
 import type { ActionFacts, Backend } from '../contracts/backend.ts'
 import type { ActionVersions } from '../http/accept.ts'
 import type { BodySchema } from '../http/body-schema.ts'
-import type { JsonPointer } from '../http/json-pointer.ts'
+import type { JsonPointer } from '../http/json.ts'
 import { decodeSegment } from '../http/request-target.ts'
 import type { BodyValidator } from '../http/validate-body.ts'
 import type { Catalogue } from '../config/scopes/catalogue.ts'

@@ -1,6 +1,6 @@
 import type { CallBody } from '../contracts/backend.ts'
 import type { Exchange } from '../contracts/exchange.ts'
-import { checkContentType, checkOwnContentType, MEDIA_TYPE_OF, type BodyKind } from '../http/content-type.ts'
+import { checkContentType, checkOwnContentType, MEDIA_TYPE_OF, type BodyKind } from '../http/media-type.ts'
 import { type BodyDeclaration, declaredBody, type Head } from '../http/head.ts'
 import { parseJsonInSlices } from '../http/json.ts'
 import { readBody } from '../http/read-body.ts'

@@ -1,7 +1,7 @@
 /** Which calls of an operation the audit trail records, and what it keeps of their bodies (C12.1.1, C12.2.2). */
 import type { KeyPath, Problems } from '../config/problems.ts'
 import type { Backend } from '../contracts/backend.ts'
-import { type JsonPointer, parseJsonPointer } from '../http/json-pointer.ts'
+import { type JsonPointer, parseJsonPointer } from '../http/json.ts'
 import type { AuditRule } from './action-table.ts'
 import type { OperationConfig } from './schema.ts'
 

@@ -2,7 +2,7 @@ import { isAscii, isUtf8 } from 'node:buffer'
 import { Transform, type TransformCallback } from 'node:stream'
 import { isEnvelope, shapeOf, TEXT_AROUND, type PayloadShape } from '../http/envelope.ts'
 import { JsonScan, NotJson } from '../http/json-scan.ts'
-import type { JsonValue } from '../http/json-value.ts'
+import type { JsonValue } from '../http/json.ts'
 import { Fault } from '../kernel/faults.ts'
 
 /** The upstream's answer is not the JSON that it should be (C8.4). */

@@ -1,8 +1,7 @@
 import type { AuditActor, AuditCall, AuditEntry, AuditObject, BodyHash } from '../contracts/audit.ts'
 import type { Call, CallBody, CallRecord, Tunnel, TunnelEnd } from '../contracts/backend.ts'
 import type { Exchange } from '../contracts/exchange.ts'
-import type { BodyKind } from '../http/content-type.ts'
-import { parseMediaType } from '../http/media-type.ts'
+import { type BodyKind, parseMediaType } from '../http/media-type.ts'
 import { toFault } from '../kernel/faults.ts'
 import { Slices } from '../kernel/slices.ts'
 import type { AuditRule } from './action-table.ts'
@@ -11,8 +10,8 @@ import { keptOf } from './conversion/tasks.ts'
 import type { CallOutcome, OutcomeRecord } from './findings.ts'
 import { HashedStream, type Passed } from './hashed-stream.ts'
 import type { Decision } from './pipeline.ts'
-import type { Runtime } from './runtime.ts'
 import { readReportedValues } from './reported-values.ts'
+import type { Runtime } from './runtime.ts'
 
 export interface RecordedCallParts {
   readonly runtime: Runtime

@@ -11,29 +11,12 @@ import type { CallBody } from '../contracts/backend.ts'
 import type { Exchange } from '../contracts/exchange.ts'
 import type { Place } from '../contracts/places.ts'
 import type { Principal } from '../contracts/principal.ts'
-import { declaredBody, type Head } from '../http/head.ts'
-import { isBodiless, isSafe } from '../http/methods.ts'
+import { declaredBody, type Head, isBodiless, isSafe } from '../http/head.ts'
 import { decodeSegment, type RequestTarget } from '../http/request-target.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { Action, AuditRule, Operation } from './action-table.ts'
-import {
-  admit,
-  AREA_AT,
-  type NamedAction,
-  authenticate,
-  matchAction,
-  negotiate,
-  type Negotiated,
-  passServiceMaintenance,
-  readTarget,
-  refuseInPlaceMaintenance,
-  requireApiVersion,
-  requirePlace,
-  requireScope,
-  type Verification,
-  VerifyFirst,
-} from './checks.ts'
-import { checkBody, parseBody, type BodyPlan, type BodyRecord } from './body.ts'
+import { type BodyPlan, type BodyRecord, checkBody, parseBody } from './body.ts'
+import { admit, AREA_AT, authenticate, matchAction, type NamedAction, negotiate, type Negotiated, passServiceMaintenance, readTarget, refuseInPlaceMaintenance, requireApiVersion, requirePlace, requireScope, type Verification, VerifyFirst } from './checks.ts'
 import type { Conversions } from './conversion/conversions.ts'
 import { type Findings, Observation } from './findings.ts'
 import { decide, type Decision } from './pipeline.ts'

@@ -1,7 +1,5 @@
 /** What an upstream tells the audit trail of a change by its header X-Postern-Audit (C12.2.2). */
-import type { JsonObject } from '../http/json-value.ts'
-import { isJsonObject } from '../http/json-pointer.ts'
-import { parseJson, plainText } from '../http/json.ts'
+import { isJsonObject, type JsonObject, parseJson, plainText } from '../http/json.ts'
 
 /** Bytes of the JSON. */
 const MOST_BYTES = 4096

@@ -3,7 +3,7 @@ import type { Principal } from '../contracts/principal.ts'
 import { stringifyJson } from '../http/json.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { Runtime } from './runtime.ts'
-import { checkContentType } from '../http/content-type.ts'
+import { checkContentType } from '../http/media-type.ts'
 import { declaredBody, type Head } from '../http/head.ts'
 
 const HEADERS = {

@@ -1,3 +1,5 @@
+import { isIntegerLiteral, type JsonValue, parseNumberLiteral } from './json.ts'
+
 /**
  * The shape of an action's request body: the part of JSON Schema 2020-12 that Postern reads. It types what XML and
  * forms say as text (C7.5, C7.6) and is what a body is checked against (C4.11). Plain JSON, so that it may stand in
@@ -5,7 +7,7 @@
  */
 export type BodyType = 'string' | 'number' | 'integer' | 'boolean' | 'array' | 'object' | 'null'
 
-export type BodyFormat = 'date' | 'date-time' | 'uuid' | 'email'
+type BodyFormat = 'date' | 'date-time' | 'uuid' | 'email'
 
 export interface BodySchema {
   /** Absent: anything. A list: one of them, such as `["string", "null"]`. */
@@ -84,3 +86,41 @@ export const FORMATS: Readonly<Record<BodyFormat, FormatRow>> = {
   uuid: { test: (text) => UUID.test(text), expected: 'a UUID like 7d9f2c1e-4b3a-4f0e-9c55-0a1b2c3d4e5f' },
   email: { test: (text) => text.length <= 254 && EMAIL.test(text), expected: 'an email address' },
 }
+
+type Reader = (text: string) => JsonValue | undefined
+
+const READERS: Readonly<Partial<Record<BodyType, Reader>>> = {
+  string: (text) => text,
+  boolean: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
+  integer: (text) => (isIntegerLiteral(text) ? parseNumberLiteral(text) : undefined),
+  number: parseNumberLiteral,
+  null: (text) => (text === '' ? null : undefined),
+}
+
+/**
+ * A text as the schema types it (C7.5, C7.6); undefined where it is not of any type that the schema allows. Without
+ * a type, or where a string is allowed, it stays text: a text is never taken for a number by its looks.
+ */
+export function readTyped(text: string, schema: BodySchema | undefined): JsonValue | undefined {
+  const types = typesOf(schema)
+  if (types.length === 0 || types.includes('string')) return text
+  for (const type of types) {
+    const value = READERS[type]?.(text)
+    if (value !== undefined) return value
+  }
+  return undefined
+}
+
+const EXPECTED: Readonly<Record<BodyType, string>> = {
+  string: 'a text',
+  number: 'a number',
+  integer: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'an object',
+  null: 'null',
+}
+
+/** What a schema's types are called in a message: `a number or null`. */
+export const describeTypes = (types: readonly BodyType[]): string =>
+  types.map((type) => EXPECTED[type]).join(' or ')

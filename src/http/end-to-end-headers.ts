@@ -217,7 +217,7 @@ function mayPass(name: string): boolean {
 }
 
 /** What a backend's `requestHeaders` lets in, in lower case; undefined where it says nothing: what is not stopped passes. */
-export type AllowedHeaders = ReadonlySet<string> | undefined
+type AllowedHeaders = ReadonlySet<string> | undefined
 
 /** Conditions of changes: one that is dropped makes a change that nobody asked for (RFC 9110 §13.1). */
 export const CONDITIONS_OF_CHANGES = ['If-Match', 'If-None-Match', 'If-Unmodified-Since'] as const
@@ -250,4 +250,41 @@ export function cleanRequestHeaders(
     clean[name] = typeof value === 'string' ? value : value.join(', ')
   }
   return clean
+}
+
+/** The name of the only cookie that Postern sets (C6.2.3), without the prefixes and the port that it may have. */
+export const SESSION_COOKIE = 'postern-session'
+
+/** `__Host-` and `__Secure-` (RFC 6265bis §4.1.3), which browsers compare without regard to case. */
+const PREFIX = /^__(?:host|secure)-/
+
+/**
+ * Whether a Set-Cookie value sets a cookie that may be taken for Postern's own: with any prefix and port, in any case. A
+ * cookie without a name is sent as its value alone, so that this can say `postern-session=…` too.
+ */
+export function setsOwnCookie(value: string): boolean {
+  const [pair = ''] = value.split(';', 1)
+  const name = pair
+    .trim()
+    .replace(/^[=\s]+/, '')
+    .toLowerCase()
+    .replace(PREFIX, '')
+  return name.startsWith(SESSION_COOKIE)
+}
+
+type Headers = Readonly<Record<string, string | readonly string[]>>
+
+/**
+ * The headers of an answer without the cookies that only Postern sets (C8.3).
+ * @param headers by lower-case name
+ * @param dropped called if there were any
+ */
+export function withoutOwnCookies(headers: Headers, dropped: () => void): Headers {
+  if (headers['set-cookie'] === undefined) return headers
+  const { 'set-cookie': given, ...others } = headers
+  const cookies = [given].flat()
+  const kept = cookies.filter((cookie) => !setsOwnCookie(cookie))
+  if (kept.length === cookies.length) return headers
+  dropped()
+  return kept.length === 0 ? others : { ...others, 'set-cookie': kept }
 }

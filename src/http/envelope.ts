@@ -2,7 +2,7 @@ import { Fault } from '../kernel/faults.ts'
 import type { FaultRow } from '../kernel/fault-row.ts'
 import { FAULTS } from '../kernel/fault-table.ts'
 import type { Format } from './accept.ts'
-import type { JsonObject, JsonValue } from './json-value.ts'
+import type { JsonObject, JsonValue } from './json.ts'
 import { toXmlText } from './xml-syntax.ts'
 import { writeXmlEnvelope, type EnvelopeError, type ItemNames } from './xml-write.ts'
 

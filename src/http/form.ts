@@ -1,8 +1,14 @@
 import { Fault } from '../kernel/faults.ts'
-import { allowsType, memberSchema, typesOf, type BodySchema } from './body-schema.ts'
-import type { JsonObject, JsonValue } from './json-value.ts'
-import { decodeUtf8, printable } from './body-text.ts'
-import { describeTypes, readTyped } from './typed-text.ts'
+import {
+  allowsType,
+  type BodySchema,
+  describeTypes,
+  memberSchema,
+  readTyped,
+  typesOf,
+} from './body-schema.ts'
+import { decodeUtf8, printable } from './read-body.ts'
+import type { JsonObject, JsonValue } from './json.ts'
 
 /** Names and values as sent, decoded, in the order of first appearance. Names are literal: `a[b]` is just that. */
 export type Form = ReadonlyMap<string, readonly string[]>

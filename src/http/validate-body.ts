@@ -1,5 +1,6 @@
 import { Fault } from '../kernel/faults.ts'
-import { type BodySchema, type BodyType, FORMATS, typesOf } from './body-schema.ts'
+import { type BodySchema, type BodyType, describeTypes, FORMATS, typesOf } from './body-schema.ts'
+import { printable } from './read-body.ts'
 import {
   compareLiterals,
   isIntegerLiteral,
@@ -7,9 +8,7 @@ import {
   type JsonValue,
   literalOf,
   type RawNumber,
-} from './json-value.ts'
-import { printable } from './body-text.ts'
-import { describeTypes } from './typed-text.ts'
+} from './json.ts'
 
 /** Returns if the body fits; else throws Fault `body_invalid`, whose `say` names each field and why. */
 export type BodyValidator = (value: JsonValue) => void

@@ -1,6 +1,6 @@
 import { memberSchema, typesOf, type BodySchema, type BodyType } from './body-schema.ts'
-import { type JsonObject, type JsonValue, parseNumberLiteral } from './json-value.ts'
-import { printable } from './body-text.ts'
+import { type JsonObject, type JsonValue, parseNumberLiteral } from './json.ts'
+import { printable } from './read-body.ts'
 import { unescapeName } from './xml-syntax.ts'
 import {
   isBlank,

@@ -1,6 +1,6 @@
 import { SaxesParser } from 'saxes'
 import { Fault } from '../kernel/faults.ts'
-import { decodeUtf8, printable } from './body-text.ts'
+import { decodeUtf8, printable } from './read-body.ts'
 import { hasMoreReferences, XSI } from './xml-syntax.ts'
 
 /** Bounds on an XML body; what goes over one is refused as soon as it does, not when all of it has been read. */

@@ -1,6 +1,6 @@
 import { XMLBuilder } from 'fast-xml-parser'
 import { Fault } from '../kernel/faults.ts'
-import type { JsonObject, JsonValue } from './json-value.ts'
+import type { JsonObject, JsonValue } from './json.ts'
 import { escapeName, escapeText, isXmlText, XSI } from './xml-syntax.ts'
 
 /** The element name of an array's items, by the name of the array's member; any other array's are `Item`. */

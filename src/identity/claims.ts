@@ -1,7 +1,7 @@
 import type { PersonClaims, User } from '../contracts/people.ts'
 import type { Address, Business, Places } from '../contracts/places.ts'
 import type { Resource } from '../contracts/principal.ts'
-import type { JsonObject } from '../http/json-value.ts'
+import type { JsonObject } from '../http/json.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { Target } from '../config/scopes/scope-token.ts'
 import type { StepDependencies } from './endpoint.ts'

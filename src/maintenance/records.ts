@@ -8,7 +8,7 @@ import {
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Change, Feed, StoredValue } from '../contracts/store.ts'
-import type { JsonObject } from '../http/json-value.ts'
+import type { JsonObject } from '../http/json.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { newSecret } from '../kernel/ids.ts'
 import {

@@ -1,5 +1,5 @@
 /** The admin API's route by which commands report what they do (C12.1.7). */
-import type { JsonObject } from '../http/json-value.ts'
+import type { JsonObject } from '../http/json.ts'
 import type { AuditObject } from '../contracts/audit.ts'
 import type { AuditedChange } from '../audit/audited-change.ts'
 import { type ActOutcome, REPORTABLE } from './reported-acts.ts'

@@ -2,7 +2,7 @@
 import { type NounName, NOUN_NAMES, NOUNS, type Written } from '../directory/nouns.ts'
 import type { ChangesOf } from '../directory/planned-change.ts'
 import { DirectoryRefusal } from '../directory/stored-editing.ts'
-import { applyMergePatch } from '../http/merge-patch.ts'
+import { applyMergePatch } from '../http/json.ts'
 import { DURATION_PATTERN, parseDuration } from '../kernel/units.ts'
 import { type DirectoryOrders, OvertakenError } from './directory-orders.ts'
 import { meantBy, overtaken } from './conditions.ts'

@@ -1,6 +1,6 @@
 /** The admin API's route that explains a call (C14.1). */
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
-import { plainAddress } from '../http/forwarded.ts'
+import { plainAddress } from '../http/addresses.ts'
 import {
   type AdminRequest,
   type Operation,

@@ -2,16 +2,9 @@
  * Fastify, as the admin listener uses it. Requests are checked by the validator of bodies under `/api`, not by Fastify's
  * Ajv. Trap: Fastify's default errors repeat the path and the exception's message, so its handlers are replaced.
  */
-import fastify, {
-  type FastifyBodyParser,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-  type FastifySchemaCompiler,
-} from 'fastify'
+import fastify, { type FastifyBodyParser, type FastifyInstance, type FastifyReply, type FastifyRequest, type FastifySchemaCompiler } from 'fastify'
 import type { Recorder } from '../contracts/recorder.ts'
-import { parseJson } from '../http/json.ts'
-import type { JsonValue } from '../http/json-value.ts'
+import { type JsonValue, parseJson } from '../http/json.ts'
 import { compileProblems } from '../http/validate-body.ts'
 import { Fault } from '../kernel/faults.ts'
 import { AdminError, errorBodyOf, type FrameworkError } from './errors.ts'

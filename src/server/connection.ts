@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { plainAddress } from '../http/forwarded.ts'
+import { plainAddress } from '../http/addresses.ts'
 import type { RequestBody } from './request-body.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ReplyCarrier } from './carrier.ts'

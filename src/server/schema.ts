@@ -1,4 +1,4 @@
-import { compileTrustedProxies, type TrustedProxies } from '../http/forwarded.ts'
+import { compileTrustedProxies, type TrustedProxies } from '../http/addresses.ts'
 import { isOrigin } from '../http/cors.ts'
 import { TOKEN_PATTERN } from '../http/header-text.ts'
 import type { Problems } from '../config/problems.ts'

@@ -1,9 +1,8 @@
-import { ServerResponse, type IncomingMessage } from 'node:http'
+import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Tunnel } from '../contracts/backend.ts'
 import type { Upgrade } from '../contracts/exchange.ts'
-import type { Authorities } from '../http/authorities.ts'
-import { parseRequestTarget, type RequestTarget } from '../http/request-target.ts'
+import { type Authorities, parseRequestTarget, type RequestTarget } from '../http/request-target.ts'
 import { connectionOf } from './connection.ts'
 
 export interface UpgradeParts {

@@ -5,7 +5,7 @@ import type { Environment } from '../config/references.ts'
 import type { Problems } from '../config/problems.ts'
 import { choice, list, literalText, opaque, optional, section, type Static } from '../config/schema.ts'
 import { CHECKS } from '../gateway/order.ts'
-import { plainAddress } from '../http/forwarded.ts'
+import { plainAddress } from '../http/addresses.ts'
 import type { FaultCode } from '../kernel/faults.ts'
 
 /** Why no token is given to a client for a user: a row may expect that, too. */

@@ -2,7 +2,7 @@
 import { planAudit } from '../audit/schema.ts'
 import type { KeyPath, Problems } from '../config/problems.ts'
 import type { ActionConfig, OperationConfig } from '../gateway/schema.ts'
-import { isSafe } from '../http/methods.ts'
+import { isSafe } from '../http/head.ts'
 import { type Configuration, isSidecar } from './configuration.ts'
 
 /** One warning for each operation that leaves no record, and one if no trail is kept beside operations that need it. */

@@ -13,7 +13,7 @@ import { descriptionDoor, type ServedDescription } from '../gateway/openapi/door
 import { explainCall } from '../gateway/explain/explain.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import type { TestTokenAnswer, TestTokenRequest } from '../contracts/test-tokens.ts'
-import type { ReadyDocument } from '../http/ready-document.ts'
+import type { ReadyDocument } from '../http/entity-tag.ts'
 import { identityDoor } from '../identity/identity.ts'
 import { after } from '../kernel/clock.ts'
 import { type Condition, mergeConditions } from '../watch/health.ts'

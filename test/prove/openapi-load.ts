@@ -13,7 +13,7 @@ import { compileActions } from '../../src/gateway/compile-actions.ts'
 import type { ActionConfig, AreasConfig } from '../../src/gateway/schema.ts'
 import { describeApi } from '../../src/gateway/describe/describe.ts'
 import { openapiDocument } from '../../src/gateway/openapi/document.ts'
-import { readyDocument } from '../../src/http/ready-document.ts'
+import { readyDocument } from '../../src/http/entity-tag.ts'
 import { CATALOGUE } from '../support/gateway.ts'
 
 const { values: options } = parseArgs({

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { setsOwnCookie } from '../../src/http/own-cookies.ts'
+import { setsOwnCookie } from '../../src/http/end-to-end-headers.ts'
 import { sessionCookie } from '../../src/identity/browser/sessions.ts'
 import { startOver } from '../support/over-module.ts'
 import { type RawResponse, sendRaw } from '../support/raw-http.ts'

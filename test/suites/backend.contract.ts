@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { ActionFacts, Backend, BackendAnswer, Call, CallBody } from '../../src/contracts/backend.ts'
-import { parseJson, stringifyJson } from '../../src/http/json.ts'
-import type { JsonObject, JsonValue } from '../../src/http/json-value.ts'
+import { type JsonObject, type JsonValue, parseJson, stringifyJson } from '../../src/http/json.ts'
 import { Fault } from '../../src/kernel/faults.ts'
 import { makeCall } from '../support/calls.ts'
 

@@ -1,10 +1,9 @@
-import type { Principal } from '../../src/contracts/principal.ts'
-import { Standing } from '../../src/keys/token-verifier.ts'
 import type { Call } from '../../src/contracts/backend.ts'
-import { compileAuthorities } from '../../src/http/authorities.ts'
+import type { Principal } from '../../src/contracts/principal.ts'
+import { compileAuthorities, parseRequestTarget } from '../../src/http/request-target.ts'
+import { Standing } from '../../src/keys/token-verifier.ts'
 import { directCarrier } from './direct-carrier.ts'
 import { code, scopeOf } from './scope.ts'
-import { parseRequestTarget } from '../../src/http/request-target.ts'
 
 const AUTHORITIES = compileAuthorities(['http://api.example'])
 

@@ -1,7 +1,6 @@
 /** The lines of `manifest.jsonl` (C12.4.4): each signs the heads of all writers, and the line before it. */
 import { hash, type KeyObject } from 'node:crypto'
-import { isJsonObject } from '../../http/json-pointer.ts'
-import type { JsonValue } from '../../http/json-value.ts'
+import { isJsonObject, type JsonValue } from '../../http/json.ts'
 import { type AuditKeys, isSignedBy } from '../keys.ts'
 
 export const MANIFEST_FILE = 'manifest.jsonl'

@@ -12,7 +12,7 @@ import {
   url,
   type Static,
 } from '../../config/schema.ts'
-import { POINTER_PATTERN } from '../../http/json-pointer.ts'
+import { POINTER_PATTERN } from '../../http/json.ts'
 import { xmlSchema } from './xml-schema.ts'
 
 /** Redirects that may follow each other. */

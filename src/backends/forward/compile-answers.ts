@@ -1,5 +1,5 @@
 import type { KeyPath, Problems } from '../../config/problems.ts'
-import { parseJsonPointer } from '../../http/json-pointer.ts'
+import { parseJsonPointer } from '../../http/json.ts'
 import { isQName } from '../../http/xml-syntax.ts'
 import { isTls, type UpstreamAddress } from '../../upstream/socket.ts'
 import { compilePath } from './compile-request.ts'

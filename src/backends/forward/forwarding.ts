@@ -3,7 +3,7 @@ import type { BackendAnswer, Call } from '../../contracts/backend.ts'
 import type { Forwarding } from '../../contracts/carrier.ts'
 import { AUDIT_HEADER } from '../../http/end-to-end-headers.ts'
 import { followedBy, type HeaderText } from '../../http/header-text.ts'
-import { isBodiless, isSafe } from '../../http/methods.ts'
+import { isBodiless, isSafe } from '../../http/head.ts'
 import type { HttpUrl } from '../../http/reference.ts'
 import { Fault } from '../../kernel/faults.ts'
 import {

@@ -1,6 +1,5 @@
 import type { BackendError } from '../../contracts/backend.ts'
-import { isJsonObject, type JsonPointer, valueAt } from '../../http/json-pointer.ts'
-import { type JsonValue, literalOf } from '../../http/json-value.ts'
+import { isJsonObject, type JsonPointer, type JsonValue, literalOf, valueAt } from '../../http/json.ts'
 import { cleanCode, cleanMessage, UNUSABLE_CODE } from './error-text.ts'
 
 /** Where an upstream's own 4xx tells its errors (C8.8). */

@@ -1,7 +1,7 @@
 /** What a backend that forwards, or a module, may answer: for the description of the API (C11.3). */
 import type { PossibleAnswers } from '../../contracts/backend.ts'
 import type { FaultCode } from '../../kernel/faults.ts'
-import { isBodiless, isSafe } from '../../http/methods.ts'
+import { isBodiless, isSafe } from '../../http/head.ts'
 import { OWN_ERROR_STATUSES, STATUS_FAULTS } from './response.ts'
 
 interface AnswerSource {

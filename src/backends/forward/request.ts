@@ -8,7 +8,7 @@ import { followedBy, headerLine, type HeaderText, NO_HEADERS } from '../../http/
 import type { Credentials } from './auth/credentials.ts'
 import { compileFixedHeaders, type FixedHeaders } from '../template.ts'
 import { LRUCache } from 'lru-cache'
-import { forwardedLines } from '../../http/forwarded.ts'
+import { forwardedLines } from '../../http/addresses.ts'
 
 /** Headers that tell an upstream who calls (C8.2): at once, or when the promise resolves. */
 export type Identify = (call: Call) => HeaderText | Promise<HeaderText>

@@ -1,5 +1,5 @@
 /** What of the configuration forwarding goes by, compiled. */
-import type { JsonPointer } from '../../http/json-pointer.ts'
+import type { JsonPointer } from '../../http/json.ts'
 import type { PoolRules } from '../../upstream/pool.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'
 import type { Credentials } from './auth/credentials.ts'

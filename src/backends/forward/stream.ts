@@ -1,31 +1,21 @@
 import type { Socket } from 'node:net'
-import type {
-  ActionFacts,
-  Backend,
-  BackendAnswer,
-  Call,
-  PossibleAnswers,
-  Tunnel,
-  UpgradeOutcome,
-  UpstreamTraffic,
-} from '../../contracts/backend.ts'
+import type { ActionFacts, Backend, BackendAnswer, Call, PossibleAnswers, Tunnel, UpgradeOutcome, UpstreamTraffic } from '../../contracts/backend.ts'
+import { AUDIT_HEADER, withoutOwnCookies } from '../../http/end-to-end-headers.ts'
+import { followedBy, type HeaderText } from '../../http/header-text.ts'
+import type { JsonPointer } from '../../http/json.ts'
+import type { PlainXmlRules } from '../../http/plain-xml/rules.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
-import { AUDIT_HEADER } from '../../http/end-to-end-headers.ts'
-import type { ExchangeRules, HttpBackendRules } from './rules.ts'
-import { HttpBackend } from './http.ts'
-import { withoutOwnCookies } from '../../http/own-cookies.ts'
-import { followedBy, type HeaderText } from '../../http/header-text.ts'
-import { urlOf } from './redirects.ts'
-import { attemptOutcome, checkStatus, type StatusVerdict, upstreamFault } from './response.ts'
-import type { JsonPointer } from '../../http/json-pointer.ts'
-import type { PlainXmlRules } from '../../http/plain-xml/rules.ts'
-import type { XmlSection } from './xml-schema.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'
-import { NONE_TRIED, type UpstreamTargets } from './targets.ts'
 import { handshakeHeaders, switchedHeaders } from '../websocket/handshake.ts'
 import { WebsocketTunnel } from '../websocket/tunnel.ts'
-import { openWebsocket, type Handshake, type HandshakeOutcome } from '../websocket/upstream.ts'
+import { type Handshake, type HandshakeOutcome, openWebsocket } from '../websocket/upstream.ts'
+import { HttpBackend } from './http.ts'
+import { urlOf } from './redirects.ts'
+import { attemptOutcome, checkStatus, type StatusVerdict, upstreamFault } from './response.ts'
+import type { ExchangeRules, HttpBackendRules } from './rules.ts'
+import { NONE_TRIED, type UpstreamTargets } from './targets.ts'
+import type { XmlSection } from './xml-schema.ts'
 
 const SWITCHING = 101
 const UNAUTHORIZED = 401

@@ -1,5 +1,5 @@
 import type { BodySchema } from '../../http/body-schema.ts'
-import type { JsonObject, JsonValue } from '../../http/json-value.ts'
+import type { JsonObject, JsonValue } from '../../http/json.ts'
 import { type BodyValidator, compileValidator } from '../../http/validate-body.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { CollectionFacts, MemoryRule } from './file.ts'

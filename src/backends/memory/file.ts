@@ -1,6 +1,5 @@
 import type { BodySchema } from '../../http/body-schema.ts'
-import type { JsonObject, JsonValue } from '../../http/json-value.ts'
-import { parseJson } from '../../http/json.ts'
+import { type JsonObject, type JsonValue, parseJson } from '../../http/json.ts'
 import { compileValidator } from '../../http/validate-body.ts'
 import { Fault } from '../../kernel/faults.ts'
 

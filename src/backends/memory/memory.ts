@@ -1,6 +1,6 @@
 import type { ActionFacts, Backend, BackendAnswer, Call, PossibleAnswers } from '../../contracts/backend.ts'
 import type { FundRegistry } from '../../contracts/places.ts'
-import type { JsonObject } from '../../http/json-value.ts'
+import type { JsonObject } from '../../http/json.ts'
 import { Fault, type FaultCode } from '../../kernel/faults.ts'
 import { readCode } from '../../config/scopes/scope-token.ts'
 import { isObject, MemoryCollection } from './collection.ts'

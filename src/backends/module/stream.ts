@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { Readable } from 'node:stream'
 import type { After } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
-import type { RawNumber } from '../../http/json-value.ts'
+import type { RawNumber } from '../../http/json.ts'
 
 export interface StreamRules {
   /** Milliseconds between two pieces, while somebody waits for them. */

@@ -1,5 +1,5 @@
 import type { BackendBody } from '../../contracts/backend.ts'
-import type { JsonObject, JsonValue } from '../../http/json-value.ts'
+import type { JsonObject, JsonValue } from '../../http/json.ts'
 import { broken, isList, jsonPartOf, memberNames, MOST_LEVELS, MOST_VALUES, type Place } from './stream.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { Slices } from '../../kernel/slices.ts'

@@ -1,18 +1,11 @@
 import type { Call, CallBody } from '../../contracts/backend.ts'
-import type {
-  ForwardedBody,
-  ForwardedCall,
-  Json,
-  OutgoingRequest,
-  RequestChanges,
-} from '../../contracts/module.ts'
-import { parseJson, parseJsonInSlices } from '../../http/json.ts'
-import type { JsonValue } from '../../http/json-value.ts'
+import type { ForwardedBody, ForwardedCall, Json, OutgoingRequest, RequestChanges } from '../../contracts/module.ts'
+import { type JsonValue, parseJson, parseJsonInSlices } from '../../http/json.ts'
 import type { HttpBackend } from '../forward/http.ts'
 import { factsOf, streamOf } from '../module/call.ts'
 import { plainValue } from '../module/value.ts'
-import { checkChanges, type ChangeRules, NO_CHANGES } from './changes.ts'
-import { prepareRequest, type PreparedRequest } from './request.ts'
+import { type ChangeRules, checkChanges, NO_CHANGES } from './changes.ts'
+import { type PreparedRequest, prepareRequest } from './request.ts'
 
 export interface ViewRules extends ChangeRules {
   readonly sender: HttpBackend

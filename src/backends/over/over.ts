@@ -1,7 +1,7 @@
 import type { ActionFacts, Backend, BackendAnswer, Call, PossibleAnswers } from '../../contracts/backend.ts'
 import type { Forward, ForwardedCall, ForwardingModule } from '../../contracts/module.ts'
 import { type After, after as realAfter, type Clock } from '../../kernel/clock.ts'
-import type { JsonPointer } from '../../http/json-pointer.ts'
+import type { JsonPointer } from '../../http/json.ts'
 import type { PlainXmlRules } from '../../http/plain-xml/rules.ts'
 import { toFault } from '../../kernel/faults.ts'
 import { onAccountOf } from '../../config/modules/blame.ts'

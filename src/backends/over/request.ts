@@ -1,6 +1,6 @@
 import type { Call, CallBody } from '../../contracts/backend.ts'
 import { broken } from '../module/stream.ts'
-import { isBodiless, isSafe } from '../../http/methods.ts'
+import { isBodiless, isSafe } from '../../http/head.ts'
 import { carryDirectly } from '../forward/attempts.ts'
 import type { HttpBackend } from '../forward/http.ts'
 import type { Redirects } from '../forward/redirects.ts'

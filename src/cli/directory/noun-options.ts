@@ -3,7 +3,7 @@ import { mapItem, type SchemaView, viewOf, wordsOf } from '../../config/schema-v
 import { MARK } from '../../config/schema.ts'
 import { type NounName, NOUNS, type Written } from '../../directory/nouns.ts'
 import type { ChangesOf } from '../../directory/planned-change.ts'
-import { applyMergePatch } from '../../http/merge-patch.ts'
+import { applyMergePatch } from '../../http/json.ts'
 import { type Options, UsageError } from '../../operator/verb.ts'
 
 /** How a member is written: `--flag`, `--text x`, `--item x --item y`, `--pair k=v`, `--tree a.b=v`. */

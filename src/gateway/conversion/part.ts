@@ -1,5 +1,4 @@
-import { type JsonPointer, pointerText, valueAt } from '../../http/json-pointer.ts'
-import type { JsonValue } from '../../http/json-value.ts'
+import { type JsonPointer, type JsonValue, pointerText, valueAt } from '../../http/json.ts'
 import { Fault } from '../../kernel/faults.ts'
 
 /** The fault of an answer without the part that is the data: empty data would hide that the upstream has changed. */

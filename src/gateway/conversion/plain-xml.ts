@@ -1,8 +1,7 @@
 /** An upstream's own XML (C7.7): what becomes of its answers, and of the bodies that it is sent. */
 import type { Format } from '../../http/accept.ts'
 import { spliceEnvelope, successEnvelope, wrapPayload } from '../../http/envelope.ts'
-import type { JsonPointer } from '../../http/json-pointer.ts'
-import type { JsonObject, JsonValue } from '../../http/json-value.ts'
+import type { JsonObject, JsonPointer, JsonValue } from '../../http/json.ts'
 import { decodeBodyXml, decodeXml } from '../../http/plain-xml/decode.ts'
 import { checkDocument } from '../../http/plain-xml/document.ts'
 import { partText } from '../../http/plain-xml/part.ts'
@@ -11,8 +10,8 @@ import { ANSWER_LIMITS, BODY_LIMITS, type PlainXmlRules } from '../../http/plain
 import { rootText } from '../../http/plain-xml/splice.ts'
 import { readPlainXml } from '../../http/plain-xml/to-json.ts'
 import type { BodyValidator } from '../../http/validate-body.ts'
-import { nothingAt, partAt } from './part.ts'
 import { Fault, toFault } from '../../kernel/faults.ts'
+import { nothingAt, partAt } from './part.ts'
 
 const refused = (say: string): Fault => new Fault('body_malformed', { say })
 

@@ -11,7 +11,7 @@ import type {
 } from '../../contracts/api-description.ts'
 import type { PossibleAnswers } from '../../contracts/backend.ts'
 import { type Format, vendorType, PLAIN_TYPES } from '../../http/accept.ts'
-import { MEDIA_TYPE_OF } from '../../http/content-type.ts'
+import { MEDIA_TYPE_OF } from '../../http/media-type.ts'
 import type { Catalogue } from '../../config/scopes/catalogue.ts'
 import { type Operation, isReportOnly } from '../action-table.ts'
 import { API_VERSION } from '../checks.ts'

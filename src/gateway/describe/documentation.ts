@@ -1,7 +1,7 @@
 import { type KeyPath, Problems } from '../../config/problems.ts'
 import type { ExampleDescription } from '../../contracts/api-description.ts'
 import { type BodySchema, typesOf } from '../../http/body-schema.ts'
-import type { JsonValue } from '../../http/json-value.ts'
+import type { JsonValue } from '../../http/json.ts'
 import { type BodyProblem, compileProblems } from '../../http/validate-body.ts'
 import type { OperationConfig, ScopeRuleConfig } from '../schema.ts'
 import { type PatternSegment, takes } from '../path-pattern.ts'

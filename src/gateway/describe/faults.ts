@@ -2,7 +2,7 @@ import type { PossibleAnswers } from '../../contracts/backend.ts'
 import type { FaultCode } from '../../kernel/faults.ts'
 import type { Operation } from '../action-table.ts'
 import { CONDITIONS_OF_CHANGES } from '../../http/end-to-end-headers.ts'
-import { isSafe } from '../../http/methods.ts'
+import { isSafe } from '../../http/head.ts'
 import { BACKEND_CHECK, CHECKS } from '../order.ts'
 
 /** What of a deployment decides which faults its operations can raise. */

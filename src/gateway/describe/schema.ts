@@ -16,7 +16,7 @@ import {
 import { reportUnknownName } from '../../config/unknown-name.ts'
 import type { Problems } from '../../config/problems.ts'
 import type { BodySchema } from '../../http/body-schema.ts'
-import type { JsonValue } from '../../http/json-value.ts'
+import type { JsonValue } from '../../http/json.ts'
 
 const line = (description: string) =>
   literalText({

@@ -1,7 +1,7 @@
 import type { Answer, Door, Exchange } from '../../contracts/exchange.ts'
 import { type Recorder, WITHOUT_ACTION } from '../../contracts/recorder.ts'
 import type { Cors } from '../../http/cors.ts'
-import { answerReady, type ReadyDocument } from '../../http/ready-document.ts'
+import { answerReady, type ReadyDocument } from '../../http/entity-tag.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault, toFault } from '../../kernel/faults.ts'
 import type { FaultRenderer } from '../render.ts'

@@ -1,6 +1,6 @@
 import { Fault } from '../../kernel/faults.ts'
-import { decodeUtf8, printable } from '../body-text.ts'
-import { parseContentType } from '../content-type.ts'
+import { decodeUtf8, printable } from '../read-body.ts'
+import { parseContentType } from '../media-type.ts'
 
 /** The text of a document, without its byte order mark, and the encoding that its declaration may name. */
 export interface DecodedXml {

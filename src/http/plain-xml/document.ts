@@ -1,6 +1,6 @@
 import { SaxesParser } from 'saxes'
 import { Fault } from '../../kernel/faults.ts'
-import { printable } from '../body-text.ts'
+import { printable } from '../read-body.ts'
 import { malformed } from '../xml-tree.ts'
 import { hasMoreReferences } from '../xml-syntax.ts'
 import type { DecodedXml } from './decode.ts'

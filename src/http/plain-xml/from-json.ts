@@ -1,6 +1,6 @@
 import { Fault } from '../../kernel/faults.ts'
-import { quoted } from '../body-text.ts'
-import { type JsonObject, type JsonValue, literalOf } from '../json-value.ts'
+import { quoted } from '../read-body.ts'
+import { type JsonObject, type JsonValue, literalOf } from '../json.ts'
 import { escapeText, isQName, isXmlText } from '../xml-syntax.ts'
 import { ATTRIBUTE, buildRoot, setOwn, TEXT, type XmlNode, type XmlParent } from './fast-xml.ts'
 import { NamespaceScope } from './namespaces.ts'

@@ -1,5 +1,5 @@
 import { Fault } from '../../kernel/faults.ts'
-import { printable } from '../body-text.ts'
+import { printable } from '../read-body.ts'
 import { isBlank } from '../xml-tree.ts'
 import type { ContentListener, Place } from './document.ts'
 import { isSplit } from './fast-xml.ts'

@@ -1,4 +1,4 @@
-import { printable } from '../body-text.ts'
+import { printable } from '../read-body.ts'
 import { isQName } from '../xml-syntax.ts'
 
 const XML = 'http://www.w3.org/XML/1998/namespace'

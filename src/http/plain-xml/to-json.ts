@@ -1,6 +1,6 @@
 import { Fault } from '../../kernel/faults.ts'
-import { printable } from '../body-text.ts'
-import { type JsonObject, type JsonValue, parseNumberLiteral } from '../json-value.ts'
+import { printable } from '../read-body.ts'
+import { type JsonObject, type JsonValue, parseNumberLiteral } from '../json.ts'
 import type { DecodedXml } from './decode.ts'
 import { checkDocument } from './document.ts'
 import { elementOf, parseRoot, type ParsedElement, TEXT, textOf } from './fast-xml.ts'

@@ -1,6 +1,6 @@
 /** The developer pages of one configuration (C11.4): made when somebody first asks for them, and answered as they are. */
 import { readFileSync } from 'node:fs'
-import { answerReady, readyDocument, type ReadyDocument } from '../../http/ready-document.ts'
+import { answerReady, readyDocument, type ReadyDocument } from '../../http/entity-tag.ts'
 import { refuseAsPage } from '../authorize/refusals.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { pageHeaders } from '../pages/layout.ts'

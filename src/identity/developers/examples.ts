@@ -1,6 +1,6 @@
 /** Examples as people read them: with line ends and indents, which the service leaves out. */
 import { successEnvelope } from '../../http/envelope.ts'
-import type { JsonObject, JsonValue } from '../../http/json-value.ts'
+import type { JsonObject, JsonValue } from '../../http/json.ts'
 import { writeXml, type ItemNames } from '../../http/xml-write.ts'
 
 export const prettyJson = (json: Buffer | string): string => JSON.stringify(JSON.parse(String(json)), null, 2)

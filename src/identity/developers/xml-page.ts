@@ -1,5 +1,5 @@
 import { errorsEnvelope, successEnvelope } from '../../http/envelope.ts'
-import type { JsonObject } from '../../http/json-value.ts'
+import type { JsonObject } from '../../http/json.ts'
 import { writeXml } from '../../http/xml-write.ts'
 import { XML_LIMITS } from '../../http/xml-tree.ts'
 import { FAULTS } from '../../kernel/fault-table.ts'

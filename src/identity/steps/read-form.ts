@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { Exchange } from '../../contracts/exchange.ts'
-import { checkContentType } from '../../http/content-type.ts'
+import { checkContentType } from '../../http/media-type.ts'
 import { type Form, parseForm, singleValues } from '../../http/form.ts'
 import { declaredBody, type Head } from '../../http/head.ts'
 import { readBody } from '../../http/read-body.ts'

@@ -1,13 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { reportText, Problems } from '../../../src/config/problems.ts'
+import { Problems, reportText } from '../../../src/config/problems.ts'
+import { compileCatalogue } from '../../../src/config/scopes/catalogue.ts'
 import type { Backend } from '../../../src/contracts/backend.ts'
 import { matchAction } from '../../../src/gateway/checks.ts'
 import { compileActions } from '../../../src/gateway/compile-actions.ts'
 import type { ActionConfig } from '../../../src/gateway/schema.ts'
-import { compileAuthorities } from '../../../src/http/authorities.ts'
-import { parseRequestTarget } from '../../../src/http/request-target.ts'
-import { compileCatalogue } from '../../../src/config/scopes/catalogue.ts'
+import { compileAuthorities, parseRequestTarget } from '../../../src/http/request-target.ts'
 
 const CATALOGUE = compileCatalogue([{ name: 'read', description: 'Read', implies: [] }])
 const BACKEND = { name: 'upstream', format: 'json', payload: 'bare' } as unknown as Backend

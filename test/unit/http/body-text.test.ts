@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { printable, quoted } from '../../../src/http/body-text.ts'
+import { printable, quoted } from '../../../src/http/read-body.ts'
 
 describe('names told back to the client', () => {
   it.each([

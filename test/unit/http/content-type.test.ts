@@ -4,7 +4,7 @@ import {
   checkOwnContentType,
   MEDIA_TYPE_OF,
   parseContentType,
-} from '../../../src/http/content-type.ts'
+} from '../../../src/http/media-type.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
 
 function outcome(work: () => string): string {

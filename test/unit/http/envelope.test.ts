@@ -10,7 +10,7 @@ import {
   successEnvelope,
   wrapPayload,
 } from '../../../src/http/envelope.ts'
-import type { JsonObject, JsonValue } from '../../../src/http/json-value.ts'
+import type { JsonObject, JsonValue } from '../../../src/http/json.ts'
 import { ENVELOPE_SCHEMA, readXml } from '../../../src/http/xml-read.ts'
 
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value))

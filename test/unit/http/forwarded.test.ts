@@ -5,7 +5,7 @@ import {
   clientOrigin,
   compileTrustedProxies,
   forwardedLines,
-} from '../../../src/http/forwarded.ts'
+} from '../../../src/http/addresses.ts'
 import type { Head } from '../../../src/http/head.ts'
 
 const headFrom = (remoteAddress: string, headers: Head['headers'] = {}): Head => ({

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isEnvelope } from '../../../src/http/envelope.ts'
-import type { JsonValue } from '../../../src/http/json-value.ts'
+import type { JsonValue } from '../../../src/http/json.ts'
 import { JsonScan } from '../../../src/http/json-scan.ts'
 
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })

@@ -5,7 +5,7 @@ import {
   isIntegerLiteral,
   literalOf,
   parseNumberLiteral,
-} from '../../../src/http/json-value.ts'
+} from '../../../src/http/json.ts'
 
 const scaled = fc.tuple(fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n }), fc.nat(40))
 /** value × 10^-places, written out. */

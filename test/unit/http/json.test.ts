@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseJson, stringifyJson } from '../../../src/http/json.ts'
-import type { JsonObject, JsonValue } from '../../../src/http/json-value.ts'
+import { type JsonObject, type JsonValue, parseJson, stringifyJson } from '../../../src/http/json.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
 
 const bytes = (text: string): Uint8Array => Buffer.from(text)

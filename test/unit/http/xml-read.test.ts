@@ -1,11 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Fault } from '../../../src/kernel/faults.ts'
 import type { BodySchema } from '../../../src/http/body-schema.ts'
-import type { JsonObject, JsonValue } from '../../../src/http/json-value.ts'
-import { parseJson, stringifyJson } from '../../../src/http/json.ts'
+import { type JsonObject, type JsonValue, parseJson, stringifyJson } from '../../../src/http/json.ts'
 import { ENVELOPE_SCHEMA, readXml } from '../../../src/http/xml-read.ts'
 import { writeXml, writeXmlEnvelope } from '../../../src/http/xml-write.ts'
+import { Fault } from '../../../src/kernel/faults.ts'
 
 const XSI = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
 

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Fault } from '../../../src/kernel/faults.ts'
-import { compileAuthorities } from '../../../src/http/authorities.ts'
+import { compileAuthorities } from '../../../src/http/request-target.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
 import { bindPublicListener } from '../../../src/server/public-listener.ts'
 import { echoDoor, keepEvents, renderSimply, SERVER_DEFAULTS, startListener } from '../../support/listener.ts'

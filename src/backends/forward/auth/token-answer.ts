@@ -1,5 +1,4 @@
-import type { JsonValue } from '../../../http/json-value.ts'
-import { parseJson } from '../../../http/json.ts'
+import { type JsonValue, parseJson } from '../../../http/json.ts'
 
 /** A token, as its endpoint gives it. */
 export interface GrantedToken {

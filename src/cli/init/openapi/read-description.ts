@@ -5,9 +5,8 @@ import SwaggerParser from '@apidevtools/swagger-parser'
 import { Problems } from '../../../config/problems.ts'
 import type { ConfigNode } from '../../../config/tree.ts'
 import { readYaml } from '../../../config/yaml.ts'
-import { isJsonObject, parseJsonPointer } from '../../../http/json-pointer.ts'
-import type { JsonObject, JsonValue } from '../../../http/json-value.ts'
-import { reasonInWords, messageOf } from '../../../kernel/thrown.ts'
+import { isJsonObject, type JsonObject, type JsonValue, parseJsonPointer } from '../../../http/json.ts'
+import { messageOf, reasonInWords } from '../../../kernel/thrown.ts'
 
 /** The description cannot be read. The message says why. */
 export class DescriptionError extends Error {

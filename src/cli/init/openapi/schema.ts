@@ -1,17 +1,8 @@
 /** Makes of a schema of OpenAPI what the configuration can say: never more than it demands, and what is lost is told. */
 import { type BodySchema, type BodyType, FORMATS } from '../../../http/body-schema.ts'
-import { isJsonObject } from '../../../http/json-pointer.ts'
-import type { JsonObject, JsonValue } from '../../../http/json-value.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../http/json.ts'
 import type { DescribedMethod } from '../configuration-text.ts'
-import {
-  type Contents,
-  type DescribedOperation,
-  listOf,
-  objectOf,
-  referenced,
-  textOf,
-  textsOf,
-} from './operations.ts'
+import { type Contents, type DescribedOperation, listOf, objectOf, referenced, textOf, textsOf } from './operations.ts'
 
 /** Which side the schema is for: a `readOnly` member need not be in a request, nor a `writeOnly` one in an answer. */
 type Side = 'request' | 'answer'

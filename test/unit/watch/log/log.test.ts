@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { compileAuthorities } from '../../../../src/http/authorities.ts'
-import { parseRequestTarget } from '../../../../src/http/request-target.ts'
+import { compileAuthorities, parseRequestTarget } from '../../../../src/http/request-target.ts'
 import { Fault } from '../../../../src/kernel/faults.ts'
-import type { LogConfig } from '../../../../src/watch/schema.ts'
 import { openLog } from '../../../../src/watch/log/log.ts'
+import type { LogConfig } from '../../../../src/watch/schema.ts'
 import { fakeDecision, fakeExchange } from '../../../support/events.ts'
 
 function startLog(overrides: Partial<LogConfig> = {}) {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { compileAuthorities, parseRequestTarget } from '../../../../src/http/request-target.ts'
 import { Fault } from '../../../../src/kernel/faults.ts'
-import { parseRequestTarget } from '../../../../src/http/request-target.ts'
-import { compileAuthorities } from '../../../../src/http/authorities.ts'
 import { compileCallLine } from '../../../../src/watch/log/call-lines.ts'
 import { readCallLine } from '../../../../src/watch/log/read-call-line.ts'
 import { fakeDecision, fakeExchange } from '../../../support/events.ts'
