@@ -8,7 +8,13 @@ import { EXIT } from '../operator/verb.ts'
 import { serviceUrls } from '../server/schema.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import type { ListedOperation, Parties } from '../settings/parties.ts'
-import { type ClientWithScope, type NeededValue, operationAt, scopeNeeds, type ScopeNeeds } from '../settings/scope-needs.ts'
+import {
+  type ClientWithScope,
+  type NeededValue,
+  operationAt,
+  scopeNeeds,
+  type ScopeNeeds,
+} from '../settings/scope-needs.ts'
 import { compileUnopened } from '../settings/unopened-backends.ts'
 import { configurationFile } from './command.ts'
 import { orTellTrouble, readAccess, type ReadAccess, UnknownName } from './read-access.ts'

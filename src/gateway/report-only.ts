@@ -16,7 +16,23 @@ import { decodeSegment, type RequestTarget } from '../http/request-target.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { Action, AuditRule, Operation } from './action-table.ts'
 import { type BodyPlan, type BodyRecord, checkBody, parseBody } from './body.ts'
-import { admit, AREA_AT, authenticate, matchAction, type NamedAction, negotiate, type Negotiated, passServiceMaintenance, readTarget, refuseInPlaceMaintenance, requireApiVersion, requirePlace, requireScope, type Verification, VerifyFirst } from './checks.ts'
+import {
+  admit,
+  AREA_AT,
+  authenticate,
+  matchAction,
+  type NamedAction,
+  negotiate,
+  type Negotiated,
+  passServiceMaintenance,
+  readTarget,
+  refuseInPlaceMaintenance,
+  requireApiVersion,
+  requirePlace,
+  requireScope,
+  type Verification,
+  VerifyFirst,
+} from './checks.ts'
 import type { Conversions } from './conversion/conversions.ts'
 import { type Findings, Observation } from './findings.ts'
 import { decide, type Decision } from './pipeline.ts'

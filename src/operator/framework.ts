@@ -2,7 +2,13 @@
  * Fastify, as the admin listener uses it. Requests are checked by the validator of bodies under `/api`, not by Fastify's
  * Ajv. Trap: Fastify's default errors repeat the path and the exception's message, so its handlers are replaced.
  */
-import fastify, { type FastifyBodyParser, type FastifyInstance, type FastifyReply, type FastifyRequest, type FastifySchemaCompiler } from 'fastify'
+import fastify, {
+  type FastifyBodyParser,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  type FastifySchemaCompiler,
+} from 'fastify'
 import type { Recorder } from '../contracts/recorder.ts'
 import { type JsonValue, parseJson } from '../http/json.ts'
 import { compileProblems } from '../http/validate-body.ts'

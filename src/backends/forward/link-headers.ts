@@ -1,5 +1,13 @@
 import type { Call } from '../../contracts/backend.ts'
-import { type HttpUrl, isBelow, type LinkParameter, type LinkValue, parseLink, resolveReference, writeLink } from '../../http/reference.ts'
+import {
+  type HttpUrl,
+  isBelow,
+  type LinkParameter,
+  type LinkValue,
+  parseLink,
+  resolveReference,
+  writeLink,
+} from '../../http/reference.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'
 import type { TellsAddress } from './error-text.ts'
 import { type OfferedOperation, publicPathOf } from './offered-operations.ts'

@@ -1,7 +1,20 @@
 /** Which public URL a path of an upstream is, by the operations that its backend answers (C8.8). */
 import type { Call } from '../../contracts/backend.ts'
-import { type Authorities, decodeSegment, parseRequestTarget, type RequestTarget } from '../../http/request-target.ts'
-import { type FixedHeaderWriter, type PathTemplate, percentEncode, type QueryTemplate, soleName, type Template, textOf } from '../template.ts'
+import {
+  type Authorities,
+  decodeSegment,
+  parseRequestTarget,
+  type RequestTarget,
+} from '../../http/request-target.ts'
+import {
+  type FixedHeaderWriter,
+  type PathTemplate,
+  percentEncode,
+  type QueryTemplate,
+  soleName,
+  type Template,
+  textOf,
+} from '../template.ts'
 
 /** A segment of an action's public path. */
 export type PublicSegment =

@@ -1,5 +1,14 @@
 import type { Socket } from 'node:net'
-import type { ActionFacts, Backend, BackendAnswer, Call, PossibleAnswers, Tunnel, UpgradeOutcome, UpstreamTraffic } from '../../contracts/backend.ts'
+import type {
+  ActionFacts,
+  Backend,
+  BackendAnswer,
+  Call,
+  PossibleAnswers,
+  Tunnel,
+  UpgradeOutcome,
+  UpstreamTraffic,
+} from '../../contracts/backend.ts'
 import { AUDIT_HEADER, withoutOwnCookies } from '../../http/end-to-end-headers.ts'
 import { followedBy, type HeaderText } from '../../http/header-text.ts'
 import type { JsonPointer } from '../../http/json.ts'

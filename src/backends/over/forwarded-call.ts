@@ -1,5 +1,11 @@
 import type { Call, CallBody } from '../../contracts/backend.ts'
-import type { ForwardedBody, ForwardedCall, Json, OutgoingRequest, RequestChanges } from '../../contracts/module.ts'
+import type {
+  ForwardedBody,
+  ForwardedCall,
+  Json,
+  OutgoingRequest,
+  RequestChanges,
+} from '../../contracts/module.ts'
 import { type JsonValue, parseJson, parseJsonInSlices } from '../../http/json.ts'
 import type { HttpBackend } from '../forward/http.ts'
 import { factsOf, streamOf } from '../module/call.ts'

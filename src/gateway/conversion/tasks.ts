@@ -4,7 +4,15 @@ import type { Format } from '../../http/accept.ts'
 import type { BodySchema } from '../../http/body-schema.ts'
 import { isEnvelope, successEnvelope, wrapPayload } from '../../http/envelope.ts'
 import { formToJson, parseForm } from '../../http/form.ts'
-import { type JsonObject, type JsonPointer, type JsonValue, parseJson, plainText, stringifyJson, valueAt } from '../../http/json.ts'
+import {
+  type JsonObject,
+  type JsonPointer,
+  type JsonValue,
+  parseJson,
+  plainText,
+  stringifyJson,
+  valueAt,
+} from '../../http/json.ts'
 import type { BodyKind } from '../../http/media-type.ts'
 import { writePlainXml } from '../../http/plain-xml/from-json.ts'
 import type { PlainXmlRules } from '../../http/plain-xml/rules.ts'

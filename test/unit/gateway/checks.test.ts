@@ -2,13 +2,34 @@ import { describe, expect, it } from 'vitest'
 import { SnapshotPlaces } from '../../../src/directory/places.ts'
 import { compileScopeRule, satisfies } from '../../../src/gateway/action-table.ts'
 import { checkBody } from '../../../src/gateway/body.ts'
-import { admit, matchAction, negotiate, readTarget, refuseInPlaceMaintenance, requireApiVersion, requirePlace, requireScope, takesWebsocket } from '../../../src/gateway/checks.ts'
+import {
+  admit,
+  matchAction,
+  negotiate,
+  readTarget,
+  refuseInPlaceMaintenance,
+  requireApiVersion,
+  requirePlace,
+  requireScope,
+  takesWebsocket,
+} from '../../../src/gateway/checks.ts'
 import { Findings } from '../../../src/gateway/findings.ts'
 import { checkUserinfo } from '../../../src/gateway/userinfo.ts'
-import { compileAuthorities, parseRequestTarget, type RequestTarget } from '../../../src/http/request-target.ts'
+import {
+  compileAuthorities,
+  parseRequestTarget,
+  type RequestTarget,
+} from '../../../src/http/request-target.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
 import { PRINCIPAL } from '../../support/calls.ts'
-import { CATALOGUE, closureFor, exchangeOf, FUND_LIST, makeGateway, principalWith } from '../../support/gateway.ts'
+import {
+  CATALOGUE,
+  closureFor,
+  exchangeOf,
+  FUND_LIST,
+  makeGateway,
+  principalWith,
+} from '../../support/gateway.ts'
 import { code, scopeOf } from '../../support/scope.ts'
 
 const targetOf = (path: string): RequestTarget => exchangeOf(path).target as RequestTarget

@@ -1,6 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compileAuthorities, decodeSegment, parseRequestTarget, type RequestTarget, TARGET_RULES } from '../../../src/http/request-target.ts'
+import {
+  compileAuthorities,
+  decodeSegment,
+  parseRequestTarget,
+  type RequestTarget,
+  TARGET_RULES,
+} from '../../../src/http/request-target.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
 
 const authorities = compileAuthorities(['http://127.0.0.1:8080', 'https://api.example.test'])

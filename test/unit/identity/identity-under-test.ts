@@ -7,7 +7,12 @@ import { nodeOf } from '../../../src/config/tree.ts'
 import { load } from '../../../src/config/validate.ts'
 import { NO_TRAIL } from '../../../src/contracts/audit.ts'
 import type { Answer, Door, Exchange } from '../../../src/contracts/exchange.ts'
-import { type Client, CLIENT_AUTH_METHODS, type SigningAlgorithm, type User } from '../../../src/contracts/people.ts'
+import {
+  type Client,
+  CLIENT_AUTH_METHODS,
+  type SigningAlgorithm,
+  type User,
+} from '../../../src/contracts/people.ts'
 import type { ConfiguredBusiness } from '../../../src/contracts/places.ts'
 import type { Principal } from '../../../src/contracts/principal.ts'
 import type { DecisionEvent, Recorder, TokenEvent } from '../../../src/contracts/recorder.ts'
@@ -22,6 +27,7 @@ import { type IdentityConfig, identitySchema } from '../../../src/identity/schem
 import { StoreTokenRevoker } from '../../../src/identity/tokens/token-revoker.ts'
 import { createDeriver } from '../../../src/keys/key-place.ts'
 import { importPublicKey } from '../../../src/keys/signatures.ts'
+import { createTokenVerifier, type KeyFinder, Standing } from '../../../src/keys/token-verifier.ts'
 import { ownAuthority } from '../../../src/start/token-authorities.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
 import { type RevocationParts, RevocationRules } from '../../../src/stores/revocations.ts'

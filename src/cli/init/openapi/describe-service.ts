@@ -3,10 +3,36 @@ import { isIdentityScope } from '../../../config/scopes/catalogue.ts'
 import { areDisjoint, parsePathPattern } from '../../../gateway/path-pattern.ts'
 import type { JsonObject } from '../../../http/json.ts'
 import type { DescribedAction, DescribedMethod, DescribedService, Level } from '../configuration-text.ts'
-import { describedAddress, type DescribedOperation, lineOf, listOf, nameOf, objectOf, operationsOf, schemesOf, slugOf, textOf, textsOf, wordsOf } from './operations.ts'
+import {
+  describedAddress,
+  type DescribedOperation,
+  lineOf,
+  listOf,
+  nameOf,
+  objectOf,
+  operationsOf,
+  schemesOf,
+  slugOf,
+  textOf,
+  textsOf,
+  wordsOf,
+} from './operations.ts'
 import type { Description } from './read-description.ts'
 import { answerKeys, requestKeys, type Tell } from './schema.ts'
-import { type BoundParameters, boundParameters, clientsChoices, isCode, mapPath, type MappedPath, noBusinessText, parameterNames, targetOf, type TargetParameters, typedAction, withCodes } from './targets.ts'
+import {
+  type BoundParameters,
+  boundParameters,
+  clientsChoices,
+  isCode,
+  mapPath,
+  type MappedPath,
+  noBusinessText,
+  parameterNames,
+  targetOf,
+  type TargetParameters,
+  typedAction,
+  withCodes,
+} from './targets.ts'
 
 // Proposes scopes for operations: those that the description names, else two for each area.
 

@@ -1,5 +1,11 @@
 /** The operations of a description, in one shape for OpenAPI 3.1, 3.0 and 2.0. */
-import { isJsonObject, type JsonObject, type JsonValue, parseJsonPointer, valueAt } from '../../../http/json.ts'
+import {
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  parseJsonPointer,
+  valueAt,
+} from '../../../http/json.ts'
 
 // Reads parts of a description, which may be anything: what is of another type counts as absent.
 

@@ -2,7 +2,15 @@
 import { type BodySchema, type BodyType, FORMATS } from '../../../http/body-schema.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../http/json.ts'
 import type { DescribedMethod } from '../configuration-text.ts'
-import { type Contents, type DescribedOperation, listOf, objectOf, referenced, textOf, textsOf } from './operations.ts'
+import {
+  type Contents,
+  type DescribedOperation,
+  listOf,
+  objectOf,
+  referenced,
+  textOf,
+  textsOf,
+} from './operations.ts'
 
 /** Which side the schema is for: a `readOnly` member need not be in a request, nor a `writeOnly` one in an answer. */
 type Side = 'request' | 'answer'

@@ -5,7 +5,15 @@
 import { parsePathPattern } from '../../../gateway/path-pattern.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../http/json.ts'
 import type { DescribedMethod, Level } from '../configuration-text.ts'
-import { type DescribedOperation, listOf, nameOf, objectOf, referenced, slugOf, textOf } from './operations.ts'
+import {
+  type DescribedOperation,
+  listOf,
+  nameOf,
+  objectOf,
+  referenced,
+  slugOf,
+  textOf,
+} from './operations.ts'
 
 /** Which parameters are the codes of businesses and of funds, folded. */
 export type TargetParameters = Readonly<Record<Level, ReadonlySet<string>>>
