@@ -89,7 +89,7 @@ const planAnchor = ({ log, file }: AuditConfig['anchors'][number]): readonly Anc
   ...(file === undefined ? [] : [{ to: 'file', file, every: ANCHOR_EVERY } as const]),
 ]
 
-/** WorkerMessages what the schema can't express. */
+/** Reports what the schema can't express. */
 export function compileAudit(config: AuditConfig, sidecar: boolean, problems: Problems): void {
   const { enabled, folder, retention, anchors } = config
   if (retention !== 'none' && retention % DAY_MS !== 0)

@@ -25,7 +25,7 @@ const CONVERT: Readonly<Partial<Record<Mark, Convert>>> = {
 
 const REFERABLE = new Set<Mark | undefined>(['secret', 'reference', 'template', 'path'])
 
-/** WorkerMessages a problem, and returns undefined in place of the value. */
+/** Reports a problem, and returns undefined in place of the value. */
 export function reportProblem(
   path: KeyPath,
   message: string,
@@ -36,7 +36,7 @@ export function reportProblem(
   return undefined
 }
 
-/** WorkerMessages that `node` does not match `schema`, and returns undefined. */
+/** Reports that `node` does not match `schema`, and returns undefined. */
 export const reportMismatch = (
   schema: SchemaView,
   node: ConfigNode,

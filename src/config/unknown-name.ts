@@ -41,7 +41,7 @@ export function unknownName(
   }
 }
 
-/** WorkerMessages a name that is not a known one. Nothing if it is that of an entry that could not be read. */
+/** Reports a name that is not a known one. Nothing if it is that of an entry that could not be read. */
 export function reportUnknownName(
   problems: NamedProblems,
   path: KeyPath,

@@ -57,7 +57,7 @@ export interface EarlyPreview {
   readonly shed: number
 }
 
-/** WorkerMessages that a call is no longer in flight. Only the first call of this function counts. */
+/** Reports that a call is no longer in flight. Only the first call of this function counts. */
 export type Release = () => void
 
 /** Limits the calls that are admitted (C4.5). Synchronous and from memory, because every call goes through it. */

@@ -21,7 +21,7 @@ export interface ReferableNames {
   readonly clients: ReadonlyMap<string, Client>
 }
 
-/** Whether a name is known. WorkerMessages it if not. */
+/** Whether a name is known. Reports it if not. */
 export function checkReferences(
   what: string,
   name: string,
@@ -34,7 +34,7 @@ export function checkReferences(
   return false
 }
 
-/** WorkerMessages scope values that nobody can be given: targets, and those that the catalogue does not have. */
+/** Reports scope values that nobody can be given: targets, and those that the catalogue does not have. */
 export function checkScopes(
   scopes: readonly string[],
   catalogue: Catalogue,
@@ -79,7 +79,7 @@ const codesOf = (given: unknown): Code[] => {
   return code === undefined ? [] : [code]
 }
 
-/** WorkerMessages repeated fund codes and those that can't be in a path. Undefined if the business code itself is bad. */
+/** Reports repeated fund codes and those that can't be in a path. Undefined if the business code itself is bad. */
 export function compileBusiness(
   record: BusinessRecord,
   problems: RecordProblems,
@@ -129,7 +129,7 @@ const checkBusinesses: Rule = ({ businesses }, known, problems) => {
     checkReferences('business', code, known.businesses, ['businesses', index], problems)
 }
 
-/** WorkerMessages what would make every request that relies on the default scope fail (C5.4). */
+/** Reports what would make every request that relies on the default scope fail (C5.4). */
 const checkDefaultScope: Rule = ({ defaultScope, businesses, scopes }, { catalogue }, problems) => {
   const values = defaultScope?.split(' ').filter((value) => value !== '') ?? []
   const allowed = catalogue.close(scopes)
@@ -214,7 +214,7 @@ function checkCustomers({ customers }: UserRecord, known: ReferableNames, proble
   }
 }
 
-/** WorkerMessages businesses and roles that the configuration does not have. */
+/** Reports businesses and roles that the configuration does not have. */
 export function checkAccess(
   { access }: PersonRecord,
   known: Pick<ReferableNames, 'businesses' | 'roles'>,
@@ -226,7 +226,7 @@ export function checkAccess(
   }
 }
 
-/** WorkerMessages what is wrong with a user. Users stay records (people.ts says why), so nothing is returned. */
+/** Reports what is wrong with a user. Users stay records (people.ts says why), so nothing is returned. */
 export function checkUser(record: UserRecord, known: ReferableNames, problems: RecordProblems): void {
   if (!isArgon2(record.password))
     problems.error(['password'], 'expected a hash, `$argon2id$…`', '`postern hash-password` makes one')

@@ -51,7 +51,7 @@ class DirectoryReader {
     this.#environment = environment
   }
 
-  /** Reads inline records first, then those of the file. WorkerMessages keys that occur twice. */
+  /** Reads inline records first, then those of the file. Reports keys that occur twice. */
   async gather<T extends TSchema, R>(
     { section, key, schema }: Source<T>,
     compile: (record: Static<T>, problems: RecordProblems) => R | undefined,

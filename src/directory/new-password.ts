@@ -8,7 +8,7 @@ export const PASSWORD_LENGTH = { least: 12, most: 1024 } as const
 /** In place of the hash of a password that was refused, so that the other problems of the record are told too. */
 export const NO_PASSWORD = formatArgon2({ ...ARGON2_COST, salt: Buffer.alloc(16), tag: Buffer.alloc(32) })
 
-/** WorkerMessages what is wrong with a password, and never shows it. */
+/** Reports what is wrong with a password, and never shows it. */
 export function isPassword(given: unknown, problems: Problems): given is string {
   const { least, most } = PASSWORD_LENGTH
   if (typeof given === 'string' && given.length >= least && given.length <= most) return true

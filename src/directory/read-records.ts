@@ -55,7 +55,7 @@ export class FileProblems {
       this.#problems.list.push({ ...problem, path: [...this.#base, ...problem.path] })
   }
 
-  /** WorkerMessages how many problems were left out. */
+  /** Reports how many problems were left out. */
   finish(): void {
     if (this.#count <= MOST) return
     const message = `has ${this.#count - MOST} more problems`

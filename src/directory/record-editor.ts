@@ -48,7 +48,7 @@ export interface RecordKind<R extends Switchable, C> {
   readonly asRecord: (configured: C) => R
   /** Why a key cannot be changed here; undefined if it can. */
   readonly taken: (key: string, parts: EditingParts) => string | undefined
-  /** WorkerMessages what the schema cannot say. */
+  /** Reports what the schema cannot say. */
   readonly check: (record: R, parts: EditingParts, problems: RecordProblems) => void
   /** Rejects with DirectoryRefusal if such a record may not be added. */
   readonly admit?: (record: R, parts: EditingParts) => Promise<void>

@@ -107,7 +107,7 @@ async function reportClients(
 }
 
 /**
- * WorkerMessages every id of a configuration that the store has given to another client or user. Rejects with Fault
+ * Reports every id of a configuration that the store has given to another client or user. Rejects with Fault
  * `identity_unavailable` if the store cannot be reached.
  */
 export async function reportTakenIds(

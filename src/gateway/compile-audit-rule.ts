@@ -12,7 +12,7 @@ interface Nature {
   readonly backend: Backend
 }
 
-/** Undefined: its calls leave no record. WorkerMessages keys that do not go together. */
+/** Undefined: its calls leave no record. Reports keys that do not go together. */
 export function compileAuditRule(
   config: OperationConfig,
   nature: Nature,

@@ -85,7 +85,7 @@ export function compileOperation(
   }
 }
 
-/** WorkerMessages where an operation says of bodies what goes with no method, or not together. */
+/** Reports where an operation says of bodies what goes with no method, or not together. */
 function checkBodyKeys(method: string, config: OperationConfig, path: KeyPath, problems: Problems): void {
   if (config.body && config.consumes)
     problems.error(
@@ -100,7 +100,7 @@ function checkBodyKeys(method: string, config: OperationConfig, path: KeyPath, p
     problems.error([...path, 'upstream', 'method'], `is ${sent}, and the body of a ${sent} has no meaning`)
 }
 
-/** WorkerMessages why a websocket cannot be. */
+/** Reports why a websocket cannot be. */
 function checkWebsocket(
   method: string,
   config: OperationConfig,
@@ -183,7 +183,7 @@ function backendOf(
   return backend
 }
 
-/** WorkerMessages what only a backend that forwards understands. */
+/** Reports what only a backend that forwards understands. */
 function reportForwardingKeys(
   upstream: OperationConfig['upstream'],
   backend: string,
@@ -229,7 +229,7 @@ function checkedRule(
   return config
 }
 
-/** WorkerMessages scope values of a list that are not in the catalogue. */
+/** Reports scope values of a list that are not in the catalogue. */
 export function reportUnknownScopes(
   values: readonly string[],
   catalogue: Catalogue,

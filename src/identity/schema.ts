@@ -191,7 +191,7 @@ function checkTimeZone(timeZone: string, problems: Problems): void {
   }
 }
 
-/** WorkerMessages what the schema cannot check: lifetimes that are too short, too long or contradict each other, the logo and the time zone. */
+/** Reports what the schema cannot check: lifetimes that are too short, too long or contradict each other, the logo and the time zone. */
 export function compileIdentity(slice: IdentityConfig, problems: Problems): IdentityConfig {
   const { accessToken, idToken, refreshToken, code, session } = slice
   const lifetimes = { accessToken, idToken, refreshToken, code, session }

@@ -189,7 +189,7 @@ const checkScopeMap: IssuerCheck = ({ scopeMap = {} }, at, problems, catalogue) 
 
 const CHECKS: readonly IssuerCheck[] = [checkAddresses, checkTimes, warnOfRisks, checkScopeMap]
 
-/** WorkerMessages what the schema can't express. */
+/** Reports what the schema can't express. */
 export function compileIssuers(
   issuers: readonly IssuerConfig[],
   problems: Problems,

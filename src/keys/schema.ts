@@ -43,7 +43,7 @@ export interface SealedStore {
   readonly seal?: readonly SealKey[]
 }
 
-/** WorkerMessages seals that are no keys. */
+/** Reports seals that are no keys. */
 export function compileSeals({ seal = [] }: SealedStore, problems: Problems): void {
   const ids = seal.map(({ id }) => id)
   for (const [at, { id, key }] of seal.entries()) {
@@ -59,7 +59,7 @@ const DAY = 24 * 60 * MINUTE
 /** Milliseconds. Caches may keep our key set for five minutes; some clients keep it longer. */
 const SHORTEST_ANNOUNCEMENT = 10 * MINUTE
 
-/** WorkerMessages what the schema can't express. */
+/** Reports what the schema can't express. */
 export function compileKeys({ rotation }: KeysConfig, problems: Problems): void {
   const { announce, every } = rotation
   const at = ['keys', 'rotation', 'announce']

@@ -142,7 +142,7 @@ export interface LoadNames {
   readonly issuers: ReadonlySet<string> | undefined
 }
 
-/** WorkerMessages what the schema cannot say. */
+/** Reports what the schema cannot say. */
 export function checkLoad(config: LoadConfig, problems: Problems, { backends, issuers }: LoadNames): void {
   for (const id of Object.keys(config.clients.byId)) {
     const wrong = clientKeyProblem(id, issuers)

@@ -27,7 +27,7 @@ export type WorkersConfig = number | 'auto'
 export const countWorkers = (config: WorkersConfig): number =>
   config === 'auto' ? Math.min(MOST, availableParallelism()) : config
 
-/** WorkerMessages an error if the setting is not a valid number of processes. */
+/** Reports an error if the setting is not a valid number of processes. */
 export function compileWorkers(config: WorkersConfig, problems: Problems): void {
   const fits = config === 'auto' || (Number.isInteger(config) && config >= 1 && config <= MOST)
   if (!fits) problems.error(['workers'], `expected "auto" or a whole number from 1 to ${MOST}`)
@@ -116,7 +116,7 @@ export interface WorkerPool<C> {
   takeReading(reading: FeedReading): void
   /** Counts what other processes admitted under the rates that are shared. */
   applyRemoteUsage(usage: RateUsage): void
-  /** WorkerMessages the counts since the last report. */
+  /** Reports the counts since the last report. */
   flush(): void
   /** The state of the parts, for /health/ready; of several processes, what they reported last. Never throws or waits. */
   condition(): Condition

@@ -60,14 +60,14 @@ class Channel implements WorkerMessages {
     // The supervisor sees that this process has ended.
   }
 
-  /** WorkerMessages the condition of the worker's parts if it has changed. */
+  /** Reports the condition of the worker's parts if it has changed. */
   condition(condition: Condition): void {
     if (isDeepStrictEqual(condition, this.#condition)) return
     this.#condition = condition
     send({ type: 'condition', condition })
   }
 
-  /** WorkerMessages how the worker is now. */
+  /** Reports how the worker is now. */
   state(pool: Pick<WorkerPool<never>, 'condition' | 'gauges'>): void {
     this.condition(pool.condition())
     send({ type: 'gauges', readings: pool.gauges() })

@@ -184,7 +184,7 @@ export interface ServiceUrls {
   readonly baseUrl: string
 }
 
-/** WorkerMessages what the schema cannot say; answers the compiled proxies (undefined trusts nobody). */
+/** Reports what the schema cannot say; answers the compiled proxies (undefined trusts nobody). */
 export function compileServer(config: ServerConfig, problems: Problems): TrustedProxies | undefined {
   checkUrl('authUrl', config.authUrl, problems)
   checkUrl('baseUrl', config.baseUrl, problems)

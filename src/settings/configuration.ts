@@ -75,7 +75,7 @@ export interface ReadConfiguration {
   readonly problems: Problems
 }
 
-/** Reads a configuration file, the files it extends and the environment's overrides. WorkerMessages the schema's problems only. */
+/** Reads a configuration file, the files it extends and the environment's overrides. Reports the schema's problems only. */
 export function readConfiguration(file: string, environment: Environment): ReadConfiguration {
   const { value, problems } = loadFile(configurationSchema, file, environment)
   if (value === undefined) return { configuration: undefined, problems }

@@ -29,7 +29,7 @@ function listenersOf({ server, admin }: Pick<Configuration, 'server' | 'admin'>)
   ]
 }
 
-/** WorkerMessages ports that there are not, and the same port for two listeners at one address. Port 0 is any free one. */
+/** Reports ports that there are not, and the same port for two listeners at one address. Port 0 is any free one. */
 export function checkListeners(configuration: Configuration, problems: Problems): void {
   const before: Listener[] = []
   for (const listener of listenersOf(configuration)) {

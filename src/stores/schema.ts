@@ -42,7 +42,7 @@ const SHORTEST_DEADLINE = 100
 
 export type StoreConfig = Static<typeof storeSchema>
 
-/** WorkerMessages a store that does not fit the number of worker processes, and an address that is none. */
+/** Reports a store that does not fit the number of worker processes, and an address that is none. */
 export function compileStore(config: StoreConfig, workers: number, problems: Problems): void {
   if (config.kind === 'postgres') compilePostgres(config, problems)
   if (config.kind === 'sqlite' && config.deadline < SHORTEST_DEADLINE)

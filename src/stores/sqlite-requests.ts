@@ -178,7 +178,7 @@ export class RequestHandler {
     this.#patience = patience
   }
 
-  /** WorkerMessages trouble before the replies, so that the reason of a failure is known when the failure arrives. */
+  /** Reports trouble before the replies, so that the reason of a failure is known when the failure arrives. */
   #reply(replies: readonly Reply[]): void {
     this.#reportTrouble()
     this.#send(replies)

@@ -20,7 +20,7 @@ function signatureOf(file: string): string {
 }
 
 /**
- * WorkerMessages changes of files. It watches their folders, since editors and deployments replace files instead of writing to
+ * Reports changes of files. It watches their folders, since editors and deployments replace files instead of writing to
  * them, and a mounted configuration changes by a symbolic link beside it.
  */
 export class FileWatch {

@@ -1,6 +1,6 @@
 /**
  * `node test/prove/openapi-load.ts [--actions 1000] [--runs 20]`: what describing an API costs when a configuration is
- * loaded: the description, its OpenAPI document, the bytes and their digest. WorkerMessages milliseconds of processor time (so
+ * loaded: the description, its OpenAPI document, the bytes and their digest. Reports milliseconds of processor time (so
  * that other processes do not count) of the first run of a process and of the later ones, and the size; the first should
  * be below 50 ms.
  */

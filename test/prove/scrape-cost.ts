@@ -1,7 +1,7 @@
 /**
  * `node test/prove/scrape-cost.ts [--scrapes 200]`: how long a scrape takes with 1,000 actions in 40 areas, 200 clients,
  * 10 backends and what 4 workers have counted, all of them with traffic. The event loop does nothing else meanwhile.
- * WorkerMessages the first one, the median and the slowest in milliseconds, and the size; each of them should be below 50 ms.
+ * Reports the first one, the median and the slowest in milliseconds, and the size; each of them should be below 50 ms.
  */
 import { parseArgs } from 'node:util'
 import { FAULTS } from '../../src/kernel/fault-table.ts'

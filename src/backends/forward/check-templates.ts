@@ -102,7 +102,7 @@ const RULES: readonly Rule[] = [
   },
 ]
 
-/** WorkerMessages placeholders that calls of this shape have no value for. Of a shared template, only the first of all. */
+/** Reports placeholders that calls of this shape have no value for. Of a shared template, only the first of all. */
 export function checkTemplates(
   templates: readonly UsedTemplate[],
   calls: CallShape,

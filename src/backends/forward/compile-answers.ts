@@ -39,7 +39,7 @@ export function compileAnswers(
 }
 
 /**
- * WorkerMessages where an operation says `data` that its answers are not of.
+ * Reports where an operation says `data` that its answers are not of.
  * @param backend how the backend of the operation answers
  */
 export function checkDataKey(
@@ -56,7 +56,7 @@ export function checkDataKey(
     problems.error([...at, 'data'], 'is for enveloped answers, and this operation has `produces`')
 }
 
-/** WorkerMessages a path to the data that leads nowhere in XML of a service's own (C7.7): elements have names, not indexes. */
+/** Reports a path to the data that leads nowhere in XML of a service's own (C7.7): elements have names, not indexes. */
 export function checkDataInXml(
   { data, xml }: Partial<Pick<ExchangeRules, 'data' | 'xml'>>,
   at: KeyPath,

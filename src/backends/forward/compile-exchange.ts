@@ -43,7 +43,7 @@ function checkResponseHeaders(names: readonly string[], at: KeyPath, problems: P
       problems.error([...at, 'responseHeaders', index], 'is a header that never passes from an upstream')
 }
 
-/** WorkerMessages a header that two keys set. */
+/** Reports a header that two keys set. */
 export function reportTwoOfOneHeader(
   { headers, credentials }: Pick<ExchangeRules, 'headers' | 'credentials'>,
   at: KeyPath,

@@ -100,7 +100,7 @@ function compileOwn(
 }
 
 /**
- * WorkerMessages what calls cannot be sent by that match no action: a report-only area forwards them as its backend says
+ * Reports what calls cannot be sent by that match no action: a report-only area forwards them as its backend says
  * (C8.7).
  */
 export function checkUnmatchedCalls(backend: Shapeable, area: string, problems: Problems): void {

@@ -119,7 +119,7 @@ export function placeholdersIn({ path, query, headers }: RequestRules): Readonly
   return new Set([...(path?.placeholders ?? []), ...texts.flatMap(placeholdersOf)])
 }
 
-/** WorkerMessages names that `queryOnly` lets pass and `query` takes out. @param at the section that holds one of the two */
+/** Reports names that `queryOnly` lets pass and `query` takes out. @param at the section that holds one of the two */
 export function reportTakenNames(
   { query, queryOnly }: Pick<RequestRules, 'query' | 'queryOnly'>,
   at: KeyPath,

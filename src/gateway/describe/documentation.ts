@@ -26,7 +26,7 @@ interface Surroundings {
   readonly pattern: readonly PatternSegment[]
 }
 
-/** WorkerMessages schemas that are not supported, and examples that do not fit them. */
+/** Reports schemas that are not supported, and examples that do not fit them. */
 export function compileDocumentation(
   config: OperationConfig,
   surroundings: Surroundings,

@@ -132,7 +132,7 @@ export const openapiSchema = either(
   },
 )
 
-/** WorkerMessages areas that there are not. */
+/** Reports areas that there are not. */
 export function checkOpenapi(
   openapi: OpenapiConfig | undefined,
   areas: readonly string[],

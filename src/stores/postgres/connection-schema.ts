@@ -151,7 +151,7 @@ export function readAddress(url: string): Address | { readonly problem: string; 
 
 const isOnThisMachine = (host: string): boolean => host.startsWith('/') || isLoopback(host)
 
-/** WorkerMessages what is wrong with the address. */
+/** Reports what is wrong with the address. */
 export function compilePostgres({ url, tls: asked }: PostgresConfig, problems: Problems): void {
   const address = readAddress(url)
   if ('problem' in address) problems.error(['store', 'url'], address.problem, address.advice)
