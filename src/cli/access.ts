@@ -13,7 +13,7 @@ import { configurationFile } from './command.ts'
 import { csvLine } from './csv.ts'
 import { foundOrRefused, orTellTrouble, readAccess, UnknownName } from './read-access.ts'
 import { ACCESS } from './tables/access.ts'
-import { printAll } from './terminal.ts'
+import { printAll } from '../operator/terminal.ts'
 import { commandOf } from './verbs.ts'
 
 interface Named {

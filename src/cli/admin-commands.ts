@@ -1,11 +1,10 @@
 /** How commands call the admin API of a running service. */
 import { userInfo } from 'node:os'
+import { type AdminAccess, OperationError, sendTo } from '../operator/remote.ts'
+import { printJson, type Terminal } from '../operator/terminal.ts'
 import { EXIT } from '../operator/verb.ts'
 import type { Configuration } from '../settings/configuration.ts'
-import { type AdminAccess, AdminTrouble } from './admin-access.ts'
 import { adminUrl, type CallOptions, ownToken } from './call-options.ts'
-import type { Terminal } from './command.ts'
-import { printJson } from './terminal.ts'
 
 /** A request of the admin API. */
 export interface AdminCall {
@@ -15,13 +14,8 @@ export interface AdminCall {
   readonly body?: Readonly<Record<string, unknown>>
 }
 
-interface Refusal {
-  readonly error?: string
-  readonly problems?: readonly string[]
-}
-
 /**
- * Sends a request. Rejects with AdminTrouble if nobody answers, or the service refuses.
+ * Sends a request. Rejects with OperationError if nobody answers, or the service refuses.
  *
  * @param own the operator's own token
  * @param address the URL of the admin listener. Default: as configured-admin.ts finds it
@@ -33,29 +27,7 @@ export async function requestAdmin(
   address?: string,
 ): Promise<Response> {
   const { adminAccess } = await import('./configured-admin.ts')
-  return requestAt(await adminAccess(configuration, { token: own, address }), call)
-}
-
-async function requestAt({ address, token }: AdminAccess, call: AdminCall): Promise<Response> {
-  const { method, path, query = {}, body } = call
-  const url = new URL(path, address)
-  for (const [name, value] of Object.entries(query))
-    if (value !== undefined) url.searchParams.set(name, value)
-  const headers = {
-    Authorization: `Bearer ${token}`,
-    ...(body && { 'Content-Type': 'application/json' }),
-  }
-  const response = await fetch(url, { method, headers, ...(body && { body: JSON.stringify(body) }) }).catch(
-    () => {
-      throw new AdminTrouble(
-        `there is no answer from ${address}: is the service running, and is this its configuration?`,
-      )
-    },
-  )
-  if (response.ok) return response
-  const answer: unknown = await response.json().catch(() => ({}))
-  const { error = `status ${response.status}`, problems = [] } = answer as Refusal
-  throw new AdminTrouble([error, ...problems.map((problem) => `  ${problem}`)].join('\n'))
+  return sendTo(await adminAccess(configuration, { token: own, address }), call, call)
 }
 
 /** The name of the operator for the log. */
@@ -83,7 +55,7 @@ interface ExitCodes {
 
 const USUAL: ExitCodes = { of: () => EXIT.done, trouble: EXIT.failed }
 
-/** Asks the admin API. Rejects with AdminTrouble if nobody answers, or the service refuses. */
+/** Asks the admin API. Rejects with OperationError if nobody answers, or the service refuses. */
 export type AdminCaller = (call: AdminCall) => Promise<unknown>
 
 /**
@@ -99,9 +71,9 @@ export async function usingAdminApi(
   try {
     const access = await findAdminApi(options, terminal)
     if (access === undefined) return EXIT.refused
-    return await work(async (call) => (await requestAt(access, call)).json())
+    return await work(async (call) => (await sendTo(access, call, call)).json())
   } catch (error) {
-    if (!(error instanceof AdminTrouble)) throw error
+    if (!(error instanceof OperationError)) throw error
     terminal.stderr.write(`postern: ${error.message}\n`)
     return trouble
   }
@@ -128,7 +100,10 @@ export function callAdminApi(
  * The admin API that a command calls. Undefined, after the problems were written, if the configuration does not say where
  * it is. With `--admin-url` and an own token the configuration is not read: it may be one that nothing can be read of.
  */
-async function findAdminApi(options: CallOptions, terminal: Terminal): Promise<AdminAccess | undefined> {
+export async function findAdminApi(
+  options: CallOptions,
+  terminal: Terminal,
+): Promise<AdminAccess | undefined> {
   const own = ownToken(options, terminal)
   const given = adminUrl(options, terminal)
   if (given !== undefined && own !== undefined) return { address: given, token: own }

@@ -4,7 +4,7 @@ import { parseDuration } from '../kernel/units.ts'
 import { EXIT, UsageError } from '../operator/verb.ts'
 import { OPERATOR_NAME, ROLES } from '../settings/operator-token.ts'
 import { ADMIN_TOKEN } from './tables/secrets.ts'
-import { printJson } from './terminal.ts'
+import { printJson } from '../operator/terminal.ts'
 import { commandOf } from './verbs.ts'
 
 /** An entry of `admin.tokens`. */

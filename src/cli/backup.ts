@@ -1,13 +1,13 @@
 import { resolve } from 'node:path'
+import { printJson, type Terminal } from '../operator/terminal.ts'
 import { EXIT } from '../operator/verb.ts'
 import { readConfiguration } from '../settings/configuration.ts'
 import { backUpSqlite } from '../stores/read-store.ts'
 import { sqliteFile } from '../stores/schema.ts'
 import { StoreError } from '../stores/store-error.ts'
-import { configurationFile, type Terminal, writeReport } from './command.ts'
+import { configurationFile, writeReport } from './command.ts'
 import { recorded } from './recorded-act.ts'
 import { BACKUP } from './tables/keeping.ts'
-import { printJson } from './terminal.ts'
 import { commandOf } from './verbs.ts'
 
 /** A copy: from the data folder to a new file. */

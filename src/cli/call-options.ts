@@ -1,8 +1,8 @@
 /** What the options of an order mean (tables/order.ts): which configuration, why, and by whose token. */
 import { readFileSync } from 'node:fs'
 import { MOST_REASON } from '../contracts/audit.ts'
+import type { Terminal } from '../operator/terminal.ts'
 import { UsageError } from '../operator/verb.ts'
-import type { Terminal } from './command.ts'
 
 /** The service that a command is for, and who gives the order. */
 export interface CallOptions {

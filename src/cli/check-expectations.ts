@@ -1,12 +1,12 @@
 /** `postern check --expect FILE`: whether a configuration decides as a file expects (C14.6). */
 import { pathText, type Problems } from '../config/problems.ts'
+import type { Terminal } from '../operator/terminal.ts'
 import { countOf, printable } from '../operator/text.ts'
 import { callOf, compareRow, type Mismatch } from '../settings/check-expectations.ts'
 import { isSidecar } from '../settings/configuration.ts'
 import { type Expectation, type PartyNames, readExpectations } from '../settings/expectations.ts'
 import type { Parties } from '../settings/parties.ts'
 import { openExplainer } from '../start/explainer.ts'
-import type { Terminal } from './command.ts'
 import { readAccess, type ReadAccess } from './read-access.ts'
 
 /** In a sidecar, others know who exists; users that code of the operator's finds cannot be listed. */

@@ -1,6 +1,7 @@
 /** The commands that read configurations and change nothing. */
 import { problemRows, type Problems } from '../config/problems.ts'
 import { systemClock } from '../kernel/clock.ts'
+import { printJson, type Terminal } from '../operator/terminal.ts'
 import { EXIT } from '../operator/verb.ts'
 import { countWorkers } from '../processes/worker-pool.ts'
 import { type AccessChange, accessOf, compareAccess } from '../settings/access.ts'
@@ -9,11 +10,10 @@ import type { Configuration } from '../settings/configuration.ts'
 import type { Finding } from '../stores/postgres/diagnose.ts'
 import { accessChangeText } from './access-change-text.ts'
 import type { Compared } from './check-expectations.ts'
-import { configurationFile, type Terminal, writeReport } from './command.ts'
+import { configurationFile, writeReport } from './command.ts'
 import { orStoreTrouble, readStoredPeople } from './stored-people.ts'
 import { DIFF } from './tables/access.ts'
 import { CHECK } from './tables/configurations.ts'
-import { printJson } from './terminal.ts'
 import { commandOf } from './verbs.ts'
 
 /** `postern check [FILE]`: reports the problems of a file. The exit code is 2 if `serve` would refuse it. */

@@ -1,10 +1,10 @@
 /** `postern COMMAND …`: finds the command, runs it, and tells what is wrong with a command line (C11.6). */
 import { didYouMean } from '../config/problem-text.ts'
+import type { Terminal } from '../operator/terminal.ts'
 import { EXIT, UsageError } from '../operator/verb.ts'
 import { VERSION } from '../start/version.ts'
-import { type CommandName, type CommandRow, COMMANDS, GROUPS } from './command-list.ts'
-import type { Terminal } from './command.ts'
-import { LOADS } from './commands.ts'
+import { type CommandName, type CommandRow, COMMANDS, GROUPS, tableOfCommand } from './command-list.ts'
+import { loadCommand } from './commands.ts'
 import { DEFAULT_FILE } from './default-file.ts'
 import { columnOf, commandHelp, entriesText, usageLine, verbHelp } from './help-text.ts'
 import { printing } from './printing.ts'
@@ -34,14 +34,14 @@ The configuration of a command that is given none: ${DEFAULT_FILE}.
 const isCommand = (word: string): word is CommandName => Object.hasOwn(COMMANDS, word)
 
 async function helpTextOf(name: CommandName, args: readonly string[]): Promise<string> {
-  const table = await COMMANDS[name].table()
+  const table = await tableOfCommand(name)
   const chosen = chosenVerb(table, args)
   return chosen === undefined ? commandHelp(name, table) : verbHelp(name, chosen)
 }
 
 /** What is shown beside a message about wrong arguments. */
 async function usageTextOf(name: CommandName, args: readonly string[]): Promise<string> {
-  const chosen = chosenVerb(await COMMANDS[name].table(), args)
+  const chosen = chosenVerb(await tableOfCommand(name), args)
   if (chosen === undefined) return `Verbs and examples: postern ${name} --help\n`
   const verb = chosen.name === '' ? name : `${name} ${chosen.name}`
   return `Usage: ${usageLine(name, chosen.name, chosen.verb)}\nOptions and examples: postern ${verb} --help\n`
@@ -61,7 +61,7 @@ async function runCommand(name: CommandName, args: readonly string[], terminal: 
     terminal.stdout.write(await helpTextOf(name, args))
     return EXIT.done
   }
-  const command = await LOADS[name]()
+  const command = await loadCommand(name)
   const work = (): Promise<number> => command.run(args, terminal)
   try {
     return await (isService(name) ? work() : printing(work, terminal))

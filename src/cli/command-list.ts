@@ -2,13 +2,21 @@
  * All commands of `postern`, in the groups of its help, with what help and completion have to know. What they do is
  * loaded by `commands.ts`.
  */
+import type { Operation } from '../operator/operation.ts'
+import { tableOf } from './operations.ts'
 import type { CommandTable } from './verbs.ts'
 
 export interface CommandRow {
   /** For the list of all commands. */
   readonly summary: string
-  /** Its verbs and their options: one in `tables/`. Imported only when it is used. */
-  readonly table: () => Promise<CommandTable>
+  /** The operations that its verbs are of: those of a file of `operator/`. Imported only when they are used. */
+  readonly operations?: () => Promise<readonly Operation[]>
+  /** Its verbs that are none of an operation, and their options: one in `tables/`. Imported only when it is used. */
+  readonly table?: () => Promise<CommandTable>
+  /** Its verbs as its help lists them. Default: those of operations first. */
+  readonly verbs?: readonly string[]
+  /** Paragraphs about all verbs of operations. */
+  readonly notes?: readonly string[]
 }
 
 type Rows = Readonly<Record<string, CommandRow>>
@@ -101,7 +109,7 @@ const SERVICE = {
   },
   restart: {
     summary: 'Replace its worker processes, one by one',
-    table: async () => (await import('./tables/orders.ts')).RESTART,
+    operations: async () => (await import('../operator/restart.ts')).RESTART_OPERATIONS,
   },
   maintenance: {
     summary: 'Close it, or a part of it, and open it again',
@@ -109,7 +117,7 @@ const SERVICE = {
   },
   lockouts: {
     summary: 'List users whose logins are delayed after failures, or end the delay',
-    table: async () => (await import('./tables/orders.ts')).LOCKOUTS,
+    operations: async () => (await import('../operator/lockouts.ts')).LOCKOUT_OPERATIONS,
   },
   revoke: {
     summary: 'End sessions, refresh tokens, codes and access tokens',
@@ -173,5 +181,26 @@ const BY_NAME = { ...START, ...ACCESS, ...DIRECTORY, ...SERVICE, ...KEEPING }
 
 export type CommandName = keyof typeof BY_NAME
 
+/** The commands that have verbs which are none of an operation: `commands.ts` says what those do. */
+export type NameWithTable = {
+  [Name in CommandName]: (typeof BY_NAME)[Name] extends { readonly table: unknown } ? Name : never
+}[CommandName]
+
 /** The commands by name. */
 export const COMMANDS: Readonly<Record<CommandName, CommandRow>> = BY_NAME
+
+/** The verbs of a command, with what is typed for each. */
+export async function tableOfCommand(name: CommandName): Promise<CommandTable> {
+  const { operations, table, verbs: order, notes = [] } = COMMANDS[name]
+  const own = await table?.()
+  const verbs = { ...tableOf(name, (await operations?.()) ?? []).verbs, ...own?.verbs }
+  return {
+    verbs: order === undefined ? verbs : inOrder(verbs, order),
+    notes: [...notes, ...(own?.notes ?? [])],
+  }
+}
+
+const inOrder = (verbs: CommandTable['verbs'], order: readonly string[]): CommandTable['verbs'] =>
+  Object.fromEntries(
+    Object.entries(verbs).toSorted(([one], [other]) => order.indexOf(one) - order.indexOf(other)),
+  )

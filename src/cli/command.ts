@@ -1,17 +1,9 @@
 /** What every command has: the terminal, and the configuration that it is for. */
 import { type Problems, reportText } from '../config/problems.ts'
-import type { Environment } from '../config/references.ts'
+import type { Terminal } from '../operator/terminal.ts'
 import { countOf } from '../operator/text.ts'
 import { UsageError } from '../operator/verb.ts'
 import { adviceWithoutFile, defaultFile } from './default-file.ts'
-
-/** The part of `process` that a command uses. */
-export interface Terminal {
-  readonly env: Environment
-  readonly stdin: NodeJS.ReadStream
-  readonly stdout: NodeJS.WritableStream
-  readonly stderr: NodeJS.WritableStream
-}
 
 /** A command: `args` are the arguments after its name. The promise gives the exit code. */
 export interface Command {

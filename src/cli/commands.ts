@@ -1,8 +1,10 @@
 /** What the commands do, each imported only when it is used, so that one starts without loading the others. */
-import type { CommandName } from './command-list.ts'
+import { type CommandName, COMMANDS, type NameWithTable, tableOfCommand } from './command-list.ts'
 import type { Command } from './command.ts'
+import { commandOfOperations } from './operations.ts'
 
-export const LOADS: Readonly<Record<CommandName, () => Promise<Command>>> = {
+/** Those with verbs that are none of an operation. */
+const LOADS: Readonly<Record<NameWithTable, () => Promise<Command>>> = {
   init: async () => (await import('./init/init.ts')).initCommand,
   check: async () => (await import('./check.ts')).checkCommand,
   serve: async () => (await import('./serve.ts')).serveCommand,
@@ -22,9 +24,7 @@ export const LOADS: Readonly<Record<CommandName, () => Promise<Command>>> = {
   status: async () => (await import('./status.ts')).statusCommand,
   configuration: async () => (await import('./configuration.ts')).configurationCommand,
   reload: async () => (await import('./orders.ts')).reloadCommand,
-  restart: async () => (await import('./orders.ts')).restartCommand,
   maintenance: async () => (await import('./maintenance.ts')).maintenanceCommand,
-  lockouts: async () => (await import('./orders.ts')).lockoutsCommand,
   revoke: async () => (await import('./orders.ts')).revokeCommand,
   sessions: async () => (await import('./revocables.ts')).sessionsCommand,
   families: async () => (await import('./revocables.ts')).familiesCommand,
@@ -36,4 +36,14 @@ export const LOADS: Readonly<Record<CommandName, () => Promise<Command>>> = {
   backup: async () => (await import('./backup.ts')).backupCommand,
   audit: async () => (await import('./audit.ts')).auditCommand,
   'admin-token': async () => (await import('./admin-token.ts')).adminTokenCommand,
+}
+
+const hasTable = (name: CommandName): name is NameWithTable => Object.hasOwn(LOADS, name)
+
+/** A command, ready to run. */
+export async function loadCommand(name: CommandName): Promise<Command> {
+  const { operations } = COMMANDS[name]
+  const others = hasTable(name) ? LOADS[name] : undefined
+  if (operations === undefined && others !== undefined) return others()
+  return commandOfOperations(name, (await operations?.()) ?? [], await tableOfCommand(name), others)
 }

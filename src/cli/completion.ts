@@ -1,7 +1,7 @@
 /** `postern completion bash|zsh`: made from the tables of all commands, so that it knows what they take (C11.6). */
+import type { Terminal } from '../operator/terminal.ts'
 import { EXIT } from '../operator/verb.ts'
-import { COMMANDS } from './command-list.ts'
-import type { Terminal } from './command.ts'
+import { type CommandName, COMMANDS, tableOfCommand } from './command-list.ts'
 import { bashCompletion } from './completion/bash.ts'
 import type { CompletedCommand } from './completion/values.ts'
 import { zshCompletion } from './completion/zsh.ts'
@@ -10,9 +10,10 @@ import { commandOf } from './verbs.ts'
 
 const completed = (): Promise<readonly CompletedCommand[]> =>
   Promise.all(
-    Object.entries(COMMANDS).map(async ([name, { summary, table }]) => ({
-      ...{ name, summary },
-      table: await table(),
+    Object.entries(COMMANDS).map(async ([name, { summary }]) => ({
+      name,
+      summary,
+      table: await tableOfCommand(name as CommandName),
     })),
   )
 

@@ -1,13 +1,14 @@
 /** Where the admin API of a service is, and the token for it, by its configuration. */
-import { planAudit } from '../audit/schema.ts'
 import { runningService } from '../audit/lock.ts'
+import { planAudit } from '../audit/schema.ts'
 import type { Problems } from '../config/problems.ts'
 import { localUrl } from '../kernel/listen-address.ts'
 import { hasCode, messageOf } from '../kernel/thrown.ts'
+import { type AdminAccess, OperationError } from '../operator/remote.ts'
+import type { Terminal } from '../operator/terminal.ts'
 import { adminTokenFile, readAdminToken } from '../operator/token-file.ts'
 import { type Configuration, isSidecar, readConfiguration } from '../settings/configuration.ts'
-import { type AdminAccess, AdminTrouble } from './admin-access.ts'
-import { configurationFile, type Terminal, writeReport } from './command.ts'
+import { configurationFile, writeReport } from './command.ts'
 
 const SECTIONS = ['admin', 'audit', 'data', 'issuers']
 
@@ -24,7 +25,7 @@ async function tokenOf({ admin, data }: Configuration): Promise<string> {
   try {
     return await readAdminToken(data)
   } catch (error) {
-    throw new AdminTrouble(
+    throw new OperationError(
       hasCode(error, 'ENOENT')
         ? `no service of this configuration has started yet: there is no ${adminTokenFile(data)}. Start it (postern serve), or name the configuration of one that runs: --config`
         : `the admin token cannot be read: ${messageOf(error)}`,
@@ -45,7 +46,7 @@ function addressOf(configuration: Configuration): string {
 /** What was given beside the configuration goes before it. */
 type GivenAccess = { readonly [Name in keyof AdminAccess]: string | undefined }
 
-/** Rejects with AdminTrouble if the token cannot be read. */
+/** Rejects with OperationError if the token cannot be read. */
 export const adminAccess = async (
   configuration: Configuration,
   { token, address }: GivenAccess,

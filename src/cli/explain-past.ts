@@ -1,9 +1,9 @@
 /** `postern explain --request ID` and `postern explain --log -`: about a call of the past (C14.4). */
 import { text } from 'node:stream/consumers'
+import type { Terminal } from '../operator/terminal.ts'
 import { EXIT, UsageError } from '../operator/verb.ts'
 import { callAdminApi, operatorName } from './admin-commands.ts'
 import { type CallOptions, checkedReason } from './call-options.ts'
-import type { Terminal } from './command.ts'
 import { type AnsweredPast, pastCallText } from './past-call-text.ts'
 
 export interface PastOptions extends CallOptions {

@@ -1,14 +1,13 @@
 /** `postern explain`: asks the running service how it would decide a call, and why (C14.1). */
 import type { Explanation } from '../contracts/explanation.ts'
+import { readBytes, type Terminal } from '../operator/terminal.ts'
 import { EXIT, type Given, UsageError } from '../operator/verb.ts'
 import { callAdminApi, operatorName } from './admin-commands.ts'
 import { checkedReason } from './call-options.ts'
-import type { Terminal } from './command.ts'
 import { explainPast } from './explain-past.ts'
 import { explanationText } from './explanation-text.ts'
 import { headersWithType } from './make-call.ts'
 import { EXPLAIN } from './tables/explain.ts'
-import { readBytes } from './terminal.ts'
 import { commandOf } from './verbs.ts'
 
 /** By outcome. Whatever kept the answer away counts as `unknown`. */

@@ -1,7 +1,7 @@
 import { Hasher } from '../directory/hasher.ts'
 import { EXIT } from '../operator/verb.ts'
 import { HASH_PASSWORD } from './tables/secrets.ts'
-import { printJson, readPassword } from './terminal.ts'
+import { printJson, readPassword } from '../operator/terminal.ts'
 import { commandOf } from './verbs.ts'
 
 /** `postern hash-password`: prints the argon2id hash of a password that is typed or piped in. */

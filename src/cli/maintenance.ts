@@ -1,10 +1,10 @@
 /** `postern maintenance on|off|plan|status …` (C9.1). */
 import { parseDuration } from '../kernel/units.ts'
 import { isDuration } from '../operator/option-kinds.ts'
+import type { Terminal } from '../operator/terminal.ts'
 import { type Given, UsageError } from '../operator/verb.ts'
 import { type AdminCall, callAdminApi, operatorName } from './admin-commands.ts'
 import { checkedReason } from './call-options.ts'
-import type { Terminal } from './command.ts'
 import { previewText } from './maintenance-preview-text.ts'
 import { MAINTENANCE, type OFF, type PLAN } from './tables/maintenance.ts'
 import { commandOf } from './verbs.ts'

@@ -1,7 +1,7 @@
 /** What becomes of a command whose standard output cannot be written. */
 import { hasCode, reasonInWords } from '../kernel/thrown.ts'
+import type { Terminal } from '../operator/terminal.ts'
 import { EXIT } from '../operator/verb.ts'
-import type { Terminal } from './command.ts'
 
 /**
  * Does the work of a command that prints. Standard output that cannot be written (a full disk) is told, with an exit code

@@ -2,11 +2,12 @@
 import { didYouMeanOfFew } from '../config/problem-text.ts'
 import type { Problems } from '../config/problems.ts'
 import { systemClock } from '../kernel/clock.ts'
+import type { Terminal } from '../operator/terminal.ts'
 import { EXIT } from '../operator/verb.ts'
 import { loadConfiguration } from '../settings/check-configuration.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import { type Parties, readParties } from '../settings/parties.ts'
-import { type Terminal, writeReport } from './command.ts'
+import { writeReport } from './command.ts'
 import { orStoreTrouble, readStoredPeople } from './stored-people.ts'
 
 /** A name that the configuration and the store do not have. The message goes to stderr, and the exit code is 2. */

@@ -7,13 +7,13 @@ import { AUDIT_EVENTS } from '../kernel/audit-events.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { messageOf } from '../kernel/thrown.ts'
+import { OperationError } from '../operator/remote.ts'
 import { type ActOutcome, ReportedActs } from '../operator/reported-acts.ts'
+import type { Terminal } from '../operator/terminal.ts'
 import { EXIT } from '../operator/verb.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
-import { AdminTrouble } from './admin-access.ts'
 import { operatorName, requestAdmin } from './admin-commands.ts'
 import { type CallOptions, checkedReason, checkOrder, ownToken } from './call-options.ts'
-import type { Terminal } from './command.ts'
 
 /** An act of a command on a user has the user's name as a personal value. */
 export interface CommandChange extends AuditedChange {
@@ -102,7 +102,7 @@ function serviceBook(url: string, order: RecordedOrder, { by, reason }: Operator
   }
 }
 
-/** Rejects with AdminTrouble if neither a service nor the folder can be used. */
+/** Rejects with OperationError if neither a service nor the folder can be used. */
 async function openBook(order: RecordedOrder): Promise<ActBook> {
   const { configuration, options, terminal } = order
   const plan = planAudit(configuration.audit, configuration.data, isSidecar(configuration))
@@ -115,7 +115,7 @@ async function openBook(order: RecordedOrder): Promise<ActBook> {
     const url = announcedService(plan.folder)
     if (url !== undefined) return serviceBook(url, order, operator)
     if (performance.now() > deadline)
-      throw new AdminTrouble(`${plan.folder} is in use by another process that does not end`)
+      throw new OperationError(`${plan.folder} is in use by another process that does not end`)
     await wait(PAUSE)
   }
 }

@@ -7,6 +7,7 @@ import { Fault } from '../kernel/faults.ts'
 import { messageOf } from '../kernel/thrown.ts'
 import { type KeyPlace, titleOf } from '../keys/key-place.ts'
 import type { KeysPlan } from '../keys/service-keys.ts'
+import { confirm, printJson, type Terminal } from '../operator/terminal.ts'
 import { countOfFamilies } from '../operator/text.ts'
 import { EXIT } from '../operator/verb.ts'
 import type { Configuration } from '../settings/configuration.ts'
@@ -20,9 +21,7 @@ import {
 import { openStore } from '../stores/open-store.ts'
 import { sqliteFile } from '../stores/schema.ts'
 import { StoreError } from '../stores/store-error.ts'
-import type { Terminal } from './command.ts'
 import { madeLine, madeRow } from './key-text.ts'
-import { confirm, printJson } from './terminal.ts'
 
 const ATTEMPTS = 10
 const PAUSE_MS = 200

@@ -1,12 +1,12 @@
 /** `postern sessions|families|consents list|end` (C11.5.2). */
 import type { RevocableKind } from '../contracts/revocable.ts'
+import { confirm, type Terminal } from '../operator/terminal.ts'
 import { countOf, countOfFamilies, rowLines } from '../operator/text.ts'
 import { EXIT, type Given, UsageError } from '../operator/verb.ts'
 import { callAdminApi, operatorName } from './admin-commands.ts'
 import { type CallOptions, checkedReason } from './call-options.ts'
-import type { Command, Terminal } from './command.ts'
+import type { Command } from './command.ts'
 import { CONSENTS, FAMILIES, SESSIONS } from './tables/revocables.ts'
-import { confirm } from './terminal.ts'
 import { commandOf } from './verbs.ts'
 
 type Filter = 'subject' | 'client' | 'business'

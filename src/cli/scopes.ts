@@ -19,7 +19,7 @@ import { compileUnopened } from '../settings/unopened-backends.ts'
 import { configurationFile } from './command.ts'
 import { orTellTrouble, readAccess, type ReadAccess, UnknownName } from './read-access.ts'
 import { SCOPES } from './tables/access.ts'
-import { printJson } from './terminal.ts'
+import { printJson } from '../operator/terminal.ts'
 import { commandOf } from './verbs.ts'
 
 const nameOf = ({ area, action }: ListedOperation): string => `${area}/${action}`

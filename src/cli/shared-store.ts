@@ -2,14 +2,14 @@
 import type { SeenNode } from '../contracts/nodes.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { KeyError } from '../keys/key-error.ts'
+import { printJson, type Terminal } from '../operator/terminal.ts'
 import { EXIT } from '../operator/verb.ts'
 import { type Configuration, isSidecar, readConfiguration } from '../settings/configuration.ts'
 import type { StoreConfig } from '../stores/schema.ts'
 import { StoreError } from '../stores/store-error.ts'
-import { configurationFile, type Terminal, writeReport } from './command.ts'
+import { configurationFile, writeReport } from './command.ts'
 import { recorded } from './recorded-act.ts'
 import { MIGRATE, NODES } from './tables/keeping.ts'
-import { printJson } from './terminal.ts'
 import { commandOf } from './verbs.ts'
 
 export type PostgresConfig = StoreConfig & { readonly kind: 'postgres' }

@@ -2,13 +2,13 @@
 import { BUSINESS, FUND, readBusiness, readFund, readRole, ROLE } from '../directory/place-records.ts'
 import { CLIENT, readStoredClient, readStoredUser, USER } from '../directory/stored-directory.ts'
 import { systemClock } from '../kernel/clock.ts'
+import type { Terminal } from '../operator/terminal.ts'
 import { countOf } from '../operator/text.ts'
 import { EXIT } from '../operator/verb.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { NOTHING_STORED, type StoredRecords } from '../settings/parties.ts'
 import { readStoredRecords } from '../stores/read-store.ts'
 import { StoreError } from '../stores/store-error.ts'
-import type { Terminal } from './command.ts'
 
 /**
  * What the directory has in the store: that of the first configuration that has one which can be read. Tells on stderr

@@ -1,9 +1,9 @@
 /** `postern token`: an access token to try a service with (C11.5.7). */
+import type { Terminal } from '../operator/terminal.ts'
 import type { UsableTestToken } from '../operator/test-token-orders.ts'
 import { UsageError } from '../operator/verb.ts'
 import { type AdminCall, callAdminApi, operatorName } from './admin-commands.ts'
 import { type CallOptions, checkedReason } from './call-options.ts'
-import type { Terminal } from './command.ts'
 import { TOKEN } from './tables/try.ts'
 import { commandOf } from './verbs.ts'
 

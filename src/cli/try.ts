@@ -1,12 +1,11 @@
 /** `postern try METHOD PATH`: a call with a test token, its answer, and why (C11.5.7). */
 import type { Explanation } from '../contracts/explanation.ts'
+import { printJson, readBytes, type Terminal } from '../operator/terminal.ts'
 import type { UsableTestToken } from '../operator/test-token-orders.ts'
 import { EXIT, type Given, UsageError } from '../operator/verb.ts'
 import { type AdminCaller, operatorName, usingAdminApi } from './admin-commands.ts'
-import type { Terminal } from './command.ts'
 import { type Call, type CallAnswer, headersWithType, makeCall, NoAnswer } from './make-call.ts'
 import { TRY } from './tables/try.ts'
-import { printJson, readBytes } from './terminal.ts'
 import { grantText, testTokenCall } from './token.ts'
 import { answerText, plainAnswer, whyText } from './try-text.ts'
 import { commandOf } from './verbs.ts'

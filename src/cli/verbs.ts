@@ -1,7 +1,8 @@
 /** Commands and their verbs: which one is meant, and how it is run. */
 import { didYouMean } from '../config/problem-text.ts'
+import type { Terminal } from '../operator/terminal.ts'
 import { type Given, UsageError, type Verb } from '../operator/verb.ts'
-import type { Command, Terminal } from './command.ts'
+import type { Command } from './command.ts'
 import { parse } from './options.ts'
 
 /** The table of a command: one in `tables/`. */
@@ -38,7 +39,8 @@ export function chosenVerb({ verbs }: CommandTable, args: readonly string[]): Ch
 export const verbNames = ({ verbs }: CommandTable): readonly string[] =>
   Object.keys(verbs).filter((name) => name !== '')
 
-function noVerb(table: CommandTable, [word]: readonly string[]): UsageError {
+/** What to say where no verb is named, or none that there is. */
+export function noVerb(table: CommandTable, [word]: readonly string[]): UsageError {
   const names = verbNames(table)
   const hint = word === undefined ? undefined : didYouMean(word, names)
   return new UsageError(

@@ -1,28 +1,30 @@
 /** The table of the admin API's routes, and the OpenAPI 3.1 document that is made from it. */
 import type { Clock } from '../kernel/clock.ts'
-import { type QueriedTrail, auditRoutes } from './audit-routes.ts'
 import { ACT_ROUTE } from './acts.ts'
-import { REDACT_ROUTE } from './redact.ts'
-import { maintenanceRoutes } from './maintenance.ts'
-import { DIRECTORY_ROUTES } from './directory-routes.ts'
-import { EXPLAIN_ROUTE } from './explain.ts'
-import { PAST_CALL_ROUTE } from './past-calls.ts'
-import { ORDER_ROUTES } from './orders.ts'
+import { auditRoutes, type QueriedTrail } from './audit-routes.ts'
 import { IF_MATCH } from './conditions.ts'
 import { CONFIGURATION_ROUTES } from './configuration.ts'
+import { DIRECTORY_ROUTES } from './directory-routes.ts'
+import { EXPLAIN_ROUTE } from './explain.ts'
 import { KEY_ROUTES } from './keys.ts'
-import { STATUS_ROUTE } from './status.ts'
-import { TEST_TOKEN_ROUTE } from './test-tokens.ts'
-import { REVOCABLE_ROUTES } from './revocables.ts'
-import { rolesWith } from './rights.ts'
+import { LOCKOUT_OPERATIONS } from './lockouts.ts'
+import { maintenanceRoutes } from './maintenance.ts'
 import {
-  type Operation,
   type AnswerHeader,
   MERGE_PATCH,
   ok,
+  type Operation,
   problemsSchema,
   type Schema,
 } from './operation.ts'
+import { ORDER_ROUTES } from './orders.ts'
+import { PAST_CALL_ROUTE } from './past-calls.ts'
+import { REDACT_ROUTE } from './redact.ts'
+import { RESTART_OPERATIONS } from './restart.ts'
+import { REVOCABLE_ROUTES } from './revocables.ts'
+import { rolesWith } from './rights.ts'
+import { STATUS_ROUTE } from './status.ts'
+import { TEST_TOKEN_ROUTE } from './test-tokens.ts'
 
 const json = (schema: Schema) => ({ content: { 'application/json': { schema } } })
 
@@ -187,6 +189,8 @@ export function adminRoutes(clock: Clock, version: string, trail?: QueriedTrail)
   const routes: Operation[] = [
     ...maintenanceRoutes(clock),
     ...ORDER_ROUTES,
+    ...RESTART_OPERATIONS,
+    ...LOCKOUT_OPERATIONS,
     STATUS_ROUTE,
     ...CONFIGURATION_ROUTES,
     ...REVOCABLE_ROUTES,

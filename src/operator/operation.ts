@@ -1,9 +1,15 @@
-/** What a route of the admin API consists of: requests, answers and their schemas. */
+/**
+ * What an operation consists of: one thing that operators can do, by the admin API, by commands, or by both. Its literal is
+ * the only place that describes it. The listener, the OpenAPI document, what a command line takes, `--help`, the completion
+ * of shells, `--json` and exit codes are made from it. README.md says how to add one, and where each command runs.
+ */
 import type { BodySchema } from '../http/body-schema.ts'
 import type { TagCondition } from '../http/entity-tag.ts'
 import type { Operator } from '../audit/audited-change.ts'
 import type { OperatorControl } from './operator-control.ts'
 import type { Right } from './rights.ts'
+import type { Terminal } from './terminal.ts'
+import type { Options, Values, Verb } from './verb.ts'
 
 /** Requests are checked against it, and the OpenAPI document publishes it. */
 export type Schema = BodySchema
@@ -67,7 +73,56 @@ export interface Operation {
     Record<number, readonly [description: string, schema: Schema, headers?: readonly AnswerHeader[]]>
   >
   readonly handle: (control: OperatorControl, request: AdminRequest) => AdminAnswer | Promise<AdminAnswer>
+  /** What is typed for it. Absent: only the admin API has it. */
+  readonly commands?: readonly CommandLine[]
 }
+
+/** A request of an operation, as its schemas describe it. Who gives the order, and why, is added to it (`WHO`). */
+export interface OperationInput {
+  readonly params?: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, string | undefined>>
+  readonly body?: Readonly<Record<string, unknown>>
+}
+
+/** What was typed. `--json` is an option of every command line of an operation. */
+export interface Typed<O extends Options = Options> {
+  readonly values: Values<O> & { readonly json?: boolean | undefined }
+  readonly positionals: readonly string[]
+}
+
+/** What a command line has that needs several requests, or asks its user. */
+export interface Session<O extends Options = Options> extends Typed<O> {
+  /** Sends a request of an operation. Resolves with the body of the answer; rejects with OperationError. */
+  send<A>(operation: Operation, input?: OperationInput): Promise<A>
+  /** Prints an answer: as it is with `--json`, else what `text` makes of it. */
+  show<A>(answer: A, text: (answer: A) => string): void
+  readonly terminal: Terminal
+}
+
+interface CommandLiteral<O extends Options, A> extends Verb {
+  /** What follows `postern`, such as `lockouts clear`. Several mean the same. */
+  readonly words: readonly string[]
+  /** Its own options. Those that many commands have are added: `--json`, `--reason`, `--config` … */
+  readonly options: O
+  /** The request. Default: an empty one. @throws UsageError on what the options cannot tell by themselves */
+  readonly input?: (typed: Typed<O>) => OperationInput
+  /** The answer for people; absent: as JSON. */
+  readonly text?: (answer: A, typed: Typed<O>) => string
+  /** The exit code after an answer. Default: 0. */
+  readonly exit?: (answer: A) => number
+  /** The exit code where there is no answer, or the request is refused. Default: 1. */
+  readonly trouble?: number
+  /** In place of `input`, `text` and `exit`: several requests, or a dialog. Resolves with the exit code. */
+  readonly run?: (session: Session<O>) => Promise<number>
+}
+
+/** What is typed for an operation, as one of many: made by `commandLine`. */
+export type CommandLine = CommandLiteral<Options, never>
+
+/** A command line. Its texts and requests know the types of its own options and of the answer. */
+export const commandLine = <const O extends Options, A = unknown>(
+  literal: CommandLiteral<O, A>,
+): CommandLine => literal as unknown as CommandLine
 
 export const text = (description: string, more: Schema = {}): Schema => ({
   type: 'string',

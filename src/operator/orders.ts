@@ -1,20 +1,20 @@
-/** The admin API's other routes: reload, restart, revocation, lockouts, the configuration in force. */
+/** Operations on the running service: reload, revocation, and what is doubted about its store. */
+import { DOUBTED } from '../contracts/store.ts'
+import type { RevokedTokens } from '../contracts/tokens.ts'
 import {
-  type Operation,
   count,
   members,
   type Members,
   notFound,
   notNow,
   ok,
+  type Operation,
   problemsSchema,
   refuse,
   reject,
   text,
   WHO,
 } from './operation.ts'
-import { DOUBTED } from '../contracts/store.ts'
-import type { RevokedTokens } from '../contracts/tokens.ts'
 
 /** The combinations of members that a revocation may name. */
 export const REVOCATIONS = [
@@ -100,20 +100,6 @@ export const REVOKE_ROUTE: Operation = {
 
 const whoOnly = members(WHO)
 
-const lockoutSchema = members(
-  {
-    user: text('As typed.'),
-    client: text(
-      'The client id. Absent, as `network` is, where an account is guessed at from many networks.',
-    ),
-    network: text('An address, or the site of an IPv6 address.'),
-    failures: count('Since the last right password, or since they were forgotten.'),
-    delay: count('Milliseconds that the next attempt waits, from the last failure on.'),
-    at: text('Of the last failure.'),
-  },
-  ['user', 'failures', 'delay', 'at'],
-)
-
 export const ORDER_ROUTES: readonly Operation[] = [
   {
     method: 'POST',
@@ -145,26 +131,6 @@ export const ORDER_ROUTES: readonly Operation[] = [
       return refused('the configuration was refused; nothing has changed', outcome.problems)
     },
   },
-  {
-    method: 'POST',
-    path: '/restart',
-    operationId: 'restart',
-    needs: 'operate',
-    summary: 'Replace every worker process, one after the other, without losing a call',
-    body: whoOnly,
-    bodyOptional: true,
-    answers: {
-      200: [
-        'Replaced',
-        members({ outcome: { const: 'restarted' }, workers: count('How many.') }, ['outcome', 'workers']),
-      ],
-      409: ['Not possible', problemsSchema],
-    },
-    handle: async (control, { operator }) => {
-      const outcome = await control.restart(operator)
-      return outcome.outcome === 'refused' ? refuse('not restarted', outcome.problems) : ok(outcome)
-    },
-  },
   REVOKE_ROUTE,
   {
     method: 'POST',
@@ -187,49 +153,6 @@ export const ORDER_ROUTES: readonly Operation[] = [
       return (await control.acceptStore(what, operator))
         ? ok({ outcome: 'accepted', what })
         : refuse('nothing has changed', [`this node does not doubt the ${what} of the store`])
-    },
-  },
-  {
-    method: 'GET',
-    path: '/lockouts',
-    operationId: 'listLockouts',
-    needs: 'operate',
-    namesPeople: true,
-    summary: 'Whose logins are slowed down by failures',
-    answers: {
-      200: [
-        'Every one',
-        members({ lockouts: { type: 'array', items: lockoutSchema, description: 'The latest first.' } }, [
-          'lockouts',
-        ]),
-      ],
-    },
-    handle: ({ lockouts }) =>
-      ok({ lockouts: lockouts.list().map((each) => ({ ...each, at: new Date(each.at).toISOString() })) }),
-  },
-  {
-    method: 'DELETE',
-    path: '/lockouts',
-    operationId: 'clearLockouts',
-    needs: 'operate',
-    summary:
-      'Forget failed logins: of a user, a client, a network, or of what all that are given have in common',
-    query: {
-      user: text('As typed.'),
-      client: text('The client id.'),
-      network: text('An address.'),
-      ...WHO,
-    },
-    answers: { 200: ['Forgotten', members({ cleared: count('How many.') }, ['cleared'])] },
-    handle: async (control, { query: { user, client, network }, operator }) => {
-      if (user === undefined && client === undefined && network === undefined)
-        return reject(['expected `user`, `client` or `network`'])
-      const which = {
-        ...(user !== undefined && { user }),
-        ...(client !== undefined && { client }),
-        ...(network !== undefined && { network }),
-      }
-      return ok({ cleared: await control.clearLockouts(which, operator) })
     },
   },
 ]

@@ -1,16 +1,15 @@
-import { rm, rename, mkdir, writeFile, chmod } from 'node:fs/promises'
+import { chmod, mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { WebSocket } from 'ws'
 import { keysCommand } from '../../src/cli/keys.ts'
-import type { Terminal } from '../../src/cli/command.ts'
-import { poolConfig, startPool } from '../support/worker-pool.ts'
-import { answerJson, startUpstream } from '../support/start-upstream.ts'
+import type { Terminal } from '../../src/operator/terminal.ts'
 import { configFiles } from '../support/config-files.ts'
 import { ROOT } from '../support/spawn-postern.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
+import { answerJson, startUpstream } from '../support/start-upstream.ts'
 import { at, streaming } from '../support/streaming.ts'
-import { keyFiles, stealKey, type Forge } from '../support/thief.ts'
+import { type Forge, keyFiles, stealKey } from '../support/thief.ts'
 import { ALL_AT_ACME, basic, issueToken, type TokenResponse } from '../support/tokens.ts'
 import {
   askWebsocket,
@@ -18,6 +17,7 @@ import {
   startWebsocketUpstream,
   type WebsocketUpstream,
 } from '../support/websocket-upstream.ts'
+import { poolConfig, startPool } from '../support/worker-pool.ts'
 
 // T3.10: a signing key was stolen. Once it is removed, nothing that it has signed opens any door any more, remembered
 // or not, forged or genuine.

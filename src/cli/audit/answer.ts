@@ -1,4 +1,7 @@
 /** Where a question about the trail is answered: by the service that keeps it, or from the files (C12.5). */
+import { queryEnded } from '../../audit/abandoned.ts'
+import { queryTrail } from '../../audit/find/query-trail.ts'
+import { readRow } from '../../audit/find/row.ts'
 import {
   type AuditQuery,
   type AuditRow,
@@ -7,14 +10,11 @@ import {
   type ScanStep,
   TrailReadError,
 } from '../../contracts/audit-query.ts'
-import { queryEnded } from '../../audit/abandoned.ts'
-import { queryTrail } from '../../audit/find/query-trail.ts'
-import { readRow } from '../../audit/find/row.ts'
+import { OperationError } from '../../operator/remote.ts'
+import type { Terminal } from '../../operator/terminal.ts'
 import type { Configuration } from '../../settings/configuration.ts'
-import { AdminTrouble } from '../admin-access.ts'
 import { operatorName, requestAdmin } from '../admin-commands.ts'
-import type { Terminal } from '../command.ts'
-import { ownToken, type CallOptions } from '../call-options.ts'
+import { type CallOptions, ownToken } from '../call-options.ts'
 import { noteQuestion } from './note-question.ts'
 import type { AuditedConfiguration } from './trail-folder.ts'
 
@@ -45,7 +45,7 @@ async function* partsOf(steps: AsyncIterable<ScanStep>): AsyncGenerator<AnswerPa
 
 /**
  * From the trail of a configuration: its service is asked, if it runs; then it records who asks. Otherwise the files are
- * read here, and this command leaves the record. Rejects with TrailReadError or AdminTrouble.
+ * read here, and this command leaves the record. Rejects with TrailReadError or OperationError.
  */
 export async function* fromTrail(
   audited: AuditedConfiguration,
@@ -93,7 +93,7 @@ async function* fromService(
     },
     own,
   )
-  if (response.body === null) throw new AdminTrouble('the service sent no answer')
+  if (response.body === null) throw new OperationError('the service sent no answer')
   let batch: AuditRow[] = []
   for await (const line of linesOf(response.body)) {
     const part = JSON.parse(line) as StreamedLine
@@ -104,10 +104,10 @@ async function* fromService(
     if (!('row' in part)) yield part
     if ('end' in part) return
   }
-  throw new AdminTrouble(BROKEN_OFF)
+  throw new OperationError(BROKEN_OFF)
 }
 
-/** Rejects with AdminTrouble if the connection breaks. */
+/** Rejects with OperationError if the connection breaks. */
 async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   let rest = ''
@@ -118,7 +118,7 @@ async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string
       yield* lines
     }
   } catch (cause) {
-    throw new AdminTrouble(BROKEN_OFF, { cause })
+    throw new OperationError(BROKEN_OFF, { cause })
   }
 }
 

@@ -1,9 +1,9 @@
 /** `postern audit find`, `show` and `open`: what the trail has recorded (C12.5). */
 import { readQuery } from '../../audit/find/read-query.ts'
 import type { AuditQuery, QueryTexts } from '../../contracts/audit-query.ts'
+import type { Terminal } from '../../operator/terminal.ts'
 import { type Given, UsageError } from '../../operator/verb.ts'
 import { type CallOptions, checkedReason } from '../call-options.ts'
-import type { Terminal } from '../command.ts'
 import { FILTERS, type FIND, type OPEN, type SHOW } from '../tables/audit.ts'
 import { type FormatFlags, formatOf, isExport, showAnswer, WORDS } from './show-answer.ts'
 

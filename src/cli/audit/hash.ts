@@ -2,10 +2,9 @@
 import { createReadStream } from 'node:fs'
 import { bodyKeyOf, hashBody, presentAuditKeys } from '../../audit/keys.ts'
 import { reasonInWords } from '../../kernel/thrown.ts'
+import { printJson, type Terminal } from '../../operator/terminal.ts'
 import { EXIT, type Given } from '../../operator/verb.ts'
-import type { Terminal } from '../command.ts'
 import type { HASH } from '../tables/audit.ts'
-import { printJson } from '../terminal.ts'
 import { orKeyTrouble, readAudited } from './trail-folder.ts'
 
 interface HashedFile {

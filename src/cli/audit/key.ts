@@ -1,9 +1,8 @@
 /** `postern audit key`: the public key of the manifest (C12.4.4). */
 import { presentAuditKeys } from '../../audit/keys.ts'
+import { printJson, type Terminal } from '../../operator/terminal.ts'
 import { EXIT, type Given } from '../../operator/verb.ts'
-import type { Terminal } from '../command.ts'
 import type { KEY } from '../tables/audit.ts'
-import { printJson } from '../terminal.ts'
 import { orKeyTrouble, readAudited } from './trail-folder.ts'
 
 export function key({ values }: Given<typeof KEY>, terminal: Terminal): number | Promise<number> {

@@ -2,9 +2,9 @@
 import { tryLock } from '../../audit/lock.ts'
 import type { AuditEntry } from '../../contracts/audit.ts'
 import { systemClock } from '../../kernel/clock.ts'
+import { messageOf } from '../../kernel/thrown.ts'
 import { openTrailOwner } from '../../start/trail-owner.ts'
 import type { AuditedConfiguration } from './trail-folder.ts'
-import { messageOf } from '../../kernel/thrown.ts'
 
 /** What is recorded: who asks what, and why. */
 export interface NotedQuestion {

@@ -3,15 +3,14 @@ import { announcedService, tryLock } from '../../audit/lock.ts'
 import type { Redacted } from '../../audit/redaction.ts'
 import { systemClock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
+import { OperationError } from '../../operator/remote.ts'
+import { printJson, type Terminal } from '../../operator/terminal.ts'
 import { countOf } from '../../operator/text.ts'
 import { EXIT, type Given, UsageError } from '../../operator/verb.ts'
 import { openTrailOwner } from '../../start/trail-owner.ts'
-import { AdminTrouble } from '../admin-access.ts'
 import { operatorName, requestAdmin } from '../admin-commands.ts'
 import { type CallOptions, checkedReason, ownToken } from '../call-options.ts'
-import type { Terminal } from '../command.ts'
 import type { REDACT } from '../tables/audit.ts'
-import { printJson } from '../terminal.ts'
 import { type AuditedConfiguration, orKeyTrouble, readAudited } from './trail-folder.ts'
 
 interface Redaction {
@@ -48,7 +47,7 @@ async function redactHere({ audited, subject, why, terminal }: Redaction): Promi
   }
 }
 
-/** Rejects with AdminTrouble, or with Fault `audit_unavailable`. */
+/** Rejects with OperationError, or with Fault `audit_unavailable`. */
 async function redactAnywhere(redaction: Redaction): Promise<Redacted> {
   const { folder } = redaction.audited.plan
   const lock = tryLock(folder)
@@ -57,7 +56,7 @@ async function redactAnywhere(redaction: Redaction): Promise<Redacted> {
   if (redacted !== undefined) return redacted
   const url = announcedService(folder)
   if (url === undefined)
-    throw new AdminTrouble(
+    throw new OperationError(
       `nothing was erased: another command uses ${folder}, or a service starts or ends; try again`,
     )
   return redactByService(url, redaction)
@@ -72,7 +71,7 @@ async function redactAndTell(redaction: Redaction): Promise<number> {
     else terminal.stdout.write(`${countOf(values, 'personal value')} of ${subject} erased, in ${where}\n`)
     return EXIT.done
   } catch (thrown) {
-    if (!(thrown instanceof Fault) && !(thrown instanceof AdminTrouble)) throw thrown
+    if (!(thrown instanceof Fault) && !(thrown instanceof OperationError)) throw thrown
     const why =
       thrown instanceof Fault ? 'nothing was erased, because it could not be recorded' : thrown.message
     terminal.stderr.write(`postern: ${why}\n`)

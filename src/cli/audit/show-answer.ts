@@ -8,13 +8,12 @@ import {
   type UncoveredTime,
 } from '../../contracts/audit-query.ts'
 import { cleanLine } from '../../kernel/clean-text.ts'
+import { OperationError } from '../../operator/remote.ts'
+import { printAll, type Terminal } from '../../operator/terminal.ts'
 import { countOf, rowLines } from '../../operator/text.ts'
 import { EXIT, UsageError } from '../../operator/verb.ts'
-import { AdminTrouble } from '../admin-access.ts'
 import type { CallOptions } from '../call-options.ts'
-import type { Terminal } from '../command.ts'
 import { type ProgressBar, progressBar } from '../progress.ts'
-import { printAll } from '../terminal.ts'
 import { type AnswerPart, fromFiles, fromTrail, type Question } from './answer.ts'
 import { CSV_HEAD, csvRow } from './csv-rows.ts'
 import { cellsOf, HEADS, recordText, visible } from './row-text.ts'
@@ -98,7 +97,7 @@ export async function showAnswer(inquiry: Inquiry, terminal: Terminal): Promise<
     return shown.isWhole && !shown.isUncovered ? EXIT.done : EXIT.failed
   } catch (thrown) {
     bar.clear()
-    if (!(thrown instanceof TrailReadError || thrown instanceof AdminTrouble)) throw thrown
+    if (!(thrown instanceof TrailReadError || thrown instanceof OperationError)) throw thrown
     terminal.stderr.write(`postern: ${visible(thrown.message)}\n`)
     return EXIT.failed
   }

@@ -1,9 +1,10 @@
 /** The folder of the audit trail that a verb is for. */
 import { type AuditPlan, planAudit } from '../../audit/schema.ts'
 import { KeyError } from '../../keys/key-error.ts'
+import type { Terminal } from '../../operator/terminal.ts'
 import { EXIT } from '../../operator/verb.ts'
 import { type Configuration, isSidecar, readConfiguration } from '../../settings/configuration.ts'
-import { configurationFile, type Terminal, writeReport } from '../command.ts'
+import { configurationFile, writeReport } from '../command.ts'
 
 /** A configuration whose trail is kept. */
 export interface AuditedConfiguration {

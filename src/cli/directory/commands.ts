@@ -1,9 +1,8 @@
 /** `postern client`, `user`, `business`, `fund` and `role`. */
 import { parseDuration } from '../../kernel/units.ts'
+import { printJson, readPassword, type Terminal } from '../../operator/terminal.ts'
 import type { Given } from '../../operator/verb.ts'
-import type { Terminal } from '../command.ts'
 import { BUSINESS, CLIENT, FUND, ROLE, USER } from '../tables/directory.ts'
-import { printJson, readPassword } from '../terminal.ts'
 import { commandOf } from '../verbs.ts'
 import { nounWorks } from './noun-command.ts'
 import { type NounTask, onDirectory } from './noun-task.ts'

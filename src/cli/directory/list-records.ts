@@ -2,10 +2,9 @@
 import type { Page } from '../../contracts/store.ts'
 import { type NounName, NOUNS, type Written } from '../../directory/nouns.ts'
 import type { DirectoryOrders } from '../../operator/directory-orders.ts'
+import { printAll, printJson, type Terminal } from '../../operator/terminal.ts'
 import type { Given } from '../../operator/verb.ts'
-import type { Terminal } from '../command.ts'
 import type { BUSINESS } from '../tables/directory.ts'
-import { printAll, printJson } from '../terminal.ts'
 import { onDirectory } from './noun-task.ts'
 import { listLines } from './record-text.ts'
 

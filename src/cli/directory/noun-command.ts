@@ -2,14 +2,13 @@
 import type { Problem } from '../../config/problems.ts'
 import { type NounName, NOUNS, type Written } from '../../directory/nouns.ts'
 import type { DirectoryOrders, RecordAt } from '../../operator/directory-orders.ts'
-import type { Terminal } from '../command.ts'
+import { printJson, readPassword, type Terminal } from '../../operator/terminal.ts'
 import type { CallOptions } from '../call-options.ts'
-import { printJson, readPassword } from '../terminal.ts'
+import { listRecords } from './list-records.ts'
 import { editOptionsOf, givenChanges, givenRecord, optionNames, optionsOf } from './noun-options.ts'
 import { onDirectory } from './noun-task.ts'
-import { listRecords } from './list-records.ts'
 import { linesOf } from './open-directory.ts'
-import { endedLines, endedRows, recordLines, idLine, secretShower } from './record-text.ts'
+import { endedLines, endedRows, idLine, recordLines, secretShower } from './record-text.ts'
 
 /** What every verb of the directory is given: options of the noun beside the usual ones. */
 interface Given {

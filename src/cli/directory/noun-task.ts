@@ -1,7 +1,7 @@
 /** What all commands of the directory have in common: the work on the directory. */
 import type { NounName } from '../../directory/nouns.ts'
 import type { DirectoryOrders } from '../../operator/directory-orders.ts'
-import type { Terminal } from '../command.ts'
+import type { Terminal } from '../../operator/terminal.ts'
 import type { CallOptions } from '../call-options.ts'
 import { optionNames } from './noun-options.ts'
 import { withDirectory } from './open-directory.ts'

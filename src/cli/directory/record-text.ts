@@ -3,8 +3,8 @@ import type { NounName, Written } from '../../directory/nouns.ts'
 import type { EndedLoss } from '../../directory/planned-change.ts'
 import { reasonInWords } from '../../kernel/thrown.ts'
 import type { ShowSecret } from '../../operator/directory-orders.ts'
+import type { Terminal } from '../../operator/terminal.ts'
 import { countOf, countOfFamilies, jsonText, printable, rowLines } from '../../operator/text.ts'
-import type { Terminal } from '../command.ts'
 
 /** A cell of a list. */
 type Cell = (record: Written) => string

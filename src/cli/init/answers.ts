@@ -9,9 +9,9 @@ import {
   USERNAME_EXPECTED,
   USERNAME_PATTERN,
 } from '../../directory/names.ts'
+import type { Terminal } from '../../operator/terminal.ts'
 import { UsageError } from '../../operator/verb.ts'
 import { UPSTREAM_PATTERN } from '../../upstream/socket.ts'
-import type { Terminal } from '../command.ts'
 
 export interface Business {
   readonly code: string

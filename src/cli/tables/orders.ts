@@ -1,4 +1,4 @@
-/** The tables of the commands that give an order to a running service: reload, restart, lockouts, revoke, status. */
+/** The tables of the commands that give an order to a running service: reload, revoke, status. */
 import type { Options, Verb } from '../../operator/verb.ts'
 import type { CommandTable } from '../verbs.ts'
 import { JSON_ANSWER, SERVICE_ORDER } from './order.ts'
@@ -15,17 +15,6 @@ const RELOAD_VERB = {
 
 export const RELOAD = { verbs: { '': RELOAD_VERB } } as const satisfies CommandTable
 
-export const RESTART = {
-  verbs: {
-    '': {
-      summary: 'Replace the worker processes of a running service, one by one',
-      arguments: [],
-      options: ANSWERED,
-      examples: [{ line: 'postern restart', does: 'replace the processes; no call is lost' }],
-    },
-  },
-} as const satisfies CommandTable
-
 export const STATUS = {
   verbs: {
     '': {
@@ -37,32 +26,6 @@ export const STATUS = {
         { line: 'postern status', does: 'show it for people' },
         { line: 'postern status --json --admin-url http://127.0.0.1:9090', does: 'print it for a program' },
       ],
-    },
-  },
-} as const satisfies CommandTable
-
-const LIST_LOCKOUTS = {
-  summary: 'List users whose logins are delayed after failures',
-  arguments: [],
-  options: ANSWERED,
-  examples: [{ line: 'postern lockouts', does: 'list them all' }],
-} as const satisfies Verb
-
-export const LOCKOUTS = {
-  verbs: {
-    '': LIST_LOCKOUTS,
-    list: LIST_LOCKOUTS,
-    clear: {
-      summary: 'End the delay of a user, a client or a network',
-      notes: ['With several of --user, --client and --network, only where all of them match.'],
-      arguments: [],
-      options: {
-        user: { type: 'string', value: 'NAME', help: 'The name that was typed' },
-        client: { type: 'string', value: 'ID', help: 'The client through which it was typed' },
-        network: { type: 'string', value: 'NETWORK', help: 'The network it came from, as `list` shows it' },
-        ...ANSWERED,
-      },
-      examples: [{ line: 'postern lockouts clear --user alice', does: 'let alice log in at once' }],
     },
   },
 } as const satisfies CommandTable

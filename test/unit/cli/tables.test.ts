@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { type CommandRow, COMMANDS } from '../../../src/cli/command-list.ts'
-import { LOADS } from '../../../src/cli/commands.ts'
+import { type CommandName, COMMANDS, tableOfCommand } from '../../../src/cli/command-list.ts'
+import { loadCommand } from '../../../src/cli/commands.ts'
 import { parse } from '../../../src/cli/options.ts'
 import { chosenVerb } from '../../../src/cli/verbs.ts'
 import type { Verb } from '../../../src/operator/verb.ts'
@@ -16,10 +16,12 @@ interface VerbAt {
   readonly verb: Verb
 }
 
+const NAMES = Object.keys(COMMANDS) as readonly CommandName[]
+
 const VERBS: readonly VerbAt[] = (
   await Promise.all(
-    Object.entries(COMMANDS).map(async ([name, { table }]) =>
-      Object.entries((await table()).verbs).map(([word, verb]) => ({
+    NAMES.map(async (name) =>
+      Object.entries((await tableOfCommand(name)).verbs).map(([word, verb]) => ({
         place: `${name} ${word}`.trim(),
         verb,
       })),
@@ -31,10 +33,10 @@ const VERBS: readonly VerbAt[] = (
 async function read(line: string): Promise<void> {
   const words = shellWords(line.replace(/^source <\((.*)\)$/, '$1'))
   const [name = '', ...args] = words.slice(words.indexOf('postern') + 1)
-  const row: CommandRow | undefined = new Map(Object.entries(COMMANDS)).get(name)
-  if (row === undefined) throw new Error(`there is no command ${name}`)
+  const command = NAMES.find((each) => each === name)
+  if (command === undefined) throw new Error(`there is no command ${name}`)
   if (args.includes('--help')) return
-  const chosen = chosenVerb(await row.table(), args)
+  const chosen = chosenVerb(await tableOfCommand(command), args)
   if (chosen === undefined) throw new Error(`${name} needs a verb`)
   parse(chosen.verb, chosen.args)
 }
@@ -83,7 +85,7 @@ describe('every verb of the command line', () => {
   })
 
   it('C11.6 has a command that does what its table says', async () => {
-    for (const load of Object.values(LOADS)) expect(typeof (await load()).run).toBe('function')
+    for (const name of NAMES) expect(typeof (await loadCommand(name)).run).toBe('function')
   })
 })
 

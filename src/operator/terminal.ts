@@ -5,10 +5,18 @@ import { createInterface } from 'node:readline/promises'
 import { Readable, Writable } from 'node:stream'
 import { buffer, text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
+import type { Environment } from '../config/references.ts'
 import { hasCode } from '../kernel/thrown.ts'
-import { jsonText } from '../operator/text.ts'
-import { UsageError } from '../operator/verb.ts'
-import type { Terminal } from './command.ts'
+import { jsonText } from './text.ts'
+import { UsageError } from './verb.ts'
+
+/** The part of `process` that a command uses. */
+export interface Terminal {
+  readonly env: Environment
+  readonly stdin: NodeJS.ReadStream
+  readonly stdout: NodeJS.WritableStream
+  readonly stderr: NodeJS.WritableStream
+}
 
 /**
  * Asks before something that cannot be undone. Any answer but `yes` means no. The option `--yes` (`yes`) answers for
