@@ -5,7 +5,7 @@
 import { appendFile } from 'node:fs/promises'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Clock } from '../kernel/clock.ts'
-import type { ManifestLine } from './manifest/manifest-line.ts'
+import type { ManifestLine } from './manifest/manifest.ts'
 
 /** Where the anchors of a trail go, and how often, in milliseconds. */
 export type AnchorPlan =

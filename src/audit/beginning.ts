@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Store, StoredValue } from '../contracts/store.ts'
 import { after as systemAfter, type After } from '../kernel/clock.ts'
-import { MANIFEST_FILE, readManifestLine } from './manifest/manifest-line.ts'
+import { MANIFEST_FILE, readManifestLine } from './manifest/manifest.ts'
 
 /** The kind of the records; each trail of a store has one. */
 export const BEGINNING_KIND = 'audit_trail'

@@ -5,8 +5,51 @@
  * Measured: a record costs both threads together 4 µs this way at 16 callers, and 17 at one. A message for each costs 4
  * and 38.
  */
-import { SYNC_BYTES, SyncTimes } from './sync-times.ts'
+import type { After, Clock } from '../kernel/clock.ts'
 import type { PreparedRecord, PutOptions } from './record.ts'
+
+/** How many of the last syncs are remembered: between two looks there are far fewer. */
+const MOST_SYNCS = 256
+/** Words before the times: how many syncs there were, and one that is free. */
+const SYNC_HEAD_WORDS = 2
+
+/** Bytes of the memory: a multiple of 8. */
+export const SYNC_BYTES = (SYNC_HEAD_WORDS + MOST_SYNCS) * Int32Array.BYTES_PER_ELEMENT
+
+/** How long the syncs of a trail took, as both of its threads see it: the one that writes adds, the other one looks. */
+export class SyncTimes {
+  readonly #words: Int32Array
+  /** The syncs before this one were told by `take`. */
+  #told = 0
+
+  constructor(memory: SharedArrayBuffer, at: number) {
+    this.#words = new Int32Array(memory, at, SYNC_HEAD_WORDS + MOST_SYNCS)
+  }
+
+  get #count(): number {
+    return Atomics.load(this.#words, 0)
+  }
+
+  add(ms: number): void {
+    const count = this.#count
+    Atomics.store(this.#words, syncPlace(count), Math.round(ms * 1000))
+    Atomics.store(this.#words, 0, (count + 1) | 0)
+  }
+
+  /** Milliseconds of each sync since the last call. Of more than 256 only the last are told. */
+  take(): readonly number[] {
+    const count = this.#count
+    const fresh = Math.min(MOST_SYNCS, (count - this.#told) | 0)
+    this.#told = count
+    return Array.from({ length: fresh }, (_, at) => this.#timeOf(count - fresh + at))
+  }
+
+  #timeOf(sync: number): number {
+    return Atomics.load(this.#words, syncPlace(sync)) / 1000
+  }
+}
+
+const syncPlace = (sync: number): number => SYNC_HEAD_WORDS + (sync & (MOST_SYNCS - 1))
 
 /** Bytes: a power of two. */
 const RING_BYTES = 2 * 1024 ** 2
@@ -292,3 +335,74 @@ export class RecordRing {
 }
 
 const aligned = (bytes: number): number => Math.ceil(bytes / ALIGNMENT) * ALIGNMENT
+
+/** Somebody who waits until a record is written, or durable. One of the two is called, once. */
+interface Waiter {
+  /** Behind the record. */
+  readonly end: number
+  readonly reached: () => void
+  /** The time is over, or the trail cannot be written. */
+  readonly late: () => void
+}
+
+interface Entry extends Waiter {
+  /** In monotonic milliseconds. */
+  readonly deadline: number
+}
+
+interface WaitingParts {
+  readonly clock: Pick<Clock, 'monotonic'>
+  readonly after: After
+  /** Milliseconds that each may wait. */
+  readonly timeout: number
+}
+
+/** Those who wait, in the order of the records, with one timer for all. */
+export class Waiting {
+  readonly #parts: WaitingParts
+  readonly #entries: Entry[] = []
+  #cancel: (() => void) | undefined
+
+  constructor(parts: WaitingParts) {
+    this.#parts = parts
+  }
+
+  get isEmpty(): boolean {
+    return this.#entries.length === 0
+  }
+
+  add({ end, reached, late }: Waiter): void {
+    const { clock, timeout } = this.#parts
+    this.#entries.push({ end, reached, late, deadline: clock.monotonic() + timeout })
+    if (this.#cancel === undefined) this.#wind(timeout)
+  }
+
+  /** Everything before this position is written, or durable. */
+  reach(position: number): void {
+    while (this.#entries[0] !== undefined && reaches(position, this.#entries[0].end))
+      this.#entries.shift()?.reached()
+  }
+
+  /** Nobody needs to wait any longer. */
+  expireAll(): void {
+    for (const { late } of this.#entries.splice(0)) late()
+  }
+
+  stop(): void {
+    this.#cancel?.()
+  }
+
+  #expire(): void {
+    const now = this.#parts.clock.monotonic()
+    while (this.#entries[0] !== undefined && this.#entries[0].deadline <= now) this.#entries.shift()?.late()
+    const [next] = this.#entries
+    if (next !== undefined) this.#wind(next.deadline - now)
+  }
+
+  #wind(ms: number): void {
+    this.#cancel = this.#parts.after(ms, () => {
+      this.#cancel = undefined
+      this.#expire()
+    })
+  }
+}

@@ -1,21 +1,49 @@
 /** The audit trail of this process: what is recorded, and what waits for it (C12.1). */
 import type { KeyObject } from 'node:crypto'
-import type { AuditEntry, BodyHash, Refusal, RequireOptions } from '../contracts/audit.ts'
+import { access, constants, mkdir, stat } from 'node:fs/promises'
+import type { AuditEntry, AuditTrail, BodyHash, Refusal, RequireOptions } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import { type After, type Clock, after as systemAfter } from '../kernel/clock.ts'
+import type { AuditEvent } from '../kernel/audit-events.ts'
+import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
+import { adviceForGroup, mayOthersWrite, octalMode } from '../kernel/file-modes.ts'
 import { newSecret } from '../kernel/ids.ts'
+import { messageOf } from '../kernel/thrown.ts'
 import type { AnnouncedWriter } from './announcement.ts'
 import type { ThreadMessage } from './audit-thread.ts'
-import type { AuditPlan } from './schema.ts'
 import { bodyKeyOf, hashBody } from './keys.ts'
-import type { OpenTrail, TrailMeter, TrailState } from './open-trail.ts'
+import { type ChainHead, reaches, RecordRing, Waiting } from './record-ring.ts'
 import { prepareRecord, type PutOptions } from './record.ts'
-import { type ChainHead, reaches, RecordRing } from './record-ring.ts'
+import type { AuditPlan } from './schema.ts'
 import { Suppression } from './suppression.ts'
-import { TrailLog } from './trail-log.ts'
 import { WriterThread } from './thread.ts'
-import { Waiting } from './waiting.ts'
+
+/** What is counted of a trail; each method counts one. */
+export interface TrailMeter {
+  recorded(event: AuditEvent): void
+  /** What was to be recorded before it happens was refused. */
+  refusedUnrecorded(): void
+  recordDropped(): void
+  trailSynced(seconds: number): void
+  /** A file that was being written was removed, moved or changed. */
+  fileDisplaced(): void
+}
+
+/** For the metrics. */
+export interface TrailState {
+  /** False after a failed attempt to write, until one succeeds. */
+  readonly writable: boolean
+  /** Records that could not be written in time, and are not yet. */
+  readonly held: number
+  /** Records that were dropped since the start. */
+  readonly dropped: number
+  /** How often a file that was being written was removed, moved or changed since the start. */
+  readonly displaced: number
+  /** Bytes of the records that are not written yet. */
+  readonly queue: number
+  /** Intents of this process whose outcome is not recorded yet, or never will be. */
+  readonly openIntents: number
+}
 
 export interface TrailParts {
   readonly clock: Clock
@@ -44,7 +72,7 @@ const MOST_FOR_REQUIRED = 1024 ** 2
 const MOST_FOR_KEPT = 2 * 1024 ** 2
 
 /** Opens the trail of this process, in a folder that was prepared (`prepareAuditFolder`). */
-export const openTrail = (plan: WritingPlan, parts: TrailParts): OpenTrail => new ThreadTrail(plan, parts)
+export const openTrail = (plan: WritingPlan, parts: TrailParts): OpenTrail => new OpenTrail(plan, parts)
 
 /** The name of a writer: when it began, and what tells it from others of that second. */
 export const newWriterName = (time: number): string => `${writerStamp(time)}-${newSecret(6)}`
@@ -57,8 +85,10 @@ const LATE = 'the record was not durable in time'
 
 const unavailable = (detail: string): Fault => new Fault('audit_unavailable', { detail, retryAfter: 1 })
 
-class ThreadTrail implements OpenTrail {
+/** The audit trail of a process, as its owner has it: beside recording, its state, its segments and its end. */
+export class OpenTrail implements AuditTrail {
   readonly on = true
+  /** The name of this process's part of the trail. */
   readonly writer: string
   readonly #parts: TrailParts
   readonly #bodyKey: KeyObject
@@ -109,6 +139,7 @@ class ThreadTrail implements OpenTrail {
     return [this.#written, this.#durable, this.#rolls]
   }
 
+  /** The last durable record: what can be signed (C12.4.4). `seq` is 0 before the first. */
   get head(): ChainHead {
     return this.#ring.head
   }
@@ -174,11 +205,16 @@ class ThreadTrail implements OpenTrail {
     return hashBody(this.#bodyKey)
   }
 
+  /** Lets the thread write what was recorded so far, without waiting for the end of this turn of the event loop. */
   flush(): void {
     this.#waking = false
     this.#ring.wake()
   }
 
+  /**
+   * Ends the segments of what was recorded so far: nothing more is written to their files. Rejects with Fault
+   * `audit_unavailable` if that takes longer than the timeout of the trail, or cannot be done.
+   */
   roll(): Promise<void> {
     if (this.#ended !== undefined) return this.#ended
     const end = this.#ring.askRoll()
@@ -189,6 +225,7 @@ class ThreadTrail implements OpenTrail {
     })
   }
 
+  /** Writes what waits, and ends. Takes no longer than the timeout of the trail. */
   async close(): Promise<void> {
     if (this.#ended !== undefined) return
     this.#suppression.end()
@@ -306,4 +343,81 @@ interface Wait {
 interface Held {
   readonly end: number
   readonly written: (() => void) | undefined
+}
+
+/** What the log tells of the trail: its troubles, and records that it does not have, or not yet. */
+class TrailLog {
+  readonly #recorder: Pick<Recorder, 'note'>
+  #troubled = false
+
+  constructor(recorder: Pick<Recorder, 'note'>) {
+    this.#recorder = recorder
+  }
+
+  /** Whether a failure was told, and no recovery since. */
+  get troubled(): boolean {
+    return this.#troubled
+  }
+
+  held(entry: AuditEntry): void {
+    this.#tellOf('audit_held', entry)
+  }
+
+  dropped(entry: AuditEntry): void {
+    this.#tellOf('audit_dropped', entry)
+  }
+
+  /** @param failing whether nothing can be written now; otherwise only a segment was lost */
+  abandoned(detail: string, failing: boolean): void {
+    this.#troubled = failing
+    if (failing) this.#recorder.note('error', 'audit_unwritable', { detail })
+    else this.#recorder.note('warn', 'audit_segment_abandoned', { detail })
+  }
+
+  /** A file was removed, moved or changed by somebody else. */
+  displaced(detail: string): void {
+    this.#recorder.note('error', 'audit_file_displaced', { detail })
+  }
+
+  recovered(): void {
+    this.#troubled = false
+    this.#recorder.note('info', 'audit_writable')
+  }
+
+  #tellOf(name: string, { event, outcome, reason, requestId, actor, on }: AuditEntry): void {
+    const record = { event, outcome, reason, requestId, actor, on }
+    this.#recorder.note('error', name, { record })
+  }
+}
+
+/** The folder of the trail cannot be used as it is, so the service must not start. The message says what to do. */
+export class AuditFolderError extends Error {
+  override readonly name = 'AuditFolderError'
+}
+
+/**
+ * Creates the folder (mode 0700) if it does not exist, and examines it. Rejects with AuditFolderError if it cannot be
+ * written, or if other users could write to it: they could replace the files of the trail.
+ */
+export async function prepareAuditFolder(folder: string): Promise<void> {
+  const { mode } = await openFolder(folder).catch((cause: unknown) => {
+    const reason = messageOf(cause)
+    throw new AuditFolderError(
+      `The folder of the audit trail, ${folder}, cannot be used: ${reason}. Correct that, or set another folder ` +
+        '(`audit.folder`).',
+      { cause },
+    )
+  })
+  if (mayOthersWrite(mode))
+    throw new AuditFolderError(
+      `The folder of the audit trail, ${folder}, can be written by other users (mode ${octalMode(mode)}): they could ` +
+        `replace its files. Run chmod 700 on it${adviceForGroup(mode)}.`,
+    )
+}
+
+async function openFolder(folder: string): Promise<{ readonly mode: number }> {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const found = await stat(folder)
+  await access(folder, constants.R_OK | constants.W_OK | constants.X_OK)
+  return found
 }

@@ -1,37 +1,41 @@
 /** The parts of a worker that are opened once and kept over reloads: keys, store, change feed, limits, switches. */
 import { announceAside } from '../audit/announcement.ts'
-import { planAudit } from '../audit/schema.ts'
-import { prepareAuditFolder } from '../audit/folder.ts'
 import { openAuditKeys } from '../audit/keys.ts'
-import type { OpenTrail } from '../audit/open-trail.ts'
-import { newWriterName, openTrail, type TrailParts } from '../audit/trail.ts'
-import { type AuditTrail, NO_TRAIL } from '../contracts/audit.ts'
-import { Conversions } from '../gateway/conversion/conversions.ts'
+import { planAudit } from '../audit/schema.ts'
+import {
+  newWriterName,
+  type OpenTrail,
+  openTrail,
+  prepareAuditFolder,
+  type TrailParts,
+} from '../audit/trail.ts'
 import type { Environment } from '../config/references.ts'
-import { type Configuration, isSidecar } from '../settings/configuration.ts'
+import { type AuditTrail, NO_TRAIL } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import type { GaugeSources } from '../watch/metrics/gauges.ts'
-import type { ProcessMetrics } from '../watch/metrics/process-metrics.ts'
-import { type Measures, readKeys } from './measures.ts'
-import { openState, type State } from './state.ts'
 import { Hasher } from '../directory/hasher.ts'
 import { OpenedFunds } from '../directory/places.ts'
 import { StoredDirectory } from '../directory/stored-directory.ts'
 import { StoredPlaces } from '../directory/stored-places.ts'
+import { Conversions } from '../gateway/conversion/conversions.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { IssuerKeys } from '../keys/issuer-keys.ts'
 import { openKeys, type ServiceKeys } from '../keys/service-keys.ts'
 import { watchKeys } from '../keys/watch-keys.ts'
-import { compileLoad } from '../limits/schema.ts'
 import { LoadGuard } from '../limits/load-guard.ts'
-import type { MaintenanceRecords } from '../maintenance/records.ts'
+import { compileLoad } from '../limits/schema.ts'
 import type { MaintenanceSwitches } from '../maintenance/maintenance.ts'
+import type { MaintenanceRecords } from '../maintenance/records.ts'
+import { countWorkers, type WorkerMessages } from '../processes/worker-pool.ts'
+import { type Configuration, isSidecar } from '../settings/configuration.ts'
+import type { ChangeFeed } from '../stores/change-feed.ts'
+import { ClientTallies } from '../watch/metrics/client-tallies.ts'
+import type { GaugeSources } from '../watch/metrics/gauges.ts'
+import type { ProcessMetrics } from '../watch/metrics/process-metrics.ts'
 import { keysPlanOf } from './key-plan.ts'
 import { LiveProcesses } from './live-processes.ts'
+import { type Measures, readKeys } from './measures.ts'
 import type { Dependencies } from './parts.ts'
-import type { ChangeFeed } from '../stores/change-feed.ts'
-import { countWorkers, type WorkerMessages } from '../processes/worker-pool.ts'
-import { ClientTallies } from '../watch/metrics/client-tallies.ts'
+import { openState, type State } from './state.ts'
 
 export interface WorkerOptions {
   readonly clock: Clock

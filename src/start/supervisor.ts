@@ -1,5 +1,5 @@
 /** The supervisor's half of the service: the log's writer, the metrics registry, readiness and the count of failed logins. */
-import type { OpenTrail } from '../audit/open-trail.ts'
+import type { OpenTrail } from '../audit/trail.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import { systemTimer } from '../identity/guessing/guessing.ts'
 import { recordLockout } from '../identity/guessing/lockout-record.ts'

@@ -1,5 +1,5 @@
 /** What works badly in the audit trail of a process, for /health/ready (C12.4.3). */
-import type { OpenTrail } from '../audit/open-trail.ts'
+import type { OpenTrail } from '../audit/trail.ts'
 import type { Condition } from '../watch/health.ts'
 import type { TrailOwner } from './trail-owner.ts'
 

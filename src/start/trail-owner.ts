@@ -2,19 +2,24 @@
 import { AbandonedIntents } from '../audit/abandoned.ts'
 import { announceAside, type AnnouncedWriter } from '../audit/announcement.ts'
 import { RememberedBeginning } from '../audit/beginning.ts'
-import { type AuditPlan, planAudit } from '../audit/schema.ts'
-import { prepareAuditFolder } from '../audit/folder.ts'
 import { type AuditKeys, openAuditKeys } from '../audit/keys.ts'
 import { type TrailLock, tryLock } from '../audit/lock.ts'
-import type { SignedHead } from '../audit/manifest/manifest-line.ts'
+import type { SignedHead } from '../audit/manifest/manifest.ts'
 import { ManifestSigner, type SignerParts } from '../audit/manifest/signer.ts'
-import { type Redacted, redactSubject, type RedactionParts } from '../audit/redaction.ts'
+import { type Redacted, type RedactionParts, redactSubject } from '../audit/redaction.ts'
 import { Retention } from '../audit/retention.ts'
-import type { OpenTrail } from '../audit/open-trail.ts'
-import { newWriterName, openTrail, type TrailParts, writerStamp } from '../audit/trail.ts'
+import { type AuditPlan, planAudit } from '../audit/schema.ts'
+import {
+  newWriterName,
+  type OpenTrail,
+  openTrail,
+  prepareAuditFolder,
+  type TrailParts,
+  writerStamp,
+} from '../audit/trail.ts'
 import { after as systemAfter } from '../kernel/clock.ts'
-import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import type { WorkerMessages } from '../processes/worker-pool.ts'
+import { type Configuration, isSidecar } from '../settings/configuration.ts'
 
 type KeeperParts = Omit<TrailParts, 'bodyKey' | 'announced'> & Pick<SignerParts, 'anchorFailed' | 'linger'>
 

@@ -1,7 +1,7 @@
 /** What a trail has of the time that a question names: an answer without rows must not look like a time without acts (C12.5). */
 import { join } from 'node:path'
 import type { AuditQuery, UncoveredTime } from '../../contracts/audit-query.ts'
-import { MANIFEST_FILE, readManifestLine } from '../manifest/manifest-line.ts'
+import { MANIFEST_FILE, readManifestLine } from '../manifest/manifest.ts'
 import { hasCode } from '../../kernel/thrown.ts'
 import { chunkBuffer, chunksOf } from './chunks.ts'
 import { firstLine, type Segments } from './segments.ts'

@@ -2,7 +2,7 @@
 import { closeSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { PUBLIC_KEY_FILE } from '../keys.ts'
-import { MANIFEST_FILE } from '../manifest/manifest-line.ts'
+import { MANIFEST_FILE } from '../manifest/manifest.ts'
 import { besideOf } from '../segment.ts'
 import { reasonInWords, hasCode } from '../../kernel/thrown.ts'
 

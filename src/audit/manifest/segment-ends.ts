@@ -2,7 +2,7 @@
 import { open, stat } from 'node:fs/promises'
 import { namedAnnouncement } from '../announcement.ts'
 import { type Segment, Segments } from '../find/segments.ts'
-import type { SignedHead } from './manifest-line.ts'
+import type { SignedHead } from './manifest.ts'
 
 /** Bytes in which the last record is looked for. */
 const TAIL = 256 * 1024

@@ -1,13 +1,18 @@
 /** Signs the heads of all writers, each second with news (C12.4.4). One process does, under the lock of the folder. */
 import type { Recorder } from '../../contracts/recorder.ts'
 import { type After, after as systemAfter, type Clock } from '../../kernel/clock.ts'
-import { AnchorSink, type AnchorPlan } from '../anchors.ts'
+import { type AnchorPlan, AnchorSink } from '../anchors.ts'
 import { type AnnouncedWriter, AnnouncementFiles } from '../announcement.ts'
-import { DisplacedError } from '../displaced.ts'
-import type { AuditKeys } from '../keys.ts'
 import type { Segment } from '../find/segments.ts'
-import { ManifestFile } from './manifest-file.ts'
-import type { ManifestLine, ManifestNews, RemovedSegment, SignedHead } from './manifest-line.ts'
+import type { AuditKeys } from '../keys.ts'
+import { DisplacedError } from '../segment.ts'
+import {
+  ManifestFile,
+  type ManifestLine,
+  type ManifestNews,
+  type RemovedSegment,
+  type SignedHead,
+} from './manifest.ts'
 import { findEnds, type FoundEnd, isWrittenSince, syncSegments } from './segment-ends.ts'
 
 export interface SignerParts {

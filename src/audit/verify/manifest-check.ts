@@ -10,7 +10,7 @@ import {
   type ManifestLine,
   readManifestLine,
   type RemovedSegment,
-} from '../manifest/manifest-line.ts'
+} from '../manifest/manifest.ts'
 import type { Findings } from './findings.ts'
 import type { AnchorAt } from './read-anchors.ts'
 import { SignedHeads } from './signed-heads.ts'

@@ -1,4 +1,4 @@
-import type { SignedHead } from '../manifest/manifest-line.ts'
+import type { SignedHead } from '../manifest/manifest.ts'
 
 /** A head, and where it was signed. */
 export interface HeadAt {

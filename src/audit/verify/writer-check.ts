@@ -1,7 +1,7 @@
 /** Checks the segments of one writer: its chain, what was signed of it, and the personal values (C12.4.6). */
 import { type Chunk, chunkBuffer, chunksOf, eachLine } from '../find/chunks.ts'
 import { type Segment, sizeOf } from '../find/segments.ts'
-import { MANIFEST_FILE, type RemovedSegment } from '../manifest/manifest-line.ts'
+import { MANIFEST_FILE, type RemovedSegment } from '../manifest/manifest.ts'
 import { type Findings, recordsFrom } from './findings.ts'
 import { BesideReader, checkValues, personalHashes } from './personal-check.ts'
 import { ChainHasher, readRecordLine, type RecordLine } from './record-line.ts'

@@ -1,4 +1,12 @@
 /** Questions to trails that the real writer has written: over several writers, days and segments. */
+import { appendFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { queryTrail } from '../../../../src/audit/find/query-trail.ts'
+import { readRow } from '../../../../src/audit/find/row.ts'
+import { openAuditKeys } from '../../../../src/audit/keys.ts'
+import { makeManifestLine } from '../../../../src/audit/manifest/manifest.ts'
+import { type OpenTrail, openTrail } from '../../../../src/audit/trail.ts'
 import {
   type AuditQuery,
   type AuditRow,
@@ -7,15 +15,6 @@ import {
   type ScanEnd,
   TrailReadError,
 } from '../../../../src/contracts/audit-query.ts'
-import { appendFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
-import { queryTrail } from '../../../../src/audit/find/query-trail.ts'
-import { readRow } from '../../../../src/audit/find/row.ts'
-import { openAuditKeys } from '../../../../src/audit/keys.ts'
-import { makeManifestLine } from '../../../../src/audit/manifest/manifest-line.ts'
-import type { OpenTrail } from '../../../../src/audit/open-trail.ts'
-import { openTrail } from '../../../../src/audit/trail.ts'
 import type { AuditEntry } from '../../../../src/contracts/audit.ts'
 import { dataFolder } from '../../../support/data-folder.ts'
 import { type MovableClock, movableClock } from '../../../support/movable-clock.ts'
