@@ -2,6 +2,8 @@ import type { Answer } from '../contracts/exchange.ts'
 import { quotedString } from '../http/authorization.ts'
 import type { Fault } from '../kernel/faults.ts'
 import type { Refusal, StepDependencies } from './endpoint.ts'
+import { pageAnswer } from './pages/layout.ts'
+import { errorPage } from './pages/notices.ts'
 
 type Headers = Answer['headers']
 
@@ -89,3 +91,17 @@ export const refuseAsJson: Refusal = (fault, dependencies, id) =>
   dependencies.config.strictRfc6749
     ? refuseWithChallenge(fault, dependencies, id)
     : refuse(fault, dependencies)
+
+/** As a page; a wrong method as JSON (C6.0). Neither may be kept (C6.2.3). */
+export const refuseAsPage: Refusal = (fault, dependencies, id) => {
+  if (fault.status === 405) {
+    const answer = refuseAsJson(fault, dependencies, id)
+    return { ...answer, headers: { ...answer.headers, 'Cache-Control': 'no-store' } }
+  }
+  const retryAfter = String(fault.facts.retryAfter ?? RETRY_AFTER)
+  return pageAnswer(
+    dependencies.theme,
+    errorPage(fault, id, { applications: dependencies.theme.at('/connect/applications') }),
+    fault.status === 503 ? { 'Retry-After': retryAfter } : {},
+  )
+}

@@ -1,16 +1,18 @@
 /** What the token endpoint would grant a client and a user, without issuing it (C14.1). */
+import { isTargetValue } from '../config/scopes/scope-token.ts'
 import type { ClaimedCaller, ClaimedCallers, ClaimedGrant } from '../contracts/claimed-callers.ts'
 import type { KeyStanding } from '../contracts/keys.ts'
 import type { Client, User } from '../contracts/people.ts'
 import type { Principal } from '../contracts/principal.ts'
+import type { TestToken, TestTokenAnswer, TestTokenRequest } from '../contracts/test-tokens.ts'
 import { epochSeconds } from '../kernel/clock.ts'
-import { Fault, type FaultCode } from '../kernel/faults.ts'
-import { isTargetValue } from '../config/scopes/scope-token.ts'
+import { Fault, type FaultCode, toFault } from '../kernel/faults.ts'
+import { LONGEST_TEST_TOKEN } from '../kernel/lifetimes.ts'
 import { orUnavailable } from './dependencies.ts'
 import type { StepDependencies } from './endpoint.ts'
 import { firstGrants } from './grants/grants.ts'
-import { type GrantedScope, limitToClient, limitToUser, parseScope } from './scopes.ts'
-import { lifetimeOf } from './tokens/signed-tokens.ts'
+import { type GrantedScope, limitToClient, limitToUser, parseScope, placeOf } from './scopes.ts'
+import { issueAccessToken, lifetimeOf } from './tokens/signed-tokens.ts'
 
 type Needs = Pick<StepDependencies, 'people' | 'places' | 'catalogue' | 'clock' | 'config' | 'rules' | 'urls'>
 
@@ -27,7 +29,7 @@ export const claimedCallers = (dependencies: Needs): ClaimedCallers => ({
 })
 
 /** Whom a token would be for, and its scope. */
-export interface ResolvedCaller {
+interface ResolvedCaller {
   readonly client: Client
   readonly user: User
   readonly scope: GrantedScope
@@ -40,7 +42,7 @@ export interface ResolvedCaller {
  * @param withheld a value that is not granted, whoever may have it
  * @throws Fault as `ClaimedCallers.grant` rejects with
  */
-export async function resolveCaller(
+async function resolveCaller(
   caller: ClaimedCaller,
   dependencies: Needs,
   withheld?: string,
@@ -65,7 +67,7 @@ async function findClient({ client: id }: ClaimedCaller, { people }: Needs): Pro
 }
 
 /** @throws Fault `invalid_grant`, `identity_unavailable` */
-export async function findClaimedUser(
+async function findClaimedUser(
   { user: name }: Pick<ClaimedCaller, 'user'>,
   { people }: Pick<Needs, 'people'>,
 ): Promise<User> {
@@ -110,4 +112,93 @@ function principalOf(client: Client, user: User, scope: GrantedScope, needs: Nee
     expiresAt: issuedAt + lifetimeOf(client, needs.config),
     key: NO_KEY,
   })
+}
+
+/**
+ * Issues an access token to an operator who tries a service (C11.5.7): what the token endpoint would give this client and
+ * user, without their secrets, for a short time, and without a refresh token. It is not recorded here. Faults are answered,
+ * since an error that crosses to another process keeps no reason.
+ * @param candidates ids of clients that are tried one after the other, where the order names none
+ */
+export async function answerTestToken(
+  order: TestTokenRequest,
+  candidates: () => AsyncIterable<string>,
+  dependencies: StepDependencies,
+): Promise<TestTokenAnswer> {
+  const { client } = order
+  try {
+    requireOpen(order.from, dependencies)
+    const issued =
+      client === undefined
+        ? await issueToFirst(order, candidates(), dependencies)
+        : await issue({ ...order, client }, dependencies)
+    return { outcome: 'issued', issued }
+  } catch (thrown) {
+    const fault = toFault(thrown)
+    return { outcome: 'refused', reason: fault.code, why: whyOf(fault) }
+  }
+}
+
+const whyOf = ({ facts: { detail, say }, row }: Fault): string => detail ?? say ?? row.text
+
+/** @throws Fault `identity_maintenance`, as the token endpoint does (C9.2) */
+function requireOpen(from: string, { switches }: StepDependencies): void {
+  const closure = switches.identity()
+  if (closure !== undefined && !closure.admitsAddress(from)) throw new Fault('identity_maintenance')
+}
+
+/** It asks for a refresh token, and none is given. */
+const WITHHELD = 'offline_access'
+
+async function issue(caller: ClaimedCaller, dependencies: StepDependencies): Promise<TestToken> {
+  const { asOf } = dependencies.rules
+  const { client, user, scope, dropped } = await resolveCaller(caller, dependencies, WITHHELD)
+  const granted = { asOf, client, user, scope }
+  const longest = LONGEST_TEST_TOKEN / 1000
+  const { token, lifetime, principal } = await issueAccessToken(granted, undefined, dependencies, longest)
+  return {
+    ...{ token, id: principal.tokenId ?? '', client: client.id, subject: user.subject },
+    ...{ scope: scope.text, target: scope.values.find(isTargetValue), ...placeOf(scope) },
+    // Where no scope was asked for, the client's own may have it.
+    ...{
+      expiresIn: lifetime,
+      dropped: caller.scope ? dropped : dropped.filter((value) => value !== WITHHELD),
+    },
+  }
+}
+
+/** How near to a token a client was: the reason of the nearest one tells most. */
+const NEARNESS: readonly FaultCode[] = ['invalid_scope', 'invalid_grant', 'unauthorized_client']
+
+const nearnessOf = ({ code }: Fault): number =>
+  NEARNESS.includes(code) ? NEARNESS.indexOf(code) : NEARNESS.length
+
+interface Refused {
+  readonly client: string
+  readonly fault: Fault
+}
+
+const nearer = (one: Refused | undefined, other: Refused): Refused =>
+  one !== undefined && nearnessOf(one.fault) <= nearnessOf(other.fault) ? one : other
+
+/** @throws Fault that of the nearest client, if none is granted a token */
+async function issueToFirst(
+  order: TestTokenRequest,
+  candidates: AsyncIterable<string>,
+  dependencies: StepDependencies,
+): Promise<TestToken> {
+  // Before any client: a user who does not exist has none.
+  await findClaimedUser(order, dependencies)
+  let nearest: Refused | undefined
+  for await (const client of candidates)
+    try {
+      return await issue({ ...order, client }, dependencies)
+    } catch (thrown) {
+      const fault = toFault(thrown)
+      if (fault.status >= 500) throw fault
+      nearest = nearer(nearest, { client, fault })
+    }
+  if (nearest === undefined) throw new Fault('invalid_client', { detail: 'there is no client' })
+  const { client, fault } = nearest
+  throw new Fault(fault.code, { detail: `no client is granted such a token; ${client}: ${whyOf(fault)}` })
 }

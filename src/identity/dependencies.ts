@@ -21,7 +21,7 @@ import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { Catalogue } from '../config/scopes/catalogue.ts'
 import type { IdentityConfig } from './schema.ts'
-import type { DeveloperOffer } from './developers/parts.ts'
+import type { DeveloperOffer } from './developers/frame.ts'
 
 export interface IdentityUrls {
   /** `{auth_url}`, the issuer: no trailing slash; it may have a path. */

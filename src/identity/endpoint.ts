@@ -10,7 +10,7 @@ import type { FamiliarNetworks } from './guessing/familiar-networks.ts'
 import type { GuessingGuard } from './guessing/guessing.ts'
 import type { Theme } from './pages/theme.ts'
 import type { Codes } from './tokens/codes.ts'
-import type { Families } from './tokens/open-families.ts'
+import type { Families } from './tokens/families.ts'
 
 /** What every step may use: the contracts of other folders, and identity's own state. */
 export interface StepDependencies extends IdentityDeps {

@@ -1,18 +1,22 @@
-import { refuseAsJson, refuseWithChallenge } from './answers.ts'
-import { refuseAsPage } from './authorize/refusals.ts'
+import { refuseAsJson, refuseAsPage, refuseWithChallenge } from './answers.ts'
 import { type Endpoint, flow } from './endpoint.ts'
 import { applications, leadToAccount } from './endpoints/applications.ts'
-import { authorize } from './endpoints/authorize.ts'
-import { consent } from './endpoints/consent.ts'
+import { authorize, consent } from './endpoints/authorize.ts'
 import { answerKeys, answerMetadata, logo, stylesheet } from './endpoints/documents.ts'
 import { endSession } from './endpoints/end-session.ts'
 import { login } from './endpoints/login.ts'
-import { introspectToken, recordTokens, redeemGrant, requireSecret, revokeToken } from './endpoints/tokens.ts'
+import {
+  introspectToken,
+  issueTokens,
+  recordTokens,
+  redeemGrant,
+  requireSecret,
+  revokeToken,
+} from './endpoints/tokens.ts'
 import { chooseGrant } from './grants/grants.ts'
 import { LOGO_PATH, STYLESHEET_PATH } from './pages/theme.ts'
 import { recordRefusals } from './records.ts'
 import { authenticateClient } from './steps/authenticate-client.ts'
-import { issueTokens } from './steps/issue-tokens.ts'
 import { readForm } from './steps/read-form.ts'
 
 /** A path below the issuer's. */

@@ -1,24 +1,25 @@
 import type { Answer, Door, Exchange } from '../contracts/exchange.ts'
 import { WITHOUT_ACTION } from '../contracts/recorder.ts'
+import { prefersPage } from '../http/accept.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
 import { withStoreBudget } from '../kernel/store-budget.ts'
 import { openConsents } from './browser/consents.ts'
 import { openSessions, sessionCookie } from './browser/sessions.ts'
 import type { Attempt } from './context.ts'
 import { hashedPasswords, holdersOf, type IdentityDeps } from './dependencies.ts'
-import type { Endpoint, StepDependencies } from './endpoint.ts'
 import { developerEndpoints } from './developers/compile.ts'
+import type { Endpoint, StepDependencies } from './endpoint.ts'
 import { ENDPOINTS } from './endpoints.ts'
 import { describeService } from './endpoints/documents.ts'
 import { openClientFailures } from './guessing/failures.ts'
 import { openFamiliarNetworks } from './guessing/familiar-networks.ts'
 import { guardGuessing, systemTimer } from './guessing/guessing.ts'
-import { recordLockout } from './guessing/lockout-record.ts'
-import { LocalLockouts } from './guessing/lockouts.ts'
+import { LocalLockouts, recordLockout } from './guessing/lockouts.ts'
+import { pageAnswer } from './pages/layout.ts'
+import { notFoundPage } from './pages/notices.ts'
 import { compileTheme } from './pages/theme.ts'
-import { answerUnknownPath } from './unknown-path.ts'
 import { openCodes } from './tokens/codes.ts'
-import { openFamilies } from './tokens/open-families.ts'
+import { openFamilies } from './tokens/families.ts'
 
 export interface Identity {
   readonly dependencies: StepDependencies
@@ -81,6 +82,28 @@ function answerPerson(exchange: Exchange, dependencies: StepDependencies): Answe
   const answer = answerUnknownPath(exchange, dependencies)
   if (answer !== undefined) record(exchange, dependencies, new Fault('outside'), answer.status)
   return answer
+}
+
+const API = 'api'
+
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
+
+/**
+ * C2.3: people who mistype an address, or open `/`, get a page. It has nothing of the address in it.
+ * Undefined where none is due: under `/api`, and for who would rather have an envelope.
+ */
+function answerUnknownPath(exchange: Exchange, dependencies: StepDependencies): Answer | undefined {
+  const { head, refusal, target } = exchange
+  if (target instanceof Fault || target.segments[0] === API || refusal !== undefined) return undefined
+  if (!METHODS.has(head.method) || !prefersPage(head.headers.accept)) return undefined
+  const { developers, theme } = dependencies
+  const page = notFoundPage({
+    top: target.path === '/' || target.path === theme.at('') || target.path === theme.at('/'),
+    name: theme.name,
+    applications: theme.at('/connect/applications'),
+    developers: developers && theme.at('/developers'),
+  })
+  return pageAnswer(theme, page, { ...dependencies.transport, Vary: 'Accept' })
 }
 
 async function answerAt(

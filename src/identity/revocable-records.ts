@@ -1,20 +1,18 @@
 /** Sessions, token families and consents of the store, as operators list and end them. */
+import { isTargetValue } from '../config/scopes/scope-token.ts'
 import type {
-  RevocableRecord,
   RevocableKind,
   RevocablePage,
+  RevocableRecord,
   RevocableRecords,
   RevocableWhere,
 } from '../contracts/revocable.ts'
 import type { Entry, Store } from '../contracts/store.ts'
 import type { RevocationCause, RuleGuard, TokenRevoker } from '../contracts/tokens.ts'
-import { isTargetValue } from '../config/scopes/scope-token.ts'
-import { CONSENT, consentOf } from './browser/consents.ts'
+import { CONSENT, consentOf, endConsent } from './browser/consents.ts'
 import { isOver, SESSION, type SessionRecord } from './browser/sessions.ts'
-import { endConsent } from './end-consent.ts'
 import { placeOf, readGrantedScope } from './scopes.ts'
-import { begunAs, FAMILY, type FamilyRecord } from './tokens/families.ts'
-import { OLDER_TOKEN } from './tokens/older-tokens.ts'
+import { begunAs, FAMILY, type FamilyRecord, OLDER_TOKEN } from './tokens/families.ts'
 
 export interface RevocableRecordsParts {
   readonly store: Pick<Store, 'find' | 'listBy' | 'pageBy' | 'lastUseBy' | 'remove'>

@@ -2,35 +2,34 @@
 import type { OpenTrail } from '../audit/trail.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import { systemTimer } from '../identity/guessing/guessing.ts'
-import { recordLockout } from '../identity/guessing/lockout-record.ts'
-import { LocalLockouts } from '../identity/guessing/lockouts.ts'
+import { LocalLockouts, recordLockout } from '../identity/guessing/lockouts.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { ConfigurationLoads } from './configuration-loads.ts'
 import { CallHistory } from '../maintenance/call-history.ts'
-import { type Condition, Health, HEALTHY, mergeConditions } from '../watch/health.ts'
-import { gapLine, type LogDestination, openLog, standardOutput } from '../watch/log/log.ts'
-import { type GaugeReading, type GaugeSources, reading, readingOf } from '../watch/metrics/gauges.ts'
-import { FAMILIES } from '../watch/metrics/families.ts'
-import { Exposition } from '../watch/metrics/exposition.ts'
+import type { WorkerMessages, WorkerPool } from '../processes/worker-pool.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { reportOnlyAreas } from '../settings/dangers.ts'
-import type { WorkerMessages, WorkerPool } from '../processes/worker-pool.ts'
-import { nodeOf } from './node-id.ts'
-import { admitState, type State } from './state.ts'
-import { conditionOfTrail } from './trail-condition.ts'
-import { conditionOfStore } from './store-condition.ts'
-import type { TrailOwner } from './trail-owner.ts'
-import { VERSION } from './version.ts'
+import { type Condition, Health, HEALTHY, mergeConditions } from '../watch/health.ts'
+import { gapLine, type LogDestination, openLog, standardOutput } from '../watch/log/log.ts'
+import { Exposition } from '../watch/metrics/exposition.ts'
+import { FAMILIES } from '../watch/metrics/families.ts'
+import { type GaugeReading, type GaugeSources, reading, readingOf } from '../watch/metrics/gauges.ts'
+import { ConfigurationLoads } from './configuration-loads.ts'
 import {
-  readAbandoned,
-  readLoads,
   type Measures,
   openMeasures,
+  readAbandoned,
+  readLoads,
   readLockouts,
   readSigner,
   readTrail,
   readWorkers,
 } from './measures.ts'
+import { nodeOf } from './node-id.ts'
+import { admitState, type State } from './state.ts'
+import { conditionOfStore } from './store-condition.ts'
+import { conditionOfTrail } from './trail-condition.ts'
+import type { TrailOwner } from './trail-owner.ts'
+import { VERSION } from './version.ts'
 
 export interface SupervisorOptions {
   readonly clock: Clock

@@ -2,7 +2,7 @@
 import type { Store } from '../contracts/store.ts'
 import type { TestTokenAnswer, TestTokenRequest } from '../contracts/test-tokens.ts'
 import { CLIENT } from '../directory/stored-directory.ts'
-import { answerTestToken } from '../identity/tokens/test-tokens.ts'
+import { answerTestToken } from '../identity/claimed-callers.ts'
 import type { Service } from './service.ts'
 
 /** Clients of each layer that are tried where none is named. */

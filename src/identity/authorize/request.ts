@@ -1,17 +1,24 @@
+import type { Answer } from '../../contracts/exchange.ts'
 import type { Client } from '../../contracts/people.ts'
 import type { Form } from '../../http/form.ts'
-import { Fault } from '../../kernel/faults.ts'
+import { Fault, toFault } from '../../kernel/faults.ts'
+import { describable } from '../answers.ts'
 import type { Arrived } from '../context.ts'
-import { orUnavailable } from '../dependencies.ts'
-import type { Step } from '../endpoint.ts'
+import { noteCall, orUnavailable } from '../dependencies.ts'
+import type { Step, StepDependencies } from '../endpoint.ts'
 import { hasValue, limitToClient, parseScope, type RequestedScope } from '../scopes.ts'
 import { paramsOf, readFields, readParameters } from '../steps/read-form.ts'
 import { readChallenge } from '../tokens/codes.ts'
-import { isRegistered, RESPONSE_MODES, type ResponseMode, type ReturnPath } from './answer-client.ts'
-import { checkRequestSize } from './size.ts'
+import {
+  answerClient,
+  isRegistered,
+  RESPONSE_MODES,
+  type ResponseMode,
+  type ReturnPath,
+} from './answer-client.ts'
 
 /** An authorization request as sent, repeats and all. */
-export interface FormRead extends Arrived {
+interface FormRead extends Arrived {
   readonly form: Form
   /** It came in a body: a form of the client's, so that a SameSite cookie did not come along. */
   readonly posted: boolean
@@ -21,12 +28,13 @@ export interface FormRead extends Arrived {
  * The client is known by name only (a browser proves nothing about it), hence not `client`; the redirect URI is one of
  * its own: from here on, errors are told to the client.
  */
-export interface ClientNamed extends FormRead {
+interface ClientNamed extends FormRead {
   readonly namedClient: Client
   readonly redirectUri: string
 }
 
 const PROMPTS = ['none', 'login', 'consent', 'select_account'] as const
+
 type Prompt = (typeof PROMPTS)[number]
 
 /** An authorization request that may be granted (C6.2.1). */
@@ -89,8 +97,10 @@ export const nameClient: Step<FormRead, ClientNamed> = async (context, { people 
 const isMode = (text: string | undefined): text is ResponseMode =>
   RESPONSE_MODES.some((mode) => mode === text)
 
+const refuse = (say: string): Fault => new Fault('oauth_bad_request', { say })
+
 /** How to answer the client, as far as the request can be read at all: errors about the rest need it too. */
-export function returnPathOf({ namedClient, form, redirectUri }: ClientNamed): ReturnPath {
+function returnPathOf({ namedClient, form, redirectUri }: ClientNamed): ReturnPath {
   const mode = onlyValue(form, 'response_mode')
   const state = onlyValue(form, 'state')
   return { client: namedClient.name, redirectUri, state, mode: isMode(mode) ? mode : 'query' }
@@ -104,7 +114,27 @@ export const requireFit: Step<ClientNamed, ClientNamed> = (context, { longestTar
   return context
 }
 
-const refuse = (say: string): Fault => new Fault('oauth_bad_request', { say })
+/** Bytes of UTF-8 (C6.2.1). */
+const LONGEST_STATE = 2048
+
+/** Characters of the addresses of our own pages beside the request: their path, and a prompt that is added. */
+const OWN_PART = 256
+
+/**
+ * Refuses what the addresses of our own pages could not carry, before a person has typed anything (C6.2.1, C6.3.3).
+ * @param query what they carry, encoded
+ * @param longestTarget characters
+ * @throws Fault `oauth_bad_request`
+ */
+export function checkRequestSize(query: string, state: string | undefined, longestTarget: number): void {
+  if (Buffer.byteLength(state ?? '') > LONGEST_STATE)
+    throw refuse(`The state is longer than ${LONGEST_STATE} bytes.`)
+  const most = longestTarget - OWN_PART
+  if (query.length > most)
+    throw refuse(
+      `The parameters have ${query.length} characters when they are percent-encoded, and at most ${most} are allowed: shorten state, nonce or id_token_hint.`,
+    )
+}
 
 type Params = ReadonlyMap<string, string>
 
@@ -158,6 +188,38 @@ export const readRequest: Step<ClientNamed, AuthorizationRead> = async (context,
   }
   return { ...context, request }
 }
+
+/** A refusal on its way to the client (RFC 6749 §4.1.2.1). */
+function refuseByRedirect(fault: Fault, context: ClientNamed, dependencies: StepDependencies): Answer {
+  const { attempt, exchange } = context
+  const error = fault.row.oauth
+  const { client, subject } = attempt
+  noteCall(exchange, dependencies, 'info', 'authorization_refused', { client, subject, error })
+  return answerClient(
+    returnPathOf(context),
+    { error, error_description: describable(fault.publicText) },
+    dependencies,
+  )
+}
+
+/**
+ * What goes wrong in these steps is told to the client, whose redirect URI is known. Our own troubles only if nobody
+ * is looking: a person at one of our pages is told on a page, and can try again.
+ */
+export const redirectingFaults =
+  (steps: Step<ClientNamed, Answer>, troublesToo: boolean): Step<ClientNamed, Answer> =>
+  async (context, dependencies) => {
+    try {
+      return await steps(context, dependencies)
+    } catch (thrown) {
+      const fault = toFault(thrown)
+      if (fault.status >= 500 && !troublesToo) throw fault
+      context.attempt.redirectedFault = fault
+      if (fault.row.level === 'error')
+        noteCall(context.exchange, dependencies, 'error', 'authorization_failed', { cause: fault })
+      return refuseByRedirect(fault, context, dependencies)
+    }
+  }
 
 /** What of a request is carried through our own pages. */
 const CARRIED = [

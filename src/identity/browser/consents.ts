@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto'
-import type { Entry } from '../../contracts/store.ts'
+import type { Entry, Store } from '../../contracts/store.ts'
+import type { RevocationCause, TokenRevoker } from '../../contracts/tokens.ts'
 import type { IdentityDeps } from '../dependencies.ts'
-import { type GrantedScope } from '../scopes.ts'
+import { type GrantedScope, readGrantedTarget } from '../scopes.ts'
+import { withdrawCodes } from '../tokens/codes.ts'
+import { FAMILY, type FamilyRecord } from '../tokens/families.ts'
 
 /** Kind of record: what a user has allowed a client at a business (C6.2.2). Kept until it is withdrawn. */
 export const CONSENT = 'consent'
@@ -22,7 +25,7 @@ export interface Consent extends ConsentRecord {
   readonly key: string
 }
 
-export interface Consenting {
+interface Consenting {
   readonly client: string
   readonly subject: string
   readonly scope: GrantedScope
@@ -82,4 +85,47 @@ export function openConsents({ store, clock }: Pick<IdentityDeps, 'store' | 'clo
       return entries.map(consentOf).sort((a, b) => b.at - a.at)
     },
   }
+}
+
+interface ConsentEnding {
+  readonly store: Pick<Store, 'listBy' | 'remove'>
+  readonly tokenRevoker: Pick<TokenRevoker, 'end'>
+}
+
+/**
+ * Ends a consent, the codes not yet redeemed, the token families and the access tokens that it gave. The consent goes in
+ * the middle: were it gone first and the rest failed, nobody could try again; were it gone last, a code made meanwhile
+ * would be missed. Resolves with the number of families. Rejects with Fault `identity_unavailable`.
+ */
+export async function endConsent(
+  consent: Pick<Consent, 'key' | 'client' | 'subject' | 'business'>,
+  parts: ConsentEnding,
+  order: RevocationCause,
+): Promise<number> {
+  const before = await endIssued(consent, parts, order)
+  await parts.store.remove(CONSENT, consent.key)
+  const after = await endIssued(consent, parts, order)
+  return new Set([...before, ...after]).size
+}
+
+/** Resolves with the families that it has ended, or whose codes it has. */
+async function endIssued(
+  { business, client, subject }: Pick<Consent, 'client' | 'subject' | 'business'>,
+  { store, tokenRevoker }: ConsentEnding,
+  order: RevocationCause,
+): Promise<readonly string[]> {
+  const concerns = (scope: string): boolean => (readGrantedTarget(scope)?.business ?? null) === business
+  const entries = await store.listBy(FAMILY, 'subject', subject)
+  const kept = entries.filter(({ value }) => {
+    const record = value as FamilyRecord
+    // What a customer's password gave was no matter of consent.
+    return record.client === client && record.grant === 'authorization_code' && concerns(record.scope)
+  })
+  // Codes last: one that is being redeemed meanwhile has its family named here, or finds its code gone.
+  const given = [
+    ...kept.map(({ key }) => key),
+    ...(await withdrawCodes(store, { client, subject, concerns })),
+  ]
+  for (const family of new Set(given)) await tokenRevoker.end({ family }, { order })
+  return given
 }

@@ -1,10 +1,8 @@
 import type { OperationDescription } from '../../contracts/api-description.ts'
 import { html, type Html, type Slot } from '../pages/layout.ts'
-import { bullets, paragraph, paragraphs, part, prose, table } from './elements.ts'
-import { areaPath, DEVELOPERS_PATH, type DeveloperPage } from './frame.ts'
-import { operationTitle } from './operation-title.ts'
-import type { DeveloperParts } from './parts.ts'
-import { CHANGE_TEXTS as T } from './texts/changes.ts'
+import { bullets, operationTitle, paragraph, paragraphs, part, prose, table } from './elements.ts'
+import { areaPath, type DeveloperPage, type DeveloperParts, DEVELOPERS_PATH } from './frame.ts'
+import { CHANGE_TEXTS as T } from './texts.ts'
 
 const linkTo = ({ theme }: DeveloperParts, operation: OperationDescription): Html =>
   html`<a href="${theme.at(DEVELOPERS_PATH + areaPath(operation.area))}#${operation.id}"

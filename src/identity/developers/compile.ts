@@ -1,15 +1,21 @@
 /** The developer pages of one configuration (C11.4): made when somebody first asks for them, and answered as they are. */
 import { readFileSync } from 'node:fs'
 import { answerReady, readyDocument, type ReadyDocument } from '../../http/entity-tag.ts'
-import { refuseAsPage } from '../authorize/refusals.ts'
+import { refuseAsPage } from '../answers.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { pageHeaders } from '../pages/layout.ts'
 import { asset, type Asset } from '../pages/theme.ts'
 import { areaPage } from './area-page.ts'
 import { changesPage } from './changes-page.ts'
 import { errorsPage } from './errors-page.ts'
-import { DEVELOPERS_PATH, frameOf, renderPage, type DeveloperPage, type Frame } from './frame.ts'
-import type { DeveloperParts } from './parts.ts'
+import {
+  type DeveloperPage,
+  type DeveloperParts,
+  DEVELOPERS_PATH,
+  type Frame,
+  frameOf,
+  renderPage,
+} from './frame.ts'
 import { scopesPage } from './scopes-page.ts'
 import { startPage } from './start-page.ts'
 import { xmlPage } from './xml-page.ts'
@@ -78,7 +84,7 @@ const endpointOf = (path: string, document: Ready): Endpoint => ({
 export function developerEndpoints(parts: DeveloperParts): readonly Endpoint[] {
   const { theme } = parts
   const stylesheet = asset(RULES, 'text/css; charset=utf-8', theme.at(STYLESHEET_PATH))
-  const frame = frameOf({ ...parts, stylesheet, areas: parts.api.areas })
+  const frame = frameOf(parts, stylesheet)
   const sheet = readyStylesheet(stylesheet)
   const whenAsked = pagesWhenAsked(frame)
   return [

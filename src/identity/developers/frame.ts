@@ -1,8 +1,35 @@
 /** What all developer pages have around their content: the way past the menu, the menu, and the head of the document. */
+import type { Catalogue } from '../../config/scopes/catalogue.ts'
 import type { ApiDescription } from '../../contracts/api-description.ts'
 import { brandOf, documentOf, html, type Html } from '../pages/layout.ts'
 import type { Asset, Theme } from '../pages/theme.ts'
-import { FRAME_TEXTS as T } from './texts/frame.ts'
+import type { IdentityConfig } from '../schema.ts'
+import type { SampleLogin } from './schema.ts'
+import { FRAME_TEXTS as T } from './texts.ts'
+
+/** What a deployment tells those who write clients. */
+export interface DeveloperOffer {
+  readonly api: ApiDescription
+  /** Where the description for programs is (C11.3); undefined where it is not offered. */
+  readonly openapiUrl: string | undefined
+  /** An https or http URL, or an e-mail address. */
+  readonly contact: string | undefined
+  /** The login that the commands use, if they are to work as they stand. */
+  readonly sample: SampleLogin | undefined
+}
+
+/** What the pages are made of: everything that they say comes from here or from tables in the code. */
+export interface DeveloperParts extends DeveloperOffer {
+  readonly catalogue: Catalogue
+  readonly identity: IdentityConfig
+  readonly theme: Theme
+  /** The discovery document (C6.3.2). */
+  readonly metadata: Readonly<Record<string, unknown>>
+}
+
+/** An address of the discovery document. */
+export const addressOf = ({ metadata }: Pick<DeveloperParts, 'metadata'>, member: string): string =>
+  String(metadata[member])
 
 /** A developer page, as the files beside this one make it. */
 export interface DeveloperPage {
@@ -43,25 +70,15 @@ const REFERENCE = {
   '/changes': T.changes,
 } as const
 
-export type ReferencePath = keyof typeof REFERENCE
-
 /** The path of an area's page: its name, or below `areas` where another page has that name. */
 export const areaPath = (area: string): string => {
   const path = `/${area}`
   return path in REFERENCE || path === '/areas' ? `/areas/${area}` : path
 }
 
-export interface FrameParts {
-  readonly theme: Theme
-  readonly stylesheet: Asset
-  readonly areas: ApiDescription['areas']
-  /** Undefined where the document is not offered. */
-  readonly openapiUrl: string | undefined
-}
-
-export function frameOf({ areas, openapiUrl, stylesheet, theme }: FrameParts): Frame {
+export function frameOf({ api, openapiUrl, theme }: DeveloperParts, stylesheet: Asset): Frame {
   const root = theme.at(DEVELOPERS_PATH)
-  const areaLinks = areas.map(({ name }) => ({ href: root + areaPath(name), text: name }))
+  const areaLinks = api.areas.map(({ name }) => ({ href: root + areaPath(name), text: name }))
   const reference = Object.entries(REFERENCE).map(([path, text]) => ({ href: root + path, text }))
   const document = openapiUrl === undefined ? [] : [{ href: openapiUrl, text: T.openapi }]
   const groups = [

@@ -1,12 +1,9 @@
 import type { ExampleDescription, OperationDescription } from '../../contracts/api-description.ts'
 import { html, type Html } from '../pages/layout.ts'
-import { curlCommand, type CurlCall } from './curl.ts'
-import { codeBlock } from './elements.ts'
-import { answerInJson, answerInXml, bodyInJson, bodyInXml } from './examples.ts'
-import type { DeveloperParts } from './parts.ts'
-import { filledPath, loginOf } from './sample-calls.ts'
-import { operationTitle } from './operation-title.ts'
-import { AREA_TEXTS as T } from './texts/area.ts'
+import { type CurlCall, curlCommand, filledPath, loginOf } from './commands.ts'
+import { answerInJson, answerInXml, bodyInJson, bodyInXml, codeBlock, operationTitle } from './elements.ts'
+import type { DeveloperParts } from './frame.ts'
+import { AREA_TEXTS as T } from './texts.ts'
 
 type Headers = NonNullable<CurlCall['headers']>
 

@@ -1,12 +1,10 @@
-import type { OperationDescription } from '../../contracts/api-description.ts'
 import { IDENTITY_SCOPES } from '../../config/scopes/catalogue.ts'
+import type { OperationDescription } from '../../contracts/api-description.ts'
 import { claimsOf } from '../claims.ts'
 import { html, type Html, type Slot } from '../pages/layout.ts'
-import { facts, paragraph, part, proseTable } from './elements.ts'
-import { areaPath, DEVELOPERS_PATH, type DeveloperPage } from './frame.ts'
-import { operationTitle } from './operation-title.ts'
-import { addressOf, type DeveloperParts } from './parts.ts'
-import { SCOPE_TEXTS as T } from './texts/scopes.ts'
+import { facts, operationTitle, paragraph, part, proseTable } from './elements.ts'
+import { addressOf, areaPath, type DeveloperPage, type DeveloperParts, DEVELOPERS_PATH } from './frame.ts'
+import { SCOPE_TEXTS as T } from './texts.ts'
 
 type Row = readonly [string, Slot]
 

@@ -1,14 +1,22 @@
 import { errorsEnvelope, successEnvelope } from '../../http/envelope.ts'
 import type { JsonObject } from '../../http/json.ts'
-import { writeXml } from '../../http/xml-write.ts'
 import { XML_LIMITS } from '../../http/xml-tree.ts'
+import { writeXml } from '../../http/xml-write.ts'
 import { FAULTS } from '../../kernel/fault-table.ts'
 import { html, type Html } from '../pages/layout.ts'
-import { bullets, codeBlock, paragraph, paragraphs, part, prose, proseTable } from './elements.ts'
-import { prettyJson, prettyXml } from './examples.ts'
-import type { DeveloperPage } from './frame.ts'
-import type { DeveloperParts } from './parts.ts'
-import { XML_TEXTS as T } from './texts/xml.ts'
+import {
+  bullets,
+  codeBlock,
+  paragraph,
+  paragraphs,
+  part,
+  prettyJson,
+  prettyXml,
+  prose,
+  proseTable,
+} from './elements.ts'
+import type { DeveloperPage, DeveloperParts } from './frame.ts'
+import { XML_TEXTS as T } from './texts.ts'
 
 /** A value of every kind (C7.5). The converter itself makes the XML of it. */
 const EVERY_KIND: JsonObject = {

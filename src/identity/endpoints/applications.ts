@@ -2,17 +2,16 @@ import type { Answer, Exchange } from '../../contracts/exchange.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { describeScope, nameOf, showLogin } from '../authorize/show.ts'
 import {
+  type BrowserContext,
+  browserContextOf,
   isForeignForm,
   isOwnForm,
   type Login,
   seeOther,
-  type BrowserContext,
-  browserContextOf,
 } from '../browser/browser-context.ts'
-import type { Consent } from '../browser/consents.ts'
+import { type Consent, endConsent } from '../browser/consents.ts'
 import type { Arrived } from '../context.ts'
 import { noteCall, orUnavailable } from '../dependencies.ts'
-import { endConsent } from '../end-consent.ts'
 import type { Step, StepDependencies } from '../endpoint.ts'
 import { applicationsPage, type ConsentListed, type Done, type SessionListed } from '../pages/applications.ts'
 import { pageAnswer } from '../pages/layout.ts'

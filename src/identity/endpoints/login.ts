@@ -1,7 +1,6 @@
 import type { Answer } from '../../contracts/exchange.ts'
 import type { User } from '../../contracts/people.ts'
 import { Fault } from '../../kernel/faults.ts'
-import { redirectingFaults } from '../authorize/refusals.ts'
 import {
   type AuthorizationRead,
   type AuthorizationRequest,
@@ -9,8 +8,9 @@ import {
   nameClient,
   readQuery,
   readRequest,
+  redirectingFaults,
 } from '../authorize/request.ts'
-import { restartRequest, type Notice, showLogin } from '../authorize/show.ts'
+import { type Notice, restartRequest, showLogin } from '../authorize/show.ts'
 import {
   type BrowserContext,
   browserContextOf,

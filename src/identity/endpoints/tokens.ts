@@ -1,20 +1,73 @@
 import type { Answer } from '../../contracts/exchange.ts'
+import type { NewRecord } from '../../contracts/store.ts'
 import type { RevocationCause } from '../../contracts/tokens.ts'
 import { Fault, toFault } from '../../kernel/faults.ts'
-import { emptyAnswer, privateAnswer, tokenType } from '../answers.ts'
+import { emptyAnswer, privateAnswer, tokenAnswer, tokenType } from '../answers.ts'
 import type { Arrived, ClientAuthenticated, GrantChosen, Granted } from '../context.ts'
 import { noteCall, orUnavailable } from '../dependencies.ts'
 import type { Step, StepDependencies } from '../endpoint.ts'
 import { GRANTS } from '../grants/grants.ts'
-import { tokenRevoked, took } from '../records.ts'
+import { give, tokenIssued, tokenRevoked, took } from '../records.ts'
+import { hasValue, placeOf } from '../scopes.ts'
 import { requireParam } from '../steps/read-form.ts'
+import type { DrawnFamily } from '../tokens/families.ts'
 import { findToken, type FoundToken } from '../tokens/find-token.ts'
+import { issueAccessToken, issueIdToken } from '../tokens/signed-tokens.ts'
 
 /** Goes on with the steps of the grant that was chosen. */
 export const redeemGrant: Step<GrantChosen, Granted> = (context, dependencies) => {
   const row = GRANTS.get(context.grant)
   if (row === undefined) throw new TypeError(`no such grant: ${context.grant}`)
   return row.redeem(context, dependencies)
+}
+
+/**
+ * Makes the tokens of any grant, and the answer with them (C6.1.3). Until they are recorded nothing is used up and
+ * nothing stored: after a failure the client can ask again with the same code or refresh token (C12.1.4).
+ * @throws Fault `invalid_grant` if a rule has revoked the grant since the call began, or if it was used meanwhile;
+ *   `audit_unavailable`
+ */
+export const issueTokens: Step<Granted, Answer> = async (granted, dependencies) => {
+  const refresh = refreshOf(granted, dependencies)
+  const access = await issueAccessToken(granted, refresh?.family ?? granted.family, dependencies)
+  const idToken = granted.openid ? await issueIdToken(granted, access.token, dependencies) : undefined
+  Object.assign(granted.attempt, { subject: granted.user.subject, ...placeOf(granted.scope) })
+  await give(
+    tokenIssued(granted, access.principal),
+    () => putInForce(granted, refresh, dependencies),
+    dependencies,
+  )
+  dependencies.issuedTokens.prime(access.token, access.principal)
+  const body = {
+    access_token: access.token,
+    token_type: tokenType(dependencies),
+    expires_in: access.lifetime,
+    scope: granted.scope.text,
+    ...(refresh && { refresh_token: refresh.token }),
+    ...(idToken !== undefined && { id_token: idToken }),
+  }
+  return tokenAnswer(body, dependencies)
+}
+
+/** The refresh token of the answer, with the record of its family if that begins with it. */
+type AnswerToken = Omit<DrawnFamily, 'record'> & Partial<DrawnFamily>
+
+async function putInForce(
+  { take }: Granted,
+  refresh: AnswerToken | undefined,
+  { store }: StepDependencies,
+): Promise<void> {
+  const begun: readonly NewRecord[] = refresh?.record ? [refresh.record] : []
+  if (take !== undefined) return take(begun)
+  for (const record of begun) await store.create(record.kind, record.key, record)
+}
+
+function refreshOf(granted: Granted, dependencies: StepDependencies): AnswerToken | undefined {
+  const { asOf, authTime, client, grant, refresh, scope, user } = granted
+  if (refresh.kind === 'rotated') return refresh
+  if (!hasValue(scope, 'offline_access')) return undefined
+  const record = { client: client.id, subject: user.subject, scope: scope.text, authTime, grant, asOf }
+  return dependencies.families.draw(record, granted.family)
 }
 
 /** Tells the recorder of every token issued or refused (C12). */

@@ -6,9 +6,24 @@ import { Fault } from '../../kernel/faults.ts'
 import type { GrantChosen, Granted, ScopeRequested, UserVerified } from '../context.ts'
 import { orUnavailable } from '../dependencies.ts'
 import { flow, type Step, type StepDependencies } from '../endpoint.ts'
-import { hasValue, limitToUser } from '../scopes.ts'
-import { requestScope } from '../steps/issue-tokens.ts'
+import { hasValue, limitToClient, limitToUser, parseScope } from '../scopes.ts'
 import { requireParam, requireParams } from '../steps/read-form.ts'
+
+/**
+ * Reads the requested scope, or the client's default if there is none, and limits it to the client (C6.1.0, C5.5).
+ * @throws Fault `invalid_scope`
+ */
+export const requestScope: Step<GrantChosen, ScopeRequested> = async (context, { catalogue, places }) => {
+  const { client, params } = context
+  const sent = params.get('scope')?.trim()
+  const text = sent === undefined || sent === '' ? client.defaultScope : sent
+  if (text === undefined)
+    throw new Fault('invalid_scope', {
+      say: 'The parameter scope is missing, and this client has no default.',
+    })
+  const requested = await limitToClient(parseScope(text, catalogue), client, catalogue, places)
+  return { ...context, requested }
+}
 
 /** What is tried, and what else the user must be. */
 export interface PasswordAttempt {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { AuditEntry, AuditTrail } from '../../contracts/audit.ts'
 import type {
   AttemptLimiter,
   AttemptStanding,
@@ -14,8 +15,8 @@ import { after, type Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { GuessingConfig } from '../schema.ts'
 import { FailureTable, type Tally } from './failures.ts'
-import { noTurn, SharedTurns, TURN_WITHIN, type EndTurn } from './shared-turns.ts'
 import { OneAtATime, systemTimer, type Timer } from './guessing.ts'
+import { type EndTurn, noTurn, SharedTurns, TURN_WITHIN } from './shared-turns.ts'
 
 /** Most entries of each table. All five tables together take about 40 MB if they are full. */
 const REMEMBERED = 20_000
@@ -313,3 +314,18 @@ const shortened = (name: string): string =>
   name.length <= LONGEST_NAME
     ? name
     : `${name.slice(0, LONGEST_NAME / 2)}…${createHash('sha256').update(name).digest('base64url')}`
+
+/** Records that a delay began (C12.3). Anybody can cause that, so it counts as a refusal (C12.1.5). */
+export function recordLockout(begun: BegunLockout, audit: Pick<AuditTrail, 'refuse'>): void {
+  audit.refuse({ event: 'lockout.began', reason: begun.of, address: begun.network }, () => entryOf(begun))
+}
+
+/** A name is what somebody typed, so it is a personal value, as the network is (C12.2.3). */
+const entryOf = ({ client, delay, failures, network, of, subject, user }: BegunLockout): AuditEntry => ({
+  event: 'lockout.began',
+  outcome: 'success',
+  actor: { kind: 'anonymous' },
+  on: { kind: 'lockout', subject, client: client === '' ? undefined : client },
+  change: { of, failures, delay },
+  personal: { 'actor.address': network, 'on.id': user },
+})

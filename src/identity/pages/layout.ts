@@ -1,6 +1,5 @@
 import type { Answer } from '../../contracts/exchange.ts'
 import { withoutDirectionControls } from '../../kernel/clean-text.ts'
-import { contactAddress } from './contact.ts'
 import { TEXTS } from './texts.ts'
 import type { Theme } from './theme.ts'
 
@@ -48,7 +47,7 @@ export const html = (strings: TemplateStringsArray, ...slots: readonly Slot[]): 
 /** A text that is HTML already: of files of ours only (T6). */
 export const verbatim = (text: string): Html => new Markup(text)
 
-/** A name from outside that stands by itself: its direction of writing turns nothing around it. In texts: names-in-texts.ts. */
+/** A name from outside that stands by itself: its direction of writing turns nothing around it. In sentences: `isolated` of texts.ts. */
 export const nameAlone = (name: string): Html => html`<bdi>${withoutDirectionControls(name)}</bdi>`
 
 /** A page as one of the files beside this one makes it. */
@@ -82,7 +81,7 @@ export interface FormFacts {
  * The source expression of CSP that covers a redirect URI. Browsers check `form-action` on the redirects after a form
  * too. CSP has no word for an IPv6 address or for the path of an app's own scheme: the scheme stands for those.
  */
-export function sourceOf(uri: string): string {
+function sourceOf(uri: string): string {
   const { hostname, origin, protocol } = new URL(uri)
   return /^https?:$/.test(protocol) && !hostname.startsWith('[') ? origin : protocol
 }
@@ -124,7 +123,7 @@ const logoOf = ({ logo }: Theme): Html =>
 /** The theme's logo and name. */
 export const brandOf = (theme: Theme): Html => html`${logoOf(theme)}<span>${theme.name}</span>`
 
-export interface DocumentParts {
+interface DocumentParts {
   readonly title: string
   /** What stands in `head` beside what every document has. */
   readonly head?: Html
@@ -149,6 +148,19 @@ export function documentOf(theme: Theme, { title, head, body }: DocumentParts): 
       </body>
     </html>`
   return `${text.toString()}\n`
+}
+
+/** What a browser can open, by the form of the text; the first match wins. */
+const ADDRESSES: readonly (readonly [RegExp, (contact: string) => string])[] = [
+  [/^https?:\/\//, (contact) => contact],
+  [/^[^\s@]+@[^\s@]+$/, (contact) => `mailto:${contact}`],
+  [/^\+?[0-9][0-9 ().-]{4,}$/, (contact) => `tel:${contact.replace(/[^0-9+]/g, '')}`],
+]
+
+/** The address of a web page, an e-mail address or a telephone number, as configured; undefined for any other text. */
+function contactAddress(contact: string): string | undefined {
+  const [, addressOf] = ADDRESSES.find(([form]) => form.test(contact)) ?? []
+  return addressOf?.(contact)
 }
 
 /** A contact as configured: a link where a browser can open it, else its text. */

@@ -4,8 +4,7 @@ import type { Entry, NewRecord, Store } from '../../contracts/store.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { newOrderedId, newSecret } from '../../kernel/ids.ts'
 import type { IdentityDeps } from '../dependencies.ts'
-import { begunAs } from './families.ts'
-import { RememberedRecords } from './remembered-records.ts'
+import { begunAs, RememberedRecords } from './families.ts'
 
 /**
  * Kind of record: authorization codes, by their SHA-256 (C6.2.4).

@@ -1,4 +1,5 @@
-import type { Entry, NewRecord } from '../../contracts/store.ts'
+import { hash } from 'node:crypto'
+import type { Entry, NewRecord, Purpose } from '../../contracts/store.ts'
 import type { Begun } from '../../contracts/tokens.ts'
 import { equalSecrets, newOrderedId, newSecret } from '../../kernel/ids.ts'
 import type { IdentityDeps } from '../dependencies.ts'
@@ -35,7 +36,7 @@ export type FamilyRecord = {
   readonly grant: string
   /** `RuleGuard.asOf` of the call that began it; absent if an older version did. */
   readonly asOf?: number
-  /** Random; absent while the tokens of the family are those of an older version (older-tokens.ts). */
+  /** Random; absent while the tokens of the family are those of an older version (`OLDER_TOKEN`). */
   readonly salt?: string
   /** The number of the token in use: 1 for the first one. Absent together with `salt`. */
   readonly generation?: number
@@ -43,7 +44,7 @@ export type FamilyRecord = {
   readonly rotatedAt?: number
 }
 
-export type NewFamily = Omit<FamilyRecord, 'salt' | 'generation' | 'rotatedAt'>
+type NewFamily = Omit<FamilyRecord, 'salt' | 'generation' | 'rotatedAt'>
 
 /** A family whose id is drawn. Nobody can use its token before `record` is stored. */
 export interface DrawnFamily {
@@ -71,13 +72,79 @@ export interface FoundFamily {
   readonly version: number
 }
 
-export type TokenState = 'fresh' | 'repeated' | 'replayed'
+type TokenState = 'fresh' | 'repeated' | 'replayed'
+
 type Numbering = Pick<Required<FamilyRecord>, 'salt' | 'generation'>
 
-export type FamilyDeps = Pick<IdentityDeps, 'store' | 'clock' | 'config' | 'deriver' | 'rules'>
+/** All methods reject with Fault `identity_unavailable` if the store cannot be reached. */
+export interface Families {
+  /** Draws a family, under the given id if there is one. */
+  draw(family: NewFamily, id?: string): DrawnFamily
+  /** The family of a refresh token; undefined for a token that is unknown, expired, or of an ended family. Changes nothing. */
+  find(token: string, purpose?: Purpose): Promise<FoundFamily | undefined>
+  /** The same for a token that is about to be used. If its family has changed elsewhere, only `rotate` may notice. */
+  findToUse(token: string): Promise<FoundFamily | undefined>
+  /** Uses a token. `ended` or `replayed` if that happened after its family was found. */
+  rotate(token: string, family: FoundFamily): Promise<'rotated' | 'ended' | 'replayed'>
+}
+
+type FamilyDeps = Pick<IdentityDeps, 'store' | 'clock' | 'config' | 'deriver' | 'rules'>
+
+/** All state that counts is in the store, so any number of processes may use it. */
+export function openFamilies(deps: FamilyDeps): Families {
+  const { clock, store } = deps
+  const rotated = new RememberedRecords()
+  const stored =
+    (purpose?: Purpose): FamilySource =>
+    (family) =>
+      store.find(FAMILY, family, purpose)
+  const recalled: FamilySource = async (family, number) => {
+    const entry = rotated.recall(family, clock.now())
+    // An older token may be within the grace, or a replay: the store has to be asked.
+    const isInUse = (entry?.value as FamilyRecord | undefined)?.generation === number
+    return isInUse ? entry : stored()(family, number)
+  }
+  const findBy = (token: string, source: FamilySource, purpose?: Purpose): ReturnType<Families['find']> =>
+    isNumbered(token) ? findNumbered(token, source, deps) : findOlder(token, deps, purpose)
+  const find: Families['find'] = (token, purpose) => findBy(token, stored(purpose), purpose)
+  return {
+    draw: (family, id) => drawFamily(family, deps, id),
+    find,
+    findToUse: (token) => findBy(token, recalled),
+    async rotate(token, family) {
+      let found: FoundFamily | undefined = family
+      while (found?.state === 'fresh') {
+        if (await use(found, rotated, deps)) return 'rotated'
+        // Another use came first: a parallel one, which the grace allows, or one that the grace no longer covers.
+        found = await find(token)
+      }
+      if (found === undefined) return 'ended'
+      return found.state === 'repeated' ? 'rotated' : 'replayed'
+    },
+  }
+}
+
+/**
+ * Counts the record up. False if it has changed since, or is gone. Where the store has lost writes it takes several steps,
+ * one for each number: so the version of a record and its number always grow together, and what another process remembers
+ * of the lost writes never fits a later record.
+ */
+async function use(family: FoundFamily, rotated: RememberedRecords, deps: FamilyDeps): Promise<boolean> {
+  const { expiresAt, id, next, record } = family
+  rotated.forget(id)
+  let { version } = family
+  for (let generation = (record.generation ?? 0) + 1; ; generation += 1) {
+    const value: FamilyRecord = { ...record, salt: next.salt, generation, rotatedAt: deps.clock.now() }
+    if (!(await deps.store.replace(FAMILY, id, version, value))) return false
+    version += 1
+    if (generation < next.generation) continue
+    rotated.remember({ key: id, value, version, expiresAt, usedAt: undefined })
+    return true
+  }
+}
 
 /** Draws a family, under the given id if there is one. */
-export function drawFamily(family: NewFamily, deps: FamilyDeps, given?: string): DrawnFamily {
+function drawFamily(family: NewFamily, deps: FamilyDeps, given?: string): DrawnFamily {
   const { clock, config } = deps
   const id = given ?? newOrderedId(clock.now())
   const next = { salt: newSecret(16), generation: 1 }
@@ -94,7 +161,7 @@ function indexesOf({ client, subject, scope }: NewFamily): NonNullable<NewRecord
 }
 
 /** The business of a scope's target, if it has one. */
-export const businessOf = (scope: string): string | undefined => readGrantedTarget(scope)?.business
+const businessOf = (scope: string): string | undefined => readGrantedTarget(scope)?.business
 
 /** A family, or the code that it comes from, as `RuleGuard.hasEnded` takes it. */
 export const begunAs = (
@@ -103,9 +170,10 @@ export const begunAs = (
 ): Begun => ({ family, client, subject, business: businessOf(scope), asOf, begunAt: authTime * 1000 })
 
 const FORM = 'v2'
+
 const TOKEN = /^v2\.([\w-]{8})\.([\w-]{22})\.([1-9][0-9]{0,8})\.([\w-]{43})$/
 
-/** Whether a text has the form of these tokens. Older versions made tokens without dots (older-tokens.ts). */
+/** Whether a text has the form of these tokens. Older versions made tokens without dots (`OLDER_TOKEN`). */
 export const isNumbered = (token: string): boolean => token.startsWith(`${FORM}.`)
 
 function tokenOf(family: string, { generation, salt }: Numbering, { deriver }: FamilyDeps): string {
@@ -118,10 +186,10 @@ const macOf = (family: string, number: number, salt: string, deriver: FamilyDeps
   deriver.derive([FORM, family, number, salt].join('.'))
 
 /** Where the record of a family is looked up, for the token of this number. */
-export type FamilySource = (family: string, number: number) => Promise<Entry | undefined>
+type FamilySource = (family: string, number: number) => Promise<Entry | undefined>
 
 /** The family of a token of this form, as `Families.find` answers it. */
-export async function findNumbered(
+async function findNumbered(
   token: string,
   source: FamilySource,
   deps: FamilyDeps,
@@ -138,7 +206,7 @@ export async function findNumbered(
 }
 
 /** What a family's record says of a genuine token; undefined if a rule has ended the family. */
-export function readFamily(
+function readFamily(
   { key: id, value, expiresAt, version }: Entry,
   { salt, number }: { readonly salt: string; readonly number: number },
   deps: FamilyDeps,
@@ -160,8 +228,91 @@ function stateOf({ generation = 0, rotatedAt }: FamilyRecord, number: number, de
  * A use in the future means that the clock was set back. Then its age is unknown. The time in which the store did not
  * answer counts for nothing: the client was told 503, though the use may have been stored.
  */
-export function isWithinGrace(usedAt: number | undefined, { clock, config, store }: FamilyDeps): boolean {
+function isWithinGrace(usedAt: number | undefined, { clock, config, store }: FamilyDeps): boolean {
   if (usedAt === undefined) return false
   const age = Math.abs(clock.now() - usedAt) - (store.silentSince?.(usedAt) ?? 0)
   return age < config.refreshToken.grace
+}
+
+/**
+ * Refresh tokens that version 0.1.0 gave: 43 characters without meaning, each with a record of its own. They work until
+ * they expire or their family ends. The next token of such a family is number 1 of the new form; from then
+ * on the salt of the family names the older token that it comes from. None is made any more.
+ *
+ * `refresh_token`, by the SHA-256 of the token: the OlderRecord. `usedAt` is set if an older version has used it: then its
+ * successor is HMAC(server secret, token), in the older form too.
+ */
+export const OLDER_TOKEN = 'refresh_token'
+
+/** A type alias, since an interface has no index signature and so is no StoredValue. */
+type OlderRecord = {
+  readonly family: string
+}
+
+/** The key of a token's record: its hash, because the token itself is never stored. */
+export const olderKey = (token: string): string => hash('sha256', token, 'base64url')
+
+/** The family of a token of the older form, as `Families.find` answers it. */
+async function findOlder(
+  token: string,
+  deps: FamilyDeps,
+  purpose?: Purpose,
+): Promise<FoundFamily | undefined> {
+  const { store } = deps
+  const key = olderKey(token)
+  const entry = await store.find(OLDER_TOKEN, key, purpose)
+  if (entry === undefined) return undefined
+  const family = await store.find(FAMILY, (entry.value as OlderRecord).family, purpose)
+  const found = family && readFamily(family, { salt: key, number: 0 }, deps)
+  if (found === undefined || found.record.salt === key) return found
+  if (found.record.salt !== undefined) return { ...found, state: 'replayed' }
+  return entry.usedAt === undefined ? found : usedBefore(found, token, entry, deps)
+}
+
+/** An older version has used the token, and nobody has used its successor here. */
+async function usedBefore(
+  found: FoundFamily,
+  token: string,
+  { usedAt }: Entry,
+  deps: FamilyDeps,
+): Promise<FoundFamily> {
+  const successor = deps.deriver.derive(token)
+  const after = isWithinGrace(usedAt, deps)
+    ? await deps.store.find(OLDER_TOKEN, olderKey(successor))
+    : undefined
+  const isUnused = after !== undefined && after.usedAt === undefined
+  return { ...found, successor, state: isUnused ? 'repeated' : 'replayed' }
+}
+
+/** Records that are remembered: about 1 kB each. */
+const LIMIT = 5000
+
+/**
+ * The records that this process has written last. Their clients often come to it again, and then the store needs to be asked
+ * only for the write. Another process may have changed or removed such a record meanwhile. So what is remembered serves for
+ * a write that fails in the store then, and for nothing else.
+ */
+export class RememberedRecords {
+  /** By key, the one written last at the end. */
+  readonly #entries = new Map<string, Entry>()
+
+  /** A record after it was written. */
+  remember(entry: Entry): void {
+    this.forget(entry.key)
+    this.#entries.set(entry.key, entry)
+    if (this.#entries.size <= LIMIT) return
+    const [oldest] = this.#entries.keys()
+    if (oldest !== undefined) this.forget(oldest)
+  }
+
+  forget(key: string): void {
+    this.#entries.delete(key)
+  }
+
+  /** @param now milliseconds since the epoch: a record that has expired is not found */
+  recall(key: string, now: number): Entry | undefined {
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return undefined
+    return entry.expiresAt === undefined || entry.expiresAt > now ? entry : undefined
+  }
 }

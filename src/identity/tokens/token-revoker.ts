@@ -1,10 +1,9 @@
 import type { IndexValues, Store } from '../../contracts/store.ts'
-import type { Ended, TokenRevoker, EndOptions, RevokedTokens, Revoker } from '../../contracts/tokens.ts'
+import type { Ended, EndOptions, RevokedTokens, Revoker, TokenRevoker } from '../../contracts/tokens.ts'
 import { CONSENT } from '../browser/consents.ts'
 import { SESSION } from '../browser/sessions.ts'
 import { CODE } from './codes.ts'
-import { FAMILY } from './families.ts'
-import { OLDER_TOKEN } from './older-tokens.ts'
+import { FAMILY, OLDER_TOKEN } from './families.ts'
 
 export interface TokenRevokerParts {
   readonly store: Pick<Store, 'find' | 'remove' | 'removeBy' | 'countBy'>

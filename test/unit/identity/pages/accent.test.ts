@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { accentsOf } from '../../../../src/identity/pages/accent.ts'
+import { accentsOf } from '../../../../src/identity/pages/theme.ts'
 
 /** WCAG 2.2, written down a second time. */
 function luminance(hex: string): number {

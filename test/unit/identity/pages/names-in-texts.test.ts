@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isolated, isShortened, withNames } from '../../../../src/identity/pages/names-in-texts.ts'
+import { isolated, isShortened, withNames } from '../../../../src/identity/pages/texts.ts'
 
 const texts = withNames({ deep: { hello: (name: string, count: number) => `Hello ${name}, ${count} times` } })
 

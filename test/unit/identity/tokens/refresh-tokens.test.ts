@@ -1,7 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
-import { FAMILY, type FamilyRecord } from '../../../../src/identity/tokens/families.ts'
-import { OLDER_TOKEN, olderKey } from '../../../../src/identity/tokens/older-tokens.ts'
+import { FAMILY, type FamilyRecord, OLDER_TOKEN, olderKey } from '../../../../src/identity/tokens/families.ts'
 import { createDeriver } from '../../../../src/keys/key-place.ts'
 import { openTestIdentity, requestToken, type TestIdentity } from '../identity-under-test.ts'
 

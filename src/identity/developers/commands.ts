@@ -1,0 +1,114 @@
+/** Commands for a POSIX shell, as the pages show them. */
+import type { Catalogue } from '../../config/scopes/catalogue.ts'
+import type { OperationDescription } from '../../contracts/api-description.ts'
+import type { SampleLogin } from './schema.ts'
+
+export interface CurlCall {
+  readonly url: string
+  /** GET if left out, or POST with `form` or `body`. */
+  readonly method?: string
+  /** `id:secret` */
+  readonly user?: string
+  /** The variable of the shell that holds the access token. */
+  readonly bearer?: 'TOKEN'
+  readonly headers?: readonly (readonly [name: string, value: string])[]
+  readonly form?: readonly (readonly [name: string, value: string])[]
+  readonly body?: string
+}
+
+/** Text that means itself in a shell, and in a form (RFC 3986, unreserved, and what URLs have besides). */
+const PLAIN = /^[A-Za-z0-9_./:-]+$/
+const UNRESERVED = /^[A-Za-z0-9_.~-]+$/
+
+/** One word of a shell: in single quotes unless it is plain. */
+const shellWord = (text: string): string => (PLAIN.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)
+
+/** A field of a form; curl encodes what needs it. */
+const field = ([name, value]: readonly [string, string]): string =>
+  UNRESERVED.test(value) ? `-d ${name}=${value}` : `--data-urlencode ${shellWord(`${name}=${value}`)}`
+
+/** Names the method where curl would choose another one by itself. */
+function methodOption({ method, form, body }: CurlCall): readonly string[] {
+  const chosen = form === undefined && body === undefined ? 'GET' : 'POST'
+  return method === undefined || method === chosen ? [] : [`-X ${method}`]
+}
+
+/** The command, an option a line. */
+export function curlCommand(call: CurlCall): string {
+  const { bearer, body, form = [], headers = [], url, user } = call
+  const options = [
+    ...methodOption(call),
+    ...(user === undefined ? [] : [`-u ${shellWord(user)}`]),
+    ...(bearer === undefined ? [] : [`-H "Authorization: Bearer $${bearer}"`]),
+    ...headers.map(([name, value]) => `-H ${shellWord(`${name}: ${value}`)}`),
+    ...form.map(field),
+    ...(body === undefined ? [] : [`--data-binary ${shellWord(body)}`]),
+  ]
+  return [`curl -s ${shellWord(url)}`, ...options].join(' \\\n  ')
+}
+
+const TOKEN_MEMBER = `sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/'`
+
+/** Runs a call of the token endpoint and keeps the access token in the variable TOKEN. */
+export const keepToken = (call: CurlCall): string => `TOKEN=$(${curlCommand(call)} \\\n  | ${TOKEN_MEMBER})`
+
+/** What the commands on the pages fill in: the sample login, or words in capitals for the reader to replace. */
+export interface Login extends SampleLogin {
+  readonly fund: string
+}
+
+const TO_BE_REPLACED: Login = {
+  client: 'CLIENT_ID',
+  secret: 'CLIENT_SECRET',
+  username: 'USERNAME',
+  password: 'PASSWORD',
+  business: 'BUSINESS',
+  fund: 'FUND',
+}
+
+export const loginOf = (sample: SampleLogin | undefined): Login =>
+  sample === undefined ? TO_BE_REPLACED : { ...sample, fund: sample.fund ?? TO_BE_REPLACED.fund }
+
+/** Gets a token for the login's business. */
+export const tokenCall = (login: Login, tokenUrl: string, scopes: readonly string[]): CurlCall => ({
+  url: tokenUrl,
+  user: `${login.client}:${login.secret}`,
+  form: [
+    ['grant_type', 'password'],
+    ['username', login.username],
+    ['password', login.password],
+    ['scope', [...scopes, `target:b/${login.business}`].join(' ')],
+  ],
+})
+
+/** A path with values in place of its parameters; those without a value stay as words in capitals. */
+export function filledPath(
+  { parameters, path }: OperationDescription,
+  login: Login,
+  own: Readonly<Record<string, string>> = {},
+): string {
+  return parameters.reduce((filled, { kind, name }) => {
+    const value = kind === 'own' ? (own[name] ?? name.toUpperCase()) : login[kind]
+    return filled.replace(`{${name}}`, () => encodeURIComponent(value))
+  }, path)
+}
+
+/** Of the lists of scope values that satisfy an operation, the one that allows least. */
+export function leastScopes({ scopes }: OperationDescription, catalogue: Catalogue): readonly string[] {
+  const weight = (values: readonly string[]): number => catalogue.close(values).size
+  const [least = []] = [...scopes].sort((one, other) => weight(one) - weight(other))
+  return least
+}
+
+/** The values without those that another one of them includes. */
+export const withoutIncluded = (values: readonly string[], catalogue: Catalogue): readonly string[] => {
+  const each = [...new Set(values)]
+  const includes = (one: string, other: string): boolean => catalogue.close([one]).has(other)
+  return each.filter(
+    (value, at) =>
+      !each.some(
+        (other, otherAt) =>
+          other !== value && includes(other, value) && (!includes(value, other) || otherAt < at),
+      ),
+  )
+}
