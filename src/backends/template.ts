@@ -392,3 +392,18 @@ export function compileFixedHeaders(headers: FixedHeaders): FixedHeaderWriter | 
     return lines
   }
 }
+
+/** The templates of a request, where they differ from what the client sent. */
+export interface RequestTemplates {
+  /** Undefined: the path of the client's request. */
+  readonly path: PathTemplate | undefined
+  /** Added to the query, by name. */
+  readonly query: ReadonlyMap<string, Template>
+  readonly headers: FixedHeaders
+}
+
+/** The placeholders of all templates together. */
+export function placeholdersIn({ path, query, headers }: RequestTemplates): ReadonlySet<string> {
+  const texts = [...query.values(), ...[...headers.values()].map(({ template }) => template)]
+  return new Set([...(path?.placeholders ?? []), ...texts.flatMap(placeholdersOf)])
+}

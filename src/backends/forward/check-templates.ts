@@ -1,14 +1,7 @@
 /** Whether the calls of an operation have what the templates name that they are sent by (C8.7). */
 import { didYouMean } from '../../config/problem-text.ts'
 import type { KeyPath, Problems } from '../../config/problems.ts'
-import {
-  BUILT_IN,
-  isBuiltIn,
-  type PathTemplate,
-  placeholdersOf,
-  soleName,
-  type Template,
-} from '../template.ts'
+import { BUILT_IN, compilePathTemplate, holdsEscape, isBuiltIn, parseTemplate, type PathTemplate, placeholdersOf, soleName, type Template } from '../template.ts'
 
 /** What is known of calls before there are any. */
 export interface CallShape {
@@ -120,3 +113,24 @@ export function checkTemplates(
 
 const hasProblem = ({ list: problems }: Problems, at: KeyPath): boolean =>
   problems.some(({ path }) => path.length === at.length && path.every((key, index) => key === at[index]))
+
+/** Undefined where a problem was reported. */
+export function compilePath(source: string, at: KeyPath, problems: Problems): PathTemplate | undefined {
+  const compiled = compilePathTemplate(source)
+  if (typeof compiled !== 'string') return compiled
+  problems.error(at, compiled)
+  return undefined
+}
+
+/** A template's problems are reported; it stands for an empty text then. */
+export function compileText(source: string, at: KeyPath, problems: Problems): Template {
+  const template = parseTemplate(source)
+  if (typeof template === 'string') {
+    problems.error(at, template)
+    return []
+  }
+  const isMade = placeholdersOf(template).length > 0
+  if (isMade && template.some((part) => part.kind === 'text' && holdsEscape(part.text)))
+    problems.error(at, 'holds an escape such as %20; write the text itself, it is encoded where it has to be')
+  return template
+}

@@ -2,11 +2,11 @@ import type { KeyPath, Problems } from '../../config/problems.ts'
 import { parseJsonPointer } from '../../http/json.ts'
 import { isQName } from '../../http/xml-syntax.ts'
 import { isTls, type UpstreamAddress } from '../../upstream/socket.ts'
-import { compilePath } from './compile-request.ts'
 import type { ErrorPaths, RedirectsConfig } from './answer-schema.ts'
+import { compilePath } from './check-templates.ts'
+import type { OwnErrors } from './own-errors.ts'
 import type { RedirectRules } from './redirects.ts'
 import type { ExchangeRules } from './rules.ts'
-import type { OwnErrors } from './own-errors.ts'
 import type { OperationUpstream } from './schema.ts'
 
 /** Statuses of the protocol that may be told in place of an upstream's own (C2). */

@@ -4,9 +4,9 @@ import type { UpstreamAddress } from '../../upstream/socket.ts'
 import { compileAuthorization } from './auth/compile.ts'
 import type { TokenSources } from './auth/token-sources.ts'
 import { compileAnswers } from './compile-answers.ts'
-import { compileRequest, type RequestChanges } from './compile-request.ts'
+import { compileRequest } from './compile-request.ts'
 import { isForbiddenResponseHeader } from './response.ts'
-import type { ExchangeRules } from './rules.ts'
+import type { ExchangeRules, RequestChanges } from './rules.ts'
 import type { OperationUpstream } from './schema.ts'
 
 /** The keys that a backend and an operation may have. */

@@ -4,18 +4,11 @@ import { compileFixedHeaders, compileQueryTemplate } from '../template.ts'
 import { type CallShape, checkTemplates } from './check-templates.ts'
 import { checkDataInXml, checkDataKey } from './compile-answers.ts'
 import { compileExchange, type ExchangeChanges, reportTwoOfOneHeader } from './compile-exchange.ts'
-import {
-  callersWithoutIssuer,
-  mergeNamed,
-  notReplaced,
-  reportTakenNames,
-  type RequestRules,
-  templatesOf,
-} from './compile-request.ts'
+import { callersWithoutIssuer, mergeNamed, notReplaced, reportTakenNames, templatesOf } from './compile-request.ts'
 import { compileOperationXml } from './compile-xml.ts'
 import type { HttpBackend } from './http.ts'
 import type { OfferedOperation } from './offered-operations.ts'
-import type { ExchangeRules } from './rules.ts'
+import type { ExchangeRules, RequestRules } from './rules.ts'
 import type { OperationUpstream } from './schema.ts'
 import type { XmlSection } from './xml-schema.ts'
 

@@ -2,45 +2,11 @@ import type { KeyPath, Problems } from '../../config/problems.ts'
 import { foldName, isMadeByPostern, neverPasses } from '../../http/end-to-end-headers.ts'
 import { isToken } from '../../http/header-text.ts'
 import { readingsOf } from '../../http/query.ts'
-import type { UpstreamTimeouts } from '../../upstream/request.ts'
-import {
-  compilePathTemplate,
-  type FixedHeader,
-  type FixedHeaders,
-  holdsEscape,
-  parseTemplate,
-  type PathTemplate,
-  placeholdersOf,
-  type Template,
-} from '../template.ts'
-import { usedPath, type UsedTemplate, usedText } from './check-templates.ts'
+import { type FixedHeader, type FixedHeaders, placeholdersIn, type Template } from '../template.ts'
+import { compilePath, compileText, usedPath, type UsedTemplate, usedText } from './check-templates.ts'
 import type { RedirectRules } from './redirects.ts'
+import type { RequestChanges, RequestRules } from './rules.ts'
 import type { OperationUpstream } from './schema.ts'
-
-/** What an upstream is sent (C8.7). */
-export interface RequestRules {
-  /** Absent: the path of the client's request. */
-  readonly path: PathTemplate | undefined
-  /** Added to the query, by name. */
-  readonly query: ReadonlyMap<string, Template>
-  /** The only names, decoded, of a client's query that pass; undefined: all that may. */
-  readonly queryOnly: readonly string[] | undefined
-  /** Whether a client's query that a second decoding would change is refused. */
-  readonly strictQuery: boolean
-  readonly headers: FixedHeaders
-  /** The only headers of a client that pass, in lower case; undefined: all that may. */
-  readonly requestHeaders: ReadonlySet<string> | undefined
-  /** Undefined: the client's. */
-  readonly method: string | undefined
-  readonly timeouts: UpstreamTimeouts
-  /** Further attempts at a call that may be repeated (C8.5). */
-  readonly retries: number
-}
-
-/** What a section says of a request. What it does not say is the backend's, or as the client sent it. */
-export type RequestChanges = Partial<Omit<RequestRules, 'timeouts'>> & {
-  readonly timeouts?: Partial<UpstreamTimeouts>
-}
 
 type TemplateRules = Pick<RequestChanges, 'path' | 'query' | 'headers'> & {
   readonly redirects?: RedirectRules | undefined
@@ -113,11 +79,6 @@ export function callersWithoutIssuer(rules: RequestRules): readonly string[] {
   return names.has('issuer') ? [] : ['subject', 'client'].filter((name) => names.has(name))
 }
 
-/** Of path, query and headers together. */
-export function placeholdersIn({ path, query, headers }: RequestRules): ReadonlySet<string> {
-  const texts = [...query.values(), ...[...headers.values()].map(({ template }) => template)]
-  return new Set([...(path?.placeholders ?? []), ...texts.flatMap(placeholdersOf)])
-}
 
 /** Reports names that `queryOnly` lets pass and `query` takes out. @param at the section that holds one of the two */
 export function reportTakenNames(
@@ -134,13 +95,6 @@ export function reportTakenNames(
       )
 }
 
-/** Undefined where a problem was reported. */
-export function compilePath(source: string, at: KeyPath, problems: Problems): PathTemplate | undefined {
-  const compiled = compilePathTemplate(source)
-  if (typeof compiled !== 'string') return compiled
-  problems.error(at, compiled)
-  return undefined
-}
 
 function compileQuery(
   config: Readonly<Record<string, string>>,
@@ -154,22 +108,10 @@ function compileQuery(
         'is a name of nothing but white space, brackets, dots and the like, which services leave out',
       )
   return new Map(
-    Object.entries(config).map(([name, source]) => [name, compileTemplate(source, [...at, name], problems)]),
+    Object.entries(config).map(([name, source]) => [name, compileText(source, [...at, name], problems)]),
   )
 }
 
-/** A template's problems are reported; it stands for an empty text then. */
-function compileTemplate(source: string, at: KeyPath, problems: Problems): Template {
-  const template = parseTemplate(source)
-  if (typeof template === 'string') {
-    problems.error(at, template)
-    return []
-  }
-  const isMade = placeholdersOf(template).length > 0
-  if (isMade && template.some((part) => part.kind === 'text' && holdsEscape(part.text)))
-    problems.error(at, 'holds an escape such as %20; write the text itself, it is encoded where it has to be')
-  return template
-}
 
 /** Printable ASCII without blanks at its ends, which a receiver would trim. */
 const PRINTABLE = /^[!-~](?:[ -~]*[!-~])?$/
@@ -183,7 +125,7 @@ function compileHeaders(
   for (const [written, source] of Object.entries(config)) {
     const path = [...at, written]
     const folded = foldName(written)
-    const template = compileTemplate(source, path, problems)
+    const template = compileText(source, path, problems)
     const problem = headers.has(folded)
       ? 'is the same header as one before it'
       : headerProblem(written, source)

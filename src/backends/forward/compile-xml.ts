@@ -1,17 +1,10 @@
 import type { KeyPath, Problems } from '../../config/problems.ts'
 import type { BackendFormat } from '../../contracts/backend.ts'
 import { bindingProblem, declaredPrefix, NamespaceScope } from '../../http/plain-xml/namespaces.ts'
-import type { PathRule, PlainXmlRules } from '../../http/plain-xml/rules.ts'
+import type { PathRule } from '../../http/plain-xml/rules.ts'
 import { isQName, isXmlText } from '../../http/xml-syntax.ts'
+import type { XmlSetting } from './rules.ts'
 import type { XmlSection } from './xml-schema.ts'
-
-/** What a backend or an operation says of XML, and what it is compiled to. */
-export interface XmlSetting {
-  /** With the keys of the backend that an operation leaves out. */
-  readonly section: XmlSection
-  /** Undefined: the dialect is Postern's. */
-  readonly rules: PlainXmlRules | undefined
-}
 
 /** What is known of a backend or operation beside its section `xml`. */
 export interface XmlContext {

@@ -1,17 +1,47 @@
 /** What of the configuration forwarding goes by, compiled. */
 import type { JsonPointer } from '../../http/json.ts'
+import type { PlainXmlRules } from '../../http/plain-xml/rules.ts'
 import type { PoolRules } from '../../upstream/pool.ts'
+import type { UpstreamTimeouts } from '../../upstream/request.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'
+import type { RequestTemplates } from '../template.ts'
 import type { Credentials } from './auth/credentials.ts'
 import type { TokenSources } from './auth/token-sources.ts'
-import type { RequestRules } from './compile-request.ts'
-import type { XmlSetting } from './compile-xml.ts'
 import type { EjectionRules, HealthCheckRules } from './health.ts'
 import type { OfferedOperation } from './offered-operations.ts'
 import type { OwnErrors } from './own-errors.ts'
 import type { RedirectRules } from './redirects.ts'
 import type { Identify, RequestHeaderRules } from './request.ts'
 import type { TargetChanged } from './targets.ts'
+import type { XmlSection } from './xml-schema.ts'
+
+/** What an upstream is sent (C8.7). */
+export interface RequestRules extends RequestTemplates {
+  /** The only names, decoded, of a client's query that pass; undefined: all that may. */
+  readonly queryOnly: readonly string[] | undefined
+  /** Whether a client's query that a second decoding would change is refused. */
+  readonly strictQuery: boolean
+  /** The only headers of a client that pass, in lower case; undefined: all that may. */
+  readonly requestHeaders: ReadonlySet<string> | undefined
+  /** Undefined: the client's. */
+  readonly method: string | undefined
+  readonly timeouts: UpstreamTimeouts
+  /** Further attempts at a call that may be repeated (C8.5). */
+  readonly retries: number
+}
+
+/** What a section says of a request. What it does not say is the backend's, or as the client sent it. */
+export type RequestChanges = Partial<Omit<RequestRules, 'timeouts'>> & {
+  readonly timeouts?: Partial<UpstreamTimeouts>
+}
+
+/** What a backend or an operation says of XML, and what it is compiled to. */
+export interface XmlSetting {
+  /** With the keys of the backend that an operation leaves out. */
+  readonly section: XmlSection
+  /** Undefined: the dialect is Postern's. */
+  readonly rules: PlainXmlRules | undefined
+}
 
 /** What an operation may say differently from its backend (C8.7). */
 export interface ExchangeRules extends RequestRules {

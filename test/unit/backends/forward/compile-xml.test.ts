@@ -1,10 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import {
-  compileOperationXml,
-  compileXml,
-  type XmlContext,
-  type XmlSetting,
-} from '../../../../src/backends/forward/compile-xml.ts'
+import { compileOperationXml, compileXml, type XmlContext } from '../../../../src/backends/forward/compile-xml.ts'
+import type { XmlSetting } from '../../../../src/backends/forward/rules.ts'
 import type { XmlSection } from '../../../../src/backends/forward/xml-schema.ts'
 import { pathText, Problems } from '../../../../src/config/problems.ts'
 
