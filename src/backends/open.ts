@@ -1,19 +1,91 @@
 /** Opens the configured backends. */
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { contentsOf } from '../config/modules/source.ts'
 import type { Problems } from '../config/problems.ts'
+import { reportUnknownName } from '../config/unknown-name.ts'
 import type { Backend } from '../contracts/backend.ts'
 import type { FundRegistry } from '../contracts/places.ts'
 import { Fault } from '../kernel/faults.ts'
-import { type BackendConfig, type BackendOfKind, type BackendsConfig, backendUnder } from './schema.ts'
-import { compileForwarding, type ForwardingDependencies } from './forward/compile-forwarding.ts'
+import { compileForwarding, type ForwardingDependencies, readOrReport } from './forward/compile-forwarding.ts'
 import {
   checkUnmatchedCalls,
   compileOperationBackend,
   type ForwardedOperation,
   type Shapeable,
-} from './forward/compile-operation.ts'
-import { readOrReport } from './forward/compile-tls.ts'
-import type { OpenedBackend } from './opened-backend.ts'
-import { openOver, type OverAnother } from './over/open.ts'
+} from './forward/compile-request.ts'
+import type { ModuleDependencies } from './module/open.ts'
+import {
+  type BackendConfig,
+  type BackendOfKind,
+  type BackendsConfig,
+  backendUnder,
+  type ModuleConfig,
+} from './schema.ts'
+
+/** The section of a module that names the backend which it runs around. */
+interface OverAnother extends ModuleConfig {
+  readonly over: string
+}
+
+interface OtherBackends {
+  /** Those that are opened now. */
+  readonly slice: Readonly<Record<string, { readonly kind: string }>>
+  /** Those that are open, but for modules around others. */
+  readonly open: ReadonlyMap<string, OpenedBackend>
+}
+
+/** A module around a backend that forwards, and around that backend's views. */
+async function openOver(
+  name: string,
+  config: OverAnother,
+  others: OtherBackends,
+  problems: Problems,
+  dependencies: ModuleDependencies,
+): Promise<OpenedBackend | undefined> {
+  const under = others.open.get(config.over)
+  if (!isShapeable(under)) {
+    reportUnder(name, config.over, others, problems)
+    return undefined
+  }
+  const [first, ...more] = under.sender.targets.all
+  if (more.some(({ address }) => address.basePath !== first?.address.basePath))
+    problems.error(['backends', name, 'over'], 'names a backend whose targets have different paths')
+  const { openForwardingModule } = await import('./module/open.ts')
+  const around = await openForwardingModule(name, config, under, problems, dependencies)
+  if (around === undefined) return undefined
+  return Object.assign(around, {
+    forOperation: (operation: ForwardedOperation, problems: Problems) => {
+      if (operation.calls.reportOnly)
+        problems.error(
+          operation.at,
+          `is report-only, and ${name} is a module, which takes no unverified calls`,
+        )
+      const view = compileOperationBackend(under, operation, problems)
+      return view === under ? around : around.around(view)
+    },
+  })
+}
+
+/** One that forwards and is not open has been reported itself. */
+function reportUnder(name: string, over: string, { slice, open }: OtherBackends, problems: Problems): void {
+  const kind = slice[over]?.kind
+  const at = ['backends', name, 'over']
+  if (kind === undefined && !open.has(over))
+    reportUnknownName(problems, at, 'backend', over, new Set([...Object.keys(slice), ...open.keys()]))
+  else if (kind !== 'http' && kind !== 'stream')
+    problems.error(at, 'names a backend that does not forward; expected one of kind http or stream')
+}
+
+const isShapeable = (backend: OpenedBackend | undefined): backend is OpenedBackend & Shapeable =>
+  backend !== undefined && 'withRules' in backend
+
+/** A backend, and what compiles the views that operations have of it. Absent where they cannot say anything different. */
+export interface OpenedBackend extends Backend {
+  readonly forOperation?: (operation: ForwardedOperation, problems: Problems) => Backend
+  /** Reports why it cannot take calls that match no action, as a report-only area forwards them. */
+  readonly checkUnmatched?: (area: string, problems: Problems) => void
+}
 
 /** What backends need of the rest of the deployment. */
 export interface BackendDependencies extends ForwardingDependencies {
@@ -119,4 +191,40 @@ const withViews = (backend: Shapeable): OpenedBackend =>
 const reasonOf = (error: unknown): string => {
   if (error instanceof Fault) return error.facts.say ?? error.code
   return error instanceof Error ? error.message : 'it could not be read'
+}
+
+// Whether the files of a backend have changed.
+
+/** The files beside the configuration that a backend consists of, but for a module's, which it finds by itself. */
+const FILES: {
+  readonly [K in Exclude<BackendConfig['kind'], 'module'>]: (
+    config: BackendOfKind<K>,
+  ) => (string | undefined)[]
+} = {
+  memory: ({ data }) => [data],
+  http: ({ tls, auth }) => [tls.ca, tls.cert, tls.key, auth?.oauth2?.tls.ca],
+  stream: ({ tls, auth }) => [tls.ca, tls.cert, tls.key, auth?.oauth2?.tls.ca],
+}
+
+/**
+ * What the files of a backend hold, in one word: a backend is to be opened anew when they have changed, though its
+ * configuration names the same ones. Taken before it is opened (`now`), so that what changes meanwhile counts as
+ * changed; for a module, whose files are known once it is, also of what was `loaded`.
+ */
+export async function contentsOfBackend(config: BackendConfig, when: 'now' | 'loaded'): Promise<string> {
+  if (config.kind === 'module') return contentsOf(config, when)
+  const read = FILES[config.kind] as (config: BackendConfig) => (string | undefined)[]
+  const digests = await Promise.all(read(config).map(digestOfFile))
+  return digests.join(' ')
+}
+
+async function digestOfFile(file: string | undefined): Promise<string> {
+  if (file === undefined) return '-'
+  try {
+    return createHash('sha256')
+      .update(await readFile(file))
+      .digest('base64url')
+  } catch {
+    return 'unreadable'
+  }
 }

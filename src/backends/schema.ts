@@ -1,8 +1,46 @@
 /** The configuration of backends. What opens them is in open.ts, so that whoever only reads a file loads little. */
-import { flag, kinds, mapOf, path, section, type Static } from '../config/schema.ts'
-import { timeouts } from './forward/request-schema.ts'
-import { forwarding, httpSchema } from './forward/schema.ts'
-import { moduleSchema } from './module/schema.ts'
+import { moduleKeys } from '../config/modules/source.ts'
+import {
+  duration,
+  flag,
+  kinds,
+  list,
+  mapOf,
+  name,
+  optional,
+  path,
+  section,
+  type Static,
+  text,
+} from '../config/schema.ts'
+import { forwarding, httpSchema, timeouts } from './forward/schema.ts'
+
+const moduleSchema = section(
+  {
+    ...moduleKeys('the backend'),
+    over: optional(
+      name({
+        description:
+          'The backend of kind `http` or `stream` that it runs around: it changes requests and answers, or makes several requests.',
+      }),
+    ),
+    timeout: duration({
+      default: '30s',
+      description: 'How long the module may take until its answer begins. After that, the client gets 503.',
+    }),
+    idle: duration({
+      default: '1m',
+      description: 'Longest time between two pieces of a stream. After that, the client is cut off.',
+    }),
+    responseHeaders: list(text({ description: 'A header’s name.' }), {
+      default: [],
+      description: 'Further headers of its answers that reach the client, such as `Location`.',
+    }),
+  },
+  { description: 'Code of your own: a file or a package.' },
+)
+
+export type ModuleConfig = Static<typeof moduleSchema>
 
 const stream = section(
   {
@@ -23,7 +61,7 @@ const memory = section(
   { description: 'Sample data in memory. Changes are lost when the process ends.' },
 )
 
-export const backendSchema = kinds(
+const backendSchema = kinds(
   { memory, http: httpSchema, stream, module: moduleSchema },
   { description: 'One source of data.' },
 )

@@ -1,9 +1,9 @@
 /** Stand-ins for backends, for what reads a configuration and makes no call. */
-import type { OpenedBackend } from '../backends/opened-backend.ts'
+import type { OpenedBackend } from '../backends/open.ts'
 import type { Problems } from '../config/problems.ts'
+import type { Catalogue } from '../config/scopes/catalogue.ts'
 import { compileActions, type CompiledActions } from '../gateway/compile-actions.ts'
 import { Fault } from '../kernel/faults.ts'
-import type { Catalogue } from '../config/scopes/catalogue.ts'
 import type { Configuration } from './configuration.ts'
 
 /** Stands for a backend that is not open: only its name matters, and no operation of it is a problem. */

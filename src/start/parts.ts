@@ -1,10 +1,10 @@
 /** Opens what a configuration names: the parts that need no address yet. */
 import { setTimeout as wait } from 'node:timers/promises'
-import { type BackendDependencies, compileBackends } from '../backends/open.ts'
-import type { OpenedBackend } from '../backends/opened-backend.ts'
-import type { Environment } from '../config/references.ts'
+import { type BackendDependencies, compileBackends, type OpenedBackend } from '../backends/open.ts'
 import { Problems } from '../config/problems.ts'
-import { isSidecar, type Configuration } from '../settings/configuration.ts'
+import type { Environment } from '../config/references.ts'
+import type { Catalogue } from '../config/scopes/catalogue.ts'
+import { compileScopes } from '../config/scopes/schema.ts'
 import type { Admission } from '../contracts/admission.ts'
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { Backend } from '../contracts/backend.ts'
@@ -12,24 +12,23 @@ import type { AttemptLimiter } from '../contracts/lockouts.ts'
 import type { PasswordHasher } from '../contracts/people.ts'
 import type { Store } from '../contracts/store.ts'
 import type { Switches } from '../contracts/switches.ts'
-import type { TokenRevoker, Revocations, RuleGuard } from '../contracts/tokens.ts'
-import { reportOpenedDemo } from '../settings/dangers.ts'
+import type { Revocations, RuleGuard, TokenRevoker } from '../contracts/tokens.ts'
 import { compileDirectory, type Directory } from '../directory/compile.ts'
 import type { PeopleOpening } from '../directory/module-people/open-people.ts'
 import type { OpenedFunds } from '../directory/places.ts'
 import type { StoredDirectory } from '../directory/stored-directory.ts'
 import type { StoredPlaces } from '../directory/stored-places.ts'
 import { reportTakenIds } from '../directory/uniqueness.ts'
-import type { Conversions } from '../gateway/conversion/conversions.ts'
 import { compileActions, type CompiledActions } from '../gateway/compile-actions.ts'
+import type { Conversions } from '../gateway/conversion/conversions.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { IssuerKeys } from '../keys/issuer-keys.ts'
 import type { ServiceKeys } from '../keys/service-keys.ts'
+import { type Configuration, isSidecar } from '../settings/configuration.ts'
+import { reportOpenedDemo } from '../settings/dangers.ts'
 import type { ClientTallies } from '../watch/metrics/client-tallies.ts'
-import type { Catalogue } from '../config/scopes/catalogue.ts'
-import { compileScopes } from '../config/scopes/schema.ts'
 import { type OpenedPeople, openPeopleOf } from './people.ts'
-import { contentsOf, isModule, keptBackends } from './kept-backends.ts'
+import { contentsOf, isModule, reusedBackends } from './reused-backends.ts'
 
 /** The parts that outlive a configuration: state, keys, switches, limits. */
 export interface Dependencies {
@@ -119,7 +118,7 @@ export async function openParts(
   if (!problems.failed && !isSidecar(configuration))
     await reportTakenIds(directory, dependencies.store, problems)
   const now = await contentsOf(configuration, 'now')
-  const kept = keptBackends(configuration, now, before)
+  const kept = reusedBackends(configuration, now, before)
   const wanted = Object.entries(configuration.backends).filter(([name]) => !kept.has(name))
   const backendParts = {
     vendor,

@@ -1,9 +1,9 @@
+import { TokenSources } from '../../src/backends/forward/auth/token-credentials.ts'
 import { HttpBackend } from '../../src/backends/forward/http.ts'
-import type { HttpBackendRules } from '../../src/backends/forward/rules.ts'
-import { parseUpstreamAddress } from '../../src/upstream/socket.ts'
 import { identifyByHeaders } from '../../src/backends/forward/request.ts'
-import { TokenSources } from '../../src/backends/forward/auth/token-sources.ts'
-import { systemClock, type Clock } from '../../src/kernel/clock.ts'
+import type { HttpBackendRules } from '../../src/backends/forward/rules.ts'
+import { type Clock, systemClock } from '../../src/kernel/clock.ts'
+import { parseUpstreamAddress } from '../../src/upstream/socket.ts'
 
 type Changes = Partial<Omit<HttpBackendRules, 'timeouts'>> & {
   readonly timeouts?: Partial<HttpBackendRules['timeouts']>

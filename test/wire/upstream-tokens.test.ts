@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
-import type { OAuth2Config } from '../../src/backends/forward/auth/schema.ts'
+import type { OAuth2Config } from '../../src/backends/forward/schema.ts'
 import { FAULTS } from '../../src/kernel/fault-table.ts'
 import { withFunds } from '../support/changed-funds.ts'
 import { type MovableClock, movableClock } from '../support/movable-clock.ts'

@@ -1,7 +1,17 @@
 /** Whether the calls of an operation have what the templates name that they are sent by (C8.7). */
 import { didYouMean } from '../../config/problem-text.ts'
 import type { KeyPath, Problems } from '../../config/problems.ts'
-import { BUILT_IN, compilePathTemplate, holdsEscape, isBuiltIn, parseTemplate, type PathTemplate, placeholdersOf, soleName, type Template } from '../template.ts'
+import {
+  BUILT_IN,
+  compilePathTemplate,
+  holdsEscape,
+  isBuiltIn,
+  parseTemplate,
+  type PathTemplate,
+  placeholdersOf,
+  soleName,
+  type Template,
+} from '../template.ts'
 
 /** What is known of calls before there are any. */
 export interface CallShape {

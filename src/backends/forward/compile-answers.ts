@@ -1,12 +1,15 @@
 import type { KeyPath, Problems } from '../../config/problems.ts'
+import type { BackendFormat } from '../../contracts/backend.ts'
 import { parseJsonPointer } from '../../http/json.ts'
-import { isQName } from '../../http/xml-syntax.ts'
+import { bindingProblem, declaredPrefix, NamespaceScope } from '../../http/plain-xml/namespaces.ts'
+import type { PathRule } from '../../http/plain-xml/rules.ts'
+import { isQName, isXmlText } from '../../http/xml-syntax.ts'
 import { isTls, type UpstreamAddress } from '../../upstream/socket.ts'
-import type { ErrorPaths, RedirectsConfig } from './answer-schema.ts'
+import type { ErrorPaths, RedirectsConfig, XmlSection } from './answer-schema.ts'
 import { compilePath } from './check-templates.ts'
-import type { OwnErrors } from './own-errors.ts'
 import type { RedirectRules } from './redirects.ts'
-import type { ExchangeRules } from './rules.ts'
+import type { OwnErrors } from './refusal.ts'
+import type { ExchangeRules, XmlSetting } from './rules.ts'
 import type { OperationUpstream } from './schema.ts'
 
 /** Statuses of the protocol that may be told in place of an upstream's own (C2). */
@@ -124,4 +127,165 @@ function compileErrorStatus(
       problems.error([...at, given], `expected one of ${[...TOLD].join(', ')}, got ${told}`)
   }
   return new Map(Object.entries(config).map(([given, told]) => [Number(given), told]))
+}
+
+/** What is known of a backend or operation beside its section `xml`. */
+export interface XmlContext {
+  readonly format: BackendFormat
+  readonly payload: 'bare' | 'envelope'
+  /** The section of the backend, if this is an operation's. */
+  readonly inherited: XmlSection | undefined
+}
+
+/** Compiles a section, or reports what is wrong in it. @param at the section's own path */
+export function compileXml(
+  given: XmlSection,
+  { format, payload, inherited }: XmlContext,
+  at: KeyPath,
+  problems: Problems,
+): XmlSetting {
+  const section = { ...inherited, ...given }
+  const { dialect = 'postern', root, attributes = {}, namespaces } = section
+  if (dialect === 'postern') {
+    for (const key of Object.keys(given))
+      if (key !== 'dialect') problems.error([...at, key], 'needs `dialect: plain` beside it')
+    return { section, rules: undefined }
+  }
+  if (format !== 'xml') problems.error([...at, 'dialect'], 'is plain, which needs `format: xml`')
+  if (payload === 'envelope')
+    problems.error(
+      [...at, 'dialect'],
+      'is plain, but an envelope is XML of Postern; leave `payload: envelope` out',
+    )
+  if (root !== undefined && (!isQName(root) || root.startsWith('xmlns:')))
+    problems.error([...at, 'root'], 'is no name of an XML element')
+  checkAttributes(section, at, problems)
+  const rules = {
+    root,
+    attributes,
+    stripNamespaces: namespaces === 'strip',
+    paths: compilePaths(section, at, problems),
+  }
+  return { section, rules }
+}
+
+function checkAttributes({ root, attributes = {} }: XmlSection, at: KeyPath, problems: Problems): void {
+  const path = [...at, 'attributes']
+  if (Object.keys(attributes).length > 0 && root === undefined)
+    problems.error(path, 'are of the element that `root` names; expected `root` too')
+  let sound = true
+  for (const [name, value] of Object.entries(attributes)) {
+    const prefix = declaredPrefix(name)
+    const problem = prefix === undefined ? undefined : bindingProblem(prefix, value)
+    const why = !isQName(name) ? 'is no name of an XML attribute' : !isXmlText(value) ? UNFIT : problem
+    if (why === undefined) continue
+    problems.error([...path, name], why)
+    sound = false
+  }
+  if (sound && (root === undefined || isQName(root))) checkPrefixes(root ?? 'root', attributes, at, problems)
+}
+
+const UNFIT = 'holds a character that XML cannot'
+
+/** The XML of an operation, where it differs from its backend's; undefined: it is the backend's. */
+export function compileOperationXml(
+  given: Partial<Pick<XmlContext, 'format' | 'payload'>> & { readonly xml?: XmlSection | undefined },
+  backend: XmlContext,
+  at: KeyPath,
+  problems: Problems,
+): XmlSetting | undefined {
+  const { format = backend.format, payload = backend.payload, xml } = given
+  const isChanged = given.format !== undefined || given.payload !== undefined
+  if (xml === undefined && (backend.inherited === undefined || !isChanged || format !== 'xml'))
+    return undefined
+  return compileXml(xml ?? {}, { format, payload, inherited: backend.inherited }, [...at, 'xml'], problems)
+}
+
+/** Every prefix of the root and its attributes must be declared among them. */
+function checkPrefixes(
+  root: string,
+  attributes: Readonly<Record<string, string>>,
+  at: KeyPath,
+  problems: Problems,
+): void {
+  const scope = new NamespaceScope((why) => {
+    throw new SyntaxError(why)
+  })
+  try {
+    scope.enter(root, attributes)
+  } catch (error) {
+    const why = error instanceof SyntaxError ? error.message : 'cannot be written'
+    problems.error([...at, root.includes(':') ? 'root' : 'attributes'], `cannot be written as XML: ${why}`)
+  }
+}
+
+interface MutableRule extends PathRule {
+  type: PathRule['type']
+  isArray: boolean
+  readonly children: Map<string, MutableRule>
+}
+
+const newRule = (): MutableRule => ({ type: undefined, isArray: false, children: new Map() })
+
+/** What each list of paths says of the last name of a path. */
+const LISTS: Readonly<Record<'arrays' | 'numbers' | 'booleans', (rule: MutableRule) => void>> = {
+  arrays: (rule) => (rule.isArray = true),
+  numbers: (rule) => (rule.type = 'number'),
+  booleans: (rule) => (rule.type = 'boolean'),
+}
+
+function compilePaths(section: XmlSection, at: KeyPath, problems: Problems): PathRule {
+  const top = newRule()
+  for (const [list, apply] of Object.entries(LISTS) as [keyof typeof LISTS, (rule: MutableRule) => void][])
+    for (const [index, text] of (section[list] ?? []).entries()) {
+      const path = [...at, list, index]
+      const names = text.split('/')
+      const problem = problemOf(names, list, section)
+      if (problem !== undefined) problems.error(path, problem)
+      else applyTo(top, names, apply, (why) => problems.error(path, why))
+    }
+  return top
+}
+
+/** What is wrong with one path by itself. */
+function problemOf(
+  names: readonly string[],
+  list: keyof typeof LISTS,
+  { namespaces }: XmlSection,
+): string | undefined {
+  const [last = ''] = names.slice(-1)
+  const isAttribute = last.startsWith('@')
+  const elements = isAttribute ? names.slice(0, -1) : names
+  const all = isAttribute ? [...elements, last.slice(1)] : elements
+  const wrong = all.find((name) => !isQName(name))
+  if (wrong !== undefined) return `holds ${wrong}, which is no name of an XML element`
+  if (namespaces === 'strip' && all.some((name) => name.includes(':')))
+    return 'holds a prefix, and `namespaces: strip` leaves them out'
+  if (list !== 'arrays') return elements.length === 0 ? 'names an attribute without an element' : undefined
+  if (isAttribute) return 'names an attribute, and an element has each attribute once'
+  return elements.length < 2 ? 'names the root element, of which there is one' : undefined
+}
+
+/** Walks from the top to the last name of a path. A number or boolean holds no elements, and is of one type. */
+function applyTo(
+  top: MutableRule,
+  names: readonly string[],
+  apply: (rule: MutableRule) => void,
+  refuse: (why: string) => void,
+): void {
+  let rule = top
+  for (const name of names) {
+    if (rule.type !== undefined && !name.startsWith('@')) {
+      refuse(`stands in what another path says is a ${rule.type}`)
+      return
+    }
+    const next = rule.children.get(name) ?? newRule()
+    rule.children.set(name, next)
+    rule = next
+  }
+  const before = rule.type
+  apply(rule)
+  if (before !== undefined && rule.type !== before) refuse(`is listed as a ${before} too`)
+  if (rule.type !== undefined && [...rule.children.keys()].some((name) => !name.startsWith('@')))
+    refuse(`is a ${rule.type}, but another path stands in it`)
 }

@@ -1,17 +1,53 @@
+import { readFile } from 'node:fs/promises'
+import { createSecureContext } from 'node:tls'
 import type { KeyPath, Problems } from '../../config/problems.ts'
 import type { Signer } from '../../contracts/keys.ts'
 import type { Clock } from '../../kernel/clock.ts'
-import { parseUpstreamAddress, type UpstreamAddress } from '../../upstream/socket.ts'
-import { TokenSources } from './auth/token-sources.ts'
-import { checkDataInXml } from './compile-answers.ts'
-import { compileExchange, reportTwoOfOneHeader } from './compile-exchange.ts'
-import { reportTakenNames } from './compile-request.ts'
-import { compileTls } from './compile-tls.ts'
-import { compileXml } from './compile-xml.ts'
+import { parseUpstreamAddress, type UpstreamAddress, type UpstreamTls } from '../../upstream/socket.ts'
+import { TokenSources } from './auth/token-credentials.ts'
+import { checkDataInXml, compileXml } from './compile-answers.ts'
+import { compileExchange, reportTakenNames, reportTwoOfOneHeader } from './compile-request.ts'
 import { type Identify, identifyByHeaders, identifyByToken, identifyNobody } from './request.ts'
 import type { HttpBackendRules } from './rules.ts'
 import type { ForwardingConfig } from './schema.ts'
 import type { TargetChange } from './targets.ts'
+
+/** All files are read and tried out at once, so that a broken one is told at start and not by the first call. */
+async function compileTls({ tls }: ForwardingConfig, at: KeyPath, problems: Problems): Promise<UpstreamTls> {
+  const where = [...at, 'tls']
+  const [ca, cert, key] = await Promise.all(
+    (['ca', 'cert', 'key'] as const).map((file) => readOrReport(tls[file], [...where, file], problems)),
+  )
+  if ((tls.cert === undefined) !== (tls.key === undefined))
+    problems.error(where, 'has one of `cert` and `key`; expected both, or neither')
+  const files = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) }
+  try {
+    createSecureContext(files)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : ''
+    problems.error(where, `names files that are no certificates and key that go together${code}`)
+  }
+  return {
+    ...files,
+    ...(tls.serverName !== undefined && { servername: tls.serverName }),
+    unverified: tls.verify === 'off-insecure',
+  }
+}
+
+export async function readOrReport(
+  file: string | undefined,
+  path: KeyPath,
+  problems: Problems,
+): Promise<Buffer | undefined> {
+  if (file === undefined) return undefined
+  try {
+    return await readFile(file)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : 'it could not be read'
+    problems.error(path, `names a file that cannot be read: ${reason}`)
+    return undefined
+  }
+}
 
 /** What forwarding backends need of the rest of the deployment. */
 export interface ForwardingDependencies {

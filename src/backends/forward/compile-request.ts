@@ -1,11 +1,35 @@
 import type { KeyPath, Problems } from '../../config/problems.ts'
+import type { Backend } from '../../contracts/backend.ts'
 import { foldName, isMadeByPostern, neverPasses } from '../../http/end-to-end-headers.ts'
 import { isToken } from '../../http/header-text.ts'
 import { readingsOf } from '../../http/query.ts'
-import { type FixedHeader, type FixedHeaders, placeholdersIn, type Template } from '../template.ts'
-import { compilePath, compileText, usedPath, type UsedTemplate, usedText } from './check-templates.ts'
+import type { UpstreamAddress } from '../../upstream/socket.ts'
+import {
+  compileFixedHeaders,
+  compileQueryTemplate,
+  type FixedHeader,
+  type FixedHeaders,
+  placeholdersIn,
+  type Template,
+} from '../template.ts'
+import type { XmlSection } from './answer-schema.ts'
+import { compileAuthorization } from './auth/compile.ts'
+import type { TokenSources } from './auth/token-credentials.ts'
+import {
+  type CallShape,
+  checkTemplates,
+  compilePath,
+  compileText,
+  usedPath,
+  type UsedTemplate,
+  usedText,
+} from './check-templates.ts'
+import { checkDataInXml, checkDataKey, compileAnswers, compileOperationXml } from './compile-answers.ts'
+import type { HttpBackend } from './http.ts'
+import type { OfferedOperation } from './offered-operations.ts'
 import type { RedirectRules } from './redirects.ts'
-import type { RequestChanges, RequestRules } from './rules.ts'
+import { isForbiddenResponseHeader } from './response.ts'
+import type { ExchangeRules, RequestChanges, RequestRules } from './rules.ts'
 import type { OperationUpstream } from './schema.ts'
 
 type TemplateRules = Pick<RequestChanges, 'path' | 'query' | 'headers'> & {
@@ -15,7 +39,7 @@ type TemplateRules = Pick<RequestChanges, 'path' | 'query' | 'headers'> & {
 type RequestConfig = Pick<OperationUpstream, keyof RequestRules>
 
 /** Compiles the keys that are given. @param at the section that holds them */
-export function compileRequest(config: RequestConfig, at: KeyPath, problems: Problems): RequestChanges {
+function compileRequest(config: RequestConfig, at: KeyPath, problems: Problems): RequestChanges {
   const { path, query, queryOnly, strictQuery, headers, requestHeaders, method, timeouts, retries } = config
   reportRequestHeaders(requestHeaders ?? [], [...at, 'requestHeaders'], problems)
   return {
@@ -32,7 +56,7 @@ export function compileRequest(config: RequestConfig, at: KeyPath, problems: Pro
 }
 
 /** Of an operation and its backend what is said name by name: where both say it, the operation does. */
-export const mergeNamed = (
+const mergeNamed = (
   shared: RequestRules,
   own: RequestChanges,
 ): Pick<RequestRules, 'query' | 'headers' | 'timeouts'> => ({
@@ -42,7 +66,7 @@ export const mergeNamed = (
 })
 
 /** What of a backend's templates an operation does not replace. */
-export const notReplaced = (shared: TemplateRules, own: TemplateRules): TemplateRules => ({
+const notReplaced = (shared: TemplateRules, own: TemplateRules): TemplateRules => ({
   ...('path' in own ? {} : { path: shared.path }),
   ...('redirects' in own ? {} : { redirects: shared.redirects }),
   query: without(shared.query, own.query),
@@ -53,7 +77,7 @@ const without = <V>(all: ReadonlyMap<string, V> = new Map(), taken?: ReadonlyMap
   new Map([...all].filter(([name]) => taken?.has(name) !== true))
 
 /** The templates that calls are sent by, or sent on by (C8.8). @param at the section that holds them */
-export function templatesOf(
+function templatesOf(
   { path, query, headers, redirects }: TemplateRules,
   at: KeyPath,
   isShared: boolean,
@@ -74,11 +98,10 @@ export function templatesOf(
  * The placeholders of callers in path, query and headers, where nothing beside them says whose they are: subjects and
  * clients of two issuers may have the same id.
  */
-export function callersWithoutIssuer(rules: RequestRules): readonly string[] {
+function callersWithoutIssuer(rules: RequestRules): readonly string[] {
   const names = placeholdersIn(rules)
   return names.has('issuer') ? [] : ['subject', 'client'].filter((name) => names.has(name))
 }
-
 
 /** Reports names that `queryOnly` lets pass and `query` takes out. @param at the section that holds one of the two */
 export function reportTakenNames(
@@ -95,7 +118,6 @@ export function reportTakenNames(
       )
 }
 
-
 function compileQuery(
   config: Readonly<Record<string, string>>,
   at: KeyPath,
@@ -111,7 +133,6 @@ function compileQuery(
     Object.entries(config).map(([name, source]) => [name, compileText(source, [...at, name], problems)]),
   )
 }
-
 
 /** Printable ASCII without blanks at its ends, which a receiver would trim. */
 const PRINTABLE = /^[!-~](?:[ -~]*[!-~])?$/
@@ -146,4 +167,143 @@ function reportRequestHeaders(names: readonly string[], at: KeyPath, problems: P
     if (!isToken(name)) problems.error([...at, index], 'is no name of a header')
     else if (neverPasses(name)) problems.error([...at, index], 'is a header that never passes from a client')
   }
+}
+
+/** The keys that a backend and an operation may have. */
+type ExchangeConfig = Omit<OperationUpstream, 'backend'>
+
+/** What an operation says. What it does not say is the backend's. */
+type ExchangeChanges = Partial<Omit<ExchangeRules, 'timeouts'>> & RequestChanges
+
+/**
+ * Compiles the keys that an operation may say differently from its backend (C8.7): those that are given.
+ * @param at the section that holds them
+ */
+export function compileExchange(
+  config: ExchangeConfig,
+  { sources, targets }: { readonly sources: TokenSources; readonly targets: readonly UpstreamAddress[] },
+  at: KeyPath,
+  problems: Problems,
+): ExchangeChanges {
+  const { responseHeaders, format, payload } = config
+  checkResponseHeaders(responseHeaders ?? [], at, problems)
+  return {
+    ...compileRequest(config, at, problems),
+    ...(responseHeaders && { responseHeaders }),
+    ...compileAuthorization(config, at, problems, sources),
+    ...(format && { format }),
+    ...(payload && { payload }),
+    ...compileAnswers(config, targets, at, problems),
+  }
+}
+
+function checkResponseHeaders(names: readonly string[], at: KeyPath, problems: Problems): void {
+  for (const [index, name] of names.entries())
+    if (isForbiddenResponseHeader(name))
+      problems.error([...at, 'responseHeaders', index], 'is a header that never passes from an upstream')
+}
+
+/** Reports a header that two keys set. */
+export function reportTwoOfOneHeader(
+  { headers, credentials }: Pick<ExchangeRules, 'headers' | 'credentials'>,
+  at: KeyPath,
+  problems: Problems,
+): void {
+  if (credentials !== undefined && headers.has(foldName(credentials.name)))
+    problems.error(at, `sets the header ${credentials.name} by \`auth\` and by \`headers\``)
+}
+
+/** What an operation over a backend that forwards is answered by. */
+export interface ForwardedOperation {
+  /** Absent: it says nothing different. */
+  readonly upstream: OperationUpstream | undefined
+  /** The calls that it may get. */
+  readonly calls: CallShape
+  /** The client's method; GET includes HEAD. */
+  readonly method: string
+  /** Whether its answers are of types of their own, without an envelope (C7.1). */
+  readonly producesOwn: boolean
+  /** It is added to `all`: the operations of this configuration that the same backend answers. */
+  readonly offered: {
+    readonly operation: Omit<OfferedOperation, 'path' | 'query' | 'headers'>
+    readonly all: OfferedOperation[]
+  }
+  /** Where the operation stands in the configuration. */
+  readonly at: KeyPath
+}
+
+/** A backend of which an operation may have a view of its own, over the same connections. */
+export interface Shapeable extends Backend {
+  /** What its configuration says of XML (C7.7). */
+  readonly xmlSection: XmlSection | undefined
+  readonly rules: ExchangeRules
+  /** What sends. */
+  readonly sender: HttpBackend
+  withRules(rules: Partial<ExchangeRules>): Shapeable
+}
+
+/** The backend that answers an operation: `backend` itself, unless the operation says something different (C8.7). */
+export function compileOperationBackend(
+  backend: Shapeable,
+  { upstream, calls, producesOwn, offered, at }: ForwardedOperation,
+  problems: Problems,
+): Shapeable {
+  const places = { own: [...at, 'upstream'], shared: ['backends', backend.name] }
+  const own = upstream === undefined ? {} : compileOwn(backend, upstream, places.own, problems)
+  checkDataKey(upstream ?? {}, backend, producesOwn, places.own, problems)
+  const rules = { ...backend.rules, ...own, ...mergeNamed(backend.rules, own) }
+  if (own.data ?? own.xml) checkDataInXml(rules, places.own, problems)
+  checkTemplates(
+    [
+      ...templatesOf(own, places.own, false),
+      ...templatesOf(notReplaced(backend.rules, own), places.shared, true),
+    ],
+    calls,
+    problems,
+  )
+  if (own.query ?? own.queryOnly) reportTakenNames(rules, places.own, problems)
+  if (own.headers ?? own.credentials) reportTwoOfOneHeader(rules, places.own, problems)
+  if (calls.severalIssuers) warnOfSameIds(rules, at, problems)
+  const query = compileQueryTemplate({ query: rules.query, queryOnly: undefined, strictQuery: false })
+  const headers = compileFixedHeaders(rules.headers)
+  offered.all.push({ ...offered.operation, path: rules.path, query, headers })
+  if (rules.responseHeaders.length > 0 || rules.redirects !== undefined)
+    return backend.withRules({ ...rules, operations: offered.all })
+  return Object.keys(own).length === 0 ? backend : backend.withRules(rules)
+}
+
+function warnOfSameIds(rules: RequestRules, at: KeyPath, problems: Problems): void {
+  const [name] = callersWithoutIssuer(rules)
+  if (name !== undefined)
+    problems.warn(
+      at,
+      `sends {${name}} without saying which issuer's it is: another issuer may give the same id to somebody else`,
+      'add {issuer}, the name of the issuer, to path, query or headers',
+    )
+}
+
+function compileOwn(
+  { format, payload, xmlSection: inherited, sender }: Shapeable,
+  upstream: OperationUpstream,
+  at: KeyPath,
+  problems: Problems,
+): ExchangeChanges {
+  const xml = compileOperationXml(upstream, { format, payload, inherited }, at, problems)
+  const shared = { sources: sender.sources, targets: sender.targets.all.map(({ address }) => address) }
+  return { ...compileExchange(upstream, shared, at, problems), ...(xml && { xml }) }
+}
+
+/**
+ * Reports what calls cannot be sent by that match no action: a report-only area forwards them as its backend says
+ * (C8.7).
+ */
+export function checkUnmatchedCalls(backend: Shapeable, area: string, problems: Problems): void {
+  const calls: CallShape = {
+    described: `a call of the area ${area} that matches no action`,
+    level: 'business',
+    parameters: [],
+    isNested: true,
+    reportOnly: true,
+  }
+  checkTemplates(templatesOf(backend.rules, ['backends', backend.name], true), calls, problems)
 }

@@ -1,9 +1,9 @@
 import type { Readable } from 'node:stream'
 import type { BackendAnswer, Call } from '../../contracts/backend.ts'
-import type { Forwarding } from '../../contracts/carrier.ts'
+import type { Carrier, Forwarding } from '../../contracts/carrier.ts'
 import { AUDIT_HEADER } from '../../http/end-to-end-headers.ts'
-import { followedBy, type HeaderText } from '../../http/header-text.ts'
 import { isBodiless, isSafe } from '../../http/head.ts'
+import { followedBy, type HeaderText } from '../../http/header-text.ts'
 import type { HttpUrl } from '../../http/reference.ts'
 import { Fault } from '../../kernel/faults.ts'
 import {
@@ -13,9 +13,9 @@ import {
   type UpstreamResponse,
 } from '../../upstream/reader.ts'
 import type { UpstreamRequest, UpstreamTimeouts } from '../../upstream/request.ts'
-import { type Authorized, authorize } from './auth/authorized.ts'
-import { isConnectionFault, isTimeout, unsent, upstreamFault } from './response.ts'
+import { authorize, type Authorized } from './auth/credentials.ts'
 import { type Redirectable, type Redirected, type Redirects, urlOf } from './redirects.ts'
+import { isConnectionFault, isTimeout, unsent, upstreamFault } from './response.ts'
 import { NONE_TRIED, type Tried, type UpstreamTarget, type UpstreamTargets } from './targets.ts'
 
 /** What a forwarded call needs of its backend. `T` is what it makes of the upstream's response. */
@@ -222,4 +222,24 @@ function bodyOf({ body, method }: Call, sent: string): Buffer | Readable | undef
   if (body.kind === 'bytes') return body.bytes
   if (body.kind === 'stream') return body.stream
   throw new Fault('internal', { detail: 'a value reached a backend that takes bytes' })
+}
+
+/**
+ * Sends forwardings that have no reply of their own: a module may send several at once for one call, and a reply
+ * carries one at a time.
+ */
+export const carryDirectly: Carrier = { carry: (forwarding) => attempt(forwarding, 0) }
+
+function attempt(forwarding: Forwarding, count: number): void {
+  const done: UpstreamCallback = (error, response) => {
+    const delay = forwarding.retryDelay(error, count)
+    if (delay !== null) setTimeout(attempt, delay, forwarding, count + 1)
+    else if (response !== undefined) forwarding.answered(response)
+    else forwarding.failed(error ?? new Error('an attempt ended without an answer'))
+  }
+  try {
+    forwarding.send(done)
+  } catch (error) {
+    forwarding.failed(error instanceof Error ? error : new Error('an attempt failed', { cause: error }))
+  }
 }

@@ -1,5 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { ActionFacts, Backend, BackendAnswer, Call, PossibleAnswers, UpstreamTraffic } from '../../contracts/backend.ts'
+import type {
+  ActionFacts,
+  Backend,
+  BackendAnswer,
+  Call,
+  PossibleAnswers,
+  UpstreamTraffic,
+} from '../../contracts/backend.ts'
 import { isBodiless } from '../../http/head.ts'
 import { followedBy, type HeaderText } from '../../http/header-text.ts'
 import type { JsonPointer } from '../../http/json.ts'
@@ -10,21 +17,27 @@ import { type FaultCode, toFault } from '../../kernel/faults.ts'
 import type { UpstreamResponse } from '../../upstream/reader.ts'
 import type { UpstreamTimeouts } from '../../upstream/request.ts'
 import { compileQueryTemplate, placeholdersIn, type QueryTemplate } from '../template.ts'
-import { authorize, type Authorized } from './auth/authorized.ts'
-import type { TokenSources } from './auth/token-sources.ts'
+import type { XmlSection } from './answer-schema.ts'
+import { authorize, type Authorized } from './auth/credentials.ts'
+import type { TokenSources } from './auth/token-credentials.ts'
 import { CallForwarding, type ForwardingBackend, type ResponseSource } from './forwarding.ts'
 import { checkHealth } from './health.ts'
-import { LinkHeaders, type LinkRules } from './link-headers.ts'
-import { answersByStatus } from './possible-answers.ts'
 import { originByHost, Redirects } from './redirects.ts'
 import { Refusals, type UpstreamRefusal } from './refusal.ts'
 import { compileRequestHeaders, type RequestHeaders } from './request.ts'
-import { checkStatus, cleanResponseHeaders, passedNames, type ResponseHeaders, type StatusVerdict, unsent } from './response.ts'
+import {
+  answersByStatus,
+  checkStatus,
+  cleanResponseHeaders,
+  passedNames,
+  type ResponseHeaders,
+  type StatusVerdict,
+  successBody,
+  unsent,
+} from './response.ts'
 import type { ExchangeRules, HttpBackendRules } from './rules.ts'
-import { successBody } from './success.ts'
 import { UpstreamTargets } from './targets.ts'
-import { compileTellsAddress } from './upstream-names.ts'
-import type { XmlSection } from './xml-schema.ts'
+import { compileTellsAddress, LinkHeaders, type LinkRules } from './upstream-addresses.ts'
 
 /** Forwards calls to an HTTP upstream (C8.1 to C8.4). */
 export class HttpBackend implements Backend, ForwardingBackend {

@@ -1,11 +1,15 @@
-import { Fault, type FaultCode, type FaultFacts } from '../../kernel/faults.ts'
-import type { AttemptOutcome } from './health.ts'
 import type { IncomingHttpHeaders } from 'node:http'
-import { referenceForLog } from '../../http/reference.ts'
+import type { Readable } from 'node:stream'
+import type { BackendBody, Call, PossibleAnswers } from '../../contracts/backend.ts'
 import { AUDIT_HEADER, connectionNames, HOP_BY_HOP } from '../../http/end-to-end-headers.ts'
+import { hasNoContent, isBodiless, isSafe } from '../../http/head.ts'
+import { referenceForLog } from '../../http/reference.ts'
+import { Fault, type FaultCode, type FaultFacts } from '../../kernel/faults.ts'
+import type { UpstreamResponse } from '../../upstream/reader.ts'
+import type { AttemptOutcome } from './health.ts'
 
 /** What of the call the meaning of an upstream's status depends on. */
-export interface StatusContext {
+interface StatusContext {
   /** A GET or HEAD that carried If-None-Match or If-Modified-Since: another method is never 304 (RFC 9110 §13.1). */
   readonly conditional: boolean
   /** A GET or HEAD that carried Range (RFC 9110 §14.2 defines it for no other): the bytes of the answer reach the client as they are. */
@@ -62,10 +66,10 @@ export function checkStatus(status: number, context: StatusContext): StatusVerdi
 }
 
 /** Every fault that an upstream's status may be; `upstream_unauthorised` only where Authorization is passed on. */
-export const STATUS_FAULTS: readonly FaultCode[] = codesOf([...BY_STATUS.values(), BROKEN, REFUSED])
+const STATUS_FAULTS: readonly FaultCode[] = codesOf([...BY_STATUS.values(), BROKEN, REFUSED])
 
 /** The statuses of C2 with which an upstream's own errors pass; 401 too where Authorization is passed on. */
-export const OWN_ERROR_STATUSES: readonly number[] = [
+const OWN_ERROR_STATUSES: readonly number[] = [
   400, // as every 4xx that has no verdict of its own
   ...[...BY_STATUS].filter(([, { kind }]) => kind === 'errors').map(([status]) => status),
 ]
@@ -132,7 +136,7 @@ const methodNames = (allow: string): readonly string[] =>
 const LONGEST_WAIT = 86_400
 
 /** Retry-After as seconds or as a date (RFC 9110 §10.2.3), in whole seconds, at most a day; undefined if unreadable. */
-export function retryAfterSeconds(value: string | undefined, now: number): number | undefined {
+function retryAfterSeconds(value: string | undefined, now: number): number | undefined {
   if (value === undefined) return undefined
   const seconds = /^\d{1,9}$/.test(value) ? Number(value) : Math.ceil((Date.parse(value) - now) / 1000)
   return Number.isNaN(seconds) ? undefined : Math.min(Math.max(seconds, 0), LONGEST_WAIT)
@@ -240,4 +244,76 @@ export function cleanResponseHeaders(
     if (value !== undefined && passed.has(name) && !named.has(name)) clean[name] = value
   }
   return clean
+}
+
+/**
+ * The body of an upstream's success.
+ * @throws Fault `upstream_broken` where an enveloped action's answer is of another type or coding than it must be
+ */
+export function successBody(call: Call, response: UpstreamResponse, format: 'json' | 'xml'): BackendBody {
+  const { statusCode, headers, body } = response
+  const contentType = headers['content-type']
+  const length = headers['content-length'] === undefined ? undefined : Number(headers['content-length'])
+  if (call.action.produces === undefined && call.method !== 'HEAD' && !isOfRanges(statusCode, contentType))
+    requireReadable(call, body, headers, format)
+  const whole = Buffer.isBuffer(body)
+  if (call.method === 'HEAD' || hasNoContent(statusCode)) {
+    if (!whole) body.destroy()
+    return call.method === 'HEAD' ? { kind: 'none', contentType, length } : NONE
+  }
+  return whole
+    ? { kind: 'bytes', bytes: body, contentType }
+    : { kind: 'stream', stream: body, contentType, length }
+}
+
+const NONE: BackendBody = { kind: 'none' }
+
+const PARTIAL_CONTENT = 206
+
+/** Several ranges at once (RFC 9110 §14.6): what the type of the whole is stands in each part. */
+const isOfRanges = (status: number, contentType = ''): boolean =>
+  status === PARTIAL_CONTENT && /^multipart\/byteranges\s*;/i.test(contentType)
+
+/** An enveloped action's answer must be what the configuration says; compressed only if the client asked for it itself. */
+function requireReadable(
+  call: Call,
+  body: Buffer | Readable,
+  headers: UpstreamResponse['headers'],
+  format: 'json' | 'xml',
+): void {
+  if (Buffer.isBuffer(body) && body.length === 0) return
+  const coding = headers['content-encoding']?.toLowerCase() ?? 'identity'
+  const plain = coding === 'identity' || 'accept-encoding' in call.headers
+  if (plain && isOfFormat(headers['content-type'], format)) return
+  if (!Buffer.isBuffer(body)) body.destroy()
+  throw new Fault('upstream_broken', { detail: `unexpected Content-${plain ? 'Type' : 'Encoding'}` })
+}
+
+// What a backend that forwards, or a module, may answer: for the description of the API (C11.3).
+
+interface AnswerSource {
+  readonly method: string
+  /** Names of the client's headers that it gets; undefined: all. */
+  readonly requestHeaders?: ReadonlySet<string> | undefined
+  /** What it fails with besides the statuses that it answers. */
+  readonly faults: readonly FaultCode[]
+}
+
+/** Of whatever answers with statuses of HTTP, which are judged by `checkStatus`. */
+export function answersByStatus({ method, requestHeaders, faults }: AnswerSource): PossibleAnswers {
+  const gets = (name: string): boolean => requestHeaders?.has(name) ?? true
+  const isRead = isBodiless(method)
+  const all = [...new Set([...STATUS_FAULTS, ...faults])]
+  return {
+    successes: {
+      other: true,
+      notModified: isRead && (gets('if-none-match') || gets('if-modified-since')),
+      precondition: !isSafe(method) && gets('if-match'),
+      ranges: isRead && gets('range'),
+    },
+    faults: all,
+    ownErrors: [...OWN_ERROR_STATUSES, ...(all.includes('upstream_unauthorised') ? [401] : [])],
+    otherRefusals: true,
+    bytes: true,
+  }
 }

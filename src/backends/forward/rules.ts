@@ -5,15 +5,15 @@ import type { PoolRules } from '../../upstream/pool.ts'
 import type { UpstreamTimeouts } from '../../upstream/request.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'
 import type { RequestTemplates } from '../template.ts'
+import type { XmlSection } from './answer-schema.ts'
 import type { Credentials } from './auth/credentials.ts'
-import type { TokenSources } from './auth/token-sources.ts'
+import type { TokenSources } from './auth/token-credentials.ts'
 import type { EjectionRules, HealthCheckRules } from './health.ts'
 import type { OfferedOperation } from './offered-operations.ts'
-import type { OwnErrors } from './own-errors.ts'
 import type { RedirectRules } from './redirects.ts'
+import type { OwnErrors } from './refusal.ts'
 import type { Identify, RequestHeaderRules } from './request.ts'
 import type { TargetChanged } from './targets.ts'
-import type { XmlSection } from './xml-schema.ts'
 
 /** What an upstream is sent (C8.7). */
 export interface RequestRules extends RequestTemplates {

@@ -1,19 +1,178 @@
 import {
   choice,
   duration,
+  flag,
   list,
+  mapOf,
   name,
   optional,
   path,
+  secret,
   section,
+  type Static,
+  template,
   text,
   unset,
+  url,
   wholeNumber,
-  type Static,
 } from '../../config/schema.ts'
-import { answerKeys } from './answer-schema.ts'
-import { operationKeys, requestKeys, timeouts } from './request-schema.ts'
+import { TOKEN_PATTERN } from '../../http/header-text.ts'
 import { UPSTREAM_PATTERN } from '../../upstream/socket.ts'
+import { answerKeys } from './answer-schema.ts'
+
+// The key `auth` of forwarding backends: how an upstream knows Postern (C8.7).
+
+const basic = section(
+  {
+    user: text({ description: 'Name of the user. Contains no colon.' }),
+    password: secret({ description: 'Its password.' }),
+  },
+  { description: 'Sends `Authorization: Basic …`, with user and password in UTF-8.' },
+)
+
+const header = section(
+  {
+    name: text({
+      pattern: TOKEN_PATTERN,
+      expected: 'a header’s name, such as "X-Api-Key"',
+      description: 'Name of the header. A header of this name that a client sends is dropped.',
+    }),
+    value: secret({ description: 'Its value: visible ASCII characters and spaces between them.' }),
+  },
+  { description: 'Sends one header with a secret value, such as an API key.' },
+)
+
+const oauth2 = section(
+  {
+    tokenUrl: url({ description: 'URL of the token endpoint. https, or http on loopback.' }),
+    clientId: text({ description: 'Client id that Postern has there.' }),
+    clientSecret: secret({ description: 'The client’s secret.' }),
+    clientAuthentication: choice(['basic', 'post'], {
+      default: 'basic',
+      description:
+        'Where the client’s id and secret stand: in `Authorization: Basic`, or in the form (`post`).',
+    }),
+    scope: optional(
+      text({
+        pattern: '^[!#-\\[\\]-~]+( [!#-\\[\\]-~]+)*$',
+        expected: 'scope values, separated by single spaces',
+        description: 'The `scope` to ask for.',
+      }),
+    ),
+    audience: optional(text({ description: 'The `audience` to ask for. Some issuers expect it.' })),
+    resource: optional(
+      text({ description: 'The `resource` to ask for (RFC 8707). Some issuers expect it.' }),
+    ),
+    tls: section(
+      {
+        ca: optional(
+          path({ description: 'PEM file of certificate authorities to trust instead of the system’s.' }),
+        ),
+      },
+      { default: {}, description: 'TLS to the token endpoint.' },
+    ),
+  },
+  {
+    description:
+      'Gets access tokens by the client credentials grant, and sends them as `Authorization: Bearer …`.',
+  },
+)
+
+const authSchema = section(
+  {
+    basic: optional(basic),
+    bearer: optional(secret({ description: 'Sends `Authorization: Bearer …` with this token.' })),
+    header: optional(header),
+    oauth2: optional(oauth2),
+  },
+  { description: 'Credentials that the service gets with each call. Exactly one kind.' },
+)
+
+export type AuthConfig = Static<typeof authSchema>
+export type OAuth2Config = Static<typeof oauth2>
+
+// The keys of forwarding backends that say what an upstream is sent (C8.2, C8.7). An operation may say them too.
+
+const requestKeys = {
+  path: optional(
+    text({
+      description: 'Path to send instead of the client’s, such as `/v2/{business}/members/{memberId}.json`.',
+    }),
+  ),
+  query: optional(
+    mapOf(template({ description: 'The value, such as `{business}`.' }), {
+      keys: '^[^\\x00-\\x1f\\x7f]+$',
+      expectedKeys: 'a name without control characters',
+      description: 'Added to the query, by name. What a client sends under such a name is taken out.',
+    }),
+  ),
+  queryOnly: optional(
+    list(text({ description: 'A name in the query.' }), {
+      unique: true,
+      description:
+        'The only names of the client’s query to forward. Default: all but those that `query` adds.',
+    }),
+  ),
+  strictQuery: flag({
+    default: false,
+    description:
+      'Refuse a client’s query of which a part is percent-encoded twice (`%2525`). For services that decode twice.',
+  }),
+  headers: optional(
+    mapOf(template({ description: 'The value, such as `{business}`, or a secret.' }), {
+      keys: TOKEN_PATTERN,
+      expectedKeys: 'a header’s name',
+      description: 'Headers to add, by name, in place of the client’s.',
+    }),
+  ),
+  forwardAuthorization: flag({
+    default: false,
+    description: 'Forward the client’s `Authorization` header. A 401 of the service then reaches the client.',
+  }),
+  auth: optional(authSchema),
+  requestHeaders: optional(
+    list(text({ description: 'A header’s name.' }), {
+      unique: true,
+      description:
+        'The only headers of the client to forward. Default: all but those that state who calls or from where.',
+    }),
+  ),
+  retries: wholeNumber({
+    default: 1,
+    minimum: 0,
+    maximum: 5,
+    description:
+      'How often a GET, HEAD or OPTIONS without a body is sent again after a failure of the target.',
+  }),
+}
+
+const timeoutKeys = (idle: string) => ({
+  connect: duration({ default: '2s', description: 'Until a connection is open, with TLS.' }),
+  firstByte: duration({
+    default: '10s',
+    description:
+      'From the end of the request to the first byte of the answer. Also the longest wait for a free connection.',
+  }),
+  idle: duration({
+    default: idle,
+    description: 'Between two pieces of an answer, or between any two bytes of a websocket.',
+  }),
+})
+
+const TIMEOUTS = 'How long the service may take. After that, the client gets 503.'
+
+/** @param idle the default between two pieces */
+export const timeouts = (idle: string) => section(timeoutKeys(idle), { default: {}, description: TIMEOUTS })
+
+/** What an operation alone may say. */
+const operationKeys = {
+  method: optional(
+    choice(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], {
+      description: 'Method to send instead of the client’s. A HEAD goes as HEAD where this is GET.',
+    }),
+  ),
+  timeouts: optional(section(unset(timeoutKeys('')), { description: TIMEOUTS })),
+}
 
 const address = (description: string) =>
   text({

@@ -16,15 +16,20 @@ import type { PlainXmlRules } from '../../http/plain-xml/rules.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'
-import { handshakeHeaders, switchedHeaders } from '../websocket/handshake.ts'
 import { WebsocketTunnel } from '../websocket/tunnel.ts'
-import { type Handshake, type HandshakeOutcome, openWebsocket } from '../websocket/upstream.ts'
+import {
+  type Handshake,
+  handshakeHeaders,
+  type HandshakeOutcome,
+  openWebsocket,
+  switchedHeaders,
+} from '../websocket/upstream.ts'
+import type { XmlSection } from './answer-schema.ts'
 import { HttpBackend } from './http.ts'
 import { urlOf } from './redirects.ts'
 import { attemptOutcome, checkStatus, type StatusVerdict, upstreamFault } from './response.ts'
 import type { ExchangeRules, HttpBackendRules } from './rules.ts'
 import { NONE_TRIED, type UpstreamTargets } from './targets.ts'
-import type { XmlSection } from './xml-schema.ts'
 
 const SWITCHING = 101
 const UNAUTHORIZED = 401

@@ -1,8 +1,8 @@
-import type { Call, CallBody } from '../../contracts/backend.ts'
 import type { Readable } from 'node:stream'
+import type { Call, CallBody } from '../../contracts/backend.ts'
 import type { Json, ModuleBody, ModuleCall } from '../../contracts/module.ts'
 import { Fault } from '../../kernel/faults.ts'
-import { AccountedStream } from './accounted-stream.ts'
+import { AccountedStream } from './stream.ts'
 import { plainValue } from './value.ts'
 
 /** The call as a module sees it: copies where what is behind them is shared, since its code may change what it gets. */

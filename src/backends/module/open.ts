@@ -1,17 +1,16 @@
+import { openModule } from '../../config/modules/open-module.ts'
+import { defaultExportOf } from '../../config/modules/source.ts'
 import type { KeyPath, Problems } from '../../config/problems.ts'
+import { type Code, readCode } from '../../config/scopes/scope-token.ts'
 import type { Backend } from '../../contracts/backend.ts'
 import type { ForwardingModule, ModuleBackend, ModuleContext, ModuleFactory } from '../../contracts/module.ts'
 import type { FundRegistry } from '../../contracts/places.ts'
 import type { Clock } from '../../kernel/clock.ts'
-import { openModule } from '../../config/modules/open-module.ts'
-import { defaultExportOf } from '../../config/modules/source.ts'
-import { readCode, type Code } from '../../config/scopes/scope-token.ts'
-import { type ModuleRules, UserModule } from './module.ts'
-import type { ModuleFailed } from './question.ts'
-import type { ModuleConfig } from './schema.ts'
-import type { Shapeable } from '../forward/compile-operation.ts'
+import type { Shapeable } from '../forward/compile-request.ts'
 import { isForbiddenResponseHeader } from '../forward/response.ts'
 import { ModuleOverForwarder } from '../over/over.ts'
+import type { ModuleConfig } from '../schema.ts'
+import { type ModuleFailed, type ModuleRules, UserModule } from './module.ts'
 
 export interface ModuleDependencies {
   readonly clock: Clock

@@ -1,15 +1,14 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Call } from '../../contracts/backend.ts'
+import { isSafe } from '../../http/head.ts'
+import { Fault } from '../../kernel/faults.ts'
 import type { UpstreamResponse } from '../../upstream/reader.ts'
 import type { ForwardingBackend, ResponseSource } from '../forward/forwarding.ts'
 import type { HttpBackend } from '../forward/http.ts'
-import type { Question } from '../module/question.ts'
-import { isSafe } from '../../http/head.ts'
-import { Fault } from '../../kernel/faults.ts'
+import type { Question } from '../module/module.ts'
 import { broken } from '../module/stream.ts'
-import { checkChanges, type ChangeRules } from './changes.ts'
 import { type ReadBudget, ReceivedAnswer } from './received-answer.ts'
-import { prepareRequest, type PreparedRequest } from './request.ts'
+import { type ChangeRules, checkChanges, type PreparedRequest, prepareRequest } from './request.ts'
 
 /** Requests that a module may send for one call, and how many of them at once. */
 const MOST_FORWARDS = 20

@@ -1,24 +1,120 @@
-import type { ActionFacts, Backend, BackendAnswer, Call, PossibleAnswers } from '../../contracts/backend.ts'
-import type { Forward, ForwardedCall, ForwardingModule } from '../../contracts/module.ts'
-import { type After, after as realAfter, type Clock } from '../../kernel/clock.ts'
-import type { JsonPointer } from '../../http/json.ts'
-import type { PlainXmlRules } from '../../http/plain-xml/rules.ts'
-import { toFault } from '../../kernel/faults.ts'
 import { onAccountOf } from '../../config/modules/blame.ts'
-import type { Shapeable } from '../forward/compile-operation.ts'
+import type {
+  ActionFacts,
+  Backend,
+  BackendAnswer,
+  Call,
+  CallBody,
+  PossibleAnswers,
+} from '../../contracts/backend.ts'
+import type {
+  Forward,
+  ForwardedBody,
+  ForwardedCall,
+  ForwardingModule,
+  Json,
+  OutgoingRequest,
+  RequestChanges,
+} from '../../contracts/module.ts'
+import { type JsonPointer, type JsonValue, parseJson, parseJsonInSlices } from '../../http/json.ts'
+import type { PlainXmlRules } from '../../http/plain-xml/rules.ts'
+import { type After, after as realAfter, type Clock } from '../../kernel/clock.ts'
+import { toFault } from '../../kernel/faults.ts'
+import type { Shapeable } from '../forward/compile-request.ts'
 import type { HttpBackend } from '../forward/http.ts'
 import { checkAnswer, checkHeaders, checkStatusOf, membersOf } from '../module/answer.ts'
-import { AnswerChecks, closeModule, isWell, MODULE_FAULTS, type ModuleRules } from '../module/module.ts'
+import { factsOf, streamOf } from '../module/call.ts'
 import {
+  AnswerChecks,
   begunAnswer,
+  closeModule,
+  isWell,
+  MODULE_FAULTS,
+  type ModuleRules,
   type Question,
   questionOf,
   type QuestionRules,
   withoutStream,
-} from '../module/question.ts'
-import { forwardedCallOf } from './forwarded-call.ts'
+} from '../module/module.ts'
+import { plainValue } from '../module/value.ts'
 import { Forwards } from './forwards.ts'
 import { ReceivedAnswer, ReceivedBody } from './received-answer.ts'
+import {
+  type ChangeRules,
+  checkChanges,
+  NO_CHANGES,
+  type PreparedRequest,
+  prepareRequest,
+} from './request.ts'
+
+interface ViewRules extends ChangeRules {
+  readonly sender: HttpBackend
+  readonly signal: AbortSignal
+  /** Called when the module takes the client's stream. */
+  readonly bodyTaken: () => void
+}
+
+/**
+ * A call as a module sees it that runs around a forwarder.
+ * @param call as the client sent it
+ * @param base what is sent upstream for it if nothing is changed
+ */
+async function forwardedCallOf(call: Call, base: Call, rules: ViewRules): Promise<ForwardedCall> {
+  const body = await bodyOf(call.body, rules)
+  let upstream: OutgoingRequest | undefined
+  return {
+    ...factsOf(call, rules.signal),
+    get body() {
+      return body
+    },
+    get upstream() {
+      return (upstream ??= outgoing(base, undefined, rules))
+    },
+  }
+}
+
+/** Bytes of JSON that are parsed at once, in about a millisecond. */
+const AT_ONCE = 64 * 1024
+
+async function bodyOf(body: CallBody, { sender, bodyTaken }: ViewRules): Promise<ForwardedBody> {
+  if (body.kind === 'stream') return streamOf(body, bodyTaken)
+  if (body.kind === 'value') return { kind: 'value', value: plainValue(body.value) as Json }
+  if (body.kind === 'none') return body
+  const { bytes, contentType } = body
+  if (sender.format !== 'json') return { kind: 'bytes', bytes, contentType }
+  const large = bytes.length > AT_ONCE ? await parseJsonInSlices(bytes) : undefined
+  return lazyValue(() => large ?? parseJson(bytes))
+}
+
+/** Many modules never look at it, and the bytes that were checked go on as they are. */
+function lazyValue(parse: () => JsonValue): ForwardedBody {
+  let parsed: { readonly value: Json } | undefined
+  return {
+    kind: 'value',
+    get value() {
+      return (parsed ??= { value: plainValue(parse()) as Json }).value
+    },
+  }
+}
+
+function outgoing(base: Call, prepared: PreparedRequest | undefined, rules: ViewRules): OutgoingRequest {
+  const { sender } = rules
+  const request = prepared ?? prepareRequest(base, sender, NO_CHANGES)
+  const { method, path, query, call } = request
+  const { body } = call
+  const [target] = sender.targets.all
+  return {
+    method,
+    path,
+    query,
+    target: `${target?.address.basePath ?? ''}${path}${query}`,
+    host: sender.host ?? (sender.targets.all.length === 1 ? target?.address.host : undefined),
+    body: body.kind === 'bytes' ? body.bytes : undefined,
+    contentType: body.kind === 'bytes' || body.kind === 'stream' ? body.contentType : undefined,
+    with: async (changes: RequestChanges) =>
+      outgoing(base, prepareRequest(base, sender, await checkChanges(changes, rules)), rules),
+  }
+}
 
 /**
  * Code of the user's that runs around a backend which forwards (C8.9). It has the formats of that backend, so that what

@@ -6,8 +6,8 @@ import { parseJsonInSlices } from '../../http/json.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { UpstreamResponse } from '../../upstream/reader.ts'
 import { type ResponseHeaders, upstreamFault } from '../forward/response.ts'
+import { AccountedStream } from '../module/stream.ts'
 import { plainValue } from '../module/value.ts'
-import { AccountedStream } from '../module/accounted-stream.ts'
 
 /** What reading the answers to one call may take. */
 export interface ReadBudget {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Deadline } from '../../../src/upstream/deadline.ts'
+import { Deadline } from '../../../src/upstream/connection.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 
 /** A deadline with a timer and a clock that the test moves. `timers` are those that are to fire, each at its moment. */

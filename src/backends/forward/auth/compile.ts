@@ -4,10 +4,10 @@ import type { KeyPath, Problems } from '../../../config/problems.ts'
 import { isMadeByPostern } from '../../../http/end-to-end-headers.ts'
 import { isLoopback } from '../../../kernel/listen-address.ts'
 import { reasonInWords } from '../../../kernel/thrown.ts'
+import type { AuthConfig, OAuth2Config } from '../schema.ts'
 import { type Credentials, fixedCredentials } from './credentials.ts'
-import type { AuthConfig, OAuth2Config } from './schema.ts'
-import { isToken68 } from './token-answer.ts'
-import type { TokenSources } from './token-sources.ts'
+import type { TokenSources } from './token-credentials.ts'
+import { isToken68 } from './token-endpoint.ts'
 
 /** Compiles one kind; undefined if a problem was reported. `at` is the section of that kind. */
 type Compile<K extends keyof AuthConfig> = (

@@ -1,4 +1,7 @@
+import type { Call } from '../../../contracts/backend.ts'
 import { headerLine, type HeaderText } from '../../../http/header-text.ts'
+import { Fault } from '../../../kernel/faults.ts'
+import { NOT_SENT } from '../../../upstream/reader.ts'
 
 /**
  * What an upstream knows Postern by (C8.7). Kept apart from the other headers of a call: it goes to the targets of its
@@ -20,3 +23,25 @@ export function fixedCredentials(name: string, value: string): Credentials {
   const line = headerLine(name, value)
   return { name, renewable: false, line: () => line, refused: () => false }
 }
+
+/** Credentials of ours, and their line in the attempt under way. */
+export interface Authorized {
+  readonly credentials: Credentials
+  readonly line: HeaderText
+}
+
+/** For a call; a promise where a token has to be fetched first. Rejects with Fault `client_gone` if its client leaves. */
+export function authorize(call: Call, credentials: Credentials): Authorized | Promise<Authorized> {
+  const line = credentials.line()
+  if (!(line instanceof Promise)) return { credentials, line }
+  const { promise, resolve, reject } = Promise.withResolvers<Authorized>()
+  call.onCancel(() => reject(gone()))
+  line.then((fetched) => resolve({ credentials, line: fetched }), reject)
+  return promise
+}
+
+const gone = (): Fault =>
+  new Fault('client_gone', {
+    detail: 'the client left while a token for the upstream was awaited',
+    upstream: NOT_SENT,
+  })

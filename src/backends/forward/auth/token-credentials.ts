@@ -1,8 +1,10 @@
+import { isDeepStrictEqual } from 'node:util'
 import { headerLine, type HeaderText } from '../../../http/header-text.ts'
 import type { Clock } from '../../../kernel/clock.ts'
 import { Fault } from '../../../kernel/faults.ts'
+import type { OAuth2Config } from '../schema.ts'
 import type { Credentials } from './credentials.ts'
-import { type GrantedToken, NoToken } from './token-answer.ts'
+import { type GrantedToken, NoToken, TokenEndpoint } from './token-endpoint.ts'
 
 /** Milliseconds. */
 const SECOND = 1000
@@ -24,7 +26,7 @@ interface HeldToken {
   readonly expiresAt: number
 }
 
-export interface TokenCredentialsParts {
+interface TokenCredentialsParts {
   /** Rejects with NoToken. Called once at a time. */
   readonly ask: () => Promise<GrantedToken>
   readonly clock: Clock
@@ -146,5 +148,44 @@ export class TokenCredentials implements Credentials {
       detail: `no token for the upstream: ${this.#reason ?? 'the backend was closed'}`,
       retryAfter: Math.max(0, this.#retryAt - now) / SECOND,
     })
+  }
+}
+
+interface TokenSource {
+  readonly config: OAuth2Config
+  readonly ca: Buffer | undefined
+  readonly endpoint: TokenEndpoint
+  readonly credentials: TokenCredentials
+}
+
+/**
+ * The tokens that a backend and its operations send, by how they are got: who gets them in the same way shares one, and
+ * a reload that leaves the backend as it is leaves them too.
+ */
+export class TokenSources {
+  readonly #clock: Clock
+  readonly #changed: (failure: string | undefined) => void
+  readonly #sources: TokenSource[] = []
+
+  /** @param changed told why tokens cannot be got; undefined once they can again */
+  constructor(clock: Clock, changed: (failure: string | undefined) => void) {
+    this.#clock = clock
+    this.#changed = changed
+  }
+
+  /** @param ca PEM text of the authorities to trust instead of the system's */
+  credentialsOf(config: OAuth2Config, ca: Buffer | undefined): TokenCredentials {
+    const known = this.#sources.find((each) => isDeepStrictEqual([each.config, each.ca], [config, ca]))
+    if (known !== undefined) return known.credentials
+    const endpoint = new TokenEndpoint(config, ca)
+    const ask = () => endpoint.ask()
+    const credentials = new TokenCredentials({ ask, clock: this.#clock, changed: this.#changed })
+    this.#sources.push({ config, ca, endpoint, credentials })
+    return credentials
+  }
+
+  async close(): Promise<void> {
+    for (const { credentials } of this.#sources) credentials.close()
+    await Promise.all(this.#sources.map(({ endpoint }) => endpoint.close()))
   }
 }

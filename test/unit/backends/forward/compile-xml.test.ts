@@ -1,7 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { compileOperationXml, compileXml, type XmlContext } from '../../../../src/backends/forward/compile-xml.ts'
+import type { XmlSection } from '../../../../src/backends/forward/answer-schema.ts'
+import {
+  compileOperationXml,
+  compileXml,
+  type XmlContext,
+} from '../../../../src/backends/forward/compile-answers.ts'
 import type { XmlSetting } from '../../../../src/backends/forward/rules.ts'
-import type { XmlSection } from '../../../../src/backends/forward/xml-schema.ts'
 import { pathText, Problems } from '../../../../src/config/problems.ts'
 
 const CONTEXT: XmlContext = { format: 'xml', payload: 'bare', inherited: undefined }

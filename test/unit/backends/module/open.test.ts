@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { openBackendModule } from '../../../../src/backends/module/open.ts'
-import type { ModuleConfig } from '../../../../src/backends/module/schema.ts'
+import type { ModuleConfig } from '../../../../src/backends/schema.ts'
 import { Problems } from '../../../../src/config/problems.ts'
 import { systemClock } from '../../../../src/kernel/clock.ts'
 import { makeCall } from '../../../support/calls.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { NoToken, type GrantedToken } from '../../../../../src/backends/forward/auth/token-answer.ts'
 import { TokenCredentials } from '../../../../../src/backends/forward/auth/token-credentials.ts'
+import { type GrantedToken, NoToken } from '../../../../../src/backends/forward/auth/token-endpoint.ts'
 import { movableClock } from '../../../../support/movable-clock.ts'
 
 const SECOND = 1000

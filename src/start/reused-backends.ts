@@ -1,8 +1,7 @@
 /** The backends that a reload keeps, with their connections: those whose configuration and files have not changed. */
 import { isDeepStrictEqual } from 'node:util'
+import { contentsOfBackend, type OpenedBackend } from '../backends/open.ts'
 import { type BackendConfig, backendUnder } from '../backends/schema.ts'
-import { contentsOfBackend } from '../backends/contents.ts'
-import type { OpenedBackend } from '../backends/opened-backend.ts'
 import type { Configuration } from '../settings/configuration.ts'
 
 export const isModule = ({ kind }: BackendConfig): boolean => kind === 'module'
@@ -27,7 +26,7 @@ interface PartsBefore {
 }
 
 /** A module that runs around another backend is kept only with that one. */
-export function keptBackends(
+export function reusedBackends(
   { backends, vendor, server }: Configuration,
   now: ReadonlyMap<string, string>,
   before: PartsBefore | undefined,
