@@ -1,4 +1,4 @@
-import { hashSecret } from '../directory/secret-hash.ts'
+import { hashSecret } from '../directory/hasher.ts'
 import { newSecret } from '../kernel/ids.ts'
 import { parseDuration } from '../kernel/units.ts'
 import { EXIT, UsageError } from '../operator/verb.ts'

@@ -1,5 +1,5 @@
 /** The directory of the store, for commands that only read: the service may run meanwhile. */
-import { BUSINESS, FUND, readBusiness, readFund, readRole, ROLE } from '../directory/place-records.ts'
+import { BUSINESS, FUND, readBusiness, readFund, readRole, ROLE } from '../directory/schema.ts'
 import { CLIENT, readStoredClient, readStoredUser, USER } from '../directory/stored-directory.ts'
 import { systemClock } from '../kernel/clock.ts'
 import type { Terminal } from '../operator/terminal.ts'

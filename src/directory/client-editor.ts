@@ -1,36 +1,34 @@
-import { Problems, type Problem } from '../config/problems.ts'
+import { type Problem, Problems } from '../config/problems.ts'
 import type { Client } from '../contracts/people.ts'
 import type { Entry, Page } from '../contracts/store.ts'
 import { newSecret } from '../kernel/ids.ts'
 import { compileClient, toClient, toClientRecord } from './compile-records.ts'
-import { clientRecordSchema, type ClientRecord } from './client-schema.ts'
-import { type Holdings, holdingsOf, mayHold } from './holdings.ts'
-import { type ListedPage, pageOf } from './listing.ts'
-import { type Loss, lossesBetween } from './losses.ts'
+import { hashSecret } from './hasher.ts'
+import { type Holdings, holdingsOf, type Loss, lossesBetween, mayHold } from './holdings.ts'
 import {
+  alreadyThere,
   type ChangesOf,
+  DirectoryRefusal,
+  type EditingParts,
+  foundEntry,
+  foundUnlessConfigured,
+  type ListedPage,
   merged,
+  missingText,
+  pageOf,
   planChange,
   type PlannedAdd,
   type PlannedChange,
   type PlannedStep,
   planRemoval,
+  refuseTaken,
   type UnshownSecret,
-} from './planned-change.ts'
+} from './editing.ts'
 import { problemsAt, readRecord, writtenForm } from './read-records.ts'
 import type { FoundRecord } from './record-editor.ts'
 import { referable } from './references.ts'
-import { hashSecret } from './secret-hash.ts'
+import { type ClientRecord, clientRecordSchema } from './schema.ts'
 import { announce, CLIENT, liveSecrets, readStoredClient, type StoredClient } from './stored-directory.ts'
-import {
-  alreadyThere,
-  DirectoryRefusal,
-  type EditingParts,
-  foundEntry,
-  foundUnlessConfigured,
-  missingText,
-  refuseTaken,
-} from './stored-editing.ts'
 
 /** A client as an operator writes it, without a secret: that is generated. */
 export interface WrittenClient {

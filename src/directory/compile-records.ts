@@ -1,17 +1,47 @@
 import { didYouMeanOfFew } from '../config/problem-text.ts'
+import type { Catalogue } from '../config/scopes/catalogue.ts'
+import { SCOPE } from '../config/scopes/schema.ts'
+import { type Code, isTargetValue, parseTarget, readCode } from '../config/scopes/scope-token.ts'
 import { reportUnknownName } from '../config/unknown-name.ts'
 import type { Access, Client, User } from '../contracts/people.ts'
 import type { ConfiguredBusiness } from '../contracts/places.ts'
 import { LONGEST_ACCESS_TOKEN } from '../kernel/lifetimes.ts'
-import type { Catalogue } from '../config/scopes/catalogue.ts'
-import { SCOPE } from '../config/scopes/schema.ts'
-import { isTargetValue, parseTarget, readCode, type Code } from '../config/scopes/scope-token.ts'
-import type { ClientRecord } from './client-schema.ts'
-import type { BusinessRecord, PersonRecord, UserRecord } from './schema.ts'
-import { CODE_PATTERN } from './names.ts'
+import { isArgon2, isSecretHash } from './hasher.ts'
 import type { RecordProblems } from './read-records.ts'
-import { redirectTrouble } from './redirect-uri.ts'
-import { isArgon2, isSecretHash } from './secret-hash.ts'
+import {
+  type ClientRecord,
+  CODE_PATTERN,
+  type ConfiguredBusinessRecord,
+  type PersonRecord,
+  type UserRecord,
+} from './schema.ts'
+
+const LOOPBACK = new Set(['127.0.0.1', '[::1]', 'localhost'])
+/** RFC 8252 §7.1: an app's own scheme is a reversed domain name, so it has a dot. */
+const OWN_SCHEME = /^[a-z][a-z0-9+-]*\.[a-z0-9.+-]+:$/
+// Parsers treat these characters differently, so such an address can't be compared safely (T6).
+const AMBIGUOUS = /[\\\s#*\p{Cc}]/u
+
+function schemeTrouble(url: URL, isPublic: boolean): string | undefined {
+  if (url.protocol === 'https:') return undefined
+  if (url.protocol === 'http:')
+    return LOOPBACK.has(url.hostname)
+      ? undefined
+      : 'is http to another machine: a code would cross the network unencrypted'
+  return isPublic && OWN_SCHEME.test(url.protocol) ? undefined : 'expected https, or http on loopback'
+}
+
+/**
+ * Why an address can't be a redirect URI (RFC 6749 §3.1.2, RFC 9700 §2.1); undefined if it can. It must be absolute
+ * and have no fragment. It must use https, or http on loopback, or, for a public client, an app's own scheme.
+ */
+function redirectTrouble(uri: string, isPublic: boolean): string | undefined {
+  if (AMBIGUOUS.test(uri)) return 'contains a fragment, a wildcard, white space or a backslash'
+  const url = URL.parse(uri)
+  if (url === null) return 'expected an absolute URI, such as "https://app.example.com/callback"'
+  if (url.username !== '' || url.password !== '') return 'contains credentials'
+  return schemeTrouble(url, isPublic)
+}
 
 /** The names that records may refer to. They are compiled in this order, so each can refer to those before it. */
 export interface ReferableNames {
@@ -22,7 +52,7 @@ export interface ReferableNames {
 }
 
 /** Whether a name is known. Reports it if not. */
-export function checkReferences(
+function checkReferences(
   what: string,
   name: string,
   among: ReadonlyMap<string, unknown>,
@@ -81,7 +111,7 @@ const codesOf = (given: unknown): Code[] => {
 
 /** Reports repeated fund codes and those that can't be in a path. Undefined if the business code itself is bad. */
 export function compileBusiness(
-  record: BusinessRecord,
+  record: ConfiguredBusinessRecord,
   problems: RecordProblems,
 ): ConfiguredBusiness | undefined {
   const { name, address, phoneNumber } = record

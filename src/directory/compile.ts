@@ -1,9 +1,9 @@
-import type { Environment } from '../config/references.ts'
 import type { Problems } from '../config/problems.ts'
-import type { TSchema, Static } from '../config/schema.ts'
+import type { Environment } from '../config/references.ts'
+import type { Static, TSchema } from '../config/schema.ts'
+import type { Catalogue } from '../config/scopes/catalogue.ts'
 import type { Access, Client, People } from '../contracts/people.ts'
 import type { ConfiguredBusiness } from '../contracts/places.ts'
-import type { Catalogue } from '../config/scopes/catalogue.ts'
 import {
   checkScopes,
   checkUser,
@@ -11,11 +11,16 @@ import {
   compileClient,
   type ReferableNames,
 } from './compile-records.ts'
-import { clientRecordSchema } from './client-schema.ts'
-import { businessRecordSchema, userRecordSchema, type DirectoryConfig, type UserRecord } from './schema.ts'
 import { SnapshotPeople } from './people.ts'
 import { SnapshotPlaces } from './places.ts'
-import { type RecordProblems, problemsAt, readRecords } from './read-records.ts'
+import { problemsAt, readRecords, type RecordProblems } from './read-records.ts'
+import {
+  businessRecordSchema,
+  clientRecordSchema,
+  type DirectoryConfig,
+  type UserRecord,
+  userRecordSchema,
+} from './schema.ts'
 
 /** Everybody who exists in one configuration. */
 export interface Directory {

@@ -1,14 +1,10 @@
 /** The editors of everything in the directory, as one kind of thing (C11.5.1). */
 import type { Page } from '../contracts/store.ts'
-import { ClientEditor, type FoundClient } from './client-editor.ts'
-import type { ListedPage } from './listing.ts'
-import type { NounName } from './nouns.ts'
-import { BusinessEditor, FundEditor, RoleEditor } from './place-editors.ts'
-import type { ChangesOf, PlannedAdd, PlannedChange, PlannedStep } from './planned-change.ts'
-import type { FoundRecord } from './record-editor.ts'
-import { UserEditor, type UserEditingParts } from './user-editor.ts'
-
-export type Found = FoundRecord<object> & Partial<Pick<FoundClient, 'validSecrets' | 'oldSecretEndsAt'>>
+import { ClientEditor } from './client-editor.ts'
+import type { ChangesOf, ListedPage, PlannedAdd, PlannedChange, PlannedStep } from './editing.ts'
+import type { Found, NounName } from './nouns.ts'
+import { BusinessEditor, FundEditor, RoleEditor } from './record-editor.ts'
+import { type UserEditingParts, UserEditor } from './user-editor.ts'
 
 /**
  * What every editor can do. What changes something is planned first: what is refused, is refused then, before anybody records

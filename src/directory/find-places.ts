@@ -1,8 +1,8 @@
 /** Businesses and funds as the store has them now. */
+import { readCode } from '../config/scopes/scope-token.ts'
 import type { Business } from '../contracts/places.ts'
 import type { Entry, Store } from '../contracts/store.ts'
-import { readCode } from '../config/scopes/scope-token.ts'
-import { BUSINESS, type BusinessRecord, FUND, fundKey, readBusiness, readFund } from './place-records.ts'
+import { BUSINESS, type BusinessRecord, FUND, fundKey, readBusiness, readFund } from './schema.ts'
 
 /** A business as a decision needs it. */
 export interface OpenBusiness extends Business {
@@ -17,7 +17,7 @@ export async function findBusiness(store: Finding, code: string): Promise<OpenBu
   return entry && openBusiness(readBusiness(entry.value))
 }
 
-export function openBusiness({
+function openBusiness({
   name,
   address,
   phoneNumber,
@@ -40,3 +40,44 @@ const isOpenFund = (entry: Entry | undefined): boolean =>
 /** Whether a business that lists its funds has this one, and it is not disabled. */
 export const findFund = async (store: Finding, code: string, fund: string): Promise<boolean> =>
   isOpenFund(await store.find(FUND, fundKey(code, fund)))
+
+// Reads all businesses and funds of the store, page by page.
+
+interface FoundBusiness {
+  readonly code: string
+  /** Undefined: it is disabled. */
+  readonly business: OpenBusiness | undefined
+}
+
+export interface FoundFund {
+  readonly business: string
+  readonly code: string
+  readonly disabled: boolean
+}
+
+/** Records in one request: some milliseconds. */
+const PAGE = 1000
+
+async function* pages<T>(
+  store: Pick<Store, 'list'>,
+  kind: string,
+  read: (value: Readonly<Record<string, unknown>>) => T,
+): AsyncGenerator<readonly T[]> {
+  let after: string | undefined
+  do {
+    const entries = await store.list(kind, { after, limit: PAGE })
+    yield entries.map(({ value }) => read(value))
+    after = entries.length < PAGE ? undefined : entries.at(-1)?.key
+  } while (after !== undefined)
+}
+
+/** Rejects with Fault `identity_unavailable`. */
+export const allBusinesses = (store: Pick<Store, 'list'>): AsyncGenerator<readonly FoundBusiness[]> =>
+  pages(store, BUSINESS, (value) => {
+    const record = readBusiness(value)
+    return { code: record.code, business: openBusiness(record) }
+  })
+
+/** Rejects with Fault `identity_unavailable`. */
+export const allFunds = (store: Pick<Store, 'list'>): AsyncGenerator<readonly FoundFund[]> =>
+  pages(store, FUND, readFund)

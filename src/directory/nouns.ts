@@ -2,11 +2,15 @@
  * What operators manage in the directory, by command and by admin API alike: one row for each kind of record. Routes,
  * commands, options, descriptions and checks are made from it, so that they cannot differ (C11.5.1).
  */
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
+import { type SchemaView, viewOf } from '../config/schema-view.ts'
 import type { TSchema } from '../config/schema.ts'
-import { clientRecordSchema } from './client-schema.ts'
-import { userRecordSchema } from './schema.ts'
-import { businessSchema, fundSchema, roleSchema } from './place-records.ts'
+import type { JsonObject } from '../http/json.ts'
+import type { FoundClient } from './client-editor.ts'
+import type { PlannedChange } from './editing.ts'
+import { writtenForm } from './read-records.ts'
+import type { FoundRecord } from './record-editor.ts'
+import { businessSchema, clientRecordSchema, fundSchema, roleSchema, userRecordSchema } from './schema.ts'
 
 export type NounName = 'client' | 'user' | 'business' | 'fund' | 'role'
 
@@ -78,3 +82,134 @@ export const NOUN_NAMES = Object.keys(NOUNS) as readonly NounName[]
 
 /** The key of the record that is named so. No name of a record with several names has a slash. */
 export const keyOfNames = (names: readonly string[]): string => names.join('/')
+
+// A record as operators see it: in the form in which it is written, without hashes, with its version.
+
+/** What an editor has found. */
+export type Found = FoundRecord<object> & Partial<Pick<FoundClient, 'validSecrets' | 'oldSecretEndsAt'>>
+
+export interface ShownRecord {
+  /**
+   * The members of the record, and `source`: `configuration` or `store`. Of a client also `validSecrets` and, during a
+   * rotation, `oldSecretEndsAt`.
+   */
+  readonly record: Written
+  /** Changes with each change of the record; never the same for another record of the same key. */
+  readonly tag: string
+}
+
+/** Characters of base64url. */
+const DIGEST = 12
+
+const withoutHidden = ({ hidden }: Noun, written: Written): Written =>
+  Object.fromEntries(Object.entries(written).filter(([member]) => !Object.hasOwn(hidden, member)))
+
+/** Members in the order of the schema, so that the text is the same however the record was made. */
+function inOrder(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  const entries = Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1))
+  return Object.fromEntries(entries.map(([member, inner]) => [member, inOrder(inner)]))
+}
+
+/**
+ * The tag of a version. Versions are counted from 1 for each record, so a digest tells a record from one that was removed.
+ *
+ * @param version undefined: of the configuration
+ */
+export function tagOf(what: NounName, version: number | undefined, written: Written): string {
+  const plain = JSON.stringify(inOrder(withoutHidden(NOUNS[what], written)))
+  const digest = createHash('sha256').update(plain).digest('base64url').slice(0, DIGEST)
+  return `${version ?? 0}-${digest}`
+}
+
+const secretsOf = ({ validSecrets, oldSecretEndsAt }: Found): Written => ({
+  ...(validSecrets !== undefined && { validSecrets }),
+  ...(oldSecretEndsAt !== undefined && { oldSecretEndsAt: new Date(oldSecretEndsAt).toISOString() }),
+})
+
+/** The record as it is shown and listed. */
+export const shownForm = (what: NounName, found: Found): Written => ({
+  ...withoutHidden(NOUNS[what], writtenForm(NOUNS[what].schema, found.record)),
+  ...secretsOf(found),
+  source: found.source,
+})
+
+export const showRecord = (what: NounName, found: Found): ShownRecord => ({
+  record: shownForm(what, found),
+  tag: tagOf(what, found.version, writtenForm(NOUNS[what].schema, found.record)),
+})
+
+// What has changed in a record, for the audit trail: no hash, and of personal data only which member.
+
+/** Characters of JSON, below what the admin API accepts of commands. */
+const MOST_FACTS = 8000
+
+/** The members that have a value, as plain data. */
+const plain = (members: object): JsonObject => JSON.parse(JSON.stringify(members)) as JsonObject
+
+/** Each key that changes, with its value before and after. Long lists are told by what was added and removed. */
+export function changeFacts(
+  { keys, written }: Pick<PlannedChange, 'keys' | 'written'>,
+  personal: readonly string[] = [],
+): JsonObject {
+  const facts = (describe: (before: unknown, after: unknown) => object): JsonObject =>
+    plain(
+      Object.fromEntries(
+        keys.map((key) => {
+          const [before, after] = [written.before[key], written.after[key]]
+          return [key, personal.includes(key) ? namesOf(before, after) : describe(before, after)]
+        }),
+      ),
+    )
+  const forms = [(before: unknown, after: unknown) => ({ before, after }), difference]
+  const fitting = forms.map(facts).find((form) => JSON.stringify(form).length <= MOST_FACTS)
+  return fitting ?? { keys: [...keys] }
+}
+
+function difference(before: unknown, after: unknown): object {
+  if (!Array.isArray(before) || !Array.isArray(after)) return { before, after }
+  return {
+    added: after.filter((item) => !before.includes(item)),
+    removed: before.filter((item) => !after.includes(item)),
+  }
+}
+
+const isTree = (value: unknown): value is Written => typeof value === 'object' && value !== null
+
+/** The names of the members that differ: `email`, `address.locality`. */
+function namesOf(before: unknown = {}, after: unknown = {}): readonly string[] {
+  if (!isTree(before) || !isTree(after)) return []
+  return Object.keys({ ...before, ...after }).flatMap((name) => {
+    const [one, other] = [before[name], after[name]]
+    if (isTree(one) || isTree(other)) return namesOf(one, other).map((inner) => `${name}.${inner}`)
+    return one === other ? [] : [name]
+  })
+}
+
+const factOf = ({ personal }: Noun, member: string, value: unknown): unknown =>
+  personal.includes(member) ? namesOf({}, value) : value
+
+/** The members that such a record can have, sections within it too. The values of maps are left as they are. */
+function knownPart({ properties }: SchemaView, value: unknown): unknown {
+  if (properties === undefined || !isTree(value) || Array.isArray(value)) return value
+  const known = Object.entries(value).flatMap(([member, inner]) => {
+    const view = Object.hasOwn(properties, member) ? properties[member] : undefined
+    return view === undefined ? [] : [[member, knownPart(view, inner)] as const]
+  })
+  return Object.fromEntries(known)
+}
+
+/**
+ * What a new record holds. Its names stand in the record's `on`. It is told before the record is checked, so members that
+ * it cannot have are left out: one may be a password under a mistyped name.
+ */
+export function addedFacts(what: NounName, written: Written): JsonObject {
+  const noun = NOUNS[what]
+  const told = Object.entries(knownPart(viewOf(noun.schema), written) as Written).filter(
+    ([member]) => !noun.fixed.includes(member) && !Object.hasOwn(noun.hidden, member),
+  )
+  const facts = plain(
+    Object.fromEntries(told.map(([member, value]) => [member, factOf(noun, member, value)])),
+  )
+  return JSON.stringify(facts).length <= MOST_FACTS ? facts : { keys: told.map(([member]) => member) }
+}

@@ -1,30 +1,48 @@
 /** Adds and changes the businesses, funds and roles of the store: one editor for all three, and a table of what differs. */
-import { announce } from './stored-directory.ts'
 import { Problems } from '../config/problems.ts'
 import type { TSchema } from '../config/schema.ts'
+import type { Access } from '../contracts/people.ts'
+import type { ConfiguredBusiness } from '../contracts/places.ts'
 import type { Entry, IndexValues, Page, StoredValue } from '../contracts/store.ts'
-import type { Holdings } from './holdings.ts'
-import { type ListedEntry, type ListedPage, pageOf, type Source } from './listing.ts'
-import { type Loss, lossesBetween } from './losses.ts'
-import { stored } from './place-records.ts'
+import { checkScopes } from './compile-records.ts'
+import { type Holdings, holdingsOf, type Loss, lossesBetween } from './holdings.ts'
 import {
+  BUSINESS,
+  type BusinessRecord,
+  businessSchema,
+  FUND,
+  fundKey,
+  type FundRecord,
+  fundSchema,
+  readBusiness,
+  readFund,
+  readRole,
+  ROLE,
+  type RoleRecord,
+  roleSchema,
+  stored,
+} from './schema.ts'
+import {
+  alreadyThere,
   type ChangesOf,
+  DirectoryRefusal,
+  type EditingParts,
+  foundEntry,
+  foundUnlessConfigured,
+  type ListedEntry,
+  type ListedPage,
   merged,
+  missingText,
+  pageOf,
   planChange,
   type PlannedAdd,
   type PlannedChange,
   type PlannedStep,
   planRemoval,
-} from './planned-change.ts'
+  type Source,
+} from './editing.ts'
 import { problemsAt, readRecord, type RecordProblems, writtenForm } from './read-records.ts'
-import {
-  alreadyThere,
-  DirectoryRefusal,
-  type EditingParts,
-  foundEntry,
-  foundUnlessConfigured,
-  missingText,
-} from './stored-editing.ts'
+import { announce } from './stored-directory.ts'
 
 /** What an operator can switch off. */
 interface Switchable {
@@ -32,7 +50,7 @@ interface Switchable {
 }
 
 /** What differs between the kinds of records. */
-export interface RecordKind<R extends Switchable, C> {
+interface RecordKind<R extends Switchable, C> {
   /** As people call it, and the member of the announcement that has its key. */
   readonly what: 'business' | 'fund' | 'role'
   readonly kind: string
@@ -80,7 +98,7 @@ interface RecordChange<R> {
  * with DirectoryRefusal if the change is not allowed, and with Fault `identity_unavailable` if the store cannot be
  * reached.
  */
-export class RecordEditor<R extends Switchable, C> {
+class RecordEditor<R extends Switchable, C> {
   readonly #kind: RecordKind<R, C>
   readonly #parts: EditingParts
 
@@ -233,5 +251,124 @@ export class RecordEditor<R extends Switchable, C> {
 
   #ofConfiguration(key: string, configured: C): FoundRecord<R> {
     return { key, source: 'configuration', record: this.#kind.asRecord(configured), version: undefined }
+  }
+}
+
+// The editors of businesses, funds and roles in the store.
+
+/** A map of one record; empty where there is none. */
+const only = <T>(key: string, value: T | false | undefined): ReadonlyMap<string, T> =>
+  new Map(value === false || value === undefined ? [] : [[key, value]])
+
+const inConfiguration = (what: string, name: string): string =>
+  `${what} "${name}" is in the configuration, which no command changes: edit it there.`
+
+const BUSINESSES: RecordKind<BusinessRecord, ConfiguredBusiness> = {
+  ...{ what: 'business', kind: BUSINESS, schema: businessSchema, read: readBusiness },
+  keyOf: ({ code }) => code,
+  fixed: ['code'],
+  configured: ({ configured }) => configured.businesses,
+  asRecord: ({ code, name, address, phoneNumber, funds }) => ({
+    ...{ code, name, funds: funds === 'any' ? 'any' : 'listed', disabled: false },
+    ...(address !== undefined && { address }),
+    ...(phoneNumber !== undefined && { phoneNumber }),
+  }),
+  taken: (code, { configured }) =>
+    configured.businesses.has(code) ? inConfiguration('Business', code) : undefined,
+  check: () => undefined,
+  // Its funds have records of their own, so it loses none of them by a change of its own.
+  holdings: (record, code, { catalogue }) =>
+    holdingsOf({ businesses: only(code, record && { funds: 'any', disabled: record.disabled }) }, catalogue),
+  clear: (business, { store }) => store.removeBy(FUND, { business }),
+}
+
+/** A fund of the configuration. */
+interface ConfiguredFund {
+  readonly business: string
+  readonly code: string
+}
+
+/** The funds of the configuration, by key: made once for each configuration. */
+const fundsOf = new WeakMap<EditingParts['configured'], ReadonlyMap<string, ConfiguredFund>>()
+
+function configuredFunds({ configured }: EditingParts): ReadonlyMap<string, ConfiguredFund> {
+  const known = fundsOf.get(configured)
+  if (known !== undefined) return known
+  const funds = [...configured.businesses.values()].flatMap(({ code: business, funds }) =>
+    funds === 'any' ? [] : [...funds].map((code) => [fundKey(business, code), { business, code }] as const),
+  )
+  const byKey = new Map(funds)
+  fundsOf.set(configured, byKey)
+  return byKey
+}
+
+const FUNDS: RecordKind<FundRecord, ConfiguredFund> = {
+  ...{ what: 'fund', kind: FUND, schema: fundSchema, read: readFund },
+  keyOf: ({ business, code }) => fundKey(business, code),
+  fixed: ['business', 'code'],
+  indexes: ({ business }) => ({ business }),
+  configured: configuredFunds,
+  asRecord: (fund) => ({ ...fund, disabled: false }),
+  taken: (key, { configured }) => {
+    const [business = ''] = key.split('/')
+    return configured.businesses.has(business)
+      ? `Business "${business}" is in the configuration, and its funds with it: edit them there.`
+      : undefined
+  },
+  check: () => undefined,
+  admit: async ({ business }, { store }) => {
+    const entry = await store.find(BUSINESS, business)
+    if (entry === undefined)
+      throw new DirectoryRefusal(`There is no business "${business}".`, undefined, 'missing')
+    if (readBusiness(entry.value).funds === 'any')
+      throw new DirectoryRefusal(
+        `Business "${business}" has \`funds: any\`: only the backend knows which funds there are.`,
+      )
+  },
+  holdings: (record, key, { catalogue }) => {
+    const [business = '', code = ''] = key.split('/')
+    const funds = new Set(record?.disabled === false ? [code] : [])
+    return holdingsOf({ businesses: new Map([[business, { funds }]]) }, catalogue)
+  },
+}
+
+const ROLES: RecordKind<RoleRecord, Access> = {
+  ...{ what: 'role', kind: ROLE, schema: roleSchema, read: readRole },
+  keyOf: ({ name }) => name,
+  fixed: ['name'],
+  configured: ({ configured }) => configured.roles,
+  asRecord: ({ role, scopes }) => ({ name: role, scopes, disabled: false }),
+  taken: (name, { configured }) => (configured.roles.has(name) ? inConfiguration('Role', name) : undefined),
+  check: ({ scopes }, { catalogue }, problems) => checkScopes(scopes, catalogue, ['scopes'], problems),
+  holdings: (record, name, { catalogue }) =>
+    holdingsOf(
+      { roles: only(name, record?.disabled === false && { role: name, scopes: record.scopes }) },
+      catalogue,
+    ),
+}
+
+/**
+ * Businesses of the store, by code. `disable` ends the tokens for the business, `remove` its consents and funds too.
+ */
+export class BusinessEditor extends RecordEditor<BusinessRecord, ConfiguredBusiness> {
+  constructor(parts: EditingParts) {
+    super(BUSINESSES, parts)
+  }
+}
+
+/**
+ * Funds of the store's businesses, by `{business}/{fund}`. A fund that is disabled or removed is unknown at the next
+ * call (C4.8), no token is issued for it, and the access tokens for it end.
+ */
+export class FundEditor extends RecordEditor<FundRecord, ConfiguredFund> {
+  constructor(parts: EditingParts) {
+    super(FUNDS, parts)
+  }
+}
+
+/** Roles of the store, by name. What a change takes away ends the access tokens that were issued by the role (C6.3.6). */
+export class RoleEditor extends RecordEditor<RoleRecord, Access> {
+  constructor(parts: EditingParts) {
+    super(ROLES, parts)
   }
 }

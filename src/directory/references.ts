@@ -2,7 +2,7 @@
 import type { Entry, Store } from '../contracts/store.ts'
 import type { Directory } from './compile.ts'
 import type { ReferableNames } from './compile-records.ts'
-import { BUSINESS, ROLE } from './place-records.ts'
+import { BUSINESS, ROLE } from './schema.ts'
 
 /** Looks into the store at once: enough to keep its thread busy, and far from what may wait for it. */
 const AT_ONCE = 64

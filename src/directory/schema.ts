@@ -1,35 +1,167 @@
+import { moduleKeys } from '../config/modules/source.ts'
 import {
+  choice,
+  day,
+  duration,
   flag,
   kinds,
   list,
+  literalText,
   mapOf,
   opaque,
   optional,
   path,
   secret,
   section,
-  text,
   type Static,
+  text,
+  type TSchema,
 } from '../config/schema.ts'
-import { moduleKeys } from '../config/modules/source.ts'
-import { client } from './client-schema.ts'
-import {
-  claimOfName,
-  CLIENT_ID_EXPECTED,
-  CLIENT_ID_PATTERN,
-  code,
-  CODE_PATTERN,
-  nameForPeople,
-  ROLE_EXPECTED,
-  ROLE_PATTERN,
-  SUBJECT_PATTERN,
-  USERNAME_EXPECTED,
-  USERNAME_PATTERN,
-} from './names.ts'
+import type { StoredValue } from '../contracts/store.ts'
+import { DIRECTION_CONTROLS } from '../kernel/clean-text.ts'
+import { defaultsOf } from './read-records.ts'
+
+// What the codes, ids and names of the directory may consist of.
+
+/**
+ * A business or fund code. It is used as it is in a path segment and in a scope value (C3.4, C5.4), so it consists of
+ * RFC 3986's pchar without ";" and "%", and is no dot segment.
+ */
+export const CODE_PATTERN = "^(?!\\.{1,2}$)[A-Za-z0-9._~!$&'()*+,=:@-]{1,64}$"
+/** Names stand in a path of the admin API, where a client removes dot segments, encoded ones too (RFC 3986 §6.2.2.3). */
+const NO_DOT_SEGMENT = '(?!\\.{1,2}$)'
+/**
+ * RFC 6749 appendix A.1, without the colon that ends the id in Basic credentials (RFC 7617 §2), and without spaces.
+ */
+export const CLIENT_ID_PATTERN = `^${NO_DOT_SEGMENT}[!-9;-~]{1,128}$`
+/** Whatever a person can type on one line; no space at either end. */
+export const USERNAME_PATTERN = `^${NO_DOT_SEGMENT}(?! )[^\\p{Cc}\\p{Cs}${DIRECTION_CONTROLS}]{1,128}(?<! )$`
+/** No control character, no half of a character, no end of a line, and none that turns what stands around a name. */
+const ON_ONE_LINE = `[^\\p{Cc}\\p{Cs}\\u2028\\u2029${DIRECTION_CONTROLS}]`
+/** OIDC Core §2: at most 255 ASCII characters. It goes to backends in a header (C8.2). */
+export const SUBJECT_PATTERN = '^[!-~]{1,255}$'
+
+/** What a person can read on one line; no space at either end. As long as a user name: it stands in a path too. */
+const ROLE_PATTERN = `^${NO_DOT_SEGMENT}(?!\\s)${ON_ONE_LINE}{1,128}(?<!\\s)$`
+
+const WITHOUT_CONTROLS = 'without characters that steer the direction of writing'
+
+const CLIENT_ID_EXPECTED =
+  'a client id of at most 128 printable ASCII characters, without ":", and not "." or ".."'
+export const USERNAME_EXPECTED = `a user name of at most 128 characters on one line, ${WITHOUT_CONTROLS}, and not "." or ".."`
+const ROLE_EXPECTED = `a name of at most 128 characters on one line, ${WITHOUT_CONTROLS}, and not "." or ".."`
+
+/** The code of a business or fund, as a key of a section. */
+const code = (description: string) =>
+  text({ description, pattern: CODE_PATTERN, expected: 'a code that can stand in a path, such as "ACME"' })
+
+/** The name of a business, a fund or a client: it stands on pages and in tables. */
+export const NAME_PATTERN = `^${ON_ONE_LINE}{1,256}$`
+export const NAME_EXPECTED = `a text of at most 256 characters on one line, ${WITHOUT_CONTROLS}`
+
+const nameForPeople = (description: string) =>
+  text({ description, pattern: NAME_PATTERN, expected: NAME_EXPECTED })
+
+/** A part of a person's name, as a claim. It stands on pages. */
+const claimOfName = (description: string) =>
+  text({ description, pattern: `^[^${DIRECTION_CONTROLS}]*$`, expected: `a name ${WITHOUT_CONTROLS}` })
+
+// A client of the configuration, of a file of clients, or of the store.
+
+const GRANTS = ['password', 'authorization_code', 'refresh_token'] as const
+
+/** A page of a client's own, for people. */
+const page = (description: string) =>
+  literalText({
+    pattern: '^https?://[^\\s/@#?<>"]+(/[^\\s<>"]*)?$',
+    expected: 'an http:// or https:// URL',
+    description,
+  })
+
+const client = {
+  kind: choice(['customer', 'partner', 'public'], {
+    description:
+      '`customer`: may use the password grant. `partner`: code flow. `public`: code flow without a secret.',
+  }),
+  name: nameForPeople('Name for people. The consent page shows it.'),
+  secrets: list(secret({ plain: true, description: '`sha256:…` or `$argon2id$…`.' }), {
+    default: [],
+    description: 'Hashes of its secrets: two while one replaces the other, none for a public client.',
+  }),
+  grants: list(choice(GRANTS, { description: 'A grant.' }), {
+    minItems: 1,
+    unique: true,
+    description: 'Grants that it may use.',
+  }),
+  agreement: optional(
+    day({
+      description:
+        'Day on which the customer agreement was signed. The password grant works from then on (UTC).',
+    }),
+  ),
+  businesses: list(text({ description: 'A business code.' }), {
+    default: [],
+    unique: true,
+    description: 'Businesses that its tokens may name as their target.',
+  }),
+  scopes: list(text({ description: 'A scope value.' }), {
+    unique: true,
+    description: 'Scope values that its tokens may have, with everything that they imply.',
+  }),
+  defaultScope: optional(
+    text({
+      description: 'Scope of a request that names none, separated by spaces. It may contain a target.',
+    }),
+  ),
+  redirectUris: list(text({ description: 'An absolute URI.' }), {
+    default: [],
+    unique: true,
+    description: 'URIs that an authorization code may be sent to. They are compared exactly.',
+  }),
+  postLogoutRedirectUris: list(text({ description: 'An absolute URI.' }), {
+    default: [],
+    unique: true,
+    description: 'URIs that a browser may be sent to after logout.',
+  }),
+  policyUri: optional(page('Address of its privacy policy. The consent page links to it.')),
+  tosUri: optional(page('Address of its terms of service. The consent page links to it.')),
+  disabled: flag({ default: false, description: 'Refuse all its requests.' }),
+  accessTokenLifetime: optional(
+    duration({
+      description: 'Lifetime of its access tokens, at most `1d`. Default: `identity.accessToken.lifetime`.',
+    }),
+  ),
+  idTokenAlgorithm: optional(
+    choice(['ES256', 'RS256'], {
+      description: 'Signature algorithm of its id_tokens. Default: `identity.idToken.algorithm`.',
+    }),
+  ),
+  secretPost: flag({
+    default: false,
+    description: 'Allow the secret in the request body (`client_secret_post`).',
+  }),
+  requirePkce: flag({
+    default: false,
+    description:
+      'Require PKCE, also of a request for `openid` with a `nonce`. Public clients always need it.',
+  }),
+  resource: flag({
+    default: false,
+    description: 'It is a resource server: it may introspect tokens of other clients.',
+  }),
+}
+
+/** A record in a file contains its key. */
+export const clientRecordSchema = section({
+  id: text({ pattern: CLIENT_ID_PATTERN, expected: CLIENT_ID_EXPECTED, description: 'The client id.' }),
+  ...client,
+})
+
+export type ClientRecord = Static<typeof clientRecordSchema>
 
 const claim = (description: string) => optional(text({ description }))
 
-export const address = section(
+const address = section(
   {
     street_address: claim('Street and house number. May have several lines.'),
     locality: claim('City.'),
@@ -40,7 +172,7 @@ export const address = section(
   { description: 'An address, with the members of OpenID Connect Core §5.1.1.' },
 )
 
-export type Funds = 'any' | readonly string[]
+type Funds = 'any' | readonly string[]
 
 /** Checked in compile-records.ts. The alternatives here are for editors that read the schema. */
 const funds = opaque<Funds>({
@@ -55,7 +187,7 @@ const business = {
   phoneNumber: optional(text({ description: 'The claim `service_profile.business_phone_number`.' })),
 }
 
-export const role = {
+const role = {
   scopes: list(text({ description: 'A scope value.' }), {
     unique: true,
     description:
@@ -124,7 +256,7 @@ export const personRecordSchema = section({
   ...personal,
 })
 
-export type BusinessRecord = Static<typeof businessRecordSchema>
+export type ConfiguredBusinessRecord = Static<typeof businessRecordSchema>
 export type UserRecord = Static<typeof userRecordSchema>
 export type PersonRecord = Static<typeof personRecordSchema>
 
@@ -185,3 +317,61 @@ export const directorySchema = section(
 
 export type DirectoryConfig = Static<typeof directorySchema>
 export type PeopleConfig = NonNullable<DirectoryConfig['people']>
+
+// The records of businesses, funds and roles in the store: their schema, and how they are read and written.
+
+export const BUSINESS = 'directory_business'
+export const FUND = 'directory_fund'
+export const ROLE = 'directory_role'
+
+export const businessSchema = section({
+  code: code('The business code.'),
+  name: nameForPeople('Name for people, and the claim `service_profile.business_name`.'),
+  funds: choice(['listed', 'any'], {
+    default: 'listed',
+    description: '`listed`: those that are added. `any`: only the backend knows which funds there are.',
+  }),
+  address: optional(address),
+  phoneNumber: optional(text({ description: 'The claim `service_profile.business_phone_number`.' })),
+  disabled: flag({ default: false, description: 'Refuse all calls and tokens for the business.' }),
+})
+
+/** A fund has a record of its own, so that a business may have thousands of them. */
+export const fundSchema = section({
+  business: code('The code of its business.'),
+  code: code('The fund code.'),
+  name: optional(nameForPeople('Name for people.')),
+  disabled: flag({ default: false, description: 'Refuse all calls and tokens for the fund.' }),
+})
+
+export const roleSchema = section({
+  name: text({
+    pattern: ROLE_PATTERN,
+    expected: ROLE_EXPECTED,
+    description: 'The name of the role, and the claim `service_profile.service_role`.',
+  }),
+  ...role,
+  disabled: flag({ default: false, description: 'Users with this role may do nothing at the business.' }),
+})
+
+export type BusinessRecord = Static<typeof businessSchema>
+export type FundRecord = Static<typeof fundSchema>
+export type RoleRecord = Static<typeof roleSchema>
+
+/** The key of a fund: no code has a slash. */
+export const fundKey = (business: string, fund: string): string => `${business}/${fund}`
+
+/** A type alias, because an interface is not assignable to StoredValue. */
+type Stored<R> = { readonly record: R }
+
+export const stored = <R extends object>(record: R): Stored<R> => ({ record })
+
+/** The record of a stored value, with defaults for what an older version did not write. */
+const readerOf = <T extends TSchema>(schema: T): ((value: StoredValue) => Static<T>) => {
+  const defaults = defaultsOf(schema)
+  return (value) => ({ ...defaults, ...(value as Stored<object>).record }) as Static<T>
+}
+
+export const readBusiness = readerOf(businessSchema)
+export const readFund = readerOf(fundSchema)
+export const readRole = readerOf(roleSchema)

@@ -9,12 +9,21 @@
  * to a user of the store, or to one whom code of the operator's has found (C5.7).
  */
 import { LRUCache } from 'lru-cache'
+import type { Access } from '../contracts/people.ts'
 import type { Change, Feed, Store, StoredValue } from '../contracts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { clientRecordSchema, type ClientRecord } from './client-schema.ts'
-import { userRecordSchema, type UserRecord } from './schema.ts'
-import { BUSINESS, FUND, readRole, ROLE, type RoleRecord } from './place-records.ts'
 import { defaultsOf } from './read-records.ts'
+import {
+  BUSINESS,
+  type ClientRecord,
+  clientRecordSchema,
+  FUND,
+  readRole,
+  ROLE,
+  type RoleRecord,
+  type UserRecord,
+  userRecordSchema,
+} from './schema.ts'
 
 export const CLIENT = 'directory_client'
 export const USER = 'directory_user'
@@ -68,7 +77,7 @@ export function readStoredUser(value: StoredValue): StoredUser {
 export const liveSecrets = ({ record, ends }: StoredClient, now: number): readonly string[] =>
   record.secrets.filter((hash) => (ends[hash] ?? Number.POSITIVE_INFINITY) > now)
 
-export interface StoredDirectoryParts {
+interface StoredDirectoryParts {
   readonly store: Pick<Store, 'find'>
   readonly feed: Pick<Feed, 'subscribe'>
   readonly clock: Clock
@@ -164,5 +173,41 @@ export class StoredDirectory {
     const key = kind === undefined ? undefined : value[kind]
     if (kind === undefined || typeof key !== 'string') this.#cache.clear()
     else this.#cache.delete(addressOf(KINDS[kind] ?? '', key))
+  }
+}
+
+/** Where roles of the store are found by name. Rejects with Fault `identity_unavailable`. */
+interface StoredRoles {
+  findRole(name: string): Promise<RoleRecord | undefined>
+}
+
+/** The roles that the store has now, without a cache. */
+export const storedRoles = (store: Pick<Store, 'find'>): StoredRoles => ({
+  async findRole(name) {
+    const entry = await store.find(ROLE, name)
+    return entry && readRole(entry.value)
+  },
+})
+
+/** The roles of a configuration, then those of the store: where both have one of a name, the configuration's counts. */
+export class Roles {
+  readonly #configured: ReadonlyMap<string, Access>
+  readonly #stored: StoredRoles
+
+  constructor(configured: ReadonlyMap<string, Access>, stored: StoredRoles) {
+    this.#configured = configured
+    this.#stored = stored
+  }
+
+  /** At least those of these that exist and are not disabled. Rejects with Fault `identity_unavailable`. */
+  async of(names: Iterable<string>): Promise<ReadonlyMap<string, Access>> {
+    const unknown = [...new Set(names)].filter((name) => !this.#configured.has(name))
+    if (unknown.length === 0) return this.#configured
+    const roles = new Map(this.#configured)
+    for (const name of unknown) {
+      const found = await this.#stored.findRole(name)
+      if (found?.disabled === false) roles.set(name, { role: name, scopes: found.scopes })
+    }
+    return roles
   }
 }

@@ -1,26 +1,124 @@
 import { LRUCache } from 'lru-cache'
+import type { Code } from '../config/scopes/scope-token.ts'
 import type { Business, Places } from '../contracts/places.ts'
 import type { Change, Feed, Store } from '../contracts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { outsideBudgets, waitInBudget } from '../kernel/store-budget.ts'
-import type { Code } from '../config/scopes/scope-token.ts'
-import { allBusinesses, allFunds, type FoundFund } from './all-places.ts'
-import { findBusiness, findFund } from './find-places.ts'
 import {
-  FRESH_FOR,
-  hasFund,
-  KEPT_FOR,
-  type RememberedBusiness,
-  remember,
-  sizeOf,
-  withinPatience,
-} from './remembered-places.ts'
-import { FUND, fundKey, stored } from './place-records.ts'
-import { PreviewedPlaces } from './previewed-places.ts'
+  allBusinesses,
+  allFunds,
+  findBusiness,
+  findFund,
+  type Finding,
+  type FoundFund,
+  type OpenBusiness,
+} from './find-places.ts'
+import { FUND, fundKey, stored } from './schema.ts'
 import { announce, DIRECTORY_TOPIC } from './stored-directory.ts'
 
-export interface StoredPlacesParts {
+/** What a process remembers of the places of its store. */
+interface Remembered extends Pick<Places, 'findBusinesses'> {
+  /** Undefined: not known here. Reads nothing. */
+  readonly known: (code: string, fund?: string) => boolean | undefined
+}
+
+/** The places of the store as one explanation sees them: what is known here, else what the store has. */
+class PreviewedPlaces implements Places {
+  readonly #places: Remembered
+  readonly #store: Finding
+  readonly #seen = new Map<string, boolean>()
+
+  constructor(places: Remembered, store: Finding) {
+    this.#places = places
+    this.#store = store
+  }
+
+  exists(code: string, fund?: string): boolean | undefined {
+    return this.#seen.get(keyOf(code, fund)) ?? this.#places.known(code, fund)
+  }
+
+  async look(code: string, fund?: string): Promise<boolean> {
+    const known = this.exists(code, fund)
+    if (known !== undefined) return known
+    const business = await findBusiness(this.#store, code)
+    const isOpen =
+      business !== undefined &&
+      (fund === undefined || business.anyFund || (await findFund(this.#store, code, fund)))
+    this.#seen.set(keyOf(code, fund), isOpen)
+    return isOpen
+  }
+
+  findBusinesses(codes: Iterable<string>): Promise<ReadonlyMap<string, Business>> {
+    return this.#places.findBusinesses(codes)
+  }
+
+  preview(): Places {
+    return this
+  }
+}
+
+const keyOf = (code: string, fund: string | undefined): string =>
+  fund === undefined ? code : fundKey(code, fund)
+
+// What this process knows of a business of the store, and for how long.
+
+/** What this process knows of a business of the store. Times are of Clock.monotonic(). */
+interface RememberedBusiness {
+  /** Undefined: there is none, or it is disabled. */
+  readonly business: OpenBusiness | undefined
+  readonly readAt: number
+  /** When each fund was read: those that exist, and those that do not. */
+  readonly funds: Map<string, number>
+  readonly missing: Map<string, number>
+  /** Whether `funds` has all that there are. */
+  readonly hasAllFunds?: boolean
+}
+
+/** Funds of one business that are remembered, and of those that somebody has named and that do not exist. */
+const FUNDS_OF_ONE = 20_000
+const MISSING_OF_ONE = 1000
+/** Milliseconds that a call waits for a place that nobody knows here. */
+const LOOK_WITHIN = 300
+/** Milliseconds after which a place is read again, beside the calls that go on with what is known. */
+const FRESH_FOR = 30_000
+/** Milliseconds for which a place is used while the store cannot be reached: an access token lives as long by default. */
+const KEPT_FOR = 15 * 60_000
+
+/** Rejects with Fault `identity_unavailable` after 300 ms. */
+async function withinPatience<T>(looked: Promise<T>): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const late = new Fault('identity_unavailable', {
+    detail: 'the store did not tell in time whether a place exists',
+    retryAfter: 1,
+  })
+  const timer = setTimeout(() => reject(late), LOOK_WITHIN)
+  try {
+    return await Promise.race([looked, promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Whether a business that lists its funds has one; undefined if that is not known here. */
+function hasFund({ funds, missing }: RememberedBusiness, fund: string, now: number): boolean | undefined {
+  const readAt = funds.get(fund)
+  if (readAt !== undefined) return now - readAt > KEPT_FOR ? undefined : true
+  const missedAt = missing.get(fund)
+  return missedAt !== undefined && now - missedAt <= FRESH_FOR ? false : undefined
+}
+
+/** How many places these are. */
+const sizeOf = ({ funds, missing }: RememberedBusiness): number => 1 + funds.size + missing.size
+
+/** Remembers when a fund was read. The oldest one goes where there are too many. */
+function remember(times: Map<string, number>, fund: string, now: number, exists: boolean): void {
+  times.delete(fund)
+  if (times.size >= (exists ? FUNDS_OF_ONE : MISSING_OF_ONE)) times.delete(times.keys().next().value ?? '')
+  times.set(fund, now)
+}
+
+interface StoredPlacesParts {
   readonly store: Pick<Store, 'find' | 'create' | 'list'>
   readonly feed: Pick<Feed, 'subscribe' | 'append'>
   readonly clock: Clock

@@ -3,43 +3,42 @@ import { type Problem, Problems } from '../config/problems.ts'
 import type { Access, Client, PasswordHasher } from '../contracts/people.ts'
 import type { Entry, Page } from '../contracts/store.ts'
 import { checkUser, toClient } from './compile-records.ts'
-import { userRecordSchema, type UserRecord } from './schema.ts'
-import { type Holdings, holdingsOf } from './holdings.ts'
-import { type ListedPage, pageOf } from './listing.ts'
-import { type Loss, lossesBetween } from './losses.ts'
-import { isPassword, NO_PASSWORD } from './new-password.ts'
+import { isPassword, NO_PASSWORD } from './hasher.ts'
+import { type Holdings, holdingsOf, type Loss, lossesBetween } from './holdings.ts'
 import {
+  alreadyThere,
   type ChangesOf,
+  DirectoryRefusal,
+  type EditingParts,
+  foundEntry,
+  foundUnlessConfigured,
+  type ListedPage,
   merged,
+  missingText,
+  pageOf,
   planChange,
   type PlannedAdd,
   type PlannedChange,
   type PlannedStep,
   planRemoval,
-} from './planned-change.ts'
+  refuseTaken,
+} from './editing.ts'
 import { problemsAt, readRecord, writtenForm } from './read-records.ts'
 import type { FoundRecord } from './record-editor.ts'
 import { referable } from './references.ts'
-import { Roles, storedRoles } from './roles.ts'
+import { type UserRecord, userRecordSchema } from './schema.ts'
 import {
   announce,
   CLIENT,
   readStoredClient,
   readStoredUser,
-  SUBJECT,
-  USER,
+  Roles,
+  storedRoles,
   type StoredSubject,
   type StoredUser,
+  SUBJECT,
+  USER,
 } from './stored-directory.ts'
-import {
-  alreadyThere,
-  DirectoryRefusal,
-  type EditingParts,
-  foundEntry,
-  foundUnlessConfigured,
-  missingText,
-  refuseTaken,
-} from './stored-editing.ts'
 
 export interface UserEditingParts extends EditingParts {
   readonly hasher: PasswordHasher

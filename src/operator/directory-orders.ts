@@ -1,10 +1,8 @@
 /** What operators can do to the records of the directory (C11.5.1), by the admin API and by commands alike. */
 import type { Problem } from '../config/problems.ts'
 import type { Page } from '../contracts/store.ts'
-import type { ListedPage } from '../directory/listing.ts'
-import type { NounName, Written } from '../directory/nouns.ts'
-import type { ChangesOf, EndedLoss } from '../directory/planned-change.ts'
-import type { ShownRecord } from '../directory/shown-record.ts'
+import type { NounName, ShownRecord, Written } from '../directory/nouns.ts'
+import type { ChangesOf, EndedLoss, ListedPage } from '../directory/editing.ts'
 
 /** A record, by what it is and its names: of a fund its business and its code. */
 export interface RecordAt {

@@ -1,28 +1,27 @@
 /** The admin API's routes for clients, users, businesses, funds and roles: made from one table of nouns (C11.5.1). */
-import { type NounName, NOUN_NAMES, NOUNS, type Written } from '../directory/nouns.ts'
-import type { ChangesOf } from '../directory/planned-change.ts'
-import { DirectoryRefusal } from '../directory/stored-editing.ts'
+import { type ChangesOf, DirectoryRefusal } from '../directory/editing.ts'
+import { NOUN_NAMES, type NounName, NOUNS, type Written } from '../directory/nouns.ts'
 import { applyMergePatch } from '../http/json.ts'
 import { DURATION_PATTERN, parseDuration } from '../kernel/units.ts'
-import { type DirectoryOrders, OvertakenError } from './directory-orders.ts'
 import { meantBy, overtaken } from './conditions.ts'
-import { PAGE_QUERY, pageBody, pageOf, pageSchema } from './paging.ts'
-import { ENDED, endedRows, lineOf, refusalOf, WARNINGS } from './record-answers.ts'
-import { atOf, collectionOf, locationOf, namesIn, paramsOf, recordPath, withinOf } from './record-paths.ts'
-import { PASSWORD, patchSchema, shownSchema, writtenSchema } from './record-schemas.ts'
-import type { Right } from './rights.ts'
+import { type DirectoryOrders, OvertakenError } from './directory-orders.ts'
 import {
   type AdminAnswer,
   type AdminRequest,
-  type Operation,
   made,
   members,
   ok,
+  type Operation,
   problemsSchema,
   type Schema,
   text,
   WHO,
 } from './operation.ts'
+import { PAGE_QUERY, pageBody, pageOf, pageSchema } from './paging.ts'
+import { ENDED, endedRows, lineOf, refusalOf, WARNINGS } from './record-answers.ts'
+import { atOf, collectionOf, locationOf, namesIn, paramsOf, recordPath, withinOf } from './record-paths.ts'
+import { PASSWORD, patchSchema, shownSchema, writtenSchema } from './record-schemas.ts'
+import type { Right } from './rights.ts'
 
 /** Users are personal data: who may only inspect sees none of them. */
 const READING: Readonly<Record<NounName, Right>> = {

@@ -1,5 +1,5 @@
 /** The operators of the admin API: their tokens, their roles, and what each role may do (C12.2.4). */
-import { hashSecret, verifySecret } from '../directory/secret-hash.ts'
+import { hashSecret, verifySecret } from '../directory/hasher.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { ADMIN, type AdminConfig } from '../settings/admin.ts'
 import { type Right, type Role, rolesWith } from './rights.ts'

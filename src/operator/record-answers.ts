@@ -1,7 +1,6 @@
 /** What the admin API answers about the directory's records: problems, warnings, what has ended. */
 import { pathText, type Problem } from '../config/problems.ts'
-import type { EndedLoss } from '../directory/planned-change.ts'
-import type { DirectoryRefusal } from '../directory/stored-editing.ts'
+import type { DirectoryRefusal, EndedLoss } from '../directory/editing.ts'
 import { type AdminAnswer, notFound, refuse, reject, type Schema } from './operation.ts'
 
 export const lineOf = ({ path, message, hint }: Problem): string =>

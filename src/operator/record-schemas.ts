@@ -2,7 +2,7 @@
 import { viewOf, mapItem, type SchemaView, wordsOf } from '../config/schema-view.ts'
 import { MARK } from '../config/schema.ts'
 import { type Noun, type NounName, NOUNS } from '../directory/nouns.ts'
-import { PASSWORD_LENGTH } from '../directory/new-password.ts'
+import { PASSWORD_LENGTH } from '../directory/hasher.ts'
 import { count, members, type Members, type Schema, text } from './operation.ts'
 
 const objectOf = (view: SchemaView): Schema => {

@@ -9,7 +9,7 @@ import {
   type Static,
   text,
 } from '../config/schema.ts'
-import { isSecretHash } from '../directory/secret-hash.ts'
+import { isSecretHash } from '../directory/hasher.ts'
 import { INSTANT_PATTERN } from '../kernel/instant.ts'
 import { isLoopback, splitListenAddress } from '../kernel/listen-address.ts'
 import { OPERATOR_NAME, ROLES } from './operator-token.ts'

@@ -16,7 +16,7 @@ import {
   warnOfReportOnly,
 } from './dangers.ts'
 import { compileDirectory, type Directory } from '../directory/compile.ts'
-import { openPeople } from '../directory/module-people/open-people.ts'
+import { openPeople } from '../directory/module-people/module-directory.ts'
 import { reportTakenIds } from '../directory/uniqueness.ts'
 import { compileActions } from '../gateway/compile-actions.ts'
 import { checkOpenapi } from '../gateway/describe/schema.ts'

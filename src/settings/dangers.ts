@@ -1,12 +1,11 @@
 /** Refuses or warns of settings that are dangerous: public demo secrets, plain http, report-only areas (C10, T7). */
+import type { KeyPath, Problems } from '../config/problems.ts'
 import type { PasswordHasher } from '../contracts/people.ts'
 import type { Directory } from '../directory/compile.ts'
-import { hashSecret } from '../directory/secret-hash.ts'
-import { isSidecar, type Configuration } from './configuration.ts'
-import type { KeyPath, Problems } from '../config/problems.ts'
-import { Hasher } from '../directory/hasher.ts'
+import { Hasher, hashSecret } from '../directory/hasher.ts'
 import { isLoopback, splitListenAddress } from '../kernel/listen-address.ts'
 import { countWorkers } from '../processes/worker-pool.ts'
+import { type Configuration, isSidecar } from './configuration.ts'
 
 /** Secrets that the documentation prints (C10), so everybody knows them. */
 const CLIENT_SECRETS: Readonly<Record<string, string>> = {

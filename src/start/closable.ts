@@ -1,5 +1,5 @@
 /** What maintenance switches can close in a configuration, and what is open there (C11.5.6). */
-import { BUSINESS, readBusiness } from '../directory/place-records.ts'
+import { BUSINESS, readBusiness } from '../directory/schema.ts'
 import { everyRecord, type StoredIdentities } from '../directory/uniqueness.ts'
 import type { Closable } from '../maintenance/preview.ts'
 import { type GaugeReading, mergeReadings } from '../watch/metrics/gauges.ts'

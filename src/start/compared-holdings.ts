@@ -1,9 +1,7 @@
 /** What people and clients hold, as records keep it and as two configurations are compared. */
 import { createHash } from 'node:crypto'
 import type { Store } from '../contracts/store.ts'
-import { withStored } from '../directory/hidden-records.ts'
-import type { Holdings } from '../directory/holdings.ts'
-import { type Loss, lossesBetween } from '../directory/losses.ts'
+import { type Holdings, type Loss, lossesBetween, withStored } from '../directory/holdings.ts'
 
 /** Maps and sets as lists: JSON knows neither. */
 const plain = (_key: string, value: unknown): unknown =>

@@ -5,7 +5,7 @@ import type { Environment } from '../config/references.ts'
 import { problemLines, Problems } from '../config/problems.ts'
 import { viewOf, withoutSecrets } from '../config/schema-view.ts'
 import type { Entry, Store } from '../contracts/store.ts'
-import { BUSINESS, FUND, readBusiness, readFund, readRole, ROLE } from '../directory/place-records.ts'
+import { BUSINESS, FUND, readBusiness, readFund, readRole, ROLE } from '../directory/schema.ts'
 import { CLIENT, readStoredClient, readStoredUser, USER } from '../directory/stored-directory.ts'
 import type { Clock } from '../kernel/clock.ts'
 import {

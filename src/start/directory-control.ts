@@ -1,17 +1,33 @@
 /** Carries out orders on the directory's records, of the admin API and of commands alike: planned, recorded, made. */
+import type { AuditedChange } from '../audit/audited-change.ts'
+import { Problems } from '../config/problems.ts'
 import type { AuditObject } from '../contracts/audit.ts'
 import type { Page } from '../contracts/store.ts'
-import { Problems } from '../config/problems.ts'
-import { addedFacts, changeFacts } from '../directory/change-facts.ts'
 import type { Editors, NounEditor } from '../directory/editors.ts'
-import type { ListedPage } from '../directory/listing.ts'
-import { keyOfNames, type NounName, NOUNS, type Written } from '../directory/nouns.ts'
-import type { ChangesOf, PlannedAdd, PlannedChange, PlannedStep } from '../directory/planned-change.ts'
-import { shownForm, showRecord, type ShownRecord, tagOf } from '../directory/shown-record.ts'
-import { ATTEMPTS, changedByOthers, DirectoryRefusal } from '../directory/stored-editing.ts'
+import {
+  addedFacts,
+  changeFacts,
+  keyOfNames,
+  type NounName,
+  NOUNS,
+  shownForm,
+  type ShownRecord,
+  showRecord,
+  tagOf,
+  type Written,
+} from '../directory/nouns.ts'
+import {
+  ATTEMPTS,
+  changedByOthers,
+  type ChangesOf,
+  DirectoryRefusal,
+  type ListedPage,
+  type PlannedAdd,
+  type PlannedChange,
+  type PlannedStep,
+} from '../directory/editing.ts'
 import type { AuditEvent } from '../kernel/audit-events.ts'
 import { newSecret } from '../kernel/ids.ts'
-import type { AuditedChange } from '../audit/audited-change.ts'
 import {
   type AddedRecord,
   type DirectoryOrders,

@@ -1,20 +1,25 @@
 /** Who is found by a configuration: its own people, those of the store, and those whom the operator's code finds. */
 import { isDeepStrictEqual } from 'node:util'
+import { areAsLoaded } from '../config/modules/import-file.ts'
 import type { Problems } from '../config/problems.ts'
 import type { PasswordHasher, PasswordVerifier, People } from '../contracts/people.ts'
 import type { Directory } from '../directory/compile.ts'
-import type { DirectoryConfig } from '../directory/schema.ts'
-import type { ModuleDirectory } from '../directory/module-people/module-directory.ts'
-import { ModulePeople, type ModulePeopleParts } from '../directory/module-people/module-people.ts'
-import { openPeople, type PeopleOpening } from '../directory/module-people/open-people.ts'
-import { LayeredPasswords } from '../directory/module-people/passwords.ts'
+import {
+  type ModuleDirectory,
+  openPeople,
+  type PeopleOpening,
+} from '../directory/module-people/module-directory.ts'
+import {
+  LayeredPasswords,
+  ModulePeople,
+  type ModulePeopleParts,
+} from '../directory/module-people/module-people.ts'
 import { LayeredPeople, StoredPeople } from '../directory/people.ts'
 import { LayeredPlaces } from '../directory/places.ts'
-import { Roles } from '../directory/roles.ts'
+import type { DirectoryConfig } from '../directory/schema.ts'
+import { Roles, type StoredDirectory } from '../directory/stored-directory.ts'
 import type { StoredPlaces } from '../directory/stored-places.ts'
-import type { StoredDirectory } from '../directory/stored-directory.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { areAsLoaded } from '../config/modules/import-file.ts'
 
 /** The code of `directory.people`. */
 export interface OpenedPeople {

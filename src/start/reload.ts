@@ -8,16 +8,15 @@ import {
   recordGiving,
   recordTaking,
 } from '../audit/audited-change.ts'
-import type { Environment } from '../config/references.ts'
 import { problemLines, Problems } from '../config/problems.ts'
+import type { Environment } from '../config/references.ts'
 import { compileScopes } from '../config/scopes/schema.ts'
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Store } from '../contracts/store.ts'
 import type { RevocationCause, Revoker, TokenRevoker } from '../contracts/tokens.ts'
 import { compileDirectory } from '../directory/compile.ts'
-import type { Holdings } from '../directory/holdings.ts'
-import type { Loss } from '../directory/losses.ts'
+import type { Holdings, Loss } from '../directory/holdings.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { ReloadOutcome } from '../operator/operator-control.ts'
 import { ContentsChanged, type WorkerPool } from '../processes/worker-pool.ts'

@@ -2,7 +2,7 @@
 import type { Store, StoreIndex } from '../contracts/store.ts'
 import type { RevokedTokens, RuleGuard } from '../contracts/tokens.ts'
 import type { Holdings } from '../directory/holdings.ts'
-import { BUSINESS } from '../directory/place-records.ts'
+import { BUSINESS } from '../directory/schema.ts'
 import { CLIENT, SUBJECT } from '../directory/stored-directory.ts'
 import { CONSENT } from '../identity/browser/consents.ts'
 import { SESSION } from '../identity/browser/sessions.ts'

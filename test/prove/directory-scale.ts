@@ -8,15 +8,14 @@ import { createHash, randomBytes } from 'node:crypto'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { hashSecret } from '../../src/directory/secret-hash.ts'
-import { Hasher } from '../../src/directory/hasher.ts'
+import { Hasher, hashSecret } from '../../src/directory/hasher.ts'
 import { escapedKey } from '../../src/kernel/key-order.ts'
 import { adminTokenFile } from '../../src/operator/token-file.ts'
 import { openSqliteFile } from '../../src/stores/sqlite-file.ts'
 import { heapOf, weighed } from '../support/footprint.ts'
 import { postForm } from '../support/oauth.ts'
 import { Person } from '../support/person.ts'
-import { spawnPostern, type SpawnedPostern } from '../support/spawn-postern.ts'
+import { type SpawnedPostern, spawnPostern } from '../support/spawn-postern.ts'
 
 const businesses = Number(process.argv[2] ?? 1000)
 const users = Number(process.argv[3] ?? 20_000)

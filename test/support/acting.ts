@@ -1,7 +1,7 @@
 /** What editors of the directory plan, done at once: for tests that need what comes of it, and not how it is recorded. */
 import type { ClientEditor } from '../../src/directory/client-editor.ts'
 import type { NounEditor } from '../../src/directory/editors.ts'
-import type { EndedLoss, PlannedAdd, PlannedStep } from '../../src/directory/planned-change.ts'
+import type { EndedLoss, PlannedAdd, PlannedStep } from '../../src/directory/editing.ts'
 import type { UserEditor } from '../../src/directory/user-editor.ts'
 
 type Plan<T> = () => Promise<PlannedStep<T>>

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { hashSecret } from '../../src/directory/secret-hash.ts'
+import { hashSecret } from '../../src/directory/hasher.ts'
 import { Fault } from '../../src/kernel/faults.ts'
 import { newSecret } from '../../src/kernel/ids.ts'
 import { recordsOf } from '../support/audit-files.ts'

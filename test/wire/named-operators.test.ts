@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { hashSecret } from '../../src/directory/secret-hash.ts'
+import { hashSecret } from '../../src/directory/hasher.ts'
 import { newSecret } from '../../src/kernel/ids.ts'
 import { adminRoutes } from '../../src/operator/openapi.ts'
 import { ROLES } from '../../src/settings/operator-token.ts'

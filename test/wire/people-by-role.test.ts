@@ -1,7 +1,7 @@
 /** Which roles of the admin API are told of people, route by route (C12.2.4). */
 import { writeFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { hashSecret } from '../../src/directory/secret-hash.ts'
+import { hashSecret } from '../../src/directory/hasher.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
 import { newSecret } from '../../src/kernel/ids.ts'
 import { adminRoutes } from '../../src/operator/openapi.ts'

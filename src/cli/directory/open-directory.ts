@@ -2,7 +2,7 @@
 import { pathText, type Problem, Problems } from '../../config/problems.ts'
 import { NO_TRAIL } from '../../contracts/audit.ts'
 import { NO_RECORDER } from '../../contracts/recorder.ts'
-import { DirectoryRefusal } from '../../directory/stored-editing.ts'
+import { DirectoryRefusal } from '../../directory/editing.ts'
 import { systemClock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { DirectoryOrders } from '../../operator/directory-orders.ts'

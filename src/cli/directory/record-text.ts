@@ -1,6 +1,6 @@
 /** What the commands of the directory print of records, and of what a change has ended. */
 import type { NounName, Written } from '../../directory/nouns.ts'
-import type { EndedLoss } from '../../directory/planned-change.ts'
+import type { EndedLoss } from '../../directory/editing.ts'
 import { reasonInWords } from '../../kernel/thrown.ts'
 import type { ShowSecret } from '../../operator/directory-orders.ts'
 import type { Terminal } from '../../operator/terminal.ts'

@@ -8,7 +8,7 @@ import {
   NAME_PATTERN,
   USERNAME_EXPECTED,
   USERNAME_PATTERN,
-} from '../../directory/names.ts'
+} from '../../directory/schema.ts'
 import type { Terminal } from '../../operator/terminal.ts'
 import { UsageError } from '../../operator/verb.ts'
 import { UPSTREAM_PATTERN } from '../../upstream/socket.ts'

@@ -1,23 +1,96 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { HashOwner } from '../../contracts/people.ts'
-import type { Clock } from '../../kernel/clock.ts'
-import type { LoadedFile } from '../../config/modules/import-file.ts'
+import { LRUCache } from 'lru-cache'
 import { patternOf } from '../../config/load-scalar.ts'
-import type { PersonRecord } from '../schema.ts'
-import { SUBJECT_PATTERN, USERNAME_PATTERN } from '../names.ts'
+import type { LoadedFile } from '../../config/modules/import-file.ts'
+import { openSource } from '../../config/modules/open-module.ts'
+import { pathText, Problems } from '../../config/problems.ts'
+import type { HashOwner } from '../../contracts/people.ts'
+import { after, type Clock } from '../../kernel/clock.ts'
+import { Fault } from '../../kernel/faults.ts'
+import { readRecord } from '../read-records.ts'
+import {
+  type PeopleConfig,
+  type PersonRecord,
+  personRecordSchema,
+  SUBJECT_PATTERN,
+  USERNAME_PATTERN,
+} from '../schema.ts'
 import { VerificationQueue } from '../verification-queue.ts'
-import { type Answered, Lookups } from './lookups.ts'
-import { ModuleCallFault, type ModuleCalls } from './module-calls.ts'
-import { PersonMistake } from './plain-person.ts'
-import { readPerson } from './read-person.ts'
+import { ModuleCallFault, ModuleCalls } from './module-calls.ts'
+import { PersonMistake, plainPerson } from './plain-person.ts'
+
+/** Problems that are told. */
+const MOST_PROBLEMS = 5
+
+/**
+ * What the module answered, as a record: undefined for nobody. It is checked like a user of the configuration, after a
+ * copy was made.
+ * @throws PersonMistake
+ */
+export function readPerson(given: unknown): PersonRecord | undefined {
+  const plain = plainPerson(given)
+  if (plain === undefined) return undefined
+  const report = new Problems()
+  const record = readRecord(personRecordSchema, plain, report)
+  if (record !== undefined) return record
+  const problems = report.list.map(({ path, message }) => `${pathText(path)} ${withoutValue(message)}`)
+  throw new PersonMistake(problems.slice(0, MOST_PROBLEMS).join('; '))
+}
+
+/** `expected …` without `, got …`: the value may be anything that the module has. */
+const withoutValue = (message: string): string => message.replace(/, got .*/s, '')
+
+/** What a module said: a user, or that there is none. */
+interface Answered {
+  readonly record: PersonRecord | undefined
+}
+
+/** A bounded cache whose entries expire by our clock. As in stored-directory.ts: read each time, and never at 0. */
+export const timedCache = <T extends object | true>(
+  most: number,
+  ttl: number,
+  clock: Clock,
+): LRUCache<string, T> =>
+  new LRUCache({ max: most, ttl, ttlResolution: 0, perf: { now: () => clock.monotonic() + 1 } })
+
+/** Lookups of one kind that run at once. More are refused: invented names must not end refreshing. */
+const AT_ONCE = 32
+
+/** Lookups of one kind: remembered, one flight a key, a bounded number of flights. */
+class Lookups {
+  readonly #kept: LRUCache<string, Answered>
+  readonly #flights = new Map<string, Promise<Answered>>()
+
+  constructor(most: number, ttl: number, clock: Clock) {
+    this.#kept = timedCache(most, ttl, clock)
+  }
+
+  /** Rejects as `look` does, and with Fault `people_unavailable` if too many are under way. */
+  async find(key: string, look: () => Promise<Answered>): Promise<Answered> {
+    const known = this.#kept.get(key) ?? this.#flights.get(key)
+    if (known !== undefined) return known
+    if (this.#flights.size >= AT_ONCE)
+      throw new Fault('people_unavailable', {
+        detail: `directory.people: ${AT_ONCE} lookups are under way`,
+        retryAfter: 1,
+      })
+    const flight = look().finally(() => this.#flights.delete(key))
+    this.#flights.set(key, flight)
+    return flight
+  }
+
+  keep(key: string, answered: Answered): void {
+    this.#kept.set(key, answered)
+  }
+}
 
 /** Milliseconds that a user found by subject is remembered: when tokens are refreshed and sessions used. */
-export const SUBJECT_KEPT_FOR = 30_000
+const SUBJECT_KEPT_FOR = 30_000
 /**
  * Milliseconds that an answer by name is remembered, found or not. Both alike: else the time of a second try would tell
  * which names exist (T3.9). Short, so that who has just signed up can log in.
  */
-export const NAME_KEPT_FOR = 1000
+const NAME_KEPT_FOR = 1000
 /** Records of about 2 KiB. */
 const MOST_SUBJECTS = 10_000
 const MOST_NAMES = 1000
@@ -27,7 +100,7 @@ const VERIFICATIONS_WAITING = 32
 /** Milliseconds of one, as long as none was measured. */
 const EXPECTED_VERIFICATION = 50
 
-export interface ModuleDirectoryParts {
+interface ModuleDirectoryParts {
   readonly clock: Clock
   /** Told once, if the module fails for a user who does not exist. Must not throw. */
   readonly decoyFailed: (cause: unknown) => void
@@ -167,3 +240,32 @@ const missingTime = (took: number, queue: VerificationQueue): number =>
   took < queue.quickest() / 2 ? Math.max(0, queue.typical() - took) : 0
 
 const systemTimer = (ms: number): Promise<void> => delay(ms, undefined, { ref: false })
+
+export interface PeopleOpening {
+  readonly clock: Clock
+  readonly problems: Problems
+  /** Logs what the module's code did outside of any call that waits for it. Must not throw. */
+  readonly note: (event: PeopleEvent, cause: unknown) => void
+}
+
+type PeopleEvent = 'module_failed' | 'people_decoy_failed' | 'people_thread_replaced'
+
+/** Opens the module of `directory.people` in a thread. Undefined, and a problem reported, if it can't be used. */
+export async function openPeople(
+  { options, ...named }: PeopleConfig,
+  { clock, problems, note }: PeopleOpening,
+): Promise<ModuleDirectory | undefined> {
+  const calls = await openSource(named, { at: ['directory', 'people'], problems }, (source) =>
+    ModuleCalls.open(
+      { source, options },
+      {
+        ...{ after, clock },
+        failed: (cause) => note('module_failed', cause),
+        replaced: (cause) => note('people_thread_replaced', cause),
+      },
+    ),
+  )
+  return (
+    calls && new ModuleDirectory(calls, { clock, decoyFailed: (cause) => note('people_decoy_failed', cause) })
+  )
+}

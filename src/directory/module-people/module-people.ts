@@ -1,18 +1,24 @@
 import { pathText, Problems } from '../../config/problems.ts'
-import type { Access, Client, People, User } from '../../contracts/people.ts'
+import type {
+  Access,
+  Client,
+  HashOwner,
+  PasswordHasher,
+  PasswordVerifier,
+  People,
+  User,
+} from '../../contracts/people.ts'
 import type { Places } from '../../contracts/places.ts'
 import type { Recorder } from '../../contracts/recorder.ts'
 import type { Store } from '../../contracts/store.ts'
 import type { TokenRevoker } from '../../contracts/tokens.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { checkAccess, compilePerson } from '../compile-records.ts'
-import type { PersonRecord } from '../schema.ts'
 import { mayHold } from '../holdings.ts'
 import { problemsAt } from '../read-records.ts'
-import type { Roles } from '../roles.ts'
-import { SUBJECT, type StoredDirectory, type StoredSubject } from '../stored-directory.ts'
-import { timedCache } from './lookups.ts'
-import type { ModuleDirectory } from './module-directory.ts'
+import type { PersonRecord } from '../schema.ts'
+import { type Roles, type StoredDirectory, type StoredSubject, SUBJECT } from '../stored-directory.ts'
+import { type ModuleDirectory, timedCache } from './module-directory.ts'
 
 export interface ModulePeopleParts {
   readonly module: ModuleDirectory
@@ -150,3 +156,38 @@ export class ModulePeople implements People {
 const NO_SUBJECT = 'no subject'
 
 const isOfStore = (owner: StoredSubject | undefined): boolean => owner !== undefined && owner.module !== true
+
+interface PasswordParts {
+  readonly hasher: PasswordHasher
+  readonly module: Pick<ModuleDirectory, 'verify'>
+  readonly people: Pick<ModulePeople, 'recordOf' | 'claim'>
+}
+
+/**
+ * Verifies passwords where some hashes are Postern's and others are in another system. A wrong one costs a verification
+ * in either place, whosever it is: so the time does not tell where a name exists, or that it does (T3.9). A right one
+ * costs only its own.
+ */
+export class LayeredPasswords implements PasswordVerifier {
+  readonly #parts: PasswordParts
+
+  constructor(parts: PasswordParts) {
+    this.#parts = parts
+  }
+
+  async verify(password: string, user: User | undefined, owner: HashOwner): Promise<boolean> {
+    const { hasher, module, people } = this.#parts
+    if (user?.passwordHash !== undefined) {
+      if (await hasher.verify(password, user.passwordHash, owner)) return true
+      // That the other system is out of reach is no trouble of a user who is not there.
+      await module.verify(password, undefined, owner).catch(() => undefined)
+      return false
+    }
+    // Before: a wrong password whose hash finds no room would be an attempt that broke, and not be counted (C6.3.5).
+    hasher.requireRoom(owner)
+    const right = await module.verify(password, user && people.recordOf(user), owner)
+    if (right && user !== undefined) return people.claim(user)
+    await hasher.verify(password, undefined, owner).catch(() => undefined)
+    return false
+  }
+}

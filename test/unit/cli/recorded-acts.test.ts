@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
-import { hashSecret } from '../../../src/directory/secret-hash.ts'
+import { hashSecret } from '../../../src/directory/hasher.ts'
 import { newSecret } from '../../../src/kernel/ids.ts'
 import { auditRecords, recordsOf } from '../../support/audit-files.ts'
 import { runVerb } from '../../support/command-line.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { DirectoryMethods } from '../../../src/directory/client-methods.ts'
+import { DirectoryMethods } from '../../../src/directory/people.ts'
 import { CLIENT } from '../../../src/directory/stored-directory.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Hasher, hashesAtOnce } from '../../../src/directory/hasher.ts'
-import { hashSecret, parseArgon2, verifySecret } from '../../../src/directory/secret-hash.ts'
+import { Hasher, hashesAtOnce, hashSecret, parseArgon2, verifySecret } from '../../../src/directory/hasher.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
 
 const salted = '$argon2id$v=19$m=19456,t=2,p=1$'

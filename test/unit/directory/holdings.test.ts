@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { Problems } from '../../../src/config/problems.ts'
-import { compileDirectory } from '../../../src/directory/compile.ts'
-import type { DirectoryConfig } from '../../../src/directory/schema.ts'
-import { holdingsOf, type Holdings } from '../../../src/directory/holdings.ts'
-import { lossesBetween } from '../../../src/directory/losses.ts'
 import { compileCatalogue } from '../../../src/config/scopes/catalogue.ts'
+import { compileDirectory } from '../../../src/directory/compile.ts'
+import { type Holdings, holdingsOf, lossesBetween } from '../../../src/directory/holdings.ts'
+import type { DirectoryConfig } from '../../../src/directory/schema.ts'
 
 const HASH = 'sha256:LrS2csIIenKerBXhR_QzSOAnV-FAjLrko9uDiwaZEYQ'
 const PASSWORD =

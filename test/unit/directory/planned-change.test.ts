@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { changeFacts } from '../../../src/directory/change-facts.ts'
+import { changeFacts } from '../../../src/directory/nouns.ts'
 import type { RevokedTokens } from '../../../src/contracts/tokens.ts'
 import { ClientEditor } from '../../../src/directory/client-editor.ts'
 import { durationText, parseDuration } from '../../../src/kernel/units.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Store } from '../../../src/contracts/store.ts'
-import { BUSINESS, FUND, fundKey } from '../../../src/directory/place-records.ts'
+import { BUSINESS, FUND, fundKey } from '../../../src/directory/schema.ts'
 import { LayeredPlaces, OpenedFunds } from '../../../src/directory/places.ts'
 import { announce } from '../../../src/directory/stored-directory.ts'
 import { StoredPlaces } from '../../../src/directory/stored-places.ts'

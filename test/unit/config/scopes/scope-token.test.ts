@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { CODE_PATTERN } from '../../../../src/directory/names.ts'
+import { CODE_PATTERN } from '../../../../src/directory/schema.ts'
 import {
   businessTarget,
   isScopeValue,
