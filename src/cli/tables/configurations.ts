@@ -1,5 +1,5 @@
 /** The tables of the commands that read a configuration file: check and serve. */
-import { DEFAULT_FILE } from '../default-file.ts'
+import { DEFAULT_FILE } from '../command.ts'
 import type { CommandTable } from '../verbs.ts'
 
 const FILE = [{ name: 'FILE', kind: 'file', optional: true }] as const

@@ -1,7 +1,7 @@
 /** Options that many commands have: which configuration, why, by whose token, and how the answer is printed. */
 import { MOST_REASON } from '../../contracts/audit.ts'
 import type { Argument, Options } from '../../operator/verb.ts'
-import { DEFAULT_FILE } from '../default-file.ts'
+import { DEFAULT_FILE } from '../command.ts'
 
 export const JSON_ANSWER = {
   json: { type: 'boolean', help: 'Print the answer as JSON, for programs' },
