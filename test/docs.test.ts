@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { CHECKS } from '../src/gateway/order.ts'
-import type { FaultRow } from '../src/kernel/fault-row.ts'
-import { FAULTS } from '../src/kernel/fault-table.ts'
+import { type FaultRow, FAULTS } from '../src/kernel/fault-table.ts'
 import { checkConfiguration } from '../src/settings/check-configuration.ts'
 import { configFiles } from './support/config-files.ts'
 

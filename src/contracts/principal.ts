@@ -32,7 +32,7 @@ export interface Principal {
   readonly tokenId: string | undefined
   /** The family of the refresh token that it was issued with. Revocation rules may name it. */
   readonly family: string | undefined
-  /** The mark of the role by which its user got it (kernel/role-mark.ts). Absent in foreign tokens. */
+  /** The mark of the role by which its user got it (kernel/ids.ts). Absent in foreign tokens. */
   readonly role?: string | undefined
   /** `RuleGuard.asOf` when it was issued (contracts/tokens.ts); undefined in foreign tokens. */
   readonly asOf?: number | undefined

@@ -2,9 +2,8 @@ import type { Answer } from '../contracts/exchange.ts'
 import type { AcceptLines, Format, Negotiation } from '../http/accept.ts'
 import { bearerChallenge } from '../http/authorization.ts'
 import { renderFault } from '../http/envelope.ts'
-import { type Fault } from '../kernel/faults.ts'
-import type { FaultRow } from '../kernel/fault-row.ts'
-import { FAULTS } from '../kernel/fault-table.ts'
+import { type FaultRow, FAULTS } from '../kernel/fault-table.ts'
+import type { Fault } from '../kernel/faults.ts'
 
 /** The fixed descriptions of a Bearer challenge (C4.13), where the row has none of its own. */
 const DESCRIPTIONS: Readonly<Record<NonNullable<FaultRow['challenge']>, string>> = {

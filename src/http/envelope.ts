@@ -1,10 +1,9 @@
+import { type FaultRow, FAULTS } from '../kernel/fault-table.ts'
 import { Fault } from '../kernel/faults.ts'
-import type { FaultRow } from '../kernel/fault-row.ts'
-import { FAULTS } from '../kernel/fault-table.ts'
 import type { Format } from './accept.ts'
 import type { JsonObject, JsonValue } from './json.ts'
 import { toXmlText } from './xml-syntax.ts'
-import { writeXmlEnvelope, type EnvelopeError, type ItemNames } from './xml-write.ts'
+import { type EnvelopeError, type ItemNames, writeXmlEnvelope } from './xml-write.ts'
 
 export type { EnvelopeError } from './xml-write.ts'
 

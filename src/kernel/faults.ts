@@ -1,5 +1,4 @@
-import type { FaultRow } from './fault-row.ts'
-import { FAULTS, type FaultCode } from './fault-table.ts'
+import { type FaultCode, type FaultRow, FAULTS } from './fault-table.ts'
 
 export type { FaultCode } from './fault-table.ts'
 

@@ -1,4 +1,4 @@
-import { hash, randomFillSync, timingSafeEqual } from 'node:crypto'
+import { createHash, hash, randomFillSync, timingSafeEqual } from 'node:crypto'
 
 /** Random bytes that are drawn at once: each drawing costs several microseconds, however many they are. */
 const POOL_BYTES = 4096
@@ -72,3 +72,13 @@ const digest = (text: string): Buffer => hash('sha256', text, 'buffer')
 
 /** Compares two secrets in constant time, whatever their contents and lengths. */
 export const equalSecrets = (a: string, b: string): boolean => timingSafeEqual(digest(a), digest(b))
+
+/** Characters of base64url: 96 bits, so that no two roles have the same one. */
+const LENGTH = 16
+
+/**
+ * What an access token holds of the role that it was issued by (C6.1.8). Not the name: only the scope `service_profile`
+ * tells a client that (C5.6).
+ */
+export const roleMark = (name: string): string =>
+  createHash('sha256').update(`role\0${name}`).digest('base64url').slice(0, LENGTH)

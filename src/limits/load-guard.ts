@@ -19,13 +19,10 @@ import { networkOf } from '../http/addresses.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { Buckets, type Rate, rateHeaders } from './buckets.ts'
+import { BudgetExchange, LeasedBuckets } from './leased-buckets.ts'
 import type { ClientLimits, CompiledLoad } from './schema.ts'
-import { BudgetExchange } from './budget-exchange.ts'
-import { BackendInFlight, InFlight } from './in-flight.ts'
-import { LeasedBuckets } from './leased-buckets.ts'
-import { Shedding, TICK_MS } from './shedding.ts'
 
-export interface LoadGuardParts {
+interface LoadGuardParts {
   readonly clock: Clock
   /** Processes that share the rates, this one included. */
   readonly workers: number
@@ -36,6 +33,8 @@ export interface LoadGuardParts {
   readonly budgets?: Budgets | undefined
 }
 
+/** How often `Shedding.tick` is to be called, in milliseconds. If it is called later, the difference is the loop's delay. */
+export const TICK_MS = 50
 /** How often workers send each other what they let in; README.md says what that means for a rate. */
 export const EXCHANGE_MS = 100
 const TICKS_PER_EXCHANGE = EXCHANGE_MS / TICK_MS
@@ -284,4 +283,95 @@ const useOf = (now: number, most: number): Use => ({
 
 function forEach({ keys, counts }: Tallies, act: (key: string, count: number) => void): void {
   keys.forEach((key, at) => act(key, counts[at] ?? 0))
+}
+
+/** The median of so many delays counts, so that one long pause decides nothing. */
+const KEPT = 7
+/** Milliseconds between two steps, so that one can be seen to work before the next. */
+const STEP_MS = 500
+const MORE = 0.25
+const LESS = 0.05
+
+/**
+ * Refuses a share of the new calls while the event loop is late, so that those let in are answered in time. The share
+ * grows by quarters while the median delay is over the threshold, and shrinks by twentieths once it is under half of
+ * it: it settles where the loop keeps up, and does not swing between all and nothing.
+ */
+export class Shedding {
+  readonly #delays = new Float64Array(KEPT)
+  #next = 0
+  #last: number | undefined
+  #steppedAt = -Infinity
+  /** The share of calls that are refused: 0 to 1. Only `tick` changes it. */
+  share = 0
+  /** Part of a call that is still to be refused. */
+  #due = 0
+  /** Milliseconds of delay above which calls are refused; 0 refuses none. */
+  threshold = 0
+
+  /** Measures, and steps if it is time. @param now milliseconds, monotonic */
+  tick(now: number): void {
+    if (this.#last !== undefined) this.#measure(Math.max(0, now - this.#last - TICK_MS))
+    this.#last = now
+    if (this.threshold === 0) this.share = 0
+    else if (now - this.#steppedAt >= STEP_MS) this.#step(now)
+  }
+
+  /** What `refuses` would answer. */
+  wouldRefuse(): boolean {
+    return this.#due + this.share >= 1
+  }
+
+  /** Whether this call is one to refuse. Spread evenly: of a share of a quarter every fourth. */
+  refuses(): boolean {
+    this.#due += this.share
+    if (this.#due < 1) return false
+    this.#due -= 1
+    return true
+  }
+
+  #measure(delay: number): void {
+    this.#delays[this.#next] = delay
+    this.#next = (this.#next + 1) % KEPT
+  }
+
+  #step(now: number): void {
+    const delay = this.#delays.toSorted()[(KEPT - 1) / 2] ?? 0
+    if (delay > this.threshold) this.share = Math.min(1, this.share + MORE)
+    else if (delay < this.threshold / 2) this.share = Math.max(0, this.share - LESS)
+    else return
+    // Twentieths do not add up in binary: the remainder of the last one counts as 0.
+    if (this.share < LESS / 2) this.share = 0
+    this.#steppedAt = now
+  }
+}
+
+/** Calls in flight by key. A key without calls takes no memory. */
+class InFlight {
+  readonly #counts = new Map<string, number>()
+
+  /** Counts one more call if there are fewer than `cap`; answers whether. Then `leave` must be called once. */
+  enter(key: string, cap: number): boolean {
+    const count = this.#counts.get(key) ?? 0
+    if (count >= cap) return false
+    this.#counts.set(key, count + 1)
+    return true
+  }
+
+  count(key: string): number {
+    return this.#counts.get(key) ?? 0
+  }
+
+  leave(key: string): void {
+    const count = this.#counts.get(key) ?? 0
+    if (count > 1) this.#counts.set(key, count - 1)
+    else this.#counts.delete(key)
+  }
+}
+
+/** Calls in flight to one backend: all of them, and those of each client. */
+class BackendInFlight {
+  total = 0
+  /** Counted only if there are several backends: one of them may take a part of a client's calls, and no more. */
+  readonly byClient = new InFlight()
 }

@@ -4,7 +4,7 @@ import type { KeyPath, Problems } from '../config/problems.ts'
 import { unknownName } from '../config/unknown-name.ts'
 import { compileAddressList } from '../http/addresses.ts'
 import { clientKeyProblem } from '../keys/issuers-schema.ts'
-import { INSTANT_PATTERN } from '../kernel/instant.ts'
+import { INSTANT_PATTERN } from '../kernel/units.ts'
 import { parseScope, SCOPE_PATTERN, type ClosureScope, type MaintenanceSwitch } from './maintenance.ts'
 import { messageOf } from '../kernel/thrown.ts'
 

@@ -1,6 +1,5 @@
 /** The kinds of values that options and arguments have. Durations, sizes and times are written as in the configuration. */
-import { isInstant } from '../kernel/instant.ts'
-import { DURATION_PATTERN } from '../kernel/units.ts'
+import { DURATION_PATTERN, isInstant } from '../kernel/units.ts'
 
 const DURATION = new RegExp(DURATION_PATTERN)
 const COUNT = /^([1-9][0-9]{0,2}|1000)$/

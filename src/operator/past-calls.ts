@@ -1,5 +1,5 @@
 /** The admin API's route for calls of the past (C14.4). */
-import { NotACallLine, readCallLine, type LoggedCall } from '../watch/log/read-call-line.ts'
+import { NotACallLine, readCallLine, type LoggedCall } from '../watch/log/call-lines.ts'
 import type { PastAnswer } from '../watch/past-calls.ts'
 import {
   type Operation,

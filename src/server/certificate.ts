@@ -98,7 +98,7 @@ export class CertificateWatch {
   constructor(parts: CertificateWatchParts) {
     this.#parts = parts
     this.#current = parts.pair
-    this.#files = new FileWatch({ changed: () => this.look(), recorder: parts.recorder })
+    this.#files = new FileWatch(parts.recorder, () => this.look())
     this.#files.watch(new Set([parts.files.certificate, parts.files.key]))
     this.#timer = setInterval(() => this.look(), LOOK_MS).unref()
     this.#reportIfExpired()

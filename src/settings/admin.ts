@@ -10,8 +10,8 @@ import {
   text,
 } from '../config/schema.ts'
 import { isSecretHash } from '../directory/hasher.ts'
-import { INSTANT_PATTERN } from '../kernel/instant.ts'
 import { isLoopback, splitListenAddress } from '../kernel/listen-address.ts'
+import { INSTANT_PATTERN } from '../kernel/units.ts'
 import { OPERATOR_NAME, ROLES } from './operator-token.ts'
 
 /** The name of the one token that may everything. */

@@ -102,7 +102,7 @@ async function startServing(
   const ready = Promise.withResolvers<ServiceControl>()
   const reload = (via: string): void =>
     void ready.promise.then((control) => control.reload({ via, channel: 'file' }))
-  const files = new FileWatch({ changed: () => reload('file change'), recorder: supervisor.recorder })
+  const files = new FileWatch(supervisor.recorder, () => reload('file change'))
   files.watch(options.source?.files ?? new Set())
   const contentsChanged = (): void => reload('worker')
   const pool = await startWorkerPool(configuration, options, supervisor, contentsChanged).catch(

@@ -1,6 +1,7 @@
 import { GRANTS } from '../identity/grants/grants.ts'
 import { FAULTS } from '../kernel/fault-table.ts'
-import { fanOut, openLog } from '../watch/log/log.ts'
+import { openLog } from '../watch/log/log.ts'
+import { fanOut } from '../watch/recorders.ts'
 import { compileMetrics } from '../watch/metrics/metrics.ts'
 import type { PastCalls } from '../watch/past-calls.ts'
 import { RecentCalls } from '../maintenance/recent-calls.ts'

@@ -2,7 +2,7 @@
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import { AdminError } from '../operator/errors.ts'
-import type { LoggedCall } from '../watch/log/read-call-line.ts'
+import type { LoggedCall } from '../watch/log/call-lines.ts'
 import type { Operator } from '../audit/audited-change.ts'
 import type { PastAnswer } from '../watch/past-calls.ts'
 import { compareDecisions } from '../settings/compare-decisions.ts'

@@ -26,7 +26,7 @@ import type { IssuerKeys } from '../keys/issuer-keys.ts'
 import type { ServiceKeys } from '../keys/service-keys.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { reportOpenedDemo } from '../settings/dangers.ts'
-import type { ClientTallies } from '../watch/metrics/client-tallies.ts'
+import type { ClientTallies } from '../watch/metrics/counts.ts'
 import { type OpenedPeople, openPeopleOf } from './people.ts'
 import { contentsOf, isModule, reusedBackends } from './reused-backends.ts'
 

@@ -1,7 +1,7 @@
 /** What a status tells of the configuration in force. */
 import { stat } from 'node:fs/promises'
 import { planAudit } from '../audit/schema.ts'
-import type { StatusSources } from '../watch/status/read-status.ts'
+import type { StatusSources } from '../watch/status/status.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { reportOnlyAreas } from '../settings/dangers.ts'
 import { sqliteFile } from '../stores/schema.ts'

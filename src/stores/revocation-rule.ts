@@ -1,7 +1,7 @@
 /** A revocation rule: what it names, and how the change feed holds it. */
 import type { StoredValue } from '../contracts/store.ts'
 import type { Begun, RevocationCause, RevokedTokens } from '../contracts/tokens.ts'
-import { roleMark } from '../kernel/role-mark.ts'
+import { roleMark } from '../kernel/ids.ts'
 
 /** What rules compare: facts of a token, or of what tokens come from (a session, a code, a family). */
 export interface RuleFacts extends Pick<Begun, 'client' | 'business' | 'family'> {
@@ -12,7 +12,7 @@ export interface RuleFacts extends Pick<Begun, 'client' | 'business' | 'family'>
   readonly issuer?: string | undefined
   /** Of the target of a token, or of a rule. */
   readonly fund?: string | undefined
-  /** The mark of a role (kernel/role-mark.ts). */
+  /** The mark of a role (kernel/ids.ts). */
   readonly role?: string | undefined
   /** Of a rule: the scope value that it names. */
   readonly scope?: string | undefined

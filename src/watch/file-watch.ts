@@ -2,12 +2,6 @@ import { statSync, watch, type FSWatcher } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Recorder } from '../contracts/recorder.ts'
 
-export interface FileWatchParts {
-  /** Called once for changes that come close together. */
-  readonly changed: () => void
-  readonly recorder: Pick<Recorder, 'note'>
-}
-
 /** Milliseconds without an event after which a save is over: editors cause several events. */
 const SETTLED_MS = 200
 /** The longest wait after an event, for folders that are never silent (a log or a database beside the files). */
@@ -24,7 +18,8 @@ function signatureOf(file: string): string {
  * them, and a mounted configuration changes by a symbolic link beside it.
  */
 export class FileWatch {
-  readonly #parts: FileWatchParts
+  readonly #recorder: Pick<Recorder, 'note'>
+  readonly #changed: () => void
   readonly #signatures = new Map<string, string>()
   readonly #folders = new Map<string, FSWatcher>()
   #settling: NodeJS.Timeout | undefined
@@ -32,8 +27,10 @@ export class FileWatch {
   #latest: NodeJS.Timeout | undefined
   #closed = false
 
-  constructor(parts: FileWatchParts) {
-    this.#parts = parts
+  /** @param changed called once for changes that come close together */
+  constructor(recorder: Pick<Recorder, 'note'>, changed: () => void) {
+    this.#recorder = recorder
+    this.#changed = changed
   }
 
   /** Watches these files (absolute paths) and no others. */
@@ -92,13 +89,13 @@ export class FileWatch {
       this.#signatures.set(file, now)
       changed = true
     }
-    if (changed && !this.#closed) this.#parts.changed()
+    if (changed && !this.#closed) this.#changed()
   }
 
   /** The service goes on. A reload then needs a signal or the admin API. */
   #fail(folder: string, cause: unknown): void {
     this.#folders.get(folder)?.close()
     this.#folders.delete(folder)
-    this.#parts.recorder.note('warn', 'folder_not_watched', { folder, cause })
+    this.#recorder.note('warn', 'folder_not_watched', { folder, cause })
   }
 }

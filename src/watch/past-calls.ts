@@ -30,7 +30,7 @@ export interface PastCaller {
   readonly target: string | undefined
 }
 
-/** A call as operators are told of it. Plain data. */
+/** A call as operators see it. Plain data. */
 export interface PastCall {
   readonly requestId: string
   /** Milliseconds since the epoch, when its head had been read; of a line of the log, when it was written. */
@@ -52,7 +52,7 @@ export interface PastCall {
   readonly websocket: boolean
 }
 
-/** The same, with what another decision about the call needs and nobody is told. */
+/** The same, with what another decision about the call needs and nobody sees. */
 export interface KeptCall extends PastCall {
   readonly principal: Principal | undefined
   readonly clientAddress: string
@@ -159,10 +159,20 @@ export class PastCalls implements Pick<Recorder, 'decision'> {
     const { entry, startedAt } = found
     const { method, path, status, wouldRefuse, principal, accept, contentType, websocket } = entry
     return {
-      ...{ requestId, method, path, status, reason: entry.fault, wouldRefuse, detail: entry.detail },
+      requestId,
+      method,
+      path,
+      status,
+      reason: entry.fault,
+      wouldRefuse,
+      detail: entry.detail,
       at: Math.round(this.#clock.now() - (this.#clock.monotonic() - startedAt)),
       caller: principal && callerOf(principal),
-      ...{ accept, contentType, websocket, principal, clientAddress: entry.address },
+      accept,
+      contentType,
+      websocket,
+      principal,
+      clientAddress: entry.address,
     }
   }
 }

@@ -1,9 +1,8 @@
 import { expect } from 'vitest'
-import { type FaultCode } from '../../src/kernel/faults.ts'
-import type { FaultRow } from '../../src/kernel/fault-row.ts'
-import { FAULTS } from '../../src/kernel/fault-table.ts'
+import { type FaultRow, FAULTS } from '../../src/kernel/fault-table.ts'
+import type { FaultCode } from '../../src/kernel/faults.ts'
 import { type Describing, expectDocumented } from './documented.ts'
-import { sendRaw, type RawResponse } from './raw-http.ts'
+import { type RawResponse, sendRaw } from './raw-http.ts'
 
 /** A request as a client means it; what is not given is as a careful client would send it. */
 export interface Sent {

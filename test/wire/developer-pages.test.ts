@@ -1,13 +1,12 @@
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { checkConfiguration } from '../../src/settings/check-configuration.ts'
-import { readConfiguration, type Configuration } from '../../src/settings/configuration.ts'
-import type { FaultRow } from '../../src/kernel/fault-row.ts'
-import { FAULTS } from '../../src/kernel/fault-table.ts'
 import type { SampleLogin } from '../../src/identity/developers/schema.ts'
+import { type FaultRow, FAULTS } from '../../src/kernel/fault-table.ts'
+import { checkConfiguration } from '../../src/settings/check-configuration.ts'
+import { type Configuration, readConfiguration } from '../../src/settings/configuration.ts'
 import { configFiles } from '../support/config-files.ts'
 import { codeBlocks, unescaped } from '../support/developer-page.ts'
-import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
+import { postern, type StartedPostern, startPostern } from '../support/start-postern.ts'
 
 /** C11.4: the developer pages, over real sockets. */
 

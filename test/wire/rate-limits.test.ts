@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { readConfiguration, type Configuration } from '../../src/settings/configuration.ts'
 import { UPSTREAM_WORLD } from '../support/worker-pool.ts'
-import { TICK_MS } from '../../src/limits/shedding.ts'
+import { TICK_MS } from '../../src/limits/load-guard.ts'
 import { movableClock, type MovableClock } from '../support/movable-clock.ts'
 import { openRaw, type RawConnection } from '../support/raw-http.ts'
 import { bearer, expectFault, form, requestBytes, send } from '../support/requests.ts'

@@ -1,9 +1,8 @@
 import type { OperationDescription } from '../../contracts/api-description.ts'
 import { PLAIN_TYPES } from '../../http/accept.ts'
-import type { FaultRow, WireCode } from '../../kernel/fault-row.ts'
-import { FAULTS } from '../../kernel/fault-table.ts'
+import { type FaultRow, FAULTS, type WireCode } from '../../kernel/fault-table.ts'
 import type { FaultCode } from '../../kernel/faults.ts'
-import { type Components, type Node, type Reference } from './components.ts'
+import type { Components, Node, Reference } from './components.ts'
 import { type JsonText, mergedText, objectText } from './json-text.ts'
 import { failureSchema, successSchema } from './schemas.ts'
 

@@ -1,7 +1,7 @@
 import type { OperationDescription } from '../../contracts/api-description.ts'
 import type { BodySchema } from '../../http/body-schema.ts'
 import { escapeName } from '../../http/xml-syntax.ts'
-import type { WireCode } from '../../kernel/fault-row.ts'
+import type { WireCode } from '../../kernel/fault-table.ts'
 import { type Components, markdown, type Node, type Reference } from './components.ts'
 
 /** Element names of array items, by the name of the array (C7.5). */

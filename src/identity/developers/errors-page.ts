@@ -1,6 +1,5 @@
 import { errorsEnvelope } from '../../http/envelope.ts'
-import type { FaultRow } from '../../kernel/fault-row.ts'
-import { type FaultCode, FAULTS } from '../../kernel/fault-table.ts'
+import { type FaultCode, type FaultRow, FAULTS } from '../../kernel/fault-table.ts'
 import { describable } from '../answers.ts'
 import { html, type Html } from '../pages/layout.ts'
 import {

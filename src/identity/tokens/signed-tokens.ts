@@ -2,14 +2,13 @@ import type { Client } from '../../contracts/people.ts'
 import type { Principal } from '../../contracts/principal.ts'
 import { epochSeconds } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
-import { newSecret } from '../../kernel/ids.ts'
+import { newSecret, roleMark } from '../../kernel/ids.ts'
 import { LONGEST_ACCESS_TOKEN } from '../../kernel/lifetimes.ts'
-import { roleMark } from '../../kernel/role-mark.ts'
 import { accessTokenHash } from '../../keys/signatures.ts'
 import { idTokenClaims } from '../claims.ts'
-import type { IdentityConfig } from '../schema.ts'
 import type { Granted } from '../context.ts'
 import type { StepDependencies } from '../endpoint.ts'
+import type { IdentityConfig } from '../schema.ts'
 
 export interface AccessToken {
   readonly token: string

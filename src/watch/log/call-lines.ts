@@ -2,30 +2,34 @@
  * The log line of a call. Every call has one, and an object for pino to serialize would cost as much as the decision. So
  * the line is concatenated, and pieces that many calls share are made once.
  */
-import type { DecisionEvent } from '../../contracts/recorder.ts'
+import { isTargetValue } from '../../config/scopes/scope-token.ts'
 import type { Principal } from '../../contracts/principal.ts'
-import { Fault } from '../../kernel/faults.ts'
+import type { DecisionEvent } from '../../contracts/recorder.ts'
 import { cleanLine, quoteClean } from '../../kernel/clean-text.ts'
+import { Fault } from '../../kernel/faults.ts'
+import type { PastCall, PastCaller } from '../past-calls.ts'
 import { redact } from './redact.ts'
 
-export interface CallLineParts {
-  /** The area and name of each action, by the slot of decision events. */
-  readonly actions: readonly { readonly area: string; readonly action: string }[]
-  /** Whether lines name the client's address. */
-  readonly clientAddress: boolean
-  /** The current time as a member of a line, with the comma before it. */
-  readonly timestamp: () => string
-}
-
 /** Makes the line of a call: JSON and its line feed, without characters that a terminal would act on (T2.7). */
-export type CallLine = (event: DecisionEvent, level: string) => string
+type CallLine = (event: DecisionEvent, level: string) => string
 
 /**
  * The line never holds the query or a refused target: both may hold secrets, and only a parsed target is known to be a
  * path. Each text that a client or a fault chooses is quoted by JSON.stringify and cleaned by itself. No credential can
  * reach over the quotes, so the whole line need not be cleaned again.
  */
-export function compileCallLine({ actions, clientAddress, timestamp }: CallLineParts): CallLine {
+export function compileCallLine({
+  actions,
+  clientAddress,
+  timestamp,
+}: {
+  /** The area and name of each action, by the slot of decision events. */
+  readonly actions: readonly { readonly area: string; readonly action: string }[]
+  /** Whether lines name the client's address. */
+  readonly clientAddress: boolean
+  /** The current time as a member of a line, with the comma before it. */
+  readonly timestamp: () => string
+}): CallLine {
   const named = actions.map(({ area, action }) => member('area', area) + member('action', action))
   const caller = compileCaller()
   return (event, level) => {
@@ -136,4 +140,76 @@ export function milliseconds(ms: number): string {
   if (!(hundredths >= 0 && hundredths < MOST_HUNDREDTHS)) return String(round(ms))
   const whole = Math.floor(hundredths / 100)
   return `${whole}${FRACTIONS[hundredths - whole * 100] ?? ''}`
+}
+
+/** What a line of the log says of a call (C14.4), to ask what would be decided about the call now. */
+export interface LoggedCall extends PastCall {
+  /** Of the URL; of the token's target if the URL names none. */
+  readonly business: string | undefined
+}
+
+/** The text is no line of a call. The message says why. It repeats nothing of the text. */
+export class NotACallLine extends Error {
+  override readonly name = 'NotACallLine'
+}
+
+/**
+ * Reads one line. What stands before its `{` is passed over: some collectors put a time there.
+ *
+ * @throws NotACallLine
+ */
+export function readCallLine(line: string): LoggedCall {
+  const members = parse(line)
+  const text = (name: string): string | undefined => {
+    const value = members[name]
+    return typeof value === 'string' ? value : undefined
+  }
+  const [requestId, method] = [text('requestId'), text('method')]
+  const { status } = members
+  const wrong = WRONG.find(({ is }) => is(members))
+  if (wrong !== undefined) throw new NotACallLine(wrong.why)
+  if (requestId === undefined || method === undefined || typeof status !== 'number')
+    throw new NotACallLine('it has no `requestId`, `method` or `status`')
+  const at = Date.parse(text('time') ?? '')
+  return {
+    requestId,
+    method,
+    status,
+    at: Number.isNaN(at) ? undefined : at,
+    path: text('path'),
+    reason: text('reason'),
+    wouldRefuse: text('wouldRefuse'),
+    detail: text('detail'),
+    caller: callerOf(text),
+    accept: text('accept'),
+    contentType: undefined,
+    websocket: false,
+    business: text('business'),
+  }
+}
+
+const WRONG: readonly { readonly is: (members: Members) => boolean; readonly why: string }[] = [
+  { is: ({ event }) => event !== 'call', why: 'it is of another event: expected "event":"call"' },
+  {
+    is: ({ door }) => door === 'identity',
+    why: 'it is of an identity endpoint, and only calls below /api are decided so',
+  },
+]
+
+function callerOf(text: (name: string) => string | undefined): PastCaller | undefined {
+  const [client, subject, scope] = [text('client'), text('subject'), text('scope')]
+  if (client === undefined || subject === undefined) return undefined
+  return { client, subject, issuer: text('issuer'), scope, target: scope?.split(' ').find(isTargetValue) }
+}
+
+type Members = Readonly<Record<string, unknown>>
+
+function parse(line: string): Members {
+  try {
+    const value: unknown = JSON.parse(line.slice(line.indexOf('{')))
+    if (typeof value === 'object' && value !== null) return value as Members
+  } catch {
+    // thrown below
+  }
+  throw new NotACallLine('it is no JSON object')
 }

@@ -1,15 +1,19 @@
-import { after as systemAfter, type After } from '../../kernel/clock.ts'
-import type { LogWriter } from './log-writer.ts'
+import { fstatSync, write, writeSync } from 'node:fs'
+import { type After, after as systemAfter } from '../../kernel/clock.ts'
 import { hasCode, reasonInWords } from '../../kernel/thrown.ts'
 
-export interface LineQueueParts {
-  readonly writer: LogWriter
-  /** Makes the line, with its line feed, that says how many lines are missing at its position. */
-  readonly gapLine: (lines: number) => string
-  readonly after?: After
-  /** The most bytes of memory that waiting lines may take. */
-  readonly limit?: number
+/** Writes bytes of the log. A caller makes one write at a time. */
+export interface LogWriter {
+  /** Writes all bytes or some. Calls `done`, perhaps synchronously, with an error or with the number written. */
+  write(bytes: Buffer, done: (error: NodeJS.ErrnoException | null, written: number) => void): void
+  /** The same, synchronously, for a process that ends. Returns the number written. Throws the system's error. */
+  writeNow(bytes: Buffer): number
+  /** Whether the write under way is complete. For a process that ends: its `done` will not be called any more. */
+  isWritten(): boolean
 }
+
+/** Makes the line, with its line feed, that says how many lines are missing at its position. */
+export type GapLine = (lines: number) => string
 
 /** Bytes of one chunk. Lines are written by the chunk, since a system call costs more than making a line. */
 const CHUNK_BYTES = 64 * 1024
@@ -43,7 +47,7 @@ const newChunk = (size: number): Chunk => ({ bytes: Buffer.allocUnsafeSlow(size)
  */
 export class LineQueue {
   readonly #writer: LogWriter
-  readonly #gapLine: (lines: number) => string
+  readonly #gapLine: GapLine
   readonly #after: After
   readonly #limit: number
   /** Never empty. The first is being written, the last is being filled. */
@@ -73,7 +77,12 @@ export class LineQueue {
   #deadline: number | undefined
   #ended: (() => void) | undefined
 
-  constructor({ writer, gapLine, after = systemAfter, limit = LIMIT }: LineQueueParts) {
+  /** @param options `limit`: the most bytes of memory that waiting lines may take */
+  constructor(
+    writer: LogWriter,
+    gapLine: GapLine,
+    { after = systemAfter, limit = LIMIT }: { readonly after?: After; readonly limit?: number } = {},
+  ) {
     this.#writer = writer
     this.#gapLine = gapLine
     this.#after = after
@@ -275,3 +284,57 @@ function countLines(lines: string): number {
 
 /** Blocks the whole thread. */
 const sleep = (ms: number): unknown => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+
+const STANDARD_OUTPUT = 1
+
+/** Opens standard output: a pipe, a socket, a file or a device. */
+export function openLogWriter(): LogWriter {
+  const stats = fstatSync(STANDARD_OUTPUT)
+  return stats.isFIFO() || stats.isSocket() ? openPipe() : openFile(stats.isFile())
+}
+
+/** An undocumented part of node's stream for a pipe. A test pins it. */
+interface PipeStream {
+  readonly _handle?: { setBlocking?(blocking: boolean): number }
+}
+
+/**
+ * A pipe, in non-blocking mode. A blocking write would wait for a reader that does not read, and a waiting thread of
+ * libuv's pool keeps the process from ending. A full pipe fails with EAGAIN instead. The flag is set before each write:
+ * all processes that have the pipe share it, and a worker that ends resets it.
+ */
+function openPipe(): LogWriter {
+  const { _handle: handle } = process.stdout as unknown as PipeStream
+  const writeNow = (bytes: Buffer): number => {
+    handle?.setBlocking?.(false)
+    return writeSync(STANDARD_OUTPUT, bytes)
+  }
+  return {
+    write: (bytes, done) => {
+      let written = 0
+      try {
+        written = writeNow(bytes)
+      } catch (error) {
+        done(error as NodeJS.ErrnoException, 0)
+        return
+      }
+      done(null, written)
+    },
+    writeNow,
+    isWritten: () => true,
+  }
+}
+
+/** A file or a device. A slow disk is waited for by a thread of libuv's pool, not by the event loop. */
+function openFile(isRegular: boolean): LogWriter {
+  let expected = 0
+  const sizeNow = (): number => fstatSync(STANDARD_OUTPUT).size
+  return {
+    write: (bytes, done) => {
+      if (isRegular) expected = sizeNow() + bytes.length
+      write(STANDARD_OUTPUT, bytes, (error, written) => done(error, written))
+    },
+    writeNow: (bytes) => writeSync(STANDARD_OUTPUT, bytes),
+    isWritten: () => isRegular && sizeNow() >= expected,
+  }
+}

@@ -12,13 +12,12 @@ import type {
   TokenEvent,
   TunnelEvent,
 } from '../../contracts/recorder.ts'
-import type { Clock } from '../../kernel/clock.ts'
-import { compileCallLine, faultFacts, round } from './call-lines.ts'
-import { LOG_LEVELS, type LogConfig } from '../schema.ts'
 import { cleanLine } from '../../kernel/clean-text.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import { LOG_LEVELS, type LogConfig } from '../schema.ts'
+import { compileCallLine, faultFacts, round } from './call-lines.ts'
+import { LineQueue, type GapLine, openLogWriter } from './line-queue.ts'
 import { redact } from './redact.ts'
-import { LineQueue, type LineQueueParts } from './line-queue.ts'
-import { openLogWriter } from './log-writer.ts'
 
 /** Where lines go. `write` takes whole lines, never waits and never throws. */
 export interface LogDestination extends DestinationStream {
@@ -38,8 +37,8 @@ export interface LogDestination extends DestinationStream {
  * Standard output, written in chunks by our own queue. The destinations of libraries keep unread lines without limit,
  * stop for good when a write fails, and let a process end only when everything has been read (T5.11).
  */
-export function standardOutput(gapLine: LineQueueParts['gapLine']): LogDestination {
-  const queue = new LineQueue({ writer: openLogWriter(), gapLine })
+export function standardOutput(gapLine: GapLine): LogDestination {
+  const queue = new LineQueue(openLogWriter(), gapLine)
   process.once('exit', () => queue.endNow())
   return queue
 }
@@ -49,19 +48,25 @@ export interface Log extends Recorder {
   close(): void
 }
 
-export interface LogParts {
-  readonly clock: Clock
-  readonly destination: LogDestination
-  /** The area and name of each action, by the slot of decision events. */
-  readonly actions: readonly { readonly area: string; readonly action: string }[]
-  /** The name of this node, where several share a store: a member of each line. */
-  readonly node?: string | undefined
-}
-
 const FLUSH_MS = 1000
 
 /** Opens the log. It writes to `destination` until `close` is called. */
-export function openLog(config: LogConfig, { clock, destination: sink, actions, node }: LogParts): Log {
+export function openLog(
+  config: LogConfig,
+  {
+    clock,
+    destination: sink,
+    actions,
+    node,
+  }: {
+    readonly clock: Clock
+    readonly destination: LogDestination
+    /** The area and name of each action, by the slot of decision events. */
+    readonly actions: readonly { readonly area: string; readonly action: string }[]
+    /** The name of this node, where several share a store: a member of each line. */
+    readonly node?: string | undefined
+  },
+): Log {
   const timestamp = timestamps(clock, node)
   const logger = pino(
     {
@@ -160,36 +165,3 @@ const tunnelLine = ({ exchange, backend, end, ms }: TunnelEvent): Line => ({
   end,
   ms: round(ms),
 })
-
-/** A recorder that passes each event to the metrics and to the log, and calls to those that are kept. */
-export function fanOut(
-  metrics: Omit<Recorder, 'note'>,
-  log: Recorder,
-  past: Pick<Recorder, 'decision'>,
-  recent: Pick<Recorder, 'decision'>,
-): Recorder {
-  return {
-    decision: (event) => {
-      metrics.decision(event)
-      log.decision(event)
-      past.decision(event)
-      recent.decision(event)
-    },
-    token: (event) => {
-      metrics.token(event)
-      log.token(event)
-    },
-    backend: (event) => {
-      metrics.backend(event)
-      log.backend(event)
-    },
-    tunnel: (event) => {
-      metrics.tunnel?.(event)
-      log.tunnel?.(event)
-    },
-    upstream: (backend, event) => metrics.upstream?.(backend, event),
-    tokenCache: (outcome) => metrics.tokenCache(outcome),
-    replay: (of) => metrics.replay?.(of),
-    note: (level, event, facts) => log.note(level, event, facts),
-  }
-}

@@ -5,10 +5,9 @@
  * in the order in which they were first counted; and its histograms take single values only.
  */
 import { collectDefaultMetrics, type Metric, Registry } from 'prom-client'
-import { type Delta, UNKNOWN, widthOf } from './counts.ts'
+import { countsOfClient, type Delta, UNKNOWN, widthOf } from './counts.ts'
 import { BUCKETS, type CountedFamily, FAMILIES, type GaugeFamily, type MetricFamily } from './families.ts'
 import { type GaugeReading, mergeReadings, reading } from './gauges.ts'
-import { countsOfClient } from './client-tallies.ts'
 
 export interface BuildInfo {
   readonly version: string

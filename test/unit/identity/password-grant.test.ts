@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { FAMILY } from '../../../src/identity/tokens/families.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
-import { roleMark } from '../../../src/kernel/role-mark.ts'
+import { roleMark } from '../../../src/kernel/ids.ts'
 import { API, requestToken, client, ISSUER, openTestIdentity, user, verify } from './identity-under-test.ts'
 
 const day = (at: number): string => new Date(at).toISOString().slice(0, 10)

@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { compileRate } from '../../../src/limits/buckets.ts'
-import { Buckets } from '../../../src/limits/buckets.ts'
-import { BudgetExchange } from '../../../src/limits/budget-exchange.ts'
-import { LeasedBuckets } from '../../../src/limits/leased-buckets.ts'
+import { Buckets, compileRate } from '../../../src/limits/buckets.ts'
+import { BudgetExchange, LeasedBuckets } from '../../../src/limits/leased-buckets.ts'
 import { MemoryBudgets } from '../../support/memory-budgets.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Buckets, compileRate } from '../../../src/limits/buckets.ts'
 import { RateUsageExchange } from '../../../src/limits/rate-usage-exchange.ts'
-import { TICK_MS } from '../../../src/limits/shedding.ts'
+import { TICK_MS } from '../../../src/limits/load-guard.ts'
 import type { RateUsage } from '../../../src/contracts/admission.ts'
 import { fakeExchange } from '../../support/events.ts'
 import { PRINCIPAL } from '../../support/calls.ts'

@@ -8,14 +8,11 @@ import { keepNotes } from '../../support/notes.ts'
 function watchFiles(contents: Record<string, string>, watched: readonly string[]) {
   const at = configFiles(contents)
   const notes = keepNotes()
-  let told = 0
+  let changes = 0
   let wake: () => void = () => undefined
-  const watch = new FileWatch({
-    changed: () => {
-      told += 1
-      wake()
-    },
-    recorder: notes,
+  const watch = new FileWatch(notes, () => {
+    changes += 1
+    wake()
   })
   onTestFinished(() => watch.close())
   watch.watch(new Set(watched.map(at)))
@@ -23,7 +20,7 @@ function watchFiles(contents: Record<string, string>, watched: readonly string[]
     new Promise((resolve) => {
       wake = resolve
     })
-  return { at, watch, notes, next, told: () => told }
+  return { at, watch, notes, next, told: () => changes }
 }
 
 describe('watched files', () => {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { LineQueue } from '../../../../src/watch/log/line-queue.ts'
-import type { LogWriter } from '../../../../src/watch/log/log-writer.ts'
+import { LineQueue, type LogWriter } from '../../../../src/watch/log/line-queue.ts'
 import { manualAfter } from '../../../support/manual-after.ts'
 
 const PAGE = 64 * 1024
@@ -36,7 +35,7 @@ function startQueue(limit = 4 * PAGE) {
     isWritten: () => false,
   }
   const gapLine = (lines: number): string => `gap ${lines}\n`
-  const queue = new LineQueue({ writer, gapLine, after: wound.after, limit })
+  const queue = new LineQueue(writer, gapLine, { after: wound.after, limit })
   return { queue, told, wound, pending, lines: () => told.text.split('\n').slice(0, -1) }
 }
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { compileAuthorities, parseRequestTarget } from '../../../../src/http/request-target.ts'
 import { Fault } from '../../../../src/kernel/faults.ts'
-import { compileCallLine } from '../../../../src/watch/log/call-lines.ts'
-import { readCallLine } from '../../../../src/watch/log/read-call-line.ts'
+import { compileCallLine, readCallLine } from '../../../../src/watch/log/call-lines.ts'
 import { fakeDecision, fakeExchange } from '../../../support/events.ts'
 import { code, scopeOf } from '../../../support/scope.ts'
 

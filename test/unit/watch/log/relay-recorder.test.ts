@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { Recorder } from '../../../../src/contracts/recorder.ts'
-import { RelayRecorder } from '../../../../src/watch/log/relay-recorder.ts'
+import { RelayRecorder } from '../../../../src/watch/recorders.ts'
 
 function noting(): { readonly recorder: Recorder; readonly notes: unknown[] } {
   const notes: unknown[] = []

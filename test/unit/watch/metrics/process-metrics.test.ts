@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { AUDIT_EVENTS, AUDIT_GROUPS, type AuditEvent, groupOf } from '../../../../src/kernel/audit-events.ts'
 import { Exposition } from '../../../../src/watch/metrics/exposition.ts'
-import { compileProcessMetrics } from '../../../../src/watch/metrics/process-metrics.ts'
+import { compileProcessMetrics } from '../../../../src/watch/metrics/metrics.ts'
 import { readSeries } from '../../../support/metrics.ts'
 
 describe('what a process counts as long as it lives', () => {

@@ -1,4 +1,4 @@
-import type { Recorder, Replayed, TunnelEvent, UpstreamEvent } from '../../contracts/recorder.ts'
+import type { Recorder, Replayed, TunnelEvent, UpstreamEvent } from '../contracts/recorder.ts'
 
 type Note = Parameters<Recorder['note']>
 
@@ -53,5 +53,38 @@ export class RelayRecorder implements Recorder {
   note(...note: Note): void {
     if (this.#to !== undefined) this.#to.note(...note)
     else if (this.#early.length < EARLY_NOTES) this.#early.push(note)
+  }
+}
+
+/** A recorder that passes each event to the metrics and to the log, and calls to those that are kept. */
+export function fanOut(
+  metrics: Omit<Recorder, 'note'>,
+  log: Recorder,
+  past: Pick<Recorder, 'decision'>,
+  recent: Pick<Recorder, 'decision'>,
+): Recorder {
+  return {
+    decision: (event) => {
+      metrics.decision(event)
+      log.decision(event)
+      past.decision(event)
+      recent.decision(event)
+    },
+    token: (event) => {
+      metrics.token(event)
+      log.token(event)
+    },
+    backend: (event) => {
+      metrics.backend(event)
+      log.backend(event)
+    },
+    tunnel: (event) => {
+      metrics.tunnel?.(event)
+      log.tunnel?.(event)
+    },
+    upstream: (backend, event) => metrics.upstream?.(backend, event),
+    tokenCache: (outcome) => metrics.tokenCache(outcome),
+    replay: (of) => metrics.replay?.(of),
+    note: (level, event, facts) => log.note(level, event, facts),
   }
 }
