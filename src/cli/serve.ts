@@ -1,7 +1,7 @@
 import { systemClock } from '../kernel/clock.ts'
 import type { Terminal } from '../operator/terminal.ts'
 import { EXIT } from '../operator/verb.ts'
-import { onSignals } from '../server/drain.ts'
+import { onSignals } from '../processes/signals.ts'
 import { checkConfiguration, loadConfiguration } from '../settings/check-configuration.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { type Running, startPostern } from '../start/app.ts'

@@ -28,9 +28,9 @@ declare module 'fastify' {
  */
 export class ReplyCarrier implements Carrier {
   readonly #reply: FastifyReply
-  /** Until it is told of an answer or a failure. */
+  /** Until it was given an answer or a failure. */
   #forwarding: Forwarding | undefined
-  /** reply-from was told to make another attempt. */
+  /** `retryDelay` has asked for another attempt. */
   #isRetrying = false
 
   constructor(reply: FastifyReply) {

@@ -81,7 +81,7 @@ export interface CertificateWatchParts {
   readonly clock: Clock
 }
 
-/** Where a folder's changes are not told (network mounts): a certificate that is not taken up is an outage. */
+/** The files are read as often even if nothing reports a change, as on network mounts: a certificate that is not taken up is an outage. */
 const LOOK_MS = 60_000
 
 /**

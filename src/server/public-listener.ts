@@ -7,10 +7,9 @@ import type { TrustedProxies } from '../http/addresses.ts'
 import type { Authorities, RequestTarget } from '../http/request-target.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { bindingOf } from '../kernel/listen-address.ts'
-import { type ListenerParts, makeApp, PendingRequests } from './app.ts'
+import { compileRouting, type Doors, Entrance, type ListenerParts, makeApp, PendingRequests } from './app.ts'
 import { type CertificateFiles, CertificateWatch, MIN_VERSION, readCertificate } from './certificate.ts'
 import { ListenerEnd, OpenConnections } from './close-listener.ts'
-import { compileRouting, type Doors, Entrance } from './entrance.ts'
 import { CHECK_INTERVAL_MS, SlowBodies } from './request-body.ts'
 import { schemeOf, type ServerConfig } from './schema.ts'
 import type { RenderFault } from './unreadable.ts'
@@ -42,7 +41,7 @@ export interface PublicListener {
   renewCertificate(): void
   /** When the certificate that is shown expires, milliseconds since the epoch; undefined without TLS. */
   certificateValidTo(): number | undefined
-  /** Every answer closes its connection from now on, and websockets are told to leave. New connections are taken. */
+  /** Every answer closes its connection from now on, and websockets are closed. New connections are taken. */
   drain(): void
   /**
    * Stops: drains, takes no more connections after `lameDuck` milliseconds (`timeouts.lameDuck` if not given), finishes
@@ -118,7 +117,7 @@ function partsOf(
   return { entrance, upgrades, unreadable: { renderFault, recorder, clock, limits, scheme } }
 }
 
-/** What node's server is told, with TLS or without. */
+/** The options of node's server, with TLS or without. */
 const httpOptions = ({ limits, timeouts }: ServerConfig, pending: PendingRequests): ServerOptions => ({
   requireHostHeader: false,
   // Nobody reads node's stream of a body that was not declared: it need not begin, end and close. See NoBody.

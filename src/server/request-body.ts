@@ -11,12 +11,6 @@ export class NoBody extends Readable {
   }
 }
 
-/** Watches bodies while they are read. */
-export interface BodyWatch {
-  add(body: RequestBody): void
-  delete(body: RequestBody): void
-}
-
 /**
  * The body of a request, for a door to read. Not node's own IncomingMessage, because destroying that one (as a broken
  * `for await` does) destroys the connection, and with it the answer that says why; and because only the first read
@@ -27,7 +21,7 @@ export interface BodyWatch {
 export class RequestBody extends Readable {
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
-  readonly #watch: BodyWatch
+  readonly #watch: SlowBodies
   readonly #expectsContinue: boolean
   #broken: Fault | undefined
   #started = false
@@ -37,7 +31,7 @@ export class RequestBody extends Readable {
   constructor(
     request: IncomingMessage,
     response: ServerResponse,
-    watch: BodyWatch,
+    watch: SlowBodies,
     expectsContinue: boolean,
   ) {
     super({ highWaterMark: request.readableHighWaterMark })
@@ -127,7 +121,7 @@ export interface SlowBodyLimits {
  * fast upload too. A body counts only while it is read, and not while we do not read on. Node does not notice then that the
  * client has reset the connection; it is noticed here.
  */
-export class SlowBodies implements BodyWatch {
+export class SlowBodies {
   readonly #since = new Map<RequestBody, number>()
   readonly #limits: SlowBodyLimits
   readonly #clock: Clock
