@@ -161,14 +161,7 @@ export interface PlannedChange extends PlannedStep<readonly EndedLoss[]> {
 /** A secret that was drawn and is not in force yet, and the client as it will be with it. */
 export interface UnshownSecret {
   readonly secret: string
-  readonly client: {
-    readonly key: string
-    readonly record: object
-    readonly source: 'store' | 'configuration'
-    readonly version: number | undefined
-    readonly validSecrets: number
-    readonly oldSecretEndsAt: number | undefined
-  }
+  readonly client: FoundRecord<object>
 }
 
 /** A new record that was checked, and is not in the store yet. */
@@ -291,7 +284,18 @@ const sum = (one = NOTHING, other = NOTHING): Ended => ({
 
 // Lists of what stands in the configuration and in the store, in pages, in one order.
 
-export type Source = 'configuration' | 'store'
+/** A record, and where it stands. */
+export interface FoundRecord<R> {
+  readonly key: string
+  readonly source: 'configuration' | 'store'
+  readonly record: R
+  /** Of the store: grows with each change. */
+  readonly version: number | undefined
+  /** Of a client: how many secrets are valid now. */
+  readonly validSecrets?: number
+  /** When the old secret of a rotation ends, in milliseconds since the epoch; undefined without a rotation. */
+  readonly oldSecretEndsAt?: number | undefined
+}
 
 /** What both layers have of one kind. */
 interface Layers<C> {

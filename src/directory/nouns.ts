@@ -6,10 +6,8 @@ import { createHash, randomUUID } from 'node:crypto'
 import { type SchemaView, viewOf } from '../config/schema-view.ts'
 import type { TSchema } from '../config/schema.ts'
 import type { JsonObject } from '../http/json.ts'
-import type { FoundClient } from './client-editor.ts'
-import type { PlannedChange } from './editing.ts'
+import type { FoundRecord, PlannedChange } from './editing.ts'
 import { writtenForm } from './read-records.ts'
-import type { FoundRecord } from './record-editor.ts'
 import { businessSchema, clientRecordSchema, fundSchema, roleSchema, userRecordSchema } from './schema.ts'
 
 export type NounName = 'client' | 'user' | 'business' | 'fund' | 'role'
@@ -86,7 +84,7 @@ export const keyOfNames = (names: readonly string[]): string => names.join('/')
 // A record as operators see it: in the form in which it is written, without hashes, with its version.
 
 /** What an editor has found. */
-export type Found = FoundRecord<object> & Partial<Pick<FoundClient, 'validSecrets' | 'oldSecretEndsAt'>>
+export type Found = FoundRecord<object>
 
 export interface ShownRecord {
   /**

@@ -1,11 +1,31 @@
-/** Adds and changes the businesses, funds and roles of the store: one editor for all three, and a table of what differs. */
-import { Problems } from '../config/problems.ts'
+/** Adds and changes the records of the store: one editor for all kinds, and of each kind a table of what differs. */
+import { type Problem, Problems } from '../config/problems.ts'
 import type { TSchema } from '../config/schema.ts'
 import type { Access } from '../contracts/people.ts'
 import type { ConfiguredBusiness } from '../contracts/places.ts'
 import type { Entry, IndexValues, Page, StoredValue } from '../contracts/store.ts'
 import { checkScopes } from './compile-records.ts'
+import {
+  alreadyThere,
+  type ChangesOf,
+  DirectoryRefusal,
+  type EditingParts,
+  foundEntry,
+  type FoundRecord,
+  foundUnlessConfigured,
+  type ListedPage,
+  merged,
+  missingText,
+  pageOf,
+  planChange,
+  type PlannedAdd,
+  type PlannedChange,
+  type PlannedStep,
+  planRemoval,
+} from './editing.ts'
 import { type Holdings, holdingsOf, type Loss, lossesBetween } from './holdings.ts'
+import type { NounName } from './nouns.ts'
+import { problemsAt, readRecord, type RecordProblems, writtenForm } from './read-records.ts'
 import {
   BUSINESS,
   type BusinessRecord,
@@ -22,26 +42,6 @@ import {
   roleSchema,
   stored,
 } from './schema.ts'
-import {
-  alreadyThere,
-  type ChangesOf,
-  DirectoryRefusal,
-  type EditingParts,
-  foundEntry,
-  foundUnlessConfigured,
-  type ListedEntry,
-  type ListedPage,
-  merged,
-  missingText,
-  pageOf,
-  planChange,
-  type PlannedAdd,
-  type PlannedChange,
-  type PlannedStep,
-  planRemoval,
-  type Source,
-} from './editing.ts'
-import { problemsAt, readRecord, type RecordProblems, writtenForm } from './read-records.ts'
 import { announce } from './stored-directory.ts'
 
 /** What an operator can switch off. */
@@ -50,14 +50,14 @@ interface Switchable {
 }
 
 /** What differs between the kinds of records. */
-interface RecordKind<R extends Switchable, C> {
+export interface RecordKind<R extends Switchable, C> {
   /** As people call it, and the member of the announcement that has its key. */
-  readonly what: 'business' | 'fund' | 'role'
+  readonly what: NounName
   readonly kind: string
   readonly schema: TSchema
   readonly read: (value: StoredValue) => R
   readonly keyOf: (record: R) => string
-  /** The members of the key: they cannot change. */
+  /** Members that cannot change: those of the key above all. */
   readonly fixed: readonly (keyof R & string)[]
   readonly indexes?: (record: R) => IndexValues
   /** Those of the configuration, by key. */
@@ -67,7 +67,7 @@ interface RecordKind<R extends Switchable, C> {
   /** Why a key cannot be changed here; undefined if it can. */
   readonly taken: (key: string, parts: EditingParts) => string | undefined
   /** Reports what the schema cannot say. */
-  readonly check: (record: R, parts: EditingParts, problems: RecordProblems) => void
+  readonly check: (record: R, parts: EditingParts, problems: RecordProblems) => void | Promise<void>
   /** Rejects with DirectoryRefusal if such a record may not be added. */
   readonly admit?: (record: R, parts: EditingParts) => Promise<void>
   /** What others may hold because of it. Undefined: it was removed. */
@@ -76,21 +76,14 @@ interface RecordKind<R extends Switchable, C> {
   readonly clear?: (key: string, parts: EditingParts) => Promise<unknown>
 }
 
-/** A record, and where it stands. */
-export interface FoundRecord<R> {
-  readonly key: string
-  readonly source: Source
-  readonly record: R
-  /** Of the store: grows with each change. */
-  readonly version: number | undefined
-}
-
 interface RecordChange<R> {
   readonly before: R
   readonly after: R
-  readonly problems: Problems
+  readonly warnings: readonly Problem[]
   /** What counts as the record before, where it is asked what is lost. */
   readonly had: R
+  /** What is written; undefined: what stands there, with the record after the change. */
+  readonly value?: StoredValue
 }
 
 /**
@@ -98,31 +91,32 @@ interface RecordChange<R> {
  * with DirectoryRefusal if the change is not allowed, and with Fault `identity_unavailable` if the store cannot be
  * reached.
  */
-class RecordEditor<R extends Switchable, C> {
+export class RecordEditor<R extends Switchable, C> {
+  protected readonly parts: EditingParts
   readonly #kind: RecordKind<R, C>
-  readonly #parts: EditingParts
 
   constructor(kind: RecordKind<R, C>, parts: EditingParts) {
     this.#kind = kind
-    this.#parts = parts
+    this.parts = parts
   }
 
   /** Refuses a record that has problems, and a key that is taken. In force everywhere within a second. */
   async planAdd(written: object): Promise<PlannedAdd<R>> {
     const { kind, what, keyOf, admit, indexes } = this.#kind
-    const { store } = this.#parts
+    const { store } = this.parts
     const problems = new Problems()
-    const record = this.#read(written, problems)
+    const record = await this.read(written, problems)
     const key = keyOf(record)
-    this.#refuseTaken(key)
-    await admit?.(record, this.#parts)
+    this.refuseTaken(key)
+    await admit?.(record, this.parts)
     if ((await store.find(kind, key)) !== undefined) throw alreadyThere(what, key)
     const entry = { value: stored(record), ...(indexes && { indexes: indexes(record) }) }
     return {
-      ...{ record, warnings: problems.list },
+      record,
+      warnings: problems.list,
       commit: async () => {
         if (!(await store.create(kind, key, entry))) throw alreadyThere(what, key)
-        await announce(this.#parts, { [what]: key })
+        await announce(this.parts, { [what]: key })
         return undefined
       },
     }
@@ -130,27 +124,27 @@ class RecordEditor<R extends Switchable, C> {
 
   /** Rejects with DirectoryRefusal if neither layer has it. */
   async show(key: string): Promise<FoundRecord<R>> {
-    const configured = this.#kind.configured(this.#parts).get(key)
-    if (configured !== undefined) return this.#ofConfiguration(key, configured)
-    return this.#ofStore(await this.#entry(key))
+    const configured = this.#kind.configured(this.parts).get(key)
+    if (configured !== undefined) return this.ofConfiguration(key, configured)
+    return this.ofStore(await this.#entry(key))
   }
 
   /** One page of both layers, in the order of keys. */
   async list(page: Page): Promise<ListedPage<FoundRecord<R>>> {
-    const configured = this.#kind.configured(this.#parts)
-    const { items, next } = await pageOf(
-      { configured, store: this.#parts.store, kind: this.#kind.kind },
-      page,
+    const configured = this.#kind.configured(this.parts)
+    const { items, next } = await pageOf({ configured, store: this.parts.store, kind: this.#kind.kind }, page)
+    const found = items.map((item) =>
+      item.source === 'store' ? this.ofStore(item.entry) : this.ofConfiguration(item.key, item.record),
     )
-    return { items: items.map((item) => this.#found(item)), next }
+    return { items: found, next }
   }
 
   /** A change of what is written. Refuses one that `add` would refuse, and another key. */
   async plan(key: string, changes: ChangesOf): Promise<PlannedChange> {
     const { entry, before, written } = await this.#current(key)
     const problems = new Problems()
-    const after = this.#read(this.#keepKey(merged(written, changes(written)), before), problems)
-    return this.#planned(entry, { before, after, problems, had: before })
+    const after = await this.read(this.#keepKey(merged(written, changes(written)), before), problems)
+    return this.#planned(entry, { before, after, warnings: problems.list, had: before })
   }
 
   /**
@@ -158,11 +152,16 @@ class RecordEditor<R extends Switchable, C> {
    * the record does not fit the configuration any more: that takes rights away. Enabling refuses such a record.
    */
   async planSwitch(key: string, disabled: boolean): Promise<PlannedChange> {
+    if (disabled) return this.planUnchecked(key, (record) => ({ record: { ...record, disabled } }))
     const { entry, before, written } = await this.#current(key)
     const problems = new Problems()
-    const after = disabled ? { ...before, disabled } : this.#read({ ...written, disabled }, problems)
-    // Of one that is disabled already, everything ends again: it may be left of an attempt that failed half way.
-    return this.#planned(entry, { before, after, problems, had: { ...before, disabled: false } })
+    const after = await this.read({ ...written, disabled }, problems)
+    return this.#planned(entry, {
+      before,
+      after,
+      warnings: problems.list,
+      had: { ...before, disabled: false },
+    })
   }
 
   /**
@@ -170,42 +169,107 @@ class RecordEditor<R extends Switchable, C> {
    * the same key, only the record goes, which was hidden.
    */
   async planRemoval(key: string): Promise<PlannedStep<true>> {
-    const { kind, what, schema, read, clear, configured } = this.#kind
-    const refuse = (): void => this.#refuseTaken(key)
-    const entry = await foundUnlessConfigured(this.#parts.store, this.#at(key), refuse)
+    const { kind, what, schema, read, clear } = this.#kind
+    const refuse = (): void => this.refuseTaken(key)
+    const entry = await foundUnlessConfigured(this.parts.store, this.#at(key), refuse)
     const { version, record } = await this.show(key)
-    const had = { ...read(entry.value), disabled: false }
-    return planRemoval(this.#parts, {
-      ...{ at: { kind, entry }, announced: { [what]: key }, via: `removal of the ${what}` },
+    const had = read(entry.value)
+    const losses = this.isHidden(had, key)
+      ? []
+      : await this.losses(key, { ...had, disabled: false }, undefined)
+    return planRemoval(this.parts, {
+      at: { kind, entry },
+      announced: { [what]: key },
+      via: `removal of the ${what}`,
       shown: { version, written: writtenForm(schema, record) },
-      losses: configured(this.#parts).has(key) ? [] : this.#losses(key, had, undefined),
-      ...(clear && { clear: () => clear(key, this.#parts) }),
+      losses,
+      ...(clear && { clear: () => clear(key, this.parts) }),
+      free: () => this.free(had),
     })
+  }
+
+  /** A change of a record that is not checked anew: it may name what is gone from the configuration meanwhile. */
+  protected async planUnchecked(
+    key: string,
+    change: (before: R, value: StoredValue) => { readonly record: R } & StoredValue,
+  ): Promise<PlannedChange> {
+    const { entry, before } = await this.#current(key)
+    const value = change(before, entry.value)
+    // Of one that is disabled already, everything ends again: it may be left of an attempt that failed half way.
+    const had = { ...before, disabled: false }
+    return this.#planned(entry, {
+      before,
+      after: value.record,
+      warnings: [],
+      had,
+      value: { ...entry.value, ...value },
+    })
+  }
+
+  /** The record that is written so. @throws DirectoryRefusal if it has problems */
+  protected async read(written: object, problems: Problems): Promise<R> {
+    const { schema, what, check } = this.#kind
+    const record = readRecord(schema, written, problems) as R | undefined
+    if (record) await check(record, this.parts, problemsAt(problems, []))
+    if (record === undefined || problems.failed)
+      throw new DirectoryRefusal(`The ${what} has problems.`, problems)
+    return record
+  }
+
+  protected losses(key: string, before: R, after: R | undefined): readonly Loss[] | Promise<readonly Loss[]> {
+    const holdings = (record: R | undefined): Holdings => this.#kind.holdings(record, key, this.parts)
+    return lossesBetween(holdings(before), holdings(after))
+  }
+
+  /** Whether nothing is held because of a record, since the configuration's counts. */
+  protected isHidden(_record: R, key: string): boolean {
+    return this.#kind.configured(this.parts).has(key)
+  }
+
+  /** Frees what nobody else may get before everything has ended that was issued for a record. */
+  protected async free(_record: R): Promise<unknown> {
+    return undefined
+  }
+
+  protected refuseTaken(key: string): void {
+    const taken = this.#kind.taken(key, this.parts)
+    if (taken !== undefined) throw new DirectoryRefusal(taken)
+  }
+
+  /** What to say where there is no such record. */
+  protected missing(key: string): Promise<string> {
+    return missingText(this.parts, this.#kind.what, { kind: this.#kind.kind, key })
+  }
+
+  protected ofStore({ key, value, version }: Pick<Entry, 'key' | 'value' | 'version'>): FoundRecord<R> {
+    return { key, source: 'store', record: this.#kind.read(value), version }
+  }
+
+  protected ofConfiguration(key: string, configured: C): FoundRecord<R> {
+    return { key, source: 'configuration', record: this.#kind.asRecord(configured), version: undefined }
   }
 
   /** The record of the store, as it is now. */
   async #current(key: string) {
-    this.#refuseTaken(key)
+    this.refuseTaken(key)
     const entry = await this.#entry(key)
     const before = this.#kind.read(entry.value)
     return { entry, before, written: writtenForm(this.#kind.schema, before) }
   }
 
-  #planned(entry: Entry, { before, after, problems, had }: RecordChange<R>): PlannedChange {
+  async #planned(entry: Entry, change: RecordChange<R>): Promise<PlannedChange> {
     const { schema, what, kind } = this.#kind
-    return planChange(this.#parts, {
-      ...{ at: { kind, entry }, value: stored(after), announced: { [what]: entry.key } },
-      warnings: problems.list,
+    const { before, after, warnings, had, value = { ...entry.value, record: after } } = change
+    return planChange(this.parts, {
+      at: { kind, entry },
+      value,
+      announced: { [what]: entry.key },
+      warnings,
       records: { before, after },
       written: { before: writtenForm(schema, before), after: writtenForm(schema, after) },
-      losses: this.#losses(entry.key, had, after),
+      losses: await this.losses(entry.key, had, after),
       via: `change of the ${what}`,
     })
-  }
-
-  #losses(key: string, before: R, after: R | undefined): readonly Loss[] {
-    const holdings = (record: R | undefined): Holdings => this.#kind.holdings(record, key, this.#parts)
-    return lossesBetween(holdings(before), holdings(after))
   }
 
   /** The record with its key. @throws DirectoryRefusal if the changes name another one */
@@ -218,49 +282,20 @@ class RecordEditor<R extends Switchable, C> {
     )
   }
 
-  #read(written: object, problems: Problems): R {
-    const { schema, what, check } = this.#kind
-    const record = readRecord(schema, written, problems) as R | undefined
-    if (record) check(record, this.#parts, problemsAt(problems, []))
-    if (record === undefined || problems.failed)
-      throw new DirectoryRefusal(`The ${what} has problems.`, problems)
-    return record
-  }
-
-  #refuseTaken(key: string): void {
-    const taken = this.#kind.taken(key, this.#parts)
-    if (taken !== undefined) throw new DirectoryRefusal(taken)
-  }
-
   #at(key: string) {
-    const at = { kind: this.#kind.kind, key }
-    return { ...at, missing: () => missingText(this.#parts, this.#kind.what, at) }
+    return { kind: this.#kind.kind, key, missing: () => this.missing(key) }
   }
 
   #entry(key: string): Promise<Entry> {
-    return foundEntry(this.#parts.store, this.#at(key))
-  }
-
-  #found(item: ListedEntry<C>): FoundRecord<R> {
-    return item.source === 'store' ? this.#ofStore(item.entry) : this.#ofConfiguration(item.key, item.record)
-  }
-
-  #ofStore({ key, value, version }: Entry): FoundRecord<R> {
-    return { key, source: 'store', record: this.#kind.read(value), version }
-  }
-
-  #ofConfiguration(key: string, configured: C): FoundRecord<R> {
-    return { key, source: 'configuration', record: this.#kind.asRecord(configured), version: undefined }
+    return foundEntry(this.parts.store, this.#at(key))
   }
 }
 
-// The editors of businesses, funds and roles in the store.
-
 /** A map of one record; empty where there is none. */
-const only = <T>(key: string, value: T | false | undefined): ReadonlyMap<string, T> =>
+export const only = <T>(key: string, value: T | false | undefined): ReadonlyMap<string, T> =>
   new Map(value === false || value === undefined ? [] : [[key, value]])
 
-const inConfiguration = (what: string, name: string): string =>
+export const inConfiguration = (what: string, name: string): string =>
   `${what} "${name}" is in the configuration, which no command changes: edit it there.`
 
 const BUSINESSES: RecordKind<BusinessRecord, ConfiguredBusiness> = {
