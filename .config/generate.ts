@@ -4,15 +4,14 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { format, resolveConfig } from 'prettier'
-import { publishedSchema } from './published-schema.ts'
-import { referencePage } from './reference.ts'
-import { configurationSchema } from '../src/settings/configuration.ts'
+import { configurationSchema, OVERRIDES } from '../src/settings/configuration.ts'
 import { expectationsSchema } from '../src/settings/expectations.ts'
 import { auditEventTable } from './audit-event-table.ts'
 import { dashboardJson } from './dashboard/dashboard.ts'
 import { decisionTable } from './decision-table.ts'
 import { faultTable } from './fault-table.ts'
-import { OVERRIDES } from '../src/settings/overrides.ts'
+import { publishedSchema } from './published-schema.ts'
+import { referencePage } from './reference.ts'
 
 interface Generated {
   /** The path from the top of the repository. */

@@ -1,7 +1,6 @@
 /** config/schema.json: the JSON Schema for editors, without the keywords that only the loader reads. */
-import { MARK, type TSchema } from '../src/config/schema.ts'
+import { MARK, type SchemaView, type TSchema, viewOf, withKind } from '../src/config/schema.ts'
 import { shareDefinitions } from './shared-definitions.ts'
-import { viewOf, withKind, type SchemaView } from '../src/config/schema-view.ts'
 
 type Json = Record<string, unknown>
 

@@ -1,7 +1,6 @@
 /** config/reference.md: every option of the configuration, from its schema. */
-import { MARK, NAME_PATTERN, type Mark, type TSchema } from '../src/config/schema.ts'
 import { expectation } from '../src/config/problem-text.ts'
-import { mapItem, viewOf, wordsOf, type SchemaView } from '../src/config/schema-view.ts'
+import { mapItem, MARK, type Mark, NAME_PATTERN, type SchemaView, type TSchema, viewOf, wordsOf } from '../src/config/schema.ts'
 
 interface Option {
   /** From the heading that it stands under: `tls.certificate`. */

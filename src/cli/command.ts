@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { type Problems, reportText } from '../config/problems.ts'
-import type { Environment } from '../config/references.ts'
+import type { Environment } from '../config/validate.ts'
 import { hasCode, reasonInWords } from '../kernel/thrown.ts'
 import type { Terminal } from '../operator/terminal.ts'
 import { countOf } from '../operator/text.ts'

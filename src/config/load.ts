@@ -2,12 +2,10 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { reasonInWords } from '../kernel/thrown.ts'
-import { besideFile, type Environment } from './references.ts'
 import { Problems } from './problems.ts'
-import { viewOf } from './schema-view.ts'
-import type { Static, TSchema } from './schema.ts'
+import { type Static, type TSchema, viewOf } from './schema.ts'
 import { type ConfigNode, type Entry, type MapNode, placeOf } from './tree.ts'
-import { load } from './validate.ts'
+import { besideFile, type Environment, load } from './validate.ts'
 import { readYaml } from './yaml.ts'
 
 export interface LoadedFile<T> {

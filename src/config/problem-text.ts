@@ -1,6 +1,6 @@
 /** The text of a problem: what is expected, what was given, and what was probably meant. */
-import { holdsSecret, mapItem, wordsOf, type SchemaView } from './schema-view.ts'
 import type { KeyPath } from './problems.ts'
+import { holdsSecret, mapItem, type SchemaView, wordsOf } from './schema.ts'
 import type { ConfigNode } from './tree.ts'
 
 const quoted = (value: unknown): string => JSON.stringify(value)
@@ -116,10 +116,62 @@ export function didYouMean(given: string, known: Iterable<string>): string | und
 }
 
 /** Comparing more names than this would take too long. */
-export const FEW = 500
+const FEW = 500
 
 /** `didYouMean` among names of which there may be very many: undefined then. */
 export function didYouMeanOfFew(given: string, known: Iterable<string>): string | undefined {
   const names = [...Iterator.from(known).take(FEW + 1)]
   return names.length > FEW ? undefined : didYouMean(given, names)
+}
+
+/** Takes problems: a report, or the problems of one record. */
+interface NamedProblems {
+  error(path: KeyPath, message: string, hint?: string): void
+  /** Names of entries that could not be read. */
+  readonly unread: ReadonlySet<string>
+}
+
+interface UnknownName {
+  readonly message: string
+  readonly hint: string | undefined
+}
+
+/** So many names are listed where none is near. */
+const LISTED = 10
+
+function listOf(names: readonly string[]): string | undefined {
+  if (names.length === 0) return 'there is none'
+  if (names.length > LISTED) return undefined
+  return `there ${names.length === 1 ? 'is' : 'are'} ${names.join(', ')}`
+}
+
+/**
+ * What is wrong with a name that is not a known one: `names no area: "fnud-data"`, `did you mean "fund-data"?`.
+ * @param unread names of entries that could not be read: one of them may be meant
+ */
+export function unknownName(
+  what: string,
+  name: string,
+  known: Iterable<string>,
+  unread: ReadonlySet<string> = new Set(),
+): UnknownName {
+  const names = [...Iterator.from(known).take(FEW + 1)]
+  const near = didYouMeanOfFew(name, unread.size > FEW ? names : [...names, ...unread])
+  return {
+    message: `names no ${what}: "${name}"`,
+    hint: near ?? (unread.size === 0 ? listOf(names) : undefined),
+  }
+}
+
+/** Reports a name that is not a known one. Nothing if it is that of an entry that could not be read. */
+export function reportUnknownName(
+  problems: NamedProblems,
+  path: KeyPath,
+  what: string,
+  name: string,
+  known: Iterable<string>,
+): void {
+  if (problems.unread.has(name)) return
+  const { message, hint } = unknownName(what, name, known, problems.unread)
+  problems.error(path, message, hint)
 }

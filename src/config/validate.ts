@@ -2,13 +2,186 @@
  * Checks a tree against a schema and converts it: reports every problem, fills in defaults, converts units, resolves
  * references. Supports the part of JSON Schema that `schema.ts` builds.
  */
-import { belongsBelow, didYouMean, expectation, given, isSensitive } from './problem-text.ts'
-import { loadScalar, loadWord, patternOf, reportMismatch, reportProblem, type Loaded } from './load-scalar.ts'
-import { MARK } from './schema.ts'
-import type { LoadContext } from './references.ts'
-import { Problems, type KeyPath } from './problems.ts'
-import { mapItem, type MapItem, withKind, wordsOf, type SchemaView } from './schema-view.ts'
-import { nodeOf, valueOf, type ConfigNode, type ListNode, type MapNode } from './tree.ts'
+import { readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { reasonInWords } from '../kernel/thrown.ts'
+import { parseDuration, parseSize } from '../kernel/units.ts'
+import { belongsBelow, didYouMean, expectation, given, isSensitive, mismatch } from './problem-text.ts'
+import { type KeyPath, type Place, Problems } from './problems.ts'
+import { mapItem, type MapItem, MARK, type Mark, type SchemaView, withKind, wordsOf } from './schema.ts'
+import { type ConfigNode, type ListNode, type MapNode, nodeOf, type ScalarNode, valueOf } from './tree.ts'
+
+// Single values: texts, numbers, booleans and words
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** The value after loading; undefined if a problem was reported. */
+type Loaded = unknown
+
+type Convert = (text: string, at: Place, context: LoadContext) => unknown
+
+const TEXT: Convert = (text) => text
+const CONVERT: Readonly<Partial<Record<Mark, Convert>>> = {
+  duration: parseDuration,
+  size: parseSize,
+  path: (text, at, { problems }) => {
+    const file = besideFile(at, text)
+    problems.files.add(file)
+    return file
+  },
+}
+
+const REFERABLE = new Set<Mark | undefined>(['secret', 'reference', 'template', 'path'])
+
+/** Reports a problem, and returns undefined in place of the value. */
+function reportProblem(
+  path: KeyPath,
+  message: string,
+  { problems }: LoadContext,
+  hint?: string,
+): Loaded {
+  problems.error(path, message, hint)
+  return undefined
+}
+
+/** Reports that `node` does not match `schema`, and returns undefined. */
+const reportMismatch = (
+  schema: SchemaView,
+  node: ConfigNode,
+  path: KeyPath,
+  context: LoadContext,
+  hint?: string,
+): Loaded => reportProblem(path, mismatch(schema, node, path), context, hint)
+
+/** Loads a text, a number or a boolean, or a reference to one. */
+function loadScalar(
+  schema: SchemaView,
+  node: ConfigNode,
+  path: KeyPath,
+  context: LoadContext,
+): Loaded {
+  const mark = schema[MARK]
+  if (context.literal !== true && REFERABLE.has(mark) && isReference(node))
+    return loadReferred(schema, node, path, context)
+  if (node.shape !== 'scalar' || (mark === 'secret' && schema.plain !== true)) {
+    return reportMismatch(schema, node, path, context)
+  }
+  if (schema.type === 'string') return loadText(schema, node, path, context)
+  return fitsScalar(schema, node.value) ? node.value : reportMismatch(schema, node, path, context)
+}
+
+function loadReferred(schema: SchemaView, node: MapNode, path: KeyPath, context: LoadContext): Loaded {
+  const value = resolveReference(node, path, context)
+  if (value === undefined) return undefined
+  return fitsText(schema, value)
+    ? convert(schema, schema[MARK] === 'template' ? withDoubledBraces(value) : value, node.at, context)
+    : reportProblem(path, `refers to a value that does not fit: expected ${expectation(schema)}`, context)
+}
+
+/** As a template, the text as it is: what stands in a secret by chance is no placeholder. */
+const withDoubledBraces = (text: string): string => text.replaceAll(/[{}]/g, '$&$&')
+
+function loadText(schema: SchemaView, node: ScalarNode, path: KeyPath, context: LoadContext): Loaded {
+  const { value } = node
+  if (typeof value === 'string' && fitsText(schema, value)) return convert(schema, value, node.at, context)
+  const unquoted = typeof value === 'number' || typeof value === 'boolean'
+  return reportMismatch(
+    schema,
+    node,
+    path,
+    context,
+    unquoted && schema[MARK] === undefined ? 'put it in quotes' : undefined,
+  )
+}
+
+const convert = (schema: SchemaView, text: string, at: Place, context: LoadContext): Loaded =>
+  (CONVERT[schema[MARK] ?? 'opaque'] ?? TEXT)(text, at, context)
+
+const patterns = new Map<string, RegExp>()
+
+/** The regular expression of a schema's pattern. Compiled once: a large directory uses the same few for every record. */
+export function patternOf(source: string): RegExp {
+  const known = patterns.get(source) ?? new RegExp(source, 'u')
+  patterns.set(source, known)
+  return known
+}
+
+const fitsText = ({ pattern, minLength = 0 }: SchemaView, value: string): boolean =>
+  value.length >= minLength && (pattern === undefined || patternOf(pattern).test(value))
+
+function fitsScalar(schema: SchemaView, value: unknown): boolean {
+  if (schema.type === 'boolean') return typeof value === 'boolean'
+  if (typeof value !== 'number' || (schema.type === 'integer' && !Number.isSafeInteger(value))) return false
+  return value >= (schema.minimum ?? -Infinity) && value <= (schema.maximum ?? Infinity)
+}
+
+/** Loads one of a few words. */
+function loadWord(schema: SchemaView, node: ConfigNode, path: KeyPath, context: LoadContext): Loaded {
+  const words = wordsOf(schema) ?? []
+  const value = node.shape === 'scalar' ? node.value : null
+  if (words.some((word) => word === value)) return value
+  const hint = isSensitive(path, schema) ? undefined : didYouMean(String(value), words.map(String))
+  return reportMismatch(schema, node, path, context, hint)
+}
+
+// References: `{ file: … }` and `{ env: NAME, default: … }`. No problem shows the content.
+
+interface LoadContext {
+  readonly environment: Environment
+  readonly problems: Problems
+  /** Whether `{ file: … }` and `{ env: … }` are no references: of what comes from elsewhere than a file of the operator's. */
+  readonly literal?: true
+}
+
+/** The absolute path of a name, which is relative to the folder of the file that contains it. */
+export const besideFile = (at: Place, path: string): string => resolve(dirname(at.file), path)
+
+/** Whether a node has only keys of a reference. Any other key makes it a section. */
+function isReference(node: ConfigNode): node is MapNode {
+  if (node.shape !== 'map') return false
+  const keys = [...node.entries.keys()]
+  return keys.length > 0 && keys.every((key) => key === 'file' || key === 'env' || key === 'default')
+}
+
+function textAt(node: MapNode, key: string): string | undefined {
+  const found = node.entries.get(key)?.node
+  return found?.shape === 'scalar' && typeof found.value === 'string' ? found.value : undefined
+}
+
+function fromFile(path: string, at: Place, keyPath: KeyPath, { problems }: LoadContext): string | undefined {
+  problems.files.add(besideFile(at, path))
+  try {
+    return readFileSync(besideFile(at, path), 'utf8').replace(/\r?\n$/, '')
+  } catch (error) {
+    problems.error(
+      [...keyPath, 'file'],
+      `names the file "${path}", which cannot be read (${reasonInWords(error)})`,
+    )
+    return undefined
+  }
+}
+
+function fromEnvironment(node: MapNode, name: string, path: KeyPath, context: LoadContext) {
+  const value = context.environment[name] ?? textAt(node, 'default')
+  if (value === undefined) {
+    context.problems.error(
+      [...path, 'env'],
+      `names the environment variable ${name}, which is not set`,
+      'set it, or give a default',
+    )
+  }
+  return value
+}
+
+/** The text that a reference refers to; undefined, after a reported problem, if there is none. */
+function resolveReference(node: MapNode, path: KeyPath, context: LoadContext): string | undefined {
+  const file = textAt(node, 'file')
+  const name = textAt(node, 'env')
+  if (file !== undefined && node.entries.size === 1) return fromFile(file, node.at, path, context)
+  if (name !== undefined && !node.entries.has('file')) return fromEnvironment(node, name, path, context)
+  context.problems.error(path, 'expected { file: … } or { env: NAME, default: … }, both as texts')
+  return undefined
+}
 
 /** Checks `node` against `schema` and converts it. Problems go to the report of `context`. */
 export function load(schema: SchemaView, node: ConfigNode, path: KeyPath, context: LoadContext): Loaded {

@@ -8,13 +8,7 @@ import type { ConfiguredBusiness } from '../contracts/places.ts'
 import { LONGEST_ACCESS_TOKEN } from '../kernel/lifetimes.ts'
 import { isArgon2, isSecretHash } from './hasher.ts'
 import type { RecordProblems } from './read-records.ts'
-import {
-  type ClientRecord,
-  CODE_PATTERN,
-  type ConfiguredBusinessRecord,
-  type PersonRecord,
-  type UserRecord,
-} from './schema.ts'
+import { type ClientRecord, CODE_PATTERN, type ConfiguredBusinessRecord, type PersonRecord, type UserRecord } from './schema.ts'
 
 const LOOPBACK = new Set(['127.0.0.1', '[::1]', 'localhost'])
 /** RFC 8252 §7.1: an app's own scheme is a reversed domain name, so it has a dot. */

@@ -1,10 +1,8 @@
 import { createReadStream } from 'node:fs'
-import type { Environment } from '../config/references.ts'
 import { type KeyPath, type Problem, Problems } from '../config/problems.ts'
-import { viewOf } from '../config/schema-view.ts'
-import { MARK, type Static, type TSchema } from '../config/schema.ts'
+import { MARK, type Static, type TSchema, viewOf } from '../config/schema.ts'
 import { nodeOf } from '../config/tree.ts'
-import { load } from '../config/validate.ts'
+import { type Environment, load } from '../config/validate.ts'
 import { messageOf } from '../kernel/thrown.ts'
 import { durationText } from '../kernel/units.ts'
 

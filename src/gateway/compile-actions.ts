@@ -1,4 +1,4 @@
-import { reportUnknownName } from '../config/unknown-name.ts'
+import { reportUnknownName } from '../config/problem-text.ts'
 import type { Problems, KeyPath } from '../config/problems.ts'
 import type { OfferedOperation } from '../backends/forward/offered-operations.ts'
 import type { Backend } from '../contracts/backend.ts'

@@ -1,5 +1,5 @@
 /** The issuers whose access tokens a sidecar accepts, as configured (C11.2). */
-import { reportUnknownName } from '../config/unknown-name.ts'
+import { reportUnknownName } from '../config/problem-text.ts'
 import type { KeyPath, Problems } from '../config/problems.ts'
 import {
   choice,

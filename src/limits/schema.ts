@@ -1,5 +1,5 @@
 import { duration, fraction, mapOf, optional, section, wholeNumber, type Static } from '../config/schema.ts'
-import { reportUnknownName } from '../config/unknown-name.ts'
+import { reportUnknownName } from '../config/problem-text.ts'
 import type { KeyPath, Problems } from '../config/problems.ts'
 import { clientKeyProblem } from '../keys/issuers-schema.ts'
 import { compileRate, type Rate } from './buckets.ts'

@@ -1,7 +1,7 @@
 /** Maintenance that the configuration itself says (C9.1). */
 import { duration, list, optional, section, text, type Static } from '../config/schema.ts'
 import type { KeyPath, Problems } from '../config/problems.ts'
-import { unknownName } from '../config/unknown-name.ts'
+import { unknownName } from '../config/problem-text.ts'
 import { compileAddressList } from '../http/addresses.ts'
 import { clientKeyProblem } from '../keys/issuers-schema.ts'
 import { INSTANT_PATTERN } from '../kernel/units.ts'

@@ -1,8 +1,7 @@
 /** The schemas of the directory's records, for the admin API's OpenAPI document: made from those of the configuration. */
-import { viewOf, mapItem, type SchemaView, wordsOf } from '../config/schema-view.ts'
-import { MARK } from '../config/schema.ts'
-import { type Noun, type NounName, NOUNS } from '../directory/nouns.ts'
+import { mapItem, MARK, type SchemaView, viewOf, wordsOf } from '../config/schema.ts'
 import { PASSWORD_LENGTH } from '../directory/hasher.ts'
+import { type Noun, type NounName, NOUNS } from '../directory/nouns.ts'
 import { count, members, type Members, type Schema, text } from './operation.ts'
 
 const objectOf = (view: SchemaView): Schema => {

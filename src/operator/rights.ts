@@ -1,6 +1,5 @@
 /** What each role of the admin API may do (C12.2.4). */
-import type { ADMIN } from '../settings/admin.ts'
-import type { ROLES } from '../settings/operator-token.ts'
+import type { ADMIN, ROLES } from '../settings/admin.ts'
 
 /**
  * What a route needs. `view`: status and metrics. `inspect`: what decides, such as the configuration, and why.

@@ -1,9 +1,92 @@
 /** The matrix of who may call what (C14.5): for each operation yes, or what is missing. */
+import { type Catalogue, leastOf } from '../config/scopes/catalogue.ts'
+import { businessTarget, type Code, isScopeValue } from '../config/scopes/scope-token.ts'
 import type { Client, User } from '../contracts/people.ts'
 import type { ConfiguredBusiness } from '../contracts/places.ts'
-import { leastOf } from '../config/scopes/alternatives.ts'
-import { missingAtBusiness, missingForAnyToken, obtainableScopes, type Missing } from './obtainable.ts'
+import { mayHold } from '../directory/holdings.ts'
+import { compileScopeRule, satisfies } from '../gateway/action-table.ts'
+import { matchAction, requireApiVersion } from '../gateway/checks.ts'
+import type { CompiledActions } from '../gateway/compile-actions.ts'
+import { USERINFO_PATH } from '../gateway/userinfo.ts'
+import type { RequestTarget } from '../http/request-target.ts'
+import { firstGrants } from '../identity/grants/grants.ts'
+import { keepOfClient, limitToUser, type RequestedScope } from '../identity/scopes.ts'
+import type { Clock } from '../kernel/clock.ts'
+import { Fault } from '../kernel/faults.ts'
 import type { ListedOperation, Parties } from './parties.ts'
+
+// What a token could hold that the token endpoint or the code flow gives to a client for a user: by the same functions
+// (identity/scopes.ts, identity/grants), and nothing is issued.
+
+/** A client, a user, or both. Where one is absent, it is taken to allow everything. */
+interface Party {
+  readonly client?: Client | undefined
+  readonly user?: User | undefined
+}
+
+/** Something without which a call is refused, for people: `the client is disabled`. */
+interface Missing {
+  readonly what: 'enabled' | 'grant' | 'business' | 'fund' | 'scope'
+  readonly text: string
+}
+
+const missing = (what: Missing['what'], text: string): Missing => ({ what, text })
+
+/** Why this party gets no token at all. Empty if it does. */
+function missingForAnyToken({ client, user }: Party, clock: Clock): readonly Missing[] {
+  const found: Missing[] = []
+  if (client !== undefined && !mayHold(client)) found.push(missing('enabled', 'the client is disabled'))
+  if (user !== undefined && !mayHold(user))
+    found.push(missing('enabled', `the user is ${user.disabled ? 'disabled' : 'locked'}`))
+  if (client !== undefined && firstGrants(client, user, clock).length === 0) {
+    const other = user !== undefined && firstGrants(client, undefined, clock).length > 0
+    const text = other
+      ? `the user is no customer of ${client.id}, which has the password grant only`
+      : 'the client has no grant that it may use now'
+    found.push(missing('grant', text))
+  }
+  return found
+}
+
+/** Why this party gets no token for a business. Empty if it does. */
+function missingAtBusiness(
+  { client, user }: Party,
+  business: string,
+  { businesses }: Pick<Parties['directory'], 'businesses'>,
+): readonly Missing[] {
+  if (!businesses.has(business)) return [missing('business', `there is no business ${business}`)]
+  const found: Missing[] = []
+  if (client !== undefined && !client.businesses.includes(business))
+    found.push(missing('business', `the client is not for ${business}`))
+  if (user !== undefined && !user.access.has(business))
+    found.push(missing('business', `the user has no role at ${business}`))
+  return found
+}
+
+/** Every scope value, with one business as target: who asks for all is given all that they may have (C5.5). */
+const everything = ({ catalogue }: Parties, business: Code): RequestedScope => ({
+  values: [...catalogue.values.filter(isScopeValue), businessTarget(business)],
+  target: { level: 'business', business },
+})
+
+/** All scope values that a token of this party can hold for a business. Empty if it can have none for it. */
+function obtainableScopes(
+  { client, user }: Party,
+  business: Code,
+  parties: Parties,
+): ReadonlySet<string> {
+  const { catalogue, directory } = parties
+  if (missingAtBusiness({ client, user }, business, directory).length > 0) return new Set()
+  try {
+    const asked = everything(parties, business)
+    const ofClient = client === undefined ? asked : keepOfClient(asked, client, catalogue)
+    const ofUser = user === undefined ? ofClient : limitToUser(ofClient, user, catalogue)
+    return new Set<string>(ofUser.values)
+  } catch (thrown) {
+    if (thrown instanceof Fault) return new Set()
+    throw thrown
+  }
+}
 
 export interface OperationAccess {
   readonly operation: ListedOperation
@@ -129,4 +212,86 @@ function* partiesOf(parties: Parties, filter: MatrixFilter): Generator<MatrixFil
 export function* accessMatrix(parties: Parties, filter: MatrixFilter): Generator<MatrixSection> {
   for (const party of partiesOf(parties, filter))
     for (const business of businessesOf(parties, party)) yield sectionOf(parties, party, business)
+}
+
+// Which scopes an action needs, what implies them, and which clients and roles have them (C14.5).
+
+/** One scope value of which a token needs it or one that implies it. */
+export interface NeededValue {
+  readonly value: string
+  readonly impliedBy: readonly string[]
+}
+
+/** A client whose tokens may have the scope. */
+export interface ClientWithScope {
+  readonly client: Client
+  /** Those of its configured values that count here. */
+  readonly by: readonly string[]
+  /** Why it gets no token all the same. */
+  readonly missing: readonly Missing[]
+}
+
+export interface ScopeNeeds {
+  readonly operation: ListedOperation
+  /** A token needs one value of each group. */
+  readonly groups: readonly (readonly NeededValue[])[]
+  readonly clients: readonly ClientWithScope[]
+  readonly roles: readonly string[]
+}
+
+/** Userinfo is no configured action (C6.3.1). */
+const userinfoOf = (method: string, catalogue: Catalogue): ListedOperation => ({
+  ...{ slot: -1, level: 'user', area: 'connect', action: 'userinfo', method, versions: [1] },
+  rule: compileScopeRule({ any: ['openid'] }, undefined, catalogue),
+  reportOnly: false,
+})
+
+/**
+ * The operation that a method and a path mean, by the gateway's own checks.
+ *
+ * @throws Fault `unknown_api_version`, `unknown_action`, `method_not_allowed`
+ */
+export function operationAt(
+  method: string,
+  target: RequestTarget,
+  { table }: Pick<CompiledActions, 'table'>,
+  { catalogue, operations }: Parties,
+): ListedOperation | undefined {
+  requireApiVersion(target)
+  if (target.path === USERINFO_PATH) return userinfoOf(method, catalogue)
+  const { operation } = matchAction(table, target, method)
+  const named = operation.method === 'HEAD' ? 'GET' : operation.method
+  return operations.find((each) => each.slot === operation.action.slot && each.method === named)
+}
+
+function neededOf(group: ReadonlySet<string>, catalogue: Catalogue): readonly NeededValue[] {
+  return leastOf(group, catalogue).map((value) => ({
+    value,
+    impliedBy: [...catalogue.satisfiers(value)].filter((other) => other !== value),
+  }))
+}
+
+const countingValues = (
+  scopes: readonly string[],
+  { rule }: ListedOperation,
+  catalogue: Catalogue,
+): readonly string[] =>
+  scopes.filter((value) => rule.groups.some((group) => !group.isDisjointFrom(catalogue.close([value]))))
+
+/** What an operation needs, and who has it. */
+export function scopeNeeds(operation: ListedOperation, parties: Parties): ScopeNeeds {
+  const { catalogue, clients, directory, clock } = parties
+  const has = (scopes: readonly string[]): boolean => satisfies(catalogue.close(scopes), operation.rule)
+  return {
+    operation,
+    groups: operation.rule.groups.map((group) => neededOf(group, catalogue)),
+    clients: [...clients.values()]
+      .filter(({ scopes }) => has(scopes))
+      .map((client) => ({
+        client,
+        by: countingValues(client.scopes, operation, catalogue),
+        missing: missingForAnyToken({ client }, clock),
+      })),
+    roles: [...directory.roles.values()].filter(({ scopes }) => has(scopes)).map(({ role }) => role),
+  }
 }

@@ -1,18 +1,17 @@
 import type { Problems } from '../config/problems.ts'
-import {
-  choice,
-  list,
-  listenAddress,
-  optional,
-  secret,
-  section,
-  type Static,
-  text,
-} from '../config/schema.ts'
+import { choice, list, listenAddress, optional, secret, section, type Static, text } from '../config/schema.ts'
 import { isSecretHash } from '../directory/hasher.ts'
 import { isLoopback, splitListenAddress } from '../kernel/listen-address.ts'
 import { INSTANT_PATTERN } from '../kernel/units.ts'
-import { OPERATOR_NAME, ROLES } from './operator-token.ts'
+
+/** The roles of operators (admin/operators.ts says what each may do). */
+export const ROLES = ['view', 'operate', 'administer', 'audit'] as const
+
+/** The name of an operator, and how it is described. */
+export const OPERATOR_NAME = {
+  pattern: '^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$',
+  expected: 'a name of at most 64 letters, digits, ".", "_", "@" and "-"',
+} as const
 
 /** The name of the one token that may everything. */
 export const ADMIN = 'admin'

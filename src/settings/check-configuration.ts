@@ -1,46 +1,33 @@
 /** Checks beyond the schema: each folder's own check, run on every section that could be read. */
 import { compileAudit } from '../audit/schema.ts'
 import { compileBackends } from '../backends/open.ts'
-import { closableNames, type Configuration, isSidecar, readConfiguration } from './configuration.ts'
-import type { Environment } from '../config/references.ts'
 import { Problems } from '../config/problems.ts'
+import { compileScopes } from '../config/scopes/schema.ts'
+import type { Environment } from '../config/validate.ts'
 import type { Signer } from '../contracts/keys.ts'
-import {
-  reportDangers,
-  reportLonelyMemory,
-  requireSharedAdminToken,
-  refusePeopleOfSidecar,
-  reportOpenedDemo,
-  warnOfUnverifiedUpstreams,
-  warnOfLentCredentials,
-  warnOfReportOnly,
-} from './dangers.ts'
 import { compileDirectory, type Directory } from '../directory/compile.ts'
 import { openPeople } from '../directory/module-people/module-directory.ts'
 import { reportTakenIds } from '../directory/uniqueness.ts'
 import { compileActions } from '../gateway/compile-actions.ts'
 import { checkOpenapi } from '../gateway/describe/schema.ts'
-import { compileIdentity } from '../identity/schema.ts'
 import { checkDevelopers } from '../identity/developers/schema.ts'
+import { compileIdentity } from '../identity/schema.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
-import { compileKeys, compileSeals } from '../keys/schema.ts'
 import { compileIssuers, issuerNames } from '../keys/issuers-schema.ts'
+import { compileKeys, compileSeals } from '../keys/schema.ts'
 import { checkLoad } from '../limits/schema.ts'
-import { compileAdmin } from './admin.ts'
 import { compileMaintenance } from '../maintenance/schema.ts'
-import { compileScopes } from '../config/scopes/schema.ts'
-import { compileServer } from '../server/schema.ts'
-import { compileStore } from '../stores/schema.ts'
-import { inspectStore } from '../stores/read-store.ts'
 import { compileWorkers, countWorkers } from '../processes/worker-pool.ts'
-import { checkListeners } from './listeners.ts'
+import { compileServer } from '../server/schema.ts'
+import { inspectStore } from '../stores/read-store.ts'
+import { compileStore } from '../stores/schema.ts'
+import { compileAdmin } from './admin.ts'
+import { checkListeners, closableNames, type Configuration, isSidecar, readConfiguration } from './configuration.ts'
+import { refusePeopleOfSidecar, reportDangers, reportLonelyMemory, reportOpenedDemo, requireSharedAdminToken, warnOfLentCredentials, warnOfReportOnly, warnOfUnverifiedUpstreams } from './dangers.ts'
+import { unopened } from './parties.ts'
 import { readablePart, type ReadablePart } from './readable-part.ts'
-import { warnOfUndocumented } from './undocumented.ts'
-import { warnOfUnrecordedChanges } from './unrecorded-changes.ts'
-import { unopened } from './unopened-backends.ts'
-import { warnOfUntoldBusiness } from './untold-business.ts'
-import { warnOfUnusedBackends, warnOfUnusedScopes } from './unused.ts'
+import { warnOfUndocumented, warnOfUnrecordedChanges, warnOfUntoldBusiness, warnOfUnusedBackends, warnOfUnusedScopes } from './warnings.ts'
 
 interface Check {
   /** Sections that must have been read; of their entries, those that could be read are there. */

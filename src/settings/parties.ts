@@ -1,16 +1,19 @@
 /** Who may have access by a configuration and its store, and the operations that there are. */
+import type { OpenedBackend } from '../backends/open.ts'
 import type { Problems } from '../config/problems.ts'
-import type { Environment } from '../config/references.ts'
 import type { Catalogue } from '../config/scopes/catalogue.ts'
 import { compileScopes } from '../config/scopes/schema.ts'
 import { readCode } from '../config/scopes/scope-token.ts'
+import type { Environment } from '../config/validate.ts'
 import type { Client, User } from '../contracts/people.ts'
 import { compileUser, toClient } from '../directory/compile-records.ts'
 import { compileDirectory, type Directory } from '../directory/compile.ts'
 import type { BusinessRecord, FundRecord, RoleRecord, UserRecord } from '../directory/schema.ts'
 import type { StoredClient, StoredUser } from '../directory/stored-directory.ts'
 import { compileScopeRule, isReportOnly, type ScopeRule } from '../gateway/action-table.ts'
+import { compileActions, type CompiledActions } from '../gateway/compile-actions.ts'
 import type { Clock } from '../kernel/clock.ts'
+import { Fault } from '../kernel/faults.ts'
 import type { Configuration } from './configuration.ts'
 
 /** The part of the directory that is in the store. */
@@ -133,3 +136,29 @@ export async function readParties(
     operations: operationsOf(configuration, catalogue),
   }
 }
+
+/** Stands for a backend that is not open, where no call is made: only its name matters, and no operation of it is a problem. */
+export const unopened = (name: string): OpenedBackend => ({
+  name,
+  format: 'value',
+  payload: 'bare',
+  answer: () => Promise.reject(new Fault('internal', { detail: `backend ${name} is not open` })),
+  upgrade: () => Promise.reject(new Fault('internal', { detail: `backend ${name} is not open` })),
+  close: () => Promise.resolve(),
+  forOperation: () => unopened(name),
+})
+
+/** The actions of a configuration as the gateway compiles them, with no backend open. Their problems go to the report. */
+export const compileUnopened = (
+  { actions, areas, backends, issuers }: Configuration,
+  catalogue: Catalogue,
+  problems: Problems,
+): CompiledActions =>
+  compileActions(
+    actions,
+    {
+      ...{ catalogue, areas, severalIssuers: issuers.length > 1 },
+      backends: new Map(Object.keys(backends).map((name) => [name, unopened(name)])),
+    },
+    problems,
+  )

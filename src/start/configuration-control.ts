@@ -1,28 +1,19 @@
 /** The configuration file on disk beside the configuration in force (C11.5.4). */
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import type { Environment } from '../config/references.ts'
 import { problemLines, Problems } from '../config/problems.ts'
-import { viewOf, withoutSecrets } from '../config/schema-view.ts'
+import { viewOf, withoutSecrets } from '../config/schema.ts'
+import type { Environment } from '../config/validate.ts'
 import type { Entry, Store } from '../contracts/store.ts'
 import { BUSINESS, FUND, readBusiness, readFund, readRole, ROLE } from '../directory/schema.ts'
 import { CLIENT, readStoredClient, readStoredUser, USER } from '../directory/stored-directory.ts'
 import type { Clock } from '../kernel/clock.ts'
-import {
-  type ConfigurationOrders,
-  type ConfigurationStanding,
-  type FileCheck,
-  type FileDifference,
-  MOST_PATHS,
-  MOST_STORED,
-  type NoFile,
-} from '../watch/status/configuration-orders.ts'
-import type { ConfigurationLoads } from './configuration-loads.ts'
 import { accessOf, compareAccess } from '../settings/access.ts'
 import { checkConfiguration, loadConfiguration } from '../settings/check-configuration.ts'
-import { type Configuration, configurationSchema, isSidecar } from '../settings/configuration.ts'
-import { changedSettings, fixedChanges } from '../settings/fixed-settings.ts'
+import { changedSettings, type Configuration, configurationSchema, fixedChanges, isSidecar } from '../settings/configuration.ts'
 import { NOTHING_STORED, type PartiesParts } from '../settings/parties.ts'
+import { type ConfigurationOrders, type ConfigurationStanding, type FileCheck, type FileDifference, MOST_PATHS, MOST_STORED, type NoFile } from '../watch/status/configuration-orders.ts'
+import type { ConfigurationLoads } from './configuration-loads.ts'
 
 export interface ConfigurationControlParts {
   /** Absent if the configuration does not come from a file. */

@@ -1,5 +1,5 @@
 /** The editors of the directory for one configuration. */
-import type { Environment } from '../config/references.ts'
+import type { Environment } from '../config/validate.ts'
 import { Problems } from '../config/problems.ts'
 import { compileDirectory } from '../directory/compile.ts'
 import { type Editors, openEditors } from '../directory/editors.ts'

@@ -2,14 +2,8 @@
 import { announceAside } from '../audit/announcement.ts'
 import { openAuditKeys } from '../audit/keys.ts'
 import { planAudit } from '../audit/schema.ts'
-import {
-  newWriterName,
-  type OpenTrail,
-  openTrail,
-  prepareAuditFolder,
-  type TrailParts,
-} from '../audit/trail.ts'
-import type { Environment } from '../config/references.ts'
+import { newWriterName, type OpenTrail, openTrail, prepareAuditFolder, type TrailParts } from '../audit/trail.ts'
+import type { Environment } from '../config/validate.ts'
 import { type AuditTrail, NO_TRAIL } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import { Hasher } from '../directory/hasher.ts'

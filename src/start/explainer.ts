@@ -5,7 +5,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Environment } from '../config/references.ts'
+import type { Environment } from '../config/validate.ts'
 import { problemLines, Problems } from '../config/problems.ts'
 import { NO_TRAIL } from '../contracts/audit.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'

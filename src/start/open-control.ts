@@ -1,5 +1,5 @@
 /** Opens the control of a service: on the state of its one worker, or on a state of its own. */
-import type { Environment } from '../config/references.ts'
+import type { Environment } from '../config/validate.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { NO_TRAIL } from '../contracts/audit.ts'
 import type { FeedReading } from '../contracts/store.ts'

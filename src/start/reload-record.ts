@@ -1,7 +1,7 @@
 /** What the audit trail keeps of a reload: which files changed, and who gains and loses access (C12.3). */
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
-import type { Environment } from '../config/references.ts'
+import type { Environment } from '../config/validate.ts'
 import { Problems } from '../config/problems.ts'
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { Holdings } from '../directory/holdings.ts'

@@ -1,16 +1,9 @@
 /** A reload: reads and checks a configuration, opens it in every process, then puts it in force. Or refuses, unchanged. */
 import { isDeepStrictEqual } from 'node:util'
-import {
-  type AuditedChange,
-  noteChange,
-  type Operator,
-  plainFacts,
-  recordGiving,
-  recordTaking,
-} from '../audit/audited-change.ts'
+import { type AuditedChange, noteChange, type Operator, plainFacts, recordGiving, recordTaking } from '../audit/audited-change.ts'
 import { problemLines, Problems } from '../config/problems.ts'
-import type { Environment } from '../config/references.ts'
 import { compileScopes } from '../config/scopes/schema.ts'
+import type { Environment } from '../config/validate.ts'
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Store } from '../contracts/store.ts'
@@ -21,8 +14,7 @@ import { Fault } from '../kernel/faults.ts'
 import type { ReloadOutcome } from '../operator/operator-control.ts'
 import { ContentsChanged, type WorkerPool } from '../processes/worker-pool.ts'
 import { checkConfiguration, loadConfiguration } from '../settings/check-configuration.ts'
-import type { Configuration } from '../settings/configuration.ts'
-import { fixedChanges } from '../settings/fixed-settings.ts'
+import { type Configuration, fixedChanges } from '../settings/configuration.ts'
 import { onlyTakesAway } from '../settings/takes-away.ts'
 import type { PassingCause } from '../watch/status/configuration-orders.ts'
 import { digestOfHoldings, lossesServed } from './compared-holdings.ts'

@@ -1,5 +1,5 @@
+import { defaultExportOf } from '../../config/modules/import-file.ts'
 import { openModule } from '../../config/modules/open-module.ts'
-import { defaultExportOf } from '../../config/modules/source.ts'
 import type { KeyPath, Problems } from '../../config/problems.ts'
 import { type Code, readCode } from '../../config/scopes/scope-token.ts'
 import type { Backend } from '../../contracts/backend.ts'

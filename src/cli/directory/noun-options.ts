@@ -1,6 +1,5 @@
 /** The options of `postern NOUN add` and `postern NOUN edit`: made from the schema of the noun's records. */
-import { mapItem, type SchemaView, viewOf, wordsOf } from '../../config/schema-view.ts'
-import { MARK } from '../../config/schema.ts'
+import { mapItem, MARK, type SchemaView, viewOf, wordsOf } from '../../config/schema.ts'
 import type { ChangesOf } from '../../directory/editing.ts'
 import { type NounName, NOUNS, type Written } from '../../directory/nouns.ts'
 import { applyMergePatch } from '../../http/json.ts'

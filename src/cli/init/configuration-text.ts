@@ -1,5 +1,5 @@
 /** The text of the configuration that `postern init` writes. */
-import { writeYaml } from '../../config/write-yaml.ts'
+import { writeYaml } from '../../config/yaml.ts'
 import type { BodySchema } from '../../http/body-schema.ts'
 import type { Answers } from './answers.ts'
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { existsSync, realpathSync } from 'node:fs'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path'
-import type { Environment } from '../../config/references.ts'
+import type { Environment } from '../../config/validate.ts'
 import { Hasher, hashSecret } from '../../directory/hasher.ts'
 import { newSecret } from '../../kernel/ids.ts'
 import type { Terminal } from '../../operator/terminal.ts'
@@ -11,12 +11,7 @@ import { OWN_FILE, writeReport } from '../command.ts'
 import { INIT } from '../tables/init.ts'
 import { commandOf } from '../verbs.ts'
 import { type Answers, answersOf } from './answers.ts'
-import {
-  configurationText,
-  type DescribedAction,
-  type DescribedService,
-  SAMPLE_CALL,
-} from './configuration-text.ts'
+import { configurationText, type DescribedAction, type DescribedService, SAMPLE_CALL } from './configuration-text.ts'
 import type { Described } from './described.ts'
 
 // The commands that serve a file and try it, as they can be typed in the folder where this Postern was started.

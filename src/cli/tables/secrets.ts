@@ -1,5 +1,5 @@
 /** The tables of the commands that make a secret or the hash of one: admin-token, hash-password. */
-import { ROLES } from '../../settings/operator-token.ts'
+import { ROLES } from '../../settings/admin.ts'
 import type { CommandTable } from '../verbs.ts'
 import { JSON_ANSWER } from './order.ts'
 

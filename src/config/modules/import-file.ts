@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createRequire, registerHooks } from 'node:module'
+import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { opaque, optional, path, text } from '../schema.ts'
 
 /**
  * The files that modules consist of. Node imports a URL once and for ever: code that has changed is taken up under
@@ -29,7 +31,7 @@ const byPath = new Map<string, Loaded>()
 let hooked = false
 
 /** Imports a file as it is now: the import of before, if nothing of it has changed since. Rejects with what it throws. */
-export async function importFile(file: string): Promise<unknown> {
+async function importFile(file: string): Promise<unknown> {
   const before = loaded.get(file)
   const current = before !== undefined && areAsLoaded(before.files) ? before : renew(file, before)
   try {
@@ -46,17 +48,17 @@ export async function importFile(file: string): Promise<unknown> {
 export type LoadedFile = readonly [path: string, digest: string]
 
 /** The files of an imported module. */
-export const loadedFiles = (file: string): readonly LoadedFile[] => [...(loaded.get(file)?.files ?? [])]
+const loadedFiles = (file: string): readonly LoadedFile[] => [...(loaded.get(file)?.files ?? [])]
 
 /** Whether files still hold what they held. */
 export const areAsLoaded = (files: Iterable<LoadedFile>): boolean =>
   [...files].every(([path, digest]) => digestOfFile(path) === digest)
 
 /** A digest of a module's files as they were when it was imported. */
-export const contentsAsLoaded = (file: string): string => digestOf(loadedFiles(file))
+const contentsAsLoaded = (file: string): string => digestOf(loadedFiles(file))
 
 /** The same of the files as they are now. */
-export const contentsNow = (file: string): string =>
+const contentsNow = (file: string): string =>
   digestOf([...(loaded.get(file)?.files.keys() ?? [])].map((path) => [path, digestOfFile(path)]))
 
 const digestOf = (files: readonly LoadedFile[]): string =>
@@ -117,3 +119,77 @@ const RELATIVE = /^(?:\.{0,2}\/|file:)/
 
 const numberIn = (url: string | undefined): string | undefined =>
   url?.includes(`${NUMBER}=`) === true ? (new URL(url).searchParams.get(NUMBER) ?? undefined) : undefined
+
+/** The keys of a section that names a module. `makes` says what its default export makes. */
+export const moduleKeys = (makes: string) => ({
+  file: optional(path({ description: `TypeScript or JavaScript file whose default export makes ${makes}.` })),
+  package: optional(
+    text({ description: 'Instead of `file`: a JavaScript package, installed where Postern is started.' }),
+  ),
+  options: opaque<unknown>({
+    default: {},
+    description: 'Passed to the module as written. `{ env: … }` and `{ file: … }` are not resolved.',
+  }),
+})
+
+/** What a section names, as far as it is read. */
+export interface NamedModule {
+  readonly file?: string | undefined
+  readonly package?: string | undefined
+}
+
+/** Where a module is to be found: its file, or the name of a package. */
+export type ModuleSource = { readonly file: string } | { readonly package: string }
+
+/** Undefined where it names both a file and a package, or neither. */
+export function sourceOf({ file, package: name }: NamedModule): ModuleSource | undefined {
+  if (file !== undefined && name !== undefined) return undefined
+  return file !== undefined ? { file } : name === undefined ? undefined : { package: name }
+}
+
+/** Imports a module: its exports, by name. Rejects with what the code throws, or with why it is not found. */
+export const importSource = (source: ModuleSource): Promise<unknown> =>
+  'file' in source ? importFile(source.file) : importPackage(source.package)
+
+/** A package of the project that Postern was started in; else, for packages that only `import` finds, beside Postern. */
+function importPackage(name: string): Promise<unknown> {
+  const file = fileOf({ package: name })
+  return file === undefined ? (import(/* @vite-ignore */ name) as Promise<unknown>) : importFile(file)
+}
+
+function fileOf(source: ModuleSource): string | undefined {
+  if ('file' in source) return source.file
+  try {
+    return createRequire(join(process.cwd(), 'package.json')).resolve(source.package)
+  } catch {
+    return undefined
+  }
+}
+
+/** The default export. Compilers that write CommonJS put it into another one. */
+export function defaultExportOf(exports: unknown): unknown {
+  const outer = memberOf(exports, 'default')
+  return typeof outer === 'function' ? outer : (memberOf(outer, 'default') ?? outer)
+}
+
+const memberOf = (value: unknown, name: string): unknown =>
+  typeof value === 'object' && value !== null && name in value
+    ? (value as Record<string, unknown>)[name]
+    : undefined
+
+/** The files of a module that this thread has imported; none of a package that only `import` finds. */
+export function loadedFilesOf(source: ModuleSource): readonly LoadedFile[] {
+  const file = fileOf(source)
+  return file === undefined ? [] : loadedFiles(file)
+}
+
+/**
+ * A digest of what the files of an imported module held when they were imported, or hold now. Empty for what names no
+ * module.
+ */
+export function contentsOf(named: NamedModule, when: 'loaded' | 'now'): string {
+  const source = sourceOf(named)
+  const file = source && fileOf(source)
+  if (file === undefined) return ''
+  return when === 'loaded' ? contentsAsLoaded(file) : contentsNow(file)
+}

@@ -1,7 +1,7 @@
 import type { KeyPath, Problems } from '../problems.ts'
 import { timerMs } from '../../kernel/clock.ts'
 import { onAccountOf } from './blame.ts'
-import { importSource, type ModuleSource, type NamedModule, sourceOf } from './source.ts'
+import { importSource, type ModuleSource, type NamedModule, sourceOf } from './import-file.ts'
 
 export interface ReportedOpening {
   /** The key of the section that names the module. */

@@ -1,7 +1,7 @@
 /** The deployment's scope values, as configured (C5.1). */
 import { list, mapOf, section, text, type Static } from '../schema.ts'
 import type { Problems } from '../problems.ts'
-import { reportUnknownName } from '../unknown-name.ts'
+import { reportUnknownName } from '../problem-text.ts'
 import { compileCatalogue, isIdentityScope, type Catalogue, type ScopeDefinition } from './catalogue.ts'
 import { isTargetValue, SCOPE_TOKEN_PATTERN } from './scope-token.ts'
 

@@ -8,13 +8,7 @@ import type { HashOwner } from '../../contracts/people.ts'
 import { after, type Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { readRecord } from '../read-records.ts'
-import {
-  type PeopleConfig,
-  type PersonRecord,
-  personRecordSchema,
-  SUBJECT_PATTERN,
-  USERNAME_PATTERN,
-} from '../schema.ts'
+import { type PeopleConfig, type PersonRecord, personRecordSchema, SUBJECT_PATTERN, USERNAME_PATTERN } from '../schema.ts'
 import { VerificationQueue } from '../verification-queue.ts'
 import { ModuleCallFault, ModuleCalls } from './module-calls.ts'
 import { PersonMistake, plainPerson } from './plain-person.ts'

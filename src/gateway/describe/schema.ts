@@ -13,7 +13,7 @@ import {
   wholeNumber,
   type Static,
 } from '../../config/schema.ts'
-import { reportUnknownName } from '../../config/unknown-name.ts'
+import { reportUnknownName } from '../../config/problem-text.ts'
 import type { Problems } from '../../config/problems.ts'
 import type { BodySchema } from '../../http/body-schema.ts'
 import type { JsonValue } from '../../http/json.ts'

@@ -1,5 +1,5 @@
 /** What operators are told of scopes (C14.3): held, implied, missing, and the smallest set that would do. */
-import { smallestScopes } from '../../config/scopes/alternatives.ts'
+import { smallestScopes } from '../../config/scopes/catalogue.ts'
 import { isTargetValue } from '../../config/scopes/scope-token.ts'
 import type { Progress, CheckDescription } from './progress.ts'
 

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { createLocalJWKSet, exportJWK, generateKeyPair, jwtVerify, type JWTVerifyResult, SignJWT } from 'jose'
 import { Problems } from '../../../src/config/problems.ts'
-import { viewOf } from '../../../src/config/schema-view.ts'
+import { viewOf } from '../../../src/config/schema.ts'
 import { compileCatalogue } from '../../../src/config/scopes/catalogue.ts'
 import { nodeOf } from '../../../src/config/tree.ts'
 import { load } from '../../../src/config/validate.ts'

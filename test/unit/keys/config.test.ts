@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Problems } from '../../../src/config/problems.ts'
-import { viewOf } from '../../../src/config/schema-view.ts'
+import { viewOf } from '../../../src/config/schema.ts'
 import { nodeOf } from '../../../src/config/tree.ts'
 import { load } from '../../../src/config/validate.ts'
 import { compileKeys, type KeysConfig, keysSchema, planKeys } from '../../../src/keys/schema.ts'

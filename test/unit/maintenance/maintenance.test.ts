@@ -11,7 +11,7 @@ import {
 import { ChangeFeed } from '../../../src/stores/change-feed.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
 import { load } from '../../../src/config/validate.ts'
-import { viewOf } from '../../../src/config/schema-view.ts'
+import { viewOf } from '../../../src/config/schema.ts'
 import { nodeOf } from '../../../src/config/tree.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 

@@ -1,7 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { readConfiguration, type Configuration } from '../../../src/settings/configuration.ts'
-import { fixedChanges } from '../../../src/settings/fixed-settings.ts'
+import { type Configuration, fixedChanges, readConfiguration } from '../../../src/settings/configuration.ts'
 
 const file = fileURLToPath(new URL('../../../config/demo.yaml', import.meta.url))
 const demo = readConfiguration(file, {}).configuration!

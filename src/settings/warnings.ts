@@ -1,0 +1,188 @@
+/** Warnings about a configuration that is served all the same. */
+import { planAudit } from '../audit/schema.ts'
+import { backendUnder } from '../backends/schema.ts'
+import { parseTemplate, placeholdersOf } from '../backends/template.ts'
+import type { KeyPath, Problems } from '../config/problems.ts'
+import { compileScopes } from '../config/scopes/schema.ts'
+import type { Directory } from '../directory/compile.ts'
+import type { ActionConfig, OperationConfig } from '../gateway/schema.ts'
+import { foldName } from '../http/end-to-end-headers.ts'
+import { isSafe } from '../http/head.ts'
+import { type Configuration, isSidecar } from './configuration.ts'
+
+// Entries that nothing refers to: often a name that was misspelt elsewhere, or left over.
+
+const operationsIn = ({ actions }: Pick<Configuration, 'actions'>) =>
+  actions.flatMap(({ methods }) => Object.values(methods))
+
+/** The scope values of which actions and areas need one. */
+const neededScopes = (configuration: Configuration): ReadonlySet<string> =>
+  new Set([
+    ...operationsIn(configuration).flatMap(({ scopes }) => [...(scopes.any ?? []), ...(scopes.all ?? [])]),
+    ...Object.values(configuration.areas).flatMap(({ scopes = [] }) => scopes),
+  ])
+
+/** The scope values that somebody may be given. */
+const givenScopes = ({ issuers }: Configuration, { clients, roles }: Directory): ReadonlySet<string> =>
+  new Set([
+    ...[...clients.values()].flatMap(({ scopes }) => scopes),
+    ...[...roles.values()].flatMap(({ scopes }) => scopes),
+    ...issuers.flatMap(({ scopeMap = {} }) => Object.values(scopeMap).flat()),
+  ])
+
+/** Warns of scope values that open no action and that no client, role or issuer gives. Clients of the store are not looked at. */
+export function warnOfUnusedScopes(
+  configuration: Configuration,
+  directory: Directory,
+  problems: Problems,
+): void {
+  const catalogue = compileScopes(configuration.scopes, problems)
+  const needed = neededScopes(configuration)
+  const given = givenScopes(configuration, directory)
+  for (const name of Object.keys(configuration.scopes)) {
+    const opens = !needed.isDisjointFrom(catalogue.close([name]))
+    if (!opens && !given.has(name))
+      problems.warn(['scopes', name], 'is not used: no action needs it, and no client or role has it')
+  }
+}
+
+/** The backends that answer calls, and those that modules in use run around. */
+function usedBackends({ areas, backends, ...rest }: Configuration): ReadonlySet<string> {
+  const used = new Set([
+    ...Object.values(areas).map(({ backend }) => backend),
+    ...operationsIn(rest).flatMap(({ upstream }) => upstream?.backend ?? []),
+  ])
+  // A Set may grow while it is iterated.
+  for (const name of used) {
+    const config = backends[name]
+    const under = config && backendUnder(config)
+    if (under !== undefined) used.add(under)
+  }
+  return used
+}
+
+/** Warns of backends that no area and no action names. */
+export function warnOfUnusedBackends(configuration: Configuration, problems: Problems): void {
+  const used = usedBackends(configuration)
+  for (const name of Object.keys(configuration.backends))
+    if (!used.has(name)) problems.warn(['backends', name], 'is not used: no area and no action names it')
+}
+
+/** What those who write clients want to be told of an operation. */
+const WANTED = ['summary', 'description', 'data', 'examples'] as const
+
+/** Warns of each operation that leaves out what clients could be told of it (C11.3.7). */
+export function warnOfUndocumented({ actions }: Pick<Configuration, 'actions'>, problems: Problems): void {
+  for (const [index, { methods }] of actions.entries())
+    for (const [method, operation] of Object.entries(methods)) {
+      const missing = wantedOf(operation).filter((key) => operation[key] === undefined)
+      if (missing.length > 0)
+        problems.warn(
+          ['actions', index, 'methods', method],
+          `does not tell clients its ${missing.join(', ')}`,
+        )
+    }
+}
+
+/** Answers without an envelope have no `Data` to be described. */
+const wantedOf = ({ produces, websocket }: OperationConfig): readonly (typeof WANTED)[number][] =>
+  produces !== undefined || websocket === true ? ['summary', 'description'] : WANTED
+
+/**
+ * Warns where data may change without a record in the audit trail (C12.1.1): of each operation that leaves none, and once
+ * if no trail is kept beside operations that need it.
+ */
+export function warnOfUnrecordedChanges(configuration: Configuration, problems: Problems): void {
+  const operations = configuration.actions.flatMap(placedOperations)
+  for (const { path, operation } of operations)
+    if (operation.audit === 'none') problems.warn([...path, 'audit'], warningOf(operation))
+  const needs = operations.filter(needsRecord)
+  const { audit, data } = configuration
+  if (needs.length > 0 && planAudit(audit, data, isSidecar(configuration)) === undefined)
+    problems.warn(
+      ['audit'],
+      `is off: ${needs.length} operation${needs.length > 1 ? 's' : ''} would leave a record of each call`,
+      isSidecar(configuration) ? 'give it a `folder`' : 'leave out `enabled: false`',
+    )
+}
+
+const warningOf = ({ auditReason }: OperationConfig): string =>
+  `is none: calls leave no record${auditReason === undefined ? '' : `, since ${JSON.stringify(auditReason)}`}`
+
+interface Placed {
+  readonly path: KeyPath
+  readonly method: string
+  readonly operation: OperationConfig
+}
+
+const placedOperations = ({ methods }: ActionConfig, index: number): readonly Placed[] =>
+  Object.entries(methods).map(([method, operation]) => ({
+    path: ['actions', index, 'methods', method],
+    method,
+    operation,
+  }))
+
+function needsRecord({ method, operation: { audit, upstream, websocket } }: Placed): boolean {
+  if (audit !== undefined) return audit === 'intent'
+  return !isSafe(method) || !isSafe(upstream?.method ?? method) || websocket === true
+}
+
+type BackendConfig = Configuration['backends'][string]
+type Forwarding = Extract<BackendConfig, { kind: 'http' | 'stream' }>
+type OperationUpstream = NonNullable<
+  NonNullable<Configuration['actions'][number]['methods']['GET']>['upstream']
+>
+type Texts = Readonly<Record<string, string>>
+
+/**
+ * Warns of services that cannot know which business a call is about: they would answer with anybody's data (C11.6.1). One
+ * warning for each operation that says itself how its calls are sent, and one for each backend whose own section decides.
+ * Memory and modules are given the business by name, and code around a forwarder may send it: these get no warning.
+ */
+export function warnOfUntoldBusiness({ backends, areas, actions }: Configuration, problems: Problems): void {
+  const places = new Map<string, KeyPath>()
+  for (const [at, { area, methods }] of actions.entries())
+    for (const [method, { upstream = {} }] of Object.entries(methods)) {
+      const name = upstream.backend ?? areas[area]?.backend ?? ''
+      const backend = backends[name]
+      if (!isForwarding(backend) || tellsBusiness(backend, upstream)) continue
+      const path = decidesItself(upstream) ? ['actions', at, 'methods', method] : ['backends', name]
+      places.set(path.join(' '), path)
+    }
+  for (const path of places.values())
+    problems.warn(
+      path,
+      'tells the service nowhere which business is meant: neither path, query, headers nor a written `identity` do',
+      'add {business} to one of them, or write `identity: headers` if the service goes by X-Postern-Business',
+    )
+}
+
+const isForwarding = (backend: BackendConfig | undefined): backend is Forwarding =>
+  backend?.kind === 'http' || backend?.kind === 'stream'
+
+/** Whether an operation differs from its backend in what could name a business. */
+const decidesItself = ({ path, query, headers, auth, forwardAuthorization }: OperationUpstream): boolean =>
+  [path, query, headers, auth, forwardAuthorization].some((each) => each !== undefined)
+
+/** The headers that are sent by default tell nothing to a service that was never told to read them. */
+function tellsBusiness(backend: Forwarding, upstream: OperationUpstream): boolean {
+  const { identity } = backend
+  if (identity === 'headers' || identity === 'token') return true
+  if (upstream.forwardAuthorization ?? (upstream.auth === undefined && backend.forwardAuthorization))
+    return true
+  const path = upstream.path ?? backend.path
+  // Without a template the client's path is sent, which has the business.
+  if (path === undefined) return true
+  const query = { ...backend.query, ...upstream.query }
+  const headers = { ...folded(backend.headers), ...folded(upstream.headers) }
+  return [path, ...Object.values(query), ...Object.values(headers)].some(namesBusiness)
+}
+
+const folded = (headers: Texts = {}): Texts =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [foldName(name), value]))
+
+/** A text that is no template is reported by the check of templates. */
+function namesBusiness(source: string): boolean {
+  const template = parseTemplate(source)
+  return typeof template === 'string' || placeholdersOf(template).includes('business')
+}
