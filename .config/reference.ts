@@ -1,6 +1,15 @@
 /** config/reference.md: every option of the configuration, from its schema. */
 import { expectation } from '../src/config/problem-text.ts'
-import { mapItem, MARK, type Mark, NAME_PATTERN, type SchemaView, type TSchema, viewOf, wordsOf } from '../src/config/schema.ts'
+import {
+  mapItem,
+  MARK,
+  type Mark,
+  NAME_PATTERN,
+  type SchemaView,
+  type TSchema,
+  viewOf,
+  wordsOf,
+} from '../src/config/schema.ts'
 
 interface Option {
   /** From the heading that it stands under: `tls.certificate`. */

@@ -1,9 +1,9 @@
 /** Opens the configured backends. */
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { contentsOf } from '../config/modules/source.ts'
+import { contentsOf } from '../config/modules/import-file.ts'
+import { reportUnknownName } from '../config/problem-text.ts'
 import type { Problems } from '../config/problems.ts'
-import { reportUnknownName } from '../config/unknown-name.ts'
 import type { Backend } from '../contracts/backend.ts'
 import type { FundRegistry } from '../contracts/places.ts'
 import { Fault } from '../kernel/faults.ts'

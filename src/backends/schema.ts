@@ -1,5 +1,5 @@
 /** The configuration of backends. What opens them is in open.ts, so that whoever only reads a file loads little. */
-import { moduleKeys } from '../config/modules/source.ts'
+import { moduleKeys } from '../config/modules/import-file.ts'
 import {
   duration,
   flag,

@@ -3,7 +3,14 @@ import { pathText, type Problems } from '../config/problems.ts'
 import type { Terminal } from '../operator/terminal.ts'
 import { countOf, printable } from '../operator/text.ts'
 import { isSidecar } from '../settings/configuration.ts'
-import { callOf, compareRow, type Expectation, type Mismatch, type PartyNames, readExpectations } from '../settings/expectations.ts'
+import {
+  callOf,
+  compareRow,
+  type Expectation,
+  type Mismatch,
+  type PartyNames,
+  readExpectations,
+} from '../settings/expectations.ts'
 import type { Parties } from '../settings/parties.ts'
 import { openExplainer } from '../start/explainer.ts'
 import { readAccess, type ReadAccess } from './read-access.ts'

@@ -8,7 +8,13 @@ import { EXIT } from '../operator/verb.ts'
 import { serviceUrls } from '../server/schema.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import { compileUnopened, type ListedOperation, type Parties } from '../settings/parties.ts'
-import { type ClientWithScope, type NeededValue, operationAt, scopeNeeds, type ScopeNeeds } from '../settings/access-matrix.ts'
+import {
+  type ClientWithScope,
+  type NeededValue,
+  operationAt,
+  scopeNeeds,
+  type ScopeNeeds,
+} from '../settings/access-matrix.ts'
 import { configurationFile } from './command.ts'
 import { orTellTrouble, readAccess, type ReadAccess, UnknownName } from './read-access.ts'
 import { SCOPES } from './tables/access.ts'

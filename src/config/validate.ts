@@ -34,12 +34,7 @@ const CONVERT: Readonly<Partial<Record<Mark, Convert>>> = {
 const REFERABLE = new Set<Mark | undefined>(['secret', 'reference', 'template', 'path'])
 
 /** Reports a problem, and returns undefined in place of the value. */
-function reportProblem(
-  path: KeyPath,
-  message: string,
-  { problems }: LoadContext,
-  hint?: string,
-): Loaded {
+function reportProblem(path: KeyPath, message: string, { problems }: LoadContext, hint?: string): Loaded {
   problems.error(path, message, hint)
   return undefined
 }
@@ -54,12 +49,7 @@ const reportMismatch = (
 ): Loaded => reportProblem(path, mismatch(schema, node, path), context, hint)
 
 /** Loads a text, a number or a boolean, or a reference to one. */
-function loadScalar(
-  schema: SchemaView,
-  node: ConfigNode,
-  path: KeyPath,
-  context: LoadContext,
-): Loaded {
+function loadScalar(schema: SchemaView, node: ConfigNode, path: KeyPath, context: LoadContext): Loaded {
   const mark = schema[MARK]
   if (context.literal !== true && REFERABLE.has(mark) && isReference(node))
     return loadReferred(schema, node, path, context)

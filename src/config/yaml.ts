@@ -5,7 +5,20 @@
  * - `Alias.resolve` walks through the whole document each time: all targets are found in one walk here;
  * - its messages may quote the source, and so a secret: what they quote is cut off.
  */
-import { type Alias, Document, isAlias, isCollection, isMap, isScalar, isSeq, LineCounter, type Node, type Pair, parseAllDocuments, visit } from 'yaml'
+import {
+  type Alias,
+  Document,
+  isAlias,
+  isCollection,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type Pair,
+  parseAllDocuments,
+  visit,
+} from 'yaml'
 import type { KeyPath, Place, Problems } from './problems.ts'
 import type { ConfigNode, Entry, MapNode, Scalar } from './tree.ts'
 

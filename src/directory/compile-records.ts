@@ -1,14 +1,19 @@
-import { didYouMeanOfFew } from '../config/problem-text.ts'
+import { didYouMeanOfFew, reportUnknownName } from '../config/problem-text.ts'
 import type { Catalogue } from '../config/scopes/catalogue.ts'
 import { SCOPE } from '../config/scopes/schema.ts'
 import { type Code, isTargetValue, parseTarget, readCode } from '../config/scopes/scope-token.ts'
-import { reportUnknownName } from '../config/unknown-name.ts'
 import type { Access, Client, User } from '../contracts/people.ts'
 import type { ConfiguredBusiness } from '../contracts/places.ts'
 import { LONGEST_ACCESS_TOKEN } from '../kernel/lifetimes.ts'
 import { isArgon2, isSecretHash } from './hasher.ts'
 import type { RecordProblems } from './read-records.ts'
-import { type ClientRecord, CODE_PATTERN, type ConfiguredBusinessRecord, type PersonRecord, type UserRecord } from './schema.ts'
+import {
+  type ClientRecord,
+  CODE_PATTERN,
+  type ConfiguredBusinessRecord,
+  type PersonRecord,
+  type UserRecord,
+} from './schema.ts'
 
 const LOOPBACK = new Set(['127.0.0.1', '[::1]', 'localhost'])
 /** RFC 8252 §7.1: an app's own scheme is a reversed domain name, so it has a dot. */

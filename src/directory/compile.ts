@@ -4,11 +4,23 @@ import type { Catalogue } from '../config/scopes/catalogue.ts'
 import type { Environment } from '../config/validate.ts'
 import type { Access, Client, People } from '../contracts/people.ts'
 import type { ConfiguredBusiness } from '../contracts/places.ts'
-import { checkScopes, checkUser, compileBusiness, compileClient, type ReferableNames } from './compile-records.ts'
+import {
+  checkScopes,
+  checkUser,
+  compileBusiness,
+  compileClient,
+  type ReferableNames,
+} from './compile-records.ts'
 import { SnapshotPeople } from './people.ts'
 import { SnapshotPlaces } from './places.ts'
 import { problemsAt, readRecords, type RecordProblems } from './read-records.ts'
-import { businessRecordSchema, clientRecordSchema, type DirectoryConfig, type UserRecord, userRecordSchema } from './schema.ts'
+import {
+  businessRecordSchema,
+  clientRecordSchema,
+  type DirectoryConfig,
+  type UserRecord,
+  userRecordSchema,
+} from './schema.ts'
 
 /** Everybody who exists in one configuration. */
 export interface Directory {

@@ -3,8 +3,7 @@
  * commands, options, descriptions and checks are made from it, so that they cannot differ (C11.5.1).
  */
 import { createHash, randomUUID } from 'node:crypto'
-import { type SchemaView, viewOf } from '../config/schema-view.ts'
-import type { TSchema } from '../config/schema.ts'
+import { type SchemaView, type TSchema, viewOf } from '../config/schema.ts'
 import type { JsonObject } from '../http/json.ts'
 import type { FoundRecord, PlannedChange } from './editing.ts'
 import { writtenForm } from './read-records.ts'

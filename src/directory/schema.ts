@@ -1,5 +1,22 @@
 import { moduleKeys } from '../config/modules/import-file.ts'
-import { choice, day, duration, flag, kinds, list, literalText, mapOf, opaque, optional, path, secret, section, type Static, text, type TSchema } from '../config/schema.ts'
+import {
+  choice,
+  day,
+  duration,
+  flag,
+  kinds,
+  list,
+  literalText,
+  mapOf,
+  opaque,
+  optional,
+  path,
+  secret,
+  section,
+  type Static,
+  text,
+  type TSchema,
+} from '../config/schema.ts'
 import type { StoredValue } from '../contracts/store.ts'
 import { DIRECTION_CONTROLS } from '../kernel/clean-text.ts'
 import { defaultsOf } from './read-records.ts'

@@ -1,15 +1,16 @@
+import { readCode, type Target } from '../config/scopes/scope-token.ts'
 import type { Exchange } from '../contracts/exchange.ts'
-import { decodeSegment, type RequestTarget } from '../http/request-target.ts'
-import { Fault, type FaultCode } from '../kernel/faults.ts'
 import type { Place, Places } from '../contracts/places.ts'
 import type { Principal } from '../contracts/principal.ts'
 import type { Closure } from '../contracts/switches.ts'
+import type { Negotiation, Representation } from '../http/accept.ts'
+import { parseBearer } from '../http/authorization.ts'
+import { declaredBody, type Head } from '../http/head.ts'
+import { checkContentType } from '../http/media-type.ts'
+import { decodeSegment, type RequestTarget } from '../http/request-target.ts'
+import { Fault, type FaultCode } from '../kernel/faults.ts'
 import { type ActionTable, type Operation, type Route, satisfies, type ScopeRule } from './action-table.ts'
 import type { Runtime } from './runtime.ts'
-import { parseBearer } from '../http/authorization.ts'
-import { readCode, type Target } from '../config/scopes/scope-token.ts'
-import type { Head } from '../http/head.ts'
-import type { Negotiation, Representation } from '../http/accept.ts'
 
 /** What a decision answers whose token is not known yet: once the token was verified, the call is decided again. */
 export class VerifyFirst {
@@ -247,4 +248,28 @@ export function takesWebsocket({ actions }: Runtime, target: RequestTarget): boo
   } catch {
     return false
   }
+}
+
+const USERINFO_METHODS = ['GET', 'HEAD', 'POST']
+export const USERINFO_PATH = '/api/1.0/u/connect/userinfo'
+
+/** Whether it is a call of userinfo, which has checks of its own. */
+export const isUserinfo = ({ userinfo }: Runtime, { target }: Exchange): boolean =>
+  userinfo !== undefined && !(target instanceof Fault) && target.path === USERINFO_PATH
+
+/**
+ * C6.3.1: the method, then the scope `openid`, then Accept, then Content-Type.
+ * @throws Fault `method_not_allowed`, `insufficient_scope`, `not_acceptable`, `unsupported_media_type`
+ */
+export function checkUserinfo({ negotiation }: Runtime, head: Head, principal: Principal): void {
+  const scopes: ReadonlySet<string> = principal.scopes
+  if (!USERINFO_METHODS.includes(head.method))
+    throw new Fault('method_not_allowed', { allow: USERINFO_METHODS })
+  if (!scopes.has('openid')) throw new Fault('insufficient_scope', { scope: 'openid' })
+  negotiation.requireJson(head.headers.accept)
+  checkContentType({
+    contentType: head.headers['content-type'],
+    contentEncoding: head.headers['content-encoding'],
+    hasBody: declaredBody(head) !== 0,
+  })
 }

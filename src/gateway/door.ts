@@ -1,17 +1,73 @@
+import type { Tunnel, TunnelEnd } from '../contracts/backend.ts'
 import type { Answer, Door, Exchange } from '../contracts/exchange.ts'
+import type { Principal } from '../contracts/principal.ts'
 import type { DecisionEvent } from '../contracts/recorder.ts'
+import { stringifyJson } from '../http/json.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
-import { carryOut, carryUpgrade } from './carry-out.ts'
 import { recordOutcome } from './call-records.ts'
-import { VerifyFirst, type Verification } from './checks.ts'
+import { carryOut, carryUpgrade } from './carry-out.ts'
+import { isUserinfo, type Verification, VerifyFirst } from './checks.ts'
 import { Findings } from './findings.ts'
-import { OpenTunnels } from './open-tunnels.ts'
 import { decidePreflight, decideUserinfo, isPreflight } from './pipeline.ts'
-import type { FaultRenderer } from './render.ts'
 import { decideData } from './report-only.ts'
-import { guardBytes } from './represent.ts'
+import { type FaultRenderer, guardBytes } from './represent.ts'
 import type { Runtime } from './runtime.ts'
-import { describePrincipal, isUserinfo } from './userinfo.ts'
+
+/** A revocation is in force in every process within 250 ms; a tunnel ends within a second of it (C4.16). */
+const SWEEP_MS = 250
+
+/** The open websocket tunnels of this process. They are counted, and each ends with the token that opened it (C4.16). */
+export class OpenTunnels {
+  readonly #current: () => Runtime
+  readonly #watched = new Map<Tunnel, Principal>()
+  #timer: NodeJS.Timeout | undefined
+
+  /** @param current the runtime in force, since tunnels outlive the one that opened them */
+  constructor(current: () => Runtime) {
+    this.#current = current
+  }
+
+  /**
+   * Counts a tunnel. Its end is recorded with the recorder that recorded its beginning: a later runtime may not have
+   * its backend any more, and the tunnel would be counted as open for ever.
+   */
+  add(
+    tunnel: Tunnel,
+    exchange: Exchange,
+    { principal, operation }: Findings,
+    { clock, recorder }: Runtime,
+  ): void {
+    if (principal === undefined || operation === undefined) return
+    const openedAt = clock.monotonic()
+    const record = (end: TunnelEnd | undefined): void => {
+      const ms = clock.monotonic() - openedAt
+      recorder.tunnel?.({ exchange, backend: operation.backend.name, end, ms })
+    }
+    record(undefined)
+    if (tunnel.endsWithToken) this.#watch(tunnel, principal)
+    tunnel.onEnd((end) => {
+      this.#watched.delete(tunnel)
+      record(end)
+    })
+  }
+
+  #watch(tunnel: Tunnel, principal: Principal): void {
+    this.#watched.set(tunnel, principal)
+    this.#timer ??= setInterval(() => this.#sweep(), SWEEP_MS).unref()
+  }
+
+  #sweep(): void {
+    const { tokens } = this.#current()
+    for (const [tunnel, principal] of this.#watched) {
+      if (tokens.isCurrent(principal)) continue
+      this.#watched.delete(tunnel)
+      tunnel.close('token')
+    }
+    if (this.#watched.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+}
 
 /** One decision about a call and, if it passed, what follows. */
 type Serve = (
@@ -28,6 +84,18 @@ const serveData: Serve = (runtime, exchange, findings, verified) => {
   if (decision instanceof Promise)
     return decision.then((decided) => carry(runtime, exchange, decided, findings))
   return carry(runtime, exchange, decision, findings)
+}
+
+const USERINFO_HEADERS = {
+  'Content-Type': 'application/json; charset=utf-8',
+  'Cache-Control': 'no-store, must-revalidate, no-cache, max-age=0',
+  Vary: 'Accept',
+}
+
+/** C6.3.1: the claims of C5.6 as a bare JSON object. Rejects with what `Resource.describe` rejects with. */
+async function describePrincipal({ userinfo }: Runtime, principal: Principal): Promise<Answer> {
+  if (userinfo === undefined) throw new Fault('unknown_action')
+  return { status: 200, headers: USERINFO_HEADERS, body: stringifyJson(await userinfo.describe(principal)) }
 }
 
 const serveUserinfo: Serve = (runtime, exchange, findings, verified) => {

@@ -2,26 +2,26 @@ import type { Exchange } from '../contracts/exchange.ts'
 import type { Place } from '../contracts/places.ts'
 import type { Principal } from '../contracts/principal.ts'
 import type { RequestTarget } from '../http/request-target.ts'
-import { checkBody, type BodyPlan } from './body.ts'
+import { type BodyPlan, checkBody } from './body.ts'
 import {
   admit,
   authenticate,
+  checkUserinfo,
   matchAction,
+  type NamedAction,
   negotiate,
+  type Negotiated,
   passServiceMaintenance,
   readTarget,
   refuseInPlaceMaintenance,
   requireApiVersion,
   requirePlace,
   requireScope,
-  VerifyFirst,
-  type NamedAction,
-  type Negotiated,
   type Verification,
+  VerifyFirst,
 } from './checks.ts'
 import type { Findings, Observation } from './findings.ts'
 import type { Runtime } from './runtime.ts'
-import { checkUserinfo } from './userinfo.ts'
 
 /** An authorised call. A backend gets what was checked, and nothing else. */
 export interface Decision extends NamedAction {

@@ -1,23 +1,116 @@
+import { createHash } from 'node:crypto'
 import { pipeline, Readable, type Transform } from 'node:stream'
 import type { Backend, BackendAnswer, BackendBody, Call } from '../contracts/backend.ts'
 import type { Answer, Exchange } from '../contracts/exchange.ts'
+import type { AcceptLines, Format, Negotiation } from '../http/accept.ts'
 import { bearerChallenge } from '../http/authorization.ts'
-import { ENVELOPE_TYPE, errorsEnvelope } from '../http/envelope.ts'
+import { readTag, readTagCondition, tagText, withOpaque } from '../http/entity-tag.ts'
+import { ENVELOPE_TYPE, errorsEnvelope, renderFault } from '../http/envelope.ts'
 import { stringifyJson } from '../http/json.ts'
-import type { Negotiated } from './checks.ts'
-import type { OnGone } from './conversion/conversions.ts'
-import type { Decision } from './pipeline.ts'
-import { envelopeOf } from './read-answer.ts'
-import { confirmedTag, tagOf } from './representation-tags.ts'
-import type { Runtime } from './runtime.ts'
+import { type FaultRow, FAULTS } from '../kernel/fault-table.ts'
+import type { Fault } from '../kernel/faults.ts'
+import type { Operation } from './action-table.ts'
 import {
   asciiOf,
+  envelopeOf,
   envelopeStream,
   verifyEnvelope,
   withoutBom,
   wrapJson,
   wrapJsonStream,
-} from './json-answer.ts'
+} from './answer-body.ts'
+import type { Negotiated } from './checks.ts'
+import type { OnGone } from './conversion/conversions.ts'
+import type { Decision } from './pipeline.ts'
+import type { Runtime } from './runtime.ts'
+
+// Entity tags of representations (C8.6). An upstream's tag is of its own bytes; Postern makes several representations of
+// them. Each gets the upstream's tag with a mark behind it, so that no two have the same tag (RFC 9110 §8.8.1), and
+// conditions go to the upstream with its own tag again.
+
+type Represented = Pick<Decision, 'negotiated' | 'operation'>
+
+/** What ends an opaque part that is marked. */
+const MARK = /-(?:json|xml|own)\.[\w-]{8}$/
+
+/** Of bytes that pass as they came without an envelope. Only a tag that ends like a mark gets it. */
+const OWN = '-own.upstream'
+
+/** To be raised when the same answer of an upstream becomes other bytes than before, by another version of Postern. */
+const EDITION = 1
+
+const marks = new WeakMap<Operation, Map<string, string>>()
+
+/** The mark of a representation: a digest of all that decides which bytes are made of an upstream's. */
+function markOf({ negotiated, operation }: Represented): string {
+  if (negotiated.kind === 'own') return OWN
+  const { contentType, version, format } = negotiated
+  const own = marks.get(operation) ?? new Map<string, string>()
+  marks.set(operation, own)
+  const key = `${version} ${contentType}`
+  const known = own.get(key)
+  if (known !== undefined) return known
+  const { backend, items } = operation
+  const facts = [EDITION, key, backend.format, backend.payload, backend.data, backend.xml, items]
+  const digest = createHash('sha256').update(JSON.stringify(facts, withMaps)).digest('base64url')
+  const mark = `-${format}.${digest.slice(0, 8)}`
+  own.set(key, mark)
+  return mark
+}
+
+const withMaps = (_name: string, value: unknown): unknown => (value instanceof Map ? [...value] : value)
+
+/**
+ * An upstream's `ETag` as the client gets it. What is no entity tag stays as it came.
+ * @param isExact whether the same bytes of the upstream always become the same bytes: else the tag is weak
+ */
+function tagOf(etag: string, decision: Represented, isExact: boolean): string {
+  const tag = readTag(etag)
+  if (tag === undefined) return etag
+  const { opaque } = tag
+  const mark = markOf(decision)
+  return tagText({
+    weak: tag.weak || !isExact,
+    opaque: mark === OWN && !MARK.test(opaque) ? opaque : opaque + mark,
+  })
+}
+
+/**
+ * The `ETag` of a 304. To a client whose tag has no mark, which it got before there were marks, that tag is confirmed: of
+ * another one it would have no answer to go on with (RFC 9111 §4.3.4).
+ * @param asked the client's If-None-Match, if any
+ */
+function confirmedTag(etag: string, decision: Represented, asked: string | undefined): string {
+  const marked = tagOf(etag, decision, true)
+  const [given, shown] = [readTag(etag)?.opaque, readTag(marked)?.opaque]
+  const condition = (asked !== undefined && readTagCondition(asked)) || '*'
+  if (condition === '*' || condition.some(({ opaque }) => opaque === shown)) return marked
+  const old = condition.find(({ opaque }) => opaque === given)
+  return old === undefined ? marked : tagText(old)
+}
+
+const CONDITIONS = ['if-match', 'if-none-match', 'if-range'] as const
+
+/**
+ * Takes the marks out of a call's conditions. Of a GET or HEAD only that of the representation which is asked for: a
+ * client that has another one must not be told that it has this one. A change is of the data, whatever its representation.
+ * The other tags stay marked, and so fit nothing of the upstream's.
+ */
+export function unmarkConditions(
+  headers: Record<string, string>,
+  decision: Represented,
+  method: string,
+): void {
+  for (const name of CONDITIONS) {
+    const value = headers[name]
+    if (value === undefined) continue
+    const only = method === 'GET' || method === 'HEAD' ? markOf(decision) : undefined
+    headers[name] = withOpaque(value, (opaque) => {
+      const mark = MARK.exec(opaque)
+      return mark === null || (only !== undefined && mark[0] !== only) ? opaque : opaque.slice(0, mark.index)
+    })
+  }
+}
 
 type Headers = Readonly<Record<string, string | readonly string[]>>
 type Enveloped = Extract<Negotiated, { kind: 'envelope' }>
@@ -250,3 +343,49 @@ export function guardBytes(headers: Answer['headers']): Answer['headers'] {
   }
   return Object.assign(guarded, GUARDS)
 }
+
+/** The fixed descriptions of a Bearer challenge (C4.13), where the row has none of its own. */
+const DESCRIPTIONS: Readonly<Record<NonNullable<FaultRow['challenge']>, string>> = {
+  invalid_token: 'The access token is malformed, expired, revoked or not meant for this service',
+  insufficient_scope: 'The access token does not carry the scope that this action needs',
+}
+
+export interface FaultRenderer {
+  /** The answer of a fault under `/api`, and of requests that belong neither to `/api` nor to identity (C2.3). */
+  (fault: Fault, accept: AcceptLines): Answer
+}
+
+/** Renders faults as envelopes. Bodies, and challenges without a scope, are rendered in advance. */
+export function compileFaultRenderer(negotiation: Negotiation, realm: string): FaultRenderer {
+  const challenges = new Map(
+    Object.entries<FaultRow>(FAULTS).map(([code, row]) => [code, challengeOf(realm, row)]),
+  )
+  return (fault, accept) => {
+    const format: Format = negotiation.formatOfErrors(accept)
+    const { status, contentType, body } = renderFault(fault, format)
+    const headers: Record<string, string> = {
+      'Content-Type': contentType,
+      Vary: 'Accept',
+      'Cache-Control': 'no-store',
+    }
+    const { retryAfter, allow, scope, contentRange } = fault.facts
+    if (status === 401)
+      headers['WWW-Authenticate'] =
+        scope === undefined ? (challenges.get(fault.code) ?? '') : challengeOf(realm, fault.row, scope)
+    if (retryAfter !== undefined || status === 503 || status === 429)
+      headers['Retry-After'] = String(Math.max(1, Math.ceil(retryAfter ?? DEFAULT_RETRY_AFTER)))
+    if (allow) headers.Allow = allow.join(', ')
+    if (contentRange !== undefined) headers['Content-Range'] = contentRange
+    return { status, headers, body }
+  }
+}
+
+/** Seconds. Every 503 and 429 has a Retry-After (C2). */
+const DEFAULT_RETRY_AFTER = 5
+
+const challengeOf = (realm: string, { challenge: error, description }: FaultRow, scope?: string): string =>
+  bearerChallenge({
+    realm,
+    ...(error && { error, description: description ?? DESCRIPTIONS[error] }),
+    ...(scope !== undefined && { scope }),
+  })

@@ -5,9 +5,8 @@ import type { Client, User } from '../contracts/people.ts'
 import type { ConfiguredBusiness } from '../contracts/places.ts'
 import { mayHold } from '../directory/holdings.ts'
 import { compileScopeRule, satisfies } from '../gateway/action-table.ts'
-import { matchAction, requireApiVersion } from '../gateway/checks.ts'
+import { matchAction, requireApiVersion, USERINFO_PATH } from '../gateway/checks.ts'
 import type { CompiledActions } from '../gateway/compile-actions.ts'
-import { USERINFO_PATH } from '../gateway/userinfo.ts'
 import type { RequestTarget } from '../http/request-target.ts'
 import { firstGrants } from '../identity/grants/grants.ts'
 import { keepOfClient, limitToUser, type RequestedScope } from '../identity/scopes.ts'
@@ -70,11 +69,7 @@ const everything = ({ catalogue }: Parties, business: Code): RequestedScope => (
 })
 
 /** All scope values that a token of this party can hold for a business. Empty if it can have none for it. */
-function obtainableScopes(
-  { client, user }: Party,
-  business: Code,
-  parties: Parties,
-): ReadonlySet<string> {
+function obtainableScopes({ client, user }: Party, business: Code, parties: Parties): ReadonlySet<string> {
   const { catalogue, directory } = parties
   if (missingAtBusiness({ client, user }, business, directory).length > 0) return new Set()
   try {

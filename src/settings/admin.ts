@@ -1,5 +1,14 @@
 import type { Problems } from '../config/problems.ts'
-import { choice, list, listenAddress, optional, secret, section, type Static, text } from '../config/schema.ts'
+import {
+  choice,
+  list,
+  listenAddress,
+  optional,
+  secret,
+  section,
+  type Static,
+  text,
+} from '../config/schema.ts'
 import { isSecretHash } from '../directory/hasher.ts'
 import { isLoopback, splitListenAddress } from '../kernel/listen-address.ts'
 import { INSTANT_PATTERN } from '../kernel/units.ts'

@@ -23,11 +23,32 @@ import { compileServer } from '../server/schema.ts'
 import { inspectStore } from '../stores/read-store.ts'
 import { compileStore } from '../stores/schema.ts'
 import { compileAdmin } from './admin.ts'
-import { checkListeners, closableNames, type Configuration, isSidecar, readConfiguration } from './configuration.ts'
-import { refusePeopleOfSidecar, reportDangers, reportLonelyMemory, reportOpenedDemo, requireSharedAdminToken, warnOfLentCredentials, warnOfReportOnly, warnOfUnverifiedUpstreams } from './dangers.ts'
+import {
+  checkListeners,
+  closableNames,
+  type Configuration,
+  isSidecar,
+  readConfiguration,
+} from './configuration.ts'
+import {
+  refusePeopleOfSidecar,
+  reportDangers,
+  reportLonelyMemory,
+  reportOpenedDemo,
+  requireSharedAdminToken,
+  warnOfLentCredentials,
+  warnOfReportOnly,
+  warnOfUnverifiedUpstreams,
+} from './dangers.ts'
 import { unopened } from './parties.ts'
 import { readablePart, type ReadablePart } from './readable-part.ts'
-import { warnOfUndocumented, warnOfUnrecordedChanges, warnOfUntoldBusiness, warnOfUnusedBackends, warnOfUnusedScopes } from './warnings.ts'
+import {
+  warnOfUndocumented,
+  warnOfUnrecordedChanges,
+  warnOfUntoldBusiness,
+  warnOfUnusedBackends,
+  warnOfUnusedScopes,
+} from './warnings.ts'
 
 interface Check {
   /** Sections that must have been read; of their entries, those that could be read are there. */

@@ -9,7 +9,13 @@ import { scopesSchema } from '../config/scopes/schema.ts'
 import type { Environment } from '../config/validate.ts'
 import { directorySchema } from '../directory/schema.ts'
 import { openapiSchema } from '../gateway/describe/schema.ts'
-import { actionsSchema, areasSchema, defaultFormatSchema, tokenCacheSchema, vendorSchema } from '../gateway/schema.ts'
+import {
+  actionsSchema,
+  areasSchema,
+  defaultFormatSchema,
+  tokenCacheSchema,
+  vendorSchema,
+} from '../gateway/schema.ts'
 import { developersSchema } from '../identity/developers/schema.ts'
 import { identitySchema } from '../identity/schema.ts'
 import { bindingOf, type ListenAddress, splitListenAddress } from '../kernel/listen-address.ts'

@@ -10,9 +10,23 @@ import { CLIENT, readStoredClient, readStoredUser, USER } from '../directory/sto
 import type { Clock } from '../kernel/clock.ts'
 import { accessOf, compareAccess } from '../settings/access.ts'
 import { checkConfiguration, loadConfiguration } from '../settings/check-configuration.ts'
-import { changedSettings, type Configuration, configurationSchema, fixedChanges, isSidecar } from '../settings/configuration.ts'
+import {
+  changedSettings,
+  type Configuration,
+  configurationSchema,
+  fixedChanges,
+  isSidecar,
+} from '../settings/configuration.ts'
 import { NOTHING_STORED, type PartiesParts } from '../settings/parties.ts'
-import { type ConfigurationOrders, type ConfigurationStanding, type FileCheck, type FileDifference, MOST_PATHS, MOST_STORED, type NoFile } from '../watch/status/configuration-orders.ts'
+import {
+  type ConfigurationOrders,
+  type ConfigurationStanding,
+  type FileCheck,
+  type FileDifference,
+  MOST_PATHS,
+  MOST_STORED,
+  type NoFile,
+} from '../watch/status/configuration-orders.ts'
 import type { ConfigurationLoads } from './configuration-loads.ts'
 
 export interface ConfigurationControlParts {

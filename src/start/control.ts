@@ -1,6 +1,13 @@
 /** Carries out the orders of operators, in the supervising process. */
 import { setTimeout as wait } from 'node:timers/promises'
-import { type AuditedChange, noteChange, type Operator, plainFacts, recordGiving, recordTaking } from '../audit/audited-change.ts'
+import {
+  type AuditedChange,
+  noteChange,
+  type Operator,
+  plainFacts,
+  recordGiving,
+  recordTaking,
+} from '../audit/audited-change.ts'
 import { Problems } from '../config/problems.ts'
 import type { Environment } from '../config/validate.ts'
 import type { AuditTrail } from '../contracts/audit.ts'
@@ -20,7 +27,14 @@ import type { MaintenanceSwitch } from '../maintenance/maintenance.ts'
 import { type MaintenancePreview, previewSwitch } from '../maintenance/preview.ts'
 import { type ClosableNames, compileMaintenance } from '../maintenance/schema.ts'
 import type { DirectoryOrders } from '../operator/directory-orders.ts'
-import type { OperatorControl, Redacted, ReloadOutcome, RestartOutcome, RevokeOptions, RevokeOutcome } from '../operator/operator-control.ts'
+import type {
+  OperatorControl,
+  Redacted,
+  ReloadOutcome,
+  RestartOutcome,
+  RevokeOptions,
+  RevokeOutcome,
+} from '../operator/operator-control.ts'
 import { ReportedActs } from '../operator/reported-acts.ts'
 import type { RevocableOrders } from '../operator/revocable-orders.ts'
 import type { WorkerPool } from '../processes/worker-pool.ts'

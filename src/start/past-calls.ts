@@ -1,12 +1,11 @@
 /** Calls of the past, and the decision about them that is asked for again (C14.4). */
+import { byOperator, type Operator } from '../audit/audited-change.ts'
 import type { AuditEntry } from '../contracts/audit.ts'
 import type { DescribedCall } from '../contracts/explanation.ts'
-import type { ExplainParts } from '../gateway/explain/explain.ts'
-import { explainAgain } from '../gateway/explain/kept-caller.ts'
-import type { LoggedCall } from '../watch/log/call-lines.ts'
-import { byOperator, type Operator } from '../audit/audited-change.ts'
-import type { Difference, KeptCall, PastCall, PastCaller } from '../watch/past-calls.ts'
+import { explainAgain, type ExplainParts } from '../gateway/explain/explain.ts'
 import type { RecalledCall } from '../processes/worker-pool.ts'
+import type { LoggedCall } from '../watch/log/call-lines.ts'
+import type { Difference, KeptCall, PastCall, PastCaller } from '../watch/past-calls.ts'
 
 type Described = Pick<KeptCall, 'method' | 'accept' | 'contentType' | 'websocket' | 'clientAddress'> & {
   readonly path: string

@@ -1,6 +1,13 @@
 /** A reload: reads and checks a configuration, opens it in every process, then puts it in force. Or refuses, unchanged. */
 import { isDeepStrictEqual } from 'node:util'
-import { type AuditedChange, noteChange, type Operator, plainFacts, recordGiving, recordTaking } from '../audit/audited-change.ts'
+import {
+  type AuditedChange,
+  noteChange,
+  type Operator,
+  plainFacts,
+  recordGiving,
+  recordTaking,
+} from '../audit/audited-change.ts'
 import { problemLines, Problems } from '../config/problems.ts'
 import { compileScopes } from '../config/scopes/schema.ts'
 import type { Environment } from '../config/validate.ts'

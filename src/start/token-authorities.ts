@@ -1,8 +1,7 @@
 /** Whose access tokens are accepted: our own, or those of a sidecar's configured issuers (C11.2). */
 import type { Claims, KeyStanding, TokenPolicy, TokenVerifier, Verified } from '../contracts/keys.ts'
 import type { Principal } from '../contracts/principal.ts'
-import { readOwnClaims } from '../gateway/claims.ts'
-import { foreignClaimsReader } from '../gateway/foreign-claims.ts'
+import { foreignClaimsReader, readOwnClaims } from '../gateway/claims.ts'
 import type { TokenAuthority } from '../gateway/token-check.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Introspector } from '../keys/introspection.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { checkPlainBody, plainEnvelope } from '../../src/gateway/conversion/plain-xml.ts'
+import { checkPlainBody, plainEnvelope } from '../../src/gateway/conversion/tasks.ts'
 import { type JsonValue, parseJson, stringifyJson } from '../../src/http/json.ts'
 import { decodeBodyXml } from '../../src/http/plain-xml/decode.ts'
 import { writePlainXml } from '../../src/http/plain-xml/from-json.ts'

@@ -1,6 +1,6 @@
 import { SaxesParser } from 'saxes'
 import { describe, expect, it } from 'vitest'
-import { checkPlainBody, plainEnvelope } from '../../src/gateway/conversion/plain-xml.ts'
+import { checkPlainBody, plainEnvelope } from '../../src/gateway/conversion/tasks.ts'
 import { type JsonValue, parseJson, stringifyJson } from '../../src/http/json.ts'
 import { writePlainXml } from '../../src/http/plain-xml/from-json.ts'
 import type { PlainXmlRules } from '../../src/http/plain-xml/rules.ts'

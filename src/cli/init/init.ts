@@ -11,7 +11,12 @@ import { OWN_FILE, writeReport } from '../command.ts'
 import { INIT } from '../tables/init.ts'
 import { commandOf } from '../verbs.ts'
 import { type Answers, answersOf } from './answers.ts'
-import { configurationText, type DescribedAction, type DescribedService, SAMPLE_CALL } from './configuration-text.ts'
+import {
+  configurationText,
+  type DescribedAction,
+  type DescribedService,
+  SAMPLE_CALL,
+} from './configuration-text.ts'
 import type { Described } from './described.ts'
 
 // The commands that serve a file and try it, as they can be typed in the folder where this Postern was started.

@@ -31,7 +31,7 @@ const byPath = new Map<string, Loaded>()
 let hooked = false
 
 /** Imports a file as it is now: the import of before, if nothing of it has changed since. Rejects with what it throws. */
-async function importFile(file: string): Promise<unknown> {
+export async function importFile(file: string): Promise<unknown> {
   const before = loaded.get(file)
   const current = before !== undefined && areAsLoaded(before.files) ? before : renew(file, before)
   try {
@@ -55,10 +55,10 @@ export const areAsLoaded = (files: Iterable<LoadedFile>): boolean =>
   [...files].every(([path, digest]) => digestOfFile(path) === digest)
 
 /** A digest of a module's files as they were when it was imported. */
-const contentsAsLoaded = (file: string): string => digestOf(loadedFiles(file))
+export const contentsAsLoaded = (file: string): string => digestOf(loadedFiles(file))
 
 /** The same of the files as they are now. */
-const contentsNow = (file: string): string =>
+export const contentsNow = (file: string): string =>
   digestOf([...(loaded.get(file)?.files.keys() ?? [])].map((path) => [path, digestOfFile(path)]))
 
 const digestOf = (files: readonly LoadedFile[]): string =>

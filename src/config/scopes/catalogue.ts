@@ -1,5 +1,3 @@
-
-
 /**
  * The scope values of a deployment and what they imply (C5.1, C5.2). Implication is compiled to closures once;
  * nothing is computed per call.

@@ -1,14 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
-import { patternOf } from '../../config/load-scalar.ts'
 import type { LoadedFile } from '../../config/modules/import-file.ts'
 import { openSource } from '../../config/modules/open-module.ts'
 import { pathText, Problems } from '../../config/problems.ts'
+import { patternOf } from '../../config/validate.ts'
 import type { HashOwner } from '../../contracts/people.ts'
 import { after, type Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { readRecord } from '../read-records.ts'
-import { type PeopleConfig, type PersonRecord, personRecordSchema, SUBJECT_PATTERN, USERNAME_PATTERN } from '../schema.ts'
+import {
+  type PeopleConfig,
+  type PersonRecord,
+  personRecordSchema,
+  SUBJECT_PATTERN,
+  USERNAME_PATTERN,
+} from '../schema.ts'
 import { VerificationQueue } from '../verification-queue.ts'
 import { ModuleCallFault, ModuleCalls } from './module-calls.ts'
 import { PersonMistake, plainPerson } from './plain-person.ts'

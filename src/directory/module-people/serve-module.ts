@@ -1,7 +1,13 @@
 /** What runs in the thread of the module (C5.7), where its code may block without stopping anybody else. */
 import type { MessagePort } from 'node:worker_threads'
 import { onAccountOf } from '../../config/modules/blame.ts'
-import { defaultExportOf, importSource, type LoadedFile, loadedFilesOf, type ModuleSource } from '../../config/modules/import-file.ts'
+import {
+  defaultExportOf,
+  importSource,
+  type LoadedFile,
+  loadedFilesOf,
+  type ModuleSource,
+} from '../../config/modules/import-file.ts'
 import { reasonOf } from '../../config/modules/open-module.ts'
 import type { PeopleModule } from '../../contracts/people-module.ts'
 import { type ErrorFacts, errorFacts } from './error-for-log.ts'

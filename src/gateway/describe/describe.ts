@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { Catalogue } from '../../config/scopes/catalogue.ts'
 import type {
   AnswerDescription,
   ApiDescription,
@@ -10,17 +11,14 @@ import type {
   ScopeDescription,
 } from '../../contracts/api-description.ts'
 import type { PossibleAnswers } from '../../contracts/backend.ts'
-import { type Format, vendorType, PLAIN_TYPES } from '../../http/accept.ts'
+import { type Format, PLAIN_TYPES, vendorType } from '../../http/accept.ts'
 import { MEDIA_TYPE_OF } from '../../http/media-type.ts'
-import type { Catalogue } from '../../config/scopes/catalogue.ts'
-import { type Operation, isReportOnly } from '../action-table.ts'
+import { isReportOnly, type Operation, type PatternSegment } from '../action-table.ts'
 import { API_VERSION } from '../checks.ts'
-import type { CompiledActions } from '../compile-actions.ts'
-import type { ConfiguredRoute } from '../compile-routes.ts'
+import type { CompiledActions, ConfiguredRoute } from '../compile-actions.ts'
 import type { AreasConfig } from '../schema.ts'
-import type { PatternSegment } from '../path-pattern.ts'
-import type { OpenapiConfig } from './schema.ts'
 import { faultFinder, type Limits, type OperationFacts } from './faults.ts'
+import type { OpenapiConfig } from './schema.ts'
 
 export interface Described {
   readonly actions: Pick<CompiledActions, 'routes'>

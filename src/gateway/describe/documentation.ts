@@ -4,18 +4,7 @@ import { type BodySchema, typesOf } from '../../http/body-schema.ts'
 import type { JsonValue } from '../../http/json.ts'
 import { type BodyProblem, compileProblems } from '../../http/validate-body.ts'
 import type { OperationConfig, ScopeRuleConfig } from '../schema.ts'
-import { type PatternSegment, takes } from '../path-pattern.ts'
-
-/** What clients are told of an operation beside what the gateway does with its calls. */
-export interface Documentation {
-  readonly summary: string | undefined
-  readonly description: string | undefined
-  /** Of `Data`. */
-  readonly data: BodySchema | undefined
-  readonly examples: readonly ExampleDescription[]
-  /** As `OperationDescription.scopes`. */
-  readonly scopes: readonly (readonly string[])[]
-}
+import { type Documentation, type PatternSegment, takes } from '../action-table.ts'
 
 interface Surroundings {
   readonly versions: readonly number[]

@@ -2,19 +2,10 @@
  * Explains the decision about a call that nobody makes (C14): every check of order.ts, with the functions of the
  * decision, and why each passes or fails. Nothing is forwarded, counted, cached or admitted.
  */
+import type { Catalogue } from '../../config/scopes/catalogue.ts'
 import type { EarlyAdmission } from '../../contracts/admission.ts'
 import type { ClaimedCallers } from '../../contracts/claimed-callers.ts'
 import type { Exchange } from '../../contracts/exchange.ts'
-import { Fault, toFault } from '../../kernel/faults.ts'
-import type { Catalogue } from '../../config/scopes/catalogue.ts'
-import { authenticate, VerifyFirst } from '../checks.ts'
-import { type Check, BACKEND_CHECK, CHECKS, USERINFO_CHECK } from '../order.ts'
-import { isPreflight } from '../pipeline.ts'
-import { reportOnlyArea } from '../report-only.ts'
-import type { Runtime } from '../runtime.ts'
-import { isUserinfo } from '../userinfo.ts'
-import { decideOnly, type Decided, type DecidedKind } from './decide-only.ts'
-import { type CallReading, describedExchange } from './described-exchange.ts'
 import type {
   DescribedCall,
   ExplainedAction,
@@ -24,10 +15,82 @@ import type {
   Refusal,
   Verdict,
 } from '../../contracts/explanation.ts'
-import { faultOf, isUnknown, EXPLAINERS } from './explainers.ts'
-import { previewRuntime, type PreviewRuntime } from './preview-runtime.ts'
-import { type Credentials, Undecidable, type Progress } from './progress.ts'
+import type { Principal } from '../../contracts/principal.ts'
+import { Fault, toFault } from '../../kernel/faults.ts'
+import { readBodyOf } from '../carry-out.ts'
+import { authenticate, isUserinfo, type Verification, VerifyFirst } from '../checks.ts'
+import { Findings } from '../findings.ts'
+import { BACKEND_CHECK, type Check, CHECKS, USERINFO_CHECK } from '../order.ts'
+import { decidePreflight, decideUserinfo, type Decision, isPreflight } from '../pipeline.ts'
+import { decideData, reportOnlyArea } from '../report-only.ts'
+import type { Runtime } from '../runtime.ts'
+import type { CallTokens } from '../token-check.ts'
+import { type CallReading, describedExchange } from './described-exchange.ts'
+import { EXPLAINERS, faultOf, isUnknown } from './explainers.ts'
+import {
+  type Credentials,
+  previewRuntime,
+  type PreviewRuntime,
+  type Progress,
+  Undecidable,
+} from './progress.ts'
 import { targetOf } from './token-facts.ts'
+
+// The decision itself, up to where a backend would be asked: what the caller would be answered (C14.1).
+
+interface Decided {
+  /** What refuses the call; undefined if it is let in. */
+  readonly fault: Fault | undefined
+  /** What a report-only area would have refused it for. */
+  readonly observed: Fault | undefined
+}
+
+type Decide = (
+  runtime: PreviewRuntime,
+  exchange: Exchange,
+  findings: Findings,
+  verified?: Verification,
+) => unknown
+
+/** The kinds of calls that the gateway decides about. */
+type DecidedKind = Exclude<Explanation['kind'], 'identity'>
+
+const DECIDE: Readonly<Record<DecidedKind, Decide>> = {
+  call: async (runtime, exchange, findings, verified) => {
+    const decision = await decideData(runtime, exchange, findings, verified)
+    return decision instanceof VerifyFirst ? decision : goOn(runtime, exchange, decision)
+  },
+  userinfo: decideUserinfo,
+  preflight: (runtime, exchange, _findings, verified) => decidePreflight(runtime, exchange, verified),
+}
+
+/** What follows a decision ahead of the backend: the rest of C4.11, and the room of C4.5. */
+async function goOn(runtime: PreviewRuntime, exchange: Exchange, decision: Decision): Promise<void> {
+  await readBodyOf(runtime, exchange, decision)
+  const { observation, operation, principal } = decision
+  const refusal = runtime.admission.previewBackend?.(operation.backend.name, principal?.clientKey).refusal
+  if (refusal === undefined) return
+  if (observation === undefined || refusal.code !== 'too_many_backend_calls') throw refusal
+  observation.keep(refusal)
+}
+
+/** As the door decides: once without the token's verification and, where that is asked for, once with it. */
+async function decideOnly(
+  kind: DecidedKind,
+  { runtime, exchange }: { readonly runtime: PreviewRuntime; readonly exchange: Exchange },
+  { verified }: Credentials,
+  { caller }: DescribedCall,
+): Promise<Decided> {
+  const decide = DECIDE[kind]
+  let findings = new Findings()
+  try {
+    const first = await decide(runtime, exchange, findings, caller === undefined ? undefined : verified)
+    if (first instanceof VerifyFirst) await decide(runtime, exchange, (findings = new Findings()), verified)
+    return { fault: undefined, observed: findings.observation?.fault }
+  } catch (thrown) {
+    return { fault: toFault(thrown), observed: undefined }
+  }
+}
 
 export interface ExplainParts {
   readonly runtime: Runtime
@@ -219,4 +282,46 @@ function actionOf({ named }: Progress): ExplainedAction | undefined {
     level: level === 'b' ? 'business' : 'fund',
     ...{ area, action: name, backend: operation.backend.name, business, fund },
   }
+}
+
+// Explains the decision about a call whose caller is kept, and whose token is not (C14.4).
+
+/** Stands for the token. It is verified by `callerAgain` alone, which does not look at it. */
+const IN_PLACE_OF_THE_TOKEN = 'a-token-that-was-not-kept'
+
+/** Why a caller that was verified once is no longer accepted, in the words of TokenCheck. */
+function refusalAgain(principal: Principal, tokens: CallTokens): Fault {
+  if (!principal.key.isTrusted()) return new Fault('invalid_token', { detail: 'its key was withdrawn' })
+  return tokens.refusal(principal, tokens.ruleFor(principal) === undefined ? 'expired' : 'revoked')
+}
+
+/** Takes every token for that of one caller, who was verified before: expiry, revocation and key are judged anew. */
+function callerAgain(principal: Principal, tokens: CallTokens): CallTokens {
+  const judge = (): Promise<Principal> =>
+    tokens.isCurrent(principal) ? Promise.resolve(principal) : Promise.reject(refusalAgain(principal, tokens))
+  return {
+    isKnown: () => false,
+    find: () => undefined,
+    verify: judge,
+    verifyLocally: judge,
+    claimed: () => principal,
+    ruleFor: (whose) => tokens.ruleFor(whose),
+    isCurrent: (whose) => tokens.isCurrent(whose),
+    refusal: (whose, why) => tokens.refusal(whose, why),
+  }
+}
+
+/** As `explainCall`, for a call of this caller: what would be decided now. */
+export function explainAgain(
+  parts: ExplainParts,
+  call: DescribedCall,
+  principal: Principal | undefined,
+): Promise<Explanation> {
+  if (principal === undefined) return explainCall(parts, call)
+  const { runtime } = parts
+  const tokens = callerAgain(principal, runtime.tokens)
+  return explainCall(
+    { ...parts, runtime: { ...runtime, tokens } },
+    { ...call, token: IN_PLACE_OF_THE_TOKEN, caller: undefined },
+  )
 }

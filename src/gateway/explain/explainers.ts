@@ -2,6 +2,8 @@
  * How each check of order.ts is explained: the function of the decision that makes it, what it needs, and what is told
  * of it. By the name of that function.
  */
+import { smallestScopes } from '../../config/scopes/catalogue.ts'
+import { isTargetValue } from '../../config/scopes/scope-token.ts'
 import { NEEDS_ISSUER } from '../../contracts/keys.ts'
 import type { Principal } from '../../contracts/principal.ts'
 import { declaredBody } from '../../http/head.ts'
@@ -9,7 +11,9 @@ import { Fault, toFault } from '../../kernel/faults.ts'
 import { checkBody, readCallBody } from '../body.ts'
 import {
   admit,
+  API_VERSION,
   authenticate,
+  checkUserinfo,
   matchAction,
   negotiate,
   passServiceMaintenance,
@@ -21,19 +25,137 @@ import {
   VerifyFirst,
 } from '../checks.ts'
 import { unmatched } from '../report-only.ts'
-import { checkUserinfo } from '../userinfo.ts'
-import { describeAccept, describeBody, describeUserinfo, describeVersion } from './content-facts.ts'
 import {
+  describeAction,
   describeBackend,
+  describePlace,
   describePlaceSwitch,
   describeRate,
   describeRequest,
   describeServiceSwitch,
-} from './limit-facts.ts'
-import { describeAction, describePlace } from './place-facts.ts'
-import { type CheckExplainer, Undecidable, type Progress } from './progress.ts'
-import { describeScope } from './scope-facts.ts'
+} from './place-facts.ts'
+import {
+  type CheckDescription,
+  type CheckExplainer,
+  type CheckResult,
+  type Progress,
+  Undecidable,
+} from './progress.ts'
 import { describeToken } from './token-facts.ts'
+
+// What operators are told of scopes (C14.3): held, implied, missing, and the smallest set that would do.
+
+/** The row of C4.7. */
+function describeScope({ principal, named, catalogue }: Progress): CheckDescription {
+  if (named === undefined)
+    return { facts: {}, words: 'Which scope it takes is not known without the action.' }
+  const { groups } = named.operation.scopes
+  const required = smallestScopes(groups, catalogue)
+  if (principal === undefined)
+    return { facts: { required }, words: `The action takes ${listed(required)}; nobody is known to call.` }
+  const held = [...principal.scopes].filter((value) => !isTargetValue(value))
+  const own: ReadonlySet<string> = new Set(held)
+  const implied = [...catalogue.close(held)].filter((value) => !own.has(value))
+  const missing = smallestScopes(groups, catalogue, own)
+  return {
+    facts: { held, implied, missing, required },
+    words:
+      missing?.length === 0
+        ? `The token's scope is enough. The action takes ${listed(required)}.`
+        : `The token has ${listed(held)}. With ${listed(missing)} it would be enough.`,
+  }
+}
+
+const listed = (values: readonly string[] | undefined): string =>
+  values === undefined
+    ? 'a scope value that nothing gives'
+    : values.length === 0
+      ? 'no scope value'
+      : values.join(' and ')
+
+// What operators are told of the version, of Accept and of the body.
+
+/** A fault in words: the text for the client, and what only the log has. */
+const faultText = ({ fault }: CheckResult): string =>
+  fault === undefined
+    ? ''
+    : [fault.publicText, fault.facts.say, fault.facts.detail]
+        .filter(
+          (part, at, all) => part !== undefined && !all.slice(0, at).some((before) => before?.includes(part)),
+        )
+        .join(' ')
+
+/** The row of C4.3. */
+function describeVersion({ target }: Progress, { verdict }: CheckResult): CheckDescription {
+  const named = target?.segments[1]
+  return {
+    facts: { named, known: [API_VERSION] },
+    words:
+      verdict === 'passed'
+        ? `API version ${API_VERSION}.`
+        : `The path names ${named === undefined ? 'no API version' : `the API version ${named}`}; there is ${API_VERSION}.`,
+  }
+}
+
+/** The row of C4.10. */
+function describeAccept({ named, exchange, runtime }: Progress, result: CheckResult): CheckDescription {
+  const accept = exchange.head.headers.accept
+  if (named === undefined)
+    return { facts: { accept }, words: 'What is offered is not known without the action.' }
+  const { produces, versions } = named.operation
+  const offered = produces ?? [`versions ${versions.versions.join(', ')} in JSON or XML`]
+  const asked = accept === undefined ? 'There is no Accept header.' : `Accept is "${accept}".`
+  return {
+    facts: {
+      accept,
+      produces,
+      versions: versions.versions,
+      defaultVersion: versions.defaultVersion,
+      errors: runtime.negotiation.formatOfErrors(accept),
+    },
+    words: `${asked} The action offers ${offered.join(', ')}.${result.verdict === 'failed' ? ` ${faultText(result)}` : ''}`,
+  }
+}
+
+/** The row of C4.11. No part of the body is told. */
+function describeBody(
+  { named, exchange, call, runtime, body }: Progress,
+  result: CheckResult,
+): CheckDescription {
+  const { headers } = exchange.head
+  const rule = named?.operation.body.kind
+  const declared = declaredBody(exchange.head)
+  return {
+    facts: {
+      contentType: headers['content-type'],
+      declared,
+      bytes: call.body.length,
+      limit: runtime.bodyLimit,
+      rule,
+      consumes: named?.operation.consumes,
+      taken: body?.kind,
+    },
+    words:
+      result.verdict === 'failed'
+        ? faultText(result)
+        : rule === undefined
+          ? 'What body it takes is not known without the action.'
+          : BODIES[body?.kind ?? 'none'],
+  }
+}
+
+const BODIES = {
+  none: 'There is no body, and none is needed.',
+  parsed: 'The body parses, and fits the action.',
+  opaque: 'The body passes unread.',
+} as const
+
+/** The row of userinfo's own checks. */
+const describeUserinfo = ({ exchange, principal }: Progress, result: CheckResult): CheckDescription => ({
+  facts: { method: exchange.head.method, scope: principal?.scope, accept: exchange.head.headers.accept },
+  words:
+    result.verdict === 'failed' ? faultText(result) : 'Userinfo: method, scope, Accept and Content-Type.',
+})
 
 /** What an earlier check has found. Used behind `isReady` only. */
 function found<T>(value: T | undefined): T {

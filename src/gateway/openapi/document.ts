@@ -3,21 +3,90 @@ import type {
   AreaDescription,
   AuthorizationDescription,
   BodyDescription,
+  ForeignIssuerDescription,
   OperationDescription,
   ParameterDescription,
 } from '../../contracts/api-description.ts'
+import type { Answer, Door, Exchange } from '../../contracts/exchange.ts'
+import { type Recorder, WITHOUT_ACTION } from '../../contracts/recorder.ts'
+import type { Cors } from '../../http/cors.ts'
+import { answerReady, type ReadyDocument } from '../../http/entity-tag.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import { Fault, toFault } from '../../kernel/faults.ts'
 import { API_VERSION } from '../checks.ts'
 import type { OpenapiConfig } from '../describe/schema.ts'
-import { Components, markdown, type Node } from './components.ts'
-import { type JsonText, mergedText, objectText } from './json-text.ts'
-import { responsesOf } from './responses.ts'
-import { bodySchema } from './schemas.ts'
-import { securityOf, securitySchemes } from './security.ts'
+import type { FaultRenderer } from '../represent.ts'
+import { Components, type JsonText, markdown, mergedText, type Node, objectText } from './components.ts'
+import { bodySchema, responsesOf } from './responses.ts'
+
+/** The security schemes by name: one of our own, or one for each issuer whose tokens a sidecar accepts (C11.2). */
+function securitySchemes(api: ApiDescription, authorization: AuthorizationDescription): Node {
+  if (authorization.kind === 'own') return { [OWN]: ownScheme(api, authorization) }
+  return Object.fromEntries(
+    authorization.issuers.map((issuer, index) => [schemeName(issuer, index), foreignScheme(api, issuer)]),
+  )
+}
+
+const OWN = 'oauth2'
+
+const schemeName = ({ name }: ForeignIssuerDescription, index: number): string =>
+  name ?? (index === 0 ? 'issuer' : `issuer-${index + 1}`)
+
+type Own = Extract<AuthorizationDescription, { kind: 'own' }>
+
+/** OpenAPI 3.1 §4.8.27: the flows of the grants that the metadata announces (C6.3.2). */
+function ownScheme(api: ApiDescription, { issuer, authorizationUrl, tokenUrl, grants }: Own): Node {
+  const scopes = Object.fromEntries(
+    api.scopes.map(({ name, description, includedIn }) => [
+      name,
+      markdown(
+        includedIn.length === 0 ? description : `${description} (included in ${includedIn.join(', ')})`,
+      ),
+    ]),
+  )
+  const refresh = grants.includes('refresh_token') ? { refreshUrl: tokenUrl } : {}
+  return {
+    type: 'oauth2',
+    description: `Access tokens of ${issuer}, one for each business or fund. A token with a scope value that includes the needed one is enough.`,
+    flows: {
+      ...(grants.includes('authorization_code') && {
+        authorizationCode: { authorizationUrl, tokenUrl, ...refresh, scopes },
+      }),
+      ...(grants.includes('password') && { password: { tokenUrl, ...refresh, scopes } }),
+    },
+  }
+}
+
+function foreignScheme(
+  { scopes, areas }: ApiDescription,
+  { issuer, metadataUrl }: ForeignIssuerDescription,
+): Node {
+  const needed = new Set(areas.flatMap((area) => area.operations.flatMap((each) => each.scopes.flat())))
+  const meanings = scopes
+    .filter(({ name }) => needed.has(name))
+    .map(({ name, description }) => `- \`${name}\`: ${markdown(description)}`)
+  const description = [`Access tokens of ${issuer}. Scope values:`, '', ...meanings].join('\n')
+  return metadataUrl === undefined
+    ? { type: 'http', scheme: 'bearer', description }
+    : { type: 'openIdConnect', openIdConnectUrl: metadataUrl, description }
+}
+
+/** The alternatives of an operation. In a report-only area no token is one of them. */
+function securityOf(
+  { scopes, mode }: OperationDescription,
+  authorization: AuthorizationDescription,
+): readonly Node[] {
+  const schemes = authorization.kind === 'own' ? [OWN] : authorization.issuers.map(schemeName)
+  return [
+    ...scopes.flatMap((values) => schemes.map((scheme) => ({ [scheme]: values }))),
+    ...(mode === 'report-only' ? [{}] : []),
+  ]
+}
 
 type About = Exclude<OpenapiConfig, 'off'>
 
 /** The parts that the model does not hold. */
-export interface DocumentParts {
+interface DocumentParts {
   readonly authorization: AuthorizationDescription
   readonly license: About['license']
   readonly contact: About['contact']
@@ -239,4 +308,63 @@ function bodyExamples({ id, examples }: OperationDescription, components: Compon
       })),
     ]),
   )
+}
+
+/** What a configuration answers at the address of its description. */
+export interface ServedDescription {
+  /** Undefined: there is none (`openapi: off`). */
+  readonly document: ReadyDocument | undefined
+  readonly cors: Cors | undefined
+  readonly clock: Clock
+  readonly recorder: Pick<Recorder, 'decision'>
+  readonly renderFault: FaultRenderer
+}
+
+const METHODS = ['GET', 'HEAD']
+
+/**
+ * The door of the OpenAPI document (C11.3.8). As the metadata of identity, it is public and no maintenance closes it.
+ * @param current called once per call
+ * @param elsewhere answers where there is no document
+ */
+export const descriptionDoor =
+  (current: () => ServedDescription, elsewhere: Door): Door =>
+  (exchange) => {
+    const served = current()
+    const { document } = served
+    if (document === undefined) return elsewhere(exchange)
+    const { head } = exchange
+    let fault: Fault | undefined
+    let answer: Answer
+    try {
+      answer = answerAt(exchange, document, served)
+    } catch (thrown) {
+      fault = toFault(thrown)
+      answer = served.renderFault(fault, head.headers.accept)
+    }
+    record(exchange, served, fault, answer.status)
+    return { ...answer, headers: served.cors?.onAnswer(head, answer.headers) ?? answer.headers }
+  }
+
+function answerAt({ head, refusal }: Exchange, document: ReadyDocument, { cors }: ServedDescription): Answer {
+  if (refusal !== undefined) throw refusal
+  if (cors?.isPreflight(head) === true) return { status: 204, headers: cors.preflight(head), body: undefined }
+  if (!METHODS.includes(head.method)) throw new Fault('method_not_allowed', { allow: METHODS })
+  return answerReady(document, head)
+}
+
+function record(
+  exchange: Exchange,
+  { clock, recorder }: ServedDescription,
+  fault: Fault | undefined,
+  status: number,
+): void {
+  recorder.decision({
+    exchange,
+    door: 'api',
+    fault,
+    status,
+    ...WITHOUT_ACTION,
+    totalMs: clock.monotonic() - exchange.startedAt,
+  })
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { changingScopes } from '../../../src/gateway/changing-scopes.ts'
+import { changingScopes } from '../../../src/gateway/compile-actions.ts'
 import type { ActionConfig } from '../../../src/gateway/schema.ts'
 import { compileCatalogue } from '../../../src/config/scopes/catalogue.ts'
 

@@ -4,6 +4,7 @@ import { compileScopeRule, satisfies } from '../../../src/gateway/action-table.t
 import { checkBody } from '../../../src/gateway/body.ts'
 import {
   admit,
+  checkUserinfo,
   matchAction,
   negotiate,
   readTarget,
@@ -14,7 +15,6 @@ import {
   takesWebsocket,
 } from '../../../src/gateway/checks.ts'
 import { Findings } from '../../../src/gateway/findings.ts'
-import { checkUserinfo } from '../../../src/gateway/userinfo.ts'
 import {
   compileAuthorities,
   parseRequestTarget,

@@ -1,6 +1,10 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import { Conversions, isSmall, ConversionSlots } from '../../../src/gateway/conversion/conversions.ts'
-import { Threads } from '../../../src/gateway/conversion/threads.ts'
+import {
+  Conversions,
+  ConversionSlots,
+  isSmall,
+  Threads,
+} from '../../../src/gateway/conversion/conversions.ts'
 import { perform, type Task } from '../../../src/gateway/conversion/tasks.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
 import { manualAfter } from '../../support/manual-after.ts'

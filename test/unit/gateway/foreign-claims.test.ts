@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Principal } from '../../../src/contracts/principal.ts'
-import { type ForeignClaims, foreignClaimsReader } from '../../../src/gateway/foreign-claims.ts'
+import { type ForeignClaims, foreignClaimsReader } from '../../../src/gateway/claims.ts'
 import { Standing } from '../../../src/keys/token-verifier.ts'
 import { FOREIGN_CLAIMS, ISSUER } from '../../support/foreign-issuer.ts'
 

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
-import { envelopeStream, wrapJson, wrapJsonStream } from '../../../src/gateway/json-answer.ts'
+import { envelopeStream, wrapJson, wrapJsonStream } from '../../../src/gateway/answer-body.ts'
 
 const CASES = [
   ['an object is Data', '{"a": 1.0}\n', '{"Errors":[],"Data":{"a": 1.0}\n}'],

@@ -6,14 +6,71 @@ import type { Catalogue } from '../config/scopes/catalogue.ts'
 import { SCOPE } from '../config/scopes/schema.ts'
 import type { Backend } from '../contracts/backend.ts'
 import { isBodiless, isSafe } from '../http/head.ts'
+import { type JsonPointer, parseJsonPointer } from '../http/json.ts'
 import { compileValidator } from '../http/validate-body.ts'
 import { Fault } from '../kernel/faults.ts'
-import { type Action, type BodyRule, compileScopeRule, isReportOnly, type Operation } from './action-table.ts'
-import { compileAuditRule } from './compile-audit-rule.ts'
-import type { RouteCompiler } from './compile-routes.ts'
+import {
+  type Action,
+  type AuditRule,
+  type BodyRule,
+  compileScopeRule,
+  isReportOnly,
+  type Operation,
+  type PatternSegment,
+  takes,
+} from './action-table.ts'
 import { compileDocumentation } from './describe/documentation.ts'
-import { type PatternSegment, takes } from './path-pattern.ts'
 import type { AreasConfig, BodyRuleConfig, OperationConfig, ScopeRuleConfig } from './schema.ts'
+
+// Which calls of an operation the audit trail records, and what it keeps of their bodies (C12.1.1, C12.2.2).
+
+interface Nature {
+  /** By the client's method and by the one that its upstream is sent. */
+  readonly safe: boolean
+  readonly websocket: boolean
+  readonly backend: Backend
+}
+
+/** Undefined: its calls leave no record. Reports keys that do not go together. */
+function compileAuditRule(
+  config: OperationConfig,
+  nature: Nature,
+  path: KeyPath,
+  problems: Problems,
+): AuditRule | undefined {
+  checkKeys(config, path, problems)
+  const calls = config.audit === 'none' ? undefined : whichCalls(config, nature)
+  if (calls === undefined) return undefined
+  return { calls, fields: (config.auditFields ?? []).map((name) => ({ name, pointer: pointerOf(name) })) }
+}
+
+function whichCalls(
+  { audit }: OperationConfig,
+  { safe, websocket, backend }: Nature,
+): AuditRule['calls'] | undefined {
+  if (!safe || audit === 'intent') return 'each'
+  if (websocket) return 'upgrade'
+  return backend.sendsAnything === true ? 'change' : undefined
+}
+
+const pointerOf = (name: string): JsonPointer => (name.startsWith('/') ? parseJsonPointer(name) : [name])
+
+function checkKeys(
+  { audit, auditReason, auditFields, body, consumes }: OperationConfig,
+  path: KeyPath,
+  problems: Problems,
+): void {
+  if (audit === 'none' && auditReason === undefined)
+    problems.error([...path, 'auditReason'], 'is missing: `audit: none` needs the reason')
+  if (audit !== 'none' && auditReason !== undefined)
+    problems.error([...path, 'auditReason'], 'has no use without `audit: none`')
+  if (auditFields === undefined) return
+  const at = [...path, 'auditFields']
+  if (audit === 'none') problems.error(at, 'has no use with `audit: none`')
+  else if (consumes !== undefined)
+    problems.error(at, 'is for bodies that are parsed, and `consumes` streams them')
+  else if (body === undefined) problems.error(at, 'has no use without a `body`')
+}
 
 /** What an action may name. */
 export interface CompileContext {
@@ -27,13 +84,14 @@ export interface CompileContext {
 export interface ActionContext extends CompileContext {
   /** The operations that each backend answers, by the backend's name. Filled as they are compiled. */
   readonly offered: Map<string, OfferedOperation[]>
-  readonly routes: RouteCompiler
+  /** Whether a call of these segments is of this action. To be asked when all actions are known. */
+  readonly leadsTo: (action: Action, segments: readonly string[]) => boolean
 }
 
 const NO_BODY: BodyRule = { kind: 'none', schema: undefined, validate: undefined }
 
 /** Compiles one method of an action, and reports every problem of it. */
-export function compileOperation(
+export function compileMethod(
   action: Action,
   method: string,
   config: OperationConfig,
@@ -137,7 +195,7 @@ function backendOf(
   method: string,
   { upstream, produces }: OperationConfig,
   pattern: readonly PatternSegment[],
-  { areas, backends, offered, routes, severalIssuers = false }: ActionContext,
+  { areas, backends, offered, leadsTo, severalIssuers = false }: ActionContext,
   path: KeyPath,
   problems: Problems,
 ): Backend | undefined {
@@ -172,7 +230,7 @@ function backendOf(
           operation: {
             ...{ level: calls.level, area, action },
             pattern: pattern.map(publicSegment),
-            isAt: ({ segments }) => routes.leadsTo(own, segments),
+            isAt: ({ segments }) => leadsTo(own, segments),
           },
           all,
         },
