@@ -1,19 +1,18 @@
-/** Opens the configured backends. */
+/** Opens the configured backends, and tells whether one is to be opened anew. */
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { contentsOf } from '../config/modules/import-file.ts'
 import { reportUnknownName } from '../config/problem-text.ts'
 import type { Problems } from '../config/problems.ts'
 import type { Backend } from '../contracts/backend.ts'
-import type { FundRegistry } from '../contracts/places.ts'
 import { Fault } from '../kernel/faults.ts'
 import { compileForwarding, type ForwardingDependencies, readOrReport } from './forward/compile-forwarding.ts'
 import {
   checkUnmatchedCalls,
   compileOperationBackend,
   type ForwardedOperation,
-  type Shapeable,
 } from './forward/compile-request.ts'
+import type { HttpBackend } from './forward/http.ts'
 import type { ModuleDependencies } from './module/open.ts'
 import {
   type BackendConfig,
@@ -23,63 +22,6 @@ import {
   type ModuleConfig,
 } from './schema.ts'
 
-/** The section of a module that names the backend which it runs around. */
-interface OverAnother extends ModuleConfig {
-  readonly over: string
-}
-
-interface OtherBackends {
-  /** Those that are opened now. */
-  readonly slice: Readonly<Record<string, { readonly kind: string }>>
-  /** Those that are open, but for modules around others. */
-  readonly open: ReadonlyMap<string, OpenedBackend>
-}
-
-/** A module around a backend that forwards, and around that backend's views. */
-async function openOver(
-  name: string,
-  config: OverAnother,
-  others: OtherBackends,
-  problems: Problems,
-  dependencies: ModuleDependencies,
-): Promise<OpenedBackend | undefined> {
-  const under = others.open.get(config.over)
-  if (!isShapeable(under)) {
-    reportUnder(name, config.over, others, problems)
-    return undefined
-  }
-  const [first, ...more] = under.sender.targets.all
-  if (more.some(({ address }) => address.basePath !== first?.address.basePath))
-    problems.error(['backends', name, 'over'], 'names a backend whose targets have different paths')
-  const { openForwardingModule } = await import('./module/open.ts')
-  const around = await openForwardingModule(name, config, under, problems, dependencies)
-  if (around === undefined) return undefined
-  return Object.assign(around, {
-    forOperation: (operation: ForwardedOperation, problems: Problems) => {
-      if (operation.calls.reportOnly)
-        problems.error(
-          operation.at,
-          `is report-only, and ${name} is a module, which takes no unverified calls`,
-        )
-      const view = compileOperationBackend(under, operation, problems)
-      return view === under ? around : around.around(view)
-    },
-  })
-}
-
-/** One that forwards and is not open has been reported itself. */
-function reportUnder(name: string, over: string, { slice, open }: OtherBackends, problems: Problems): void {
-  const kind = slice[over]?.kind
-  const at = ['backends', name, 'over']
-  if (kind === undefined && !open.has(over))
-    reportUnknownName(problems, at, 'backend', over, new Set([...Object.keys(slice), ...open.keys()]))
-  else if (kind !== 'http' && kind !== 'stream')
-    problems.error(at, 'names a backend that does not forward; expected one of kind http or stream')
-}
-
-const isShapeable = (backend: OpenedBackend | undefined): backend is OpenedBackend & Shapeable =>
-  backend !== undefined && 'withRules' in backend
-
 /** A backend, and what compiles the views that operations have of it. Absent where they cannot say anything different. */
 export interface OpenedBackend extends Backend {
   readonly forOperation?: (operation: ForwardedOperation, problems: Problems) => Backend
@@ -88,31 +30,24 @@ export interface OpenedBackend extends Backend {
 }
 
 /** What backends need of the rest of the deployment. */
-export interface BackendDependencies extends ForwardingDependencies {
-  /** Told of funds that a backend creates. */
-  readonly funds: FundRegistry | undefined
-  /** Most bytes of an answer that is held: `server.limits.answer`. */
-  readonly answerLimit: number
-  /** Told of what a module's code threw where no call could be failed for it. */
-  readonly moduleFailed: (backend: string, thrown: unknown, call: string | undefined) => void
-}
+export type BackendDependencies = ForwardingDependencies & ModuleDependencies
 
 /**
  * Opens every configured backend, or reports why not. Only the chosen kinds are imported: an unused proxy library costs
  * start time. None connects before its first call.
- * @param kept backends that are open already, which a module may run around
+ * @param reused backends that are open already, which a module may run around
  */
 export async function compileBackends(
   slice: BackendsConfig,
   problems: Problems,
   dependencies: BackendDependencies,
-  kept: ReadonlyMap<string, OpenedBackend> = new Map(),
+  reused: ReadonlyMap<string, OpenedBackend> = new Map(),
 ): Promise<ReadonlyMap<string, OpenedBackend>> {
   const all = Object.entries(slice)
   const around = all.flatMap(([name, config]) => (isOverAnother(config) ? [[name, config] as const] : []))
   const others = all.filter(([, config]) => !isOverAnother(config))
   const opened = await openAll(others, (name, config) => openBackend(name, config, problems, dependencies))
-  const open = new Map([...kept, ...opened])
+  const open = new Map([...reused, ...opened])
   const modules = await openAll(around, (name, config) =>
     openOver(name, config, { slice, open }, problems, dependencies),
   )
@@ -175,13 +110,13 @@ async function openForwarding(
   if (rules === undefined) return undefined
   if (config.kind === 'stream') {
     const { StreamBackend } = await import('./forward/stream.ts')
-    return withViews(new StreamBackend({ ...rules, closeOnExpiry: config.closeOnExpiry }, dependencies.clock))
+    return withViews(new StreamBackend(rules, config.closeOnExpiry, dependencies.clock))
   }
   const { HttpBackend } = await import('./forward/http.ts')
   return withViews(new HttpBackend(rules, dependencies.clock))
 }
 
-const withViews = (backend: Shapeable): OpenedBackend =>
+const withViews = (backend: HttpBackend): OpenedBackend =>
   Object.assign(backend, {
     forOperation: (operation: ForwardedOperation, problems: Problems) =>
       compileOperationBackend(backend, operation, problems),
@@ -193,30 +128,81 @@ const reasonOf = (error: unknown): string => {
   return error instanceof Error ? error.message : 'it could not be read'
 }
 
-// Whether the files of a backend have changed.
-
-/** The files beside the configuration that a backend consists of, but for a module's, which it finds by itself. */
-const FILES: {
-  readonly [K in Exclude<BackendConfig['kind'], 'module'>]: (
-    config: BackendOfKind<K>,
-  ) => (string | undefined)[]
-} = {
-  memory: ({ data }) => [data],
-  http: ({ tls, auth }) => [tls.ca, tls.cert, tls.key, auth?.oauth2?.tls.ca],
-  stream: ({ tls, auth }) => [tls.ca, tls.cert, tls.key, auth?.oauth2?.tls.ca],
+/** The section of a module that names the backend which it runs around. */
+interface OverAnother extends ModuleConfig {
+  readonly over: string
 }
 
+interface OtherBackends {
+  /** Those that are opened now. */
+  readonly slice: Readonly<Record<string, { readonly kind: string }>>
+  /** Those that are open, but for modules around others. */
+  readonly open: ReadonlyMap<string, OpenedBackend>
+}
+
+/** A module around a backend that forwards, and around that backend's views. */
+async function openOver(
+  name: string,
+  config: OverAnother,
+  others: OtherBackends,
+  problems: Problems,
+  dependencies: ModuleDependencies,
+): Promise<OpenedBackend | undefined> {
+  const under = others.open.get(config.over)
+  if (!isForwarder(under)) {
+    reportUnder(name, config.over, others, problems)
+    return undefined
+  }
+  const [first, ...more] = under.rules.targets
+  if (more.some(({ basePath }) => basePath !== first?.basePath))
+    problems.error(['backends', name, 'over'], 'names a backend whose targets have different paths')
+  const { openForwardingModule } = await import('./module/open.ts')
+  const around = await openForwardingModule(name, config, under, problems, dependencies)
+  if (around === undefined) return undefined
+  return Object.assign(around, {
+    forOperation: (operation: ForwardedOperation, problems: Problems) => {
+      if (operation.calls.reportOnly)
+        problems.error(
+          operation.at,
+          `is report-only, and ${name} is a module, which takes no unverified calls`,
+        )
+      const view = compileOperationBackend(under, operation, problems)
+      return view === under ? around : around.around(view)
+    },
+  })
+}
+
+/** One that forwards and is not open has been reported itself. */
+function reportUnder(name: string, over: string, { slice, open }: OtherBackends, problems: Problems): void {
+  const kind = slice[over]?.kind
+  const at = ['backends', name, 'over']
+  if (kind === undefined && !open.has(over))
+    reportUnknownName(problems, at, 'backend', over, new Set([...Object.keys(slice), ...open.keys()]))
+  else if (kind !== 'http' && kind !== 'stream')
+    problems.error(at, 'names a backend that does not forward; expected one of kind http or stream')
+}
+
+const isForwarder = (backend: OpenedBackend | undefined): backend is OpenedBackend & HttpBackend =>
+  backend !== undefined && 'withRules' in backend
+
 /**
- * What the files of a backend hold, in one word: a backend is to be opened anew when they have changed, though its
- * configuration names the same ones. Taken before it is opened (`now`), so that what changes meanwhile counts as
- * changed; for a module, whose files are known once it is, also of what was `loaded`.
+ * Digests of the files that a backend has beside the configuration: it is to be opened anew when one has changed, though
+ * its section is the same. Taken before it is opened (`now`), so that what changes meanwhile counts as changed; for a
+ * module, whose files are known once it is open, also of what was `loaded`.
  */
 export async function contentsOfBackend(config: BackendConfig, when: 'now' | 'loaded'): Promise<string> {
   if (config.kind === 'module') return contentsOf(config, when)
-  const read = FILES[config.kind] as (config: BackendConfig) => (string | undefined)[]
-  const digests = await Promise.all(read(config).map(digestOfFile))
+  const files = config.kind === 'memory' ? [config.data] : filesOfForwarder(config)
+  const digests = await Promise.all(files.map(digestOfFile))
   return digests.join(' ')
 }
+
+const filesOfForwarder = ({ tls, auth }: BackendOfKind<'http' | 'stream'>) => [
+  tls.ca,
+  tls.cert,
+  tls.key,
+  auth?.oauth2?.tls.ca,
+]
 
 async function digestOfFile(file: string | undefined): Promise<string> {
   if (file === undefined) return '-'

@@ -97,7 +97,7 @@ export class ConfigurationError extends Error {
 }
 
 /**
- * Opens what a configuration names. A backend whose configuration and files have not changed is kept, with its
+ * Opens what a configuration names. A backend whose configuration and files have not changed is reused, with its
  * connections and its written sample data. Rejects with ConfigurationError; nothing new is left open then.
  */
 export async function openParts(
@@ -118,8 +118,8 @@ export async function openParts(
   if (!problems.failed && !isSidecar(configuration))
     await reportTakenIds(directory, dependencies.store, problems)
   const now = await contentsOf(configuration, 'now')
-  const kept = reusedBackends(configuration, now, before)
-  const wanted = Object.entries(configuration.backends).filter(([name]) => !kept.has(name))
+  const reused = reusedBackends(configuration, now, before)
+  const wanted = Object.entries(configuration.backends).filter(([name]) => !reused.has(name))
   const backendParts = {
     vendor,
     clock: dependencies.clock,
@@ -131,9 +131,9 @@ export async function openParts(
     moduleFailed: dependencies.moduleFailed,
     answerLimit: configuration.server.limits.answer,
   }
-  const opened = await compileBackends(Object.fromEntries(wanted), problems, backendParts, kept)
+  const opened = await compileBackends(Object.fromEntries(wanted), problems, backendParts, reused)
   const people = await openPeopleOf(configuration.directory.people, dependencies, problems, before?.people)
-  const backends = new Map([...kept, ...opened])
+  const backends = new Map([...reused, ...opened])
   const actions = compileActions(
     configuration.actions,
     { catalogue, backends, areas, severalIssuers: configuration.issuers.length > 1 },

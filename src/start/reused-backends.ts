@@ -1,4 +1,4 @@
-/** The backends that a reload keeps, with their connections: those whose configuration and files have not changed. */
+/** The backends that a reload reuses, with their connections: those whose configuration and files have not changed. */
 import { isDeepStrictEqual } from 'node:util'
 import { contentsOfBackend, type OpenedBackend } from '../backends/open.ts'
 import { type BackendConfig, backendUnder } from '../backends/schema.ts'
@@ -25,7 +25,7 @@ interface PartsBefore {
   readonly contents: ReadonlyMap<string, string>
 }
 
-/** A module that runs around another backend is kept only with that one. */
+/** A module that runs around another backend is reused only with that one. */
 export function reusedBackends(
   { backends, vendor, server }: Configuration,
   now: ReadonlyMap<string, string>,
@@ -37,13 +37,13 @@ export function reusedBackends(
   const same = Object.keys(backends).filter(
     (name) => isDeepStrictEqual(backends[name], old[name]) && now.get(name) === before.contents.get(name),
   )
-  const isKept = (name: string): boolean => {
+  const isReused = (name: string): boolean => {
     const config = backends[name]
     const under = config && backendUnder(config)
     return under === undefined || same.includes(under)
   }
   return new Map(
-    same.filter(isKept).flatMap((name) => {
+    same.filter(isReused).flatMap((name) => {
       const backend = before.backends.get(name)
       return backend === undefined ? [] : [[name, backend]]
     }),

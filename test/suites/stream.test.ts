@@ -11,5 +11,5 @@ backendContract('stream', async () => {
     server.close()
     server.closeAllConnections()
   })
-  return new StreamBackend({ ...forwardingRules(url), closeOnExpiry: true }, systemClock)
+  return new StreamBackend(forwardingRules(url), true, systemClock)
 })

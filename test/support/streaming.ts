@@ -1,5 +1,4 @@
 import type { Configuration } from '../../src/settings/configuration.ts'
-import type { StreamBackendRules } from '../../src/backends/forward/stream.ts'
 import type { StartOptions } from './start-postern.ts'
 
 type Forwarding = Extract<Configuration['backends'][string], { kind: 'stream' }>
@@ -7,7 +6,7 @@ type Forwarding = Extract<Configuration['backends'][string], { kind: 'stream' }>
 /** What a test may want otherwise of the `stream` backend. */
 export interface StreamChanges {
   readonly closeOnExpiry?: boolean
-  readonly timeouts?: Partial<StreamBackendRules['timeouts']>
+  readonly timeouts?: Partial<Forwarding['timeouts']>
   readonly requestHeaders?: readonly string[]
   readonly responseHeaders?: readonly string[]
   readonly tls?: Partial<Forwarding['tls']>

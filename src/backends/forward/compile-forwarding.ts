@@ -4,6 +4,7 @@ import type { KeyPath, Problems } from '../../config/problems.ts'
 import type { Signer } from '../../contracts/keys.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { parseUpstreamAddress, type UpstreamAddress, type UpstreamTls } from '../../upstream/socket.ts'
+import type { FixedHeader, Template } from '../template.ts'
 import { TokenSources } from './auth/token-credentials.ts'
 import { checkDataInXml, compileXml } from './compile-answers.ts'
 import { compileExchange, reportTakenNames, reportTwoOfOneHeader } from './compile-request.ts'
@@ -12,55 +13,34 @@ import type { HttpBackendRules } from './rules.ts'
 import type { ForwardingConfig } from './schema.ts'
 import type { TargetChange } from './targets.ts'
 
-/** All files are read and tried out at once, so that a broken one is told at start and not by the first call. */
-async function compileTls({ tls }: ForwardingConfig, at: KeyPath, problems: Problems): Promise<UpstreamTls> {
-  const where = [...at, 'tls']
-  const [ca, cert, key] = await Promise.all(
-    (['ca', 'cert', 'key'] as const).map((file) => readOrReport(tls[file], [...where, file], problems)),
-  )
-  if ((tls.cert === undefined) !== (tls.key === undefined))
-    problems.error(where, 'has one of `cert` and `key`; expected both, or neither')
-  const files = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) }
-  try {
-    createSecureContext(files)
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : ''
-    problems.error(where, `names files that are no certificates and key that go together${code}`)
-  }
-  return {
-    ...files,
-    ...(tls.serverName !== undefined && { servername: tls.serverName }),
-    unverified: tls.verify === 'off-insecure',
-  }
-}
-
-export async function readOrReport(
-  file: string | undefined,
-  path: KeyPath,
-  problems: Problems,
-): Promise<Buffer | undefined> {
-  if (file === undefined) return undefined
-  try {
-    return await readFile(file)
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : 'it could not be read'
-    problems.error(path, `names a file that cannot be read: ${reason}`)
-    return undefined
-  }
-}
-
 /** What forwarding backends need of the rest of the deployment. */
 export interface ForwardingDependencies {
   readonly vendor: string
   readonly clock: Clock
   /** Absent where Postern has no keys of its own (C11.2). */
   readonly signer: Signer | undefined
-  /** Told of targets that are put out or taken back. */
+  /** Called when a target is put out or taken back. */
   readonly targetChanged: (backend: string, target: string, change: TargetChange) => void
-  /** Told of each further attempt at a call. */
+  /** Called before each further attempt at a call. */
   readonly retried: (backend: string) => void
-  /** Told why a backend gets no access tokens for its upstream; undefined once it gets them again. */
+  /** Called with why a backend gets no access tokens for its upstream; undefined once it gets them again. */
   readonly tokenChanged: (backend: string, failure: string | undefined) => void
+}
+
+/** What holds where a section says nothing. */
+const UNSAID = {
+  path: undefined,
+  query: new Map<string, Template>(),
+  queryOnly: undefined,
+  headers: new Map<string, FixedHeader>(),
+  requestHeaders: undefined,
+  method: undefined,
+  credentials: undefined,
+  errors: undefined,
+  errorStatus: undefined,
+  redirects: undefined,
+  data: undefined,
+  operations: undefined,
 }
 
 /** Compiles what forwarding backends have in common; undefined if a problem was reported that leaves nothing to open. */
@@ -74,8 +54,9 @@ export async function compileForwarding(
   const targets = compileTargets(config, at, problems)
   const sources = new TokenSources(dependencies.clock, (failure) => dependencies.tokenChanged(name, failure))
   const exchange = compileExchange(config, { sources, targets: targets ?? [] }, at, problems)
-  reportTakenNames({ query: new Map(), queryOnly: undefined, ...exchange }, at, problems)
-  reportTwoOfOneHeader({ headers: new Map(), credentials: undefined, ...exchange }, at, problems)
+  const rules = { ...UNSAID, ...exchange }
+  reportTakenNames(rules, at, problems)
+  reportTwoOfOneHeader(rules, at, problems)
   const identify = compileIdentity(name, config, at, problems, dependencies)
   const tls = await compileTls(config, at, problems)
   const { format, payload, strictQuery, forwardAuthorization, responseHeaders, retries, timeouts } = config
@@ -86,14 +67,18 @@ export async function compileForwarding(
   return {
     name,
     vendor: dependencies.vendor,
-    ...{ format, payload, strictQuery, forwardAuthorization, responseHeaders, retries },
-    ...{ path: undefined, query: new Map(), queryOnly: undefined, headers: new Map() },
-    ...{ requestHeaders: undefined, method: undefined, credentials: undefined },
-    ...{ errors: undefined, errorStatus: undefined, redirects: undefined, data: undefined },
-    ...{ operations: undefined },
-    ...exchange,
+    format,
+    payload,
+    strictQuery,
+    forwardAuthorization,
+    responseHeaders,
+    retries,
+    ...rules,
     xml,
-    ...{ targets, identify, tls, sources },
+    targets,
+    identify,
+    tls,
+    sources,
     host: config.host,
     maxConnections: config.maxConnections,
     timeouts,
@@ -143,4 +128,41 @@ function compileIdentity(
     'is token, which takes keys of our own to sign with, and a sidecar has none',
   )
   return identifyByHeaders
+}
+
+/** All files are read and tried out at once, so that a broken one is reported at start and not by the first call. */
+async function compileTls({ tls }: ForwardingConfig, at: KeyPath, problems: Problems): Promise<UpstreamTls> {
+  const where = [...at, 'tls']
+  const [ca, cert, key] = await Promise.all(
+    (['ca', 'cert', 'key'] as const).map((file) => readOrReport(tls[file], [...where, file], problems)),
+  )
+  if ((tls.cert === undefined) !== (tls.key === undefined))
+    problems.error(where, 'has one of `cert` and `key`; expected both, or neither')
+  const files = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) }
+  try {
+    createSecureContext(files)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : ''
+    problems.error(where, `names files that are no certificates and key that go together${code}`)
+  }
+  return {
+    ...files,
+    ...(tls.serverName !== undefined && { servername: tls.serverName }),
+    unverified: tls.verify === 'off-insecure',
+  }
+}
+
+export async function readOrReport(
+  file: string | undefined,
+  path: KeyPath,
+  problems: Problems,
+): Promise<Buffer | undefined> {
+  if (file === undefined) return undefined
+  try {
+    return await readFile(file)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : 'it could not be read'
+    problems.error(path, `names a file that cannot be read: ${reason}`)
+    return undefined
+  }
 }

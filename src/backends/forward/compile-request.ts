@@ -1,5 +1,4 @@
 import type { KeyPath, Problems } from '../../config/problems.ts'
-import type { Backend } from '../../contracts/backend.ts'
 import { foldName, isMadeByPostern, neverPasses } from '../../http/end-to-end-headers.ts'
 import { isToken } from '../../http/header-text.ts'
 import { readingsOf } from '../../http/query.ts'
@@ -12,7 +11,6 @@ import {
   placeholdersIn,
   type Template,
 } from '../template.ts'
-import type { XmlSection } from './answer-schema.ts'
 import { compileAuthorization } from './auth/compile.ts'
 import type { TokenSources } from './auth/token-credentials.ts'
 import {
@@ -232,22 +230,12 @@ export interface ForwardedOperation {
   readonly at: KeyPath
 }
 
-/** A backend of which an operation may have a view of its own, over the same connections. */
-export interface Shapeable extends Backend {
-  /** What its configuration says of XML (C7.7). */
-  readonly xmlSection: XmlSection | undefined
-  readonly rules: ExchangeRules
-  /** What sends. */
-  readonly sender: HttpBackend
-  withRules(rules: Partial<ExchangeRules>): Shapeable
-}
-
 /** The backend that answers an operation: `backend` itself, unless the operation says something different (C8.7). */
 export function compileOperationBackend(
-  backend: Shapeable,
+  backend: HttpBackend,
   { upstream, calls, producesOwn, offered, at }: ForwardedOperation,
   problems: Problems,
-): Shapeable {
+): HttpBackend {
   const places = { own: [...at, 'upstream'], shared: ['backends', backend.name] }
   const own = upstream === undefined ? {} : compileOwn(backend, upstream, places.own, problems)
   checkDataKey(upstream ?? {}, backend, producesOwn, places.own, problems)
@@ -283,21 +271,20 @@ function warnOfSameIds(rules: RequestRules, at: KeyPath, problems: Problems): vo
 }
 
 function compileOwn(
-  { format, payload, xmlSection: inherited, sender }: Shapeable,
+  { format, payload, rules }: HttpBackend,
   upstream: OperationUpstream,
   at: KeyPath,
   problems: Problems,
 ): ExchangeChanges {
-  const xml = compileOperationXml(upstream, { format, payload, inherited }, at, problems)
-  const shared = { sources: sender.sources, targets: sender.targets.all.map(({ address }) => address) }
-  return { ...compileExchange(upstream, shared, at, problems), ...(xml && { xml }) }
+  const xml = compileOperationXml(upstream, { format, payload, inherited: rules.xml?.section }, at, problems)
+  return { ...compileExchange(upstream, rules, at, problems), ...(xml && { xml }) }
 }
 
 /**
  * Reports what calls cannot be sent by that match no action: a report-only area forwards them as its backend says
  * (C8.7).
  */
-export function checkUnmatchedCalls(backend: Shapeable, area: string, problems: Problems): void {
+export function checkUnmatchedCalls(backend: HttpBackend, area: string, problems: Problems): void {
   const calls: CallShape = {
     described: `a call of the area ${area} that matches no action`,
     level: 'business',

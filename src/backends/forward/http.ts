@@ -17,9 +17,7 @@ import { type FaultCode, toFault } from '../../kernel/faults.ts'
 import type { UpstreamResponse } from '../../upstream/reader.ts'
 import type { UpstreamTimeouts } from '../../upstream/request.ts'
 import { compileQueryTemplate, placeholdersIn, type QueryTemplate } from '../template.ts'
-import type { XmlSection } from './answer-schema.ts'
 import { authorize, type Authorized } from './auth/credentials.ts'
-import type { TokenSources } from './auth/token-credentials.ts'
 import { CallForwarding, type ForwardingBackend, type ResponseSource } from './forwarding.ts'
 import { checkHealth } from './health.ts'
 import { originByHost, Redirects } from './redirects.ts'
@@ -46,7 +44,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
   readonly payload: 'bare' | 'envelope'
   readonly xml: PlainXmlRules | undefined
   readonly data: JsonPointer | undefined
-  readonly #rules: HttpBackendRules
+  readonly rules: HttpBackendRules
   readonly #clock: Clock
   readonly targets: UpstreamTargets
   readonly #passed: ReadonlySet<string>
@@ -67,7 +65,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
     this.payload = rules.payload
     this.data = rules.payload === 'bare' ? rules.data : undefined
     this.xml = rules.format === 'xml' ? rules.xml?.rules : undefined
-    this.#rules = rules
+    this.rules = rules
     this.#clock = clock
     this.targets = shared ?? new UpstreamTargets(rules.targets, rules, clock, rules.targetChanged)
     this.#passed = passedNames(rules.responseHeaders)
@@ -85,7 +83,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
   }
 
   #compileRedirects(): Redirects | undefined {
-    const { redirects, host, timeouts, query, operations = [] } = this.#rules
+    const { redirects, host, timeouts, query, operations = [] } = this.rules
     if (redirects === undefined || redirects.max === 0) return undefined
     // The other two are for what clients send.
     const queryOf = compileQueryTemplate({ query, queryOnly: undefined, strictQuery: false })
@@ -101,37 +99,19 @@ export class HttpBackend implements Backend, ForwardingBackend {
 
   /** The same upstream, over the same connections, with other rules for one operation. */
   withRules(rules: Partial<ExchangeRules>): HttpBackend {
-    return new HttpBackend({ ...this.#rules, ...rules }, this.#clock, this.targets)
-  }
-
-  get xmlSection(): XmlSection | undefined {
-    return this.#rules.xml?.section
-  }
-
-  /** What operations may say differently. */
-  get rules(): ExchangeRules {
-    return this.#rules
-  }
-
-  get sources(): TokenSources {
-    return this.#rules.sources
+    return new HttpBackend({ ...this.rules, ...rules }, this.#clock, this.targets)
   }
 
   get retries(): number {
-    return this.#rules.retries
+    return this.rules.retries
   }
 
   get requestHeaders(): ReadonlySet<string> | undefined {
-    return this.#rules.requestHeaders
+    return this.rules.requestHeaders
   }
 
   get host(): string | undefined {
-    return this.#rules.host
-  }
-
-  /** What sends: of a `stream` backend, the part of it that does. */
-  get sender(): this {
-    return this
+    return this.rules.host
   }
 
   answer(call: Call): Promise<BackendAnswer> {
@@ -159,7 +139,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
   }
 
   pathWithoutQuery(call: Call): string {
-    const { path } = this.#rules
+    const { path } = this.rules
     return path === undefined ? call.target.path : path.render(call)
   }
 
@@ -173,20 +153,20 @@ export class HttpBackend implements Backend, ForwardingBackend {
 
   /** The method that is sent. A HEAD asks for what a GET would, and so goes as one or as whatever GET stands for. */
   methodOf({ method }: Call): string {
-    const own = this.#rules.method
+    const own = this.rules.method
     return own === undefined || (method === 'HEAD' && own === 'GET') ? method : own
   }
 
   /** What the upstream knows Postern by; at once, unless a token has to be fetched first. */
   authorize(call: Call): Authorized | undefined | Promise<Authorized> {
-    const { credentials } = this.#rules
+    const { credentials } = this.rules
     return credentials === undefined ? undefined : authorize(call, credentials)
   }
 
   /** The headers of C8.2, but for our credentials; at once, unless a token has to be signed first. */
   headersOf(call: Call): HeaderText | Promise<HeaderText> {
     const headers = this.#requestHeaders(call)
-    const caller = this.#rules.identify(call)
+    const caller = this.rules.identify(call)
     return caller instanceof Promise
       ? caller.then((signed) => followedBy(headers, signed))
       : followedBy(headers, caller)
@@ -204,7 +184,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
       conditional: reads && ('if-none-match' in call.headers || 'if-modified-since' in call.headers),
       ranged: reads && 'range' in call.headers,
       authorizationForwarded:
-        this.#rules.forwardAuthorization && call.authorization !== undefined && redirected?.left !== true,
+        this.rules.forwardAuthorization && call.authorization !== undefined && redirected?.left !== true,
     })
     if (verdict.kind === 'answer') return this.#pass(call, response, source)
     return this.refuse(verdict, response, redirected?.stopped)
@@ -241,12 +221,12 @@ export class HttpBackend implements Backend, ForwardingBackend {
   }
 
   possibleAnswers(_action: ActionFacts, method: string): PossibleAnswers {
-    const { requestHeaders, credentials, forwardAuthorization } = this.#rules
+    const { requestHeaders, credentials, forwardAuthorization } = this.rules
     const faults: FaultCode[] = ['upstream_unreachable', 'upstream_timeout']
     if (credentials?.renewable === true) faults.push('upstream_token_unavailable')
     if (forwardAuthorization) faults.push('upstream_unauthorised')
-    const { query, strictQuery } = this.#rules
-    const isMade = placeholdersIn(this.#rules).size > 0
+    const { query, strictQuery } = this.rules
+    const isMade = placeholdersIn(this.rules).size > 0
     if (isMade) faults.push('unsendable_value')
     if (isMade || strictQuery || query.size > 0) faults.push('unsendable_argument')
     return answersByStatus({ method, requestHeaders, faults })
@@ -262,7 +242,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
 
   async close(): Promise<void> {
     for (const stop of this.#stopChecks) stop()
-    await Promise.all([this.targets.close(), this.sources.close()])
+    await Promise.all([this.targets.close(), this.rules.sources.close()])
   }
 }
 

@@ -1,18 +1,7 @@
 import type { Socket } from 'node:net'
-import type {
-  ActionFacts,
-  Backend,
-  BackendAnswer,
-  Call,
-  PossibleAnswers,
-  Tunnel,
-  UpgradeOutcome,
-  UpstreamTraffic,
-} from '../../contracts/backend.ts'
+import type { Call, Tunnel, UpgradeOutcome, UpstreamTraffic } from '../../contracts/backend.ts'
 import { AUDIT_HEADER, withoutOwnCookies } from '../../http/end-to-end-headers.ts'
 import { followedBy, type HeaderText } from '../../http/header-text.ts'
-import type { JsonPointer } from '../../http/json.ts'
-import type { PlainXmlRules } from '../../http/plain-xml/rules.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'
@@ -24,98 +13,56 @@ import {
   openWebsocket,
   switchedHeaders,
 } from '../websocket/upstream.ts'
-import type { XmlSection } from './answer-schema.ts'
 import { HttpBackend } from './http.ts'
 import { urlOf } from './redirects.ts'
 import { attemptOutcome, checkStatus, type StatusVerdict, upstreamFault } from './response.ts'
 import type { ExchangeRules, HttpBackendRules } from './rules.ts'
-import { NONE_TRIED, type UpstreamTargets } from './targets.ts'
+import { NONE_TRIED } from './targets.ts'
 
 const SWITCHING = 101
 const UNAUTHORIZED = 401
-
-export interface StreamBackendRules extends HttpBackendRules {
-  /** Whether a websocket ends with the token that opened it. */
-  readonly closeOnExpiry: boolean
-}
 
 /**
  * Forwards what takes long or is large (C8.1): websockets by http-proxy-3, everything else (event streams, uploads,
  * downloads) the way of the `http` backend, whose pool streams both ways in constant memory and keeps a call one call
  * whatever its framing (T2.4).
  */
-export class StreamBackend implements Backend {
-  readonly name: string
-  readonly format: 'json' | 'xml'
-  readonly payload: 'bare' | 'envelope'
-  readonly xml: PlainXmlRules | undefined
-  readonly data: JsonPointer | undefined
-  readonly #rules: StreamBackendRules
+export class StreamBackend extends HttpBackend {
   readonly #clock: Clock
-  readonly #plain: HttpBackend
-  readonly #open: Set<Tunnel>
+  readonly #closeOnExpiry: boolean
+  readonly #tunnels: Set<Tunnel>
 
-  /** @param owner the backend that this is a view of: it closes the targets and the tunnels */
-  constructor(rules: StreamBackendRules, clock: Clock, owner?: StreamBackend) {
-    this.name = rules.name
-    this.format = rules.format
-    this.payload = rules.payload
-    this.#rules = rules
+  /**
+   * @param closeOnExpiry whether a websocket ends with the token that opened it
+   * @param owner the backend that this is a view of: it closes the targets and the tunnels
+   */
+  constructor(rules: HttpBackendRules, closeOnExpiry: boolean, clock: Clock, owner?: StreamBackend) {
+    super(rules, clock, owner?.targets)
     this.#clock = clock
-    this.#plain = new HttpBackend(rules, clock, owner?.targets)
-    this.xml = this.#plain.xml
-    this.data = this.#plain.data
-    this.#open = owner === undefined ? new Set() : owner.#open
+    this.#closeOnExpiry = closeOnExpiry
+    this.#tunnels = owner === undefined ? new Set() : owner.#tunnels
   }
 
-  get targets(): UpstreamTargets {
-    return this.#plain.targets
-  }
-
-  get xmlSection(): XmlSection | undefined {
-    return this.#plain.xmlSection
-  }
-
-  get rules(): ExchangeRules {
-    return this.#rules
-  }
-
-  get sender(): HttpBackend {
-    return this.#plain
-  }
-
-  /** As of the `http` backend. */
-  withRules(rules: Partial<ExchangeRules>): StreamBackend {
-    return new StreamBackend({ ...this.#rules, ...rules }, this.#clock, this)
-  }
-
-  get requestHeaders(): ReadonlySet<string> | undefined {
-    return this.#rules.requestHeaders
-  }
-
-  answer(call: Call): Promise<BackendAnswer> {
-    return this.#plain.answer(call)
+  override withRules(rules: Partial<ExchangeRules>): StreamBackend {
+    return new StreamBackend({ ...this.rules, ...rules }, this.#closeOnExpiry, this.#clock, this)
   }
 
   async upgrade(call: Call, socket: Socket, head: Buffer): Promise<UpgradeOutcome> {
     const outcome = await this.#attempt(call, socket, head)
     if (outcome.kind === 'open') return outcome
     const verdict = this.#verdictOn(call, outcome.statusCode)
-    return { kind: 'refused', answer: await this.#plain.refuse(verdict, outcome) }
+    return { kind: 'refused', answer: await this.refuse(verdict, outcome) }
   }
 
   /** Asks one target, and tells it what came of that. A handshake is not repeated: its client waits, and asks again. */
   async #attempt(call: Call, socket: Socket, head: Buffer): Promise<HandshakeOutcome> {
-    const [headers, authorized] = await Promise.all([
-      this.#plain.headersOf(call),
-      this.#plain.authorize(call),
-    ])
+    const [headers, authorized] = await Promise.all([this.headersOf(call), this.authorize(call)])
     const given = authorized === undefined ? headers : followedBy(headers, authorized.line)
-    const target = this.#plain.targets.choose(NONE_TRIED)
+    const target = this.targets.choose(NONE_TRIED)
     const settle = target.enter()
     try {
       const handshake = this.#handshake(call, given, socket, target.address)
-      const rules = { ...this.#rules, target: target.address }
+      const rules = { ...this.rules, target: target.address }
       const outcome = await openWebsocket(handshake, socket, head, rules)
       settle('good')
       if (outcome.kind === 'answer')
@@ -130,14 +77,14 @@ export class StreamBackend implements Backend {
   }
 
   #handshake(call: Call, given: HeaderText, socket: Socket, address: UpstreamAddress): Handshake {
-    const path = this.#plain.pathOf(call)
+    const path = this.pathOf(call)
     const url = urlOf({ address }, path)
     return {
       path: address.basePath + path,
-      headers: handshakeHeaders(given, this.#rules.host ?? address.host),
+      headers: handshakeHeaders(given, this.rules.host ?? address.host),
       switched: (headers) => {
         call.record?.upstreamAnswered(SWITCHING, headers[AUDIT_HEADER])
-        const passed = this.#plain.passedHeaders(call, headers, { url })
+        const passed = this.passedHeaders(call, headers, { url })
         return switchedHeaders(call, headers, withoutOwnCookies(passed, call.cookieDropped))
       },
       opened: (upstream) => this.#tunnel(socket, upstream),
@@ -145,40 +92,31 @@ export class StreamBackend implements Backend {
   }
 
   #tunnel(socket: Socket, upstream: Socket): Tunnel {
-    const { closeOnExpiry, timeouts } = this.#rules
     const tunnel = new WebsocketTunnel(socket, upstream, {
-      endsWithToken: closeOnExpiry,
-      idle: timeouts.idle,
+      endsWithToken: this.#closeOnExpiry,
+      idle: this.rules.timeouts.idle,
     })
-    this.#open.add(tunnel)
-    tunnel.onEnd(() => this.#open.delete(tunnel))
+    this.#tunnels.add(tunnel)
+    tunnel.onEnd(() => this.#tunnels.delete(tunnel))
     return tunnel
   }
 
   /** As of any call (C8.4), but that a success is none: it would be the answer to another question. */
   #verdictOn({ authorization }: Call, status: number): StatusVerdict {
-    const authorizationForwarded = this.#rules.forwardAuthorization && authorization !== undefined
+    const authorizationForwarded = this.rules.forwardAuthorization && authorization !== undefined
     const verdict = checkStatus(status, { conditional: false, ranged: false, authorizationForwarded })
     if (verdict.kind !== 'answer') return verdict
     throw new Fault('upstream_broken', { detail: `the upstream answered a handshake with ${status}` })
   }
 
-  possibleAnswers(action: ActionFacts, method: string): PossibleAnswers {
-    return this.#plain.possibleAnswers(action, method)
-  }
-
-  healthy(): boolean {
-    return this.#plain.healthy()
-  }
-
   /** A websocket's connection is one that is in use. */
-  traffic(): UpstreamTraffic {
-    const traffic = this.#plain.traffic()
-    return { ...traffic, active: traffic.active + this.#open.size }
+  override traffic(): UpstreamTraffic {
+    const traffic = super.traffic()
+    return { ...traffic, active: traffic.active + this.#tunnels.size }
   }
 
-  async close(): Promise<void> {
-    for (const tunnel of this.#open) tunnel.close('shutdown')
-    await this.#plain.close()
+  override async close(): Promise<void> {
+    for (const tunnel of this.#tunnels) tunnel.close('shutdown')
+    await super.close()
   }
 }

@@ -6,7 +6,7 @@ import type { Backend } from '../../contracts/backend.ts'
 import type { ForwardingModule, ModuleBackend, ModuleContext, ModuleFactory } from '../../contracts/module.ts'
 import type { FundRegistry } from '../../contracts/places.ts'
 import type { Clock } from '../../kernel/clock.ts'
-import type { Shapeable } from '../forward/compile-request.ts'
+import type { HttpBackend } from '../forward/http.ts'
 import { isForbiddenResponseHeader } from '../forward/response.ts'
 import { ModuleOverForwarder } from '../over/over.ts'
 import type { ModuleConfig } from '../schema.ts'
@@ -14,9 +14,11 @@ import { type ModuleFailed, type ModuleRules, UserModule } from './module.ts'
 
 export interface ModuleDependencies {
   readonly clock: Clock
+  /** Gets the funds that a backend creates. */
   readonly funds: FundRegistry | undefined
+  /** Most bytes of an answer that is held: `server.limits.answer`. */
   readonly answerLimit: number
-  /** Told of what a module's code threw where nobody could catch it. */
+  /** Called with what a module's code threw where no call could be failed for it. */
   readonly moduleFailed: (backend: string, thrown: unknown, call: string | undefined) => void
 }
 
@@ -35,7 +37,7 @@ export async function openBackendModule(
 export async function openForwardingModule(
   name: string,
   config: ModuleConfig,
-  under: Shapeable,
+  under: HttpBackend,
   problems: Problems,
   dependencies: ModuleDependencies,
 ): Promise<ModuleOverForwarder | undefined> {

@@ -1,8 +1,14 @@
 import type { BackendBody } from '../../contracts/backend.ts'
-import type { JsonObject, JsonValue } from '../../http/json.ts'
-import { broken, isList, jsonPartOf, memberNames, MOST_LEVELS, MOST_VALUES, type Place } from './stream.ts'
+import type { JsonObject, JsonValue, RawNumber } from '../../http/json.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { Slices } from '../../kernel/slices.ts'
+import { broken } from './stream.ts'
+
+/** A module's code is trusted, but its mistakes must not take the process with them: a circle ends here. */
+const MOST_LEVELS = 200
+const MOST_VALUES = 1_000_000
+/** Of one object: listing the names of 100,000 takes 10 ms, which cannot be interrupted, and of 400,000 takes 64. */
+const MOST_MEMBERS = 100_000
 
 /** Values, and characters of text, that are copied at once: a millisecond's work. */
 const AT_ONCE = 2000
@@ -225,7 +231,52 @@ class ValueWriter {
   }
 }
 
-/** Characters of a name that are told. */
+/** Characters of a name that are logged. */
 const PLACE_NAME = 40
 
 const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff
+
+/** A value's place, put together only where it is logged. */
+type Place = () => string
+
+/**
+ * What a module's value is as JSON, its members unread: `toJSON` is heeded, as JSON.stringify does. What that writes as
+ * null or leaves out behind one's back (NaN, functions, maps) is refused.
+ * @throws Fault upstream_broken, naming the place for the log
+ */
+function jsonPartOf(
+  given: unknown,
+  place: Place,
+): null | string | boolean | number | RawNumber | readonly unknown[] | Readonly<Record<string, unknown>> {
+  let part = given
+  for (let level = 0; hasToJson(part); level++) {
+    if (level > MOST_LEVELS) throw broken(`answered a toJSON without end at ${place()}`)
+    part = part.toJSON()
+  }
+  if (part === null || typeof part === 'string' || typeof part === 'boolean') return part
+  if (typeof part === 'number') {
+    if (Number.isFinite(part)) return part
+    throw broken(`answered ${part} at ${place()}; JSON has no word for it`)
+  }
+  if (typeof part !== 'object') throw broken(`answered a ${typeof part} at ${place()}`)
+  if (JSON.isRawJSON(part) || Array.isArray(part)) return part
+  const prototype: unknown = Object.getPrototypeOf(part)
+  if (prototype === null || prototype === Object.prototype) return part as Readonly<Record<string, unknown>>
+  throw broken(`answered a ${part.constructor.name} at ${place()}; expected plain objects`)
+}
+
+const hasToJson = (given: unknown): given is { readonly toJSON: () => unknown } =>
+  typeof given === 'object' && given !== null && 'toJSON' in given && typeof given.toJSON === 'function'
+
+/** Array.isArray does not tell readonly lists from the rest. */
+const isList = (part: object): part is readonly unknown[] => Array.isArray(part)
+
+/**
+ * The names of an object's members.
+ * @throws Fault upstream_broken for more than 100,000
+ */
+function memberNames(given: Readonly<Record<string, unknown>>): readonly string[] {
+  const names = Object.keys(given)
+  if (names.length > MOST_MEMBERS) throw broken(`answered an object of more than ${MOST_MEMBERS} members`)
+  return names
+}

@@ -20,7 +20,6 @@ import { type JsonPointer, type JsonValue, parseJson, parseJsonInSlices } from '
 import type { PlainXmlRules } from '../../http/plain-xml/rules.ts'
 import { type After, after as realAfter, type Clock } from '../../kernel/clock.ts'
 import { toFault } from '../../kernel/faults.ts'
-import type { Shapeable } from '../forward/compile-request.ts'
 import type { HttpBackend } from '../forward/http.ts'
 import { checkAnswer, checkHeaders, checkStatusOf, membersOf } from '../module/answer.ts'
 import { factsOf, streamOf } from '../module/call.ts'
@@ -132,21 +131,19 @@ export class ModuleOverForwarder implements Backend {
   readonly #rules: ModuleRules & QuestionRules
   readonly #clock: Clock
   readonly #answers: AnswerChecks
-  readonly #isWell: () => boolean
 
   /** @param under what it runs around; of an operation, that backend's view. It is closed by whoever opened it */
   constructor(
     module: ForwardingModule,
-    under: Shapeable,
+    under: HttpBackend,
     rules: ModuleRules,
     clock: Clock,
     after: After = realAfter,
   ) {
-    const { sender } = under
-    const responseHeaders = [...sender.rules.responseHeaders, ...rules.responseHeaders]
+    const responseHeaders = [...under.rules.responseHeaders, ...rules.responseHeaders]
     this.name = rules.name
     this.#module = module
-    this.#sender = rules.responseHeaders.length === 0 ? sender : sender.withRules({ responseHeaders })
+    this.#sender = rules.responseHeaders.length === 0 ? under : under.withRules({ responseHeaders })
     this.format = this.#sender.format
     this.payload = this.#sender.payload
     this.xml = this.#sender.xml
@@ -154,11 +151,10 @@ export class ModuleOverForwarder implements Backend {
     this.#rules = { ...rules, after }
     this.#clock = clock
     this.#answers = new AnswerChecks({ ...rules, responseHeaders }, clock, after)
-    this.#isWell = () => under.healthy?.() !== false
   }
 
   /** The same module around another view of the same backend. */
-  around(under: Shapeable): ModuleOverForwarder {
+  around(under: HttpBackend): ModuleOverForwarder {
     return new ModuleOverForwarder(this.#module, under, this.#rules, this.#clock, this.#rules.after)
   }
 
@@ -181,7 +177,7 @@ export class ModuleOverForwarder implements Backend {
   }
 
   healthy(): boolean {
-    return this.#isWell() && isWell(this.#module, this.#rules)
+    return this.#sender.healthy() && isWell(this.#module, this.#rules)
   }
 
   close(): Promise<void> {
