@@ -11,12 +11,12 @@ import {
   type PlannedAdd,
   type PlannedChange,
   type PlannedStep,
+  referable,
   type UnshownSecret,
 } from './editing.ts'
 import { hashSecret } from './hasher.ts'
 import { holdingsOf, mayHold } from './holdings.ts'
 import { inConfiguration, only, RecordEditor, type RecordKind } from './record-editor.ts'
-import { referable } from './references.ts'
 import { type ClientRecord, clientRecordSchema } from './schema.ts'
 import { announce, CLIENT, liveSecrets, readStoredClient, type StoredClient } from './stored-directory.ts'
 

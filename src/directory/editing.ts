@@ -8,9 +8,11 @@ import type { Entry, Feed, Page, Store, StoredValue } from '../contracts/store.t
 import type { Ended, TokenRevoker } from '../contracts/tokens.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { byKey } from '../kernel/key-order.ts'
+import type { ReferableNames } from './compile-records.ts'
 import type { Directory } from './compile.ts'
 import type { Loss } from './holdings.ts'
-import { announce } from './stored-directory.ts'
+import { BUSINESS, ROLE } from './schema.ts'
+import { announce, findAll } from './stored-directory.ts'
 import { type Claim, claimedByConfiguration } from './uniqueness.ts'
 
 /**
@@ -87,6 +89,27 @@ export async function foundUnlessConfigured(
   if (hidden !== undefined) return hidden
   refuseConfigured()
   return foundEntry(store, at)
+}
+
+/** What a record may name: all of the configuration, and of the store what it does name. */
+export async function referable(
+  { store, configured }: Pick<EditingParts, 'store' | 'configured'>,
+  { businesses, roles }: { readonly businesses: readonly string[]; readonly roles: readonly string[] },
+): Promise<Pick<ReferableNames, 'businesses' | 'roles'>> {
+  const withStored = async (
+    kind: string,
+    known: ReadonlyMap<string, unknown>,
+    names: readonly string[],
+  ): Promise<ReadonlyMap<string, unknown>> => {
+    const unknown = names.filter((name) => !known.has(name))
+    if (unknown.length === 0) return known
+    const stored = await findAll(store, kind, unknown)
+    return new Map([...known, ...stored.map(({ key }) => [key, true] as const)])
+  }
+  return {
+    businesses: await withStored(BUSINESS, configured.businesses, businesses),
+    roles: await withStored(ROLE, configured.roles, roles),
+  }
 }
 
 /** What to say of a record that is added, and is there already. */
@@ -209,7 +232,10 @@ export function planChange(parts: EditingParts, planned: Planned): PlannedChange
   const written = { before: plain(planned.written.before), after: plain(planned.written.after) }
   const end = (): Promise<readonly Ended[]> => endAll(parts, losses, via)
   return {
-    ...{ records, written, warnings, version: at.entry.version },
+    records,
+    written,
+    warnings,
+    version: at.entry.version,
     keys: keysThatDiffer(written.before, written.after),
     async commit(exactly = false) {
       // Before the change, so that nothing is left that the change does not allow if the store fails in between.
@@ -246,7 +272,8 @@ export function planRemoval(parts: EditingParts, removal: Removal): PlannedStep<
     await endAll(parts, losses, via)
   }
   return {
-    ...{ version: shown.version, written: { before: shown.written } },
+    version: shown.version,
+    written: { before: shown.written },
     async commit(exactly = false) {
       // Before and after: nothing is left if the store fails in between, and a process that does not know of the removal
       // does not know the rule either.

@@ -6,8 +6,7 @@ import type { Entry, Store } from '../contracts/store.ts'
 import type { RevokedTokens } from '../contracts/tokens.ts'
 import type { Directory } from './compile.ts'
 import { readRole, ROLE } from './schema.ts'
-import { findAll } from './references.ts'
-import { readStoredUser, USER } from './stored-directory.ts'
+import { findAll, readStoredUser, USER } from './stored-directory.ts'
 
 /**
  * Whether a person or client may hold tokens now (C6.3.5): not if locked or disabled. Nothing else decides this.

@@ -48,7 +48,11 @@ const NOTHING_HIDDEN = { hidden: {}, hashed: [], personal: [] } as const
 
 export const NOUNS: Readonly<Record<NounName, Noun>> = {
   client: {
-    ...{ plural: 'clients', schema: clientRecordSchema, names: ['id'], fixed: ['id'], personal: [] },
+    plural: 'clients',
+    schema: clientRecordSchema,
+    names: ['id'],
+    fixed: ['id'],
+    personal: [],
     hidden: { secrets: 'a secret is generated, and replaced by another one' },
     hashed: [],
     defaults: ({ kind }) => ({
@@ -57,7 +61,10 @@ export const NOUNS: Readonly<Record<NounName, Noun>> = {
     }),
   },
   user: {
-    ...{ plural: 'users', schema: userRecordSchema, names: ['username'], fixed: ['username', 'subject'] },
+    plural: 'users',
+    schema: userRecordSchema,
+    names: ['username'],
+    fixed: ['username', 'subject'],
     hidden: { password: 'a password is set by an act of its own' },
     hashed: ['password'],
     personal: ['claims'],
@@ -65,14 +72,20 @@ export const NOUNS: Readonly<Record<NounName, Noun>> = {
     defaults: () => ({ subject: randomUUID() }),
   },
   business: {
-    ...{ plural: 'businesses', schema: businessSchema, names: ['code'], fixed: ['code'] },
+    plural: 'businesses',
+    schema: businessSchema,
+    names: ['code'],
+    fixed: ['code'],
     ...NOTHING_HIDDEN,
   },
   fund: {
-    ...{ plural: 'funds', schema: fundSchema, names: ['business', 'code'], fixed: ['business', 'code'] },
+    plural: 'funds',
+    schema: fundSchema,
+    names: ['business', 'code'],
+    fixed: ['business', 'code'],
     ...NOTHING_HIDDEN,
   },
-  role: { ...{ plural: 'roles', schema: roleSchema, names: ['name'], fixed: ['name'] }, ...NOTHING_HIDDEN },
+  role: { plural: 'roles', schema: roleSchema, names: ['name'], fixed: ['name'], ...NOTHING_HIDDEN },
 }
 
 export const NOUN_NAMES = Object.keys(NOUNS) as readonly NounName[]

@@ -13,6 +13,7 @@ import { compileUser, toClient } from './compile-records.ts'
 import type { UserRecord } from './schema.ts'
 import {
   CLIENT,
+  everyRecord,
   liveSecrets,
   readStoredClient,
   type Roles,
@@ -144,8 +145,6 @@ interface ClientMethodsParts {
   readonly clock: Clock
 }
 
-/** Records that are read at once. */
-const PAGE = 1000
 /** Milliseconds. Clients of the store come and go while the service runs. */
 const KEPT_FOR = 60_000
 
@@ -178,8 +177,8 @@ export class DirectoryMethods implements ClientMethods {
   async #read(): Promise<void> {
     const found = new Set(this.#configured)
     try {
-      for await (const client of this.#stored()) {
-        for (const method of methodsOf(client)) found.add(method)
+      for await (const { value } of everyRecord(this.#parts.store, CLIENT)) {
+        for (const method of methodsOf(readStoredClient(value).record)) found.add(method)
         if (found.size === CLIENT_AUTH_METHODS.length) break
       }
       this.#known = found
@@ -188,14 +187,5 @@ export class DirectoryMethods implements ClientMethods {
       this.#known = found.union(this.#known)
     }
     this.#readAt = this.#parts.clock.monotonic()
-  }
-
-  async *#stored(): AsyncGenerator<KnownClient> {
-    let after: string | undefined
-    do {
-      const page = await this.#parts.store.list(CLIENT, { limit: PAGE, after })
-      for (const { value } of page) yield readStoredClient(value).record
-      after = page.length === PAGE ? page.at(-1)?.key : undefined
-    } while (after !== undefined)
   }
 }

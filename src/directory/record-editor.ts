@@ -299,12 +299,18 @@ export const inConfiguration = (what: string, name: string): string =>
   `${what} "${name}" is in the configuration, which no command changes: edit it there.`
 
 const BUSINESSES: RecordKind<BusinessRecord, ConfiguredBusiness> = {
-  ...{ what: 'business', kind: BUSINESS, schema: businessSchema, read: readBusiness },
+  what: 'business',
+  kind: BUSINESS,
+  schema: businessSchema,
+  read: readBusiness,
   keyOf: ({ code }) => code,
   fixed: ['code'],
   configured: ({ configured }) => configured.businesses,
   asRecord: ({ code, name, address, phoneNumber, funds }) => ({
-    ...{ code, name, funds: funds === 'any' ? 'any' : 'listed', disabled: false },
+    code,
+    name,
+    funds: funds === 'any' ? 'any' : 'listed',
+    disabled: false,
     ...(address !== undefined && { address }),
     ...(phoneNumber !== undefined && { phoneNumber }),
   }),
@@ -338,7 +344,10 @@ function configuredFunds({ configured }: EditingParts): ReadonlyMap<string, Conf
 }
 
 const FUNDS: RecordKind<FundRecord, ConfiguredFund> = {
-  ...{ what: 'fund', kind: FUND, schema: fundSchema, read: readFund },
+  what: 'fund',
+  kind: FUND,
+  schema: fundSchema,
+  read: readFund,
   keyOf: ({ business, code }) => fundKey(business, code),
   fixed: ['business', 'code'],
   indexes: ({ business }) => ({ business }),
@@ -368,7 +377,10 @@ const FUNDS: RecordKind<FundRecord, ConfiguredFund> = {
 }
 
 const ROLES: RecordKind<RoleRecord, Access> = {
-  ...{ what: 'role', kind: ROLE, schema: roleSchema, read: readRole },
+  what: 'role',
+  kind: ROLE,
+  schema: roleSchema,
+  read: readRole,
   keyOf: ({ name }) => name,
   fixed: ['name'],
   configured: ({ configured }) => configured.roles,

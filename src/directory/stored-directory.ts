@@ -1,7 +1,6 @@
 /**
  * The directory's records in the store. Those of clients, users and subjects have no index values: `removeBy` of a subject
- * or client ends its sessions and tokens, and must not remove the subject or client itself. Businesses, funds and roles:
- * place-records.ts.
+ * or client ends its sessions and tokens, and must not remove the subject or client itself.
  *
  * `directory_client`, by client id: a StoredClient.
  * `directory_user`, by user name: a StoredUser.
@@ -10,7 +9,7 @@
  */
 import { LRUCache } from 'lru-cache'
 import type { Access } from '../contracts/people.ts'
-import type { Change, Feed, Store, StoredValue } from '../contracts/store.ts'
+import type { Change, Entry, Feed, Store, StoredValue } from '../contracts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { defaultsOf } from './read-records.ts'
 import {
@@ -77,11 +76,51 @@ export function readStoredUser(value: StoredValue): StoredUser {
 export const liveSecrets = ({ record, ends }: StoredClient, now: number): readonly string[] =>
   record.secrets.filter((hash) => (ends[hash] ?? Number.POSITIVE_INFINITY) > now)
 
-interface StoredDirectoryParts {
-  readonly store: Pick<Store, 'find'>
-  readonly feed: Pick<Feed, 'subscribe'>
-  readonly clock: Clock
+/** Looks into the store at once: enough to keep its thread busy, and far from what may wait for it. */
+const AT_ONCE = 64
+
+/** The records with these keys, as far as there are any. Rejects with Fault `identity_unavailable`. */
+export async function findAll(
+  store: Pick<Store, 'find'>,
+  kind: string,
+  keys: Iterable<string>,
+): Promise<readonly Entry[]> {
+  const found: Entry[] = []
+  const rest = [...new Set(keys)]
+  while (rest.length > 0) {
+    const entries = await Promise.all(rest.splice(0, AT_ONCE).map((key) => store.find(kind, key)))
+    found.push(...entries.filter((entry) => entry !== undefined))
+  }
+  return found
 }
+
+/** Records in one page: some milliseconds of the store's time. */
+const PAGE = 1000
+
+/** All records of a kind, page by page. Rejects with Fault `identity_unavailable`. */
+export async function* everyPage(store: Pick<Store, 'list'>, kind: string): AsyncGenerator<readonly Entry[]> {
+  let page: readonly Entry[] = []
+  do {
+    page = await store.list(kind, { after: page.at(-1)?.key, limit: PAGE })
+    yield page
+  } while (page.length === PAGE)
+}
+
+/** As `everyPage`, one by one: for few records, or those after which nobody waits. */
+export async function* everyRecord(store: Pick<Store, 'list'>, kind: string): AsyncGenerator<Entry> {
+  for await (const page of everyPage(store, kind)) yield* page
+}
+
+/**
+ * A bounded cache whose entries expire by our clock. `ttlResolution: 0` reads it each time; by default lru-cache uses a timer
+ * of its own. `+ 1`, because lru-cache takes time 0 for "no time", and such an entry would never expire.
+ */
+export const timedCache = <T extends object | true>(
+  max: number,
+  ttl: number,
+  clock: Clock,
+): LRUCache<string, T> =>
+  new LRUCache({ max, ttl, ttlResolution: 0, perf: { now: () => clock.monotonic() + 1 } })
 
 /** Records, about 2 KiB each. */
 const CACHED = 10_000
@@ -90,7 +129,11 @@ const KEPT_FOR = 30_000
 
 /** The kind of record that each member of an announcement names. Businesses and funds are cached in stored-places.ts. */
 const KINDS: Readonly<Record<string, string>> = {
-  ...{ client: CLIENT, user: USER, role: ROLE, business: BUSINESS, fund: FUND },
+  client: CLIENT,
+  user: USER,
+  role: ROLE,
+  business: BUSINESS,
+  fund: FUND,
 }
 
 const addressOf = (kind: string, key: string): string => `${kind}\0${key}`
@@ -101,22 +144,19 @@ const addressOf = (kind: string, key: string): string => `${kind}\0${key}`
  * push out real ones. Methods reject with Fault `identity_unavailable` if the store cannot be reached.
  */
 export class StoredDirectory {
-  readonly #store: StoredDirectoryParts['store']
+  readonly #store: Pick<Store, 'find'>
   readonly #cache: LRUCache<string, object>
   /** Counts announced changes. A record read while one was announced may be the old version, and is not cached. */
   #generation = 0
 
-  constructor({ store, feed, clock }: StoredDirectoryParts) {
-    this.#store = store
-    // `ttlResolution: 0` reads our clock each time; by default lru-cache uses a timer of its own. `+ 1`, because lru-cache
-    // takes time 0 for "no time", and such a record would never expire.
-    this.#cache = new LRUCache({
-      max: CACHED,
-      ttl: KEPT_FOR,
-      ttlResolution: 0,
-      perf: { now: () => clock.monotonic() + 1 },
-    })
-    feed.subscribe(DIRECTORY_TOPIC, {
+  constructor(of: {
+    readonly store: Pick<Store, 'find'>
+    readonly feed: Pick<Feed, 'subscribe'>
+    readonly clock: Clock
+  }) {
+    this.#store = of.store
+    this.#cache = timedCache(CACHED, KEPT_FOR, of.clock)
+    of.feed.subscribe(DIRECTORY_TOPIC, {
       apply: (change) => this.#forget(change),
       reset: () => this.#forgetAll(),
     })

@@ -1,21 +1,62 @@
 import { LRUCache } from 'lru-cache'
-import type { Code } from '../config/scopes/scope-token.ts'
+import { type Code, readCode } from '../config/scopes/scope-token.ts'
 import type { Business, Places } from '../contracts/places.ts'
-import type { Change, Feed, Store } from '../contracts/store.ts'
+import type { Change, Entry, Feed, Store } from '../contracts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { outsideBudgets, waitInBudget } from '../kernel/store-budget.ts'
 import {
-  allBusinesses,
-  allFunds,
-  findBusiness,
-  findFund,
-  type Finding,
-  type FoundFund,
-  type OpenBusiness,
-} from './find-places.ts'
-import { FUND, fundKey, stored } from './schema.ts'
-import { announce, DIRECTORY_TOPIC } from './stored-directory.ts'
+  BUSINESS,
+  type BusinessRecord,
+  FUND,
+  fundKey,
+  type FundRecord,
+  readBusiness,
+  readFund,
+  stored,
+} from './schema.ts'
+import { announce, DIRECTORY_TOPIC, everyPage } from './stored-directory.ts'
+
+// Businesses and funds as the store has them now.
+
+/** A business as a decision needs it. */
+interface OpenBusiness extends Business {
+  readonly anyFund: boolean
+}
+
+type Finding = Pick<Store, 'find'>
+
+/** Undefined: there is none, or it is disabled. */
+async function findBusiness(store: Finding, code: string): Promise<OpenBusiness | undefined> {
+  const entry = await store.find(BUSINESS, code)
+  return entry && openBusiness(readBusiness(entry.value))
+}
+
+function openBusiness({
+  name,
+  address,
+  phoneNumber,
+  funds,
+  disabled,
+  ...written
+}: BusinessRecord): OpenBusiness | undefined {
+  const code = readCode(written.code)
+  if (disabled || code === undefined) return undefined
+  return {
+    code,
+    name,
+    anyFund: funds === 'any',
+    ...(address !== undefined && { address }),
+    ...(phoneNumber !== undefined && { phoneNumber }),
+  }
+}
+
+const isOpenFund = (entry: Entry | undefined): boolean =>
+  entry !== undefined && !readFund(entry.value).disabled
+
+/** Whether a business that lists its funds has this one, and it is not disabled. */
+const findFund = async (store: Finding, code: string, fund: string): Promise<boolean> =>
+  isOpenFund(await store.find(FUND, fundKey(code, fund)))
 
 /** What a process remembers of the places of its store. */
 interface Remembered extends Pick<Places, 'findBusinesses'> {
@@ -239,21 +280,29 @@ export class StoredPlaces implements Places {
     const { store, clock } = this.#parts
     const readAt = clock.monotonic()
     let count = 0
-    for await (const page of allBusinesses(store))
-      for (const { code, business } of page) {
+    for await (const page of everyPage(store, BUSINESS))
+      for (const { value } of page) {
         if ((count += 1) > REMEMBERED / 2) return false
-        if (!changed.has(code))
-          this.#known.set(code, { business, readAt, funds: new Map(), missing: new Map(), hasAllFunds: true })
+        const record = readBusiness(value)
+        const business = openBusiness(record)
+        if (!changed.has(record.code))
+          this.#known.set(record.code, {
+            business,
+            readAt,
+            funds: new Map(),
+            missing: new Map(),
+            hasAllFunds: true,
+          })
       }
-    for await (const page of allFunds(store))
-      for (const fund of page) {
+    for await (const page of everyPage(store, FUND))
+      for (const { value } of page) {
         if ((count += 1) > REMEMBERED) return false
-        this.#addKnown(fund, readAt, changed)
+        this.#addKnown(readFund(value), readAt, changed)
       }
     return true
   }
 
-  #addKnown({ business, code, disabled }: FoundFund, readAt: number, changed: ReadonlySet<string>): void {
+  #addKnown({ business, code, disabled }: FundRecord, readAt: number, changed: ReadonlySet<string>): void {
     const known = this.#known.peek(business)
     if (known === undefined || disabled || changed.has(fundKey(business, code))) return
     known.funds.set(code, readAt)

@@ -9,17 +9,18 @@
  * The store also knows the subjects of users of `directory.people` who have logged in (C5.7): the same holds for them.
  */
 import type { Problems } from '../config/problems.ts'
-import type { Entry, Page, Store } from '../contracts/store.ts'
+import type { Entry, Store } from '../contracts/store.ts'
 import type { Directory } from './compile.ts'
 import { mayHold } from './holdings.ts'
-import { findAll } from './references.ts'
 import {
   CLIENT,
+  everyRecord,
+  findAll,
   readStoredClient,
   readStoredUser,
+  type StoredSubject,
   SUBJECT,
   USER,
-  type StoredSubject,
 } from './stored-directory.ts'
 
 /** An id, and who wants it. */
@@ -39,19 +40,6 @@ export function claimedByConfiguration(claim: Claim, configured: Directory): str
 
 /** The verbs that are needed of the store. */
 export type StoredIdentities = Pick<Store, 'find' | 'list'>
-
-/** Records per page: some milliseconds of the store's time. */
-const PAGE = 1000
-
-/** All records of a kind, page by page. Throws Fault `identity_unavailable`. */
-export async function* everyRecord(store: StoredIdentities, kind: string): AsyncGenerator<Entry> {
-  let page: readonly Entry[] = []
-  do {
-    const part: Page = { after: page.at(-1)?.key, limit: PAGE }
-    page = await store.list(kind, part)
-    yield* page
-  } while (page.length === PAGE)
-}
 
 /** Names of the configuration that are looked for one by one. With more, all records of the store are read. */
 const FEW = 1000

@@ -8,12 +8,12 @@ import {
   type EditingParts,
   type PlannedAdd,
   type PlannedChange,
+  referable,
   refuseTaken,
 } from './editing.ts'
 import { isPassword, NO_PASSWORD } from './hasher.ts'
 import { type Holdings, holdingsOf, type Loss, lossesBetween } from './holdings.ts'
 import { inConfiguration, only, RecordEditor, type RecordKind } from './record-editor.ts'
-import { referable } from './references.ts'
 import { type UserRecord, userRecordSchema } from './schema.ts'
 import {
   announce,

@@ -1,10 +1,11 @@
 /** What maintenance switches can close in a configuration, and what is open there (C11.5.6). */
 import { BUSINESS, readBusiness } from '../directory/schema.ts'
-import { everyRecord, type StoredIdentities } from '../directory/uniqueness.ts'
+import { everyRecord } from '../directory/stored-directory.ts'
+import type { StoredIdentities } from '../directory/uniqueness.ts'
 import type { Closable } from '../maintenance/preview.ts'
-import { type GaugeReading, mergeReadings } from '../watch/metrics/gauges.ts'
-import { FAMILIES } from '../watch/metrics/families.ts'
 import { closableNames, type Configuration } from '../settings/configuration.ts'
+import { FAMILIES } from '../watch/metrics/families.ts'
+import { type GaugeReading, mergeReadings } from '../watch/metrics/gauges.ts'
 
 /** Rejects with Fault `identity_unavailable` if the store cannot be read. */
 export async function closableOf(configuration: Configuration, store: StoredIdentities): Promise<Closable> {

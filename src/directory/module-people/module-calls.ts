@@ -1,6 +1,6 @@
+import type { LoadedFile } from '../../config/modules/import-file.ts'
 import type { After, Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
-import type { LoadedFile } from '../../config/modules/import-file.ts'
 import { errorOf } from './error-for-log.ts'
 import { ModuleThread, type StartRunner } from './module-thread.ts'
 import { PersonMistake } from './plain-person.ts'
@@ -122,7 +122,8 @@ export class ModuleCalls {
   async #start(): Promise<void> {
     this.#startedAt = this.#parts.clock.monotonic()
     const thread = new ModuleThread(this.#plan, {
-      ...{ after: this.#parts.after, start: this.#parts.start },
+      after: this.#parts.after,
+      start: this.#parts.start,
       replied: (reply) => this.#replied(reply),
       loaded: (files) => (this.#files = files),
       failed: (facts) => this.#parts.failed(errorOf(facts)),

@@ -15,6 +15,7 @@ import {
   SUBJECT_PATTERN,
   USERNAME_PATTERN,
 } from '../schema.ts'
+import { timedCache } from '../stored-directory.ts'
 import { VerificationQueue } from '../verification-queue.ts'
 import { ModuleCallFault, ModuleCalls } from './module-calls.ts'
 import { PersonMistake, plainPerson } from './plain-person.ts'
@@ -44,14 +45,6 @@ const withoutValue = (message: string): string => message.replace(/, got .*/s, '
 interface Answered {
   readonly record: PersonRecord | undefined
 }
-
-/** A bounded cache whose entries expire by our clock. As in stored-directory.ts: read each time, and never at 0. */
-export const timedCache = <T extends object | true>(
-  most: number,
-  ttl: number,
-  clock: Clock,
-): LRUCache<string, T> =>
-  new LRUCache({ max: most, ttl, ttlResolution: 0, perf: { now: () => clock.monotonic() + 1 } })
 
 /** Lookups of one kind that run at once. More are refused: invented names must not end refreshing. */
 const AT_ONCE = 32
@@ -97,6 +90,7 @@ const MOST_NAMES = 1000
 /** Verifications. Few: code that hashes in its own thread shares its time among them, and each has two seconds. */
 const VERIFIED_AT_ONCE = 4
 const VERIFICATIONS_WAITING = 32
+const DOUBTFUL_WAITING = 4
 /** Milliseconds of one, as long as none was measured. */
 const EXPECTED_VERIFICATION = 50
 
@@ -129,9 +123,14 @@ export class ModuleDirectory {
     this.#byName = new Lookups(MOST_NAMES, NAME_KEPT_FOR, clock)
     this.#bySubject = new Lookups(MOST_SUBJECTS, SUBJECT_KEPT_FOR, clock)
     this.#queue = new VerificationQueue({
-      ...{ atOnce: VERIFIED_AT_ONCE, waiting: VERIFICATIONS_WAITING, doubtfulWaiting: 4 },
-      ...{ expected: EXPECTED_VERIFICATION, alike: false, timer },
-      ...{ full: 'people_unavailable', what: 'password verifications of directory.people' },
+      atOnce: VERIFIED_AT_ONCE,
+      waiting: VERIFICATIONS_WAITING,
+      doubtfulWaiting: DOUBTFUL_WAITING,
+      expected: EXPECTED_VERIFICATION,
+      alike: false,
+      full: 'people_unavailable',
+      what: 'password verifications of directory.people',
+      timer,
     })
   }
 
@@ -259,7 +258,8 @@ export async function openPeople(
     ModuleCalls.open(
       { source, options },
       {
-        ...{ after, clock },
+        after,
+        clock,
         failed: (cause) => note('module_failed', cause),
         replaced: (cause) => note('people_thread_replaced', cause),
       },

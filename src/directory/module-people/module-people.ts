@@ -17,8 +17,14 @@ import { checkAccess, compilePerson } from '../compile-records.ts'
 import { mayHold } from '../holdings.ts'
 import { problemsAt } from '../read-records.ts'
 import type { PersonRecord } from '../schema.ts'
-import { type Roles, type StoredDirectory, type StoredSubject, SUBJECT } from '../stored-directory.ts'
-import { type ModuleDirectory, timedCache } from './module-directory.ts'
+import {
+  type Roles,
+  type StoredDirectory,
+  type StoredSubject,
+  SUBJECT,
+  timedCache,
+} from '../stored-directory.ts'
+import type { ModuleDirectory } from './module-directory.ts'
 
 export interface ModulePeopleParts {
   readonly module: ModuleDirectory
@@ -112,7 +118,9 @@ export class ModulePeople implements People {
     if (username !== typed && (await this.#parts.earlier.findUserByName(username)) !== undefined) return true
     if (other === undefined) return false
     this.#parts.recorder.note('error', 'people_subject_taken', {
-      ...{ subject, username, of: other },
+      subject,
+      username,
+      of: other,
       detail: 'directory.people gave a user the subject of another one, so this user cannot log in',
     })
     return true
