@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { AuditQuery, Progress, ScanRequest, ScanStep, TrailReader } from '../contracts/audit-query.ts'
 import { replacePrivateFile } from '../keys/private-folder.ts'
 import { type After, after as systemAfter } from '../kernel/clock.ts'
-import { queryTrail } from './find/query-trail.ts'
+import { queryTrail } from './read/read-trail.ts'
 import { tryLock } from './lock.ts'
 
 const FILE = 'abandoned.json'

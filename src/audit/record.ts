@@ -97,9 +97,12 @@ export function prepareRecord(entry: AuditEntry, time: number): PreparedRecord {
 
 const NONE: readonly string[] = []
 
-/** Of a personal value: of the bytes of its salt, then its text. base64url. */
-export const personalHash = (salt: string, value: string): string =>
-  hash('sha256', Buffer.concat([Buffer.from(salt, 'base64url'), Buffer.from(value)]), 'base64url')
+/** Of a personal value: of the bytes of its salt, then its text. base64url; empty for what no service has written. */
+export function personalHash(salt: string, value: string): string {
+  if (salt.length > LONGEST_SALT || value.length > scratch.length / 4) return ''
+  const end = scratch.write(salt, 'base64url')
+  return hash('sha256', scratch.subarray(0, end + scratch.write(value, end)), 'base64url')
+}
 
 type MemberTable = readonly (readonly [name: string, prefix: string])[]
 
@@ -166,8 +169,10 @@ function newSalt(): Buffer {
   return salts.subarray(salted - SALT_BYTES, salted)
 }
 
-/** Bytes of a longest text of which a JWT was cut out. */
-const scratch = Buffer.alloc(SALT_BYTES + MOST_TEXT * 3)
+/** Characters of a salt in base64url, and some more. */
+const LONGEST_SALT = 64
+/** What is hashed: a salt and its text, of at most four bytes a character. */
+const scratch = Buffer.alloc(16 * 1024)
 
 /** As `personalHash`, of the text that a reader finds: the one that was cut and cleaned. */
 function hashSalted(salt: Buffer, quoted: string): string {

@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url'
 import { noticing } from '../audit/abandoned.ts'
 import { type AuditPlan, planAudit } from '../audit/schema.ts'
-import { trailReader } from '../audit/find/query-trail.ts'
+import { trailReader } from '../audit/read/read-trail.ts'
 import type { TrailReader } from '../contracts/audit-query.ts'
 import { NO_TRAIL } from '../contracts/audit.ts'
 import { isSidecar, type Configuration } from '../settings/configuration.ts'

@@ -6,7 +6,7 @@ import { type AuditKeys, openAuditKeys } from '../audit/keys.ts'
 import { type TrailLock, tryLock } from '../audit/lock.ts'
 import type { SignedHead } from '../audit/manifest/manifest.ts'
 import { ManifestSigner, type SignerParts } from '../audit/manifest/signer.ts'
-import { type Redacted, type RedactionParts, redactSubject } from '../audit/redaction.ts'
+import { type Redacted, type RedactionParts, redactSubject } from '../audit/read/read-trail.ts'
 import { Retention } from '../audit/retention.ts'
 import { type AuditPlan, planAudit } from '../audit/schema.ts'
 import {

@@ -1,13 +1,12 @@
 /** The ends of segments on the disk: of processes that have ended before they could tell their heads (C12.4.4). */
 import { open, stat } from 'node:fs/promises'
-import { namedAnnouncement } from '../announcement.ts'
-import { type Segment, Segments } from '../find/segments.ts'
+import { readOpening, readRecordLine } from '../read/record-line.ts'
+import { type Segment, Segments } from '../read/segments.ts'
 import type { SignedHead } from './manifest.ts'
 
 /** Bytes in which the last record is looked for. */
 const TAIL = 256 * 1024
-const SEQ = /^\{"v":1,"writer":"([^"]*)","seq":(\d+),/
-const HASH = /,"hash":"([A-Za-z0-9_-]{43})"\}$/
+const HASH = /^[A-Za-z0-9_-]{43}$/
 
 /** The last record of a writer on the disk. */
 export interface FoundEnd extends SignedHead {
@@ -16,8 +15,6 @@ export interface FoundEnd extends SignedHead {
   /** Its segment names an announcement. */
   readonly names: boolean
 }
-
-const CLOSED = ',"event":"writer.closed",'
 
 /** The last whole record of a segment; undefined if there is none. Rejects with the system's error. */
 export async function endOf({
@@ -31,10 +28,15 @@ export async function endOf({
   const tail = buffer.toString('latin1', 0, bytesRead)
   const lines = tail.slice(0, Math.max(0, tail.lastIndexOf('\n'))).split('\n')
   for (const line of lines.toReversed()) {
-    const [, by, seq] = SEQ.exec(line) ?? []
-    const [, hash] = HASH.exec(line) ?? []
-    if (by === writer && hash !== undefined)
-      return { writer, seq: Number(seq), hash, found: true, closed: line.includes(CLOSED) }
+    const record = readRecordLine(line)
+    if (record?.writer !== writer || !HASH.test(record.hash)) continue
+    return {
+      writer,
+      seq: record.seq,
+      hash: record.hash,
+      found: true,
+      closed: record.event === 'writer.closed',
+    }
   }
   return undefined
 }
@@ -50,18 +52,9 @@ export async function findEnds(
     const end = (await wanted(segment)) ? await endOf(segment).catch(() => undefined) : undefined
     const known = end && ends.get(end.writer)
     if (end === undefined || end.seq <= (known?.seq ?? 0)) continue
-    ends.set(end.writer, { ...end, names: await namesAnnouncement(segment).catch(() => false) })
+    ends.set(end.writer, { ...end, names: readOpening(segment.path)?.announced !== undefined })
   }
   return [...ends.values()]
-}
-
-/** Bytes in which the first record of a segment stands. */
-const HEAD = 4096
-
-async function namesAnnouncement({ path }: Segment): Promise<boolean> {
-  await using file = await open(path, 'r')
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD), 0, HEAD, 0)
-  return namedAnnouncement(buffer.toString('latin1', 0, bytesRead).split('\n', 1)[0] ?? '') !== undefined
 }
 
 /** Whether the file was written at that time or later, in milliseconds since the epoch. */

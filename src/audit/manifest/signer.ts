@@ -3,7 +3,7 @@ import type { Recorder } from '../../contracts/recorder.ts'
 import { type After, after as systemAfter, type Clock } from '../../kernel/clock.ts'
 import { type AnchorPlan, AnchorSink } from '../anchors.ts'
 import { type AnnouncedWriter, AnnouncementFiles } from '../announcement.ts'
-import type { Segment } from '../find/segments.ts'
+import type { Segment } from '../read/segments.ts'
 import type { AuditKeys } from '../keys.ts'
 import { DisplacedError } from '../segment.ts'
 import {

@@ -1,7 +1,7 @@
 /** Where a question about the trail is answered: by the service that keeps it, or from the files (C12.5). */
 import { queryEnded } from '../../audit/abandoned.ts'
-import { queryTrail } from '../../audit/find/query-trail.ts'
-import { readRow } from '../../audit/find/row.ts'
+import { queryTrail } from '../../audit/read/read-trail.ts'
+import { readRow } from '../../audit/read/rows.ts'
 import {
   type AuditQuery,
   type AuditRow,

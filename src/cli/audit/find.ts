@@ -1,5 +1,5 @@
 /** `postern audit find`, `show` and `open`: what the trail has recorded (C12.5). */
-import { readQuery } from '../../audit/find/read-query.ts'
+import { readQuery } from '../../audit/read/query.ts'
 import type { AuditQuery, QueryTexts } from '../../contracts/audit-query.ts'
 import type { Terminal } from '../../operator/terminal.ts'
 import { type Given, UsageError } from '../../operator/verb.ts'

@@ -1,6 +1,6 @@
 /** `postern audit redact`: the personal values of a subject are erased, and the trail still verifies (C12.2.3). */
 import { announcedService, tryLock } from '../../audit/lock.ts'
-import type { Redacted } from '../../audit/redaction.ts'
+import type { Redacted } from '../../audit/read/read-trail.ts'
 import { systemClock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { OperationError } from '../../operator/remote.ts'

@@ -1,5 +1,5 @@
 /** Prints the answer to a question about the trail: as a table, as words, as CSV or as lines of JSON. */
-import { whyNoTrail } from '../../audit/find/segments.ts'
+import { whyNoTrail } from '../../audit/read/segments.ts'
 import {
   type AuditRow,
   type Progress,

@@ -2,8 +2,9 @@
 import { join } from 'node:path'
 import { BEGINNING_KIND, beginningIn, placeOfTrail, type TrailBeginning } from '../../audit/beginning.ts'
 import { PUBLIC_KEY_FILE } from '../../audit/keys.ts'
-import { runVerification } from '../../audit/verify/run-verification.ts'
-import { UnreadableTrailError, type Verification, type VerifyProgress } from '../../audit/verify/verify.ts'
+import { runVerification } from '../../audit/read/read-trail.ts'
+import type { Verification, VerifyProgress } from '../../audit/read/verify.ts'
+import { TrailReadError } from '../../contracts/audit-query.ts'
 import { cleanLine } from '../../kernel/clean-text.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { printJson, type Terminal } from '../../operator/terminal.ts'
@@ -120,7 +121,7 @@ async function verifyAll(
       verifications.push(await runVerification(order, progress.show))
     }
   } catch (thrown) {
-    if (!(thrown instanceof UnreadableTrailError)) throw thrown
+    if (!(thrown instanceof TrailReadError)) throw thrown
     progress.end()
     terminal.stderr.write(`postern: ${cleanLine(thrown.message)}\n`)
     return UNREADABLE

@@ -88,7 +88,7 @@ describe('C12.4.4 the manifest', () => {
     await mkdir(day)
     for (const name of later) await mkdir(join(folder, name))
     const line = (seq: number): string =>
-      `{"v":1,"writer":"w","seq":${seq},"time":"2026-01-15T00:00:00.000Z","hash":"${head('w', seq).hash}"}\n`
+      `{"v":1,"writer":"w","seq":${seq},"time":"2026-01-15T00:00:00.000Z","event":"lockout.cleared","outcome":"success","hash":"${head('w', seq).hash}"}\n`
     await writeFile(join(day, 'w.1.jsonl'), `${line(1)}${line(2)}{"v":1,"wri`)
     signer.report(head('w', 1))
     await second()

@@ -15,7 +15,7 @@ import { basename, dirname, join } from 'node:path'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { chainHash } from '../../support/audit-chain.ts'
 import { besideOf } from '../../../src/audit/segment.ts'
-import { verifyTrail } from '../../../src/audit/verify/verify.ts'
+import { verifyTrail } from '../../../src/audit/read/verify.ts'
 import { edit, linesIn, manifestOf, record, writeLines } from '../../support/recorded-trail.ts'
 
 let recorded: string

@@ -5,12 +5,11 @@
  */
 import { open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { chunkBuffer, chunksOf, eachLine } from './find/chunks.ts'
-import { type Segment, Segments } from './find/segments.ts'
-import { personalHashes } from './verify/personal-check.ts'
-import { readRecordLine } from './verify/record-line.ts'
-import { parseRecord, subjectsOf } from './verify/trail-facts.ts'
-import { syncFolder } from './segment.ts'
+import { syncFolder } from '../segment.ts'
+import { type LineVisitor, readLines } from './lines.ts'
+import { hashesIn, seqOf } from './personal.ts'
+import { readRecordLine, subjectsOf } from './record-line.ts'
+import { type Segment, Segments } from './segments.ts'
 
 /** The values of a subject in one file. */
 export interface SubjectValues {
@@ -21,13 +20,8 @@ export interface SubjectValues {
   readonly values: number
 }
 
-const SEQ = /^\{"seq":(\d+),/
-
 /** The segments that a trail has now. */
-export function segmentsOf(folder: string): readonly Segment[] {
-  const segments = new Segments([folder])
-  return segments.days().flatMap((day) => segments.of(day))
-}
+export const segmentsOf = (folder: string): readonly Segment[] => new Segments([folder]).all()
 
 /** Finds what is to be erased in these segments: the values of all records whose actor or object is the subject. */
 export function findSubjectValues(segments: readonly Segment[], subject: string): readonly SubjectValues[] {
@@ -39,35 +33,34 @@ export function findSubjectValues(segments: readonly Segment[], subject: string)
 function seqsOf(path: string, subject: string): ReadonlySet<number> {
   const needle = Buffer.from(JSON.stringify(subject))
   const seqs = new Set<number>()
-  for (const { bytes } of chunksOf(path, chunkBuffer()))
-    eachLine(bytes, needle, (start, end) => {
-      const text = bytes.toString('latin1', start, end)
-      const record = readRecordLine(text)
-      if (record === undefined || personalHashes(text) === undefined) return
-      if (subjectsOf(parseRecord(text)).includes(subject)) seqs.add(record.seq)
-    })
+  const visit: LineVisitor = (bytes, start, end) => {
+    const text = bytes.toString('latin1', start, end)
+    const record = readRecordLine(text)
+    if (record !== undefined && hashesIn(text) !== undefined && subjectsOf(text).all.includes(subject))
+      seqs.add(record.seq)
+  }
+  readLines(path, visit, { needle })
   return seqs
 }
 
 function valuesIn(path: string, seqs: ReadonlySet<number>): SubjectValues {
   let values = 0
-  if (seqs.size > 0) eachBesideLine(path, (_line, seq) => (values += seqs.has(seq) ? 1 : 0))
+  if (seqs.size > 0) eachValue(path, (_line, seq) => (values += seqs.has(seq) ? 1 : 0))
   return { path, seqs, values }
 }
 
-function eachBesideLine(path: string, visit: (line: string, seq: number) => void): void {
-  for (const { bytes } of chunksOf(path, chunkBuffer()))
-    eachLine(bytes, undefined, (start, end) => {
-      const line = bytes.toString('utf8', start, end)
-      visit(line, Number(SEQ.exec(line)?.[1]))
-    })
+function eachValue(path: string, visit: (line: string, seq: number) => void): void {
+  readLines(path, (bytes, start, end) => {
+    const line = bytes.toString('utf8', start, end)
+    visit(line, seqOf(line) ?? Number.NaN)
+  })
 }
 
 /** Writes the files anew, without the values, each as a whole. Rejects with the system's error; a part may be done then. */
 export async function eraseSubjectValues(found: readonly SubjectValues[]): Promise<void> {
   for (const { path, seqs } of found) {
     const kept: string[] = []
-    eachBesideLine(path, (line, seq) => {
+    eachValue(path, (line, seq) => {
       if (!seqs.has(seq)) kept.push(`${line}\n`)
     })
     await replaceFile(path, kept.join(''))

@@ -2,17 +2,24 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Segment, Segments, sizeOf, whyNoTrail } from '../find/segments.ts'
+import { TrailReadError } from '../../contracts/audit-query.ts'
+import { reasonInWords } from '../../kernel/thrown.ts'
+import { type AnchorAt, readAnchors } from '../anchors.ts'
+import { type Announcement, foundAnnouncements } from '../announcement.ts'
+import type { TrailBeginning } from '../beginning.ts'
 import { PUBLIC_KEY_FILE } from '../keys.ts'
 import { isSignedLine, MANIFEST_FILE } from '../manifest/manifest.ts'
-import type { TrailBeginning } from '../beginning.ts'
-import { checkAnnounced } from './announced-check.ts'
-import { type Finding, Findings } from './findings.ts'
-import { type CheckedManifest, checkManifest } from './manifest-check.ts'
-import { type AnchorAt, readAnchors } from './read-anchors.ts'
-import { TrailFacts } from './trail-facts.ts'
-import { nameOf, WriterCheck } from './writer-check.ts'
-import { reasonInWords } from '../../kernel/thrown.ts'
+import { segmentName } from '../segment.ts'
+import {
+  announcedBehind,
+  type CheckedManifest,
+  checkManifest,
+  type Finding,
+  Findings,
+} from './check-manifest.ts'
+import { TrailFacts, WriterCheck } from './check-writer.ts'
+import type { Opening } from './record-line.ts'
+import { type Segment, Segments, sizeOf, whyNoTrail } from './segments.ts'
 
 /** What is to be verified. All are paths. */
 export interface VerifyRequest {
@@ -61,24 +68,19 @@ export interface Verification {
   readonly lastRecord: string | undefined
 }
 
-/** The trail cannot be read. The message says why. */
-export class UnreadableTrailError extends Error {
-  override readonly name = 'UnreadableTrailError'
-}
-
 /** Bytes read so far, and of all files. */
 export interface VerifyProgress {
   readonly read: number
   readonly size: number
 }
 
-/** Throws UnreadableTrailError. */
+/** Throws TrailReadError. */
 export function verifyTrail(
   { folder, anchors = [], key, otherKeys = [], beginning }: VerifyRequest,
   progress: (progress: VerifyProgress) => void = () => undefined,
 ): Verification {
   const trouble = whyNoTrail(folder)
-  if (trouble !== undefined) throw new UnreadableTrailError(trouble)
+  if (trouble !== undefined) throw new TrailReadError(trouble)
   try {
     // The manifest first: a service that is writing meanwhile writes records before it signs them.
     const findings = new Findings()
@@ -90,7 +92,7 @@ export function verifyTrail(
     return { ...reportOf(folder, manifest, facts, findings), beginningAnchored }
   } catch (thrown) {
     if (thrown instanceof Error && 'code' in thrown)
-      throw new UnreadableTrailError(`${folder} cannot be read: ${thrown.message}`, { cause: thrown })
+      throw new TrailReadError(`${folder} cannot be read: ${thrown.message}`, { cause: thrown })
     throw thrown
   }
 }
@@ -113,7 +115,7 @@ function anchorsOf(file: string): readonly AnchorAt[] {
   try {
     return readAnchors(file)
   } catch (cause) {
-    throw new UnreadableTrailError(`the anchors in ${file} cannot be read (${reasonInWords(cause)})`, {
+    throw new TrailReadError(`the anchors in ${file} cannot be read (${reasonInWords(cause)})`, {
       cause,
     })
   }
@@ -140,11 +142,11 @@ function readKey(path: string): KeyObject {
     const key = createPublicKey(readFileSync(path, 'utf8'))
     if (key.asymmetricKeyType === 'ed25519') return key
   } catch (cause) {
-    throw new UnreadableTrailError(`the public key ${path} cannot be read (${reasonInWords(cause)})`, {
+    throw new TrailReadError(`the public key ${path} cannot be read (${reasonInWords(cause)})`, {
       cause,
     })
   }
-  throw new UnreadableTrailError(`the public key ${path} is no Ed25519 key`)
+  throw new TrailReadError(`the public key ${path} is no Ed25519 key`)
 }
 
 const byNumber = (a: Segment, b: Segment): number => a.number - b.number || (a.day < b.day ? -1 : 1)
@@ -157,18 +159,25 @@ function checkWriters(
   progress: (progress: VerifyProgress) => void,
 ): TrailFacts {
   const listed = new Segments([folder])
-  const all = listed.days().flatMap((day) => listed.of(day))
+  const all = listed.all()
   const size = all.reduce((sum, { path }) => sum + sizeOf(path), 0)
   const byWriter = Map.groupBy(all.toSorted(byNumber), ({ writer }) => writer)
-  checkAnnounced({ folder, key, manifest, segments: byWriter, findings })
+  const announced = announcedWriters(folder, key, manifest, findings)
+  for (const [writer, own] of byWriter) {
+    const [first] = own
+    const opening = own.map((segment) => listed.opening(segment)).find((each) => each !== undefined)
+    const wrong = opening && wrongAnnouncement(writer, opening, announced.get(writer), manifest)
+    if (first !== undefined && wrong !== undefined) findings.add(segmentName(first), 1, wrong)
+  }
   const removed = Map.groupBy(manifest.removed.values(), ({ writer }) => writer)
   const facts = new TrailFacts()
   facts.torn = manifest.torn
   let read = 0
-  for (const writer of new Set([...byWriter.keys(), ...manifest.heads.byWriter.keys()])) {
+  for (const writer of new Set([...byWriter.keys(), ...manifest.heads.writers])) {
     facts.writers += 1
     new WriterCheck({
       writer,
+      listed,
       segments: distinct(byWriter.get(writer) ?? [], findings),
       heads: manifest.heads.of(writer),
       removed: removed.get(writer) ?? [],
@@ -181,15 +190,58 @@ function checkWriters(
   return facts
 }
 
+/** Called when the segments are listed: what was announced until then is found here. Throws the system's error. */
+function announcedWriters(
+  folder: string,
+  key: KeyObject,
+  manifest: CheckedManifest,
+  findings: Findings,
+): ReadonlyMap<string, Announcement> {
+  const aside = new Map<string, Announcement>()
+  // In this order: a file is taken up into the manifest, and removed then.
+  for (const { writer, hash } of foundAnnouncements(folder, key))
+    if (hash !== undefined) aside.set(writer, { hash })
+    else
+      findings.add(
+        `announced/${writer}.json`,
+        undefined,
+        'this announcement was not signed with the key of the trail, or is of another writer',
+      )
+  return new Map([...aside, ...announcedBehind({ folder, key }, manifest), ...manifest.announced])
+}
+
+const FOREIGN =
+  'nobody has announced this writer: its records were put there, or the manifest was removed or replaced'
+
+/** What is wrong with the announcement of a writer: what nobody announced was put there by somebody else (C12.4.4). */
+function wrongAnnouncement(
+  writer: string,
+  { announced: named }: Opening,
+  expected: Announcement | undefined,
+  { firstAnnouncing, heads }: CheckedManifest,
+): string | undefined {
+  if (named !== undefined && expected !== undefined)
+    return named.hash === expected.hash && named.line === expected.line
+      ? undefined
+      : 'this writer names another announcement than its own'
+  if (named !== undefined) return FOREIGN
+  if (expected !== undefined) return 'this writer was announced, but its records name no announcement'
+  // A version that announced nobody signed what its processes reported, and what it found.
+  const isOlder =
+    firstAnnouncing === undefined ||
+    heads.of(writer).some(({ found, line }) => !found || line <= firstAnnouncing)
+  return isOlder ? undefined : FOREIGN
+}
+
 /** A writer makes each of its segments once. */
 function distinct(segments: readonly Segment[], findings: Findings): readonly Segment[] {
   return segments.filter((segment, at) => {
     const before = segments[at - 1]
     if (before?.number !== segment.number) return true
     findings.add(
-      nameOf(segment),
+      segmentName(segment),
       undefined,
-      `this writer has another segment of that number, ${nameOf(before)}`,
+      `this writer has another segment of that number, ${segmentName(before)}`,
     )
     return false
   })

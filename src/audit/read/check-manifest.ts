@@ -1,19 +1,45 @@
 /** Checks a manifest: its chain, its signatures, its anchors (C12.4.4, C12.4.5). */
 import type { KeyObject } from 'node:crypto'
 import { join } from 'node:path'
+import type { AnchorAt } from '../anchors.ts'
 import type { Announcement } from '../announcement.ts'
-import { chunkBuffer, chunksOf, eachLine } from '../find/chunks.ts'
-import { sizeOf } from '../find/segments.ts'
 import {
   isSignedLine,
   MANIFEST_FILE,
   type ManifestLine,
   readManifestLine,
   type RemovedSegment,
+  type SignedHead,
 } from '../manifest/manifest.ts'
-import type { Findings } from './findings.ts'
-import type { AnchorAt } from './read-anchors.ts'
-import { SignedHeads } from './signed-heads.ts'
+import { type LineVisitor, readLines } from './lines.ts'
+import { sizeOf } from './segments.ts'
+
+/** Something that cannot have come about by a crash or a power cut. */
+export interface Finding {
+  /** The file, below the folder of the trail. */
+  readonly file: string
+  /** 1 for the first. Absent where the whole file is meant. */
+  readonly line?: number
+  /** What is wrong, in a sentence without a full stop. */
+  readonly what: string
+}
+
+/** Findings that are shown one by one. The others are counted. */
+const MOST_FINDINGS = 1000
+
+export class Findings {
+  readonly list: Finding[] = []
+  count = 0
+
+  add(file: string, line: number | undefined, what: string): void {
+    this.count += 1
+    if (this.list.length < MOST_FINDINGS) this.list.push({ file, ...(line !== undefined && { line }), what })
+  }
+}
+
+/** `record 5`, `records 5 to 7`. */
+export const recordsFrom = (first: number, last: number): string =>
+  first >= last ? `record ${first}` : `records ${first} to ${last}`
 
 export interface CheckedManifest {
   readonly lines: number
@@ -38,7 +64,7 @@ export interface CheckedManifest {
   readonly beginning: Pick<ManifestLine, 'hash' | 'time'> | undefined
 }
 
-export interface ManifestCheckParts {
+interface ManifestCheckParts {
   readonly folder: string
   readonly key: KeyObject
   /** Those that were signed with the key. */
@@ -46,24 +72,72 @@ export interface ManifestCheckParts {
   readonly findings: Findings
 }
 
+/** Throws the system's error. */
 export function checkManifest(parts: ManifestCheckParts): CheckedManifest {
   const check = new ManifestCheck(parts)
   const path = join(parts.folder, MANIFEST_FILE)
-  let read = 0
-  for (const { bytes, offset } of chunksOf(path, chunkBuffer())) {
-    eachLine(bytes, undefined, (start, end) => check.line(bytes.toString('utf8', start, end)))
-    read = offset + bytes.length
-  }
+  const read = readLines(path, (bytes, start, end) => check.line(bytes.toString('utf8', start, end)))
   return check.end(Math.max(0, sizeOf(path) - read), read)
 }
 
+/** What a service that is running has announced since the manifest was checked. Throws the system's error. */
+export function announcedBehind(
+  { folder, key }: Pick<ManifestCheckParts, 'folder' | 'key'>,
+  { length }: CheckedManifest,
+): ReadonlyMap<string, Announcement> {
+  const found = new Map<string, Announcement>()
+  const visit: LineVisitor = (bytes, start, end) => {
+    const line = readManifestLine(bytes.toString('utf8', start, end))
+    if (line === undefined || !isSignedLine(line, key)) return
+    for (const [writer, announcement] of announcementsIn(line)) found.set(writer, announcement)
+  }
+  readLines(join(folder, MANIFEST_FILE), visit, { start: length })
+  return found
+}
+
 /** The announcements in a line, by writer. */
-export const announcementsIn = ({
+const announcementsIn = ({
   n,
   hash: own,
   announced = [],
 }: ManifestLine): readonly (readonly [string, Announcement])[] =>
   announced.map(({ writer, hash }) => [writer, hash === undefined ? { line: n, hash: own } : { hash }])
+
+/** A head, and where it was signed. */
+export interface HeadAt {
+  readonly seq: number
+  readonly hash: string
+  /** The line of the manifest, and its time. */
+  readonly line: number
+  readonly time: string
+  readonly found: boolean
+}
+
+/** Heads of one writer that are kept. Of more every second one is dropped: what is found is then placed less exactly. */
+const MOST_HEADS = 4096
+
+/** The heads of all writers that a manifest has signed. */
+class SignedHeads {
+  readonly #byWriter = new Map<string, HeadAt[]>()
+
+  get writers(): Iterable<string> {
+    return this.#byWriter.keys()
+  }
+
+  add({ writer, seq, hash, found }: SignedHead, line: number, time: string): void {
+    const heads = this.#byWriter.get(writer) ?? []
+    const last = heads.at(-1)
+    if (last?.seq === seq && last.hash === hash) return
+    heads.push({ seq, hash, line, time, found: found === true })
+    const kept = heads.length > MOST_HEADS ? heads.filter((_, at) => (heads.length - at) % 2 === 1) : heads
+    this.#byWriter.set(writer, kept)
+  }
+
+  /** In the order of their `seq`; of a head with a lower one than one before it, both are here. */
+  of(writer: string): readonly HeadAt[] {
+    return this.#byWriter.get(writer)?.toSorted((a, b) => a.seq - b.seq) ?? []
+  }
+}
 
 class ManifestCheck {
   readonly #parts: ManifestCheckParts

@@ -1,10 +1,11 @@
 /** Finds the segments of one trail or of several: `YYYY-MM-DD/{writer}.{n}.jsonl` (C12.4.1). */
-import { closeSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { hasCode, reasonInWords } from '../../kernel/thrown.ts'
 import { PUBLIC_KEY_FILE } from '../keys.ts'
 import { MANIFEST_FILE } from '../manifest/manifest.ts'
 import { besideOf } from '../segment.ts'
-import { reasonInWords, hasCode } from '../../kernel/thrown.ts'
+import { type Opening, readOpening } from './record-line.ts'
 
 export interface Segment {
   readonly day: string
@@ -17,6 +18,7 @@ export interface Segment {
 }
 
 const DAY = /^\d{4}-\d{2}-\d{2}$/
+const SEGMENT = /^(.+)\.(\d+)\.jsonl$/
 const OF_TRAILS: ReadonlySet<string> = new Set([MANIFEST_FILE, PUBLIC_KEY_FILE])
 
 /** Why a folder that somebody has named is not the folder of a trail; undefined if it is one. */
@@ -30,28 +32,30 @@ export function whyNoTrail(folder: string): string | undefined {
     return `${folder} cannot be read (${reasonInWords(thrown)})`
   }
 }
-const SEGMENT = /^(.+)\.(\d+)\.jsonl$/
 
-/** Segments of the given folders, read from the disk day by day when they are asked for. */
+/**
+ * Segments that `lastOf` finds of a writer, at most: 128 MiB of lines. An intent waits for its outcome as long as its call
+ * takes, so it stands near the end; the last segment may have just begun.
+ */
+const LAST = 2
+
+/** Segments of the given folders, read from the disk day by day when they are asked for. Its methods throw the system's errors. */
 export class Segments {
   readonly #folders: readonly string[]
   readonly #byDay = new Map<string, readonly Segment[]>()
-  readonly #lastSeqs = new Map<Segment, number>()
+  readonly #openings = new Map<Segment, Opening | undefined>()
   #days: readonly string[] | undefined
 
   constructor(folders: readonly string[]) {
     this.#folders = [...new Set(folders)]
   }
 
-  /** Every day that has a folder, in order. Throws the system's error if a folder of the trail cannot be read. */
+  /** Every day that has a folder, in order. */
   days(): readonly string[] {
-    this.#days ??= this.#listDays()
+    this.#days ??= [...new Set(this.#folders.flatMap((folder) => readdirSync(folder)))]
+      .filter((name) => DAY.test(name))
+      .toSorted()
     return this.#days
-  }
-
-  #listDays(): readonly string[] {
-    const names = this.#folders.flatMap((folder) => readdirSync(folder))
-    return [...new Set(names.filter((name) => DAY.test(name)))].toSorted()
   }
 
   /** Those of one day: by writer, then in the order in which they were written. */
@@ -63,30 +67,49 @@ export class Segments {
     return found
   }
 
-  /**
-   * The `seq` of the last record that counts. After a failed write the writer begins another segment, whose first record
-   * names the last durable one; what stands behind that was written again (C12.4.3).
-   */
-  lastSeq(segment: Segment): number {
-    const known = this.#lastSeqs.get(segment)
-    if (known !== undefined) return known
-    const { writer, day } = segment
-    const sameDay = this.of(day).filter((each) => each.writer === writer && each.number > segment.number)
-    const next = sameDay[0] ?? this.nextOf(writer, day)[0]
-    const last = next === undefined ? Infinity : (seqBefore(next.path) ?? Infinity)
-    this.#lastSeqs.set(segment, last)
-    return last
+  all(): readonly Segment[] {
+    return this.days().flatMap((day) => this.of(day))
   }
 
   /** Those of one writer on the next day that the trail has, in order. */
   nextOf(writer: string, day: string): readonly Segment[] {
-    const next = this.#nextDay(day)
+    const days = this.days()
+    const next = days[days.indexOf(day) + 1]
     return next === undefined ? [] : this.of(next).filter((segment) => segment.writer === writer)
   }
 
-  #nextDay(day: string): string | undefined {
-    const days = this.days()
-    return days[days.indexOf(day) + 1]
+  /** The newest segments of some writers, by day: where the intents stand that they have left open when they ended. */
+  lastOf(writers: readonly string[]): ReadonlyMap<string, readonly Segment[]> {
+    return Map.groupBy(
+      writers.flatMap((writer) => this.#lastOf(writer)),
+      ({ day }) => day,
+    )
+  }
+
+  /** Looks from the last day back: all that a writer has written stands in the days of its last segments. */
+  #lastOf(writer: string): readonly Segment[] {
+    const found: Segment[] = []
+    for (const day of this.days().toReversed()) {
+      // The name of a writer begins with the day of its start: `20260331T…`.
+      if (found.length >= LAST || day.replaceAll('-', '') < writer.slice(0, 8)) break
+      found.unshift(...this.of(day).filter((segment) => segment.writer === writer))
+    }
+    return found.slice(-LAST)
+  }
+
+  opening(segment: Segment): Opening | undefined {
+    if (!this.#openings.has(segment)) this.#openings.set(segment, readOpening(segment.path))
+    return this.#openings.get(segment)
+  }
+
+  /**
+   * The `seq` of the last record that counts. After a failed write the writer begins another segment, whose first record
+   * names the last durable one; what stands behind that was written again (C12.4.3).
+   */
+  lastSeq({ writer, day, number }: Segment): number {
+    const sameDay = this.of(day).filter((each) => each.writer === writer && each.number > number)
+    const later = [...sameDay, ...this.nextOf(writer, day)]
+    return Math.min(...later.map((segment) => this.opening(segment)?.before?.seq ?? Infinity))
   }
 }
 
@@ -117,28 +140,5 @@ function namesIn(folder: string): readonly string[] {
   }
 }
 
-/** Bytes that the first record of a segment takes at most. */
-const FIRST_LINE = 4096
-
-/** The `seq` that the first record of a segment names as the one before. */
-function seqBefore(path: string): number | undefined {
-  const first = firstLine(path)
-  const [, seq] = /"before":\{[^}]*"seq":(\d+)/.exec(first) ?? []
-  return seq === undefined ? undefined : Number(seq)
-}
-
-/** The first record of a segment, as far as 4 KiB. Throws the system's error. */
-export function firstLine(path: string): string {
-  const buffer = Buffer.alloc(FIRST_LINE)
-  const file = openSync(path, 'r')
-  try {
-    return buffer.toString('utf8', 0, readSync(file, buffer)).split('\n', 1)[0] ?? ''
-  } finally {
-    closeSync(file)
-  }
-}
-
 /** Bytes of a file; 0 if it is gone. */
-export function sizeOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0
-}
+export const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0

@@ -2,11 +2,11 @@
 import { appendFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { queryTrail } from '../../../../src/audit/find/query-trail.ts'
-import { readRow } from '../../../../src/audit/find/row.ts'
-import { openAuditKeys } from '../../../../src/audit/keys.ts'
-import { makeManifestLine } from '../../../../src/audit/manifest/manifest.ts'
-import { type OpenTrail, openTrail } from '../../../../src/audit/trail.ts'
+import { queryTrail } from '../../../src/audit/read/read-trail.ts'
+import { readRow } from '../../../src/audit/read/rows.ts'
+import { openAuditKeys } from '../../../src/audit/keys.ts'
+import { makeManifestLine } from '../../../src/audit/manifest/manifest.ts'
+import { type OpenTrail, openTrail } from '../../../src/audit/trail.ts'
 import {
   type AuditQuery,
   type AuditRow,
@@ -14,10 +14,10 @@ import {
   type Progress,
   type ScanEnd,
   TrailReadError,
-} from '../../../../src/contracts/audit-query.ts'
-import type { AuditEntry } from '../../../../src/contracts/audit.ts'
-import { dataFolder } from '../../../support/data-folder.ts'
-import { type MovableClock, movableClock } from '../../../support/movable-clock.ts'
+} from '../../../src/contracts/audit-query.ts'
+import type { AuditEntry } from '../../../src/contracts/audit.ts'
+import { dataFolder } from '../../support/data-folder.ts'
+import { type MovableClock, movableClock } from '../../support/movable-clock.ts'
 
 const NOON = Date.UTC(2026, 2, 5, 12)
 const DAY = 86_400_000

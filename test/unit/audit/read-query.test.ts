@@ -1,7 +1,6 @@
-import type { QueryTexts } from '../../../../src/contracts/audit-query.ts'
 import { describe, expect, it } from 'vitest'
-import { readQuery } from '../../../../src/audit/find/read-query.ts'
-import { CHANGES } from '../../../../src/audit/find/query.ts'
+import { CHANGES, readQuery } from '../../../src/audit/read/query.ts'
+import type { QueryTexts } from '../../../src/contracts/audit-query.ts'
 
 const timesOf = (texts: QueryTexts): readonly (string | undefined)[] => {
   const { query } = readQuery(texts)
