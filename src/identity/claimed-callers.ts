@@ -1,4 +1,4 @@
-/** What the token endpoint would grant a client and a user, without issuing it (C14.1). */
+/** What the token endpoint would grant a client and a user (C14.1), and a token with it for an operator's test (C11.5.7). */
 import { isTargetValue } from '../config/scopes/scope-token.ts'
 import type { ClaimedCaller, ClaimedCallers, ClaimedGrant } from '../contracts/claimed-callers.ts'
 import type { KeyStanding } from '../contracts/keys.ts'
@@ -14,14 +14,17 @@ import { firstGrants } from './grants/grants.ts'
 import { type GrantedScope, limitToClient, limitToUser, parseScope, placeOf } from './scopes.ts'
 import { issueAccessToken, lifetimeOf } from './tokens/signed-tokens.ts'
 
-type Needs = Pick<StepDependencies, 'people' | 'places' | 'catalogue' | 'clock' | 'config' | 'rules' | 'urls'>
+type GrantDependencies = Pick<
+  StepDependencies,
+  'people' | 'places' | 'catalogue' | 'clock' | 'config' | 'rules' | 'urls'
+>
 
 /** No key has signed it, so nothing can withdraw the key. */
 const NO_KEY: KeyStanding = { isTrusted: () => true }
 
 const refuse = (code: FaultCode, detail: string): Fault => new Fault(code, { detail })
 
-export const claimedCallers = (dependencies: Needs): ClaimedCallers => ({
+export const claimedCallers = (dependencies: GrantDependencies): ClaimedCallers => ({
   async grant(caller): Promise<ClaimedGrant> {
     const { client, user, scope, dropped } = await resolveCaller(caller, dependencies)
     return { principal: principalOf(client, user, scope, dependencies), dropped }
@@ -44,7 +47,7 @@ interface ResolvedCaller {
  */
 async function resolveCaller(
   caller: ClaimedCaller,
-  dependencies: Needs,
+  dependencies: GrantDependencies,
   withheld?: string,
 ): Promise<ResolvedCaller> {
   const { catalogue, places } = dependencies
@@ -59,7 +62,7 @@ async function resolveCaller(
   return { client, user, scope, dropped: requested.values.filter((value) => !kept.has(value)) }
 }
 
-async function findClient({ client: id }: ClaimedCaller, { people }: Needs): Promise<Client> {
+async function findClient({ client: id }: ClaimedCaller, { people }: GrantDependencies): Promise<Client> {
   const client = await orUnavailable(people.findClient(id))
   if (client !== undefined) return client
   const exists = (await orUnavailable(people.findClientName(id))) !== undefined
@@ -69,7 +72,7 @@ async function findClient({ client: id }: ClaimedCaller, { people }: Needs): Pro
 /** @throws Fault `invalid_grant`, `identity_unavailable` */
 async function findClaimedUser(
   { user: name }: Pick<ClaimedCaller, 'user'>,
-  { people }: Pick<Needs, 'people'>,
+  { people }: Pick<GrantDependencies, 'people'>,
 ): Promise<User> {
   const user =
     (await orUnavailable(people.findUserByName(name))) ??
@@ -79,7 +82,7 @@ async function findClaimedUser(
   throw refuse('invalid_grant', exists ? 'the user may not log in any more' : 'there is no such user')
 }
 
-function requireGrant(client: Client, user: User, { clock }: Needs): void {
+function requireGrant(client: Client, user: User, { clock }: GrantDependencies): void {
   if (firstGrants(client, user, clock).length > 0) return
   if (firstGrants(client, undefined, clock).length === 0)
     throw refuse('unauthorized_client', 'the client may use no grant that gives tokens')
@@ -94,22 +97,27 @@ function scopeOf({ scope, target }: ClaimedCaller, { defaultScope, scopes }: Cli
   return [...values, `target:${target.replace(/^target:/, '')}`].join(' ')
 }
 
-function principalOf(client: Client, user: User, scope: GrantedScope, needs: Needs): Principal {
-  const issuedAt = epochSeconds(needs.clock)
+function principalOf(
+  client: Client,
+  user: User,
+  scope: GrantedScope,
+  dependencies: GrantDependencies,
+): Principal {
+  const issuedAt = epochSeconds(dependencies.clock)
   return Object.freeze({
     subject: user.subject,
     client: client.id,
     clientKey: client.id,
-    issuer: needs.urls.issuer,
+    issuer: dependencies.urls.issuer,
     issuerName: undefined,
     scope: scope.text,
     scopes: new Set(scope.values),
     target: scope.target,
     tokenId: undefined,
     family: undefined,
-    asOf: needs.rules.asOf,
+    asOf: dependencies.rules.asOf,
     issuedAt,
-    expiresAt: issuedAt + lifetimeOf(client, needs.config),
+    expiresAt: issuedAt + lifetimeOf(client, dependencies.config),
     key: NO_KEY,
   })
 }
@@ -147,7 +155,7 @@ function requireOpen(from: string, { switches }: StepDependencies): void {
   if (closure !== undefined && !closure.admitsAddress(from)) throw new Fault('identity_maintenance')
 }
 
-/** It asks for a refresh token, and none is given. */
+/** The value that asks for a refresh token: a test token comes without one. */
 const WITHHELD = 'offline_access'
 
 async function issue(caller: ClaimedCaller, dependencies: StepDependencies): Promise<TestToken> {
@@ -157,13 +165,16 @@ async function issue(caller: ClaimedCaller, dependencies: StepDependencies): Pro
   const longest = LONGEST_TEST_TOKEN / 1000
   const { token, lifetime, principal } = await issueAccessToken(granted, undefined, dependencies, longest)
   return {
-    ...{ token, id: principal.tokenId ?? '', client: client.id, subject: user.subject },
-    ...{ scope: scope.text, target: scope.values.find(isTargetValue), ...placeOf(scope) },
+    token,
+    id: principal.tokenId ?? '',
+    client: client.id,
+    subject: user.subject,
+    scope: scope.text,
+    target: scope.values.find(isTargetValue),
+    ...placeOf(scope),
+    expiresIn: lifetime,
     // Where no scope was asked for, the client's own may have it.
-    ...{
-      expiresIn: lifetime,
-      dropped: caller.scope ? dropped : dropped.filter((value) => value !== WITHHELD),
-    },
+    dropped: caller.scope ? dropped : dropped.filter((value) => value !== WITHHELD),
   }
 }
 

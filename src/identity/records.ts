@@ -101,9 +101,11 @@ function partiesOf({ client, proven, subject }: Attempt): Pick<AuditEntry, 'acto
 const about = (parties: Pick<AuditObject, 'client' | 'subject'>): AuditObject | undefined =>
   parties.client === undefined && parties.subject === undefined ? undefined : parties
 
-type Facts = Pick<AuditEntry, 'actor'> & Partial<AuditEntry>
-
-const entryOf = (event: AuditEvent, { clientAddress, id }: Exchange, facts: Facts): AuditEntry => ({
+const entryOf = (
+  event: AuditEvent,
+  { clientAddress, id }: Exchange,
+  facts: Pick<AuditEntry, 'actor'> & Partial<AuditEntry>,
+): AuditEntry => ({
   event,
   outcome: 'success',
   requestId: id,
@@ -186,7 +188,7 @@ export const codeIssued = ({ client, exchange, scope, subject }: Authorizing, fa
 // People
 
 /** One login in one browser: `key` is that of the record in the store, a hash of the cookie. */
-export interface LoginFacts {
+export interface BrowserLogin {
   readonly subject: string
   readonly key: string
   /** The client that asked for it, which has proven nothing. */
@@ -195,7 +197,7 @@ export interface LoginFacts {
 
 const sessionEntry =
   (event: AuditEvent) =>
-  (exchange: Exchange, { client, key, subject }: LoginFacts): AuditEntry =>
+  (exchange: Exchange, { client, key, subject }: BrowserLogin): AuditEntry =>
     entryOf(event, exchange, { actor: userOf(subject), on: { kind: 'session', id: key, client } })
 
 export const loginSucceeded = sessionEntry('login.succeeded')
@@ -204,7 +206,7 @@ export const loginEnded = sessionEntry('login.ended')
 /** By the user, at another browser; or by us, since the user is gone or may not log in any more. */
 export const sessionRevoked = (
   exchange: Exchange,
-  { key, subject }: LoginFacts,
+  { key, subject }: BrowserLogin,
   by: 'user' | 'service',
 ): AuditEntry =>
   entryOf('session.revoked', exchange, {

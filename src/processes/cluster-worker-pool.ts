@@ -168,7 +168,7 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
     }
   }
 
-  /** All are asked, since the call was one worker's. One that ends or does not answer keeps nothing that can be told. */
+  /** All are asked, since the call was one worker's. One that ends or does not answer has nothing to answer with. */
   async recall(requestId: string): Promise<RecalledCall | undefined> {
     const ask = (worker: WorkerHandle<C>): Promise<RecalledCall | undefined> =>
       worker.request({ type: 'recall', requestId }).catch(() => undefined)

@@ -27,7 +27,7 @@ const PATIENCE_MS: Readonly<Record<Request<never>['type'], number>> = {
   drain: 5_000,
   close: 5_000,
 }
-/** A process that has been told to end, or killed, is gone by then; one that hangs in the kernel is not waited for. */
+/** Milliseconds after which a process that was asked to end, or killed, is gone; one that hangs in the kernel is not waited for. */
 const LEAVE_MS = 5_000
 
 /** The supervisor's end of the channel to one worker process. */
@@ -37,10 +37,10 @@ export class WorkerHandle<C> {
   readonly #orders: OpenRequests
   readonly #offered: OfferedConnections
   readonly #attempts: AttemptCoordinator
-  /** The name of its part of the audit trail, once it has told it. */
+  /** The name of its part of the audit trail, once it has reported it. */
   #writer: string | undefined
   #gone = false
-  /** How its parts are, as it told last. */
+  /** The condition of its parts, as it reported last. */
   condition: Condition = HEALTHY
   /** What it read last. */
   gauges: readonly GaugeReading[] = []

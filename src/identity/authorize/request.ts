@@ -26,7 +26,7 @@ interface FormRead extends Arrived {
 
 /**
  * The client is known by name only (a browser proves nothing about it), hence not `client`; the redirect URI is one of
- * its own: from here on, errors are told to the client.
+ * its own: from here on, errors are redirected to the client.
  */
 interface ClientNamed extends FormRead {
   readonly namedClient: Client
@@ -81,7 +81,7 @@ export function onlyValue(form: Form, name: string): string | undefined {
   return second === undefined ? value : undefined
 }
 
-/** C6.2.1: an unknown client or a bad redirect_uri, repeated ones too (C6.0), is told on a page, never by a redirect. */
+/** C6.2.1: an unknown client or a bad redirect_uri, repeated ones too (C6.0), is answered by a page, never by a redirect. */
 export const nameClient: Step<FormRead, ClientNamed> = async (context, { people }) => {
   const { attempt, form } = context
   const id = onlyValue(form, 'client_id')
@@ -106,7 +106,7 @@ function returnPathOf({ namedClient, form, redirectUri }: ClientNamed): ReturnPa
   return { client: namedClient.name, redirectUri, state, mode: isMode(mode) ? mode : 'query' }
 }
 
-/** C6.2.1: told on a page, since a redirect could not carry it either. */
+/** C6.2.1: answered by a page, since a redirect could not carry it either. */
 export const requireFit: Step<ClientNamed, ClientNamed> = (context, { longestTarget }) => {
   const { form } = context
   const query = queryOfCarried((name) => onlyValue(form, name))
@@ -203,8 +203,8 @@ function refuseByRedirect(fault: Fault, context: ClientNamed, dependencies: Step
 }
 
 /**
- * What goes wrong in these steps is told to the client, whose redirect URI is known. Our own troubles only if nobody
- * is looking: a person at one of our pages is told on a page, and can try again.
+ * Redirects what goes wrong in these steps to the client, whose redirect URI is known. A server error is redirected only with
+ * `troublesToo`: a person at one of our pages reads of it on a page, and can try again.
  */
 export const redirectingFaults =
   (steps: Step<ClientNamed, Answer>, troublesToo: boolean): Step<ClientNamed, Answer> =>

@@ -9,13 +9,13 @@ import type { StepDependencies } from '../endpoint.ts'
 import {
   type AskingClient,
   type BusinessChoice,
-  type ConsentFacts,
+  type ConsentDetails,
   consentPage,
   type DataWord,
   type Picker,
 } from '../pages/consent.ts'
 import { pageAnswer, type Problem } from '../pages/layout.ts'
-import { type LoginFacts, loginPage } from '../pages/login.ts'
+import { type LoginForm, loginPage } from '../pages/login.ts'
 import { TEXTS } from '../pages/texts.ts'
 import type { GrantedScope } from '../scopes.ts'
 import { anyAppMayTake } from './answer-client.ts'
@@ -23,7 +23,7 @@ import type { Candidate } from './decide.ts'
 import { type AuthorizationRequest, carry, onlyValue } from './request.ts'
 
 /** What a login page is shown again with. */
-interface LoginAgain extends Pick<LoginFacts, 'notice' | 'cookieless'> {
+interface LoginAgain extends Pick<LoginForm, 'notice' | 'cookieless'> {
   readonly username?: string
   readonly problems?: readonly Problem[]
 }
@@ -48,8 +48,8 @@ export function restartRequest(
   { theme }: StepDependencies,
   notice?: Notice,
 ): Answer {
-  const told = notice === undefined ? '' : `&notice=${notice}`
-  return seeOther(theme.at(`/connect/authorize?${carry(request)}${told}`))
+  const noticeParameter = notice === undefined ? '' : `&notice=${notice}`
+  return seeOther(theme.at(`/connect/authorize?${carry(request)}${noticeParameter}`))
 }
 
 /** Longer is no name that anybody typed. */
@@ -102,7 +102,7 @@ const grantedSomewhere = (
 
 export const nameOf = ({ user }: Login): string => user.claims.name ?? user.username
 
-async function placeOf(question: Question, { places }: StepDependencies): Promise<ConsentFacts['place']> {
+async function placeOf(question: Question, { places }: StepDependencies): Promise<ConsentDetails['place']> {
   const target = 'scope' in question ? question.scope.target : undefined
   if (target === undefined) return undefined
   const found = await places.findBusinesses([target.business])

@@ -104,9 +104,12 @@ const sessionOf = ({ key, value, version }: Entry): Session => ({
 export const isOver = ({ asOf, authTime, subject }: SessionRecord, rules: RuleGuard): boolean =>
   rules.hasEnded({ subject, asOf, begunAt: authTime * 1000 })
 
-type SessionDeps = Pick<IdentityDeps, 'store' | 'clock' | 'config' | 'rules'>
-
-export function openSessions({ store, clock, config, rules }: SessionDeps): Sessions {
+export function openSessions({
+  store,
+  clock,
+  config,
+  rules,
+}: Pick<IdentityDeps, 'store' | 'clock' | 'config' | 'rules'>): Sessions {
   const find = async (key: string, purpose?: Purpose): Promise<Session | undefined> => {
     const entry = await store.find(SESSION, key, purpose)
     const session = entry && sessionOf(entry)

@@ -72,7 +72,10 @@ async function showApplications(
     user: nameOf({ session, user }),
     consents: await Promise.all(consents.map((consent) => listConsent(consent, dependencies))),
     sessions: sessions.map(({ address, authTime, browser, key, lastUsedAt }): SessionListed => ({
-      ...{ address, browser, key, lastUsedAt },
+      address,
+      browser,
+      key,
+      lastUsedAt,
       current: key === session.key,
       at: authTime * 1000,
     })),

@@ -74,7 +74,7 @@ export class LocalLockouts implements AttemptLimiter, Lockouts {
   readonly #networks: FailureTable<string>
   #shared: SharedTurns | undefined
 
-  /** @param began told once of each delay that begins */
+  /** @param began called once for each delay that begins */
   constructor(
     rules: GuessingConfig,
     clock: Clock,

@@ -124,7 +124,7 @@ export class SharedTurns {
     }
   }
 
-  /** Sent again while the turn may last. What does not come through lapses, and cannot be told as right or wrong. */
+  /** Sent again while the turn may last. What does not come through lapses, and nobody knows then whether it was right. */
   async #end(
     held: AttemptTurns,
     right: boolean | undefined,

@@ -1,4 +1,4 @@
-import { csrfField, type FormFacts, html, type Html, nameAlone, type Page } from './layout.ts'
+import { csrfField, type OwnForm, html, type Html, nameAlone, type Page } from './layout.ts'
 import { TEXTS } from './texts.ts'
 
 const T = TEXTS.applications
@@ -27,17 +27,6 @@ export interface SessionListed {
 }
 
 export type Done = keyof typeof T.done
-
-export interface ApplicationsFacts {
-  readonly form: FormFacts
-  readonly user: string
-  readonly consents: readonly ConsentListed[]
-  readonly sessions: readonly SessionListed[]
-  /** What was done a moment ago. */
-  readonly done: Done | undefined
-  /** Of the times on the page: an IANA name. */
-  readonly timeZone: string
-}
 
 interface Formats {
   readonly day: Intl.DateTimeFormat
@@ -74,7 +63,7 @@ const timeOf = (at: number, format: Intl.DateTimeFormat): Html => {
 }
 
 /** A form of one button, which says to a screen reader what it is about. */
-const buttonFor = (form: FormFacts, name: string, value: string, label: string, about: string): Html =>
+const buttonFor = (form: OwnForm, name: string, value: string, label: string, about: string): Html =>
   html`<form method="post" action="${form.action}">
     ${csrfField(form)}
     <button class="second small" type="submit" name="${name}" value="${value}">
@@ -82,7 +71,7 @@ const buttonFor = (form: FormFacts, name: string, value: string, label: string, 
     </button>
   </form>`
 
-const consentItem = (consent: ConsentListed, form: FormFacts, { day }: Formats): Html => {
+const consentItem = (consent: ConsentListed, form: OwnForm, { day }: Formats): Html => {
   const { at, business, client, key, lasting, scopes } = consent
   return html`<li>
     <div>
@@ -97,7 +86,7 @@ const consentItem = (consent: ConsentListed, form: FormFacts, { day }: Formats):
   </li>`
 }
 
-const sessionItem = (session: SessionListed, form: FormFacts, { moment }: Formats): Html => {
+const sessionItem = (session: SessionListed, form: OwnForm, { moment }: Formats): Html => {
   const { address, at, browser, current, key, lastUsedAt } = session
   return html`<li>
     <div>
@@ -111,7 +100,7 @@ const sessionItem = (session: SessionListed, form: FormFacts, { moment }: Format
 }
 
 /** Where there is but one login, its own button does the same. */
-const everywhere = (sessions: readonly SessionListed[], form: FormFacts): Html | undefined =>
+const everywhere = (sessions: readonly SessionListed[], form: OwnForm): Html | undefined =>
   sessions.length < 2
     ? undefined
     : html`<form method="post" action="${form.action}" class="everywhere">
@@ -121,7 +110,16 @@ const everywhere = (sessions: readonly SessionListed[], form: FormFacts): Html |
       </form>`
 
 /** "Your connected applications": what was consented to and where one is signed in, each with its end. */
-export function applicationsPage(facts: ApplicationsFacts): Page {
+export function applicationsPage(facts: {
+  readonly form: OwnForm
+  readonly user: string
+  readonly consents: readonly ConsentListed[]
+  readonly sessions: readonly SessionListed[]
+  /** What was done a moment ago. */
+  readonly done: Done | undefined
+  /** Of the times on the page: an IANA name. */
+  readonly timeZone: string
+}): Page {
   const { consents, done, form, sessions, timeZone, user } = facts
   const formats = formatsIn(timeZone)
   const body = html`<h1>${T.title}</h1>

@@ -1,6 +1,6 @@
 import {
   csrfField,
-  type FormFacts,
+  type OwnForm,
   html,
   type Html,
   nameAlone,
@@ -64,8 +64,8 @@ export interface AskingClient {
   readonly tosUri: string | undefined
 }
 
-export interface ConsentFacts {
-  readonly form: FormFacts
+export interface ConsentDetails {
+  readonly form: OwnForm
   readonly client: AskingClient
   readonly leadsTo: string
   readonly user: string
@@ -100,15 +100,15 @@ const listOf = (title: string, items: readonly Html[], names: readonly string[] 
 const dataItem = ({ changes, text }: DataWord): Html =>
   changes ? html`<li class="changes">${text} <small>${T.changes}</small></li>` : html`<li>${text}</li>`
 
-function dataTitle({ place }: ConsentFacts): string {
+function dataTitle({ place }: ConsentDetails): string {
   if (place?.fund !== undefined) return T.fundOf(place.fund, place.business)
   return place === undefined ? T.data : T.dataOf(place.business)
 }
 
-const whoIs = ({ user, switchUser }: ConsentFacts): Html =>
+const whoIs = ({ user, switchUser }: ConsentDetails): Html =>
   html`<p class="quiet who"><span>${T.signedIn(user)}</span> <a href="${switchUser}">${T.switchUser}</a></p>`
 
-const placeNames = ({ place }: ConsentFacts): readonly string[] =>
+const placeNames = ({ place }: ConsentDetails): readonly string[] =>
   place === undefined ? [] : [place.business, ...(place.fund === undefined ? [] : [place.fund])]
 
 /** A page of the client's, in a window of its own: this one goes on. */
@@ -120,7 +120,7 @@ const ownPage = (uri: string | undefined, text: string): Html | undefined =>
       >`
 
 /** Where the data goes, and for how long. */
-function terms({ client, lastingDays }: ConsentFacts): Html {
+function terms({ client, lastingDays }: ConsentDetails): Html {
   const { host, name, policyUri, tosUri } = client
   const links = [ownPage(policyUri, T.policy), ownPage(tosUri, T.tos)].filter((link) => link !== undefined)
   return html`<div class="lasting">
@@ -131,7 +131,7 @@ function terms({ client, lastingDays }: ConsentFacts): Html {
   </div>`
 }
 
-const hintOf = ({ client, data, picker }: ConsentFacts): string =>
+const hintOf = ({ client, data, picker }: ConsentDetails): string =>
   data.length > 0 && picker?.isOnly === false
     ? `${T.businessHint(client.name)} ${T.roleLimits}`
     : T.businessHint(client.name)
@@ -140,7 +140,7 @@ const hintOf = ({ client, data, picker }: ConsentFacts): string =>
  * C6.2.2: who asks, for which business, and for what, in people's words. The first button of the form allows: Enter presses
  * it.
  */
-export function consentPage(facts: ConsentFacts): Page {
+export function consentPage(facts: ConsentDetails): Page {
   const { client, data, form, leadsTo, picker, problems } = facts
   if (picker !== undefined && picker.found === 0 && picker.search === undefined) return noBusinessPage(facts)
   const title = T.title(client.name)
@@ -161,7 +161,7 @@ export function consentPage(facts: ConsentFacts): Page {
   return { title, body, leadsTo, status: problems.length === 0 ? 200 : 422 }
 }
 
-function noBusinessPage(facts: ConsentFacts): Page {
+function noBusinessPage(facts: ConsentDetails): Page {
   const { client, form, leadsTo } = facts
   const body = html`<h1>${T.noBusiness}</h1>
     ${whoIs(facts)} ${noticeBox(facts.notice)}

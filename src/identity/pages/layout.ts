@@ -71,7 +71,7 @@ export interface Page {
 }
 
 /** What a form of ours needs to be believed (see browser/browser-context.ts). */
-export interface FormFacts {
+export interface OwnForm {
   /** Path and query. */
   readonly action: string
   readonly csrf: string
@@ -123,16 +123,21 @@ const logoOf = ({ logo }: Theme): Html =>
 /** The theme's logo and name. */
 export const brandOf = (theme: Theme): Html => html`${logoOf(theme)}<span>${theme.name}</span>`
 
-interface DocumentParts {
-  readonly title: string
-  /** What stands in `head` beside what every document has. */
-  readonly head?: Html
-  /** What stands in `body`. */
-  readonly body: Html
-}
-
 /** A whole HTML document in the theme. */
-export function documentOf(theme: Theme, { title, head, body }: DocumentParts): string {
+export function documentOf(
+  theme: Theme,
+  {
+    title,
+    head,
+    body,
+  }: {
+    readonly title: string
+    /** What stands in `head` beside what every document has. */
+    readonly head?: Html
+    /** What stands in `body`. */
+    readonly body: Html
+  },
+): string {
   const text = html`<!doctype html>
     <html lang="${TEXTS.language}">
       <head>
@@ -195,10 +200,10 @@ export function pageAnswer(theme: Theme, page: Page, headers: Answer['headers'] 
 }
 
 /** The hidden field of a form of ours. */
-export const csrfField = ({ csrf }: FormFacts): Html =>
+export const csrfField = ({ csrf }: OwnForm): Html =>
   html`<input type="hidden" name="csrf" value="${csrf}" />`
 
-/** Tells what happened meanwhile, where there is something to tell. */
+/** What happened meanwhile; undefined where nothing did. */
 export const noticeBox = (text: string | undefined): Html | undefined =>
   text === undefined ? undefined : html`<p class="notice" role="status">${text}</p>`
 
@@ -211,11 +216,11 @@ export interface Problem {
 const linkTo = ({ field, text }: Problem): Slot =>
   field === undefined ? text : html`<a href="#${field}">${text}</a>`
 
-/** What went wrong, told first, with a link to each field it is about. */
+/** What went wrong, at the top of the page, with a link to each field it is about. */
 export function problemSummary(title: string, problems: readonly Problem[]): Html | undefined {
   const [first, ...more] = problems
   if (first === undefined) return undefined
-  const told =
+  const list =
     more.length === 0
       ? html`<p>${linkTo(first)}</p>`
       : html`<ul>
@@ -223,6 +228,6 @@ export function problemSummary(title: string, problems: readonly Problem[]): Htm
         </ul>`
   return html`<div class="notice alert" role="alert">
     <h2>${title}</h2>
-    ${told}
+    ${list}
   </div>`
 }

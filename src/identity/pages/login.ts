@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import {
   csrfField,
-  type FormFacts,
+  type OwnForm,
   html,
   type Html,
   noticeBox,
@@ -15,8 +15,8 @@ import { TEXTS } from './texts.ts'
 
 const T = TEXTS.login
 
-export interface LoginFacts {
-  readonly form: FormFacts
+export interface LoginForm {
+  readonly form: OwnForm
   /** Who sent the user here, and where a form may lead; undefined before our own pages. */
   readonly client: { readonly name: string; readonly leadsTo: string } | undefined
   readonly username: string
@@ -81,7 +81,7 @@ function readScript(name: string): OwnScript {
 const SHOW_PASSWORD = readScript('show-password.js')
 
 /** C6.2.2. The password is never sent back; the user name is. */
-export function loginPage(facts: LoginFacts): Page {
+export function loginPage(facts: LoginForm): Page {
   const { form, client, username, problems } = facts
   const name: Field = {
     name: 'username',

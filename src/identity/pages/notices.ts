@@ -1,5 +1,5 @@
 import type { Fault } from '../../kernel/faults.ts'
-import { csrfField, type FormFacts, html, noticeBox, type Page } from './layout.ts'
+import { csrfField, type OwnForm, html, noticeBox, type Page } from './layout.ts'
 import { TEXTS } from './texts.ts'
 
 const ERROR = TEXTS.error
@@ -12,13 +12,17 @@ function wordsFor(fault: Fault): { readonly title: string; readonly text: string
   return { ...ERROR.request, ...ERROR.faults[code] }
 }
 
-export interface WaysOn {
-  /** The list of connected applications. */
-  readonly applications: string
-}
-
 /** What went wrong, in people's words, with a way on; and for those who can mend it the text of the fault (C2.6). */
-export function errorPage(fault: Fault, id: string, { applications }: WaysOn): Page {
+export function errorPage(
+  fault: Fault,
+  id: string,
+  {
+    applications,
+  }: {
+    /** The list of connected applications. */
+    readonly applications: string
+  },
+): Page {
   const { next, text, title } = wordsFor(fault)
   const ours = fault.status >= 500
   const body = html`<h1>${title}</h1>
@@ -48,17 +52,20 @@ export function errorPage(fault: Fault, id: string, { applications }: WaysOn): P
 
 const NOT_FOUND = TEXTS.notFound
 
-export interface NotFoundFacts {
+/** For people at an address that has no page (C2.3). */
+export function notFoundPage({
+  applications,
+  developers,
+  name,
+  top,
+}: {
   /** Whether it is `/`: nobody mistyped that. */
   readonly top: boolean
   readonly name: string
   readonly applications: string
   /** Undefined where there are no such pages. */
   readonly developers: string | undefined
-}
-
-/** For people at an address that has no page (C2.3). */
-export function notFoundPage({ applications, developers, name, top }: NotFoundFacts): Page {
+}): Page {
   const title = top ? NOT_FOUND.topTitle(name) : NOT_FOUND.title
   const body = html`<h1>${title}</h1>
     <p class="lead">${top ? NOT_FOUND.topText : NOT_FOUND.text}</p>
@@ -71,15 +78,18 @@ export function notFoundPage({ applications, developers, name, top }: NotFoundFa
 
 const FORM_POST = TEXTS.formPost
 
-export interface FormPostFacts {
+/** OAuth 2.0 Form Post Response Mode: sends itself, and has a button for where scripts are off (C6.2.3). */
+export function formPostPage({
+  client,
+  redirectUri,
+  params,
+  nonce,
+}: {
   readonly client: string
   readonly redirectUri: string
   readonly params: Readonly<Record<string, string>>
   readonly nonce: string
-}
-
-/** OAuth 2.0 Form Post Response Mode: sends itself, and has a button for where scripts are off (C6.2.3). */
-export function formPostPage({ client, redirectUri, params, nonce }: FormPostFacts): Page {
+}): Page {
   const fields = Object.entries(params).map(
     ([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`,
   )
@@ -97,8 +107,15 @@ export function formPostPage({ client, redirectUri, params, nonce }: FormPostFac
 
 const LOGOUT = TEXTS.logout
 
-export interface LogoutFacts {
-  readonly form: FormFacts
+/** Asks before it ends a session, since nothing proves that the user meant it (RP-Initiated Logout §2, T6). */
+export function confirmLogoutPage({
+  form,
+  client,
+  leadsTo,
+  notice,
+  stay,
+}: {
+  readonly form: OwnForm
   /** Who asks, where that is known. */
   readonly client: string | undefined
   /** Where the form may lead. */
@@ -107,10 +124,7 @@ export interface LogoutFacts {
   readonly stay: string
   /** What happened meanwhile, if anything did. */
   readonly notice: string | undefined
-}
-
-/** Asks before it ends a session, since nothing proves that the user meant it (RP-Initiated Logout §2, T6). */
-export function confirmLogoutPage({ form, client, leadsTo, notice, stay }: LogoutFacts): Page {
+}): Page {
   const body = html`<h1>${LOGOUT.title}</h1>
     <p class="lead">${LOGOUT.text(client)}</p>
     ${noticeBox(notice)}
@@ -124,15 +138,17 @@ export function confirmLogoutPage({ form, client, leadsTo, notice, stay }: Logou
   return { title: LOGOUT.title, body, leadsTo }
 }
 
-export interface LoggedOutFacts {
+export function loggedOutPage({
+  back,
+  everywhere = false,
+  signIn,
+}: {
   /** A registered address of a client, to go on at. */
   readonly back: { readonly client: string; readonly uri: string } | undefined
   readonly signIn: string
   /** In every browser, and not in this one only. */
   readonly everywhere?: boolean
-}
-
-export function loggedOutPage({ back, everywhere = false, signIn }: LoggedOutFacts): Page {
+}): Page {
   const title = everywhere ? LOGOUT.doneEverywhereTitle : LOGOUT.doneTitle
   const body = html`<h1>${title}</h1>
     <p class="lead">${LOGOUT.doneText}</p>

@@ -44,7 +44,7 @@ export const asset = (bytes: Buffer, contentType: string, path: string): Asset =
   return { bytes, contentType, href: `${path}?v=${version}` }
 }
 
-/** Reads the logo and the stylesheet. At load: what is wrong with the logo, `compileIdentity` has told. */
+/** Reads the logo and the stylesheet, when a configuration is loaded. `compileIdentity` has checked the logo. */
 export function compileTheme(pages: IdentityConfig['pages'], issuerPath: string): Theme {
   const { accent, contact, footer, help, logo, name, timeZone } = pages
   const at = (path: string): string => `${issuerPath}${path}`

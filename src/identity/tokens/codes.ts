@@ -97,9 +97,12 @@ function useOf(taken: Taken): CodeUse {
   return recordOf(taken.entry).settled ? 'settled' : 'spent'
 }
 
-type CodeDeps = Pick<IdentityDeps, 'store' | 'clock' | 'config' | 'rules'>
-
-export function openCodes({ store, clock, config, rules }: CodeDeps): Codes {
+export function openCodes({
+  store,
+  clock,
+  config,
+  rules,
+}: Pick<IdentityDeps, 'store' | 'clock' | 'config' | 'rules'>): Codes {
   const given = new RememberedRecords()
   const find = async (key: string): Promise<FoundCode | undefined> => {
     const entry = given.recall(key, clock.now()) ?? (await store.find(CODE, key))

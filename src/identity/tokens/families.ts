@@ -226,7 +226,7 @@ function stateOf({ generation = 0, rotatedAt }: FamilyRecord, number: number, de
 
 /**
  * A use in the future means that the clock was set back. Then its age is unknown. The time in which the store did not
- * answer counts for nothing: the client was told 503, though the use may have been stored.
+ * answer counts for nothing: the client got 503, though the use may have been stored.
  */
 function isWithinGrace(usedAt: number | undefined, { clock, config, store }: FamilyDeps): boolean {
   if (usedAt === undefined) return false

@@ -5,10 +5,7 @@ import { SESSION } from '../browser/sessions.ts'
 import { CODE } from './codes.ts'
 import { FAMILY, OLDER_TOKEN } from './families.ts'
 
-export interface TokenRevokerParts {
-  readonly store: Pick<Store, 'find' | 'remove' | 'removeBy' | 'countBy'>
-  readonly revoker: Revoker
-}
+type StoredTokens = Pick<Store, 'find' | 'remove' | 'removeBy' | 'countBy'>
 
 type RecordAction = (kind: string, where: IndexValues) => Promise<number>
 
@@ -18,36 +15,37 @@ type RecordAction = (kind: string, where: IndexValues) => Promise<number>
  * records that it ends.
  */
 export class StoreTokenRevoker implements TokenRevoker {
-  readonly #parts: TokenRevokerParts
+  readonly #store: StoredTokens
+  readonly #revoker: Revoker
 
-  constructor(parts: TokenRevokerParts) {
-    this.#parts = parts
+  constructor({ store, revoker }: { readonly store: StoredTokens; readonly revoker: Revoker }) {
+    this.#store = store
+    this.#revoker = revoker
   }
 
   async end(tokens: RevokedTokens, options: EndOptions = {}): Promise<Ended> {
-    const { store, revoker } = this.#parts
-    await revoker.revoke(tokens, await this.#endOf(tokens), options.order)
-    return forEachKind(tokens, options, removing(store))
+    await this.#revoker.revoke(tokens, await this.#endOf(tokens), options.order)
+    return forEachKind(tokens, options, removing(this.#store))
   }
 
   preview(tokens: RevokedTokens, options: EndOptions = {}): Promise<Ended> {
-    return forEachKind(tokens, options, counting(this.#parts.store))
+    return forEachKind(tokens, options, counting(this.#store))
   }
 
   endAllFamilies(): Promise<number> {
-    return endAllFamilies(this.#parts.store)
+    return endAllFamilies(this.#store)
   }
 
   /** When the family would expire, milliseconds since the epoch. The rule is kept until then. */
   async #endOf(tokens: RevokedTokens): Promise<number | undefined> {
     if (!('family' in tokens)) return undefined
-    return (await this.#parts.store.find(FAMILY, tokens.family, 'end'))?.expiresAt
+    return (await this.#store.find(FAMILY, tokens.family, 'end'))?.expiresAt
   }
 }
 
 /** A family by its id, which is its key; everything else by its indexes. */
 const removing =
-  (store: TokenRevokerParts['store']): RecordAction =>
+  (store: StoredTokens): RecordAction =>
   async (kind, where) => {
     const { family } = where
     if (kind !== FAMILY || family === undefined) return store.removeBy(kind, where)
@@ -55,7 +53,7 @@ const removing =
   }
 
 const counting =
-  (store: TokenRevokerParts['store']): RecordAction =>
+  (store: StoredTokens): RecordAction =>
   async (kind, where) => {
     const { family } = where
     if (kind !== FAMILY || family === undefined) return store.countBy(kind, where)
