@@ -2,17 +2,16 @@
  * What the audit trail keeps of tokens and people (C12.3). One function makes the entry of each event; `give`, `took` and
  * `refused` record it as C12.1.4 says. No entry holds a token, a code, a password or the value of a cookie.
  */
+import { isTargetValue } from '../config/scopes/scope-token.ts'
 import type { AuditActor, AuditEntry, AuditGrant, AuditObject } from '../contracts/audit.ts'
 import type { Answer, Exchange } from '../contracts/exchange.ts'
 import type { Principal } from '../contracts/principal.ts'
 import type { Ended } from '../contracts/tokens.ts'
 import type { AuditEvent } from '../kernel/audit-events.ts'
 import { type Fault, toFault } from '../kernel/faults.ts'
-import { isTargetValue } from '../config/scopes/scope-token.ts'
 import type { Consent } from './browser/consents.ts'
-import type { Arrived, Attempt, Granted } from './context.ts'
 import type { IdentityDeps } from './dependencies.ts'
-import type { Step } from './endpoint.ts'
+import type { Arrived, Attempt, Granted, Step } from './endpoint.ts'
 import { type GrantedScope, placeOf } from './scopes.ts'
 import type { FoundToken } from './tokens/find-token.ts'
 

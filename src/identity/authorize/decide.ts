@@ -2,12 +2,11 @@ import type { User } from '../../contracts/people.ts'
 import type { Business } from '../../contracts/places.ts'
 import { epochSeconds } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
-import type { Login, BrowserContext } from '../browser/browser-context.ts'
+import type { BrowserContext, Login } from '../browser/browser-context.ts'
 import type { StepDependencies } from '../endpoint.ts'
 import { chooseBusiness, demandsChoice, type GrantedScope, leavesChoice, limitToUser } from '../scopes.ts'
 import { readHint } from '../tokens/find-token.ts'
-import { anyAppMayTake } from './answer-client.ts'
-import type { AuthorizationRequest } from './request.ts'
+import { anyAppMayTake, type AuthorizationRequest } from './request.ts'
 
 /** A business that the user may choose, and what is granted there. */
 export interface Candidate {

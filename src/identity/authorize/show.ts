@@ -18,9 +18,8 @@ import { pageAnswer, type Problem } from '../pages/layout.ts'
 import { type LoginForm, loginPage } from '../pages/login.ts'
 import { TEXTS } from '../pages/texts.ts'
 import type { GrantedScope } from '../scopes.ts'
-import { anyAppMayTake } from './answer-client.ts'
 import type { Candidate } from './decide.ts'
-import { type AuthorizationRequest, carry, onlyValue } from './request.ts'
+import { anyAppMayTake, type AuthorizationRequest, carry, onlyValue } from './request.ts'
 
 /** What a login page is shown again with. */
 interface LoginAgain extends Pick<LoginForm, 'notice' | 'cookieless'> {

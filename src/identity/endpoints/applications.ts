@@ -10,9 +10,8 @@ import {
   seeOther,
 } from '../browser/browser-context.ts'
 import { type Consent, endConsent } from '../browser/consents.ts'
-import type { Arrived } from '../context.ts'
 import { noteCall, orUnavailable } from '../dependencies.ts'
-import type { Step, StepDependencies } from '../endpoint.ts'
+import type { Arrived, Step, StepDependencies } from '../endpoint.ts'
 import { applicationsPage, type ConsentListed, type Done, type SessionListed } from '../pages/applications.ts'
 import { pageAnswer } from '../pages/layout.ts'
 import { loggedOutPage } from '../pages/notices.ts'

@@ -1,8 +1,8 @@
 import type { Answer } from '../../contracts/exchange.ts'
 import { Fault } from '../../kernel/faults.ts'
-import { answerClient } from '../authorize/answer-client.ts'
 import { decide, type Decision } from '../authorize/decide.ts'
 import {
+  answerClient,
   type AuthorizationRead,
   nameClient,
   readAuthorization,
@@ -20,9 +20,8 @@ import {
   noteUser,
   strangerOf,
 } from '../browser/browser-context.ts'
-import type { Arrived } from '../context.ts'
 import { noteCall } from '../dependencies.ts'
-import { flow, type Step, type StepDependencies } from '../endpoint.ts'
+import { type Arrived, flow, type Step, type StepDependencies } from '../endpoint.ts'
 import { TEXTS } from '../pages/texts.ts'
 import { codeIssued, consentGiven, give, recordRefusals } from '../records.ts'
 import type { GrantedScope } from '../scopes.ts'

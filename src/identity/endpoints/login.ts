@@ -19,9 +19,8 @@ import {
   isOwnForm,
   seeOther,
 } from '../browser/browser-context.ts'
-import type { Arrived } from '../context.ts'
 import { noteCall } from '../dependencies.ts'
-import { flow, type Step, type StepDependencies } from '../endpoint.ts'
+import { type Arrived, flow, type Step, type StepDependencies } from '../endpoint.ts'
 import { verifyUser } from '../grants/password.ts'
 import type { Problem } from '../pages/layout.ts'
 import { TEXTS } from '../pages/texts.ts'

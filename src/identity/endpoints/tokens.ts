@@ -3,9 +3,15 @@ import type { NewRecord } from '../../contracts/store.ts'
 import type { RevocationCause } from '../../contracts/tokens.ts'
 import { Fault, toFault } from '../../kernel/faults.ts'
 import { emptyAnswer, privateAnswer, tokenAnswer, tokenType } from '../answers.ts'
-import type { Arrived, ClientAuthenticated, GrantChosen, Granted } from '../context.ts'
 import { noteCall, orUnavailable } from '../dependencies.ts'
-import type { Step, StepDependencies } from '../endpoint.ts'
+import type {
+  Arrived,
+  ClientAuthenticated,
+  GrantChosen,
+  Granted,
+  Step,
+  StepDependencies,
+} from '../endpoint.ts'
 import { GRANTS } from '../grants/grants.ts'
 import { give, tokenIssued, tokenRevoked, took } from '../records.ts'
 import { hasValue, placeOf } from '../scopes.ts'

@@ -3,9 +3,16 @@ import type { HashOwner, User } from '../../contracts/people.ts'
 import { siteOf } from '../../http/addresses.ts'
 import { epochSeconds } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
-import type { GrantChosen, Granted, ScopeRequested, UserVerified } from '../context.ts'
 import { orUnavailable } from '../dependencies.ts'
-import { flow, type Step, type StepDependencies } from '../endpoint.ts'
+import {
+  flow,
+  type GrantChosen,
+  type Granted,
+  type ScopeRequested,
+  type Step,
+  type StepDependencies,
+  type UserVerified,
+} from '../endpoint.ts'
 import { hasValue, limitToClient, limitToUser, parseScope } from '../scopes.ts'
 import { requireParam, requireParams } from '../steps/read-form.ts'
 

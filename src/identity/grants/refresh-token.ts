@@ -1,8 +1,7 @@
 import type { User } from '../../contracts/people.ts'
 import { Fault } from '../../kernel/faults.ts'
-import type { GrantChosen, Granted } from '../context.ts'
 import { noteCall, orUnavailable } from '../dependencies.ts'
-import { flow, type Step, type StepDependencies } from '../endpoint.ts'
+import { flow, type GrantChosen, type Granted, type Step, type StepDependencies } from '../endpoint.ts'
 import { replayed } from '../records.ts'
 import {
   hasValue,

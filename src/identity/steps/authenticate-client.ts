@@ -1,9 +1,8 @@
 import type { Client } from '../../contracts/people.ts'
 import { type ClientPair, parseBasic } from '../../http/authorization.ts'
 import { Fault } from '../../kernel/faults.ts'
-import type { ClientAuthenticated, Parsed } from '../context.ts'
 import { orUnavailable } from '../dependencies.ts'
-import type { Step, StepDependencies } from '../endpoint.ts'
+import type { ClientAuthenticated, Parsed, Step, StepDependencies } from '../endpoint.ts'
 
 /**
  * Authenticates the client (C6.1.2).

@@ -1,12 +1,11 @@
 import type { Readable } from 'node:stream'
 import type { Exchange } from '../../contracts/exchange.ts'
-import { checkContentType } from '../../http/media-type.ts'
 import { type Form, parseForm, singleValues } from '../../http/form.ts'
 import { declaredBody, type Head } from '../../http/head.ts'
+import { checkContentType } from '../../http/media-type.ts'
 import { readBody } from '../../http/read-body.ts'
 import { Fault, toFault } from '../../kernel/faults.ts'
-import type { Arrived, Parsed } from '../context.ts'
-import type { Step } from '../endpoint.ts'
+import type { Arrived, Parsed, Step } from '../endpoint.ts'
 
 /**
  * The parameters of all identity endpoints, and the fields of our own forms. Error texts may name these only: any other

@@ -6,8 +6,7 @@ import { newSecret, roleMark } from '../../kernel/ids.ts'
 import { LONGEST_ACCESS_TOKEN } from '../../kernel/lifetimes.ts'
 import { accessTokenHash } from '../../keys/signatures.ts'
 import { idTokenClaims } from '../claims.ts'
-import type { Granted } from '../context.ts'
-import type { StepDependencies } from '../endpoint.ts'
+import type { Granted, StepDependencies } from '../endpoint.ts'
 import type { IdentityConfig } from '../schema.ts'
 
 export interface AccessToken {
