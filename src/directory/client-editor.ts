@@ -16,9 +16,9 @@ import {
 } from './editing.ts'
 import { hashSecret } from './hasher.ts'
 import { holdingsOf, mayHold } from './holdings.ts'
-import { inConfiguration, only, RecordEditor, type RecordKind } from './record-editor.ts'
-import { type ClientRecord, clientRecordSchema } from './schema.ts'
-import { announce, CLIENT, liveSecrets, readStoredClient, type StoredClient } from './stored-directory.ts'
+import { only, RecordEditor, type RecordKind } from './record-editor.ts'
+import type { ClientRecord } from './schema.ts'
+import { CLIENT, liveSecrets, readStoredClient, type StoredClient } from './stored-directory.ts'
 
 /** A client as an operator writes it, without a secret: that is generated. */
 interface WrittenClient {
@@ -30,13 +30,9 @@ interface WrittenClient {
 const CLIENTS: RecordKind<ClientRecord, Client> = {
   what: 'client',
   kind: CLIENT,
-  schema: clientRecordSchema,
   read: (value) => readStoredClient(value).record,
-  keyOf: ({ id }) => id,
-  fixed: ['id'],
   configured: ({ configured }) => configured.clients,
   asRecord: toClientRecord,
-  taken: (id, { configured }) => (configured.clients.has(id) ? inConfiguration('Client', id) : undefined),
   check: async (record, parts, problems) => {
     const names = await referable(parts, { businesses: record.businesses, roles: [] })
     compileClient(record, { ...parts.configured, ...names, catalogue: parts.catalogue }, problems)
@@ -70,7 +66,7 @@ export class ClientEditor extends RecordEditor<ClientRecord, Client> {
       }),
       commit: async () => {
         if (!(await store.create(CLIENT, id, { value }))) throw alreadyThere('client', id)
-        await announce(this.parts, { client: id })
+        await this.announce(id)
         return secret
       },
     }

@@ -3,7 +3,7 @@ import type { Page } from '../contracts/store.ts'
 import { ClientEditor } from './client-editor.ts'
 import type { ChangesOf, ListedPage, PlannedAdd, PlannedChange, PlannedStep } from './editing.ts'
 import type { Found, NounName } from './nouns.ts'
-import { BusinessEditor, FundEditor, RoleEditor } from './record-editor.ts'
+import { BusinessEditor, FundEditor, RoleEditor } from './place-editors.ts'
 import { type UserEditingParts, UserEditor } from './user-editor.ts'
 
 /**

@@ -1,5 +1,5 @@
-import type { Business, ConfiguredBusiness, FundRegistry, Places } from '../contracts/places.ts'
 import type { Code } from '../config/scopes/scope-token.ts'
+import type { Business, ConfiguredBusiness, FundRegistry, Places } from '../contracts/places.ts'
 import type { StoredPlaces } from './stored-places.ts'
 
 /** The businesses of one configuration, in a map. Backends add the funds that they create. */

@@ -1,47 +1,27 @@
 /** Adds and changes the records of the store: one editor for all kinds, and of each kind a table of what differs. */
+import { setTimeout as delay } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
+import { didYouMeanOfFew } from '../config/problem-text.ts'
 import { type Problem, Problems } from '../config/problems.ts'
-import type { TSchema } from '../config/schema.ts'
-import type { Access } from '../contracts/people.ts'
-import type { ConfiguredBusiness } from '../contracts/places.ts'
 import type { Entry, IndexValues, Page, StoredValue } from '../contracts/store.ts'
-import { checkScopes } from './compile-records.ts'
+import type { Ended } from '../contracts/tokens.ts'
+import { byKey } from '../kernel/key-order.ts'
 import {
   alreadyThere,
   type ChangesOf,
   DirectoryRefusal,
   type EditingParts,
-  foundEntry,
   type FoundRecord,
-  foundUnlessConfigured,
   type ListedPage,
-  merged,
-  missingText,
-  pageOf,
-  planChange,
   type PlannedAdd,
   type PlannedChange,
   type PlannedStep,
-  planRemoval,
+  type WrittenRecord,
 } from './editing.ts'
-import { type Holdings, holdingsOf, type Loss, lossesBetween } from './holdings.ts'
-import type { NounName } from './nouns.ts'
+import { type Holdings, type Loss, lossesBetween } from './holdings.ts'
+import { keyOfNames, type Noun, type NounName, NOUNS } from './nouns.ts'
 import { problemsAt, readRecord, type RecordProblems, writtenForm } from './read-records.ts'
-import {
-  BUSINESS,
-  type BusinessRecord,
-  businessSchema,
-  FUND,
-  fundKey,
-  type FundRecord,
-  fundSchema,
-  readBusiness,
-  readFund,
-  readRole,
-  ROLE,
-  type RoleRecord,
-  roleSchema,
-  stored,
-} from './schema.ts'
+import { stored } from './schema.ts'
 import { announce } from './stored-directory.ts'
 
 /** What an operator can switch off. */
@@ -54,20 +34,16 @@ export interface RecordKind<R extends Switchable, C> {
   /** As people call it, and the member of the announcement that has its key. */
   readonly what: NounName
   readonly kind: string
-  readonly schema: TSchema
   readonly read: (value: StoredValue) => R
-  readonly keyOf: (record: R) => string
-  /** Members that cannot change: those of the key above all. */
-  readonly fixed: readonly (keyof R & string)[]
   readonly indexes?: (record: R) => IndexValues
   /** Those of the configuration, by key. */
   readonly configured: (parts: EditingParts) => ReadonlyMap<string, C>
   /** One of the configuration, as a record of the store would be. */
   readonly asRecord: (configured: C) => R
-  /** Why a key cannot be changed here; undefined if it can. */
-  readonly taken: (key: string, parts: EditingParts) => string | undefined
+  /** Why a key cannot be changed here; undefined if it can. Default: the configuration has it. */
+  readonly taken?: (key: string, parts: EditingParts) => string | undefined
   /** Reports what the schema cannot say. */
-  readonly check: (record: R, parts: EditingParts, problems: RecordProblems) => void | Promise<void>
+  readonly check?: (record: R, parts: EditingParts, problems: RecordProblems) => void | Promise<void>
   /** Rejects with DirectoryRefusal if such a record may not be added. */
   readonly admit?: (record: R, parts: EditingParts) => Promise<void>
   /** What others may hold because of it. Undefined: it was removed. */
@@ -86,6 +62,11 @@ interface RecordChange<R> {
   readonly value?: StoredValue
 }
 
+/** Milliseconds within which every process knows of a change. */
+const SPREAD = 1000
+/** Names that are compared with one that is missing. */
+const COMPARED = 500
+
 /**
  * Changes the records of one kind in the store. Those of the configuration are only shown and listed. All methods reject
  * with DirectoryRefusal if the change is not allowed, and with Fault `identity_unavailable` if the store cannot be
@@ -94,19 +75,21 @@ interface RecordChange<R> {
 export class RecordEditor<R extends Switchable, C> {
   protected readonly parts: EditingParts
   readonly #kind: RecordKind<R, C>
+  readonly #noun: Noun
 
   constructor(kind: RecordKind<R, C>, parts: EditingParts) {
     this.#kind = kind
+    this.#noun = NOUNS[kind.what]
     this.parts = parts
   }
 
   /** Refuses a record that has problems, and a key that is taken. In force everywhere within a second. */
   async planAdd(written: object): Promise<PlannedAdd<R>> {
-    const { kind, what, keyOf, admit, indexes } = this.#kind
+    const { kind, what, admit, indexes } = this.#kind
     const { store } = this.parts
     const problems = new Problems()
     const record = await this.read(written, problems)
-    const key = keyOf(record)
+    const key = keyOfNames(this.#noun.names.map((name) => String(memberOf(record, name))))
     this.refuseTaken(key)
     await admit?.(record, this.parts)
     if ((await store.find(kind, key)) !== undefined) throw alreadyThere(what, key)
@@ -116,7 +99,7 @@ export class RecordEditor<R extends Switchable, C> {
       warnings: problems.list,
       commit: async () => {
         if (!(await store.create(kind, key, entry))) throw alreadyThere(what, key)
-        await announce(this.parts, { [what]: key })
+        await this.announce(key)
         return undefined
       },
     }
@@ -129,14 +112,18 @@ export class RecordEditor<R extends Switchable, C> {
     return this.ofStore(await this.#entry(key))
   }
 
-  /** One page of both layers, in the order of keys. */
+  /** One page of both layers, in the order of keys: one look into the store, and one at the keys of the configuration. */
   async list(page: Page): Promise<ListedPage<FoundRecord<R>>> {
     const configured = this.#kind.configured(this.parts)
-    const { items, next } = await pageOf({ configured, store: this.parts.store, kind: this.#kind.kind }, page)
-    const found = items.map((item) =>
-      item.source === 'store' ? this.ofStore(item.entry) : this.ofConfiguration(item.key, item.record),
-    )
-    return { items: found, next }
+    // One more than the page has: it tells whether another page follows.
+    const wanted: Page = { ...page, limit: page.limit + 1 }
+    const stored = await this.parts.store.list(this.#kind.kind, wanted)
+    const found = [
+      ...entriesOn(configured, wanted).map((entry) => this.ofConfiguration(...entry)),
+      ...stored.filter(({ key }) => !configured.has(key)).map((entry) => this.ofStore(entry)),
+    ]
+    const items = found.sort((one, other) => byKey(one.key, other.key)).slice(0, page.limit)
+    return { items, next: found.length > items.length ? items.at(-1)?.key : undefined }
   }
 
   /** A change of what is written. Refuses one that `add` would refuse, and another key. */
@@ -169,23 +156,36 @@ export class RecordEditor<R extends Switchable, C> {
    * the same key, only the record goes, which was hidden.
    */
   async planRemoval(key: string): Promise<PlannedStep<true>> {
-    const { kind, what, schema, read, clear } = this.#kind
-    const refuse = (): void => this.refuseTaken(key)
-    const entry = await foundUnlessConfigured(this.parts.store, this.#at(key), refuse)
+    const { kind, what, read, clear } = this.#kind
+    const { store } = this.parts
+    const hidden = await store.find(kind, key)
+    if (hidden === undefined) this.refuseTaken(key)
+    const entry = hidden ?? (await this.#entry(key))
     const { version, record } = await this.show(key)
     const had = read(entry.value)
     const losses = this.isHidden(had, key)
       ? []
       : await this.losses(key, { ...had, disabled: false }, undefined)
-    return planRemoval(this.parts, {
-      at: { kind, entry },
-      announced: { [what]: key },
-      via: `removal of the ${what}`,
-      shown: { version, written: writtenForm(schema, record) },
-      losses,
-      ...(clear && { clear: () => clear(key, this.parts) }),
-      free: () => this.free(had),
-    })
+    const end = async (): Promise<void> => {
+      await clear?.(key, this.parts)
+      await this.#end(losses, `removal of the ${what}`)
+    }
+    return {
+      version,
+      written: { before: writtenForm(this.#noun.schema, record) },
+      commit: async (exactly = false) => {
+        // Before and after: nothing is left if the store fails in between, and a process that does not know of the removal
+        // does not know the rule either.
+        if (!exactly) await end()
+        const removed = await store.remove(kind, key, exactly ? entry.version : undefined)
+        if (exactly && !removed) return undefined
+        await this.announce(key)
+        await end()
+        await this.#untilInForce()
+        await this.free(had)
+        return true
+      },
+    }
   }
 
   /** A change of a record that is not checked anew: it may name what is gone from the configuration meanwhile. */
@@ -208,9 +208,9 @@ export class RecordEditor<R extends Switchable, C> {
 
   /** The record that is written so. @throws DirectoryRefusal if it has problems */
   protected async read(written: object, problems: Problems): Promise<R> {
-    const { schema, what, check } = this.#kind
-    const record = readRecord(schema, written, problems) as R | undefined
-    if (record) await check(record, this.parts, problemsAt(problems, []))
+    const { what, check } = this.#kind
+    const record = readRecord(this.#noun.schema, written, problems) as R | undefined
+    if (record) await check?.(record, this.parts, problemsAt(problems, []))
     if (record === undefined || problems.failed)
       throw new DirectoryRefusal(`The ${what} has problems.`, problems)
     return record
@@ -232,13 +232,27 @@ export class RecordEditor<R extends Switchable, C> {
   }
 
   protected refuseTaken(key: string): void {
-    const taken = this.#kind.taken(key, this.parts)
-    if (taken !== undefined) throw new DirectoryRefusal(taken)
+    const { what, taken, configured } = this.#kind
+    const why = taken?.(key, this.parts)
+    if (why !== undefined) throw new DirectoryRefusal(why)
+    if (taken === undefined && configured(this.parts).has(key))
+      throw new DirectoryRefusal(
+        `${capital(what)} "${key}" is in the configuration, which no command changes: edit it there.`,
+      )
   }
 
-  /** What to say where there is no such record. */
-  protected missing(key: string): Promise<string> {
-    return missingText(this.parts, this.#kind.what, { kind: this.#kind.kind, key })
+  /** `There is no client "tlly" — did you mean "tally"?`. Of a store with more than 500, no name is suggested. */
+  protected async missing(key: string): Promise<string> {
+    const { kind, what } = this.#kind
+    const entries = await this.parts.store.list(kind, { after: undefined, limit: COMPARED + 1 })
+    const names = entries.map((entry) => entry.key)
+    const hint = didYouMeanOfFew(key, names)
+    return `There is no ${what} "${key}"${hint === undefined ? '.' : ` — ${hint}`}`
+  }
+
+  /** Announces to every process that the record has changed. */
+  protected announce(key: string): Promise<void> {
+    return announce(this.parts, { [this.#kind.what]: key })
   }
 
   protected ofStore({ key, value, version }: Pick<Entry, 'key' | 'value' | 'version'>): FoundRecord<R> {
@@ -254,168 +268,115 @@ export class RecordEditor<R extends Switchable, C> {
     this.refuseTaken(key)
     const entry = await this.#entry(key)
     const before = this.#kind.read(entry.value)
-    return { entry, before, written: writtenForm(this.#kind.schema, before) }
+    return { entry, before, written: writtenForm(this.#noun.schema, before) }
   }
 
-  async #planned(entry: Entry, change: RecordChange<R>): Promise<PlannedChange> {
-    const { schema, what, kind } = this.#kind
-    const { before, after, warnings, had, value = { ...entry.value, record: after } } = change
-    return planChange(this.parts, {
-      at: { kind, entry },
-      value,
-      announced: { [what]: entry.key },
+  async #entry(key: string): Promise<Entry> {
+    const entry = await this.parts.store.find(this.#kind.kind, key)
+    if (entry === undefined) throw new DirectoryRefusal(await this.missing(key), undefined, 'missing')
+    return entry
+  }
+
+  async #planned({ key, version, value: stands }: Entry, change: RecordChange<R>): Promise<PlannedChange> {
+    const { what, kind } = this.#kind
+    const { schema } = this.#noun
+    const { before, after, warnings, had, value = { ...stands, record: after } } = change
+    const losses = await this.losses(key, had, after)
+    const end = (): Promise<readonly Ended[]> => this.#end(losses, `change of the ${what}`)
+    const written = { before: plain(writtenForm(schema, before)), after: plain(writtenForm(schema, after)) }
+    return {
+      records: { before: plain(before), after: plain(after) },
+      written,
       warnings,
-      records: { before, after },
-      written: { before: writtenForm(schema, before), after: writtenForm(schema, after) },
-      losses: await this.losses(entry.key, had, after),
-      via: `change of the ${what}`,
-    })
+      version,
+      keys: keysThatDiffer(written.before, written.after),
+      commit: async (exactly = false) => {
+        // Before the change, so that nothing is left that the change does not allow if the store fails in between.
+        const earlier = exactly ? [] : await end()
+        if (!(await this.parts.store.replace(kind, key, version, value))) return undefined
+        await this.announce(key)
+        // After it, since a process that did not know it went on issuing. Its rule comes behind the change on the feed.
+        const later = await end()
+        await this.#untilInForce()
+        return losses.map((loss, index) => ({ loss, ended: sum(earlier[index], later[index]) }))
+      },
+    }
+  }
+
+  async #end(losses: readonly Loss[], via: string): Promise<readonly Ended[]> {
+    const ended: Ended[] = []
+    for (const { tokens, consents } of losses)
+      ended.push(await this.parts.tokenRevoker.end(tokens, { consents, order: { via } }))
+    return ended
+  }
+
+  /** Resolves when every process that can read the store uses the announced change. */
+  async #untilInForce(): Promise<void> {
+    const { pause = delay } = this.parts
+    await pause(SPREAD)
   }
 
   /** The record with its key. @throws DirectoryRefusal if the changes name another one */
   #keepKey(changed: object, before: R): object {
-    const values = changed as Readonly<Record<string, unknown>>
-    const other = this.#kind.fixed.find((member) => values[member] !== before[member])
+    const { what } = this.#kind
+    const other = this.#noun.fixed.find((member) => memberOf(changed, member) !== memberOf(before, member))
     if (other === undefined) return changed
     throw new DirectoryRefusal(
-      `The ${other} of a ${this.#kind.what} cannot change: add another ${this.#kind.what}, and remove this one.`,
+      `The ${other} of a ${what} cannot change: add another ${what}, and remove this one.`,
     )
   }
+}
 
-  #at(key: string) {
-    return { kind: this.#kind.kind, key, missing: () => this.missing(key) }
-  }
+const capital = (word: string): string => `${word.charAt(0).toUpperCase()}${word.slice(1)}`
 
-  #entry(key: string): Promise<Entry> {
-    return foundEntry(this.parts.store, this.#at(key))
+const memberOf = (record: object, member: string): unknown =>
+  (record as Readonly<Record<string, unknown>>)[member]
+
+/** The record with the changes, without the keys that they remove. */
+const merged = (before: WrittenRecord, changes: WrittenRecord): WrittenRecord =>
+  Object.fromEntries(Object.entries({ ...before, ...changes }).filter(([, value]) => value !== undefined))
+
+/** As JSON keeps it, so that a record that was read from the store can be compared with one that was just loaded. */
+const plain = (record: object): WrittenRecord => JSON.parse(JSON.stringify(record)) as WrittenRecord
+
+const keysThatDiffer = (before: WrittenRecord, after: WrittenRecord): readonly string[] =>
+  Object.keys({ ...before, ...after }).filter((key) => !isDeepStrictEqual(before[key], after[key]))
+
+const NOTHING: Ended = { sessions: 0, families: 0, codes: 0, consents: 0 }
+
+const sum = (one = NOTHING, other = NOTHING): Ended => ({
+  sessions: one.sessions + other.sessions,
+  families: one.families + other.families,
+  codes: one.codes + other.codes,
+  consents: one.consents + other.consents,
+})
+
+/** The keys of each map in order. A map of a configuration never changes. */
+const sorted = new WeakMap<ReadonlyMap<string, unknown>, readonly string[]>()
+
+function inOrder(configured: ReadonlyMap<string, unknown>): readonly string[] {
+  const known = sorted.get(configured)
+  if (known !== undefined) return known
+  const keys = [...configured.keys()].sort(byKey)
+  sorted.set(configured, keys)
+  return keys
+}
+
+/** What a page has of the configuration. */
+function entriesOn<C>(
+  configured: ReadonlyMap<string, C>,
+  { prefix = '', after, limit }: Page,
+): readonly (readonly [key: string, configured: C])[] {
+  const entries: (readonly [string, C])[] = []
+  for (const key of inOrder(configured)) {
+    if (entries.length === limit) break
+    const found = configured.get(key)
+    const isOnPage = key.startsWith(prefix) && (after === undefined || byKey(key, after) > 0)
+    if (isOnPage && found !== undefined) entries.push([key, found])
   }
+  return entries
 }
 
 /** A map of one record; empty where there is none. */
 export const only = <T>(key: string, value: T | false | undefined): ReadonlyMap<string, T> =>
   new Map(value === false || value === undefined ? [] : [[key, value]])
-
-export const inConfiguration = (what: string, name: string): string =>
-  `${what} "${name}" is in the configuration, which no command changes: edit it there.`
-
-const BUSINESSES: RecordKind<BusinessRecord, ConfiguredBusiness> = {
-  what: 'business',
-  kind: BUSINESS,
-  schema: businessSchema,
-  read: readBusiness,
-  keyOf: ({ code }) => code,
-  fixed: ['code'],
-  configured: ({ configured }) => configured.businesses,
-  asRecord: ({ code, name, address, phoneNumber, funds }) => ({
-    code,
-    name,
-    funds: funds === 'any' ? 'any' : 'listed',
-    disabled: false,
-    ...(address !== undefined && { address }),
-    ...(phoneNumber !== undefined && { phoneNumber }),
-  }),
-  taken: (code, { configured }) =>
-    configured.businesses.has(code) ? inConfiguration('Business', code) : undefined,
-  check: () => undefined,
-  // Its funds have records of their own, so it loses none of them by a change of its own.
-  holdings: (record, code, { catalogue }) =>
-    holdingsOf({ businesses: only(code, record && { funds: 'any', disabled: record.disabled }) }, catalogue),
-  clear: (business, { store }) => store.removeBy(FUND, { business }),
-}
-
-/** A fund of the configuration. */
-interface ConfiguredFund {
-  readonly business: string
-  readonly code: string
-}
-
-/** The funds of the configuration, by key: made once for each configuration. */
-const fundsOf = new WeakMap<EditingParts['configured'], ReadonlyMap<string, ConfiguredFund>>()
-
-function configuredFunds({ configured }: EditingParts): ReadonlyMap<string, ConfiguredFund> {
-  const known = fundsOf.get(configured)
-  if (known !== undefined) return known
-  const funds = [...configured.businesses.values()].flatMap(({ code: business, funds }) =>
-    funds === 'any' ? [] : [...funds].map((code) => [fundKey(business, code), { business, code }] as const),
-  )
-  const byKey = new Map(funds)
-  fundsOf.set(configured, byKey)
-  return byKey
-}
-
-const FUNDS: RecordKind<FundRecord, ConfiguredFund> = {
-  what: 'fund',
-  kind: FUND,
-  schema: fundSchema,
-  read: readFund,
-  keyOf: ({ business, code }) => fundKey(business, code),
-  fixed: ['business', 'code'],
-  indexes: ({ business }) => ({ business }),
-  configured: configuredFunds,
-  asRecord: (fund) => ({ ...fund, disabled: false }),
-  taken: (key, { configured }) => {
-    const [business = ''] = key.split('/')
-    return configured.businesses.has(business)
-      ? `Business "${business}" is in the configuration, and its funds with it: edit them there.`
-      : undefined
-  },
-  check: () => undefined,
-  admit: async ({ business }, { store }) => {
-    const entry = await store.find(BUSINESS, business)
-    if (entry === undefined)
-      throw new DirectoryRefusal(`There is no business "${business}".`, undefined, 'missing')
-    if (readBusiness(entry.value).funds === 'any')
-      throw new DirectoryRefusal(
-        `Business "${business}" has \`funds: any\`: only the backend knows which funds there are.`,
-      )
-  },
-  holdings: (record, key, { catalogue }) => {
-    const [business = '', code = ''] = key.split('/')
-    const funds = new Set(record?.disabled === false ? [code] : [])
-    return holdingsOf({ businesses: new Map([[business, { funds }]]) }, catalogue)
-  },
-}
-
-const ROLES: RecordKind<RoleRecord, Access> = {
-  what: 'role',
-  kind: ROLE,
-  schema: roleSchema,
-  read: readRole,
-  keyOf: ({ name }) => name,
-  fixed: ['name'],
-  configured: ({ configured }) => configured.roles,
-  asRecord: ({ role, scopes }) => ({ name: role, scopes, disabled: false }),
-  taken: (name, { configured }) => (configured.roles.has(name) ? inConfiguration('Role', name) : undefined),
-  check: ({ scopes }, { catalogue }, problems) => checkScopes(scopes, catalogue, ['scopes'], problems),
-  holdings: (record, name, { catalogue }) =>
-    holdingsOf(
-      { roles: only(name, record?.disabled === false && { role: name, scopes: record.scopes }) },
-      catalogue,
-    ),
-}
-
-/**
- * Businesses of the store, by code. `disable` ends the tokens for the business, `remove` its consents and funds too.
- */
-export class BusinessEditor extends RecordEditor<BusinessRecord, ConfiguredBusiness> {
-  constructor(parts: EditingParts) {
-    super(BUSINESSES, parts)
-  }
-}
-
-/**
- * Funds of the store's businesses, by `{business}/{fund}`. A fund that is disabled or removed is unknown at the next
- * call (C4.8), no token is issued for it, and the access tokens for it end.
- */
-export class FundEditor extends RecordEditor<FundRecord, ConfiguredFund> {
-  constructor(parts: EditingParts) {
-    super(FUNDS, parts)
-  }
-}
-
-/** Roles of the store, by name. What a change takes away ends the access tokens that were issued by the role (C6.3.6). */
-export class RoleEditor extends RecordEditor<RoleRecord, Access> {
-  constructor(parts: EditingParts) {
-    super(ROLES, parts)
-  }
-}

@@ -9,14 +9,12 @@ import {
   type PlannedAdd,
   type PlannedChange,
   referable,
-  refuseTaken,
 } from './editing.ts'
 import { isPassword, NO_PASSWORD } from './hasher.ts'
 import { type Holdings, holdingsOf, type Loss, lossesBetween } from './holdings.ts'
-import { inConfiguration, only, RecordEditor, type RecordKind } from './record-editor.ts'
-import { type UserRecord, userRecordSchema } from './schema.ts'
+import { only, RecordEditor, type RecordKind } from './record-editor.ts'
+import type { UserRecord } from './schema.ts'
 import {
-  announce,
   CLIENT,
   readStoredClient,
   readStoredUser,
@@ -27,6 +25,7 @@ import {
   SUBJECT,
   USER,
 } from './stored-directory.ts'
+import { claimedByConfiguration } from './uniqueness.ts'
 
 export interface UserEditingParts extends EditingParts {
   readonly hasher: PasswordHasher
@@ -47,13 +46,9 @@ const subjectTaken = (subject: string): DirectoryRefusal =>
 const USERS: RecordKind<UserRecord, UserRecord> = {
   what: 'user',
   kind: USER,
-  schema: userRecordSchema,
   read: (value) => readStoredUser(value).record,
-  keyOf: ({ username }) => username,
-  fixed: ['username', 'subject'],
   configured: ({ configured }) => configured.users,
   asRecord: (record) => record,
-  taken: (name, { configured }) => (configured.users.has(name) ? inConfiguration('User', name) : undefined),
   check: async (record, parts, problems) => {
     const clients = await customersOf(record, parts)
     const named = { businesses: Object.keys(record.access), roles: Object.values(record.access) }
@@ -99,7 +94,7 @@ export class UserEditor extends RecordEditor<UserRecord, UserRecord> {
       warnings: problems.list,
       commit: async () => {
         await this.#create(record)
-        await announce(this.parts, { user: record.username })
+        await this.announce(record.username)
         return undefined
       },
     }
@@ -156,7 +151,8 @@ export class UserEditor extends RecordEditor<UserRecord, UserRecord> {
   /** Refuses a name or a subject that is taken. Of a `user add` that died half way, the subject is free for the same name. */
   async #refuseOwned({ username, subject }: UserRecord): Promise<void> {
     const { store } = this.parts
-    refuseTaken(this.parts, { subject, username })
+    const taken = claimedByConfiguration({ subject, username }, this.parts.configured)
+    if (taken !== undefined) throw new DirectoryRefusal(taken)
     const owner = await store.find(SUBJECT, subject)
     if (owner !== undefined && owner.value['username'] !== username) throw subjectTaken(subject)
     if ((await store.find(USER, username)) !== undefined) throw alreadyThere('user', username)
