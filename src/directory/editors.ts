@@ -1,8 +1,8 @@
 /** The editors of everything in the directory, as one kind of thing (C11.5.1). */
 import type { Page } from '../contracts/store.ts'
 import { ClientEditor } from './client-editor.ts'
-import type { ChangesOf, ListedPage, PlannedAdd, PlannedChange, PlannedStep } from './editing.ts'
-import type { Found, NounName } from './nouns.ts'
+import type { ChangesOf, FoundRecord, ListedPage, PlannedAdd, PlannedChange, PlannedStep } from './editing.ts'
+import type { NounName } from './nouns.ts'
 import { BusinessEditor, FundEditor, RoleEditor } from './place-editors.ts'
 import { type UserEditingParts, UserEditor } from './user-editor.ts'
 
@@ -11,8 +11,8 @@ import { type UserEditingParts, UserEditor } from './user-editor.ts'
  * that it was begun. All methods reject with DirectoryRefusal, and with Fault `identity_unavailable`.
  */
 export interface NounEditor {
-  show(key: string): Promise<Found>
-  list(page: Page): Promise<ListedPage<Found>>
+  show(key: string): Promise<FoundRecord<object>>
+  list(page: Page): Promise<ListedPage<FoundRecord<object>>>
   planAdd(written: object): Promise<PlannedAdd>
   plan(key: string, changes: ChangesOf): Promise<PlannedChange>
   planSwitch(key: string, disabled: boolean): Promise<PlannedChange>

@@ -89,7 +89,7 @@ const TAG_BYTES = 32
 const WAITING = 128
 /** For clients that have failed too often. Few, because a client with the right secret tries again. */
 const DOUBTFUL_WAITING = 4
-/** Milliseconds that one hash takes. */
+/** Milliseconds. */
 const ONE_HASH = 50
 
 const argon2Async = promisify(argon2)
@@ -149,9 +149,12 @@ export class Hasher implements PasswordHasher {
     doubtfulWaiting = DOUBTFUL_WAITING,
     timer,
   }: HasherOptions = {}) {
-    const bounds = { atOnce, waiting, doubtfulWaiting, expected: ONE_HASH, alike: true }
     this.#queue = new VerificationQueue({
-      ...bounds,
+      atOnce,
+      waiting,
+      doubtfulWaiting,
+      expected: ONE_HASH,
+      alike: true,
       full: 'identity_unavailable',
       what: 'password hashes',
       timer,
@@ -192,12 +195,10 @@ export class Hasher implements PasswordHasher {
   }
 }
 
-// The password that an operator gives to a user.
-
-/** Characters (OWASP ASVS 4.0 §2.1.1, §2.1.2). */
+/** Characters of a password that an operator gives to a user (OWASP ASVS 4.0 §2.1.1, §2.1.2). */
 export const PASSWORD_LENGTH = { least: 12, most: 1024 } as const
 
-/** In place of the hash of a password that was refused, so that the other problems of the record are told too. */
+/** In place of the hash of a password that was refused, so that the other problems of the record are found too. */
 export const NO_PASSWORD = formatArgon2({ ...ARGON2_COST, salt: Buffer.alloc(16), tag: Buffer.alloc(32) })
 
 /** Reports what is wrong with a password, and never shows it. */

@@ -1,4 +1,4 @@
-/** Who may hold what according to one directory. losses.ts compares two of them. */
+/** Who may hold what according to one directory, and what is lost where another one replaces it. */
 import { createHash } from 'node:crypto'
 import type { Catalogue } from '../config/scopes/catalogue.ts'
 import type { Client, User } from '../contracts/people.ts'
@@ -42,7 +42,6 @@ export interface UserHoldings {
   readonly customers: readonly string[]
 }
 
-/** Who may hold what according to one directory. A later directory is compared with it. */
 export interface Holdings {
   /** Every scope value, with itself and all values that it implies. */
   readonly scopes: ReadonlyMap<string, ReadonlySet<string>>
@@ -107,23 +106,8 @@ export const holdingsOf = (
   ),
 })
 
-// What must be ended because one directory replaces another (C6.3.6). The only place that decides it: for the editors of the
-// store, for a reload, and for a start with another configuration.
-// | What is less | What ends |
-// | --- | --- |
-// | a person or client is removed | all that they hold, consents too |
-// | a person or client is disabled or locked; a password is another | all that they hold |
-// | a business is removed | all that was issued for it, consents too |
-// | a business is disabled | all that was issued for it |
-// | a client or user is no longer at a business; a user no longer a client's customer | all that was issued for both |
-// | a fund is removed or disabled | the access tokens for it |
-// | a role is removed or disabled | the access tokens that were issued by it |
-// | a role, a client, or a user's role at a business gives fewer scope values | the access tokens that have one of those |
-// | a scope value is removed, or implies less | the access tokens that have the value that is gone |
-// Where only access tokens end, families of refresh tokens stay: a refresh gives what is allowed then, or is refused.
-
-/** Something that must be ended. */
 export interface Loss {
+  /** What must be ended. */
   readonly tokens: RevokedTokens
   /** Whether consents end too: after a removal, the id may be given to somebody else one day. */
   readonly consents: boolean
@@ -224,7 +208,24 @@ function lostByUser(subject: string, before: UserHoldings, compared: Compared): 
   ]
 }
 
-/** What must be ended. New entries lose nothing, and a change that takes nothing away ends nothing. */
+/**
+ * What must be ended because one directory replaces another (C6.3.6). New entries lose nothing. The only place that decides
+ * it: for the editors of the store, for a reload, and for a start with another configuration.
+ *
+ * | What is less | What ends |
+ * | --- | --- |
+ * | a person or client is removed | all that they hold, consents too |
+ * | a person or client is disabled or locked; a password is another | all that they hold |
+ * | a business is removed | all that was issued for it, consents too |
+ * | a business is disabled | all that was issued for it |
+ * | a client or user is no longer at a business; a user no longer a client's customer | all that was issued for both |
+ * | a fund is removed or disabled | the access tokens for it |
+ * | a role is removed or disabled | the access tokens that were issued by it |
+ * | a role, a client, or a user's role at a business gives fewer scope values | the access tokens that have one of those |
+ * | a scope value is removed, or implies less | the access tokens that have the value that is gone |
+ *
+ * Where only access tokens end, families of refresh tokens stay: a refresh gives what is allowed then, or is refused.
+ */
 export function lossesBetween(before: Holdings, after: Holdings): readonly Loss[] {
   const ofAll = scopesLostByAll(before, after)
   const compared = { before, after, ofAll }
@@ -238,9 +239,6 @@ export function lossesBetween(before: Holdings, after: Holdings): readonly Loss[
     ...[...before.users].flatMap(([subject, user]) => lostByUser(subject, user, compared)),
   ]
 }
-
-// Records of the store that a configuration hides, or hides no more: where both have one of a name, the configuration's
-// counts. So a configuration that is the first to have a role or a user may take away what the store's record gave.
 
 type Finding = Pick<Store, 'find'>
 
@@ -271,7 +269,10 @@ async function usersHidden(before: Holdings, after: Holdings, store: Finding): P
   return holdingsOf({ users: new Map(records.map((record) => [record.username, record])) }, NO_SCOPES).users
 }
 
-/** Two configurations, each with those records of the store that count where only the other has one. */
+/**
+ * Two configurations, each with those records of the store that count where only the other has one: of one name, the
+ * configuration's counts. So one that is the first to have a role or a user may take away what the store's record gave.
+ */
 export async function withStored(
   before: Holdings,
   after: Holdings,

@@ -93,11 +93,6 @@ export const NOUN_NAMES = Object.keys(NOUNS) as readonly NounName[]
 /** The key of the record that is named so. No name of a record with several names has a slash. */
 export const keyOfNames = (names: readonly string[]): string => names.join('/')
 
-// A record as operators see it: in the form in which it is written, without hashes, with its version.
-
-/** What an editor has found. */
-export type Found = FoundRecord<object>
-
 export interface ShownRecord {
   /**
    * The members of the record, and `source`: `configuration` or `store`. Of a client also `validSecrets` and, during a
@@ -132,24 +127,22 @@ export function tagOf(what: NounName, version: number | undefined, written: Writ
   return `${version ?? 0}-${digest}`
 }
 
-const secretsOf = ({ validSecrets, oldSecretEndsAt }: Found): Written => ({
+const secretsOf = ({ validSecrets, oldSecretEndsAt }: FoundRecord<object>): Written => ({
   ...(validSecrets !== undefined && { validSecrets }),
   ...(oldSecretEndsAt !== undefined && { oldSecretEndsAt: new Date(oldSecretEndsAt).toISOString() }),
 })
 
-/** The record as it is shown and listed. */
-export const shownForm = (what: NounName, found: Found): Written => ({
+/** The record as operators see it: in the form in which it is written, without hashes. */
+export const shownForm = (what: NounName, found: FoundRecord<object>): Written => ({
   ...withoutHidden(NOUNS[what], writtenForm(NOUNS[what].schema, found.record)),
   ...secretsOf(found),
   source: found.source,
 })
 
-export const showRecord = (what: NounName, found: Found): ShownRecord => ({
+export const showRecord = (what: NounName, found: FoundRecord<object>): ShownRecord => ({
   record: shownForm(what, found),
   tag: tagOf(what, found.version, writtenForm(NOUNS[what].schema, found.record)),
 })
-
-// What has changed in a record, for the audit trail: no hash, and of personal data only which member.
 
 /** Characters of JSON, below what the admin API accepts of commands. */
 const MOST_FACTS = 8000
@@ -157,7 +150,10 @@ const MOST_FACTS = 8000
 /** The members that have a value, as plain data. */
 const plain = (members: object): JsonObject => JSON.parse(JSON.stringify(members)) as JsonObject
 
-/** Each key that changes, with its value before and after. Long lists are told by what was added and removed. */
+/**
+ * What changes in a record, for the audit trail: each key with its value before and after, of personal data only the member. Of
+ * long lists, what was added and removed.
+ */
 export function changeFacts(
   { keys, written }: Pick<PlannedChange, 'keys' | 'written'>,
   personal: readonly string[] = [],
@@ -210,16 +206,16 @@ function knownPart({ properties }: SchemaView, value: unknown): unknown {
 }
 
 /**
- * What a new record holds. Its names stand in the record's `on`. It is told before the record is checked, so members that
+ * What a new record holds. Its names stand in the record's `on`. It is recorded before the record is checked, so members that
  * it cannot have are left out: one may be a password under a mistyped name.
  */
 export function addedFacts(what: NounName, written: Written): JsonObject {
   const noun = NOUNS[what]
-  const told = Object.entries(knownPart(viewOf(noun.schema), written) as Written).filter(
+  const members = Object.entries(knownPart(viewOf(noun.schema), written) as Written).filter(
     ([member]) => !noun.fixed.includes(member) && !Object.hasOwn(noun.hidden, member),
   )
   const facts = plain(
-    Object.fromEntries(told.map(([member, value]) => [member, factOf(noun, member, value)])),
+    Object.fromEntries(members.map(([member, value]) => [member, factOf(noun, member, value)])),
   )
-  return JSON.stringify(facts).length <= MOST_FACTS ? facts : { keys: told.map(([member]) => member) }
+  return JSON.stringify(facts).length <= MOST_FACTS ? facts : { keys: members.map(([member]) => member) }
 }

@@ -128,8 +128,6 @@ export class LayeredPeople implements People {
   }
 }
 
-// How the clients of the directory authenticate: what discovery announces (C6.3.2).
-
 type KnownClient = Pick<Client, 'kind' | 'secretPost' | 'disabled'>
 
 /** A client with a secret may always use Basic (C6.1.2). */
@@ -149,7 +147,7 @@ interface ClientMethodsParts {
 const KEPT_FOR = 60_000
 
 /**
- * The methods of the configuration's clients and of the store's. The store is read when somebody asks, once a minute at
+ * How the clients of the configuration and of the store authenticate, as discovery announces it (C6.3.2). The store is read when somebody asks, once a minute at
  * most, and only until every method was found. What was known before counts too where it cannot be read to its end.
  */
 export class DirectoryMethods implements ClientMethods {

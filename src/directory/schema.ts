@@ -21,8 +21,6 @@ import type { StoredValue } from '../contracts/store.ts'
 import { DIRECTION_CONTROLS } from '../kernel/clean-text.ts'
 import { defaultsOf } from './read-records.ts'
 
-// What the codes, ids and names of the directory may consist of.
-
 /**
  * A business or fund code. It is used as it is in a path segment and in a scope value (C3.4, C5.4), so it consists of
  * RFC 3986's pchar without ";" and "%", and is no dot segment.
@@ -65,8 +63,6 @@ const nameForPeople = (description: string) =>
 /** A part of a person's name, as a claim. It stands on pages. */
 const claimOfName = (description: string) =>
   text({ description, pattern: `^[^${DIRECTION_CONTROLS}]*$`, expected: `a name ${WITHOUT_CONTROLS}` })
-
-// A client of the configuration, of a file of clients, or of the store.
 
 const GRANTS = ['password', 'authorization_code', 'refresh_token'] as const
 
@@ -195,6 +191,12 @@ const role = {
   }),
 }
 
+const username = text({
+  pattern: USERNAME_PATTERN,
+  expected: USERNAME_EXPECTED,
+  description: 'The user name.',
+})
+
 const subject = text({
   pattern: SUBJECT_PATTERN,
   expected: 'printable ASCII without spaces, at most 255 characters',
@@ -245,13 +247,13 @@ const user = {
 /** A record in a file contains its key. */
 export const businessRecordSchema = section({ code: code('The business code.'), ...business })
 export const userRecordSchema = section({
-  username: text({ pattern: USERNAME_PATTERN, expected: USERNAME_EXPECTED, description: 'The user name.' }),
+  username,
   ...user,
 })
 
 /** A user of `people`, whose password Postern never sees the hash of. */
 export const personRecordSchema = section({
-  username: text({ pattern: USERNAME_PATTERN, expected: USERNAME_EXPECTED, description: 'The user name.' }),
+  username,
   subject,
   ...personal,
 })
@@ -318,7 +320,7 @@ export const directorySchema = section(
 export type DirectoryConfig = Static<typeof directorySchema>
 export type PeopleConfig = NonNullable<DirectoryConfig['people']>
 
-// The records of businesses, funds and roles in the store: their schema, and how they are read and written.
+// In the store:
 
 export const BUSINESS = 'directory_business'
 export const FUND = 'directory_fund'
@@ -326,13 +328,11 @@ export const ROLE = 'directory_role'
 
 export const businessSchema = section({
   code: code('The business code.'),
-  name: nameForPeople('Name for people, and the claim `service_profile.business_name`.'),
+  ...business,
   funds: choice(['listed', 'any'], {
     default: 'listed',
     description: '`listed`: those that are added. `any`: only the backend knows which funds there are.',
   }),
-  address: optional(address),
-  phoneNumber: optional(text({ description: 'The claim `service_profile.business_phone_number`.' })),
   disabled: flag({ default: false, description: 'Refuse all calls and tokens for the business.' }),
 })
 

@@ -17,8 +17,6 @@ import {
 } from './schema.ts'
 import { announce, DIRECTORY_TOPIC, everyPage } from './stored-directory.ts'
 
-// Businesses and funds as the store has them now.
-
 /** A business as a decision needs it. */
 interface OpenBusiness extends Business {
   readonly anyFund: boolean
@@ -58,19 +56,13 @@ const isOpenFund = (entry: Entry | undefined): boolean =>
 const findFund = async (store: Finding, code: string, fund: string): Promise<boolean> =>
   isOpenFund(await store.find(FUND, fundKey(code, fund)))
 
-/** What a process remembers of the places of its store. */
-interface Remembered extends Pick<Places, 'findBusinesses'> {
-  /** Undefined: not known here. Reads nothing. */
-  readonly known: (code: string, fund?: string) => boolean | undefined
-}
-
 /** The places of the store as one explanation sees them: what is known here, else what the store has. */
 class PreviewedPlaces implements Places {
-  readonly #places: Remembered
+  readonly #places: StoredPlaces
   readonly #store: Finding
   readonly #seen = new Map<string, boolean>()
 
-  constructor(places: Remembered, store: Finding) {
+  constructor(places: StoredPlaces, store: Finding) {
     this.#places = places
     this.#store = store
   }
@@ -101,8 +93,6 @@ class PreviewedPlaces implements Places {
 
 const keyOf = (code: string, fund: string | undefined): string =>
   fund === undefined ? code : fundKey(code, fund)
-
-// What this process knows of a business of the store, and for how long.
 
 /** What this process knows of a business of the store. Times are of Clock.monotonic(). */
 interface RememberedBusiness {

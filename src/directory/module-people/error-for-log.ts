@@ -1,12 +1,12 @@
-/** What a log may tell of an error that the operator's code threw while it held passwords and hashes. */
+/** What a log may say of an error that the operator's code threw while it held passwords and hashes. */
 
 const REDACTED = '[redacted]'
-/** Characters of a message that are told. */
+/** Characters of a message. */
 const MOST_TEXT = 2000
 /** Errors that cause one another. */
 const MOST_CAUSES = 3
 
-/** Characters of a text that are searched. A longer one is not told at all. */
+/** Characters of a text that are searched. A longer one is left out. */
 const MOST_SEARCHED = 100_000
 
 /** Hashes of passwords: crypt and PHC strings (`$2b$…`, `$argon2id$…`), LDAP's (`{SSHA}…`). */
@@ -14,7 +14,7 @@ const MARKED = /\$[\w-]{1,20}\$[\w./+=,$-]+|\{[A-Z][A-Z0-9-]{1,20}\}[\w+/=.$]+/g
 /** Words in which one may stand without a mark. */
 const WORDS = /[\w+/=-]{20,}/g
 const HEX = /^[0-9A-Fa-f]{32,}$/
-/** Characters. Without a slash: file names shall be told. */
+/** Characters. Without a slash: file names stay. */
 const LONG_WORD = 40
 
 const isHash = (word: string): boolean =>
@@ -84,13 +84,13 @@ function factsOf(thrown: unknown, secrets: readonly string[], depth: number): Er
     return plainFacts(typeof thrown === 'string' ? withoutHashes(thrown, secrets) : `threw ${nameOf(thrown)}`)
   const { name, message, stack, code, cause } = thrown as unknown as Readonly<Record<string, unknown>>
   const more = cause !== undefined && depth < MOST_CAUSES
-  const told = {
+  const head = {
     name: withoutHashes(String(name), secrets),
     message: withoutHashes(String(message), secrets),
   }
   return {
-    ...told,
-    stack: [`${told.name}: ${told.message}`, ...framesOf(stack)].join('\n'),
+    ...head,
+    stack: [`${head.name}: ${head.message}`, ...framesOf(stack)].join('\n'),
     ...(typeof code === 'string' && { code: withoutHashes(code, secrets) }),
     ...(more && { cause: errorFacts(cause, secrets, depth + 1) }),
   }

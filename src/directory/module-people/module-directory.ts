@@ -20,7 +20,7 @@ import { VerificationQueue } from '../verification-queue.ts'
 import { ModuleCallFault, ModuleCalls } from './module-calls.ts'
 import { PersonMistake, plainPerson } from './plain-person.ts'
 
-/** Problems that are told. */
+/** Problems of one answer that are logged. */
 const MOST_PROBLEMS = 5
 
 /**
@@ -219,7 +219,7 @@ export class ModuleDirectory {
   }
 
   /**
-   * A module that cannot verify a password of nobody must not show who is somebody, so only its being late is told, as
+   * A module that cannot verify a password of nobody must not show who is somebody, so only its being late is passed on, as
    * it would be of a user.
    */
   async #verifyNobody(password: string): Promise<void> {

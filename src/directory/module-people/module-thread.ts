@@ -65,7 +65,7 @@ export class ModuleThread {
     this.#begun = new Int32Array(begun)
     this.#runner = (parts.start ?? startWorker)({ ...plan, begun })
     living.add(this)
-    this.#runner.port.on('message', (told: ThreadMessage) => this.#hear(told))
+    this.#runner.port.on('message', (message: ThreadMessage) => this.#receive(message))
     this.#runner.worker
       .on('error', (thrown) => this.#end(reasonOfDeath(thrown)))
       .on('exit', (code) => {
@@ -120,13 +120,13 @@ export class ModuleThread {
     await this.#terminate()
   }
 
-  #hear(told: ThreadMessage): void {
-    if (told === 'pong') this.#stopPing()
-    else if (told === 'closed') this.#closed?.()
-    else if ('call' in told) this.#parts.replied(told)
-    else if ('failed' in told) this.#parts.failed(told.failed)
-    else if ('files' in told) this.#parts.loaded(told.files)
-    else if (!told.opened) this.#end(new Error(told.reason))
+  #receive(message: ThreadMessage): void {
+    if (message === 'pong') this.#stopPing()
+    else if (message === 'closed') this.#closed?.()
+    else if ('call' in message) this.#parts.replied(message)
+    else if ('failed' in message) this.#parts.failed(message.failed)
+    else if ('files' in message) this.#parts.loaded(message.files)
+    else if (!message.opened) this.#end(new Error(message.reason))
     else if (this.#state === 'opening') {
       this.#state = 'open'
       this.#opened.resolve(undefined)

@@ -37,16 +37,16 @@ export interface CallMessage {
   readonly deadline: number
 }
 
-/** What the thread is told. */
+/** What the thread is sent. */
 export type ModuleMessage = CallMessage | { readonly abort: number } | 'ping' | 'close'
 
 export type CallReply =
   | { readonly call: number; readonly value: unknown }
   | { readonly call: number; readonly mistake: string }
-  /** @property stray it was thrown where nobody catches, and must be told even if the call is over */
+  /** @property stray it was thrown where nobody catches, and must be logged even if the call is over */
   | { readonly call: number; readonly threw: ErrorFacts; readonly stray: boolean }
 
-/** What the thread tells. */
+/** What the thread sends. */
 export type ThreadMessage =
   | CallReply
   | { readonly opened: true }
@@ -66,13 +66,13 @@ export function serveModule(
   plan: ModulePlan,
   load: (source: ModuleSource) => unknown = importSource,
 ): void {
-  const served = new ServedModule((told) => port.postMessage(told), plan)
+  const served = new ServedModule((message) => port.postMessage(message), plan)
   port.on('message', (order: ModuleMessage) => served.obey(order))
   void served.open(load)
 }
 
 class ServedModule {
-  readonly #tell: (told: ThreadMessage) => void
+  readonly #tell: (message: ThreadMessage) => void
   readonly #plan: ModulePlan
   readonly #begun: Int32Array
   /** By the numbers of calls that somebody waits for: ends one. */
@@ -80,7 +80,7 @@ class ServedModule {
   #module: PeopleModule | undefined
   #filesTold = 0
 
-  constructor(tell: (told: ThreadMessage) => void, plan: ModulePlan) {
+  constructor(tell: (message: ThreadMessage) => void, plan: ModulePlan) {
     this.#tell = tell
     this.#plan = plan
     this.#begun = new Int32Array(plan.begun)
