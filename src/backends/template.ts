@@ -65,6 +65,10 @@ function solePlaceholder(template: Template): Placeholder | undefined {
 
 export const soleName = (template: Template): string | undefined => solePlaceholder(template)?.name
 
+/** An action as templates, modules and data files name it: without the types of parameters, `{memberId}` for `{memberId:uuid}`. */
+export const withoutTypes = (action: string): string =>
+  action.replace(/\{([^:{}]+):(?:[^{}]|\{[^}]*\})*\}/g, '{$1}')
+
 /** Index of the action's first segment in `/api/{version}/b/{business}/{area}/…` and `/api/{version}/f/{business}/{fund}/{area}/…`. */
 const ACTION_AT = { business: 5, fund: 6 } as const
 

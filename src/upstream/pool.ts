@@ -76,7 +76,7 @@ export class ConnectionQueue implements ConnectionOwner {
     return { active: this.#open.size - idle, idle, waiting: this.#waiting.size }
   }
 
-  /** Sends a request over a free or new connection, or as soon as there is one. Failures are told to the reader. */
+  /** Sends a request over a free or new connection, or as soon as there is one. Failures go to the reader. */
   send(request: UpstreamRequest, reader: UpstreamReader): void {
     const available = this.#free.length + this.#resting.length - this.#assigned.length
     if (available <= 0 || this.#waiting.size > 0) {
@@ -218,7 +218,7 @@ const KEEP = 4000
 /** Milliseconds for which each call gets a connection of its own after stray bytes came. */
 const DISTRUST = 10 * 60_000
 
-/** Told that from now on each call gets a connection of its own (true), or that calls share connections again. */
+/** Called when from now on each call gets a connection of its own (true), or that calls share connections again. */
 export type TrustChanged = (distrusted: boolean) => void
 
 export const sumOfCounts = (counts: readonly ConnectionCounts[]): ConnectionCounts => ({

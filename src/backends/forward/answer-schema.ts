@@ -14,8 +14,6 @@ import {
 } from '../../config/schema.ts'
 import { POINTER_PATTERN } from '../../http/json.ts'
 
-// The section `xml` of forwarding backends and of operations (C7.7).
-
 const paths = (description: string) =>
   optional(
     list(
@@ -28,7 +26,7 @@ const paths = (description: string) =>
     ),
   )
 
-/** Without defaults: what an operation leaves out is its backend's. */
+/** The section `xml` (C7.7). Without defaults: what an operation leaves out is its backend's. */
 const xmlSchema = section(
   {
     dialect: optional(

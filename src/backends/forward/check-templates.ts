@@ -70,7 +70,7 @@ const namesFor = ({ parameters }: CallShape): readonly string[] => [...Object.ke
 
 const listed = (names: readonly string[]): string => names.map((name) => `{${name}}`).join(', ')
 
-/** The first rule that is broken is told. */
+/** Of those that are broken the first one is reported. */
 const RULES: readonly Rule[] = [
   {
     isBroken: ({ name }, { parameters }) => !isBuiltIn(name) && !parameters.includes(name),

@@ -12,8 +12,8 @@ import type { OwnErrors } from './refusal.ts'
 import type { ExchangeRules, XmlSetting } from './rules.ts'
 import type { OperationUpstream } from './schema.ts'
 
-/** Statuses of the protocol that may be told in place of an upstream's own (C2). */
-const TOLD: ReadonlySet<number> = new Set([400, 404, 405, 406, 413, 414, 415, 429, 431, 500, 503])
+/** Statuses of the protocol that may stand for an upstream's own (C2). */
+const STATUSES: ReadonlySet<number> = new Set([400, 404, 405, 406, 413, 414, 415, 429, 431, 500, 503])
 /** Those of an upstream's 4xx that never pass as its own (C8.4). */
 const NOT_OWN: ReadonlySet<string> = new Set(['401', '403', '407'])
 
@@ -120,13 +120,13 @@ function compileErrorStatus(
   at: KeyPath,
   problems: Problems,
 ): ReadonlyMap<number, number> {
-  for (const [given, told] of Object.entries(config)) {
+  for (const [given, status] of Object.entries(config)) {
     if (NOT_OWN.has(given))
       problems.error([...at, given], 'never reaches a client, and so has no other status')
-    if (!TOLD.has(told))
-      problems.error([...at, given], `expected one of ${[...TOLD].join(', ')}, got ${told}`)
+    if (!STATUSES.has(status))
+      problems.error([...at, given], `expected one of ${[...STATUSES].join(', ')}, got ${status}`)
   }
-  return new Map(Object.entries(config).map(([given, told]) => [Number(given), told]))
+  return new Map(Object.entries(config).map(([given, status]) => [Number(given), status]))
 }
 
 /** What is known of a backend or operation beside its section `xml`. */

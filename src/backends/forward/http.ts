@@ -260,7 +260,9 @@ function linkRules(rules: HttpBackendRules): LinkRules {
   const { targets, host, operations = [], responseHeaders, redirects } = rules
   const others = targets.map((address) => originByHost({ address }, host))
   return {
-    ...{ responseHeaders, targets, operations },
+    responseHeaders,
+    targets,
+    operations,
     origins: new Set(others.filter((origin) => origin !== undefined)),
     filterQuery:
       compileQueryFilter({ taken: [...rules.query.keys()], only: undefined, strict: false }) ??

@@ -48,7 +48,7 @@ type Values = Map<string, string>
 
 /**
  * The calls that are sent to a path of an upstream, within the business and fund of a call. All have one public path: none,
- * if no operation is sent there, or if it cannot be told which one.
+ * if no operation is sent there, or if it is not clear which one.
  * @param path in canonical form, without the base path of the target
  */
 export function callsTo(
@@ -136,7 +136,7 @@ function take(template: Template, given: readonly string[], values: Values): boo
   const segment = given[0] ?? ''
   const placeholders = template.filter((part) => part.kind === 'placeholder')
   if (placeholders.length === 0) return segment === textOf(template)
-  // Where one ends and the next one begins cannot be told.
+  // Nobody knows where one ends and the next one begins.
   if (placeholders.length > 1) return false
   const at = template.findIndex((part) => part.kind === 'placeholder')
   const [before, after] = [textOf(template.slice(0, at)), textOf(template.slice(at + 1))] as const
@@ -157,7 +157,7 @@ function keep(values: Values, name: string, value: string): boolean {
   return known === undefined || known === value
 }
 
-/** The action's part of the public path; undefined if a parameter of it is not told. */
+/** The action's part of the public path; undefined if a parameter of it is unknown. */
 function actionFrom(pattern: readonly PublicSegment[], values: Values): string | undefined {
   const segments: string[] = []
   for (const part of pattern) {

@@ -1,12 +1,12 @@
 import type { Call } from '../../contracts/backend.ts'
-import { after, type Clock } from '../../kernel/clock.ts'
-import { Fault, toFault } from '../../kernel/faults.ts'
 import { followedBy, headerLine, headersOf, type HeaderText, NO_HEADERS } from '../../http/header-text.ts'
 import { type HttpUrl, isBelow, resolveReference } from '../../http/reference.ts'
+import { after, type Clock } from '../../kernel/clock.ts'
+import { Fault, toFault } from '../../kernel/faults.ts'
 import type { UpstreamCallback, UpstreamReader, UpstreamResponse } from '../../upstream/reader.ts'
 import type { UpstreamRequest } from '../../upstream/request.ts'
-import { callsTo, type OfferedOperation, type OperationCall } from './offered-operations.ts'
 import type { PathTemplate } from '../template.ts'
+import { callsTo, type OfferedOperation, type OperationCall } from './offered-operations.ts'
 import type { UpstreamTarget, UpstreamTargets } from './targets.ts'
 
 export interface RedirectRules {
@@ -18,8 +18,8 @@ export interface RedirectRules {
   readonly origins: ReadonlySet<string>
 }
 
-/** What redirects depend on besides. */
-interface Surroundings {
+/** The upstream whose redirects are followed. */
+interface RedirectingUpstream {
   readonly targets: UpstreamTargets
   /** The configured Host header, by which the upstream may know itself. */
   readonly host: string | undefined
@@ -52,9 +52,9 @@ export interface Redirectable {
   readonly call: Call
   readonly request: UpstreamRequest
   readonly target: UpstreamTarget
-  /** Is told which reader can end the call from now on. */
+  /** Called with the reader that can end the call from now on. */
   readonly reading: (reader: UpstreamReader) => void
-  /** Is told before the callback what answers, if there was a redirect. */
+  /** Called before the callback with what answers, if there was a redirect. */
   readonly redirected: (how: Redirected) => void
   readonly callback: UpstreamCallback
 }
@@ -69,19 +69,19 @@ interface Step {
 /** Follows an upstream's redirects (C8.8). For calls that are GET or HEAD, here and there. */
 export class Redirects {
   readonly #rules: RedirectRules
-  readonly #around: Surroundings
+  readonly #upstream: RedirectingUpstream
 
-  constructor(rules: RedirectRules, around: Surroundings) {
+  constructor(rules: RedirectRules, upstream: RedirectingUpstream) {
     this.#rules = rules
-    this.#around = around
+    this.#upstream = upstream
   }
 
   /** The callback for the attempt's first request: it calls the attempt's own once there is an answer that is given. */
   callbackOf(attempt: Redirectable): UpstreamCallback {
-    const started = this.#around.clock.monotonic()
+    const started = this.#upstream.clock.monotonic()
     return (error, response) => {
       if (response === undefined || !FOLLOWED.has(response.statusCode)) attempt.callback(error, response)
-      else new Following(attempt, started, this.#rules, this.#around).take(response)
+      else new Following(attempt, started, this.#rules, this.#upstream).take(response)
     }
   }
 }
@@ -90,18 +90,18 @@ export class Redirects {
 class Following {
   readonly #attempt: Redirectable
   readonly #rules: RedirectRules
-  readonly #around: Surroundings
+  readonly #upstream: RedirectingUpstream
   readonly #stopTimer: () => void
   #step: Step
   #reader: UpstreamReader | undefined
 
-  constructor(attempt: Redirectable, started: number, rules: RedirectRules, around: Surroundings) {
+  constructor(attempt: Redirectable, started: number, rules: RedirectRules, upstream: RedirectingUpstream) {
     this.#attempt = attempt
     this.#rules = rules
-    this.#around = around
+    this.#upstream = upstream
     const { request, target } = attempt
     this.#step = { target, url: urlOf(target, request.path), left: false, count: 0 }
-    const left = Math.max(1, around.firstByte - (around.clock.monotonic() - started))
+    const left = Math.max(1, upstream.firstByte - (upstream.clock.monotonic() - started))
     this.#stopTimer = after(left, () => this.#reader?.cancel(tooSlow()))
   }
 
@@ -149,13 +149,13 @@ class Following {
     const path = url.path.slice(basePath.length)
     let missed = 'it leads to no operation of this business'
     try {
-      const { operations } = this.#around
+      const { operations } = this.#upstream
       const [sent] = [path, withOtherEnd(path)].map((each) => callsTo(each, call, operations)).filter(isAny)
       if (sent?.every((each) => this.#hasHeadersOf(each)) === true)
         return { ...url, query: sent.reduce(queryAsSent, url.query) }
       if (sent !== undefined) missed = 'it leads to an operation whose calls have other headers'
       if (this.#rules.within.some((listed) => isBelow(path, withoutSlash(listed.render(call)))))
-        return { ...url, query: this.#around.queryOf(call, url.query) }
+        return { ...url, query: this.#upstream.queryOf(call, url.query) }
     } catch (thrown) {
       return toFault(thrown).message
     }
@@ -171,7 +171,7 @@ class Following {
   /** The target of the same upstream that an origin is; none once the call has left it. */
   #ownTarget(origin: string, current: UpstreamTarget, left: boolean): UpstreamTarget | undefined {
     if (left) return undefined
-    const { targets, host } = this.#around
+    const { targets, host } = this.#upstream
     if (origin === current.address.origin || origin === originByHost(current, host)) return current
     return targets.all.find(({ address }) => address.socketPath === undefined && address.origin === origin)
   }
@@ -184,7 +184,7 @@ class Following {
       else this.#fail(error)
     }
     this.#reader = left
-      ? this.#around.targets
+      ? this.#upstream.targets
           .otherOrigin(url.origin)
           .send(
             { ...request, path, headers: forOthers(request.headers), host: undefined, fresh: false },

@@ -33,136 +33,6 @@ export interface OwnErrors {
   readonly codeOf: ((text: string) => string | undefined) | undefined
 }
 
-/** What is told of an error where the upstream tells nothing: the row's of its status. */
-interface RowText {
-  readonly wire: string
-  readonly text: string
-}
-
-/** Errors of an answer that are told. */
-const MOST_ERRORS = 100
-
-/** The errors that a document tells; undefined if it tells none. */
-function readOwnErrors(
-  document: JsonValue,
-  rules: OwnErrors,
-  row: RowText,
-): readonly BackendError[] | undefined {
-  const errors = itemsOf(document, rules.list)
-    .slice(0, MOST_ERRORS)
-    .flatMap((item) => errorOf(item, rules, row))
-  return errors.length === 0 ? undefined : errors
-}
-
-/** In XML one item is no list, and there is no telling. */
-function itemsOf(document: JsonValue, list: JsonPointer | undefined): readonly JsonValue[] {
-  if (list === undefined) return [document]
-  const found = valueAt(document, list)
-  if (found === undefined || found === null) return []
-  return Array.isArray(found) ? found : [found]
-}
-
-function errorOf(item: JsonValue, rules: OwnErrors, row: RowText): readonly BackendError[] {
-  const code = codeIn(item, rules)
-  const message = messageIn(item, rules)
-  if (code === undefined && message === undefined) return []
-  return [{ code: code ?? row.wire, message: message ?? row.text }]
-}
-
-function codeIn(item: JsonValue, { code, codeOf }: OwnErrors): string | undefined {
-  const value = code === undefined ? undefined : valueAt(item, code)
-  if (value === undefined || value === null) return undefined
-  const text = textOf(value)
-  if (text === undefined) return UNUSABLE_CODE
-  const told = codeOf === undefined ? text : codeOf(text)
-  return told === undefined ? undefined : cleanCode(told)
-}
-
-function messageIn(item: JsonValue, { messages }: OwnErrors): string | undefined {
-  for (const pointer of messages) {
-    const value = valueAt(item, pointer)
-    const text = value === undefined || value === null ? undefined : textOf(value)
-    const clean = text === undefined ? undefined : cleanMessage(text)
-    if (clean !== undefined) return clean
-  }
-  return undefined
-}
-
-/** The member that holds the text of an XML element with attributes. */
-const XML_TEXT = '#text'
-
-/** Numbers as they are written; of a list, as XML's repeated elements are, the first one. Undefined for what is no text. */
-function textOf(value: JsonValue): string | undefined {
-  if (Array.isArray(value)) return typeof value[0] === 'string' ? value[0] : undefined
-  if (typeof value === 'string') return value
-  if (typeof value === 'number' || JSON.isRawJSON(value)) return literalOf(value)
-  if (isJsonObject(value) && Object.hasOwn(value, XML_TEXT)) return textOf(value[XML_TEXT] ?? null)
-  return undefined
-}
-
-/** What stands behind the last `/`, `#` or `:` of a problem's type. `about:blank` says no more than the status. */
-function codeOfType(type: string): string | undefined {
-  if (type === 'about:blank') return undefined
-  return type.split(/[/#:]/).findLast((part) => part !== '')
-}
-
-/**
- * Problem details (RFC 9457 §3.1): the code is the last part of `type`, as in `https://example.com/probs/out-of-credit`;
- * the message is `detail`, which explains this occurrence, else `title`, which tells the kind.
- * @param root the name of XML's root element; none in JSON
- */
-const problemErrors = (root: readonly string[]): OwnErrors => ({
-  list: undefined,
-  code: [...root, 'type'],
-  messages: [
-    [...root, 'detail'],
-    [...root, 'title'],
-  ],
-  codeOf: codeOfType,
-})
-
-/** Code points of a message that a client is told (C8.8). */
-const LONGEST_MESSAGE = 500
-/** UTF-16 code units that hold as many in any case, and those that are removed before a message is cut. */
-const LOOKED_AT = 8 * LONGEST_MESSAGE
-
-const CODE = /^[A-Za-z0-9_.-]{1,64}$/
-/** What becomes of a code that is not of this form. */
-const UNUSABLE_CODE = 'API_BAD_REQUEST'
-
-/** Where words end, or a line. */
-const BREAKS = /[\t-\r\x85\u2028\u2029]+/g
-/**
- * What is no text, or shows text otherwise than it is written: control characters, half surrogate pairs, what Unicode
- * never assigns, marks that change the direction of text, tags that nobody sees.
- */
-const NO_TEXT =
-  /[\p{Cc}\p{Cs}\p{Noncharacter_Code_Point}\p{Bidi_Control}\u{FEFF}\u{FFF9}-\u{FFFB}\u{E0000}-\u{E007F}]/gu
-
-/**
- * A message of an upstream as a client may read it (C8.8): one line without control characters, of at most 500 code
- * points. Undefined if nothing is left of it.
- */
-function cleanMessage(text: string): string | undefined {
-  const clean = text.slice(0, LOOKED_AT).replaceAll(BREAKS, ' ').replaceAll(NO_TEXT, '').trim()
-  if (clean === '') return undefined
-  return clean.length <= LONGEST_MESSAGE ? clean : Array.from(clean).slice(0, LONGEST_MESSAGE).join('')
-}
-
-/** A code of an upstream as a client may read it (C8.8). */
-const cleanCode = (text: string): string => (CODE.test(text) ? text : UNUSABLE_CODE)
-
-/** The same errors, without what tells an address of the upstream: the table's words stand in its place (C8.8). */
-const withoutAddresses = (
-  errors: readonly BackendError[],
-  tellsAddress: TellsAddress,
-  text: string,
-): readonly BackendError[] =>
-  errors.map(({ code, message }) => ({
-    code: tellsAddress(code) ? UNUSABLE_CODE : code,
-    message: tellsAddress(message) ? text : message,
-  }))
-
 type Format = 'json' | 'xml'
 
 /** What a refusal's answer depends on, besides its status (C8.4, C8.8). */
@@ -246,9 +116,9 @@ export class Refusals {
     stopped?: string,
   ): BackendAnswer | Promise<BackendAnswer> {
     const { statusCode, headers, body } = refusal
-    const told = this.#rules.errorStatus?.get(statusCode)
-    const verdict = told === undefined ? given : verdictOfStatus(told)
-    const fault = statusFault(verdict, { given: statusCode, told, stopped }, headers, this.#clock.now())
+    const replaced = this.#rules.errorStatus?.get(statusCode)
+    const verdict = replaced === undefined ? given : verdictOfStatus(replaced)
+    const fault = statusFault(verdict, { given: statusCode, replaced, stopped }, headers, this.#clock.now())
     const isRead = verdict.kind === 'errors' && this.#isReadable(refusal)
     const contentType = contentTypeOf(headers)
     if (Buffer.isBuffer(body)) return this.#tell(isRead ? body : undefined, contentType, fault)
@@ -319,3 +189,135 @@ const errorHeaders = ({ facts }: Fault): Record<string, string> => ({
   ...(facts.allow && { allow: facts.allow.join(', ') }),
   ...(facts.contentRange !== undefined && { 'content-range': facts.contentRange }),
 })
+
+/** Stands for what the upstream does not tell of an error: the row of its status. */
+interface RowText {
+  readonly wire: string
+  readonly text: string
+}
+
+/** Errors of an answer that reach the client. */
+const MOST_ERRORS = 100
+
+/** The errors that a document tells; undefined if it tells none. */
+function readOwnErrors(
+  document: JsonValue,
+  rules: OwnErrors,
+  row: RowText,
+): readonly BackendError[] | undefined {
+  const errors = itemsOf(document, rules.list)
+    .slice(0, MOST_ERRORS)
+    .flatMap((item) => errorOf(item, rules, row))
+  return errors.length === 0 ? undefined : errors
+}
+
+/** In XML one item is no list, and there is no telling. */
+function itemsOf(document: JsonValue, list: JsonPointer | undefined): readonly JsonValue[] {
+  if (list === undefined) return [document]
+  const found = valueAt(document, list)
+  if (found === undefined || found === null) return []
+  return Array.isArray(found) ? found : [found]
+}
+
+function errorOf(item: JsonValue, rules: OwnErrors, row: RowText): readonly BackendError[] {
+  const code = codeIn(item, rules)
+  const message = messageIn(item, rules)
+  if (code === undefined && message === undefined) return []
+  return [{ code: code ?? row.wire, message: message ?? row.text }]
+}
+
+function codeIn(item: JsonValue, { code, codeOf }: OwnErrors): string | undefined {
+  const value = code === undefined ? undefined : valueAt(item, code)
+  if (value === undefined || value === null) return undefined
+  const text = textOf(value)
+  if (text === undefined) return UNUSABLE_CODE
+  const own = codeOf === undefined ? text : codeOf(text)
+  return own === undefined ? undefined : cleanCode(own)
+}
+
+function messageIn(item: JsonValue, { messages }: OwnErrors): string | undefined {
+  for (const pointer of messages) {
+    const value = valueAt(item, pointer)
+    const text = value === undefined || value === null ? undefined : textOf(value)
+    const clean = text === undefined ? undefined : cleanMessage(text)
+    if (clean !== undefined) return clean
+  }
+  return undefined
+}
+
+/** The member that holds the text of an XML element with attributes. */
+const XML_TEXT = '#text'
+
+/** Numbers as they are written; of a list, as XML's repeated elements are, the first one. Undefined for what is no text. */
+function textOf(value: JsonValue): string | undefined {
+  if (Array.isArray(value)) return typeof value[0] === 'string' ? value[0] : undefined
+  if (typeof value === 'string') return value
+  if (typeof value === 'number' || JSON.isRawJSON(value)) return literalOf(value)
+  if (isJsonObject(value) && Object.hasOwn(value, XML_TEXT)) return textOf(value[XML_TEXT] ?? null)
+  return undefined
+}
+
+/** What stands behind the last `/`, `#` or `:` of a problem's type. `about:blank` says no more than the status. */
+function codeOfType(type: string): string | undefined {
+  if (type === 'about:blank') return undefined
+  return type.split(/[/#:]/).findLast((part) => part !== '')
+}
+
+/**
+ * Problem details (RFC 9457 §3.1): the code is the last part of `type`, as in `https://example.com/probs/out-of-credit`;
+ * the message is `detail`, which explains this occurrence, else `title`, which tells the kind.
+ * @param root the name of XML's root element; none in JSON
+ */
+function problemErrors(root: readonly string[]): OwnErrors {
+  return {
+    list: undefined,
+    code: [...root, 'type'],
+    messages: [
+      [...root, 'detail'],
+      [...root, 'title'],
+    ],
+    codeOf: codeOfType,
+  }
+}
+
+/** Code points of a message that reaches a client (C8.8). */
+const LONGEST_MESSAGE = 500
+/** UTF-16 code units that hold as many in any case, and those that are removed before a message is cut. */
+const LOOKED_AT = 8 * LONGEST_MESSAGE
+
+const CODE = /^[A-Za-z0-9_.-]{1,64}$/
+/** What becomes of a code that is not of this form. */
+const UNUSABLE_CODE = 'API_BAD_REQUEST'
+
+/** Where words end, or a line. */
+const BREAKS = /[\t-\r\x85\u2028\u2029]+/g
+/**
+ * What is no text, or shows text otherwise than it is written: control characters, half surrogate pairs, what Unicode
+ * never assigns, marks that change the direction of text, tags that nobody sees.
+ */
+const NO_TEXT =
+  /[\p{Cc}\p{Cs}\p{Noncharacter_Code_Point}\p{Bidi_Control}\u{FEFF}\u{FFF9}-\u{FFFB}\u{E0000}-\u{E007F}]/gu
+
+/**
+ * A message of an upstream as a client may read it (C8.8): one line without control characters, of at most 500 code
+ * points. Undefined if nothing is left of it.
+ */
+function cleanMessage(text: string): string | undefined {
+  const clean = text.slice(0, LOOKED_AT).replaceAll(BREAKS, ' ').replaceAll(NO_TEXT, '').trim()
+  if (clean === '') return undefined
+  return clean.length <= LONGEST_MESSAGE ? clean : Array.from(clean).slice(0, LONGEST_MESSAGE).join('')
+}
+
+/** A code of an upstream as a client may read it (C8.8). */
+const cleanCode = (text: string): string => (CODE.test(text) ? text : UNUSABLE_CODE)
+
+/** The same errors, without what tells an address of the upstream: the table's words stand in its place (C8.8). */
+const withoutAddresses = (
+  errors: readonly BackendError[],
+  tellsAddress: TellsAddress,
+  text: string,
+): readonly BackendError[] =>
+  errors.map(({ code, message }) => ({
+    code: tellsAddress(code) ? UNUSABLE_CODE : code,
+    message: tellsAddress(message) ? text : message,
+  }))

@@ -92,17 +92,18 @@ function pointingTo(status: number, { location }: UpstreamHeaders): string {
 
 interface RefusedStatus {
   readonly given: number
-  readonly told?: number | undefined
+  /** What an operator says in its place. */
+  readonly replaced?: number | undefined
+  /** Why a redirect was not followed. */
   readonly stopped?: string | undefined
 }
 
 /**
  * The fault of a verdict, with those headers of the upstream that a client needs: Retry-After, Allow, Content-Range.
- * @param what the upstream's own status; the one that is told in its place, if any; why a redirect was not followed
  */
 export function statusFault(
   { kind, code }: StatusVerdict,
-  { given, told: status = given, stopped }: RefusedStatus,
+  { given, replaced: status = given, stopped }: RefusedStatus,
   headers: UpstreamHeaders,
   now: number,
 ): Fault {
@@ -289,8 +290,6 @@ function requireReadable(
   throw new Fault('upstream_broken', { detail: `unexpected Content-${plain ? 'Type' : 'Encoding'}` })
 }
 
-// What a backend that forwards, or a module, may answer: for the description of the API (C11.3).
-
 interface AnswerSource {
   readonly method: string
   /** Names of the client's headers that it gets; undefined: all. */
@@ -299,7 +298,7 @@ interface AnswerSource {
   readonly faults: readonly FaultCode[]
 }
 
-/** Of whatever answers with statuses of HTTP, which are judged by `checkStatus`. */
+/** What may be answered by whatever answers with statuses of HTTP, for the description of the API (C11.3). */
 export function answersByStatus({ method, requestHeaders, faults }: AnswerSource): PossibleAnswers {
   const gets = (name: string): boolean => requestHeaders?.has(name) ?? true
   const isRead = isBodiless(method)

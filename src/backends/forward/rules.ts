@@ -78,6 +78,6 @@ export interface HttpBackendRules extends ExchangeRules, RequestHeaderRules, Poo
   readonly ejection: EjectionRules
   readonly healthCheck: HealthCheckRules | undefined
   readonly targetChanged: TargetChanged
-  /** Told of each further attempt at a call. */
+  /** Called before each further attempt at a call. */
   readonly retried: () => void
 }

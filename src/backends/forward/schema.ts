@@ -20,8 +20,6 @@ import { TOKEN_PATTERN } from '../../http/header-text.ts'
 import { UPSTREAM_PATTERN } from '../../upstream/socket.ts'
 import { answerKeys } from './answer-schema.ts'
 
-// The key `auth` of forwarding backends: how an upstream knows Postern (C8.7).
-
 const basic = section(
   {
     user: text({ description: 'Name of the user. Contains no colon.' }),
@@ -78,6 +76,7 @@ const oauth2 = section(
   },
 )
 
+/** How an upstream knows Postern (C8.7). */
 const authSchema = section(
   {
     basic: optional(basic),
@@ -91,8 +90,7 @@ const authSchema = section(
 export type AuthConfig = Static<typeof authSchema>
 export type OAuth2Config = Static<typeof oauth2>
 
-// The keys of forwarding backends that say what an upstream is sent (C8.2, C8.7). An operation may say them too.
-
+/** What an upstream is sent (C8.2, C8.7). An operation may say it too. */
 const requestKeys = {
   path: optional(
     text({

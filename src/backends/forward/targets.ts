@@ -8,41 +8,6 @@ import { type AttemptOutcome, Ejection, type EjectionRules } from './health.ts'
 import { attemptOutcome, isTimeout } from './response.ts'
 
 /**
- * Connections to origins that redirects lead to (C8.8). Their certificates are verified by their own host names, against
- * the same authorities; the client certificate is the targets' alone.
- */
-class OtherOrigins {
-  readonly #rules: PoolRules
-  readonly #pools = new Map<string, UpstreamPool>()
-  #isClosed = false
-
-  constructor({ tls: { ca }, ...rules }: PoolRules) {
-    this.#rules = { ...rules, tls: ca === undefined ? {} : { ca } }
-  }
-
-  /** @param origin one that the configuration names: there are no more pools than these */
-  poolOf(origin: string): UpstreamPool {
-    const known = this.#pools.get(origin)
-    if (known !== undefined) return known
-    const address = parseUpstreamAddress(origin)
-    if (address === undefined) throw new TypeError(`no origin: ${origin}`)
-    const pool = new UpstreamPool(address, this.#rules)
-    this.#pools.set(origin, pool)
-    if (this.#isClosed) void pool.close()
-    return pool
-  }
-
-  get counts(): ConnectionCounts {
-    return sumOfCounts([...this.#pools.values()].map((pool) => pool.counts))
-  }
-
-  async close(): Promise<void> {
-    this.#isClosed = true
-    await Promise.all([...this.#pools.values()].map((pool) => pool.close()))
-  }
-}
-
-/**
  * Called when a target is ejected or taken back (by its calls), or becomes unhealthy or healthy (by its health checks).
  * `distrusted`: it sent bytes that belong to no answer. Until `trusted` each call has a connection of its own.
  */
@@ -221,5 +186,40 @@ export class UpstreamTargets {
 
   async close(): Promise<void> {
     await Promise.all([...this.all.map((target) => target.close()), this.#others.close()])
+  }
+}
+
+/**
+ * Connections to origins that redirects lead to (C8.8). Their certificates are verified by their own host names, against
+ * the same authorities; the client certificate is the targets' alone.
+ */
+class OtherOrigins {
+  readonly #rules: PoolRules
+  readonly #pools = new Map<string, UpstreamPool>()
+  #isClosed = false
+
+  constructor({ tls: { ca }, ...rules }: PoolRules) {
+    this.#rules = { ...rules, tls: ca === undefined ? {} : { ca } }
+  }
+
+  /** @param origin one that the configuration names: there are no more pools than these */
+  poolOf(origin: string): UpstreamPool {
+    const known = this.#pools.get(origin)
+    if (known !== undefined) return known
+    const address = parseUpstreamAddress(origin)
+    if (address === undefined) throw new TypeError(`no origin: ${origin}`)
+    const pool = new UpstreamPool(address, this.#rules)
+    this.#pools.set(origin, pool)
+    if (this.#isClosed) void pool.close()
+    return pool
+  }
+
+  get counts(): ConnectionCounts {
+    return sumOfCounts([...this.#pools.values()].map((pool) => pool.counts))
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await Promise.all([...this.#pools.values()].map((pool) => pool.close()))
   }
 }

@@ -28,7 +28,7 @@ export interface MemoryRule {
   /** list: the member that holds the records, and the one that holds their number. */
   readonly as?: string
   readonly total?: string
-  /** list: the fields of a summary, in this order; all unless told. */
+  /** list: the fields of a summary, in this order. Default: all. */
   readonly fields?: readonly string[]
   /** read: fields that only versions from this one on have. */
   readonly since?: Readonly<Record<string, number>>
@@ -96,7 +96,7 @@ export function parseMemoryFile(bytes: Uint8Array): MemoryFile {
   return file
 }
 
-/** Faults keep names that a client sent to themselves; these stand in the operator's own file, and are told. */
+/** Faults keep names that a client sent to themselves; these stand in the operator's own file, and are shown. */
 function readValue(bytes: Uint8Array): JsonValue {
   try {
     const value = parseJson(bytes, FILE_LIMITS)

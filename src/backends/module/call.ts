@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import type { Call, CallBody } from '../../contracts/backend.ts'
 import type { Json, ModuleBody, ModuleCall } from '../../contracts/module.ts'
 import { Fault } from '../../kernel/faults.ts'
+import { withoutTypes } from '../template.ts'
 import { AccountedStream } from './stream.ts'
 import { plainValue } from './value.ts'
 
@@ -37,9 +38,6 @@ export function factsOf(call: Call, signal: AbortSignal): Omit<ModuleCall, 'body
     signal,
   }
 }
-
-/** The names of parameters alone: `{memberId:uuid}` is `{memberId}`. */
-const withoutTypes = (action: string): string => action.replace(/\{([^:{}]+):(?:[^{}]|\{[^}]*\})*\}/g, '{$1}')
 
 function bodyOf(body: CallBody): ModuleBody {
   if (body.kind === 'value') return { kind: 'value', value: plainValue(body.value) as Json }

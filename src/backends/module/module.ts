@@ -14,7 +14,7 @@ export interface QuestionRules {
   /** Milliseconds until an answer must have begun: of a stream, until its first piece. */
   readonly timeout: number
   readonly after: After
-  /** Told of what the module's code threw where no call could be failed for it any more. Must not throw. */
+  /** Called with what the module's code threw where no call could be failed for it any more. Must not throw. */
   readonly failed: ModuleFailed
 }
 
@@ -25,7 +25,7 @@ export type ModuleFailed = (thrown: unknown, call: string | undefined) => void
 export class Question implements Blamed {
   readonly #abort = new AbortController()
   readonly #reject: (fault: Fault) => void
-  readonly #tell: (thrown: unknown) => void
+  readonly #log: (thrown: unknown) => void
   readonly #rules: QuestionRules
   #stream: Readable | undefined
   #answered = false
@@ -34,7 +34,7 @@ export class Question implements Blamed {
   constructor(call: Call, rules: QuestionRules, reject: (fault: Fault) => void) {
     this.#rules = rules
     this.#reject = reject
-    this.#tell = (thrown) => rules.failed(thrown, call.id)
+    this.#log = (thrown) => rules.failed(thrown, call.id)
     call.onCancel(() =>
       this.stop(new Fault('client_gone', { detail: 'the client left while the module was working' })),
     )
@@ -70,10 +70,10 @@ export class Question implements Blamed {
 
   /** What it threw outside of its answer is the fault of this call for as long as there is one. */
   failed(thrown: unknown): void {
-    // It was told to stop, and passes that on.
+    // It throws the reason for which it was stopped.
     if (this.signal.aborted && thrown === this.signal.reason) return
     const over = this.#answered ? this.#stream === undefined || this.#stream.closed : this.signal.aborted
-    if (over || this.#answered) this.#tell(thrown)
+    if (over || this.#answered) this.#log(thrown)
     if (!over) this.stop(faultOf(thrown))
   }
 
@@ -106,7 +106,7 @@ export function questionOf(
 
 /**
  * The answer once it has begun: a stream that fails, or says nothing, before its first piece is a fault and no 200. Not
- * an event stream, which may have nothing to say for long: its client is told at once that it is open. Of an answer to
+ * an event stream, which may have nothing to say for long: its client learns at once that it is open. Of an answer to
  * HEAD the stream is let go.
  */
 export async function begunAnswer(
@@ -140,7 +140,7 @@ export interface ModuleRules {
   readonly responseHeaders: readonly string[]
   /** Most bytes of a value as JSON. */
   readonly answerLimit: number
-  /** Told of what the module's code threw where no call could be failed for it any more. Must not throw. */
+  /** Called with what the module's code threw where no call could be failed for it any more. Must not throw. */
   readonly failed: ModuleFailed
 }
 

@@ -46,6 +46,189 @@ import {
   prepareRequest,
 } from './request.ts'
 
+/**
+ * Code of the user's that runs around a backend which forwards (C8.9). It has the formats of that backend, so that what
+ * the code leaves alone passes as it would without it.
+ */
+export class ModuleOverForwarder implements Backend {
+  readonly name: string
+  readonly sendsAnything = true
+  readonly format: 'json' | 'xml'
+  readonly payload: 'bare' | 'envelope'
+  readonly xml: PlainXmlRules | undefined
+  readonly data: JsonPointer | undefined
+  readonly #module: ForwardingModule
+  readonly #sender: HttpBackend
+  readonly #rules: ModuleRules & QuestionRules
+  readonly #clock: Clock
+  readonly #answers: AnswerChecks
+
+  /** @param under what it runs around; of an operation, that backend's view. It is closed by whoever opened it */
+  constructor(
+    module: ForwardingModule,
+    under: HttpBackend,
+    rules: ModuleRules,
+    clock: Clock,
+    after: After = realAfter,
+  ) {
+    const responseHeaders = [...under.rules.responseHeaders, ...rules.responseHeaders]
+    this.name = rules.name
+    this.#module = module
+    this.#sender = rules.responseHeaders.length === 0 ? under : under.withRules({ responseHeaders })
+    this.format = this.#sender.format
+    this.payload = this.#sender.payload
+    this.xml = this.#sender.xml
+    this.data = this.#sender.data
+    this.#rules = { ...rules, after }
+    this.#clock = clock
+    this.#answers = new AnswerChecks({ ...rules, responseHeaders }, clock, after)
+  }
+
+  /** The same module around another view of the same backend. */
+  around(under: HttpBackend): ModuleOverForwarder {
+    return new ModuleOverForwarder(this.#module, under, this.#rules, this.#clock, this.#rules.after)
+  }
+
+  get requestHeaders(): ReadonlySet<string> | undefined {
+    return this.#sender.requestHeaders
+  }
+
+  /** Rejects with a fault of C8.4: the forwarder's, `upstream_broken` for what the module does wrong, `upstream_timeout`. */
+  answer(call: Call): Promise<BackendAnswer> {
+    const setup = { module: this.#module, sender: this.#sender, answers: this.#answers, name: this.name }
+    return questionOf(call, this.#rules, (question) => new Run(call, question, setup).answer())
+  }
+
+  possibleAnswers(action: ActionFacts, method: string): PossibleAnswers {
+    const under = this.#sender.possibleAnswers(action, method)
+    return { ...under, faults: [...new Set([...under.faults, ...MODULE_FAULTS])] }
+  }
+
+  healthy(): boolean {
+    return this.#sender.healthy() && isWell(this.#module, this.#rules)
+  }
+
+  close(): Promise<void> {
+    return closeModule(this.#module, this.#rules)
+  }
+}
+
+/** A module, what it runs around, and what its answers are checked by. */
+interface ModuleSetup {
+  readonly module: ForwardingModule
+  readonly sender: HttpBackend
+  readonly answers: AnswerChecks
+  readonly name: string
+}
+
+/** One call, answered by a module and its forwarder. */
+class Run {
+  readonly #call: Call
+  readonly #question: Question
+  readonly #setup: ModuleSetup
+  readonly #forwards: Forwards
+  readonly #base: Call
+
+  constructor(call: Call, question: Question, setup: ModuleSetup) {
+    const { module, sender, answers } = setup
+    this.#call = call
+    this.#question = question
+    this.#setup = setup
+    this.#base = baseOf(call, module)
+    this.#forwards = new Forwards(this.#base, sender, question, answers.rulesOf(call))
+  }
+
+  async answer(): Promise<BackendAnswer> {
+    const { module } = this.#setup
+    try {
+      const view = await this.#view()
+      if (module.answer === undefined) return await this.#withOneRequest(view)
+      const forward: Forward = (changes) => this.#forward(changes)
+      return await this.#question.run(async () => this.#finish(await module.answer?.(view, forward)))
+    } catch (thrown) {
+      throw this.#forwards.afterOthers(thrown)
+    } finally {
+      this.#forwards.end()
+    }
+  }
+
+  /** `request` and `response`: each has its time; the forwarder has its own deadlines in between. */
+  async #withOneRequest(view: ForwardedCall): Promise<BackendAnswer> {
+    const { module } = this.#setup
+    const changes = module.request && (await this.#question.run(() => module.request?.(view)))
+    const received = await this.#forwards.send(changes)
+    if (module.response === undefined) return received.body.pass()
+    if (received.status === NOT_MODIFIED) {
+      const confirmed = await received.body.pass()
+      return { ...confirmed, headers: this.#weakened(confirmed.headers) }
+    }
+    return this.#question.run(async () => this.#finish(await module.response?.(view, received)))
+  }
+
+  #view(): Promise<ForwardedCall> {
+    const { sender, answers } = this.#setup
+    return forwardedCallOf(this.#call, this.#base, {
+      ...answers.rulesOf(this.#call),
+      sender,
+      signal: this.#question.signal,
+      bodyTaken: () => this.#forwards.bodyTaken(),
+    })
+  }
+
+  /** Fails on the module's account: what it does not handle is its own, and never the end of the process. */
+  #forward(changes: unknown): Promise<ReceivedAnswer> {
+    const { promise, resolve, reject } = Promise.withResolvers<ReceivedAnswer>()
+    const fail = (thrown: unknown): void => {
+      // It was cancelled with its call: nobody waits for it any more.
+      if (this.#forwards.isOver && toFault(thrown).code === 'client_gone') promise.catch(() => undefined)
+      onAccountOf(this.#question, () => reject(thrown))
+    }
+    this.#forwards.send(changes).then(resolve, fail)
+    return promise
+  }
+
+  async #finish(given: unknown): Promise<BackendAnswer> {
+    if (given instanceof ReceivedAnswer) return this.#passed(given.body.pass())
+    const { status = 200, headers = {}, body } = membersOf(given, 'an answer')
+    if (body instanceof ReceivedBody)
+      return this.#passed(body.pass(checkStatusOf(status), checkHeaders(membersOf(headers, 'headers'))))
+    const { answers, name } = this.#setup
+    const answer = await checkAnswer(given, answers.rulesOf(this.#call))
+    const begun = await begunAnswer(answer, this.#call.method, this.#question)
+    return { ...begun, headers: this.#weakened(begun.headers), speech: { name, ...VALUE } }
+  }
+
+  async #passed(passing: Promise<BackendAnswer>): Promise<BackendAnswer> {
+    const answer = await passing
+    return this.#call.method === 'HEAD' ? withoutStream(answer) : answer
+  }
+
+  /** A strong entity tag of the upstream's is of the upstream's bytes (RFC 9110 §8.8.1). */
+  #weakened(headers: BackendAnswer['headers']): BackendAnswer['headers'] {
+    const { etag } = headers
+    if (typeof etag !== 'string' || !etag.startsWith('"') || !this.#forwards.cameWith(etag)) return headers
+    return { ...headers, etag: `W/${etag}` }
+  }
+}
+
+const VALUE = { format: 'value', payload: 'bare' } as const
+const NOT_MODIFIED = 304
+
+/** Of the upstream's own bytes, which a module that sees the answer need not pass on. */
+const OF_BYTES: ReadonlySet<string> = new Set(['accept-encoding', 'range', 'if-range'])
+/** Of one representation, where an answer may be made of several. */
+const OF_ONE: ReadonlySet<string> = new Set([...OF_BYTES, 'if-none-match', 'if-modified-since'])
+
+/** What is sent upstream for a call before a module changes anything: one that sees the answer gets it whole. */
+function baseOf(call: Call, module: ForwardingModule): Call {
+  if (module.answer === undefined && module.response === undefined) return call
+  const isHead = call.method === 'HEAD'
+  const isRead = isHead || call.method === 'GET'
+  const left = module.answer !== undefined && isRead ? OF_ONE : OF_BYTES
+  const headers = Object.fromEntries(Object.entries(call.headers).filter(([name]) => !left.has(name)))
+  return { ...call, headers, method: isHead ? 'GET' : call.method }
+}
+
 interface ViewRules extends ChangeRules {
   readonly sender: HttpBackend
   readonly signal: AbortSignal
@@ -113,189 +296,4 @@ function outgoing(base: Call, prepared: PreparedRequest | undefined, rules: View
     with: async (changes: RequestChanges) =>
       outgoing(base, prepareRequest(base, sender, await checkChanges(changes, rules)), rules),
   }
-}
-
-/**
- * Code of the user's that runs around a backend which forwards (C8.9). It has the formats of that backend, so that what
- * the code leaves alone passes as it would without it.
- */
-export class ModuleOverForwarder implements Backend {
-  readonly name: string
-  readonly sendsAnything = true
-  readonly format: 'json' | 'xml'
-  readonly payload: 'bare' | 'envelope'
-  readonly xml: PlainXmlRules | undefined
-  readonly data: JsonPointer | undefined
-  readonly #module: ForwardingModule
-  readonly #sender: HttpBackend
-  readonly #rules: ModuleRules & QuestionRules
-  readonly #clock: Clock
-  readonly #answers: AnswerChecks
-
-  /** @param under what it runs around; of an operation, that backend's view. It is closed by whoever opened it */
-  constructor(
-    module: ForwardingModule,
-    under: HttpBackend,
-    rules: ModuleRules,
-    clock: Clock,
-    after: After = realAfter,
-  ) {
-    const responseHeaders = [...under.rules.responseHeaders, ...rules.responseHeaders]
-    this.name = rules.name
-    this.#module = module
-    this.#sender = rules.responseHeaders.length === 0 ? under : under.withRules({ responseHeaders })
-    this.format = this.#sender.format
-    this.payload = this.#sender.payload
-    this.xml = this.#sender.xml
-    this.data = this.#sender.data
-    this.#rules = { ...rules, after }
-    this.#clock = clock
-    this.#answers = new AnswerChecks({ ...rules, responseHeaders }, clock, after)
-  }
-
-  /** The same module around another view of the same backend. */
-  around(under: HttpBackend): ModuleOverForwarder {
-    return new ModuleOverForwarder(this.#module, under, this.#rules, this.#clock, this.#rules.after)
-  }
-
-  get requestHeaders(): ReadonlySet<string> | undefined {
-    return this.#sender.requestHeaders
-  }
-
-  /** Rejects with a fault of C8.4: the forwarder's, `upstream_broken` for what the module does wrong, `upstream_timeout`. */
-  answer(call: Call): Promise<BackendAnswer> {
-    return questionOf(call, this.#rules, (question) => new Run(call, question, this.#parts()).answer())
-  }
-
-  #parts(): RunParts {
-    return { module: this.#module, sender: this.#sender, answers: this.#answers, name: this.name }
-  }
-
-  possibleAnswers(action: ActionFacts, method: string): PossibleAnswers {
-    const under = this.#sender.possibleAnswers(action, method)
-    return { ...under, faults: [...new Set([...under.faults, ...MODULE_FAULTS])] }
-  }
-
-  healthy(): boolean {
-    return this.#sender.healthy() && isWell(this.#module, this.#rules)
-  }
-
-  close(): Promise<void> {
-    return closeModule(this.#module, this.#rules)
-  }
-}
-
-interface RunParts {
-  readonly module: ForwardingModule
-  readonly sender: HttpBackend
-  readonly answers: AnswerChecks
-  readonly name: string
-}
-
-/** One call, answered by a module and its forwarder. */
-class Run {
-  readonly #call: Call
-  readonly #question: Question
-  readonly #parts: RunParts
-  readonly #forwards: Forwards
-  readonly #base: Call
-
-  constructor(call: Call, question: Question, parts: RunParts) {
-    const { module, sender, answers } = parts
-    this.#call = call
-    this.#question = question
-    this.#parts = parts
-    this.#base = baseOf(call, module)
-    this.#forwards = new Forwards(this.#base, sender, question, answers.rulesOf(call))
-  }
-
-  async answer(): Promise<BackendAnswer> {
-    const { module } = this.#parts
-    try {
-      const view = await this.#view()
-      if (module.answer === undefined) return await this.#aroundOne(view)
-      const forward: Forward = (changes) => this.#forward(changes)
-      return await this.#question.run(async () => this.#finish(await module.answer?.(view, forward)))
-    } catch (thrown) {
-      throw this.#forwards.afterOthers(thrown)
-    } finally {
-      this.#forwards.end()
-    }
-  }
-
-  /** `request` and `response`: each has its time; the forwarder has its own deadlines in between. */
-  async #aroundOne(view: ForwardedCall): Promise<BackendAnswer> {
-    const { module } = this.#parts
-    const changes = module.request && (await this.#question.run(() => module.request?.(view)))
-    const received = await this.#forwards.send(changes)
-    if (module.response === undefined) return received.body.pass()
-    if (received.status === NOT_MODIFIED) {
-      const confirmed = await received.body.pass()
-      return { ...confirmed, headers: this.#weakened(confirmed.headers) }
-    }
-    return this.#question.run(async () => this.#finish(await module.response?.(view, received)))
-  }
-
-  #view(): Promise<ForwardedCall> {
-    const { sender, answers } = this.#parts
-    return forwardedCallOf(this.#call, this.#base, {
-      ...answers.rulesOf(this.#call),
-      sender,
-      signal: this.#question.signal,
-      bodyTaken: () => this.#forwards.bodyTaken(),
-    })
-  }
-
-  /** Fails on the module's account: what it does not handle is its own, and never the end of the process. */
-  #forward(changes: unknown): Promise<ReceivedAnswer> {
-    const { promise, resolve, reject } = Promise.withResolvers<ReceivedAnswer>()
-    const fail = (thrown: unknown): void => {
-      // It was cancelled with its call: nobody waits for it any more.
-      if (this.#forwards.isOver && toFault(thrown).code === 'client_gone') promise.catch(() => undefined)
-      onAccountOf(this.#question, () => reject(thrown))
-    }
-    this.#forwards.send(changes).then(resolve, fail)
-    return promise
-  }
-
-  async #finish(given: unknown): Promise<BackendAnswer> {
-    if (given instanceof ReceivedAnswer) return this.#passed(given.body.pass())
-    const { status = 200, headers = {}, body } = membersOf(given, 'an answer')
-    if (body instanceof ReceivedBody)
-      return this.#passed(body.pass(checkStatusOf(status), checkHeaders(membersOf(headers, 'headers'))))
-    const { answers, name } = this.#parts
-    const answer = await checkAnswer(given, answers.rulesOf(this.#call))
-    const begun = await begunAnswer(answer, this.#call.method, this.#question)
-    return { ...begun, headers: this.#weakened(begun.headers), speech: { name, ...VALUE } }
-  }
-
-  async #passed(passing: Promise<BackendAnswer>): Promise<BackendAnswer> {
-    const answer = await passing
-    return this.#call.method === 'HEAD' ? withoutStream(answer) : answer
-  }
-
-  /** A strong entity tag of the upstream's is of the upstream's bytes (RFC 9110 §8.8.1). */
-  #weakened(headers: BackendAnswer['headers']): BackendAnswer['headers'] {
-    const { etag } = headers
-    if (typeof etag !== 'string' || !etag.startsWith('"') || !this.#forwards.cameWith(etag)) return headers
-    return { ...headers, etag: `W/${etag}` }
-  }
-}
-
-const VALUE = { format: 'value', payload: 'bare' } as const
-const NOT_MODIFIED = 304
-
-/** Of the upstream's own bytes, which a module that sees the answer need not pass on. */
-const OF_BYTES: ReadonlySet<string> = new Set(['accept-encoding', 'range', 'if-range'])
-/** Of one representation, where an answer may be made of several. */
-const OF_ONE: ReadonlySet<string> = new Set([...OF_BYTES, 'if-none-match', 'if-modified-since'])
-
-/** What is sent upstream for a call before a module changes anything: one that sees the answer gets it whole. */
-function baseOf(call: Call, module: ForwardingModule): Call {
-  if (module.answer === undefined && module.response === undefined) return call
-  const isHead = call.method === 'HEAD'
-  const isRead = isHead || call.method === 'GET'
-  const left = module.answer !== undefined && isRead ? OF_ONE : OF_BYTES
-  const headers = Object.fromEntries(Object.entries(call.headers).filter(([name]) => !left.has(name)))
-  return { ...call, headers, method: isHead ? 'GET' : call.method }
 }

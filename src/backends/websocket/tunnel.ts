@@ -62,7 +62,7 @@ export function closeFrame(code: number, reason: string): Buffer {
   return Buffer.concat([Buffer.of(0x88, payload.length), payload])
 }
 
-/** How the client is told (RFC 6455 §7.4.1). */
+/** What the client gets (RFC 6455 §7.4.1). */
 const CLOSES: Readonly<Record<TunnelEnd, Buffer>> = {
   closed: closeFrame(1001, ''),
   token: closeFrame(1008, 'The access token is valid no more'),

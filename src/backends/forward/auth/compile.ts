@@ -132,7 +132,7 @@ function checkTokenUrl(text: string, at: KeyPath, problems: Problems): void {
     problems.error(at, 'is http to another machine: anyone on the way could read the secret and the token')
 }
 
-/** Tried out at once, so that a broken file is told at start and not by the first call. */
+/** Tried out at once, so that a broken file is reported at start and not by the first call. */
 function readAuthorities(file: string | undefined, at: KeyPath, problems: Problems): Buffer | undefined {
   if (file === undefined) return undefined
   try {

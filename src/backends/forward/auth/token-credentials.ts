@@ -10,8 +10,8 @@ import { type GrantedToken, NoToken, TokenEndpoint } from './token-endpoint.ts'
 const SECOND = 1000
 /** Milliseconds that a token is renewed ahead of its end; of a short life, half of it. */
 const AHEAD = 30 * SECOND
-/** Milliseconds that a token lives whose life is not told, and that any lives at most. */
-const UNTOLD_LIFE = 60 * SECOND
+/** Milliseconds that a token lives whose life is unknown, and that any lives at most. */
+const UNKNOWN_LIFE = 60 * SECOND
 const LONGEST_LIFE = 24 * 60 * 60 * SECOND
 /** Milliseconds from one failure to the next attempt: doubled each time, between these. */
 const SHORTEST_WAIT = SECOND
@@ -26,11 +26,11 @@ interface HeldToken {
   readonly expiresAt: number
 }
 
-interface TokenCredentialsParts {
+interface TokenFetching {
   /** Rejects with NoToken. Called once at a time. */
   readonly ask: () => Promise<GrantedToken>
   readonly clock: Clock
-  /** Told why tokens cannot be got, when that begins and when the reason changes; undefined once they can again. */
+  /** Called with why tokens cannot be got, when that begins and when the reason changes; undefined once they can again. */
   readonly changed: (failure: string | undefined) => void
 }
 
@@ -41,7 +41,7 @@ interface TokenCredentialsParts {
 export class TokenCredentials implements Credentials {
   readonly name = 'authorization'
   readonly renewable = true
-  readonly #parts: TokenCredentialsParts
+  readonly #how: TokenFetching
   #token: HeldToken | undefined
   #fetching: Promise<HeaderText> | undefined
   /** Fetches that failed, in a row. */
@@ -56,12 +56,12 @@ export class TokenCredentials implements Credentials {
   #refusedAt = Number.NEGATIVE_INFINITY
   #isClosed = false
 
-  constructor(parts: TokenCredentialsParts) {
-    this.#parts = parts
+  constructor(how: TokenFetching) {
+    this.#how = how
   }
 
   line(): HeaderText | Promise<HeaderText> {
-    const now = this.#parts.clock.monotonic()
+    const now = this.#how.clock.monotonic()
     const token = this.#token
     if (token === undefined || now >= token.expiresAt) return this.#wait(now)
     if (now >= token.renewAt) this.#renew(now)
@@ -75,7 +75,7 @@ export class TokenCredentials implements Credentials {
    */
   refused(line: HeaderText): boolean {
     if (this.#token?.line !== line) return true
-    const now = this.#parts.clock.monotonic()
+    const now = this.#how.clock.monotonic()
     const since = now - this.#refusedAt
     if (since >= 2 * LONGEST_WAIT) this.#refusals = 0
     if (this.#refusals > 0 && since < waitAfter(this.#refusals)) return false
@@ -113,34 +113,34 @@ export class TokenCredentials implements Credentials {
 
   async #fetchFrom(began: number): Promise<HeaderText> {
     try {
-      const token = this.#hold(await this.#parts.ask(), began)
+      const token = this.#hold(await this.#how.ask(), began)
       this.#failures = 0
-      this.#tell(undefined)
+      this.#report(undefined)
       return token.line
     } catch (error) {
       this.#failures += 1
-      const now = this.#parts.clock.monotonic()
+      const now = this.#how.clock.monotonic()
       this.#retryAt = now + waitAfter(this.#failures)
-      this.#tell(error instanceof NoToken ? error.message : 'it could not be asked')
+      this.#report(error instanceof NoToken ? error.message : 'it could not be asked')
       throw this.#unavailable(now)
     }
   }
 
   /** Its life counts from the request on: the endpoint cannot have counted from earlier. */
-  #hold({ accessToken, life = UNTOLD_LIFE }: GrantedToken, began: number): HeldToken {
+  #hold({ accessToken, life = UNKNOWN_LIFE }: GrantedToken, began: number): HeldToken {
     const lasts = Math.min(life, LONGEST_LIFE)
     const expiresAt = began + lasts
-    if (lasts < SECOND || expiresAt <= this.#parts.clock.monotonic())
+    if (lasts < SECOND || expiresAt <= this.#how.clock.monotonic())
       throw new NoToken('its token had expired when it came')
     const line = headerLine(this.name, `Bearer ${accessToken}`)
     this.#token = { line, renewAt: expiresAt - Math.min(AHEAD, lasts / 2), expiresAt }
     return this.#token
   }
 
-  #tell(reason: string | undefined): void {
+  #report(reason: string | undefined): void {
     if (reason === this.#reason || this.#isClosed) return
     this.#reason = reason
-    this.#parts.changed(reason)
+    this.#how.changed(reason)
   }
 
   #unavailable(now: number): Fault {
@@ -167,7 +167,7 @@ export class TokenSources {
   readonly #changed: (failure: string | undefined) => void
   readonly #sources: TokenSource[] = []
 
-  /** @param changed told why tokens cannot be got; undefined once they can again */
+  /** @param changed called with why tokens cannot be got; undefined once they can again */
   constructor(clock: Clock, changed: (failure: string | undefined) => void) {
     this.#clock = clock
     this.#changed = changed

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compilePathTemplate, encodeSegment } from '../../../../src/backends/template.ts'
-import { canonicalSegment } from '../../../../src/http/request-target.ts'
-import { FAULTS } from '../../../../src/kernel/fault-table.ts'
-import { Fault } from '../../../../src/kernel/faults.ts'
-import { type CallOverrides, makeCall, PRINCIPAL } from '../../../support/calls.ts'
+import { compilePathTemplate, encodeSegment } from '../../../src/backends/template.ts'
+import { canonicalSegment } from '../../../src/http/request-target.ts'
+import { FAULTS } from '../../../src/kernel/fault-table.ts'
+import { Fault } from '../../../src/kernel/faults.ts'
+import { type CallOverrides, makeCall, PRINCIPAL } from '../../support/calls.ts'
 
 const FUND = {
   action: {
