@@ -2,10 +2,10 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { AuditQuery, Progress, ScanRequest, ScanStep, TrailReader } from '../contracts/audit-query.ts'
-import { replacePrivateFile } from '../keys/private-folder.ts'
 import { type After, after as systemAfter } from '../kernel/clock.ts'
-import { queryTrail } from './read/read-trail.ts'
+import { replacePrivateFile } from '../keys/private-folder.ts'
 import { tryLock } from './lock.ts'
+import { queryTrail } from './read/read-trail.ts'
 
 const FILE = 'abandoned.json'
 /** Milliseconds until the records of a writer that has ended are read: a start and an end come first. */
@@ -16,7 +16,7 @@ const RETRY = 60_000
 const MOST_READ = 1000
 
 /** How many intents each of these writers has left open, newest records only. Rejects with TrailReadError. */
-export type CountOpen = (folder: string, writers: readonly string[]) => Promise<ReadonlyMap<string, number>>
+type CountOpen = (folder: string, writers: readonly string[]) => Promise<ReadonlyMap<string, number>>
 
 interface AbandonedParts {
   readonly after?: After | undefined

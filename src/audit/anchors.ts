@@ -1,12 +1,12 @@
 /**
- * Anchors (C12.4.5): the end of the manifest, told to where whoever owns the disk cannot reach. Without them everything
+ * Anchors (C12.4.5): the end of the manifest, written to where whoever owns the disk cannot reach. Without them everything
  * could be cut back to an earlier moment.
  */
 import { accessSync } from 'node:fs'
 import { appendFile } from 'node:fs/promises'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Clock } from '../kernel/clock.ts'
-import type { ManifestLine } from './manifest/manifest.ts'
+import type { ManifestLine } from './manifest.ts'
 import { type LineVisitor, readLines } from './read/lines.ts'
 
 /** Where the anchors of a trail go, and how often, in milliseconds. */
@@ -37,37 +37,37 @@ interface AnchorParts {
   readonly anchorFailed?: (() => void) | undefined
 }
 
-/** One anchor: tells each line at most once, and not more often than it should. */
+/** One anchor: each line is written at most once, and not more often than planned. */
 export class AnchorSink {
   readonly #plan: AnchorPlan
   readonly #parts: AnchorParts
-  #told = 0
+  #written = 0
   /** Of the clock's monotonic time. */
   #next = -Infinity
-  /** When it last told a line, milliseconds since the epoch; 0: not yet. */
-  toldAt = 0
+  /** When it last wrote a line, milliseconds since the epoch; 0: not yet. */
+  writtenAt = 0
 
   constructor(plan: AnchorPlan, parts: AnchorParts) {
     this.#plan = plan
     this.#parts = parts
   }
 
-  /** Tells the line, if it is time. `now`: in any case. Never rejects; what fails is counted, and tried again. */
-  async tell(line: ManifestLine, now = false): Promise<void> {
+  /** Writes the line, if it is time. `now`: in any case. Never rejects; what fails is counted, and tried again. */
+  async write(line: ManifestLine, now = false): Promise<void> {
     const time = this.#parts.clock.monotonic()
-    if (line.n === this.#told || (!now && time < this.#next)) return
+    if (line.n === this.#written || (!now && time < this.#next)) return
     this.#next = time + this.#plan.every
     try {
-      await this.#write(anchorOf(line))
-      this.#told = line.n
-      this.toldAt = this.#parts.clock.now()
+      await this.#send(anchorOf(line))
+      this.#written = line.n
+      this.writtenAt = this.#parts.clock.now()
     } catch (cause) {
       this.#parts.anchorFailed?.()
       this.#parts.recorder.note('error', 'audit_anchor_failed', { cause })
     }
   }
 
-  async #write(anchor: Anchor): Promise<void> {
+  async #send(anchor: Anchor): Promise<void> {
     if (this.#plan.to === 'log') this.#parts.recorder.note('info', ANCHOR_EVENT, { ...anchor })
     else await appendFile(this.#plan.file, `${JSON.stringify(anchor)}\n`, { mode: 0o600, flush: true })
   }

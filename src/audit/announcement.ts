@@ -76,7 +76,7 @@ export function writeAnnouncement(folder: string, { writer, text }: AnnouncedWri
 }
 
 /** A file of an announcement. */
-export interface FoundAnnouncement {
+interface FoundAnnouncement {
   readonly writer: string
   /** Absent if it is none, was not signed with the key, or is of another writer than its name says. */
   readonly hash?: string
@@ -94,8 +94,8 @@ export class AnnouncementFiles {
   readonly #folder: string
   readonly #key: KeyObject
   readonly #recorder: Pick<Recorder, 'note'>
-  /** Files that announce nobody, and that were told. */
-  readonly #told = new Set<string>()
+  /** Files that announce nobody, and that were logged. */
+  readonly #logged = new Set<string>()
 
   constructor({ folder, keys, recorder }: AnnouncementFilesParts) {
     this.#folder = folder
@@ -111,7 +111,7 @@ export class AnnouncementFiles {
       const text = await readFile(announcementFile(this.#folder, writer), 'utf8').catch(ifGone(undefined))
       if (text === undefined) continue
       const found = readAnnouncement(text, writer, this.#key)
-      if (found.hash === undefined) this.#tellForeign(writer)
+      if (found.hash === undefined) this.#logForeign(writer)
       else if (taken.has(writer)) await this.takenUp(writer)
       else awaiting.push(found)
     }
@@ -127,14 +127,14 @@ export class AnnouncementFiles {
     )
   }
 
-  #tellForeign(writer: string): void {
-    if (this.#told.has(writer)) return
-    this.#told.add(writer)
+  #logForeign(writer: string): void {
+    if (this.#logged.has(writer)) return
+    this.#logged.add(writer)
     this.#recorder.note('error', 'audit_foreign_announcement', { writer })
   }
 }
 
-export interface AnnouncementFilesParts {
+interface AnnouncementFilesParts {
   readonly folder: string
   readonly keys: Pick<AuditKeys, 'publicPem'>
   readonly recorder: Pick<Recorder, 'note'>

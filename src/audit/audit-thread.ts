@@ -8,16 +8,16 @@ export interface ThreadPlan extends ChainPlan {
   readonly memory: SharedArrayBuffer
 }
 
-/** What it tells: that there is news in the ring, or that a segment was abandoned, and why. */
+/** What it says: that there is news in the ring, or that a segment was abandoned, and why. */
 export type ThreadMessage = null | { readonly abandoned: string; readonly displaced: boolean }
 
 const { memory, ...plan } = workerData as ThreadPlan
 const ring = new RecordRing(memory)
-const tell = (message: ThreadMessage): void => parentPort?.postMessage(message)
+const send = (message: ThreadMessage): void => parentPort?.postMessage(message)
 await new ChainWriter(plan, {
   ring,
   signal: () => {
-    if (ring.claimSignal()) tell(null)
+    if (ring.claimSignal()) send(null)
   },
-  abandoned: (abandoned, displaced) => tell({ abandoned, displaced }),
+  abandoned: (abandoned, displaced) => send({ abandoned, displaced }),
 }).run()

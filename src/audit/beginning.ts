@@ -7,8 +7,8 @@ import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Store, StoredValue } from '../contracts/store.ts'
-import { after as systemAfter, type After } from '../kernel/clock.ts'
-import { MANIFEST_FILE, readManifestLine } from './manifest/manifest.ts'
+import { type After, after as systemAfter } from '../kernel/clock.ts'
+import { MANIFEST_FILE, readManifestLine } from './manifest.ts'
 
 /** The kind of the records; each trail of a store has one. */
 export const BEGINNING_KIND = 'audit_trail'
@@ -17,7 +17,7 @@ export const BEGINNING_KIND = 'audit_trail'
 const RETRY = 30_000
 
 /** Where a trail is. In a store that several nodes share, each has its own. */
-export interface TrailPlace {
+interface TrailPlace {
   /**
    * The name of the host and the address that the node listens at: containers that share a network have one name. Empty where
    * the store is of one machine.
@@ -33,7 +33,7 @@ export interface TrailBeginning {
   readonly signed: string
 }
 
-/** What of a configuration tells the place of its trail. */
+/** What of a configuration decides the place of its trail. */
 export interface PlacedNode {
   readonly store: { readonly kind: string }
   readonly server: { readonly listen: string }

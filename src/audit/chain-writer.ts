@@ -22,7 +22,7 @@ export interface ChainPlan {
 
 interface ChainWriterParts {
   readonly ring: RecordRing
-  /** Tells the serving thread that more is written, or durable. */
+  /** Signals to the serving thread that more is written, or durable. */
   readonly signal: () => void
   /** A segment was left after a failure. `displaced`: since its file was removed, moved or changed. */
   readonly abandoned: (reason: string, displaced: boolean) => void
@@ -171,12 +171,12 @@ export class ChainWriter {
   #begin(time: number): void {
     const { node, writer, announced } = this.#plan
     const before = this.#number === 1 ? undefined : { writer, ...this.#chain.head }
-    const told = {
+    const opening = {
       ...(node !== undefined && { node }),
       ...(announced !== undefined && { announced: { ...announced.announcement } }),
       ...(before !== undefined && { before }),
     }
-    const change = Object.keys(told).length > 0 ? told : undefined
+    const change = Object.keys(opening).length > 0 ? opening : undefined
     const actor = { kind: 'service' } as const
     const { members } = prepareRecord({ event: 'writer.opened', outcome: 'success', actor, change }, time)
     this.#chain.add({ members: Buffer.from(members), personal: NOTHING })

@@ -5,16 +5,15 @@
  */
 import {
   createHmac,
-  createSecretKey,
   createPrivateKey,
   createPublicKey,
+  createSecretKey,
   generateKeyPairSync,
   type KeyObject,
   sign,
   verify,
   type webcrypto,
 } from 'node:crypto'
-
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { BodyHash } from '../contracts/audit.ts'
@@ -120,20 +119,15 @@ function parseKeys(text: string, path: string): AuditKeys {
   }
 }
 
-/** Thrown if a file holds no public Ed25519 key. */
-export class PublicKeyError extends Error {
-  override readonly name = 'PublicKeyError'
-}
-
-/** Reads a public key (PEM). Rejects with PublicKeyError. */
+/** Reads a public key (PEM). Rejects with an Error whose message says why it cannot. */
 export async function readPublicKey(path: string): Promise<KeyObject> {
   try {
     const key = createPublicKey(await readFile(path, 'utf8'))
     if (key.asymmetricKeyType === 'ed25519') return key
   } catch (cause) {
-    throw new PublicKeyError(`${path} cannot be read as a public key: ${(cause as Error).message}`, { cause })
+    throw new Error(`${path} cannot be read as a public key: ${(cause as Error).message}`, { cause })
   }
-  throw new PublicKeyError(`${path} holds no Ed25519 key`)
+  throw new Error(`${path} holds no Ed25519 key`)
 }
 
 /** Whether a signature of `AuditKeys.sign` is of this key. */

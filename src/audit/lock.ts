@@ -14,7 +14,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { hasCode } from '../kernel/thrown.ts'
 
 export interface TrailLock {
-  /** Tells commands where the admin API of the service is that holds the lock. Throws the system's error. */
+  /** Lets commands know where the admin API of the service is that holds the lock. Throws the system's error. */
   announce(adminUrl: string): void
   release(): void
 }

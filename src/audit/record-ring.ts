@@ -19,8 +19,8 @@ export const SYNC_BYTES = (SYNC_HEAD_WORDS + MOST_SYNCS) * Int32Array.BYTES_PER_
 /** How long the syncs of a trail took, as both of its threads see it: the one that writes adds, the other one looks. */
 export class SyncTimes {
   readonly #words: Int32Array
-  /** The syncs before this one were told by `take`. */
-  #told = 0
+  /** The syncs before this one were returned by `take`. */
+  #taken = 0
 
   constructor(memory: SharedArrayBuffer, at: number) {
     this.#words = new Int32Array(memory, at, SYNC_HEAD_WORDS + MOST_SYNCS)
@@ -36,11 +36,11 @@ export class SyncTimes {
     Atomics.store(this.#words, 0, (count + 1) | 0)
   }
 
-  /** Milliseconds of each sync since the last call. Of more than 256 only the last are told. */
+  /** Milliseconds of each sync since the last call. Of more than 256 only the last are here. */
   take(): readonly number[] {
     const count = this.#count
-    const fresh = Math.min(MOST_SYNCS, (count - this.#told) | 0)
-    this.#told = count
+    const fresh = Math.min(MOST_SYNCS, (count - this.#taken) | 0)
+    this.#taken = count
     return Array.from({ length: fresh }, (_, at) => this.#timeOf(count - fresh + at))
   }
 
@@ -223,7 +223,7 @@ export class RecordRing {
     return Atomics.load(this.#control, ROLLS_DONE)
   }
 
-  /** Tells the writing thread to write what there is, once, and to end. */
+  /** Lets the writing thread write what there is, once, and end. */
   end(): void {
     Atomics.store(this.#control, ENDING, 1)
     Atomics.notify(this.#control, ENDING)
@@ -294,7 +294,7 @@ export class RecordRing {
     Atomics.store(this.#control, FAILING, failing ? 1 : 0)
   }
 
-  /** Whether the serving thread has to be told; not if it was, and has not looked yet. */
+  /** Whether the serving thread has to be signalled; not if it was, and has not looked yet. */
   claimSignal(): boolean {
     return Atomics.exchange(this.#control, SIGNALLED, 1) === 0
   }

@@ -29,7 +29,7 @@ export interface PreparedRecord {
 
 /** Bytes in UTF-8 of one text. */
 export const MOST_TEXT = 256
-/** UTF-16 units of `change` as JSON. A longer one is left out, and its length told. */
+/** UTF-16 units of `change` as JSON. Of a longer one only the length is kept. */
 export const MOST_CHANGE = 32 * 1024
 /** Personal values of one record. */
 export const MOST_PERSONAL = 64

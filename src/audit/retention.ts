@@ -5,14 +5,13 @@ import { join } from 'node:path'
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { type Segment, Segments } from './read/segments.ts'
-import type { RemovedSegment } from './manifest/manifest.ts'
-import { segmentName } from './segment.ts'
-import { endOf } from './manifest/segment-ends.ts'
-import type { ManifestSigner } from './manifest/signer.ts'
 import { DAY_MS } from '../kernel/units.ts'
+import type { RemovedSegment } from './manifest.ts'
+import { endOf, type Segment, Segments } from './read/segments.ts'
+import { segmentName } from './segment.ts'
+import type { ManifestSigner } from './signer.ts'
 
-export interface RetentionParts {
+interface RetentionParts {
   readonly folder: string
   /** How long records are kept. */
   readonly days: number

@@ -12,8 +12,8 @@ import {
   section,
   type Static,
 } from '../config/schema.ts'
-import type { AnchorPlan } from './anchors.ts'
 import { DAY_MS } from '../kernel/units.ts'
+import type { AnchorPlan } from './anchors.ts'
 
 /** Milliseconds between two lines of an anchor. */
 const ANCHOR_EVERY = 60_000
@@ -58,7 +58,7 @@ export const auditSchema = section(
   { default: {}, description: 'The audit trail: who changed what, in files that show every later change.' },
 )
 
-export type AuditConfig = Static<typeof auditSchema>
+type AuditConfig = Static<typeof auditSchema>
 
 /** Where and how the trail is kept. */
 export interface AuditPlan {

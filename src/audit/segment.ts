@@ -29,7 +29,7 @@ const MODE = 0o600
 const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
 const EXCLUSIVE = O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW
 
-/** The name of a segment below the folder of the trail, as records and findings tell it. */
+/** The name of a segment below the folder of the trail, as records and findings name it. */
 export const segmentName = ({ day, writer, number }: Omit<SegmentPlace, 'folder'>): string =>
   `${day}/${writer}.${number}.jsonl`
 
@@ -190,7 +190,7 @@ export class Segment {
 
   /**
    * Throws DisplacedError if one of its files is not the one at its path any more (C12.4.3): what is written then stands in
-   * no file of the trail. The number of links does not tell: that of a file whose folder was moved is 1.
+   * no file of the trail. The number of links proves nothing: that of a file whose folder was moved is 1.
    */
   requireInPlace(): void {
     for (const file of [this.#lines, this.#beside]) if (!file.isInPlace) throw new DisplacedError(file.path)
@@ -222,7 +222,7 @@ export function syncFolder(folder: string): void {
   }
 }
 
-/** What tells one file of a machine from all others, as long as it is open. */
+/** What distinguishes one file of a machine from all others, as long as it is open. */
 export interface FileIdentity {
   readonly dev: number
   readonly ino: number

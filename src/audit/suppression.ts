@@ -20,13 +20,13 @@ const UNPROVEN: Limits = { singly: 10, sources: 1000, records: 10_000 }
 /** A client that is in a loop must not fill it either. Its operator is known, so more is kept. */
 const PROVEN: Limits = { singly: 100, sources: 1000, records: 10_000 }
 
-export interface SuppressionParts {
+interface SuppressionParts {
   readonly trail: Pick<AuditTrail, 'note'>
   readonly clock: Clock
   readonly after?: After
 }
 
-/** Records refusals singly up to a limit. What is beyond it is counted, and told by one record when its minute ends. */
+/** Records refusals singly up to a limit. What is beyond it is counted, and recorded as one when its minute ends. */
 export class Suppression {
   readonly #parts: SuppressionParts
   #proven: Counts | undefined

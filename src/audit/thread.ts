@@ -9,8 +9,8 @@ const YOUNG_HEAP = 2
 /** Milliseconds between two starts. */
 const RESTART = 1000
 
-export interface WriterThreadParts {
-  readonly told: (message: ThreadMessage) => void
+interface WriterThreadParts {
+  readonly onMessage: (message: ThreadMessage) => void
   /** The thread has ended, though it should not have; it is started again. */
   readonly died: (cause: unknown) => void
   readonly after?: After | undefined
@@ -65,7 +65,7 @@ export class WriterThread {
     if (!this.#awaited) worker.unref()
     let cause: unknown
     worker
-      .on('message', this.#parts.told)
+      .on('message', this.#parts.onMessage)
       .on('error', (error) => (cause = error))
       .once('exit', () => this.#exited(cause))
   }

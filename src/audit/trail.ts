@@ -19,7 +19,7 @@ import { Suppression } from './suppression.ts'
 import { WriterThread } from './thread.ts'
 
 /** What is counted of a trail; each method counts one. */
-export interface TrailMeter {
+interface TrailMeter {
   recorded(event: AuditEvent): void
   /** What was to be recorded before it happens was refused. */
   refusedUnrecorded(): void
@@ -30,7 +30,7 @@ export interface TrailMeter {
 }
 
 /** For the metrics. */
-export interface TrailState {
+interface TrailState {
   /** False after a failed attempt to write, until one succeeds. */
   readonly writable: boolean
   /** Records that could not be written in time, and are not yet. */
@@ -74,7 +74,7 @@ const MOST_FOR_KEPT = 2 * 1024 ** 2
 /** Opens the trail of this process, in a folder that was prepared (`prepareAuditFolder`). */
 export const openTrail = (plan: WritingPlan, parts: TrailParts): OpenTrail => new OpenTrail(plan, parts)
 
-/** The name of a writer: when it began, and what tells it from others of that second. */
+/** The name of a writer: when it began, and what distinguishes it from others of that second. */
 export const newWriterName = (time: number): string => `${writerStamp(time)}-${newSecret(6)}`
 
 /** How the names of writers begin that began at this time, or later: by them they can be compared. */
@@ -129,7 +129,7 @@ export class OpenTrail implements AuditTrail {
       { memory, folder, writer: this.writer, durable, segmentBytes, node, announced },
       {
         after,
-        told: (message) => this.#told(message),
+        onMessage: (message) => this.#onMessage(message),
         died: (cause) => parts.recorder.note('error', 'audit_thread_ended', { cause }),
       },
     )
@@ -270,7 +270,7 @@ export class OpenTrail implements AuditTrail {
     }
   }
 
-  #told(message: ThreadMessage): void {
+  #onMessage(message: ThreadMessage): void {
     this.#look()
     if (message === null) return
     const { abandoned, displaced } = message
@@ -345,7 +345,7 @@ interface Held {
   readonly written: (() => void) | undefined
 }
 
-/** What the log tells of the trail: its troubles, and records that it does not have, or not yet. */
+/** What the log says of the trail: its troubles, and records that it does not have, or not yet. */
 class TrailLog {
   readonly #recorder: Pick<Recorder, 'note'>
   #troubled = false
@@ -354,7 +354,7 @@ class TrailLog {
     this.#recorder = recorder
   }
 
-  /** Whether a failure was told, and no recovery since. */
+  /** Whether a failure was logged, and no recovery since. */
   get troubled(): boolean {
     return this.#troubled
   }

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { readBody } from '../http/read-body.ts'
 
-export interface JsonRequest {
+interface JsonRequest {
   readonly url: string
   /** The name of the answer in error messages: `the key set`. */
   readonly what: string

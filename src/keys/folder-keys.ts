@@ -4,7 +4,14 @@ import type { Clock } from '../kernel/clock.ts'
 import { newSecret } from '../kernel/ids.ts'
 import { messageOf } from '../kernel/thrown.ts'
 import { KeyError } from './key-error.ts'
-import type { FoundKeys, KeptSecret, KeyFinding, KeyPlace } from './key-place.ts'
+import {
+  foundKeys,
+  type FoundKeys,
+  type KeptSecret,
+  type KeyFinding,
+  type KeyPlace,
+  SECRET_FORM,
+} from './key-place.ts'
 import {
   claimPrivateFile,
   createPrivateFolder,
@@ -16,7 +23,6 @@ import {
   stampOf,
 } from './private-folder.ts'
 import {
-  inOrder,
   keyName,
   type NewKey,
   newPrivateJwk,
@@ -27,7 +33,6 @@ import {
 
 const EXTENSION = '.jwk'
 const SECRET_FILE = 'successors.secret'
-const SECRET = /^[A-Za-z0-9_-]{43}$/
 
 /** What a process leaves that dies while it writes a file. */
 const DRAFT = /^\..+\.[\w-]{12}$/
@@ -95,13 +100,7 @@ export class FolderKeys implements KeyPlace {
     const byName = new Map(known.map((key) => [key.name, key]))
     const names = await this.names()
     const read = await Promise.allSettled(names.map((name) => this.#readKey(name, byName.get(name))))
-    const keys = read.map((result, at) =>
-      result.status === 'fulfilled' ? result.value : byName.get(names[at] ?? ''),
-    )
-    return {
-      keys: inOrder(keys.filter((key) => key !== undefined)),
-      trouble: troubleOf(read.find((result) => result.status === 'rejected')),
-    }
+    return foundKeys(names, read, byName)
   }
 
   /** The private JWK of a key. */
@@ -168,7 +167,7 @@ export class FolderKeys implements KeyPlace {
       text = await read()
     }
     const secret = text?.trim() ?? ''
-    if (!SECRET.test(secret))
+    if (!SECRET_FORM.test(secret))
       throw new KeyError(
         `The refresh token secret file ${path} is damaged. Restore it from a backup. Or remove it, and a new one is made; then all refresh tokens made with it are refused.`,
       )
@@ -197,9 +196,6 @@ const leftOver = (file: string): KeyFinding => ({
   level: 'warning',
   text: `${file} was left by a process that died while it created a key: remove it.`,
 })
-
-const troubleOf = (failed: PromiseRejectedResult | undefined): Error | undefined =>
-  failed && (failed.reason instanceof Error ? failed.reason : new KeyError(messageOf(failed.reason)))
 
 const emptied = (folder: string): KeyError =>
   new KeyError(

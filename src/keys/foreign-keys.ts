@@ -7,7 +7,7 @@ import { admitKeys, INTERVAL, type KeyRemark, KeySetReader } from './key-set-rea
 import { fitsAlgorithm, importPublicKey, publicPart, type Jwk } from './signatures.ts'
 import { type KeyFinder, Standing, type TrustedKey } from './token-verifier.ts'
 
-export interface ForeignKeysParts {
+interface ForeignKeysParts {
   /** The `iss` of the issuer, for the log. */
   readonly issuer: string
   /** Resolves with the keys of the key set (RFC 7517 §5); rejects if it cannot be read. */

@@ -92,7 +92,7 @@ export class Introspector {
 
   /**
    * The claims of an opaque token, with `iss` and `iat` where the answer has none. Rejects with Fault `invalid_token` if
-   * it is not active or does not fit the policy; with `token_judge_unavailable` if that cannot be told now.
+   * it is not active or does not fit the policy; with `token_judge_unavailable` if that cannot be found out now.
    */
   async verify(token: string, policy: TokenPolicy): Promise<Verified> {
     if (token.length > LONGEST_TOKEN) throw badToken('too long')

@@ -8,7 +8,7 @@ import { Introspector } from './introspection.ts'
 export interface IssuerCondition {
   readonly issuer: string
   readonly state: KeysState
-  /** Whether its opaque tokens can be told without its keys and its metadata. */
+  /** Whether its opaque tokens can be judged without its keys and its metadata. */
   readonly introspects: boolean
 }
 

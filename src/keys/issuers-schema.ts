@@ -165,7 +165,7 @@ const checkTimes: IssuerCheck = ({ leeway, longestLife }, at, problems) => {
     )
 }
 
-/** The settings that accept tokens which were not issued for this service, or not for this caller: told at each start. */
+/** The settings that accept tokens which were not issued for this service, or not for this caller: warned of at each start. */
 const warnOfRisks: IssuerCheck = ({ issuer: iss, audience, confirmation }, at, problems) => {
   if (audience === NO_AUDIENCE)
     problems.warn(

@@ -3,8 +3,10 @@ import type { SecretDeriver } from '../contracts/keys.ts'
 import type { SigningAlgorithm } from '../contracts/people.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
+import { messageOf } from '../kernel/thrown.ts'
+import { KeyError } from './key-error.ts'
 import type { Seals } from './seal.ts'
-import { type NewKey, parseKeyName, type StoredKey } from './stored-key.ts'
+import { inOrder, type NewKey, parseKeyName, type StoredKey } from './stored-key.ts'
 
 /** What a place has. */
 export interface FoundKeys {
@@ -80,6 +82,26 @@ export interface KeyPlace {
   useSeals?(seals: Seals): void
   /** Whether the place exists, and what an operator should know about it. Changes nothing. */
   examine(): Promise<{ readonly exists: boolean; readonly findings: readonly KeyFinding[] }>
+}
+
+/** What the secret of refresh tokens looks like. */
+export const SECRET_FORM = /^[A-Za-z0-9_-]{43}$/
+
+/** What a place has, by what was read under each name: a key that cannot be read stays as it was known. */
+export function foundKeys(
+  names: readonly string[],
+  read: readonly PromiseSettledResult<StoredKey | undefined>[],
+  known: ReadonlyMap<string, StoredKey>,
+): FoundKeys {
+  const keys = read.map((result, at) =>
+    result.status === 'fulfilled' ? result.value : known.get(names[at] ?? ''),
+  )
+  const failed = read.find((result) => result.status === 'rejected')
+  return {
+    keys: inOrder(keys.filter((key) => key !== undefined)),
+    trouble:
+      failed && (failed.reason instanceof Error ? failed.reason : new KeyError(messageOf(failed.reason))),
+  }
 }
 
 /** How messages call a key: by its file, if it has one. */

@@ -41,7 +41,7 @@ export interface KeyRemark {
   readonly reason: string
 }
 
-export interface AdmittedKeys {
+interface AdmittedKeys {
   /** Public members only. */
   readonly keys: readonly Jwk[]
   readonly remarks: readonly KeyRemark[]
@@ -101,7 +101,7 @@ const publicMembers = (jwk: Jwk): Jwk =>
     PUBLIC_MEMBERS.flatMap((member) => (jwk[member] === undefined ? [] : [[member, jwk[member]]])),
   )
 
-export interface KeySetReaderParts {
+interface KeySetReaderParts {
   /** Reads the key set and starts to use it; rejects if it cannot be read. */
   readonly read: () => Promise<void>
   readonly clock: Clock

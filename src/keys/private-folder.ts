@@ -13,7 +13,7 @@ export interface KeyPurpose {
   readonly power: string
 }
 
-export const TOKEN_KEYS: KeyPurpose = { folder: 'folder of the signing keys', power: 'make tokens' }
+const TOKEN_KEYS: KeyPurpose = { folder: 'folder of the signing keys', power: 'make tokens' }
 
 /** Creates the folder (mode 0700) if it does not exist. Rejects with KeyError. */
 export async function createPrivateFolder(folder: string, purpose = TOKEN_KEYS): Promise<void> {

@@ -18,7 +18,7 @@ export interface RotationPlan {
  * `announced`: published, but it does not sign yet. `signing`: it signs. `retiring`: it signs no more, but its tokens
  * are still valid. `retired`: its last token has expired, so it is neither published nor accepted.
  */
-export type KeyState = 'announced' | 'signing' | 'retiring' | 'retired'
+type KeyState = 'announced' | 'signing' | 'retiring' | 'retired'
 
 export interface ScheduledKey {
   readonly key: StoredKey

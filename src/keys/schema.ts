@@ -38,7 +38,7 @@ export const keysSchema = section(
 )
 
 /** The part of the section `store` that is about keys. */
-export interface SealedStore {
+interface SealedStore {
   readonly kind: string
   readonly seal?: readonly SealKey[]
 }

@@ -10,7 +10,7 @@ export interface SealKey {
 }
 
 /** What is kept of a sealed text. All members but the id are base64url. */
-export interface Sealed {
+interface Sealed {
   /** The id of the seal. */
   readonly seal: string
   /** Drawn for each sealing. */
@@ -93,7 +93,7 @@ export class Seals {
   }
 }
 
-/** Its length is told by JSON, so that no two places give the same bytes. */
+/** As JSON, so that no two places give the same bytes. */
 const bytesOf = (place: readonly string[]): Buffer => Buffer.from(JSON.stringify(place))
 
 function requireBytes(id: string, key: string): Buffer {

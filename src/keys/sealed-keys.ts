@@ -5,16 +5,17 @@ import { messageOf } from '../kernel/thrown.ts'
 import type { FolderKeys } from './folder-keys.ts'
 import { KeyError } from './key-error.ts'
 import {
+  foundKeys,
   type FoundKeys,
   type KeptSecret,
   type KeyFinding,
   type KeyPlace,
   keysOf,
   type Rewrapped,
+  SECRET_FORM,
 } from './key-place.ts'
 import { sealOf, type Seals } from './seal.ts'
 import {
-  inOrder,
   keyName,
   type NewKey,
   newPrivateJwk,
@@ -24,11 +25,9 @@ import {
 } from './stored-key.ts'
 
 const SUCCESSORS = 'successors'
-/** The record that tells one store from another. */
+/** The record that distinguishes one store from another. */
 export const STORE = 'store'
 const ID = 'id'
-
-const SECRET_FORM = /^[A-Za-z0-9_-]{43}$/
 
 /** What keys need of a store. */
 export type KeyStore = Pick<Store, 'list' | 'find' | 'create' | 'replace' | 'remove'>
@@ -78,14 +77,11 @@ export class SealedKeys implements KeyPlace {
     if (entries.length === 0) await this.#requireSameStore()
     const byName = new Map(known.map((key) => [key.name, key]))
     const read = await Promise.allSettled(entries.map((entry) => this.#openKey(entry, byName.get(entry.key))))
-    const keys = read.map((result, at) =>
-      result.status === 'fulfilled' ? result.value : byName.get(entries[at]?.key ?? ''),
+    return foundKeys(
+      entries.map(({ key }) => key),
+      read,
+      byName,
     )
-    const failed = read.find((result) => result.status === 'rejected')
-    return {
-      keys: inOrder(keys.filter((key) => key !== undefined)),
-      trouble: failed && toError(failed.reason),
-    }
   }
 
   async #entries(): Promise<readonly Entry[]> {
@@ -255,9 +251,6 @@ const olderSeal = (seal: string, titles: readonly string[]): KeyFinding => ({
   level: 'warning',
   text: `${titles.join(', ')}: sealed with the seal ${seal}, which is not the first. Run \`postern keys rewrap\` before you remove that seal.`,
 })
-
-const toError = (thrown: unknown): Error =>
-  thrown instanceof Error ? thrown : new KeyError(messageOf(thrown))
 
 /**
  * Copies the keys and the secret of a folder to a store that nodes share, and seals them there. What was copied before

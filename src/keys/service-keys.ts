@@ -311,7 +311,7 @@ interface UnreadKeys {
   readonly calls: number
 }
 
-/** What a caller is told who needs keys for this. */
+/** The fault of a caller who needs keys for this. */
 const FAULT_OF = {
   tokens: 'identity_unavailable',
   calls: 'token_judge_unavailable',

@@ -108,7 +108,7 @@ export async function generatePrivateJwk(algorithm: SigningAlgorithm): Promise<J
 export const thumbprint = (jwk: Jwk, algorithm: string): Promise<string> =>
   calculateJwkThumbprint(publicPart(jwk, algorithm), 'sha256')
 
-export interface SignatureHeader {
+interface SignatureHeader {
   readonly alg: SigningAlgorithm
   readonly typ: string
   readonly kid: string

@@ -86,7 +86,7 @@ export interface StoredKey extends SigningKey {
 }
 
 /** The algorithm and the generation of a key. */
-export interface KeyName {
+interface KeyName {
   readonly algorithm: SigningAlgorithm
   readonly generation: number
 }

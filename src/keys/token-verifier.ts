@@ -161,7 +161,7 @@ function checkDates(claims: Claims, { leeway, longestLife = LONGEST_LIFE }: Toke
     throw badToken('claim: nbf is in the future')
 }
 
-/** Why a token is refused, if it proves to be genuine; undefined for what its bearer is not told (C4.17a). */
+/** Why a token is refused, if it proves to be genuine; undefined for what its bearer must not learn (C4.17a). */
 function tellableRefusal(claims: Claims, policy: TokenPolicy, clock: Clock): FaultCode | undefined {
   const { iss, aud, exp } = claims
   if (iss !== policy.issuer) return undefined
@@ -197,7 +197,7 @@ const isGenuine = (token: string, key: TrustedKey['publicKey'], alg: string): Pr
  * or an expired one, costs no reading of keys, and a signature check only where the policy `tellsWhy`.
  */
 export function createTokenVerifier(keys: KeyFinder, clock: Clock): TokenVerifier {
-  /** The refusal, or what may be told instead of it: by the keys known here, because nothing is read for it. */
+  /** The refusal, or what its bearer may learn instead: by the keys known here, because nothing is read for it. */
   const refusalOf = async (
     refusal: unknown,
     { token, claims, header }: { token: string; claims: Claims; header: Header },

@@ -18,9 +18,9 @@ const REMEMBERED = 100
  * `first`: the store remembers no key. `known`: it remembers one of these. `lost`: the keys were made just now.
  * `foreign`: the store remembers other keys.
  */
-export type HistoryResult = 'first' | 'known' | 'lost' | 'foreign'
+type HistoryResult = 'first' | 'known' | 'lost' | 'foreign'
 
-export interface PresentKeys {
+interface PresentKeys {
   readonly kids: readonly string[]
   /** Whether there were no keys, and these were made just now. */
   readonly made: boolean
@@ -95,7 +95,7 @@ const MEANINGS: Readonly<Record<HistoryResult, ((place: string) => string) | und
     `another installation. With these keys ${CONSEQUENCE}`,
 }
 
-export interface KeyWatchParts {
+interface KeyWatchParts {
   readonly keys: ServiceKeys
   readonly store: Store
   readonly recorder: Pick<Recorder, 'note'>

@@ -10,7 +10,7 @@ import {
   readManifestLine,
   type RemovedSegment,
   type SignedHead,
-} from '../manifest/manifest.ts'
+} from '../manifest.ts'
 import { type LineVisitor, readLines } from './lines.ts'
 import { sizeOf } from './segments.ts'
 

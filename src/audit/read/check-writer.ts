@@ -1,5 +1,5 @@
 /** Checks the segments of one writer: its chain, what was signed of it, and the personal values (C12.4.6). */
-import { MANIFEST_FILE, type RemovedSegment } from '../manifest/manifest.ts'
+import { MANIFEST_FILE, type RemovedSegment } from '../manifest.ts'
 import type { ChainHead } from '../record-ring.ts'
 import { besideOf, segmentName } from '../segment.ts'
 import { type Findings, type HeadAt, recordsFrom } from './check-manifest.ts'

@@ -13,7 +13,7 @@ export interface Chunk {
   readonly offset: number
 }
 
-export interface LineRange {
+interface LineRange {
   /** Where in the file to begin: where a line does. Default: at its beginning. */
   readonly start?: number
   /** `open`: what stands behind the last line end is a line too. */

@@ -89,7 +89,7 @@ export function headFits(head: LineHead, query: AuditQuery): boolean {
   return FOLLOWERS.has(event) ? events !== undefined : intent === undefined || outcome !== 'success'
 }
 
-/** Whether the query asks for more than the beginning of a record tells. */
+/** Whether the query asks for more than the beginning of a record says. */
 export const asksMore = (query: AuditQuery): boolean => TESTED.some((name) => query[name] !== undefined)
 
 /** Whether the rest of a record fits the query. */

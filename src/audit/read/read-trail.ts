@@ -12,9 +12,9 @@ import { programBeside, threadEnvironment } from '../../kernel/beside.ts'
 import { messageOf } from '../../kernel/thrown.ts'
 import type { TrailBeginning } from '../beginning.ts'
 import type { AuditPlan } from '../schema.ts'
+import { segmentsOf, type SubjectValues } from './personal.ts'
 import { readQuery } from './query.ts'
 import type { ReadingMessage, ReadingRequest } from './reading-thread.ts'
-import { segmentsOf, type SubjectValues } from './redact.ts'
 import type { Verification, VerifyProgress, VerifyRequest } from './verify.ts'
 
 /**

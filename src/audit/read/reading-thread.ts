@@ -1,7 +1,7 @@
 /** The program of a thread that reads a trail, or erases values of it: on the main thread that would keep all calls waiting. */
 import { parentPort, workerData } from 'node:worker_threads'
 import type { ScanRequest } from '../../contracts/audit-query.ts'
-import { eraseSubjectValues, findSubjectValues, type SubjectValues } from './redact.ts'
+import { eraseSubjectValues, findSubjectValues, type SubjectValues } from './personal.ts'
 import { scan } from './scan.ts'
 import type { Segment } from './segments.ts'
 import { type VerifyRequest, verifyTrail } from './verify.ts'
@@ -17,19 +17,19 @@ export type ReadingMessage = { readonly progress: unknown } | { readonly step: u
 
 /** The rows of a query in batches; of all else the one result. */
 function* stepsOf(request: ReadingRequest): Generator<unknown> {
-  const progress = (done: unknown): void => tell({ progress: done })
+  const progress = (done: unknown): void => send({ progress: done })
   if ('query' in request) yield* scan(request.query, progress)
   else if ('verify' in request) yield verifyTrail(request.verify, progress)
   else if ('find' in request) yield findSubjectValues(request.find.segments, request.find.subject)
   else yield eraseSubjectValues(request.erase)
 }
 
-const tell = (message: ReadingMessage): void => parentPort?.postMessage(message)
+const send = (message: ReadingMessage): void => parentPort?.postMessage(message)
 const steps = stepsOf(workerData as ReadingRequest)
 
 async function nextStep(): Promise<void> {
   const next = steps.next()
-  if (next.done !== true) tell({ step: await next.value })
+  if (next.done !== true) send({ step: await next.value })
 }
 
 parentPort?.on('message', () => void nextStep())

@@ -1,10 +1,10 @@
 /** What the line of a record says (C12.2.1, C12.4.1), read without parsing the rest. */
 import { hash } from 'node:crypto'
 import { closeSync, openSync, readSync } from 'node:fs'
-import { type Announcement, namedAnnouncement } from '../announcement.ts'
-import type { ChainHead } from '../record-ring.ts'
 import type { TrailRecord } from '../../contracts/audit-query.ts'
 import { hasCode } from '../../kernel/thrown.ts'
+import { type Announcement, namedAnnouncement } from '../announcement.ts'
+import type { ChainHead } from '../record-ring.ts'
 
 /** What every line begins with, in this order. Nothing that a client sent stands there. */
 export interface LineHead {

@@ -11,7 +11,7 @@ import type {
   UncoveredTime,
   UnreadableLine,
 } from '../../contracts/audit-query.ts'
-import { MANIFEST_FILE, readManifestLine } from '../manifest/manifest.ts'
+import { MANIFEST_FILE, readManifestLine } from '../manifest.ts'
 import { type Chunk, chunksOf, eachLine } from './lines.ts'
 import { asksMore, fits, fitsOutcome, FOLLOWERS, headFits, needlesOf, readRecord } from './query.ts'
 import { HEAD_BYTES, type LineHead, readHead } from './record-line.ts'

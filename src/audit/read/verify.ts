@@ -2,13 +2,13 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { TrailReadError } from '../../contracts/audit-query.ts'
+import { TrailReadError, type TrailVerdict } from '../../contracts/audit-query.ts'
 import { reasonInWords } from '../../kernel/thrown.ts'
 import { type AnchorAt, readAnchors } from '../anchors.ts'
 import { type Announcement, foundAnnouncements } from '../announcement.ts'
 import type { TrailBeginning } from '../beginning.ts'
 import { PUBLIC_KEY_FILE } from '../keys.ts'
-import { isSignedLine, MANIFEST_FILE } from '../manifest/manifest.ts'
+import { isSignedLine, MANIFEST_FILE } from '../manifest.ts'
 import { segmentName } from '../segment.ts'
 import {
   announcedBehind,
@@ -35,14 +35,10 @@ export interface VerifyRequest {
   readonly beginning?: TrailBeginning | undefined
 }
 
-export interface Verification {
+export interface Verification extends TrailVerdict {
   readonly folder: string
-  /** Whether nothing was found. */
-  readonly whole: boolean
   /** The first thousand. */
   readonly findings: readonly Finding[]
-  readonly found: number
-  readonly records: number
   readonly segments: number
   readonly writers: number
   /** Intents without an outcome: what became of them is unknown. */
@@ -60,9 +56,6 @@ export interface Verification {
   readonly torn: number
   /** Personal values that a power cut has left behind without, at the end of what their process wrote. */
   readonly tornValues: number
-  /** The time of the last line of the manifest; of the last one that an anchor holds. */
-  readonly signedUntil: string | undefined
-  readonly anchoredUntil: string | undefined
   /** Whether the store remembers the beginning of the trail, and it is this one. */
   readonly beginningAnchored: boolean
   readonly lastRecord: string | undefined

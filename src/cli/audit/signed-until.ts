@@ -1,7 +1,7 @@
 /** Up to when a trail is signed: a quick look at the end of its manifest (C12.4.4). */
 import { join } from 'node:path'
 import { PUBLIC_KEY_FILE, readPublicKey } from '../../audit/keys.ts'
-import { isSignedLine, MANIFEST_FILE, readManifestEnd } from '../../audit/manifest/manifest.ts'
+import { isSignedLine, MANIFEST_FILE, readManifestEnd } from '../../audit/manifest.ts'
 import { visible } from './row-text.ts'
 
 /** The rest of the manifest, the chains and the anchors are not looked at here. */

@@ -14,7 +14,7 @@ import {
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { openAuditKeys } from '../../../src/audit/keys.ts'
-import { readManifestLine } from '../../../src/audit/manifest/manifest.ts'
+import { readManifestLine } from '../../../src/audit/manifest.ts'
 import { openTrail } from '../../../src/audit/trail.ts'
 import { verifyTrail } from '../../../src/audit/read/verify.ts'
 import type { AuditEntry } from '../../../src/contracts/audit.ts'

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { queryTrail } from '../../../src/audit/read/read-trail.ts'
 import { readRow } from '../../../src/audit/read/rows.ts'
 import { openAuditKeys } from '../../../src/audit/keys.ts'
-import { makeManifestLine } from '../../../src/audit/manifest/manifest.ts'
+import { makeManifestLine } from '../../../src/audit/manifest.ts'
 import { type OpenTrail, openTrail } from '../../../src/audit/trail.ts'
 import {
   type AuditQuery,

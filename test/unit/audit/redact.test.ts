@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { eraseSubjectValues, findSubjectValues, segmentsOf } from '../../../src/audit/read/redact.ts'
+import { eraseSubjectValues, findSubjectValues, segmentsOf } from '../../../src/audit/read/personal.ts'
 import { Retention } from '../../../src/audit/retention.ts'
 import { verifyTrail } from '../../../src/audit/read/verify.ts'
 import { dataFolder } from '../../support/data-folder.ts'

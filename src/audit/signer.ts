@@ -1,11 +1,9 @@
 /** Signs the heads of all writers, each second with news (C12.4.4). One process does, under the lock of the folder. */
-import type { Recorder } from '../../contracts/recorder.ts'
-import { type After, after as systemAfter, type Clock } from '../../kernel/clock.ts'
-import { type AnchorPlan, AnchorSink } from '../anchors.ts'
-import { type AnnouncedWriter, AnnouncementFiles } from '../announcement.ts'
-import type { Segment } from '../read/segments.ts'
-import type { AuditKeys } from '../keys.ts'
-import { DisplacedError } from '../segment.ts'
+import type { Recorder } from '../contracts/recorder.ts'
+import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
+import { type AnchorPlan, AnchorSink } from './anchors.ts'
+import { type AnnouncedWriter, AnnouncementFiles } from './announcement.ts'
+import type { AuditKeys } from './keys.ts'
 import {
   ManifestFile,
   type ManifestLine,
@@ -13,7 +11,8 @@ import {
   type RemovedSegment,
   type SignedHead,
 } from './manifest.ts'
-import { findEnds, type FoundEnd, isWrittenSince, syncSegments } from './segment-ends.ts'
+import { findEnds, type FoundEnd, isWrittenSince, type Segment, syncSegments } from './read/segments.ts'
+import { DisplacedError } from './segment.ts'
 
 export interface SignerParts {
   readonly folder: string
@@ -21,7 +20,7 @@ export interface SignerParts {
   readonly clock: Clock
   readonly recorder: Pick<Recorder, 'note'>
   readonly anchors: readonly AnchorPlan[]
-  /** What processes tell is durable. Otherwise it is made so before it is signed: a power cut must not look like an attack. */
+  /** What processes report is durable. Otherwise it is made so before it is signed: a power cut must not look like an attack. */
   readonly durable: boolean
   /** Milliseconds for which processes of a service that was killed may go on writing: they answer what they have begun. */
   readonly linger?: number | undefined
@@ -29,7 +28,7 @@ export interface SignerParts {
   readonly isOurs?: ((writer: string) => boolean) | undefined
   /** The head of this process, if it has a trail of its own. */
   readonly own?: () => SignedHead | undefined
-  /** Called when an anchor could not be told. */
+  /** Called when an anchor could not be written. */
   readonly anchorFailed?: (() => void) | undefined
   /** Called when the manifest was removed, moved or changed by somebody else. */
   readonly displaced?: (() => void) | undefined
@@ -46,7 +45,7 @@ export interface SignerState {
   readonly displaced: number
   /** Of the last line, RFC 3339. */
   readonly signedAt: string | undefined
-  /** When the anchor that is furthest behind was told last, milliseconds since the epoch; 0: not since the start. */
+  /** When the anchor that is furthest behind was written last, milliseconds since the epoch; 0: not since the start. */
   readonly anchoredAt: number | undefined
 }
 
@@ -100,8 +99,8 @@ export class ManifestSigner {
   }
 
   get state(): SignerState {
-    const told = this.#anchors.map(({ toldAt }) => toldAt)
-    const anchoredAt = told.length === 0 ? undefined : Math.min(...told)
+    const written = this.#anchors.map(({ writtenAt }) => writtenAt)
+    const anchoredAt = written.length === 0 ? undefined : Math.min(...written)
     const signedAt = this.#file.last?.time
     return { signing: !this.#failing, displaced: this.#displaced, signedAt, anchoredAt }
   }
@@ -112,7 +111,7 @@ export class ManifestSigner {
     return new Set([...this.#heads.keys(), ...(own === undefined ? [] : [own.writer])])
   }
 
-  /** A process tells its last durable record. */
+  /** A process reports its last durable record. */
   report(head: SignedHead): void {
     if (this.#heads.get(head.writer)?.hash === head.hash) return
     this.#heads.set(head.writer, head)
@@ -125,7 +124,7 @@ export class ManifestSigner {
     return { writer, announcement: { line: n, hash } }
   }
 
-  /** A process has ended. What it wrote is read from the disk, since it may have told less. */
+  /** A process has ended. What it wrote is read from the disk, since it may have reported less. */
   ended(writer: string): void {
     this.#beside.delete(writer)
     this.#ended.add(writer)
@@ -148,13 +147,13 @@ export class ManifestSigner {
     }
   }
 
-  /** Signs the last heads, and tells the anchors. Never rejects. */
+  /** Signs the last heads, and writes the anchors. Never rejects. */
   async close(): Promise<void> {
     this.#cancel?.()
     this.#cancel = undefined
     await this.sign()
     const { last } = this.#file
-    if (last !== undefined) await Promise.all(this.#anchors.map((anchor) => anchor.tell(last, true)))
+    if (last !== undefined) await Promise.all(this.#anchors.map((anchor) => anchor.write(last, true)))
     await this.#file.close().catch(() => undefined)
   }
 
@@ -197,7 +196,7 @@ export class ManifestSigner {
       this.#announced.delete(writer)
     }
     const { last } = this.#file
-    if (last !== undefined) await Promise.all(this.#anchors.map((anchor) => anchor.tell(last)))
+    if (last !== undefined) await Promise.all(this.#anchors.map((anchor) => anchor.write(last)))
   }
 
   /** Each line announces whom it may: so those who were not are known from the first one on. */
@@ -227,7 +226,7 @@ export class ManifestSigner {
     }
   }
 
-  /** Takes up the ends of processes that have ended. They are told once. */
+  /** Takes up the ends of processes that have ended. */
   async #readEnded(): Promise<void> {
     const { folder, clock, isOurs } = this.#parts
     for (const writer of this.#beside) if (isOurs?.(writer) === true) this.#beside.delete(writer)
@@ -247,7 +246,7 @@ export class ManifestSigner {
     }
   }
 
-  /** An end that the process has told itself was not only found. */
+  /** An end that the process has reported itself was not only found. */
   #takeEnd(end: FoundEnd | undefined, writer: string): void {
     if (end?.closed === true) for (const living of [this.#lingering, this.#beside]) living.delete(writer)
     if (!this.#lingering.has(writer) && !this.#beside.has(writer)) this.#leaving.add(writer)

@@ -3,10 +3,10 @@ import { createPublicKey, hash, type KeyObject } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isJsonObject, type JsonValue } from '../../http/json.ts'
-import { hasCode } from '../../kernel/thrown.ts'
-import { type AuditKeys, isSignedBy, PUBLIC_KEY_FILE, restoreAuditKeys } from '../keys.ts'
-import { DisplacedError, type FileIdentity, isSameFile, syncFolder } from '../segment.ts'
+import { isJsonObject, type JsonValue } from '../http/json.ts'
+import { hasCode } from '../kernel/thrown.ts'
+import { type AuditKeys, isSignedBy, PUBLIC_KEY_FILE, restoreAuditKeys } from './keys.ts'
+import { DisplacedError, type FileIdentity, isSameFile, syncFolder } from './segment.ts'
 
 export const MANIFEST_FILE = 'manifest.jsonl'
 
@@ -20,11 +20,11 @@ interface AnnouncedName {
 /** The last record of a writer that a line vouches for. */
 export interface SignedHead {
   readonly writer: string
-  /** 0 for a writer that was announced, and has told no record yet. */
+  /** 0 for a writer that was announced, and has reported no record yet. */
   readonly seq: number
   /** Of that record. */
   readonly hash: string
-  /** It was read from the disk: its process had ended before it could tell its head. */
+  /** It was read from the disk: its process had ended before it could report its head. */
   readonly found?: true
 }
 
