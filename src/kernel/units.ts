@@ -42,3 +42,7 @@ const isDay = (day: string): boolean => new Date(`${day}T00:00:00Z`).toISOString
 /** Whether it is a moment that exists: `2026-02-30T…` is none. */
 export const isInstant = (text: string): boolean =>
   INSTANT.test(text) && !Number.isNaN(Date.parse(text)) && isDay(text.slice(0, 10))
+
+/** Milliseconds since the epoch as RFC 3339; undefined stays so. */
+export const instantText = (ms: number | undefined): string | undefined =>
+  ms === undefined ? undefined : new Date(ms).toISOString()

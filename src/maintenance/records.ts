@@ -11,6 +11,7 @@ import type { Change, Feed, StoredValue } from '../contracts/store.ts'
 import type { JsonObject } from '../http/json.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { newSecret } from '../kernel/ids.ts'
+import { instantText } from '../kernel/units.ts'
 import {
   type ClosureScope,
   compileClosure,
@@ -206,10 +207,6 @@ export class MaintenanceRecords {
     }
   }
 }
-
-/** RFC 3339; undefined stays so. */
-export const instantText = (ms: number | undefined): string | undefined =>
-  ms === undefined ? undefined : new Date(ms).toISOString()
 
 /** Most addresses and clients of a switch that a record names. */
 const MOST_NAMED = 20

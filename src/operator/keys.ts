@@ -1,5 +1,5 @@
 /** The admin API's routes for the signing keys (C11.5.3). */
-import { instantText } from '../maintenance/records.ts'
+import { instantText } from '../kernel/units.ts'
 import type { ListedKey } from '../watch/status/key-orders.ts'
 import {
   type Operation,

@@ -1,6 +1,6 @@
 /** How the admin API answers what a maintenance switch would close (C11.5.6). */
 import { MOST_CLIENTS, MOST_LISTED, type MaintenancePreview } from '../maintenance/preview.ts'
-import { instantText } from '../maintenance/records.ts'
+import { instantText } from '../kernel/units.ts'
 import { count, members, type Schema, text } from './operation.ts'
 
 const list = (items: Schema, description: string): Schema => ({ type: 'array', items, description })

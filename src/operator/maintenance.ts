@@ -14,8 +14,8 @@ import {
 } from './operation.ts'
 import type { OperatorControl } from './operator-control.ts'
 import { PREVIEW_SCHEMA, previewBody } from './maintenance-preview.ts'
-import { instantText, type KeptSwitch } from '../maintenance/records.ts'
-import { INSTANT_PATTERN } from '../kernel/units.ts'
+import type { KeptSwitch } from '../maintenance/records.ts'
+import { INSTANT_PATTERN, instantText } from '../kernel/units.ts'
 import { switchProblems, type SwitchProblem } from '../maintenance/schema.ts'
 import {
   isInForce,

@@ -1,6 +1,6 @@
 /** The admin API's routes for sessions, token families and consents (C11.5.2). */
 import type { RevocableKind, RevocableRecord, RevocableWhere } from '../contracts/revocable.ts'
-import { instantText } from '../maintenance/records.ts'
+import { instantText } from '../kernel/units.ts'
 import { type Chosen, type EndOutcome, MOST_ENDED } from './revocable-orders.ts'
 import { AFTER, LIMIT, pageBody, pageOf, pageSchema } from './paging.ts'
 import {

@@ -4,7 +4,8 @@
  */
 import { DAY_MS } from '../../kernel/units.ts'
 import { isInForce, type MaintenanceSwitch, scopeText } from '../../maintenance/maintenance.ts'
-import { instantText, type KeptSwitch } from '../../maintenance/records.ts'
+import { instantText } from '../../kernel/units.ts'
+import type { KeptSwitch } from '../../maintenance/records.ts'
 import type { Readiness } from '../health.ts'
 import { FAMILIES, type GaugeFamily } from '../metrics/families.ts'
 import { type GaugeReading, mergeReadings } from '../metrics/gauges.ts'
