@@ -113,7 +113,8 @@ const SERVICE = {
   },
   maintenance: {
     summary: 'Close it, or a part of it, and open it again',
-    table: async () => (await import('./tables/maintenance.ts')).MAINTENANCE,
+    operations: async () => (await import('../operator/maintenance.ts')).MAINTENANCE_OPERATIONS,
+    verbs: ['on', 'plan', 'off', 'status'],
   },
   lockouts: {
     summary: 'List users whose logins are delayed after failures, or end the delay',

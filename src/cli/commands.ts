@@ -24,7 +24,6 @@ const LOADS: Readonly<Record<NameWithTable, () => Promise<Command>>> = {
   status: async () => (await import('./status.ts')).statusCommand,
   configuration: async () => (await import('./configuration.ts')).configurationCommand,
   reload: async () => (await import('./orders.ts')).reloadCommand,
-  maintenance: async () => (await import('./maintenance.ts')).maintenanceCommand,
   revoke: async () => (await import('./orders.ts')).revokeCommand,
   sessions: async () => (await import('./revocables.ts')).sessionsCommand,
   families: async () => (await import('./revocables.ts')).familiesCommand,

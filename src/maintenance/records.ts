@@ -71,6 +71,11 @@ export class MaintenanceRecords {
     })
   }
 
+  /** Milliseconds since the epoch, by the clock of its windows. */
+  now(): number {
+    return this.#parts.clock.now()
+  }
+
   /** Replaces the switches of the configuration. */
   configure(switches: readonly MaintenanceSwitch[]): void {
     this.#configured = switches.map((entry, index) => ({
@@ -78,7 +83,7 @@ export class MaintenanceRecords {
       id: `configuration-${index + 1}`,
       source: 'configuration',
     }))
-    const [before, now] = [this.#configuredAt, this.#parts.clock.now()]
+    const [before, now] = [this.#configuredAt, this.now()]
     const scopes = switches.map(({ scope }) => scopeText(scope))
     this.#configuredAt = new Map(scopes.map((scope) => [scope, before.get(scope) ?? now]))
     this.#activate()
@@ -86,7 +91,7 @@ export class MaintenanceRecords {
 
   /** Since when something of each kind is closed, milliseconds since the epoch; 0 where nothing is. */
   closedSince(): readonly { readonly kind: ClosureScope['kind']; readonly since: number }[] {
-    const now = this.#parts.clock.now()
+    const now = this.now()
     const closed = this.list().filter((entry) => isInForce(entry, now))
     return [...WHOLE_KINDS, ...NAMED_KINDS].map((kind) => {
       const begun = closed.filter(({ scope }) => scope.kind === kind).map((entry) => this.#begunAt(entry))
@@ -101,7 +106,7 @@ export class MaintenanceRecords {
 
   /** What is in force and what is planned. */
   list(): readonly KeptSwitch[] {
-    const now = this.#parts.clock.now()
+    const now = this.now()
     return [...this.#configured, ...this.#kept.values()].filter(
       ({ until }) => until === undefined || now < until,
     )
@@ -114,10 +119,10 @@ export class MaintenanceRecords {
    * `audit_unavailable` if that fails.
    */
   async set(entry: MaintenanceSwitch, { by, reason, ...operator }: Operator): Promise<KeptSwitch> {
-    const { clock } = this.#parts
-    const set: KeptSwitch = { ...entry, id: newSecret(9), source: 'operator', by, reason, setAt: clock.now() }
-    const ended = isInForce(entry, clock.now()) ? this.#inForceAt(scopeText(entry.scope)) : []
-    const change = isInForce(entry, clock.now()) ? 'on' : 'planned'
+    const now = this.now()
+    const set: KeptSwitch = { ...entry, id: newSecret(9), source: 'operator', by, reason, setAt: now }
+    const ended = isInForce(entry, now) ? this.#inForceAt(scopeText(entry.scope)) : []
+    const change = isInForce(entry, now) ? 'on' : 'planned'
     const record = ended.length > 0 ? recordGiving : recordTaking
     const act = switchedChange(change, [set], ended)
     await record(this.#parts.audit, { by, reason, ...operator }, act, () => this.#decide({ set, ended }))
@@ -138,7 +143,7 @@ export class MaintenanceRecords {
   }
 
   #inForceAt(scope: string): readonly KeptSwitch[] {
-    const now = this.#parts.clock.now()
+    const now = this.now()
     return [...this.#kept.values()].filter(
       (entry) => scopeText(entry.scope) === scope && isInForce(entry, now),
     )

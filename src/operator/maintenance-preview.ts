@@ -1,7 +1,8 @@
-/** How the admin API answers what a maintenance switch would close (C11.5.6). */
+/** What a maintenance switch would close: how the admin API answers it, and how people read it (C11.5.6). */
 import { MOST_CLIENTS, MOST_LISTED, type MaintenancePreview } from '../maintenance/preview.ts'
 import { instantText } from '../kernel/units.ts'
 import { count, members, type Schema, text } from './operation.ts'
+import { countOf, rowLines } from './text.ts'
 
 const list = (items: Schema, description: string): Schema => ({ type: 'array', items, description })
 const strings = (description: string): Schema => list({ type: 'string' }, description)
@@ -52,3 +53,50 @@ export const previewBody = ({ calls, ...preview }: MaintenancePreview) => ({
   ...preview,
   calls: { ...calls, since: instantText(calls.since) },
 })
+
+/** As it is answered. */
+type Answered = ReturnType<typeof previewBody>
+
+/** Names that one line shows. */
+const SHOWN = 8
+
+function namesText(names: readonly string[], count = names.length): string {
+  const shown = names.slice(0, SHOWN).join(', ')
+  return count > SHOWN ? `${shown} and ${count - SHOWN} more` : shown || 'none'
+}
+
+function closesText({ closes: { businesses, areas, backends, actions } }: Answered): string {
+  const lines = [
+    ...(businesses === undefined ? [] : [`businesses  ${namesText(businesses.names, businesses.count)}`]),
+    `areas       ${namesText(areas)}`,
+    `backends    ${namesText(backends)}`,
+    `actions     ${namesText(actions.names, actions.count)}`,
+  ]
+  return lines.map((line) => `  ${line}\n`).join('')
+}
+
+function callsText({ calls: { since, total, refused, clients, others } }: Answered): string {
+  const head = `${countOf(total, 'call')} since ${since}, of which it would have refused ${refused}\n`
+  if (refused === 0) return head
+  const rows = clients.map(({ client, calls }) => [`  ${client}`, String(calls)])
+  const all = others === 0 ? rows : [...rows, ['  others', String(others)]]
+  return head + rowLines(['  CLIENT', 'CALLS'], all).join('')
+}
+
+function passesText({ passes: { clients, addresses } }: Answered): string {
+  const who = [...clients.map((id) => `client ${id}`), ...addresses.map((address) => `address ${address}`)]
+  return who.length === 0 ? 'nobody would pass\n' : `would pass: ${who.join(', ')}\n`
+}
+
+const websocketsText = ({ websockets }: Answered): string =>
+  websockets ? `${countOf(websockets, 'open websocket')} would stay open\n` : ''
+
+export const previewText = (preview: Answered): string =>
+  [
+    `would close ${preview.scope}:\n`,
+    closesText(preview),
+    callsText(preview),
+    websocketsText(preview),
+    passesText(preview),
+    'Nothing was changed.\n',
+  ].join('')

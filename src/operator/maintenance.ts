@@ -1,29 +1,33 @@
-/** The admin API's routes for maintenance (C9.1). */
-import type { Clock } from '../kernel/clock.ts'
+/** Maintenance (C9.1): what is closed, now or in a window, and opened again. */
+import { INSTANT_PATTERN, instantText } from '../kernel/units.ts'
+import { parseDuration } from '../kernel/units.ts'
+import {
+  isInForce,
+  type MaintenanceSwitch,
+  parseScope,
+  SCOPE_PATTERN,
+  scopeText,
+} from '../maintenance/maintenance.ts'
+import type { KeptSwitch } from '../maintenance/records.ts'
+import type { SwitchProblem } from '../maintenance/schema.ts'
+import { PREVIEW_SCHEMA, previewBody, previewText } from './maintenance-preview.ts'
 import {
   type AdminRequest,
-  type Operation,
+  commandLine,
   members,
   type Members,
   ok,
+  type Operation,
   refuse,
   reject,
   type Schema,
+  type Session,
   text,
   WHO,
 } from './operation.ts'
 import type { OperatorControl } from './operator-control.ts'
-import { PREVIEW_SCHEMA, previewBody } from './maintenance-preview.ts'
-import type { KeptSwitch } from '../maintenance/records.ts'
-import { INSTANT_PATTERN, instantText } from '../kernel/units.ts'
-import { switchProblems, type SwitchProblem } from '../maintenance/schema.ts'
-import {
-  isInForce,
-  parseScope,
-  SCOPE_PATTERN,
-  scopeText,
-  type MaintenanceSwitch,
-} from '../maintenance/maintenance.ts'
+import { isDuration } from './option-kinds.ts'
+import { EXIT, type Options, UsageError, type Values } from './verb.ts'
 
 const scope = text('`service`, `identity`, `business/CODE`, `area/NAME` or `backend/NAME`.', {
   pattern: SCOPE_PATTERN,
@@ -72,7 +76,7 @@ const listSchema = members(
   ['switches'],
 )
 
-/** A switch as the API shows it. */
+/** A switch as it is answered. */
 const describeSwitch = ({ scope: closed, from, until, setAt, ...rest }: KeptSwitch, now: number) => ({
   ...rest,
   scope: scopeText(closed),
@@ -113,7 +117,7 @@ function readSwitch({
   )
 }
 
-const lines = (problems: ReturnType<typeof switchProblems>): string[] =>
+const lines = (problems: readonly SwitchProblem[]): string[] =>
   problems.map(
     ({ member, message, hint }) => `${member}  ${message}${hint === undefined ? '' : ` — ${hint}`}`,
   )
@@ -131,21 +135,221 @@ async function withoutStored(
 /** The switch that a body describes; without one, the problems. */
 async function checkSwitch(
   body: AdminRequest['body'],
-  control: Pick<OperatorControl, 'closableNames' | 'hasStored'>,
-  clock: Clock,
+  control: Pick<OperatorControl, 'closableNames' | 'hasStored' | 'maintenance'>,
 ): Promise<{ readonly entry?: MaintenanceSwitch; readonly problems: readonly string[] }> {
   const entry = readSwitch(body as unknown as SwitchBody)
   if (entry === undefined) return { problems: ['scope  names nothing that can be closed'] }
+  // Only here: it loads the schema of the configuration, which commands do not need.
+  const { switchProblems } = await import('../maintenance/schema.ts')
   const problems = await withoutStored(switchProblems(entry, control.closableNames()), control)
-  if (entry.until !== undefined && entry.until <= clock.now())
+  if (entry.until !== undefined && entry.until <= control.maintenance.now())
     problems.push({ member: 'until', message: 'is over already' })
   return problems.length > 0 ? { problems: lines(problems) } : { entry, problems: [] }
 }
 
-const endSwitches =
-  (clock: Clock): Operation['handle'] =>
-  async ({ maintenance }, { query, operator }) => {
-    const now = clock.now()
+/** What is closed. The whole API, if none of them is given. */
+const SCOPE_OPTIONS = {
+  business: { type: 'string', value: 'CODE', help: 'Calls for this business' },
+  area: { type: 'string', value: 'NAME', help: 'The actions of this area' },
+  backend: { type: 'string', value: 'NAME', help: 'The actions that this backend answers' },
+  identity: { type: 'boolean', help: 'Logins and tokens' },
+  service: { type: 'boolean', help: 'The whole API. This is the default' },
+} as const satisfies Options
+
+const FROM = {
+  from: { type: 'string', kind: 'time', help: 'When it closes. Required' },
+} as const satisfies Options
+
+const CLOSURE_OPTIONS = {
+  ...SCOPE_OPTIONS,
+  message: { type: 'string', help: 'A text for clients, in place of the fixed one' },
+  'retry-after': {
+    ...{ type: 'string', kind: 'wait' },
+    help: 'What clients are told to wait. Default: the time that is left, else 2m',
+  },
+  until: { type: 'string', kind: 'time', help: 'When it opens again. Default: when `off` says so' },
+  'allow-client': {
+    ...{ type: 'string', value: 'ID', multiple: true },
+    help: 'A client that may still call. In a sidecar with several issuers NAME:CLIENT',
+  },
+  'allow-address': {
+    ...{ type: 'string', value: 'ADDRESS', multiple: true },
+    help: 'An address or a CIDR network that may still call',
+  },
+  preview: {
+    type: 'boolean',
+    help: 'Tell what would be closed, and whose calls of the last hour would have been refused. Change nothing',
+  },
+} as const satisfies Options
+
+/**
+ * The scope as the admin API writes it; the whole service if none is named.
+ *
+ * @throws UsageError if several are named
+ */
+function typedScope({ service, identity, ...values }: Values<typeof SCOPE_OPTIONS>): string {
+  const named = (['business', 'area', 'backend'] as const).flatMap((kind) =>
+    values[kind] === undefined ? [] : [`${kind}/${values[kind]}`],
+  )
+  const all = [...(service === true ? ['service'] : []), ...(identity === true ? ['identity'] : []), ...named]
+  if (all.length > 1)
+    throw new UsageError(
+      `expected one of --service, --identity, --business, --area, --backend, got ${all.join(', ')}`,
+    )
+  return all[0] ?? 'service'
+}
+
+/** `30m` counts from now. */
+function instantOf(typed: string | undefined): string | undefined {
+  if (typed === undefined || !isDuration(typed)) return typed
+  return new Date(Date.now() + parseDuration(typed)).toISOString()
+}
+
+function secondsOf(typed: string | undefined): number | undefined {
+  if (typed === undefined) return undefined
+  return isDuration(typed) ? Math.ceil(parseDuration(typed) / 1000) : Number(typed)
+}
+
+/** Closes what was typed, or shows what that would close. */
+async function close({ values, send, show }: Session<typeof CLOSURE_OPTIONS & typeof FROM>): Promise<number> {
+  const body = {
+    scope: typedScope(values),
+    from: instantOf(values.from),
+    until: instantOf(values.until),
+    message: values.message,
+    retryAfter: secondsOf(values['retry-after']),
+    clients: values['allow-client'],
+    addresses: values['allow-address'],
+  }
+  if (values.preview === true)
+    show(await send<ReturnType<typeof previewBody>>(PREVIEW, { body }), previewText)
+  else show(await send<SwitchAnswer>(SET, { body }), switchLine)
+  return EXIT.done
+}
+
+type SwitchAnswer = ReturnType<typeof describeSwitch>
+
+function switchLine(answer: SwitchAnswer): string {
+  const { id, state, source, from, until, message, reason, by } = answer
+  const parts = [
+    state,
+    answer.scope,
+    from !== undefined && `from ${from}`,
+    until !== undefined && `until ${until}`,
+    message !== undefined && JSON.stringify(message),
+    by !== undefined && `by ${by}`,
+    reason !== undefined && `(${reason})`,
+    source === 'configuration' ? 'in the configuration' : `id ${id}`,
+  ]
+  return `${parts.filter((part) => part !== false).join('  ')}\n`
+}
+
+interface Switches {
+  readonly switches: readonly SwitchAnswer[]
+}
+
+const LIST: Operation = {
+  method: 'GET',
+  path: '/maintenance',
+  operationId: 'listMaintenance',
+  needs: 'view',
+  summary: 'What is switched off, and what is planned',
+  answers: { 200: ['Every switch', listSchema] },
+  handle: ({ maintenance }) =>
+    ok({ switches: maintenance.list().map((entry) => describeSwitch(entry, maintenance.now())) }),
+  commands: [
+    commandLine({
+      words: ['maintenance status'],
+      summary: 'List what is closed and what is planned',
+      arguments: [],
+      options: {},
+      examples: [{ line: 'postern maintenance status --json', does: 'list it for a program' }],
+      text: ({ switches }: Switches) =>
+        switches.length === 0 ? 'no maintenance\n' : switches.map(switchLine).join(''),
+    }),
+  ],
+}
+
+const SET: Operation = {
+  method: 'PUT',
+  path: '/maintenance',
+  operationId: 'setMaintenance',
+  needs: 'operate',
+  summary: 'Switch something off, now or in a window; what was on for that scope is replaced, plans stay',
+  body: members({ ...SETTABLE, ...WHO }, ['scope']),
+  answers: { 200: ['In force (or planned) in this process; everywhere within a second', switchSchema] },
+  handle: async (control, { body, operator }) => {
+    const { maintenance } = control
+    const { entry, problems } = await checkSwitch(body, control)
+    if (entry === undefined) return reject(problems)
+    return ok(describeSwitch(await maintenance.set(entry, operator), maintenance.now()))
+  },
+  commands: [
+    commandLine({
+      words: ['maintenance on'],
+      summary: 'Close the service, or a part of it, now',
+      arguments: [],
+      options: CLOSURE_OPTIONS,
+      examples: [
+        {
+          line: "postern maintenance on --business ACME --until 30m --message 'Back at six'",
+          does: 'close one business for half an hour',
+        },
+        {
+          line: 'postern maintenance on --preview',
+          does: 'show whose calls closing everything would refuse; nothing is closed',
+        },
+      ],
+      run: (session) => close(session),
+    }),
+    commandLine({
+      words: ['maintenance plan'],
+      summary: 'Close the service, or a part of it, from --from on',
+      arguments: [],
+      options: { ...FROM, ...CLOSURE_OPTIONS },
+      examples: [
+        {
+          line: 'postern maintenance plan --area member-data --from 2030-02-01T20:00+10:00 --until 2030-02-01T22:00+10:00',
+          does: 'close an area for two hours of an evening',
+        },
+      ],
+      run: (session) => {
+        if (session.values.from === undefined)
+          throw new UsageError('expected --from: when the maintenance starts')
+        return close(session)
+      },
+    }),
+  ],
+}
+
+const PREVIEW: Operation = {
+  method: 'POST',
+  path: '/maintenance/preview',
+  operationId: 'previewMaintenance',
+  needs: 'operate',
+  summary:
+    'What a switch would close, and whose calls of the last hour it would have refused; changes nothing',
+  body: members({ ...SETTABLE, ...WHO }, ['scope']),
+  answers: { 200: ['What it would close', PREVIEW_SCHEMA] },
+  handle: async (control, { body }) => {
+    const { entry, problems } = await checkSwitch(body, control)
+    return entry === undefined ? reject(problems) : ok(previewBody(await control.previewSwitch(entry)))
+  },
+}
+
+const END: Operation = {
+  method: 'DELETE',
+  path: '/maintenance',
+  operationId: 'endMaintenance',
+  needs: 'operate',
+  summary: 'Switch on again: what is in force for a scope, or one switch by its id, planned ones too',
+  query: { scope, id: text('Of the switch.'), ...WHO },
+  answers: {
+    200: ['What was ended', listSchema],
+    409: ['It is set in the configuration', members({ error: text('Why.'), problems: { type: 'array' } })],
+  },
+  handle: async ({ maintenance }, { query, operator }) => {
+    const now = maintenance.now()
     if ((query['id'] === undefined) === (query['scope'] === undefined))
       return reject(['expected `scope` or `id`, one of both'])
     const meant = maintenance
@@ -162,58 +366,29 @@ const endSwitches =
       ])
     await maintenance.end(meant, operator)
     return ok({ switches: meant.map((entry) => describeSwitch(entry, now)) })
-  }
+  },
+  commands: [
+    commandLine({
+      words: ['maintenance off'],
+      summary: 'Open again what is closed, or cancel what is planned',
+      arguments: [],
+      options: {
+        ...SCOPE_OPTIONS,
+        id: {
+          ...{ type: 'string', value: 'ID' },
+          help: 'One entry, also a planned one, by the id that `status` shows',
+        },
+      },
+      examples: [{ line: 'postern maintenance off --business ACME', does: 'open this business again' }],
+      input: ({ values }) => ({
+        query: values.id === undefined ? { scope: typedScope(values) } : { id: values.id },
+      }),
+      text: ({ switches }: Switches) =>
+        switches.length === 0
+          ? 'there was no maintenance to end\n'
+          : `ended:\n${switches.map(switchLine).join('')}`,
+    }),
+  ],
+}
 
-export const maintenanceRoutes = (clock: Clock): readonly Operation[] => [
-  {
-    method: 'GET',
-    path: '/maintenance',
-    operationId: 'listMaintenance',
-    needs: 'view',
-    summary: 'What is switched off, and what is planned',
-    answers: { 200: ['Every switch', listSchema] },
-    handle: ({ maintenance }) =>
-      ok({ switches: maintenance.list().map((entry) => describeSwitch(entry, clock.now())) }),
-  },
-  {
-    method: 'PUT',
-    path: '/maintenance',
-    operationId: 'setMaintenance',
-    needs: 'operate',
-    summary: 'Switch something off, now or in a window; what was on for that scope is replaced, plans stay',
-    body: members({ ...SETTABLE, ...WHO }, ['scope']),
-    answers: { 200: ['In force (or planned) in this process; everywhere within a second', switchSchema] },
-    handle: async (control, { body, operator }) => {
-      const { entry, problems } = await checkSwitch(body, control, clock)
-      if (entry === undefined) return reject(problems)
-      return ok(describeSwitch(await control.maintenance.set(entry, operator), clock.now()))
-    },
-  },
-  {
-    method: 'POST',
-    path: '/maintenance/preview',
-    operationId: 'previewMaintenance',
-    needs: 'operate',
-    summary:
-      'What a switch would close, and whose calls of the last hour it would have refused; changes nothing',
-    body: members({ ...SETTABLE, ...WHO }, ['scope']),
-    answers: { 200: ['What it would close', PREVIEW_SCHEMA] },
-    handle: async (control, { body }) => {
-      const { entry, problems } = await checkSwitch(body, control, clock)
-      return entry === undefined ? reject(problems) : ok(previewBody(await control.previewSwitch(entry)))
-    },
-  },
-  {
-    method: 'DELETE',
-    path: '/maintenance',
-    operationId: 'endMaintenance',
-    needs: 'operate',
-    summary: 'Switch on again: what is in force for a scope, or one switch by its id, planned ones too',
-    query: { scope, id: text('Of the switch.'), ...WHO },
-    answers: {
-      200: ['What was ended', listSchema],
-      409: ['It is set in the configuration', members({ error: text('Why.'), problems: { type: 'array' } })],
-    },
-    handle: endSwitches(clock),
-  },
-]
+export const MAINTENANCE_OPERATIONS: readonly Operation[] = [LIST, SET, PREVIEW, END]

@@ -1,5 +1,4 @@
 /** The table of the admin API's routes, and the OpenAPI 3.1 document that is made from it. */
-import type { Clock } from '../kernel/clock.ts'
 import { ACT_ROUTE } from './acts.ts'
 import { auditRoutes, type QueriedTrail } from './audit-routes.ts'
 import { IF_MATCH } from './conditions.ts'
@@ -8,7 +7,7 @@ import { DIRECTORY_ROUTES } from './directory-routes.ts'
 import { EXPLAIN_ROUTE } from './explain.ts'
 import { KEY_ROUTES } from './keys.ts'
 import { LOCKOUT_OPERATIONS } from './lockouts.ts'
-import { maintenanceRoutes } from './maintenance.ts'
+import { MAINTENANCE_OPERATIONS } from './maintenance.ts'
 import {
   type AnswerHeader,
   MERGE_PATCH,
@@ -185,9 +184,9 @@ export const describeAdminApi = (routes: readonly Operation[], version: string) 
  * All routes, including the one for the OpenAPI document. `version` is that of the service, `trail` the audit trail, if
  * one is kept.
  */
-export function adminRoutes(clock: Clock, version: string, trail?: QueriedTrail): readonly Operation[] {
+export function adminRoutes(version: string, trail?: QueriedTrail): readonly Operation[] {
   const routes: Operation[] = [
-    ...maintenanceRoutes(clock),
+    ...MAINTENANCE_OPERATIONS,
     ...ORDER_ROUTES,
     ...RESTART_OPERATIONS,
     ...LOCKOUT_OPERATIONS,

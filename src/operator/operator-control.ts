@@ -53,7 +53,7 @@ export interface Redacted {
 
 /** What operators can do to a running service. The admin API, signals and file changes all use it. */
 export interface OperatorControl {
-  readonly maintenance: Pick<MaintenanceRecords, 'list' | 'set' | 'end'>
+  readonly maintenance: Pick<MaintenanceRecords, 'list' | 'set' | 'end' | 'now'>
   readonly lockouts: Pick<Lockouts, 'list'>
   /** What commands report. */
   readonly acts: ReportedActs

@@ -8,7 +8,6 @@ import { NO_TRAIL } from '../contracts/audit.ts'
 import { isSidecar, type Configuration } from '../settings/configuration.ts'
 import type { ServiceControl } from './control.ts'
 import { programBeside } from '../kernel/beside.ts'
-import type { Clock } from '../kernel/clock.ts'
 import { newSecret } from '../kernel/ids.ts'
 import { localUrl } from '../kernel/listen-address.ts'
 import { withStartBudget } from '../kernel/store-budget.ts'
@@ -126,7 +125,7 @@ async function startServing(
     ready.resolve(control)
     // The store of a sidecar forgets.
     if (!isSidecar(configuration)) await supervisor.keeper?.remembered.compare(state.store, configuration)
-    const admin = await openAdmin(configuration, supervisor, control, operators, options.clock)
+    const admin = await openAdmin(configuration, supervisor, control, operators)
     supervisor.keeper?.announce(localUrl(configuration.admin.listen, admin.port))
     const { keysPlan } = control
     const watched = { audit: supervisor.audit, state, keysPlan, files: options.source?.files ?? [] }
@@ -235,7 +234,6 @@ function openAdmin(
   supervisor: Supervisor,
   control: OperatorControl,
   operators: Operators,
-  clock: Clock,
 ): Promise<AdminListener> {
   const { audit, health, recorder } = supervisor
   const plan = planAudit(configuration.audit, configuration.data, isSidecar(configuration))
@@ -247,7 +245,7 @@ function openAdmin(
     operators,
     api: {
       audit: audit ?? NO_TRAIL,
-      routes: adminRoutes(clock, VERSION, audit && plan && { reader: readerOf(plan, supervisor), audit }),
+      routes: adminRoutes(VERSION, audit && plan && { reader: readerOf(plan, supervisor), audit }),
       control,
     },
   })

@@ -6,7 +6,6 @@ import { hashSecret } from '../../src/directory/hasher.ts'
 import { newSecret } from '../../src/kernel/ids.ts'
 import { adminRoutes } from '../../src/operator/openapi.ts'
 import { ROLES } from '../../src/settings/admin.ts'
-import { systemClock } from '../../src/kernel/clock.ts'
 import type { Configuration } from '../../src/settings/configuration.ts'
 import { recordsOf } from '../support/audit-files.ts'
 import { movableClock } from '../support/movable-clock.ts'
@@ -49,7 +48,7 @@ describe('C12.2.4 named operators', () => {
   it('may use the routes that their role has the right to, and no other; who is refused is recorded', async () => {
     const service = await postern({ change: withTokens })
     let refused = 0
-    for (const route of adminRoutes(systemClock, '1')) {
+    for (const route of adminRoutes('1')) {
       expect((await ask(service, undefined, route)).status).toBe(401)
       expect((await ask(service, newSecret(), route)).status).toBe(401)
       expect([401, 403]).not.toContain((await ask(service, ownTokenOf(service), route)).status)
@@ -82,7 +81,7 @@ describe('C12.2.4 named operators', () => {
   })
 
   it('with the right to view see status, maintenance and the description; no person, no explanation, no trail', () => {
-    const open = adminRoutes(systemClock, '1').filter(({ needs }) => needs === 'view')
+    const open = adminRoutes('1').filter(({ needs }) => needs === 'view')
     expect(open.map(({ method, path }) => `${method} ${path}`).sort()).toEqual([
       'GET /maintenance',
       'GET /openapi.json',
@@ -92,7 +91,7 @@ describe('C12.2.4 named operators', () => {
 
   it('need the right to administer for what tells of people or changes what they may: of every kind', () => {
     const personal = /^\/(sessions|families|consents|audit\/redact|audit\/records|keys\/rotate)/
-    const routes = adminRoutes(systemClock, '1').filter(({ path }) => personal.test(path))
+    const routes = adminRoutes('1').filter(({ path }) => personal.test(path))
     expect(routes).toHaveLength(9)
     for (const { needs, operationId } of routes)
       expect([operationId, needs]).toEqual([operationId, 'administer'])

@@ -2,7 +2,6 @@
 import { writeFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { hashSecret } from '../../src/directory/hasher.ts'
-import { systemClock } from '../../src/kernel/clock.ts'
 import { newSecret } from '../../src/kernel/ids.ts'
 import { adminRoutes } from '../../src/operator/openapi.ts'
 import type { Operation } from '../../src/operator/operation.ts'
@@ -103,7 +102,7 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
   describe: [{ told: [] }],
 }
 
-const ROUTES = adminRoutes(systemClock, '1').filter(({ needs }) => needs !== 'administer')
+const ROUTES = adminRoutes('1').filter(({ needs }) => needs !== 'administer')
 
 async function ask(
   { adminUrl }: StartedPostern,

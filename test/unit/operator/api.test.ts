@@ -82,7 +82,7 @@ async function startApi(overrides: Partial<OperatorControl> = {}) {
     restart: () => Promise.resolve({ outcome: 'refused', problems: ['one process serves'] }),
     ...overrides,
   }
-  const routes = adminRoutes(clock, '1.2.3')
+  const routes = adminRoutes('1.2.3')
   const admin = await startAdminListener({
     config: { listen: '127.0.0.1:0', tokens: [] },
     operators: new Operators(TOKEN, [], clock),
