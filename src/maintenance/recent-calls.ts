@@ -2,9 +2,9 @@
  * Counts calls by client, business and area, for the preview of a maintenance switch (C11.5.6). Businesses are no label of
  * a metric: there may be ten thousand. Every call passes here, so it pays one look-up by its principal and one addition.
  */
-import type { DecisionEvent, Recorder } from '../contracts/recorder.ts'
 import type { Principal } from '../contracts/principal.ts'
-import { scopeText } from './maintenance.ts'
+import type { DecisionEvent, Recorder } from '../contracts/recorder.ts'
+import { scopeText } from './switch.ts'
 
 /** Calls of one client for one business in one place. Plain data, so that it can be sent to another process. */
 export interface CallCount {

@@ -12,16 +12,15 @@ import type { JsonObject } from '../http/json.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { newSecret } from '../kernel/ids.ts'
 import { instantText } from '../kernel/units.ts'
+import { compileClosure, type MaintenanceSwitches } from './maintenance.ts'
 import {
   type ClosureScope,
-  compileClosure,
   isInForce,
   type MaintenanceSwitch,
-  type MaintenanceSwitches,
   NAMED_KINDS,
   scopeText,
   WHOLE_KINDS,
-} from './maintenance.ts'
+} from './switch.ts'
 
 /** A switch as it is kept: with its name, and who set it. */
 export interface KeptSwitch extends MaintenanceSwitch {

@@ -1,11 +1,11 @@
 /** Maintenance that the configuration itself says (C9.1). */
-import { duration, list, optional, section, text, type Static } from '../config/schema.ts'
 import type { KeyPath, Problems } from '../config/problems.ts'
+import { duration, list, optional, section, type Static, text } from '../config/schema.ts'
 import { unknownName } from '../config/problem-text.ts'
 import { compileAddressList } from '../http/addresses.ts'
 import { clientKeyProblem } from '../keys/issuers-schema.ts'
 import { INSTANT_PATTERN } from '../kernel/units.ts'
-import { parseScope, SCOPE_PATTERN, type ClosureScope, type MaintenanceSwitch } from './maintenance.ts'
+import { parseScope, SCOPE_PATTERN, type ClosureScope, type MaintenanceSwitch } from './switch.ts'
 import { messageOf } from '../kernel/thrown.ts'
 
 const instant = (description: string) =>

@@ -1,15 +1,15 @@
 /** Maintenance (C9.1): what is closed, now or in a window, and opened again. */
 import { INSTANT_PATTERN, instantText } from '../kernel/units.ts'
 import { parseDuration } from '../kernel/units.ts'
+import type { KeptSwitch } from '../maintenance/records.ts'
+import type { SwitchProblem } from '../maintenance/schema.ts'
 import {
   isInForce,
   type MaintenanceSwitch,
   parseScope,
   SCOPE_PATTERN,
   scopeText,
-} from '../maintenance/maintenance.ts'
-import type { KeptSwitch } from '../maintenance/records.ts'
-import type { SwitchProblem } from '../maintenance/schema.ts'
+} from '../maintenance/switch.ts'
 import { PREVIEW_SCHEMA, previewBody, previewText } from './maintenance-preview.ts'
 import {
   type AdminRequest,

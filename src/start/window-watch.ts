@@ -1,8 +1,8 @@
 /** Tells the audit trail when planned maintenance begins and ends by the clock (C9.1, C12.3): once for each service. */
 import type { AuditEntry, AuditTrail } from '../contracts/audit.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { isInForce } from '../maintenance/maintenance.ts'
 import { type KeptSwitch, switchFacts } from '../maintenance/records.ts'
+import { isInForce } from '../maintenance/switch.ts'
 
 export interface WindowWatchParts {
   readonly switches: () => readonly KeptSwitch[]

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import type { MaintenanceSwitch } from '../../src/maintenance/maintenance.ts'
+import type { MaintenanceSwitch } from '../../src/maintenance/switch.ts'
 import type { RawResponse } from '../support/raw-http.ts'
 import { bearer, envelopeOf, expectFault, form, send, type Sent } from '../support/requests.ts'
-import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
+import { postern, type StartedPostern, startPostern } from '../support/start-postern.ts'
 import { startUpstream } from '../support/start-upstream.ts'
 import { ALL_AT_ACME, basic, issueToken } from '../support/tokens.ts'
 

@@ -3,7 +3,7 @@
  * so that both say the same; nothing is counted a second time.
  */
 import { DAY_MS } from '../../kernel/units.ts'
-import { isInForce, type MaintenanceSwitch, scopeText } from '../../maintenance/maintenance.ts'
+import { isInForce, type MaintenanceSwitch, scopeText } from '../../maintenance/switch.ts'
 import { instantText } from '../../kernel/units.ts'
 import type { KeptSwitch } from '../../maintenance/records.ts'
 import type { Readiness } from '../health.ts'

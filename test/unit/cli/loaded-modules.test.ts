@@ -27,10 +27,10 @@ function loadedBy(file: string): {
   return { own, libraries: [...libraries] }
 }
 
-it.each(['status', 'maintenance', 'orders', 'revocables', 'configuration'])(
+it.each(['operator/maintenance', 'cli/status', 'cli/orders', 'cli/revocables', 'cli/configuration'])(
   'C11.6 a command that only calls the admin API loads few modules: %s',
   (name) => {
-    const { own, libraries } = loadedBy(`src/cli/${name}.ts`)
+    const { own, libraries } = loadedBy(`src/${name}.ts`)
     expect(libraries).toEqual([])
     expect(own.size).toBeLessThan(30)
   },

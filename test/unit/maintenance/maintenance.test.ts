@@ -1,18 +1,15 @@
 import { describe, expect, it } from 'vitest'
-import { NO_TRAIL } from '../../../src/contracts/audit.ts'
 import { Problems } from '../../../src/config/problems.ts'
-import { MaintenanceRecords } from '../../../src/maintenance/records.ts'
-import { compileMaintenance, maintenanceSchema, type ClosableNames } from '../../../src/maintenance/schema.ts'
-import {
-  type MaintenanceSwitch,
-  MaintenanceSwitches,
-  parseScope,
-} from '../../../src/maintenance/maintenance.ts'
-import { ChangeFeed } from '../../../src/stores/change-feed.ts'
-import { MemoryStore } from '../../../src/stores/memory.ts'
-import { load } from '../../../src/config/validate.ts'
 import { viewOf } from '../../../src/config/schema.ts'
 import { nodeOf } from '../../../src/config/tree.ts'
+import { load } from '../../../src/config/validate.ts'
+import { NO_TRAIL } from '../../../src/contracts/audit.ts'
+import { MaintenanceSwitches } from '../../../src/maintenance/maintenance.ts'
+import { MaintenanceRecords } from '../../../src/maintenance/records.ts'
+import { type ClosableNames, compileMaintenance, maintenanceSchema } from '../../../src/maintenance/schema.ts'
+import { type MaintenanceSwitch, parseScope } from '../../../src/maintenance/switch.ts'
+import { ChangeFeed } from '../../../src/stores/change-feed.ts'
+import { MemoryStore } from '../../../src/stores/memory.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 
 const MINUTE = 60_000
