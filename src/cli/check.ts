@@ -8,7 +8,7 @@ import { type AccessChange, accessOf, compareAccess } from '../settings/access.t
 import { checkConfiguration, loadConfiguration } from '../settings/check-configuration.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import type { Finding } from '../stores/postgres/diagnose.ts'
-import { accessChangeText } from './access-change-text.ts'
+import { accessChangeText } from '../operator/configuration.ts'
 import type { Compared } from './check-expectations.ts'
 import { configurationFile, writeReport } from './command.ts'
 import { orStoreTrouble, readStoredPeople } from './read-access.ts'

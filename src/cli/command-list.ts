@@ -59,15 +59,15 @@ const ACCESS = {
   },
   explain: {
     summary: 'Show whether a running service would let a call in, and why not',
-    table: async () => (await import('./tables/explain.ts')).EXPLAIN,
+    operations: async () => (await import('../operator/explain.ts')).EXPLAIN_OPERATIONS,
   },
   token: {
     summary: 'Print an access token to try a running service with',
-    table: async () => (await import('./tables/try.ts')).TOKEN,
+    operations: async () => (await import('../operator/test-tokens.ts')).TEST_TOKEN_OPERATIONS,
   },
   try: {
     summary: 'Call a running service as a user, and show why it was let in or refused',
-    table: async () => (await import('./tables/try.ts')).TRY,
+    operations: async () => (await import('../operator/test-tokens.ts')).TEST_TOKEN_OPERATIONS,
   },
 } as const satisfies Rows
 
@@ -97,19 +97,26 @@ const DIRECTORY = {
 const SERVICE = {
   status: {
     summary: 'Show how it is: what is wrong first',
-    table: async () => (await import('./tables/orders.ts')).STATUS,
+    operations: async () => [(await import('../operator/status.ts')).STATUS],
   },
   configuration: {
     summary: 'Compare its file with what is in force; reload it',
-    table: async () => (await import('./tables/configuration.ts')).CONFIGURATION,
+    operations: async () => {
+      const { CONFIGURATION_OPERATIONS, RELOAD } = await import('../operator/configuration.ts')
+      return [...CONFIGURATION_OPERATIONS, RELOAD]
+    },
+    verbs: ['check', 'diff', 'reload', 'show'],
+    notes: [
+      'The running service reads its own file; `postern check` and `postern diff` do it without one. While nothing of the file can be read, give --admin-url and your own token.',
+    ],
   },
   reload: {
     summary: 'Make it read its configuration again',
-    table: async () => (await import('./tables/orders.ts')).RELOAD,
+    operations: async () => [(await import('../operator/configuration.ts')).RELOAD],
   },
   restart: {
     summary: 'Replace its worker processes, one by one',
-    operations: async () => (await import('../operator/restart.ts')).RESTART_OPERATIONS,
+    operations: async () => [(await import('../operator/service.ts')).RESTART],
   },
   maintenance: {
     summary: 'Close it, or a part of it, and open it again',
@@ -122,19 +129,19 @@ const SERVICE = {
   },
   revoke: {
     summary: 'End sessions, refresh tokens, codes and access tokens',
-    table: async () => (await import('./tables/orders.ts')).REVOKE,
+    operations: async () => (await import('../operator/revoke.ts')).REVOKE_OPERATIONS,
   },
   sessions: {
     summary: 'List logins in browsers, or end them',
-    table: async () => (await import('./tables/revocables.ts')).SESSIONS,
+    operations: async () => (await import('../operator/revocables.ts')).REVOCABLE_OPERATIONS.sessions,
   },
   families: {
     summary: 'List families of refresh tokens, or end them',
-    table: async () => (await import('./tables/revocables.ts')).FAMILIES,
+    operations: async () => (await import('../operator/revocables.ts')).REVOCABLE_OPERATIONS.families,
   },
   consents: {
     summary: 'List what users have allowed clients, or end them',
-    table: async () => (await import('./tables/revocables.ts')).CONSENTS,
+    operations: async () => (await import('../operator/revocables.ts')).REVOCABLE_OPERATIONS.consents,
   },
 } as const satisfies Rows
 
@@ -145,7 +152,9 @@ const KEEPING = {
   },
   store: {
     summary: 'Copy the store of one machine into one that several nodes share',
+    operations: async () => [(await import('../operator/service.ts')).ACCEPT_STORE],
     table: async () => (await import('./tables/keeping.ts')).STORE,
+    verbs: ['accept', 'copy'],
   },
   nodes: {
     summary: 'List the nodes that share a store',

@@ -75,8 +75,8 @@ function withWho(
   input: OperationInput,
   who: Readonly<Record<'by' | 'reason', string | undefined>>,
 ): OperationInput {
-  if (query['by'] !== undefined) return { ...input, query: { ...input.query, ...who } }
-  return body?.properties?.['by'] === undefined ? input : { ...input, body: { ...input.body, ...who } }
+  if (query['by'] !== undefined) return { ...input, query: { ...who, ...input.query } }
+  return body?.properties?.['by'] === undefined ? input : { ...input, body: { ...who, ...input.body } }
 }
 
 /** Does what was typed. The promise gives the exit code. */

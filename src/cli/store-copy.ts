@@ -1,7 +1,6 @@
 /** `postern store copy`: from the store of one machine to one that several nodes share. */
 import { dirname, join, resolve } from 'node:path'
 import { type PlacedNode, rehostBeginnings } from '../audit/beginning.ts'
-import { DOUBTED } from '../contracts/store.ts'
 import { FolderKeys } from '../keys/folder-keys.ts'
 import { KeyError } from '../keys/key-error.ts'
 import { keysOf } from '../keys/key-place.ts'
@@ -9,12 +8,10 @@ import { Seals } from '../keys/seal.ts'
 import { copyKeys, SealedKeys } from '../keys/sealed-keys.ts'
 import { printJson, type Terminal } from '../operator/terminal.ts'
 import { countOf } from '../operator/text.ts'
-import { EXIT, type Given, UsageError } from '../operator/verb.ts'
+import { EXIT, UsageError } from '../operator/verb.ts'
 import { hasService } from '../start/data-users.ts'
 import { placeOf } from '../stores/postgres/connection-schema.ts'
 import { StoreError } from '../stores/store-error.ts'
-import { callAdminApi, operatorName } from './admin-commands.ts'
-import { checkedReason } from './call-options.ts'
 import { progressBar, RECORDS } from './progress.ts'
 import { recorded } from './recorded-act.ts'
 import { onSharedStore, type PostgresConfig } from './shared-store.ts'
@@ -40,20 +37,7 @@ interface Copy {
   readonly json: boolean
 }
 
-/** Options are named as what they accept. */
-function accept({ values }: Given<typeof STORE.verbs.accept>, terminal: Terminal): Promise<number> {
-  const [what, second] = DOUBTED.filter((each) => values[each] === true)
-  if (what === undefined || second !== undefined)
-    throw new UsageError(
-      `expected one of ${DOUBTED.map((each) => `--${each}`).join(', ')}, to say what is right`,
-    )
-  const body = { what, reason: checkedReason(values), by: operatorName(terminal) }
-  const call = { method: 'POST', path: '/store/accept', body } as const
-  return callAdminApi(call, values, terminal, () => `the ${what} of the store is accepted\n`)
-}
-
 export const storeCommand = commandOf(STORE, {
-  accept,
   copy: ({ values }, terminal) => {
     const file = sourceOf(values.from)
     return onSharedStore(values.config, terminal, ({ configuration, store }) => {

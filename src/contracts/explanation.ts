@@ -93,3 +93,6 @@ export interface Explanation {
   /** In the order of the decision. */
   readonly checks: readonly ExplainedCheck[]
 }
+
+/** Why no token is given to a client for a user: reasons of the token endpoint. */
+export const NO_TOKEN = ['invalid_client', 'unauthorized_client', 'invalid_scope', 'invalid_grant'] as const

@@ -1,17 +1,25 @@
-/** The admin API's route that explains a call (C14.1). */
+/** Calls are explained: whether one would be let in (C14.1), and what was decided about one of the past (C14.4). */
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
-import { plainAddress } from '../http/addresses.ts'
+import type { PastAnswer } from '../watch/past-calls.ts'
+import { CALL_PARTS, headersWithType, METHOD_AND_PATH } from './described-call.ts'
+import { type AnsweredPast, explanationText, pastCallText } from './explanation-text.ts'
 import {
   type AdminRequest,
-  type Operation,
+  commandLine,
   members,
   type Members,
+  notFound,
   ok,
+  type Operation,
+  problemsSchema,
   reject,
   type Schema,
+  type Session,
   text,
   WHO,
 } from './operation.ts'
+import { readBytes, type Terminal } from './terminal.ts'
+import { EXIT, type Options, UsageError } from './verb.ts'
 
 /** Characters: of a path over the longest that may be configured, of a token over the longest that is read. */
 const LONGEST = { path: 65_536, token: 16_384, header: 65_536, body: 1_000_000 }
@@ -79,9 +87,6 @@ const ANSWER: Schema = {
   required: ['outcome', 'method', 'path', 'kind', 'checks'],
 }
 
-const isAddress = (text: string | undefined): boolean =>
-  text !== undefined && plainAddress(text) !== undefined
-
 const said = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
 /** Name and value of a header line; undefined if it is none. */
@@ -91,7 +96,9 @@ function readLine(line: string): readonly [string, string] | undefined {
 }
 
 /** What is wrong with a request, beyond its schema. */
-function problemsOf({ body }: AdminRequest): readonly string[] {
+async function problemsOf({ body }: AdminRequest): Promise<readonly string[]> {
+  // Only here: commands need no addresses.
+  const { plainAddress } = await import('../http/addresses.ts')
   const has = (name: string): boolean => body[name] !== undefined
   const lines = (body['headers'] ?? []) as readonly string[]
   return [
@@ -100,7 +107,7 @@ function problemsOf({ body }: AdminRequest): readonly string[] {
     (has('target') || has('scope')) &&
       !has('client') &&
       'expected `client` and `user` beside `target` and `scope`',
-    has('from') && !isAddress(said(body['from'])) && 'expected an IP address as `from`',
+    has('from') && plainAddress(said(body['from']) ?? '') === undefined && 'expected an IP address as `from`',
     has('body') && has('bodyBase64') && 'expected `body` or `bodyBase64`: not both',
     lines.some((line) => readLine(line) === undefined) && 'expected header lines as `Name: value`',
   ].filter((problem) => problem !== false)
@@ -124,7 +131,100 @@ function readCall({ body }: AdminRequest): DescribedCall {
   }
 }
 
-export const EXPLAIN_ROUTE: Operation = {
+const OPTIONS = {
+  token: {
+    ...{ type: 'string', kind: 'at-file', value: 'TOKEN|@FILE' },
+    help: 'The access token of the call. @- reads it from standard input, which no process list shows',
+  },
+  client: { type: 'string', value: 'ID', help: 'In place of a token: the client that calls' },
+  user: {
+    ...{ type: 'string', value: 'NAME' },
+    help: 'And its user. They have the token that the token endpoint would grant them',
+  },
+  target: { type: 'string', value: 'TARGET', help: 'Its target: b/ACME, or f/ACME/SUPER1' },
+  scope: {
+    ...{ type: 'string', value: '"A B"' },
+    help: 'Its scope. Default: the default scope of the client, else all that the client may have',
+  },
+  ...CALL_PARTS,
+  from: {
+    ...{ type: 'string', value: 'ADDRESS' },
+    help: 'Where the call comes from. Default: loopback. Behind a trusted proxy, the address of the proxy',
+  },
+  request: {
+    ...{ type: 'string', value: 'ID' },
+    help: 'In place of METHOD and PATH: the X-Request-Id of one of the last calls, which each process keeps. Shows what was decided then, what would be now, and the difference',
+  },
+  log: {
+    ...{ type: 'string', words: ['-'] },
+    help: 'The same of a line of the log, on standard input. Its client is taken to have the token that it would be given for its user now',
+  },
+} as const satisfies Options
+
+type ExplainSession = Session<typeof OPTIONS>
+
+/** By outcome. Whatever kept the answer away counts as `unknown`. */
+const EXITS: Readonly<Record<Explanation['outcome'], number>> = {
+  'let in': EXIT.done,
+  refused: EXIT.failed,
+  unknown: EXIT.refused,
+}
+
+/** About a call that nobody has made. */
+async function explainNew({ values, positionals, terminal, send, show }: ExplainSession): Promise<number> {
+  const { header, data, token, client, user, target, scope, from } = values
+  const [method, path] = positionals
+  if (method === undefined || path === undefined)
+    throw new UsageError('expected a method and a path, such as GET /api/1.0/b/ACME/fund-data/fund-list')
+  if (token !== undefined && (client !== undefined || user !== undefined))
+    throw new UsageError('expected --token, or --client and --user: not both')
+  const sent = data === undefined ? undefined : await readBytes(data, terminal)
+  const body = {
+    ...{ method, path, client, user, target, scope, from },
+    headers: sent === undefined ? header : headersWithType(header ?? [], sent),
+    token: token === undefined ? undefined : (await readBytes(token, terminal)).toString().trim(),
+    bodyBase64: sent?.toString('base64'),
+  }
+  const explanation = await send<Explanation>(EXPLAIN, { body })
+  show(explanation, explanationText)
+  return EXITS[explanation.outcome]
+}
+
+/** What describes a call that nobody has made, and is not for one of the past. */
+const OF_NEW_CALLS = ['token', 'client', 'user', 'target', 'scope', 'header', 'data', 'from'] as const
+
+/** By what would be decided now. */
+const PAST_EXITS: Readonly<Record<string, number>> = { 'let in': EXIT.done, unknown: EXIT.refused }
+
+/** About a call of the past (C14.4). @throws UsageError if another call is described beside it */
+async function explainPast({ values, positionals, terminal, send, show }: ExplainSession): Promise<number> {
+  const { request, log } = values
+  const described = OF_NEW_CALLS.find((name) => values[name] !== undefined)
+  if (positionals.length > 0 || described !== undefined)
+    throw new UsageError(
+      `--request and --log name a call of the past: ${described === undefined ? 'METHOD and PATH are' : `--${described} is`} not for these`,
+    )
+  if (request !== undefined && log !== undefined)
+    throw new UsageError('expected --request or --log: not both')
+  const body = log === undefined ? { request } : { line: await readLogLine(terminal) }
+  const answer = await send<AnsweredPast>(EXPLAIN_PAST, { body })
+  show(answer, pastCallText)
+  return PAST_EXITS[answer.difference.now] ?? EXIT.failed
+}
+
+/** The one line that stands on standard input. @throws UsageError if there is none, or more than one */
+async function readLogLine(terminal: Terminal): Promise<string> {
+  const lines = (await readBytes('@-', terminal))
+    .toString()
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+  const [line] = lines
+  if (line === undefined || lines.length > 1)
+    throw new UsageError(`--log: expected one line of the log on standard input, got ${lines.length}`)
+  return line
+}
+
+export const EXPLAIN: Operation = {
   method: 'POST',
   path: '/explain',
   operationId: 'explain',
@@ -134,9 +234,126 @@ export const EXPLAIN_ROUTE: Operation = {
   body: members({ ...CALL, ...WHO }, ['method', 'path']),
   answers: { 200: ['The outcome, and each check', ANSWER] },
   handle: async (control, request) => {
-    const problems = problemsOf(request)
+    const problems = await problemsOf(request)
     if (problems.length > 0) return reject(problems)
     const explanation: Explanation = await control.explain(readCall(request), request.operator)
     return ok(explanation)
   },
+  commands: [
+    commandLine({
+      words: ['explain'],
+      summary: 'Show whether a running service would let a call in, and each check with what it found',
+      usage: '[OPTIONS] METHOD PATH, or --request ID, or --log -',
+      notes: [
+        'The call is not made: nothing reaches a backend, nothing is counted, no token is issued or remembered.',
+        'The exit code is 0 if the call is let in, 1 if it is refused, 2 if that could not be told.',
+        'Without a running service, the package export postern/explain tells the same of a configuration file.',
+      ],
+      arguments: METHOD_AND_PATH.map((argument) => ({ ...argument, optional: true })),
+      options: OPTIONS,
+      examples: [
+        {
+          line: 'postern explain --client acme-books --user alice --target b/ACME GET /api/1.0/b/ACME/fund-data/fund-list',
+          does: 'show whether this call would be let in',
+        },
+        {
+          line: 'postern explain --request 7c8b40a1f5d24a0e9c1d7f3b2a6e5d4c',
+          does: 'show why a call of the past was refused',
+        },
+      ],
+      trouble: EXIT.refused,
+      run: (session) =>
+        session.values.request === undefined && session.values.log === undefined
+          ? explainNew(session)
+          : explainPast(session),
+    }),
+  ],
 }
+
+const LONGEST_LINE = 65_536
+
+const THEN: Schema = {
+  type: 'object',
+  properties: {
+    requestId: text('Of its answer.'),
+    at: text('When it came.'),
+    method: text('The method.'),
+    path: text('Without the query. Absent if it could not be read.'),
+    status: { type: 'integer', description: 'What was answered.' },
+    reason: text('Why it was refused, as the log and the metrics name it.'),
+    wouldRefuse: text('In a report-only area: what would have refused it.'),
+    detail: text('What the log says of the fault.'),
+    caller: {
+      type: 'object',
+      description: 'client, subject, issuer, scope, target: of its token, if it was verified.',
+    },
+    accept: text('Its Accept.'),
+    contentType: text('Its Content-Type.'),
+    websocket: { type: 'boolean', description: 'Whether it asked for a websocket.' },
+  },
+}
+
+const DIFFERENCE = members(
+  {
+    then: text('`let in`, or the reason of the refusal.'),
+    now: text('The same of now, or `unknown`.'),
+    same: { type: 'boolean', description: 'Absent if it is not known what would be decided now.' },
+    words: text('For people.'),
+  },
+  ['then', 'now', 'words'],
+)
+
+const pastAnswerOf = ({ then, now, difference }: PastAnswer): unknown => ({
+  then: { ...then, at: then.at === undefined ? undefined : new Date(then.at).toISOString() },
+  now,
+  difference,
+})
+
+const ELSEWHERE =
+  'each process keeps its last 1,000 refused and 200 other calls since its start; the log has a line of every call'
+
+const EXPLAIN_PAST: Operation = {
+  method: 'POST',
+  path: '/explain/past',
+  operationId: 'explainPast',
+  needs: 'inspect',
+  summary: 'What was decided about a call of the past, what would be now, and the difference',
+  body: members({
+    request: text(
+      'The X-Request-Id of its answer: one of the last calls, which each process keeps in memory.',
+      {
+        maxLength: 128,
+      },
+    ),
+    line: text('In place of `request`: the line of the log that tells of the call.', {
+      maxLength: LONGEST_LINE,
+    }),
+    ...WHO,
+  }),
+  answers: {
+    200: [
+      'Then, now, and the difference. `now` is as /explain answers it; absent if too little is known',
+      members({ then: THEN, now: { type: 'object' }, difference: DIFFERENCE }, ['then', 'difference']),
+    ],
+    404: ['No process keeps this call', problemsSchema],
+  },
+  handle: async (control, { body, operator }) => {
+    const { request, line } = body
+    if ((request === undefined) === (line === undefined))
+      return reject(['expected `request` or `line`: one of them'])
+    // Only here: commands read no lines of the log.
+    const { NotACallLine, readCallLine } = await import('../watch/log/call-lines.ts')
+    try {
+      const past = typeof line === 'string' ? readCallLine(line) : String(request)
+      const answer = await control.explainPast(past, operator)
+      return answer === undefined
+        ? notFound('no process keeps this call', [ELSEWHERE])
+        : ok(pastAnswerOf(answer))
+    } catch (thrown) {
+      if (!(thrown instanceof NotACallLine)) throw thrown
+      return reject([`line  ${thrown.message}`])
+    }
+  },
+}
+
+export const EXPLAIN_OPERATIONS: readonly Operation[] = [EXPLAIN, EXPLAIN_PAST]

@@ -2,9 +2,9 @@
 import { ACT_ROUTE } from './acts.ts'
 import { auditRoutes, type QueriedTrail } from './audit-routes.ts'
 import { IF_MATCH } from './conditions.ts'
-import { CONFIGURATION_ROUTES } from './configuration.ts'
+import { CONFIGURATION_OPERATIONS, RELOAD } from './configuration.ts'
 import { DIRECTORY_ROUTES } from './directory-routes.ts'
-import { EXPLAIN_ROUTE } from './explain.ts'
+import { EXPLAIN_OPERATIONS } from './explain.ts'
 import { KEY_ROUTES } from './keys.ts'
 import { LOCKOUT_OPERATIONS } from './lockouts.ts'
 import { MAINTENANCE_OPERATIONS } from './maintenance.ts'
@@ -16,14 +16,13 @@ import {
   problemsSchema,
   type Schema,
 } from './operation.ts'
-import { ORDER_ROUTES } from './orders.ts'
-import { PAST_CALL_ROUTE } from './past-calls.ts'
 import { REDACT_ROUTE } from './redact.ts'
-import { RESTART_OPERATIONS } from './restart.ts'
-import { REVOCABLE_ROUTES } from './revocables.ts'
+import { REVOCABLE_OPERATIONS } from './revocables.ts'
+import { REVOKE_OPERATIONS } from './revoke.ts'
 import { rolesWith } from './rights.ts'
-import { STATUS_ROUTE } from './status.ts'
-import { TEST_TOKEN_ROUTE } from './test-tokens.ts'
+import { ACCEPT_STORE, RESTART } from './service.ts'
+import { STATUS } from './status.ts'
+import { TEST_TOKEN_OPERATIONS } from './test-tokens.ts'
 
 const json = (schema: Schema) => ({ content: { 'application/json': { schema } } })
 
@@ -187,16 +186,17 @@ export const describeAdminApi = (routes: readonly Operation[], version: string) 
 export function adminRoutes(version: string, trail?: QueriedTrail): readonly Operation[] {
   const routes: Operation[] = [
     ...MAINTENANCE_OPERATIONS,
-    ...ORDER_ROUTES,
-    ...RESTART_OPERATIONS,
+    RELOAD,
+    ...REVOKE_OPERATIONS,
+    ACCEPT_STORE,
+    RESTART,
     ...LOCKOUT_OPERATIONS,
-    STATUS_ROUTE,
-    ...CONFIGURATION_ROUTES,
-    ...REVOCABLE_ROUTES,
+    STATUS,
+    ...CONFIGURATION_OPERATIONS,
+    ...Object.values(REVOCABLE_OPERATIONS).flat(),
     ...KEY_ROUTES,
-    TEST_TOKEN_ROUTE,
-    EXPLAIN_ROUTE,
-    PAST_CALL_ROUTE,
+    ...TEST_TOKEN_OPERATIONS,
+    ...EXPLAIN_OPERATIONS,
     ...DIRECTORY_ROUTES,
     ...auditRoutes(trail),
     ACT_ROUTE,

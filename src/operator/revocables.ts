@@ -1,24 +1,29 @@
-/** The admin API's routes for sessions, token families and consents (C11.5.2). */
+/** Sessions, token families and consents: listed and ended (C11.5.2). */
 import type { RevocableKind, RevocableRecord, RevocableWhere } from '../contracts/revocable.ts'
 import { instantText } from '../kernel/units.ts'
-import { type Chosen, type EndOutcome, MOST_ENDED } from './revocable-orders.ts'
-import { AFTER, LIMIT, pageBody, pageOf, pageSchema } from './paging.ts'
 import {
   type AdminAnswer,
   type AdminRequest,
-  type Operation,
+  commandLine,
   count,
   members,
   type Members,
   notFound,
   ok,
+  type Operation,
   problemsSchema,
   refuse,
   reject,
   type Schema,
+  type Session,
   text,
   WHO,
 } from './operation.ts'
+import { AFTER, LIMIT, pageBody, pageOf, pageSchema } from './paging.ts'
+import { type Chosen, type EndOutcome, MOST_ENDED } from './revocable-orders.ts'
+import { confirm } from './terminal.ts'
+import { countOf, countOfFamilies, rowLines } from './text.ts'
+import { EXIT, type Options, UsageError, type Values } from './verb.ts'
 
 /** Rows that the answer to an end shows at most; their number is always told. */
 const MOST_SHOWN = 100
@@ -30,8 +35,34 @@ const BY_ALL: Members = {
   business: text('The code of a business.'),
 }
 
+const SUBJECT_OPTION = {
+  subject: { type: 'string', value: 'SUBJECT', help: 'Only of this user, by the `sub` of the tokens' },
+} as const satisfies Options
+
+const FILTER_OPTIONS = {
+  ...SUBJECT_OPTION,
+  client: { type: 'string', value: 'ID', help: 'Only of this client' },
+  business: { type: 'string', value: 'CODE', help: 'Only for this business' },
+} as const satisfies Options
+
+const PAGE_OPTIONS = {
+  limit: { type: 'string', kind: 'rows', help: 'Rows of a page, up to 1000. Default: 100' },
+  after: { type: 'string', value: 'ID', help: 'The page behind this id' },
+} as const satisfies Options
+
+const END_OPTIONS = {
+  preview: { type: 'boolean', help: 'Show what would end, and change nothing' },
+  yes: { type: 'boolean', help: 'With a filter: do not ask' },
+} as const satisfies Options
+
+type Filters = Values<typeof FILTER_OPTIONS>
+
+/** Headings, and what stands below them. */
+type Columns = Readonly<Record<string, (row: Row) => string>>
+
 interface Noun {
   readonly kind: RevocableKind
+  readonly one: string
   /** The end of the operation ids. */
   readonly name: string
   readonly what: string
@@ -39,34 +70,91 @@ interface Noun {
   readonly filters: Members
   /** What to do where too many match. */
   readonly instead: string
+  /** The widest: sessions have one of them. */
+  readonly filterOptions: typeof FILTER_OPTIONS
+  /** What help says of the verbs, and an option of their examples. */
+  readonly help: { readonly list: string; readonly end: string; readonly filter: string }
+  readonly columns: Columns
 }
 
-const NOUNS: readonly Noun[] = [
-  {
-    kind: 'sessions',
-    name: 'Sessions',
-    what: 'Logins in browsers',
-    ends: 'Log browsers out. Families of refresh tokens stay',
-    filters: BY_SUBJECT,
-    instead: 'name a `subject`, or use POST /revoke',
+/** As it is answered. */
+type Row = Readonly<Partial<ReturnType<typeof rowOf>>>
+
+const minute = (time: string | undefined): string => time?.slice(0, 16).concat('Z') ?? ''
+
+const ID = ({ id = '' }: Row): string => id
+const SUBJECT = ({ subject = '' }: Row): string => subject
+const CLIENT = ({ client = '' }: Row): string => client
+const PLACE = ({ business = '', fund }: Row): string =>
+  fund === undefined ? business : `${business}/${fund}`
+const SCOPES = ({ scopes = [] }: Row): string => scopes.join(' ')
+
+const SESSIONS: Noun = {
+  kind: 'sessions',
+  one: 'session',
+  name: 'Sessions',
+  what: 'Logins in browsers',
+  ends: 'Log browsers out. Families of refresh tokens stay',
+  filters: BY_SUBJECT,
+  instead: 'name a `subject`, or use POST /revoke',
+  filterOptions: SUBJECT_OPTION as typeof FILTER_OPTIONS,
+  help: {
+    list: 'List logins in browsers',
+    end: 'Log browsers out. Refresh tokens stay: see `postern families` and `postern revoke`',
+    filter: '--subject 45733adb-9b07-4d40-ae57-20cf9b802f51',
   },
-  {
-    kind: 'families',
-    name: 'Families',
-    what: 'Families of refresh tokens',
-    ends: 'End families of refresh tokens, each with its code and its access tokens',
-    filters: BY_ALL,
-    instead: 'name more filters, or use POST /revoke, which makes one rule for all',
+  columns: {
+    ID,
+    SUBJECT,
+    BROWSER: ({ browser = '' }) => browser,
+    BEGUN: ({ begun }) => minute(begun),
+    'LAST USED': ({ lastUsed }) => minute(lastUsed),
+    EXPIRES: ({ expires }) => minute(expires),
   },
-  {
-    kind: 'consents',
-    name: 'Consents',
-    what: 'What users have allowed clients',
-    ends: 'Withdraw consents, each with the codes and the token families that it gave',
-    filters: BY_ALL,
-    instead: 'name more filters, or use POST /revoke with `consents`',
+}
+
+const FAMILIES: Noun = {
+  kind: 'families',
+  one: 'family',
+  name: 'Families',
+  what: 'Families of refresh tokens',
+  ends: 'End families of refresh tokens, each with its code and its access tokens',
+  filters: BY_ALL,
+  instead: 'name more filters, or use POST /revoke, which makes one rule for all',
+  filterOptions: FILTER_OPTIONS,
+  help: {
+    list: 'List families of refresh tokens',
+    end: 'End families of refresh tokens, with their codes and access tokens',
+    filter: '--client acme-books --business ACME',
   },
-]
+  columns: {
+    ID,
+    CLIENT,
+    SUBJECT,
+    PLACE,
+    SCOPES,
+    BEGUN: ({ begun }) => minute(begun),
+    'LAST USED': ({ lastUsed }) => minute(lastUsed),
+    EXPIRES: ({ expires }) => minute(expires),
+  },
+}
+
+const CONSENTS: Noun = {
+  kind: 'consents',
+  one: 'consent',
+  name: 'Consents',
+  what: 'What users have allowed clients',
+  ends: 'Withdraw consents, each with the codes and the token families that it gave',
+  filters: BY_ALL,
+  instead: 'name more filters, or use POST /revoke with `consents`',
+  filterOptions: FILTER_OPTIONS,
+  help: {
+    list: 'List what users have allowed clients',
+    end: 'Withdraw consents, with the codes and the token families that they gave',
+    filter: '--client ledgerline',
+  },
+  columns: { ID, CLIENT, SUBJECT, PLACE, SCOPES, GIVEN: ({ begun }) => minute(begun) },
+}
 
 const row: Schema = members(
   {
@@ -124,51 +212,159 @@ function answerOf(end: EndOutcome, { instead }: Noun): AdminAnswer {
   return ok({ outcome, count: records.length, families, rows: records.slice(0, MOST_SHOWN).map(rowOf) })
 }
 
-const listRoute = ({ kind, name, what, filters }: Noun): Operation => ({
+const tableText = ({ columns }: Noun, rows: readonly Row[]): string =>
+  rowLines(
+    Object.keys(columns),
+    rows.map((row) => Object.values(columns).map((cell) => cell(row))),
+  ).join('')
+
+/** The rows under the name of their kind. */
+type Listed = Readonly<Partial<Record<RevocableKind, readonly Row[]>>> & { readonly next?: string }
+
+function listText(noun: Noun, { next, ...answer }: Listed): string {
+  const rows = answer[noun.kind] ?? []
+  const more = next === undefined ? '' : `more: --after ${next}\n`
+  return rows.length === 0 ? `no ${noun.kind}\n${more}` : tableText(noun, rows) + more
+}
+
+const filtersOf = ({ filters }: Noun, values: Filters): Filters =>
+  Object.fromEntries(
+    Object.entries(values).filter(([name, value]) => Object.hasOwn(filters, name) && value !== undefined),
+  )
+
+const listOperation = (noun: Noun): Operation => ({
   method: 'GET',
-  path: `/${kind}`,
-  operationId: `list${name}`,
+  path: `/${noun.kind}`,
+  operationId: `list${noun.name}`,
   needs: 'administer',
-  summary: `${what}, page by page: of all, or of those that have every given value`,
+  summary: `${noun.what}, page by page: of all, or of those that have every given value`,
   query: {
-    ...filters,
+    ...noun.filters,
     limit: LIMIT,
     after: AFTER,
   },
-  answers: { 200: ['One page, which may be shorter than `limit`', pageSchema(kind, row)] },
+  answers: { 200: ['One page, which may be shorter than `limit`', pageSchema(noun.kind, row)] },
   handle: async ({ revocables }, { query }) => {
-    const { found, next } = await revocables.list(kind, whereOf(query), pageOf(query))
-    return ok(pageBody(kind, { rows: found.map(rowOf), next }))
+    const { found, next } = await revocables.list(noun.kind, whereOf(query), pageOf(query))
+    return ok(pageBody(noun.kind, { rows: found.map(rowOf), next }))
   },
+  commands: [
+    commandLine({
+      words: [`${noun.kind} list`],
+      summary: noun.help.list,
+      arguments: [],
+      options: { ...noun.filterOptions, ...PAGE_OPTIONS },
+      examples: [
+        { line: `postern ${noun.kind} list ${noun.help.filter}`, does: 'show the first 100 of them' },
+      ],
+      input: ({ values }) => ({
+        query: { ...filtersOf(noun, values), after: values.after, limit: values.limit },
+      }),
+      text: (answer: Listed) => listText(noun, answer),
+    }),
+  ],
 })
 
-const endRoute = (noun: Noun): Operation => ({
-  method: 'DELETE',
-  path: `/${noun.kind}`,
-  operationId: `end${noun.name}`,
-  needs: 'administer',
-  summary: `${noun.ends}: one by its id, or those that have every given value`,
-  query: {
-    ...noun.filters,
-    id: text('Of one.'),
-    preview: { enum: ['true', 'false'], description: 'Tell what would be ended; change nothing.' },
-    ...WHO,
-  },
-  answers: {
-    200: ['Ended in this process; everywhere within a second', endedSchema],
-    404: ['There is none of this id', problemsSchema],
-    409: [`More than ${MOST_ENDED} match: nothing has changed`, problemsSchema],
-  },
-  handle: async ({ revocables }, request) => {
-    const chosen = chosenOf(request)
-    if (chosen === undefined)
-      return reject([`expected \`id\`, or one of: ${Object.keys(noun.filters).join(', ')}`])
-    const preview = request.query['preview'] === 'true'
-    return answerOf(await revocables.end(noun.kind, chosen, preview, request.operator), noun)
-  },
-})
+interface Ending {
+  readonly outcome: 'ended' | 'previewed'
+  readonly count: number
+  readonly families: number
+  readonly rows: readonly Row[]
+}
 
-export const REVOCABLE_ROUTES: readonly Operation[] = NOUNS.flatMap((noun) => [
-  listRoute(noun),
-  endRoute(noun),
-])
+function endText({ kind, one, ...noun }: Noun, answer: Ending): string {
+  if (answer.count === 0) return `no ${kind} match\n`
+  const { outcome, count: number, families, rows } = answer
+  const more = number > rows.length ? `and ${number - rows.length} more\n` : ''
+  const withFamilies = kind === 'sessions' ? '' : ` (${countOfFamilies(families)})`
+  const counted = countOf(number, one, kind)
+  const end = outcome === 'ended' ? `${counted} ended${withFamilies}` : `${counted} would end`
+  return `${tableText({ kind, one, ...noun }, rows)}${more}${end}\n`
+}
+
+/** Shows what would end; of several, asks before it ends them. */
+async function end(
+  noun: Noun,
+  operation: Operation,
+  { values, positionals: [id], ...session }: Session<typeof FILTER_OPTIONS & typeof END_OPTIONS>,
+): Promise<number> {
+  const filters = filtersOf(noun, values)
+  if ((id === undefined) === (Object.keys(filters).length === 0))
+    throw new UsageError(
+      `expected an id, or ${Object.keys(noun.filters)
+        .map((name) => `--${name}`)
+        .join(', ')}`,
+    )
+  const query = id === undefined ? filters : { id }
+  const textOf = (answer: Ending): string => endText(noun, answer)
+  const preview = (): Promise<Ending> => session.send(operation, { query: { ...query, preview: 'true' } })
+  if (values.preview === true) {
+    session.show(await preview(), textOf)
+    return EXIT.done
+  }
+  if (id === undefined && values.yes !== true) {
+    // What is asked about is for people, also with --json.
+    session.terminal.stdout.write(textOf(await preview()))
+    if (!(await confirm(false, session.terminal))) {
+      session.terminal.stdout.write('nothing was changed\n')
+      return EXIT.refused
+    }
+  }
+  session.show(await session.send<Ending>(operation, { query }), textOf)
+  return EXIT.done
+}
+
+function endOperation(noun: Noun): Operation {
+  const operation: Operation = {
+    method: 'DELETE',
+    path: `/${noun.kind}`,
+    operationId: `end${noun.name}`,
+    needs: 'administer',
+    summary: `${noun.ends}: one by its id, or those that have every given value`,
+    query: {
+      ...noun.filters,
+      id: text('Of one.'),
+      preview: { enum: ['true', 'false'], description: 'Tell what would be ended; change nothing.' },
+      ...WHO,
+    },
+    answers: {
+      200: ['Ended in this process; everywhere within a second', endedSchema],
+      404: ['There is none of this id', problemsSchema],
+      409: [`More than ${MOST_ENDED} match: nothing has changed`, problemsSchema],
+    },
+    handle: async ({ revocables }, request) => {
+      const chosen = chosenOf(request)
+      if (chosen === undefined)
+        return reject([`expected \`id\`, or one of: ${Object.keys(noun.filters).join(', ')}`])
+      const preview = request.query['preview'] === 'true'
+      return answerOf(await revocables.end(noun.kind, chosen, preview, request.operator), noun)
+    },
+    commands: [
+      commandLine({
+        words: [`${noun.kind} end`],
+        summary: noun.help.end,
+        usage: 'ID | FILTER… [OPTIONS]',
+        notes: ['With several filters, only what matches all of them. At most 1,000 end at once.'],
+        arguments: [{ name: 'ID', optional: true }],
+        options: { ...noun.filterOptions, ...END_OPTIONS },
+        examples: [
+          { line: `postern ${noun.kind} end ${noun.help.filter} --preview`, does: 'show what would end' },
+          {
+            line: `postern ${noun.kind} end 3vHqk0Pz4yJmTnqf0b2Gfw`,
+            does: 'end one, by the id that `list` shows',
+          },
+        ],
+        run: (session) => end(noun, operation, session),
+      }),
+    ],
+  }
+  return operation
+}
+
+const operationsOf = (noun: Noun): readonly Operation[] => [listOperation(noun), endOperation(noun)]
+
+export const REVOCABLE_OPERATIONS: Readonly<Record<RevocableKind, readonly Operation[]>> = {
+  sessions: operationsOf(SESSIONS),
+  families: operationsOf(FAMILIES),
+  consents: operationsOf(CONSENTS),
+}

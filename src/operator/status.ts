@@ -1,5 +1,17 @@
-/** The admin API's route that tells how the service is (C11.5.5). */
-import { type Operation, count, members, type Members, ok, type Schema, text } from './operation.ts'
+/** How the service is: what is wrong first, then each part (C11.5.5). */
+import type { Status, UpstreamStatus } from '../watch/status/status.ts'
+import {
+  commandLine,
+  count,
+  members,
+  type Members,
+  ok,
+  type Operation,
+  type Schema,
+  text,
+} from './operation.ts'
+import { printable } from './text.ts'
+import { EXIT } from './verb.ts'
 
 const list = (items: Schema, description: string): Schema => ({ type: 'array', items, description })
 const lines = (description: string): Schema => list({ type: 'string' }, description)
@@ -112,7 +124,129 @@ const PARTS: Members = {
   ),
 }
 
-export const STATUS_ROUTE: Operation = {
+const LABEL = 15
+
+/** A line with its label; none where there is nothing to tell. */
+const labelled = (label: string, ...parts: readonly (string | undefined)[]): string => {
+  const known = parts.filter((part) => part !== undefined && part !== '')
+  return known.length === 0 ? '' : `${label.padEnd(LABEL)}${printable(known.join(', '))}\n`
+}
+
+const counted = (value: number | undefined, what: string): string | undefined =>
+  value === undefined ? undefined : `${value} ${what}`
+
+const KIB = 1024
+const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
+
+function sizeText(bytes: number | undefined): string | undefined {
+  if (bytes === undefined) return undefined
+  const power = Math.min(UNITS.length - 1, Math.floor(Math.log(Math.max(1, bytes)) / Math.log(KIB)))
+  return `${Math.round(bytes / KIB ** power)} ${UNITS[power] ?? 'B'}`
+}
+
+const UP = new Map([
+  [true, 'up'],
+  [false, 'OUT OF REACH'],
+])
+
+const WRITABLE = new Map<boolean | undefined, string>([
+  [true, 'can be written'],
+  [false, 'CANNOT BE WRITTEN'],
+])
+
+const head = ({ ready, troubles, version, kind }: Status): string =>
+  `${ready ? 'READY' : 'NOT READY'}  Postern ${version}${kind === 'sidecar' ? ', a sidecar' : ''}` +
+  `${troubles.length === 0 ? ', nothing wrong' : ''}\n`
+
+const troubleLines = ({ troubles }: Status): string =>
+  troubles.length === 0 ? '' : `\n${troubles.map((each) => `  ${printable(each)}\n`).join('')}`
+
+const workersText = (workers: Status['workers']): string =>
+  Object.entries(workers)
+    .map(([state, number]) => `${number} ${state}`)
+    .join(', ')
+
+const upstreamText = ({
+  backend,
+  healthy,
+  ejected,
+  inFlight,
+  waiting,
+  connections,
+}: UpstreamStatus): string =>
+  labelled(
+    '  backend',
+    backend,
+    healthy === undefined ? undefined : `${healthy} of ${healthy + (ejected ?? 0)} targets get calls`,
+    counted(inFlight, 'in flight'),
+    counted(waiting, 'waiting'),
+    counted(connections, 'connections'),
+  )
+
+const upTo = (word: string, time: string | undefined): string | undefined =>
+  time === undefined ? undefined : `${word} ${time}`
+
+/** What each line tells, in its order. */
+const LINES: readonly ((status: Status) => string)[] = [
+  ({ at }) => labelled('now', at),
+  ({ started, node }) => labelled('started', started, `Node ${node}`),
+  ({ configuration: { file, digest, loaded } }) =>
+    labelled('configuration', file, `in force since ${loaded}`, `digest ${digest.slice(0, 12)}`),
+  ({ workers }) => labelled('processes', workersText(workers)),
+  ({ calls }) =>
+    labelled(
+      'calls',
+      counted(calls.inFlight, 'in flight'),
+      counted(calls.websockets, 'websockets'),
+      counted(calls.passwordChecksWaiting, 'password checks waiting'),
+    ),
+  ({ upstreams }) => upstreams.map(upstreamText).join(''),
+  ({ store: { kind, up, bytes, feedAgeSeconds, nodes, nodeConfiguration } }) =>
+    labelled(
+      'store',
+      kind,
+      up === undefined ? undefined : UP.get(up),
+      sizeText(bytes),
+      feedAgeSeconds === undefined ? undefined : `change feed read ${feedAgeSeconds.toFixed(1)} s ago`,
+      counted(nodes, 'nodes'),
+      nodeConfiguration === undefined ? undefined : `configuration ${nodeConfiguration} of this node`,
+    ),
+  ({ audit: { kept, writable, openIntents, abandonedIntents, signed, anchored } }) =>
+    labelled(
+      'audit trail',
+      kept ? (WRITABLE.get(writable) ?? 'kept') : 'not kept',
+      counted(openIntents, 'open intents'),
+      counted(abandonedIntents, 'abandoned intents'),
+      upTo('signed', signed),
+      upTo('anchored', anchored),
+    ),
+  ({ keys }) =>
+    keys
+      .map(({ name, state, nextRotation, ends }) =>
+        labelled(
+          '  key',
+          name,
+          state,
+          upTo('the next signs from', nextRotation),
+          upTo('published until', ends),
+        ),
+      )
+      .join(''),
+  ({ certificates }) =>
+    certificates.map(({ name, expires }) => labelled('  certificate', name, `until ${expires}`)).join(''),
+  ({ maintenance }) =>
+    maintenance
+      .map(({ scope, state, from, until, reason }) =>
+        labelled('  maintenance', scope, state, upTo('from', from), upTo('until', until), reason),
+      )
+      .join(''),
+  ({ lockouts }) => (lockouts ? labelled('lockouts', counted(lockouts, 'delayed: postern lockouts')) : ''),
+]
+
+const statusText = (status: Status): string =>
+  `${head(status)}${troubleLines(status)}\n${LINES.map((text) => text(status)).join('')}`
+
+export const STATUS: Operation = {
   method: 'GET',
   path: '/status',
   operationId: 'showStatus',
@@ -134,4 +268,19 @@ export const STATUS_ROUTE: Operation = {
     ],
   },
   handle: async (control) => ok(await control.status()),
+  commands: [
+    commandLine({
+      words: ['status'],
+      summary: 'Show how a running service is: what is wrong first, then each part',
+      notes: ['Exit code 0: ready, 1: not ready, or no answer.'],
+      arguments: [],
+      options: {},
+      examples: [
+        { line: 'postern status', does: 'show it for people' },
+        { line: 'postern status --json --admin-url http://127.0.0.1:9090', does: 'print it for a program' },
+      ],
+      text: statusText,
+      exit: ({ ready }: Status) => (ready ? EXIT.done : EXIT.failed),
+    }),
+  ],
 }

@@ -4,13 +4,10 @@ import { didYouMeanOfFew } from '../config/problem-text.ts'
 import type { Problems } from '../config/problems.ts'
 import { choice, list, literalText, opaque, optional, section, type Static } from '../config/schema.ts'
 import type { Environment } from '../config/validate.ts'
-import type { ExplainedCheck, Explanation } from '../contracts/explanation.ts'
+import { type ExplainedCheck, type Explanation, NO_TOKEN } from '../contracts/explanation.ts'
 import { CHECKS } from '../gateway/order.ts'
 import { plainAddress } from '../http/addresses.ts'
 import type { FaultCode } from '../kernel/faults.ts'
-
-/** Why no token is given to a client for a user: a row may expect that, too. */
-export const NO_TOKEN = ['invalid_client', 'unauthorized_client', 'invalid_scope', 'invalid_grant'] as const
 
 const REASONS: readonly FaultCode[] = [...CHECKS.flatMap(({ faults }) => faults), ...NO_TOKEN]
 

@@ -1,6 +1,7 @@
 /** The tables of the commands that tell from a configuration and its store who has access: access, scopes, diff. */
 import type { CommandTable } from '../verbs.ts'
-import { CONFIG, METHOD_AND_PATH } from './order.ts'
+import { METHOD_AND_PATH } from '../../operator/described-call.ts'
+import { CONFIG } from './order.ts'
 
 export const ACCESS = {
   verbs: {

@@ -1,6 +1,6 @@
 /** The tables of the commands about what a service keeps: keys, backup, and a store that several nodes share. */
 import type { CommandTable } from '../verbs.ts'
-import { CONFIG, JSON_ANSWER, ORDER, SERVICE_ORDER } from './order.ts'
+import { CONFIG, JSON_ANSWER, ORDER } from './order.ts'
 
 export const KEYS = {
   verbs: {
@@ -90,30 +90,6 @@ export const MIGRATE = {
 
 export const STORE = {
   verbs: {
-    accept: {
-      summary: 'Tell all nodes that what they doubt about their shared store is right',
-      notes: ['`postern status` and /health/ready say what is doubted. Exit code 1 if nothing is.'],
-      arguments: [],
-      options: {
-        clock: { type: 'boolean', help: 'Its clock, which has jumped: what has expired by it has expired' },
-        contents: {
-          type: 'boolean',
-          help: 'Its contents, which are older than what this node has seen: tokens are issued again',
-        },
-        ...JSON_ANSWER,
-        ...SERVICE_ORDER,
-      },
-      examples: [
-        {
-          line: "postern store accept --contents --reason 'backup restored'",
-          does: 'issue tokens again, after `postern revoke --before now`',
-        },
-        {
-          line: "postern store accept --clock --reason 'the clock was wrong before'",
-          does: 'go on by the time that the database has now',
-        },
-      ],
-    },
     copy: {
       summary: 'Copy a SQLite store and its keys into the empty store of kind postgres of a configuration',
       notes: [

@@ -1,28 +1,10 @@
 /** Options that many commands have: which configuration, why, by whose token, and how the answer is printed. */
 import { MOST_REASON } from '../../contracts/audit.ts'
-import type { Argument, Options } from '../../operator/verb.ts'
+import type { Options } from '../../operator/verb.ts'
 import { DEFAULT_FILE } from '../command.ts'
 
 export const JSON_ANSWER = {
   json: { type: 'boolean', help: 'Print the answer as JSON, for programs' },
-} as const satisfies Options
-
-/** Of a call that a command makes, or asks about. */
-export const METHOD_AND_PATH = [
-  { name: 'METHOD', proposes: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] },
-  { name: 'PATH' },
-] as const satisfies readonly Argument[]
-
-/** Parts of such a call. */
-export const CALL_PARTS = {
-  header: {
-    ...{ type: 'string', short: 'H', value: '"Name: value"', multiple: true },
-    help: 'A header line',
-  },
-  data: {
-    ...{ type: 'string', short: 'd', kind: 'at-file', value: 'BODY|@FILE' },
-    help: 'The body. One that begins like JSON or XML gets that Content-Type; for any other give it by -H',
-  },
 } as const satisfies Options
 
 export const CONFIG = {

@@ -1,23 +1,23 @@
-/** Operations on the running service: reload, revocation, and what is doubted about its store. */
-import { DOUBTED } from '../contracts/store.ts'
+/** What is held is ended, at once and for good: tokens, sessions, codes, families (C6.3.3). */
 import type { RevokedTokens } from '../contracts/tokens.ts'
 import {
+  commandLine,
   count,
   members,
   type Members,
   notFound,
-  notNow,
   ok,
   type Operation,
   problemsSchema,
-  refuse,
   reject,
   text,
   WHO,
 } from './operation.ts'
+import { countOf, countOfFamilies } from './text.ts'
+import { type Options, UsageError } from './verb.ts'
 
 /** The combinations of members that a revocation may name. */
-export const REVOCATIONS = [
+const REVOCATIONS = [
   ['before'],
   ['jti'],
   ['family'],
@@ -70,7 +70,57 @@ function readRevocation(body: Readonly<Record<string, unknown>>): RevokedTokens 
   return Object.fromEntries(members.map((key) => [key, body[key]])) as unknown as RevokedTokens
 }
 
-export const REVOKE_ROUTE: Operation = {
+/** Which tokens are revoked. */
+const RULE_OPTIONS = {
+  before: {
+    ...{ type: 'string', value: 'now' },
+    help: 'Everything that was given until now: after a backup was restored. Everybody logs in again',
+  },
+  jti: { type: 'string', value: 'ID', help: 'One access token' },
+  family: {
+    ...{ type: 'string', value: 'ID' },
+    help: 'A family of refresh tokens, with its authorization code and its access tokens',
+  },
+  subject: { type: 'string', value: 'SUBJECT', help: 'A user: sessions, families, codes and access tokens' },
+  client: { type: 'string', value: 'ID', help: 'A client: families, codes and access tokens' },
+  business: { type: 'string', value: 'CODE', help: 'A business: families, codes and access tokens' },
+} as const satisfies Options
+
+/** How they are revoked. */
+const HOW_OPTIONS = {
+  issuer: {
+    ...{ type: 'string', value: 'NAME' },
+    help: 'In a sidecar with several issuers: the issuer that the id is of, by its name or URL',
+  },
+  consents: { type: 'boolean', help: 'End consents too. Without it, they stay' },
+  preview: { type: 'boolean', help: 'Show what would be revoked, and change nothing' },
+  force: { type: 'boolean', help: 'Also if an id is not known. Without it, that is refused: exit code 1' },
+} as const satisfies Options
+
+const RULES = Object.keys(RULE_OPTIONS) as (keyof typeof RULE_OPTIONS)[]
+const REVOKED = [...RULES, ...(Object.keys(HOW_OPTIONS) as (keyof typeof HOW_OPTIONS)[])]
+
+interface Revoked {
+  readonly outcome: 'revoked' | 'previewed'
+  readonly sessions: number
+  readonly families: number
+  readonly codes: number
+  readonly consents: number
+}
+
+function revokedText({ outcome, sessions, families, codes, consents }: Revoked): string {
+  const list = [
+    countOf(sessions, 'session'),
+    countOfFamilies(families),
+    countOf(codes, 'code'),
+    countOf(consents, 'consent'),
+  ].join(', ')
+  return outcome === 'revoked'
+    ? `revoked: ${list}, and the access tokens\n`
+    : `would be revoked: ${list}, and the access tokens. Nothing was changed.\n`
+}
+
+const REVOKE: Operation = {
   method: 'POST',
   path: '/revoke',
   operationId: 'revoke',
@@ -96,63 +146,33 @@ export const REVOKE_ROUTE: Operation = {
       return notFound('nobody and nothing of that id is known', answer.problems)
     return ok({ outcome: answer.outcome, ...answer.ended })
   },
+  commands: [
+    commandLine({
+      words: ['revoke'],
+      summary: 'End sessions, refresh tokens, codes and access tokens, at once and for good',
+      notes: ['With several of --subject, --client and --business, only what matches all of them.'],
+      arguments: [],
+      options: { ...RULE_OPTIONS, ...HOW_OPTIONS },
+      examples: [
+        { line: 'postern revoke --client acme-books --preview', does: 'show how much there is' },
+        {
+          line: "postern revoke --subject 45733adb-9b07-4d40-ae57-20cf9b802f51 --reason 'lost laptop'",
+          does: 'end all that a user has',
+        },
+        { line: "postern revoke --before now --reason 'backup restored'", does: 'end all that anybody has' },
+      ],
+      input: ({ values }) => {
+        if (RULES.every((name) => values[name] === undefined))
+          throw new UsageError(
+            `expected one of ${RULES.map((name) => `--${name}`).join(', ')}, to say what is revoked`,
+          )
+        if (values.before !== undefined && values.before !== 'now')
+          throw new UsageError(`--before: expected now, got "${values.before}"`)
+        return { body: Object.fromEntries(REVOKED.map((name) => [name, values[name]])) }
+      },
+      text: revokedText,
+    }),
+  ],
 }
 
-const whoOnly = members(WHO)
-
-export const ORDER_ROUTES: readonly Operation[] = [
-  {
-    method: 'POST',
-    path: '/reload',
-    operationId: 'reload',
-    needs: 'operate',
-    summary:
-      'Read the configuration anew: checked whole, then in force in every process at once, or not at all',
-    body: whoOnly,
-    bodyOptional: true,
-    answers: {
-      200: [
-        'In force',
-        members(
-          {
-            outcome: { const: 'reloaded' },
-            warnings: { type: 'array', items: { type: 'string' } },
-            revoked: count('Revocation rules made for who was removed from the directory.'),
-          },
-          ['outcome', 'warnings', 'revoked'],
-        ),
-      ],
-      409: ['Refused: nothing has changed', problemsSchema],
-    },
-    handle: async (control, { operator }) => {
-      const outcome = await control.reload(operator)
-      if (outcome.outcome === 'reloaded') return ok(outcome)
-      const refused = outcome.cause === 'trail' ? notNow : refuse
-      return refused('the configuration was refused; nothing has changed', outcome.problems)
-    },
-  },
-  REVOKE_ROUTE,
-  {
-    method: 'POST',
-    path: '/store/accept',
-    operationId: 'acceptStore',
-    needs: 'operate',
-    summary:
-      'What every process doubts about a shared store is right: its clock, which has jumped, or its contents, which are older than what this node has seen',
-    body: members({ what: { enum: [...DOUBTED], description: 'What is right.' }, ...WHO }, ['what']),
-    answers: {
-      200: [
-        'In this process; everywhere within a second',
-        members({ outcome: { const: 'accepted' }, what: { enum: [...DOUBTED] } }, ['outcome', 'what']),
-      ],
-      409: ['It is not doubted here: nothing has changed', problemsSchema],
-    },
-    handle: async (control, { body, operator }) => {
-      const what = DOUBTED.find((each) => each === body['what'])
-      if (what === undefined) return reject([`what  expected ${DOUBTED.join(' or ')}`])
-      return (await control.acceptStore(what, operator))
-        ? ok({ outcome: 'accepted', what })
-        : refuse('nothing has changed', [`this node does not doubt the ${what} of the store`])
-    },
-  },
-]
+export const REVOKE_OPERATIONS: readonly Operation[] = [REVOKE]

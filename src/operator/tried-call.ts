@@ -1,8 +1,11 @@
-/** One HTTP call, as a command makes it: the path as it was typed, which `fetch` would change. */
+/** A call that is tried: made with the path as it was typed, which `fetch` would change; and its answer for people. */
 import { type IncomingMessage, request as requestHttp, type RequestOptions } from 'node:http'
 import { request as requestHttps } from 'node:https'
+import type { Explanation } from '../contracts/explanation.ts'
 import { reasonInWords } from '../kernel/thrown.ts'
-import { UsageError } from '../operator/verb.ts'
+import { explanationText } from './explanation-text.ts'
+import { printable } from './text.ts'
+import { UsageError } from './verb.ts'
 
 export interface Call {
   readonly method: string
@@ -40,22 +43,6 @@ function headersOf(lines: readonly string[]): Record<string, string[]> {
     headers[name] = [...(headers[name] ?? []), line.slice(colon + 1).trim()]
   }
   return headers
-}
-
-/** What a body without a type is, by how it begins: without one, Postern reads each as XML (C4.11). */
-const BEGINNINGS: readonly (readonly [beginning: RegExp, type: string])[] = [
-  [/^\s*[{[]/, 'application/json'],
-  [/^\s*</, 'application/xml'],
-]
-
-const LONGEST_BEGINNING = 100
-
-/** The header lines, and the Content-Type of a body of JSON or XML if they name none. */
-export function headersWithType(lines: readonly string[], body: Buffer): readonly string[] {
-  if (lines.some((line) => /^content-type:/i.test(line))) return lines
-  const beginning = body.subarray(0, LONGEST_BEGINNING).toString('latin1')
-  const [, type] = BEGINNINGS.find(([each]) => each.test(beginning)) ?? []
-  return type === undefined ? lines : [...lines, `Content-Type: ${type}`]
 }
 
 /**
@@ -109,4 +96,74 @@ async function bodyOf(message: IncomingMessage): Promise<Pick<CallAnswer, 'body'
         : `the connection broke (${reasonInWords(thrown)})`
     return { body: Buffer.concat(chunks), cut: why }
   }
+}
+
+const UTF_8 = new TextDecoder('utf-8', { fatal: true })
+
+/** The body as text; undefined if it is none. */
+function textOf({ body }: CallAnswer): string | undefined {
+  try {
+    return UTF_8.decode(body)
+  } catch {
+    return undefined
+  }
+}
+
+/** JSON is indented. */
+function laidOut(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2)
+  } catch {
+    return text
+  }
+}
+
+/** Lines and tabs stay: what else would change the terminal is escaped. */
+const harmless = (text: string): string =>
+  text
+    .split(/(\r?\n|\t)/)
+    .map((part, at) => (at % 2 === 1 ? part : printable(part)))
+    .join('')
+
+function bodyText(answer: CallAnswer): string {
+  if (answer.body.length === 0) return ''
+  const text = textOf(answer)
+  return text === undefined
+    ? `(${answer.body.length} bytes that are no text)\n`
+    : `${harmless(laidOut(text))}\n`
+}
+
+export function answerText(answer: CallAnswer): string {
+  const { status, reason, headers, cut } = answer
+  return [
+    `${printable(`${status} ${reason}`)}\n`,
+    ...headers.map(([name, value]) => `${printable(`${name}: ${value}`)}\n`),
+    '\n',
+    bodyText(answer),
+    cut === undefined ? '' : `(${cut})\n`,
+  ].join('')
+}
+
+/** For programs: a body that is no text is base64. */
+export function plainAnswer(answer: CallAnswer) {
+  const { status, headers, body, cut } = answer
+  const text = textOf(answer)
+  const content = text === undefined ? { bodyBase64: body.toString('base64') } : { body: text }
+  return { status, headers, ...content, ...(cut !== undefined && { cut }) }
+}
+
+/** What the answer of a backend lacks is in the record of the call. */
+function askedText({ status, headers }: CallAnswer): string {
+  const [, id] = headers.find(([name]) => name.toLowerCase() === 'x-request-id') ?? []
+  if (status < 400 || id === undefined) return ''
+  return `. The ${status} came of that; what went wrong there: postern explain --request ${printable(id)}`
+}
+
+/** Of a call that was let in, no check needs to be told. */
+export function whyText(explanation: Explanation, answer: CallAnswer): string {
+  const { outcome, action } = explanation
+  if (outcome !== 'let in' || explanation.reportOnly?.wouldRefuse !== undefined)
+    return `why: ${explanationText(explanation)}`
+  const behind = action === undefined ? '' : `, and backend ${action.backend} was asked`
+  return `why: let in: every check holds${behind}${askedText(answer)}\n`
 }

@@ -1,0 +1,106 @@
+/** The running service: its processes are replaced, and what it doubts about its store is accepted. */
+import { DOUBTED, type Doubted } from '../contracts/store.ts'
+import {
+  commandLine,
+  count,
+  members,
+  ok,
+  type Operation,
+  problemsSchema,
+  refuse,
+  reject,
+  WHO,
+} from './operation.ts'
+import { countOf } from './text.ts'
+import { UsageError } from './verb.ts'
+
+export const RESTART: Operation = {
+  method: 'POST',
+  path: '/restart',
+  operationId: 'restart',
+  needs: 'operate',
+  summary: 'Replace every worker process, one after the other, without losing a call',
+  body: members(WHO),
+  bodyOptional: true,
+  answers: {
+    200: [
+      'Replaced',
+      members({ outcome: { const: 'restarted' }, workers: count('How many.') }, ['outcome', 'workers']),
+    ],
+    409: ['Not possible', problemsSchema],
+  },
+  handle: async (control, { operator }) => {
+    const outcome = await control.restart(operator)
+    return outcome.outcome === 'refused' ? refuse('not restarted', outcome.problems) : ok(outcome)
+  },
+  commands: [
+    commandLine({
+      words: ['restart'],
+      summary: 'Replace the worker processes of a running service, one by one',
+      arguments: [],
+      options: {},
+      examples: [{ line: 'postern restart', does: 'replace the processes; no call is lost' }],
+      text: ({ workers }: { readonly workers: number }) => `${countOf(workers, 'worker')} replaced\n`,
+    }),
+  ],
+}
+
+/** After a clock that jumped, and after a backup (C11.7.1). */
+export const ACCEPT_STORE: Operation = {
+  method: 'POST',
+  path: '/store/accept',
+  operationId: 'acceptStore',
+  needs: 'operate',
+  summary:
+    'What every process doubts about a shared store is right: its clock, which has jumped, or its contents, which are older than what this node has seen',
+  body: members({ what: { enum: [...DOUBTED], description: 'What is right.' }, ...WHO }, ['what']),
+  answers: {
+    200: [
+      'In this process; everywhere within a second',
+      members({ outcome: { const: 'accepted' }, what: { enum: [...DOUBTED] } }, ['outcome', 'what']),
+    ],
+    409: ['It is not doubted here: nothing has changed', problemsSchema],
+  },
+  handle: async (control, { body, operator }) => {
+    const what = DOUBTED.find((each) => each === body['what'])
+    if (what === undefined) return reject([`what  expected ${DOUBTED.join(' or ')}`])
+    return (await control.acceptStore(what, operator))
+      ? ok({ outcome: 'accepted', what })
+      : refuse('nothing has changed', [`this node does not doubt the ${what} of the store`])
+  },
+  commands: [
+    commandLine({
+      words: ['store accept'],
+      summary: 'Tell all nodes that what they doubt about their shared store is right',
+      notes: ['`postern status` and /health/ready say what is doubted. Exit code 1 if nothing is.'],
+      arguments: [],
+      // Named as what they accept.
+      options: {
+        clock: { type: 'boolean', help: 'Its clock, which has jumped: what has expired by it has expired' },
+        contents: {
+          type: 'boolean',
+          help: 'Its contents, which are older than what this node has seen: tokens are issued again',
+        },
+      },
+      examples: [
+        {
+          line: "postern store accept --contents --reason 'backup restored'",
+          does: 'issue tokens again, after `postern revoke --before now`',
+        },
+        {
+          line: "postern store accept --clock --reason 'the clock was wrong before'",
+          does: 'go on by the time that the database has now',
+        },
+      ],
+      input: ({ values }) => {
+        const [what, second] = DOUBTED.filter((each) => values[each] === true)
+        if (what === undefined || second !== undefined)
+          throw new UsageError(
+            `expected one of ${DOUBTED.map((each) => `--${each}`).join(', ')}, to say what is right`,
+          )
+        return { body: { what } }
+      },
+      text: ({ what }: { readonly what: Doubted }) => `the ${what} of the store is accepted\n`,
+    }),
+  ],
+}
