@@ -12,17 +12,8 @@ import type {
 import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
 import { toFault } from '../kernel/faults.ts'
 import { aheadOfRequests, waitInBudget } from '../kernel/store-budget.ts'
-import { FeedProgress, type SeenFeed } from './feed-progress.ts'
 import { changesBehind, endsBefore, LiveChanges, LostChanges, readWhole } from './feed-changes.ts'
-
-// What a process asks the store for the change feed, and how old its newest answer is.
-
-interface FeedQuestionsParts {
-  readonly store: Pick<Store, 'changes'>
-  readonly machine: Clock
-  /** Called with each page that this process has read. */
-  readonly hasRead?: ((reading: FeedReading) => void) | undefined
-}
+import { FeedProgress, type SeenFeed } from './feed-progress.ts'
 
 /** A page that was asked for. */
 interface PendingPage {
@@ -40,14 +31,15 @@ const HANDED_FOR = 600
 /** Milliseconds. An older reading tells nothing of the keys. */
 const CURRENT = 1000
 
+/** What a process asks the store for the change feed, and how old its newest answer is. */
 class FeedQuestions {
-  readonly #parts: FeedQuestionsParts
+  readonly #parts: Pick<FeedParts, 'store' | 'hasRead'> & { readonly machine: Clock }
   #askedAt = 0
   #askedAtWall = 0
   #handedAt = Number.NEGATIVE_INFINITY
   #keys: string | undefined
 
-  constructor(parts: FeedQuestionsParts) {
+  constructor(parts: Pick<FeedParts, 'store' | 'hasRead'> & { readonly machine: Clock }) {
     this.#parts = parts
   }
 
@@ -125,6 +117,7 @@ const RESTART_TOPIC = 'restart'
 const RESTART_KEPT = 3_600_000
 /** Lost changes that are appended between two readings: so what others append meanwhile is not read late. */
 const BATCH = 100
+
 /**
  * The numbered change feed as this process follows it: revocation rules, switches, generations of directory and
  * configuration. It reads all changes at the start, then the new ones four times a second. Known changes stay in

@@ -97,8 +97,6 @@ export async function readWhole(
   return { last: page.last, changes }
 }
 
-// The changes that a process knows of the change feed.
-
 interface KnownChange {
   readonly change: Change
   /** Clock.monotonic(): the change is kept at least until then. */
@@ -110,6 +108,7 @@ const SWEEP_INTERVAL = 10_000
 
 const placeText = ({ sequence, mark }: FeedPlace): string => `${sequence} ${mark}`
 
+/** The changes that a process knows of the change feed. */
 export class LiveChanges {
   readonly #clock: Clock
   /** Live ones that were read, by their numbers. */

@@ -111,8 +111,6 @@ export class FeedProgress {
   }
 }
 
-// What a node remembers of the change feed of a shared store, in its data folder: a store that was restored forgets.
-
 /** Milliseconds between two looks whether there is something new to remember. */
 const INTERVAL = 5000
 
@@ -135,7 +133,10 @@ interface SeenChangesParts {
   readonly after?: After
 }
 
-/** Writes it down while the service runs. One process of a node does. */
+/**
+ * Writes to the data folder how far a node has seen the feed of a shared store: a store that was restored forgets. One process of
+ * a node does.
+ */
 export class SeenChanges {
   readonly #parts: SeenChangesParts
   readonly #after: After

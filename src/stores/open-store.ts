@@ -7,10 +7,9 @@ import type { Store } from '../contracts/store.ts'
 import { programBeside, threadEnvironment } from '../kernel/beside.ts'
 import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
 import { toFault } from '../kernel/faults.ts'
-import type { TrustedOffset } from '../kernel/store-clock.ts'
 import { planSqlite, type StoreConfig } from './schema.ts'
 import type { SqlitePlan } from './sqlite-file.ts'
-import { StoreError, type TroubleListener } from './store-error.ts'
+import { type OpenOptions, StoreError, type TroubleListener } from './store-error.ts'
 import { markStore, recoveryAdvice, requireNotLost } from './store-files.ts'
 
 /** The result of an examination; no `damage` means that the file is sound. */
@@ -73,14 +72,6 @@ function examine(path: string): Promise<StoreError | undefined> {
 
 /** Milliseconds within which the store must answer a command: long enough for another command to end beside it. */
 export const ANSWER_COMMAND_WITHIN = 10_000
-
-export interface OpenOptions {
-  readonly onTrouble?: TroubleListener | undefined
-  /** Milliseconds within which each verb must answer; undefined: as callers of the service need it. */
-  readonly answerWithin?: number | undefined
-  /** Takes what is read of the clock of a store that several nodes share. */
-  readonly offset?: TrustedOffset | undefined
-}
 
 /**
  * Opens the store of a configuration. `data` is the folder for keys and state. Only the code of the kind in use is

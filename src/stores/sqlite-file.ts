@@ -243,7 +243,7 @@ export const monotonicMs = (): number => Number(process.hrtime.bigint() / 1_000_
 const LOCK_TIMEOUT = 5000
 
 /**
- * A store that no process has open has no WAL file. SQLite would create one to read it, unless it is told that the
+ * A store that no process has open has no WAL file. SQLite would create one to read it, unless it knows that the
  * file does not change.
  */
 export function openReadOnly(path: string): DatabaseSync {

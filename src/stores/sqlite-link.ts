@@ -1,21 +1,16 @@
 import { Worker } from 'node:worker_threads'
 import { programBeside, threadEnvironment } from '../kernel/beside.ts'
-import { Fault } from '../kernel/faults.ts'
 import { budget, goesFirst, STORE_TIME } from '../kernel/store-budget.ts'
 import { messageOf } from '../kernel/thrown.ts'
 import { monotonicMs, type SqlitePlan } from './sqlite-file.ts'
 import type { Opening, ReadingVerb, Reply, ThreadMessage, VerbRequest } from './sqlite-requests.ts'
 import type { SqliteVerb, SqliteVerbs } from './sqlite-verbs.ts'
-import { RefusedWrites, StoreError, type TroubleListener } from './store-error.ts'
+import { StoreError, type TroubleListener } from './store-error.ts'
 import { countConnection } from './store-files.ts'
+import { MIN_TIME, QUEUE_LIMIT, RefusedWrites, spentBefore, tooMany, unavailable } from './store-link.ts'
 
-/** Verbs that may wait at once: more than can be answered in time. What comes beyond it fails at once. */
-const PENDING_LIMIT = 1000
 /** Milliseconds before a thread that died is started again. */
 const RESTART_AFTER = 250
-/** Seconds, for Retry-After. */
-const RETRY_AFTER = 1
-
 /** Milliseconds after which a reading is held up: most are answered in one. Another thread is ready in 50 more. */
 const HELD_UP = 100
 
@@ -43,11 +38,6 @@ interface LinkListeners {
 }
 
 const isReplies = (message: Opening | ThreadMessage): message is readonly Reply[] => Array.isArray(message)
-
-/** Milliseconds. If less time is left, the verb fails at once. */
-const MIN_TIME = 10
-const unavailable = (detail: string): Fault =>
-  new Fault('identity_unavailable', { detail: `store: ${detail}`, retryAfter: RETRY_AFTER })
 
 /**
  * Sends verbs to a thread in which SQLite runs. SQLite blocks: a statement waits for locks, for fsync, for a checkpoint,
@@ -129,13 +119,12 @@ class SqliteLink {
 
   #put(verb: SqliteVerb, args: readonly unknown[], isReading: boolean): Promise<unknown> {
     if (this.#closed) return Promise.reject(unavailable('it is closed'))
-    if (this.#waiting.size >= PENDING_LIMIT && !goesFirst())
-      return Promise.reject(unavailable('too many wait for it'))
+    if (this.#waiting.size >= QUEUE_LIMIT && !goesFirst()) return Promise.reject(tooMany())
     if (this.#running() === undefined) return Promise.reject(unavailable('its thread has ended'))
     const time = budget()
     const { deadline = STORE_TIME, answerWithin = deadline } = this.#plan
     const within = time?.left() ?? answerWithin
-    if (within < MIN_TIME) return Promise.reject(unavailable('what this request asked before took too long'))
+    if (within < MIN_TIME) return Promise.reject(spentBefore())
     return new Promise((resolve, reject) => {
       const deadline = monotonicMs() + within
       this.#enter({ verb, args, isReading, deadline, resolve, reject, settled: time?.spend() }, within)
@@ -229,7 +218,7 @@ class SqliteLink {
 
   #abandon(worker: Worker): void {
     if (this.#worker === worker) this.#worker = undefined
-    // Their callers are told of a failure now: another thread must not write what they asked for.
+    // Their callers hear of a failure now: another thread must not write what they asked for.
     this.#asked = []
     for (const id of [...this.#waiting.keys()]) this.#fail(id, unavailable('its thread has ended'))
   }
@@ -277,13 +266,14 @@ export class SqliteLinks {
   /** Set when it is open. */
   #reads: SqliteLink | undefined
   #opening: Promise<void> | undefined
-  #told: string | undefined
+  /** Of both threads: reported once. */
+  #trouble: string | undefined
 
   private constructor(plan: SqlitePlan, onTrouble: TroubleListener) {
     this.#plan = plan
     this.#onTrouble = onTrouble
     this.#writes = new SqliteLink(plan, {
-      onTrouble: () => this.#tellTrouble(),
+      onTrouble: () => this.#reportTrouble(),
       onHeldUp: () => this.#openReads(),
     })
   }
@@ -319,7 +309,7 @@ export class SqliteLinks {
   /** If that fails, the readings wait on, and the next one that is held up tries again. Files in trouble are left alone. */
   #openReads(): void {
     if (this.#opening !== undefined || this.#writes.trouble !== undefined) return
-    const reads = new SqliteLink(this.#plan, { onTrouble: () => this.#tellTrouble() })
+    const reads = new SqliteLink(this.#plan, { onTrouble: () => this.#reportTrouble() })
     this.#opening = reads.open().then(
       () => {
         this.#reads = reads
@@ -331,11 +321,10 @@ export class SqliteLinks {
     )
   }
 
-  /** What is wrong with both is told once. */
-  #tellTrouble(): void {
+  #reportTrouble(): void {
     const { trouble } = this
-    if (trouble === this.#told) return
-    this.#told = trouble
+    if (trouble === this.#trouble) return
+    this.#trouble = trouble
     this.#onTrouble(trouble)
   }
 }

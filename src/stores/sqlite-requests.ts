@@ -4,8 +4,6 @@ import { atOnce, prepareVerbs, type SqliteVerb, type SqliteVerbs } from './sqlit
 import { describeRefusal, describeTrouble } from './store-error.ts'
 import type { FileGuard } from './store-files.ts'
 
-// What a link and the thread of the store send each other.
-
 /** A request to the thread of the store. */
 export type VerbRequest<V extends SqliteVerb = SqliteVerb> = {
   [Verb in V]: {
@@ -200,12 +198,12 @@ const TO_WRITE = 50
 /** Milliseconds. SQLite's timeout is changed only when the step changes. */
 const STEP = 50
 
-/** Milliseconds that a write may wait for the lock, so that it is told in time. */
+/** Milliseconds that a write may wait for the lock, so that its caller hears of it in time. */
 const patienceOf = (request: VerbRequest): number =>
   Math.max(0, Math.floor((request.deadline - monotonicMs() - TO_WRITE) / STEP) * STEP)
 
 /**
- * Throws NotDoneError if one of them would miss its deadline: so nothing is written after its caller was told that it failed. And
+ * Throws NotDoneError if one of them would miss its deadline: so nothing is written after its caller has heard that it failed. And
  * where a frozen process holds the lock, the requests behind one waiting statement fail with it instead of one by one.
  */
 function requireInTime(group: readonly VerbRequest[]): void {

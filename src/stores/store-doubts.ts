@@ -108,28 +108,23 @@ interface ClockDriftParts {
   readonly recorder: Pick<Recorder, 'note'>
 }
 
-/** Tells operators when the clock of this machine and that of the store differ. */
+/** Logs when the clock of this machine and that of the store differ. */
 export class ClockDrift {
-  readonly #store: Clock
-  readonly #offset: Pick<TrustedOffset, 'doubt'>
-  readonly #machine: Clock
-  readonly #recorder: Pick<Recorder, 'note'>
+  readonly #parts: ClockDriftParts
   readonly #after: After
-  #isTold = false
+  #isLogged = false
   #cancel: () => void = () => undefined
 
-  constructor({ store, offset, machine, recorder }: ClockDriftParts, after: After = systemAfter) {
-    this.#offset = offset
-    this.#store = store
-    this.#machine = machine
-    this.#recorder = recorder
+  constructor(parts: ClockDriftParts, after: After = systemAfter) {
+    this.#parts = parts
     this.#after = after
     this.#schedule()
   }
 
   /** By how much the store's clock is ahead, in seconds. */
   get seconds(): number {
-    return (this.#store.now() + (this.#offset.doubt ?? 0) - this.#machine.now()) / 1000
+    const { store, offset, machine } = this.#parts
+    return (store.now() + (offset.doubt ?? 0) - machine.now()) / 1000
   }
 
   stop(): void {
@@ -138,9 +133,11 @@ export class ClockDrift {
 
   #look(): void {
     const isFar = Math.abs(this.seconds) * 1000 > WORTH_TELLING
-    if (isFar && !this.#isTold)
-      this.#recorder.note('warn', 'clock_differs_from_store', { seconds: Number(this.seconds.toFixed(1)) })
-    this.#isTold = isFar
+    if (isFar && !this.#isLogged)
+      this.#parts.recorder.note('warn', 'clock_differs_from_store', {
+        seconds: Number(this.seconds.toFixed(1)),
+      })
+    this.#isLogged = isFar
     this.#schedule()
   }
 

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
+import type { TrustedOffset } from '../kernel/store-clock.ts'
 import { messageOf } from '../kernel/thrown.ts'
 
 /**
@@ -8,6 +9,15 @@ export class StoreError extends Error {
   override readonly name = 'StoreError'
   /** A code as system errors have one: the command line then prints one line instead of a stack. */
   readonly code = 'ERR_STORE_UNFIT'
+}
+
+/** How a store is opened. */
+export interface OpenOptions {
+  readonly onTrouble?: TroubleListener | undefined
+  /** Milliseconds within which each verb must answer; undefined: as callers of the service need it. */
+  readonly answerWithin?: number | undefined
+  /** Takes what is read of the clock of a store that several nodes share. */
+  readonly offset?: TrustedOffset | undefined
 }
 
 /** SQLite's primary result codes (sqlite.org/rescode.html) that the caller did not cause. */
@@ -80,44 +90,3 @@ export function quickCheck(db: DatabaseSync): string | undefined {
 
 /** Called with the reason when the store stops working, and with undefined when it works again. */
 export type TroubleListener = (trouble: string | undefined) => void
-
-/** Refusals alike, in a row, of one kind of write. One alone may have had a cause of its own. */
-const ALIKE = 2
-/** Milliseconds. Older refusals tell nothing: perhaps nobody has tried to write since. */
-const RECENT = 30_000
-
-interface Refusals {
-  readonly reason: string
-  readonly count: number
-  readonly at: number
-}
-
-/**
- * Whether a store answers, and takes no writes: its disk is full, or it only reads. Each kind of write counts by itself,
- * since a full disk still takes what fits where it stands.
- */
-export class RefusedWrites {
-  readonly #monotonic: () => number
-  /** By the kind of write. */
-  readonly #refusals = new Map<string, Refusals>()
-
-  constructor(monotonic: () => number = () => performance.now()) {
-    this.#monotonic = monotonic
-  }
-
-  /** In words, without an address; undefined if writes are taken as far as anybody knows. */
-  get reason(): string | undefined {
-    const since = this.#monotonic() - RECENT
-    return this.#refusals.values().find(({ count, at }) => count >= ALIKE && at >= since)?.reason
-  }
-
-  refused(write: string, reason: string): void {
-    const before = this.#refusals.get(write)
-    const count = before?.reason === reason ? before.count + 1 : 1
-    this.#refusals.set(write, { reason, count, at: this.#monotonic() })
-  }
-
-  taken(write: string): void {
-    this.#refusals.delete(write)
-  }
-}

@@ -13,8 +13,8 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { describeDamage, describeTrouble, StoreError } from './store-error.ts'
 import { hasCode, messageOf } from '../kernel/thrown.ts'
+import { describeDamage, describeTrouble, StoreError } from './store-error.ts'
 
 /**
  * The marker: a small file beside a store. It says that the folder has a store, and which file that is. Without it, a

@@ -8,7 +8,7 @@ export interface ViewParts {
   readonly feed: Pick<ChangeFeed, 'age' | 'isBehind' | 'seen' | 'refresh'>
   /** Milliseconds after which tokens can no longer be judged by it. */
   readonly maxAge: number
-  /** Of a store whose clock is used: it is told of a suspension, in which Clock.monotonic() stands still. */
+  /** Of a store whose clock is used: it hears of a suspension, in which Clock.monotonic() stands still. */
   readonly offset?: Pick<ClockOffset, 'advance'> | undefined
   /** The clock of this machine, never that of the store. */
   readonly machine?: Clock

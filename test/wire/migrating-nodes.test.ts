@@ -75,7 +75,7 @@ describe('C11.7.4 nodes whose tables are migrated', needing('postgresql'), () =>
     const all = (): Promise<unknown> => Promise.all(nodes.map((node) => node.refreshed(5)))
 
     await all()
-    await withLongStatements(config, (link) => migrate(link, { migrations: VERSIONS }))
+    await withLongStatements(config, (link) => migrate(link, VERSIONS))
     nodes.push(await keepBusy(await other.serve()))
     await all()
     // As `--finish` does when no older node is left: these would keep it from that, for they know version 1.

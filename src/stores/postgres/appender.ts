@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { FeedPlace } from '../../contracts/store.ts'
 import { budget, goesFirst, outsideBudgets, waitInBudget } from '../../kernel/store-budget.ts'
-import { QUEUE_LIMIT, stateOf, tooMany, unavailable } from './connections.ts'
-import { type Answer, MIN_TIME, type PostgresLink } from './link.ts'
+import { MIN_TIME, QUEUE_LIMIT, tooMany, unavailable } from '../store-link.ts'
+import { stateOf } from './connections.ts'
+import type { Answer, PostgresLink } from './link.ts'
 import { markOf, type PostgresStatements } from './statements.ts'
 
 /** Changes that one statement appends at most. */
@@ -20,7 +21,7 @@ export interface NewChange {
 }
 
 interface Waiting {
-  /** `performance.now()` at which its caller is told that it failed. */
+  /** `performance.now()` at which its caller learns that it failed. */
   readonly end: number
   readonly change: NewChange
   readonly resolve: (place: FeedPlace) => void
@@ -68,7 +69,7 @@ export class Appender {
     this.#isAppending = false
   }
 
-  /** Without those whose callers are about to be told that it failed. */
+  /** Without those whose callers are about to learn that it failed. */
   #next(): readonly Waiting[] {
     const now = performance.now()
     const inTime = this.#waiting.filter(({ end }) => end - now >= MIN_TIME)

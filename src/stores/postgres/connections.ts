@@ -1,9 +1,7 @@
 import type { Client, ClientBase, Pool, PoolClient, PoolConfig, types } from 'pg'
-import { Fault } from '../../kernel/faults.ts'
 import { messageOf, reasonInWords } from '../../kernel/thrown.ts'
+import { QUEUE_LIMIT, tooMany, unavailable } from '../store-link.ts'
 import type { PostgresPlan } from './connection-schema.ts'
-
-// What an error of Postgres, or of the way to it, means for a verb.
 
 /** An error with a SQLSTATE code, which Postgres itself has sent. `severity` tells it from a system error. */
 interface ServerError extends Error {
@@ -143,7 +141,7 @@ export class ConnectionPace {
     this.#monotonic = monotonic
   }
 
-  /** Why the last attempt of anybody failed: told while no further one is made. */
+  /** Why the last attempt of anybody failed: the answer while no further one is made. */
   get failure(): unknown {
     return this.#failure
   }
@@ -169,19 +167,10 @@ export class ConnectionPace {
   }
 }
 
-/** Who may wait at once, for a connection or to append: more than can be answered in time. What comes beyond it fails at once. */
-export const QUEUE_LIMIT = 1000
-/** Seconds, for Retry-After. */
-const RETRY_AFTER = 1
 /** Seconds. A connection is made anew then, so that a database that moved by its name is found in the end. */
 const LONGEST_CONNECTION = 600
 /** Milliseconds. */
 const CLOSE_WITHIN = 1000
-
-export const unavailable = (detail: string): Fault =>
-  new Fault('identity_unavailable', { detail: `store: ${detail}`, retryAfter: RETRY_AFTER })
-
-export const tooMany = (): Fault => unavailable('too many wait for it')
 
 /** The statement came too late to have an effect. The connection is good. */
 export class LateError extends Error {
@@ -233,7 +222,10 @@ const poolConfig = (
   { host, port, user, password, database, tls }: PostgresPlan,
   { most, within }: ConnectionsPlan,
 ): PoolConfig => ({
-  ...{ host, port, user, database },
+  host,
+  port,
+  user,
+  database,
   password: () => password,
   ssl: tls,
   max: most,
@@ -267,7 +259,7 @@ export class Connections {
     pool.on('error', () => undefined)
     pool.on('connect', (client) => {
       this.#sound.add(client)
-      // One in use failed: its statement is told. Without a listener `pg` would end the process.
+      // One in use failed, and its statement with it. Without a listener `pg` would end the process.
       client.on('error', () => undefined)
     })
   }

@@ -21,11 +21,6 @@ import {
 } from './statements.ts'
 import { PostgresStore } from './store.ts'
 
-// Takes over another store, into tables that are empty. While it does, a record says so, and nobody opens the store: else
-// a service would begin with a part of what was revoked. A copy that was broken off is begun anew.
-
-// Reads a whole SQLite store, as it was at one moment, for a copy into another store.
-
 /** A row of `record` as it stands. Keys and index values are escaped; times are milliseconds since the epoch. */
 type WholeRecord = {
   readonly kind: string
@@ -40,22 +35,15 @@ type WholeRecord = {
   readonly business: string | null
 }
 
-/** What a copy must come to. */
-interface SourceFacts {
-  readonly size: { readonly records: number; readonly changes: number }
-  /** The number of the newest change there ever was; 0 if there was none. */
-  readonly lastChange: number
-  /** How long the service has run on this store, in milliseconds. */
-  readonly ran: number
-}
-
 const LIVE_RECORDS = 'FROM record WHERE expires_at IS NULL OR expires_at > :now'
 const LIVE_CHANGES = 'FROM change WHERE expires_at IS NULL OR expires_at > :now OR runs_until > :ran'
 
 /** What is live in a store file. One transaction for as long as it is open. Blocks the thread: for the command line. */
-export class SqliteSource implements SourceFacts {
-  readonly size: SourceFacts['size']
+class SqliteSource {
+  readonly size: CopiedSize
+  /** The number of the newest change there ever was; 0 if there was none. */
   readonly lastChange: number
+  /** How long the service has run on this store, in milliseconds. */
   readonly ran: number
   readonly #db: DatabaseSync
   readonly #now: number
@@ -217,8 +205,12 @@ function statementsOf(schema: string) {
   }
 }
 
-/** Every method rejects with StoreError if another copy, or a service, writes into the same tables. */
-export class CopiedStore {
+/**
+ * Takes over another store, into tables that are empty. While it does, a record says so, and nobody opens the store: else a
+ * service would begin with a part of what was revoked. A copy that was broken off is begun anew. Every method rejects with
+ * StoreError if another copy, or a service, writes into the same tables.
+ */
+class CopiedStore {
   readonly #link: PostgresLink
   readonly #statements: ReturnType<typeof statementsOf>
   readonly #lease: ReturnType<typeof leaseStatements>
@@ -253,7 +245,7 @@ export class CopiedStore {
   }
 
   /** Numbers of changes go on behind those of the source. Rejects if anything is missing, or too much. */
-  async settle({ size, lastChange, ran }: SourceFacts): Promise<void> {
+  async settle({ size, lastChange, ran }: SqliteSource): Promise<void> {
     await this.#link.run(this.#statements.feed, [lastChange, markOf(this.#id, lastChange), ran])
     const [counted] = (await this.#link.run(this.#statements.count, [this.#id])).rows
     // The record that says that the copy has not ended is one of them.
@@ -290,7 +282,7 @@ export interface CopyRequest {
   /** The file of the SQLite store. */
   readonly from: string
   readonly to: PostgresConfig
-  /** Told after each part. */
+  /** Called after each part. */
   readonly progress: (progress: { readonly done: number; readonly total: number }) => void
   /** Adds what is not in a SQLite store, before the copy counts as whole. */
   readonly add: (store: Store) => Promise<void>
@@ -340,14 +332,14 @@ async function copyRows(
 ): Promise<void> {
   const total = source.size.records + source.size.changes
   let done = 0
-  const told = (rows: number): void => progress({ done: (done += rows), total })
+  const copied = (rows: number): void => progress({ done: (done += rows), total })
   for (const rows of inBatches(source.changes())) {
     await copy.addChanges(rows)
-    told(rows.length)
+    copied(rows.length)
   }
   for (const rows of inBatches(source.records())) {
     await copy.addRecords(rows)
-    told(rows.length)
+    copied(rows.length)
   }
   await copy.settle(source)
 }

@@ -1,10 +1,10 @@
 /** Tells whether a Postgres can be used as a store, as sentences for operators. Changes nothing. */
 import { Fault } from '../../kernel/faults.ts'
-import { isUsable, NEWEST_TABLES, readSchema } from './migrations.ts'
+import { StoreError } from '../store-error.ts'
 import { placeOf, planPostgres, type PostgresConfig } from './connection-schema.ts'
 import { PostgresLink } from './link.ts'
+import { isUsable, NEWEST_TABLES, readSchema } from './migrations.ts'
 import { reading } from './statements.ts'
-import { StoreError } from '../store-error.ts'
 
 export interface Finding {
   readonly level: 'fine' | 'warning' | 'error'

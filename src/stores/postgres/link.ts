@@ -1,8 +1,10 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { PoolClient, QueryConfig } from 'pg'
 import type { Fault } from '../../kernel/faults.ts'
 import { budget, goesFirst } from '../../kernel/store-budget.ts'
 import { ClockOffset } from '../../kernel/store-clock.ts'
-import { RefusedWrites, type TroubleListener } from '../store-error.ts'
+import type { TroubleListener } from '../store-error.ts'
+import { MIN_TIME, RefusedWrites, spentBefore, unavailable } from '../store-link.ts'
 import type { PostgresPlan } from './connection-schema.ts'
 import {
   Breaker,
@@ -15,7 +17,6 @@ import {
   reasonOf,
   refusalOf,
   takesNoWrite,
-  unavailable,
   wasInTheWay,
 } from './connections.ts'
 import { READ_CLOCK, type Statement } from './statements.ts'
@@ -83,12 +84,8 @@ const AHEAD_DEADLINE = 2000
 /** Milliseconds before the second try; doubled for each further one. */
 const FIRST_PAUSE = 3
 const LONGEST_PAUSE = 200
-/** Milliseconds. If less time is left, the verb fails at once. */
-export const MIN_TIME = 10
 /** Readings of the store's clock at the start. */
 const FIRST_READINGS = 8
-
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
 /**
  * Sends statements to Postgres over a few connections. Each verb has a deadline for all its attempts together. What
@@ -162,7 +159,7 @@ export class PostgresLink {
     const deadline = Math.min(this.plan.deadline, isAhead ? AHEAD_DEADLINE : Infinity)
     const time = budget()
     const within = Math.min(deadline, time?.left() ?? deadline)
-    if (within < MIN_TIME) throw unavailable('what this request asked before took too long')
+    if (within < MIN_TIME) throw spentBefore()
     if (this.#breaker.refuses) throw this.#refusal()
     const settled = time?.spend()
     try {

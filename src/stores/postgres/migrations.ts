@@ -2,6 +2,7 @@
  * The versions of the tables. Version v of Postern's tables works with what knows v or v−1: so nodes are replaced one by
  * one. A version only adds at first. What it takes away is taken by `postern migrate --finish`, when no older node is left.
  */
+import { setTimeout as pause } from 'node:timers/promises'
 import { Fault } from '../../kernel/faults.ts'
 import { messageOf } from '../../kernel/thrown.ts'
 import { StoreError } from '../store-error.ts'
@@ -9,10 +10,6 @@ import { stateOf } from './connections.ts'
 import type { PostgresLink } from './link.ts'
 import { PostgresNodes } from './shared-parts.ts'
 import { leaseStatements, READ_CLOCK, reading, writing } from './statements.ts'
-
-// The tables, for any database that speaks Postgres' protocol: no sequences, jsonb, advisory locks, LISTEN, triggers or
-// transactions of several statements. Times are milliseconds since the epoch. Keys and index values are escaped
-// (kernel/key-order.ts), and shortened (keys.ts).
 
 /** A role may lack the right to it where somebody has made the schema before. */
 export const makeSchema = (schema: string): string => `CREATE SCHEMA IF NOT EXISTS ${schema}`
@@ -24,7 +21,11 @@ export const foundations = (schema: string): readonly string[] => [
     id int4 PRIMARY KEY, version int4 NOT NULL, readable_from int4 NOT NULL)`,
 ]
 
-/** Version 1. */
+/**
+ * Version 1, for any database that speaks Postgres' protocol: no sequences, jsonb, advisory locks, LISTEN, triggers or
+ * transactions of several statements. Times are milliseconds since the epoch. Keys and index values are escaped
+ * (kernel/key-order.ts), and shortened (`shortKey`).
+ */
 export const tables = (schema: string): readonly string[] => [
   `CREATE TABLE IF NOT EXISTS ${schema}.record (
     kind text COLLATE "C" NOT NULL, key text COLLATE "C" NOT NULL, long_key text,
@@ -104,8 +105,6 @@ const POLL = 250
 /** Milliseconds for which no older node may have been seen before something is taken away. */
 const OLD_NODES = 600_000
 
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
-
 /** The version of the tables. */
 export async function readSchema(link: PostgresLink): Promise<SchemaState> {
   const statement = reading(
@@ -150,15 +149,8 @@ export interface Migrated {
   readonly passedOver: readonly string[]
 }
 
-export interface MigrateOptions {
-  readonly migrations?: readonly Migration[]
-}
-
 /** Runs what is missing. Of several processes that do so at once, one does the work and the others wait. */
-export async function migrate(
-  link: PostgresLink,
-  { migrations = MIGRATIONS }: MigrateOptions = {},
-): Promise<Migrated> {
+export async function migrate(link: PostgresLink, migrations = MIGRATIONS): Promise<Migrated> {
   await run(link, 'schema', makeSchema(link.plan.schema)).catch(passIfForbidden)
   for (const [at, sql] of foundations(link.plan.schema).entries()) await run(link, `foundation_${at}`, sql)
   return underLease(link, async () => {

@@ -1,21 +1,13 @@
 /** Opens a Postgres store: for the service, and for commands. */
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
-import type { TrustedOffset } from '../../kernel/store-clock.ts'
-import { StoreError, type TroubleListener } from '../store-error.ts'
+import { type OpenOptions, StoreError, type TroubleListener } from '../store-error.ts'
 import { placeOf, planPostgres, type PostgresConfig } from './connection-schema.ts'
-import { reading } from './statements.ts'
 import { PostgresLink } from './link.ts'
 import { isUsable, migrate, readSchema } from './migrations.ts'
+import { reading } from './statements.ts'
 import { PostgresStore } from './store.ts'
-
-export interface OpenPostgresOptions {
-  readonly onTrouble?: TroubleListener | undefined
-  /** Milliseconds for one verb, instead of `deadline`. */
-  readonly answerWithin?: number | undefined
-  /** Takes what is read of the store's clock. */
-  readonly offset?: TrustedOffset | undefined
-}
 
 /** Milliseconds that a migration may take. */
 const MIGRATE_WITHIN = 600_000
@@ -29,14 +21,14 @@ const LOOK_AGAIN = 1000
 export const openPostgres = (
   config: PostgresConfig,
   clock: Clock,
-  options: OpenPostgresOptions = {},
+  options: OpenOptions = {},
 ): Promise<PostgresStore> => open(config, clock, options, (link) => prepare(link, config, options))
 
 /** Makes and changes no tables. Rejects with StoreError if the database cannot be used, and if it has no tables. */
 export const openPostgresToRead = (
   config: PostgresConfig,
   clock: Clock,
-  options: OpenPostgresOptions = {},
+  options: OpenOptions = {},
 ): Promise<PostgresStore> => open(config, clock, options, (link) => requireTables(link, config))
 
 export async function requireTables(link: PostgresLink, config: PostgresConfig): Promise<void> {
@@ -76,7 +68,7 @@ export async function withLongStatements<T>(
 async function prepare(
   link: PostgresLink,
   config: PostgresConfig,
-  { onTrouble }: OpenPostgresOptions,
+  { onTrouble }: OpenOptions,
 ): Promise<void> {
   if (isUsable(await readSchema(link))) return
   if (config.migrate === 'auto') {
@@ -84,7 +76,7 @@ async function prepare(
     return
   }
   onTrouble?.('its tables are missing or old, and store.migrate is never: run `postern migrate`')
-  while (!(await areMade(link))) await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN))
+  while (!(await areMade(link))) await pause(LOOK_AGAIN)
   onTrouble?.(undefined)
 }
 
@@ -111,7 +103,7 @@ export async function awaitTables(config: PostgresConfig, onTrouble: TroubleList
 async function open(
   config: PostgresConfig,
   clock: Clock,
-  { onTrouble, answerWithin, offset }: OpenPostgresOptions,
+  { onTrouble, answerWithin, offset }: OpenOptions,
   before: (link: PostgresLink) => Promise<void>,
 ): Promise<PostgresStore> {
   const plan = { ...planPostgres(config), ...(answerWithin !== undefined && { deadline: answerWithin }) }

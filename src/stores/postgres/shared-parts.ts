@@ -67,7 +67,7 @@ export class PostgresBudgets implements Budgets {
     const first = await this.#ask(who, number, byColumn)
     const missing = new Map([...byColumn].filter(([column]) => !first.has(column)))
     if (missing.size === 0) return [...first.values()]
-    // What was granted above is taken from the budgets, so it is told; the others are told again.
+    // What was granted above is taken from the budgets already, so it is reported in any case.
     const made = await this.#make(who, number, missing).catch(() => new Map<string, BudgetGrant>())
     return [...first.values(), ...made.values()]
   }
@@ -88,9 +88,13 @@ export class PostgresBudgets implements Budgets {
   ): Promise<ReadonlyMap<string, BudgetGrant>> {
     const all = [...reports.values()]
     const { rows } = await this.#link.run(this.#exchange, [
-      ...[who, number, [...reports.keys()]],
-      ...[all.map(({ perMs }) => perMs), all.map(({ burst }) => burst)],
-      ...[all.map(({ spent }) => spent), all.map(({ want }) => want)],
+      who,
+      number,
+      [...reports.keys()],
+      all.map(({ perMs }) => perMs),
+      all.map(({ burst }) => burst),
+      all.map(({ spent }) => spent),
+      all.map(({ want }) => want),
     ])
     return new Map(
       rows.map((row) => {

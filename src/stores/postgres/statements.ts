@@ -4,8 +4,6 @@ import { type IndexValues, type Page, SECRET, SIGNING_KEY, type StoreIndex } fro
 import { byEscapedKey, endOfPrefix, escapedKey } from '../../kernel/key-order.ts'
 import { JUMP } from '../../kernel/store-clock.ts'
 
-// Statements, and what every write has in common.
-
 export interface Statement {
   /** Under which Postgres keeps it prepared: one text has one name. */
   readonly name: string
@@ -19,7 +17,9 @@ export interface Statement {
 export const STORE_NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::int8'
 
 export const reading = (name: string, sql: string, clock?: string): Statement => ({
-  ...{ name, sql, kind: 'read' },
+  name,
+  sql,
+  kind: 'read',
   ...(clock !== undefined && { clock }),
 })
 
@@ -35,7 +35,7 @@ interface WriteParts {
 }
 
 /**
- * A write ends by the store's clock: it has no effect behind the time at which its caller was told that it failed. (A
+ * A write ends by the store's clock: it has no effect behind the time at which its caller learned that it failed. (A
  * frozen Postgres runs what lies in its sockets when it goes on: without this a code would be used up after a 503.) It
  * answers one row at least, so that "too late" is not taken for "no such row", and with the store's clock.
  */
@@ -67,6 +67,11 @@ const part = (first: number): string => `
   AND starts_with(coalesce(long_key, key), $${first + 3})`
 
 const RECORD = '(kind, key, long_key, value, attempt, expires_at, family, subject, client, business)'
+/** A new record takes the place of one that has expired: the condition follows. */
+const REPLACE_EXPIRED = `ON CONFLICT (kind, key) DO UPDATE SET
+    long_key = excluded.long_key, value = excluded.value, version = 1, attempt = excluded.attempt,
+    expires_at = excluded.expires_at, used_at = NULL, used_by = NULL, family = excluded.family,
+    subject = excluded.subject, client = excluded.client, business = excluded.business`
 
 /** One record by its key. `attempt`: drawn for each call, and the same in all its tries. */
 function recordStatements(table: string) {
@@ -77,10 +82,7 @@ function recordStatements(table: string) {
       last: (inTime) => `
         INSERT INTO ${table} AS old ${RECORD}
         SELECT $1, $2, $3, $4, $5, $6::int8, $7, $8, $9, $10 WHERE ${inTime}
-        ON CONFLICT (kind, key) DO UPDATE SET
-          long_key = excluded.long_key, value = excluded.value, version = 1, attempt = excluded.attempt,
-          expires_at = excluded.expires_at, used_at = NULL, used_by = NULL, family = excluded.family,
-          subject = excluded.subject, client = excluded.client, business = excluded.business
+        ${REPLACE_EXPIRED}
         WHERE old.expires_at <= $11::int8 AND ${inTime}
         RETURNING 1 AS done`,
     }),
@@ -168,10 +170,7 @@ const redeem = (table: string): Statement =>
       `created AS (
         INSERT INTO ${table} AS old ${RECORD}
         SELECT made.* FROM used, unnest(${TYPES.map((type, at) => `$${7 + at}::${type}[]`).join(', ')}) AS made
-        ON CONFLICT (kind, key) DO UPDATE SET
-          long_key = excluded.long_key, value = excluded.value, version = 1, attempt = excluded.attempt,
-          expires_at = excluded.expires_at, used_at = NULL, used_by = NULL, family = excluded.family,
-          subject = excluded.subject, client = excluded.client, business = excluded.business
+        ${REPLACE_EXPIRED}
         WHERE old.expires_at <= $3::int8)`,
     ],
     last: () => 'SELECT * FROM used',

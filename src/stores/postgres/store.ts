@@ -17,12 +17,12 @@ import type {
 } from '../../contracts/store.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import type { TrustedOffset } from '../../kernel/store-clock.ts'
+import { unavailable } from '../store-link.ts'
 import { Appender } from './appender.ts'
-import { PostgresBudgets, PostgresLockouts, PostgresNodes } from './shared-parts.ts'
-import { unavailable } from './connections.ts'
 import type { PostgresLink, Row } from './link.ts'
 import { NEWEST_TABLES } from './migrations.ts'
 import { Purging } from './purging.ts'
+import { PostgresBudgets, PostgresLockouts, PostgresNodes } from './shared-parts.ts'
 import {
   indexColumn,
   indexesOf,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { RefusedWrites } from '../../../src/stores/store-error.ts'
+import { RefusedWrites } from '../../../src/stores/store-link.ts'
 
 function refusals() {
   let now = 0

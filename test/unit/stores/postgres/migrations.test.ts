@@ -80,9 +80,9 @@ describe('C11.7.4 the versions of the tables', needing('postgresql'), () => {
 
   it('that follow leave the version before what it needs, until they are finished', async () => {
     const { link, columns } = await opened()
-    await migrate(link, { migrations: [FIRST] })
+    await migrate(link, [FIRST])
     const migrations = [FIRST, NEXT]
-    await migrate(link, { migrations })
+    await migrate(link, migrations)
     expect([await readSchema(link), columns('lease'), columns('node')]).toEqual([
       { version: 2, readableFrom: 1 },
       'of_v2',
@@ -99,15 +99,15 @@ describe('C11.7.4 the versions of the tables', needing('postgresql'), () => {
   it('go on where a migration was broken off', async () => {
     const { link } = await opened()
     const broken: Migration = { adds: () => ['SELECT 1 FROM no_such_table_here'], takes: () => [] }
-    await expect(migrate(link, { migrations: [FIRST, broken] })).rejects.toThrow()
+    await expect(migrate(link, [FIRST, broken])).rejects.toThrow()
     expect(await readSchema(link)).toEqual({ version: 1, readableFrom: 1 })
-    await migrate(link, { migrations: [FIRST, NEXT] })
+    await migrate(link, [FIRST, NEXT])
     expect((await readSchema(link)).version).toBe(2)
   })
 
   it('are refused to be finished before they are there', async () => {
     const { link } = await opened()
-    await migrate(link, { migrations: [FIRST] })
+    await migrate(link, [FIRST])
     await expect(finish(link, [FIRST, NEXT])).rejects.toThrow(/of version 1, and this Postern knows 2/)
   })
 
