@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { JsonPointer, JsonValue } from '../http/json.ts'
-import type { PlainXmlRules } from '../http/plain-xml/rules.ts'
+import type { PlainXmlRules } from '../http/xml/plain-document.ts'
 import type { RequestTarget } from '../http/request-target.ts'
 import type { FaultCode } from '../kernel/faults.ts'
 import type { Successes } from './api-description.ts'

@@ -6,7 +6,7 @@ import { isEnvelope, type PayloadShape, shapeOf, successEnvelope, TEXT_AROUND } 
 import { JsonScan, NotJson } from '../http/json-scan.ts'
 import type { JsonValue } from '../http/json.ts'
 import { readBody } from '../http/read-body.ts'
-import type { ItemNames } from '../http/xml-write.ts'
+import type { ItemNames } from '../http/xml/write.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
 import { type Conversions, isSmall, type OnGone } from './conversion/conversions.ts'
 import { type AnswerTask, broken, convertAnswer, dataOf, type Speech } from './conversion/tasks.ts'

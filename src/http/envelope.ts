@@ -2,10 +2,10 @@ import { type FaultRow, FAULTS } from '../kernel/fault-table.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { Format } from './accept.ts'
 import type { JsonObject, JsonValue } from './json.ts'
-import { toXmlText } from './xml-syntax.ts'
-import { type EnvelopeError, type ItemNames, writeXmlEnvelope } from './xml-write.ts'
+import { toXmlText } from './xml/syntax.ts'
+import { type EnvelopeError, type ItemNames, writeXmlEnvelope } from './xml/write.ts'
 
-export type { EnvelopeError } from './xml-write.ts'
+export type { EnvelopeError } from './xml/write.ts'
 
 /** The Content-Type of an enveloped error, and of a success in a plain type (C2.5). */
 export const ENVELOPE_TYPE: Readonly<Record<Format, string>> = {

@@ -10,7 +10,7 @@ import type {
 import { isBodiless } from '../../http/head.ts'
 import { followedBy, type HeaderText } from '../../http/header-text.ts'
 import type { JsonPointer } from '../../http/json.ts'
-import type { PlainXmlRules } from '../../http/plain-xml/rules.ts'
+import type { PlainXmlRules } from '../../http/xml/plain-document.ts'
 import { compileQueryFilter } from '../../http/query.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { type FaultCode, toFault } from '../../kernel/faults.ts'

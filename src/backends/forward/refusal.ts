@@ -1,20 +1,12 @@
 import type { Readable } from 'node:stream'
 import type { BackendAnswer, BackendError } from '../../contracts/backend.ts'
 import { errorsOf } from '../../http/envelope.ts'
-import {
-  isJsonObject,
-  type JsonPointer,
-  type JsonValue,
-  literalOf,
-  parseJson,
-  valueAt,
-} from '../../http/json.ts'
-import { decodeXml } from '../../http/plain-xml/decode.ts'
-import { doctypeOf } from '../../http/plain-xml/prolog.ts'
-import { BODY_LIMITS, type PlainXmlRules } from '../../http/plain-xml/rules.ts'
-import { readPlainXml } from '../../http/plain-xml/to-json.ts'
+import { isJsonObject, type JsonPointer, type JsonValue, literalOf, parseJson, valueAt } from '../../http/json.ts'
 import { readBody } from '../../http/read-body.ts'
-import { ENVELOPE_SCHEMA, readXml } from '../../http/xml-read.ts'
+import { decodeXml, doctypeOf } from '../../http/xml/decode.ts'
+import { BODY_LIMITS, type PlainXmlRules } from '../../http/xml/plain-document.ts'
+import { readPlainXml } from '../../http/xml/plain-read.ts'
+import { ENVELOPE_SCHEMA, readXml } from '../../http/xml/read.ts'
 import { after, type Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'

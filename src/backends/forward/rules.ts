@@ -1,6 +1,6 @@
 /** What of the configuration forwarding goes by, compiled. */
 import type { JsonPointer } from '../../http/json.ts'
-import type { PlainXmlRules } from '../../http/plain-xml/rules.ts'
+import type { PlainXmlRules } from '../../http/xml/plain-document.ts'
 import type { PoolRules } from '../../upstream/pool.ts'
 import type { UpstreamTimeouts } from '../../upstream/request.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'

@@ -17,7 +17,7 @@ import type {
   RequestChanges,
 } from '../../contracts/module.ts'
 import { type JsonPointer, type JsonValue, parseJson, parseJsonInSlices } from '../../http/json.ts'
-import type { PlainXmlRules } from '../../http/plain-xml/rules.ts'
+import type { PlainXmlRules } from '../../http/xml/plain-document.ts'
 import { type After, after as realAfter, type Clock } from '../../kernel/clock.ts'
 import { toFault } from '../../kernel/faults.ts'
 import type { HttpBackend } from '../forward/http.ts'

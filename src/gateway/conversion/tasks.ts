@@ -15,17 +15,19 @@ import {
   valueAt,
 } from '../../http/json.ts'
 import type { BodyKind } from '../../http/media-type.ts'
-import { decodeBodyXml, decodeXml } from '../../http/plain-xml/decode.ts'
-import { checkDocument } from '../../http/plain-xml/document.ts'
-import { writePlainXml } from '../../http/plain-xml/from-json.ts'
-import { partText } from '../../http/plain-xml/part.ts'
-import { doctypeOf } from '../../http/plain-xml/prolog.ts'
-import { ANSWER_LIMITS, BODY_LIMITS, type PlainXmlRules } from '../../http/plain-xml/rules.ts'
-import { rootText } from '../../http/plain-xml/splice.ts'
-import { readPlainXml } from '../../http/plain-xml/to-json.ts'
 import { type BodyValidator, compileValidator } from '../../http/validate-body.ts'
-import { ENVELOPE_SCHEMA, readXml, readXmlDocument } from '../../http/xml-read.ts'
-import { type ItemNames, writeXml } from '../../http/xml-write.ts'
+import { decodeBodyXml, decodeXml, doctypeOf } from '../../http/xml/decode.ts'
+import {
+  ANSWER_LIMITS,
+  BODY_LIMITS,
+  checkDocument,
+  type PlainXmlRules,
+} from '../../http/xml/plain-document.ts'
+import { partText, rootText } from '../../http/xml/plain-part.ts'
+import { readPlainXml } from '../../http/xml/plain-read.ts'
+import { writePlainXml } from '../../http/xml/plain-write.ts'
+import { ENVELOPE_SCHEMA, readXml, readXmlDocument } from '../../http/xml/read.ts'
+import { type ItemNames, writeXml } from '../../http/xml/write.ts'
 import { Fault, type FaultCode, toFault } from '../../kernel/faults.ts'
 
 // An upstream's own XML (C7.7): what becomes of its answers, and of the bodies that it is sent.

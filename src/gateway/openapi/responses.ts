@@ -1,7 +1,7 @@
 import type { OperationDescription } from '../../contracts/api-description.ts'
 import { PLAIN_TYPES } from '../../http/accept.ts'
 import type { BodySchema } from '../../http/body-schema.ts'
-import { escapeName } from '../../http/xml-syntax.ts'
+import { escapeName } from '../../http/xml/syntax.ts'
 import { type FaultRow, FAULTS, type WireCode } from '../../kernel/fault-table.ts'
 import type { FaultCode } from '../../kernel/faults.ts'
 import {

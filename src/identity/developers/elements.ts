@@ -1,7 +1,7 @@
 import type { OperationDescription } from '../../contracts/api-description.ts'
 import { successEnvelope } from '../../http/envelope.ts'
 import type { JsonObject, JsonValue } from '../../http/json.ts'
-import { type ItemNames, writeXml } from '../../http/xml-write.ts'
+import { type ItemNames, writeXml } from '../../http/xml/write.ts'
 import { html, type Html, type Slot } from '../pages/layout.ts'
 
 /** Pieces that the developer pages are made of. */

@@ -11,7 +11,7 @@ import {
   wrapPayload,
 } from '../../../src/http/envelope.ts'
 import type { JsonObject, JsonValue } from '../../../src/http/json.ts'
-import { ENVELOPE_SCHEMA, readXml } from '../../../src/http/xml-read.ts'
+import { ENVELOPE_SCHEMA, readXml } from '../../../src/http/xml/read.ts'
 
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 const codes = Object.keys(FAULTS) as FaultCode[]

@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { BodySchema } from '../../../src/http/body-schema.ts'
-import { errorsEnvelope, isEnvelope, errorsOf, successEnvelope } from '../../../src/http/envelope.ts'
+import { errorsEnvelope, errorsOf, isEnvelope, successEnvelope } from '../../../src/http/envelope.ts'
 import { parseJson, stringifyJson } from '../../../src/http/json.ts'
-import { ENVELOPE_SCHEMA, readXml } from '../../../src/http/xml-read.ts'
-import { XML_LIMITS } from '../../../src/http/xml-tree.ts'
-import { writeXml, type ItemNames } from '../../../src/http/xml-write.ts'
+import { ENVELOPE_SCHEMA, readXml, XML_LIMITS } from '../../../src/http/xml/read.ts'
+import { type ItemNames, writeXml } from '../../../src/http/xml/write.ts'
 
 const page = readFileSync(new URL('../../../src/http/json-xml.md', import.meta.url), 'utf8')
 

@@ -6,8 +6,8 @@ import { compileXml } from '../../../src/backends/forward/compile-answers.ts'
 import { Problems } from '../../../src/config/problems.ts'
 import { plainEnvelope } from '../../../src/gateway/conversion/tasks.ts'
 import { parseJson, stringifyJson } from '../../../src/http/json.ts'
-import { writePlainXml } from '../../../src/http/plain-xml/from-json.ts'
-import { ANSWER_LIMITS, BODY_LIMITS, type PlainXmlRules } from '../../../src/http/plain-xml/rules.ts'
+import { writePlainXml } from '../../../src/http/xml/plain-write.ts'
+import { ANSWER_LIMITS, BODY_LIMITS, type PlainXmlRules } from '../../../src/http/xml/plain-document.ts'
 
 const page = readFileSync(new URL('../../../src/http/plain-xml.md', import.meta.url), 'utf8')
 

@@ -1,5 +1,5 @@
 import { printable } from '../read-body.ts'
-import { isQName } from '../xml-syntax.ts'
+import { isQName } from './syntax.ts'
 
 const XML = 'http://www.w3.org/XML/1998/namespace'
 const XMLNS = 'http://www.w3.org/2000/xmlns/'

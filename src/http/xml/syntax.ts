@@ -80,3 +80,22 @@ export function hasMoreReferences(text: string, limit: number): boolean {
   }
   return true
 }
+
+const IN_ATTRIBUTE: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  '\t': '&#9;',
+  '\n': '&#10;',
+  '\r': '&#13;',
+}
+
+/** An attribute's value between double quotes, which every parser reads back as this text. */
+export const escapeAttribute = (value: string): string =>
+  value.replaceAll(/[&<>"\t\n\r]/g, (character) => IN_ATTRIBUTE[character] ?? character)
+
+const BLANK = /^[\t\n\r ]*$/
+
+/** White space alone, or nothing (XML 1.0 §2.3). */
+export const isBlank = (text: string): boolean => BLANK.test(text)

@@ -1,7 +1,8 @@
 import { XMLBuilder } from 'fast-xml-parser'
-import { Fault } from '../kernel/faults.ts'
-import type { JsonObject, JsonValue } from './json.ts'
-import { escapeName, escapeText, isXmlText, XSI } from './xml-syntax.ts'
+import { Fault } from '../../kernel/faults.ts'
+import type { JsonObject, JsonValue } from '../json.ts'
+import { escapeName, escapeText, isXmlText, XSI } from './syntax.ts'
+import type { Attributes } from './tree.ts'
 
 /** The element name of an array's items, by the name of the array's member; any other array's are `Item`. */
 export type ItemNames = Readonly<Record<string, string>>
@@ -12,7 +13,7 @@ export interface EnvelopeError {
   readonly message: string
 }
 
-const DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
+export const DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
 const ROOT = 'ApiResponse'
 const ITEM = 'Item'
 /** The builder nests as deep as the value does: a bound instead of a stack that overflows. */
@@ -39,19 +40,32 @@ const OPTIONS = {
 // eslint-disable-next-line @typescript-eslint/no-deprecated -- in favour of the package that this one re-exports
 const builder = new XMLBuilder(OPTIONS)
 
-type Attributes = Readonly<Record<string, string>>
-/** What the builder takes: text, or an element's attributes (`@`), text (`#text`) and children by name. */
-type Node = string | ParentNode
-interface ParentNode {
-  [name: string]: Node | readonly Node[] | Attributes
+/** What the builder takes: text, or an element's attributes (`@`), text (`#text`) and children by name. All escaped. */
+export type XmlNode = string | XmlParent
+export interface XmlParent {
+  [name: string]: XmlNode | readonly XmlNode[] | Attributes
+}
+
+/** Writes one element. */
+export function buildXml(name: string, node: XmlNode): string {
+  const root: XmlParent = {}
+  setOwn(root, name, node)
+  return builder.build(root)
+}
+
+/** Assignment, but for the one name that would set the prototype instead. */
+export function setOwn<T>(object: Record<string, T>, name: string, value: T): void {
+  if (name === '__proto__')
+    Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true })
+  else object[name] = value
 }
 
 const OBJECT: Attributes = { type: 'object' }
 const ARRAY: Attributes = { type: 'array' }
 const NIL: Attributes = { 'xsi:nil': 'true' }
-const NIL_NODE: Node = { '@': NIL }
-const TRUE_NODE: Node = { '@': { type: 'boolean' }, '#text': 'true' }
-const FALSE_NODE: Node = { '@': { type: 'boolean' }, '#text': 'false' }
+const NIL_NODE: XmlNode = { '@': NIL }
+const TRUE_NODE: XmlNode = { '@': { type: 'boolean' }, '#text': 'true' }
+const FALSE_NODE: XmlNode = { '@': { type: 'boolean' }, '#text': 'false' }
 const NUMBER: Attributes = { type: 'number' }
 const NO_NAMES: ItemNames = {}
 
@@ -62,16 +76,9 @@ function textNode(text: string): string {
   return escapeText(text)
 }
 
-function numberNode(number: number): Node {
+function numberNode(number: number): XmlNode {
   if (!Number.isFinite(number)) throw unconvertible('a number that JSON cannot say')
   return { '@': NUMBER, '#text': String(number) }
-}
-
-/** Assignment, but for the one name that would set the prototype instead. */
-function setOwn(node: ParentNode, name: string, value: Node): void {
-  if (name === '__proto__')
-    Object.defineProperty(node, name, { value, enumerable: true, configurable: true, writable: true })
-  else node[name] = value
 }
 
 /** One value's walk to a builder's tree. Remembers whether it met a null: the root must then declare `xsi`. */
@@ -85,7 +92,7 @@ class Walk {
   }
 
   /** `name` is the member's, or undefined for an array's item and the root. */
-  node(value: JsonValue, name?: string): Node {
+  node(value: JsonValue, name?: string): XmlNode {
     switch (typeof value) {
       case 'string':
         return textNode(value)
@@ -101,9 +108,9 @@ class Walk {
   }
 
   /** An object's children; unmarked, also when there are none. */
-  members(object: JsonObject): ParentNode {
+  members(object: JsonObject): XmlParent {
     this.#descend()
-    const node: ParentNode = {} // with a null prototype the builder takes twice as long
+    const node: XmlParent = {} // with a null prototype the builder takes twice as long
     for (const [key, value] of Object.entries<JsonValue | undefined>(object)) {
       if (value === undefined) continue // as JSON.stringify does
       if (!key.isWellFormed()) throw unconvertible('a key holds half a surrogate pair')
@@ -113,7 +120,7 @@ class Walk {
     return node
   }
 
-  #composite(value: Extract<JsonValue, object | null>, name: string | undefined): Node {
+  #composite(value: Extract<JsonValue, object | null>, name: string | undefined): XmlNode {
     if (value === null) {
       this.hasNil = true
       return NIL_NODE
@@ -125,7 +132,7 @@ class Walk {
     return { '@': OBJECT }
   }
 
-  #array(values: readonly JsonValue[], name: string | undefined): Node {
+  #array(values: readonly JsonValue[], name: string | undefined): XmlNode {
     this.#descend()
     const children = values.map((value) => this.node(value))
     this.#depth--
@@ -142,15 +149,13 @@ class Walk {
   }
 }
 
-function build(root: string, node: Node, walk: Walk): string {
-  if (!walk.hasNil || typeof node === 'string') return DECLARATION + element(root, node)
+function build(root: string, node: XmlNode, walk: Walk): string {
+  const name = escapeName(root)
+  if (!walk.hasNil || typeof node === 'string') return DECLARATION + buildXml(name, node)
   const own = node['@'] as Attributes | undefined
   // Declared once, at the root, for every null below it. A spread copies a member named `__proto__` as what it is.
-  const declared: ParentNode = { ...node, '@': { 'xmlns:xsi': XSI, ...own } }
-  return DECLARATION + element(root, declared)
+  return DECLARATION + buildXml(name, { ...node, '@': { 'xmlns:xsi': XSI, ...own } })
 }
-
-const element = (root: string, node: Node): string => builder.build({ [escapeName(root)]: node })
 
 /**
  * The XML document of a JSON value (C7.5), with the XML declaration, as text to be sent in UTF-8. `readXml` is its

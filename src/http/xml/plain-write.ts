@@ -1,13 +1,11 @@
 import { Fault } from '../../kernel/faults.ts'
-import { quoted } from '../read-body.ts'
 import { type JsonObject, type JsonValue, literalOf } from '../json.ts'
-import { escapeText, isQName, isXmlText } from '../xml-syntax.ts'
-import { ATTRIBUTE, buildRoot, setOwn, TEXT, type XmlNode, type XmlParent } from './fast-xml.ts'
+import { quoted } from '../read-body.ts'
 import { NamespaceScope } from './namespaces.ts'
-import { escapeAttribute } from './references.ts'
-import { BODY_LIMITS, type PathRule, type PlainXmlRules, ruleOf } from './rules.ts'
-
-const DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
+import { BODY_LIMITS, type PathRule, type PlainXmlRules, ruleOf } from './plain-document.ts'
+import { ATTRIBUTE, TEXT } from './plain-read.ts'
+import { escapeAttribute, escapeText, isQName, isXmlText } from './syntax.ts'
+import { buildXml, DECLARATION, setOwn, type XmlNode, type XmlParent } from './write.ts'
 
 function refuse(why: string): never {
   throw new Fault('body_malformed', { say: `For the data service it becomes XML: ${why}.`, quotes: true })
@@ -125,7 +123,5 @@ export function writePlainXml(value: JsonValue, { root, attributes, paths }: Pla
   const [name, content] = root === undefined ? rootOf(value) : ([root, value] as const)
   if (Array.isArray(content)) refuse('a list cannot be the root element')
   const given = Object.keys(attributes).length === 0 ? NONE : attributes
-  return (
-    DECLARATION + buildRoot(name, new ElementBuilder().element(name, content, ruleOf(paths, name), given))
-  )
+  return DECLARATION + buildXml(name, new ElementBuilder().element(name, content, ruleOf(paths, name), given))
 }

@@ -1,16 +1,127 @@
-import { memberSchema, typesOf, type BodySchema, type BodyType } from './body-schema.ts'
-import { type JsonObject, type JsonValue, parseNumberLiteral } from './json.ts'
-import { printable } from './read-body.ts'
-import { unescapeName } from './xml-syntax.ts'
+import type { Fault } from '../../kernel/faults.ts'
+import { type BodySchema, type BodyType, memberSchema, typesOf } from '../body-schema.ts'
+import { type JsonObject, type JsonValue, parseNumberLiteral } from '../json.ts'
+import { decodeUtf8, printable } from '../read-body.ts'
+import { doctypeOf } from './decode.ts'
+import { isBlank, unescapeName, XSI } from './syntax.ts'
 import {
-  isBlank,
+  type Attributes,
+  checkText,
+  type Declaration,
   malformed,
-  readXmlTree,
-  XML_LIMITS,
+  parseXml,
+  type Place,
+  refused,
   type XmlElement,
   type XmlLimits,
+  type XmlListener,
   type XmlMark,
-} from './xml-tree.ts'
+  XmlTree,
+} from './tree.ts'
+
+/** Bounds on a body of Postern's dialect. */
+export interface BodyLimits extends XmlLimits {
+  readonly bytes: number
+}
+
+export const XML_LIMITS: BodyLimits = {
+  bytes: 1024 ** 2,
+  depth: 100,
+  nodes: 50_000,
+  attributes: 16,
+  references: 50_000,
+}
+
+const MARKS: ReadonlySet<string> = new Set<XmlMark>(['string', 'number', 'boolean', 'array', 'object'])
+const NIL: Readonly<Record<string, boolean>> = { true: true, 1: true, false: false, 0: false }
+/** The namespaces of the prefixes `xml` and `xmlns` (Namespaces in XML 1.0 §3). */
+const RESERVED: ReadonlySet<string> = new Set([
+  'http://www.w3.org/XML/1998/namespace',
+  'http://www.w3.org/2000/xmlns/',
+])
+const DECLARES_PREFIX = /^xmlns:(?!xml$|xmlns$)[^:]+$/
+
+/** The tree of a document in Postern's dialect (C7.5). Its methods throw Fault `body_malformed`. */
+class MarkedTree extends XmlTree implements XmlListener {
+  /** How many elements are open where the prefix `xsi` is declared; undefined: it is not. */
+  #xsiFrom: number | undefined
+
+  declared({ encoding }: Declaration, place: Place): void {
+    if (encoding !== undefined && encoding.toLowerCase() !== 'utf-8')
+      throw malformed(place, 'the only encoding is UTF-8')
+  }
+
+  instruction(_target: string, place: Place): void {
+    throw malformed(place, 'a processing instruction is not allowed')
+  }
+
+  tag(name: string, place: Place): void {
+    if (name.includes(':')) throw malformed(place, `the element ${printable(name)} has a prefix`)
+  }
+
+  attribute(name: string, place: Place): void {
+    if (name === 'type' || name === 'xsi:nil' || name === 'xmlns' || DECLARES_PREFIX.test(name)) return
+    throw malformed(place, `the attribute ${printable(name)} is not known; there are xmlns, xsi:nil and type`)
+  }
+
+  open(name: string, attributes: Attributes | undefined, place: Place): void {
+    if (attributes !== undefined && declaresXsi(attributes, place)) this.#xsiFrom ??= this.depth
+    const mark = attributes && markOf(attributes, this.#xsiFrom !== undefined, place)
+    this.requireNoText(place)
+    this.add(name, undefined, mark, place)
+  }
+
+  override close(): void {
+    super.close()
+    if (this.#xsiFrom !== undefined && this.depth <= this.#xsiFrom) this.#xsiFrom = undefined
+  }
+
+  protected fault(place: Place, why: string): Fault {
+    return malformed(place, why)
+  }
+}
+
+/** Namespaces in XML 1.0 §3 and §5: a prefix is bound to something, `xsi` to its own namespace. */
+function declaresXsi(attributes: Attributes, place: Place): boolean {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith('xmlns:') && value === '')
+      throw malformed(place, `${printable(name)} is bound to nothing`)
+    if (name === 'xmlns:xsi' && value !== XSI) throw malformed(place, `xmlns:xsi is not ${XSI}`)
+    // Namespaces §3: these two are bound to their own prefixes, and are nobody else's default either.
+    if (name.startsWith('xmlns') && RESERVED.has(value))
+      throw malformed(place, `${printable(name)} is bound to ${value}, which is reserved`)
+  }
+  return attributes['xmlns:xsi'] !== undefined
+}
+
+function markOf(attributes: Attributes, xsi: boolean, place: Place): XmlMark | undefined {
+  const { type, 'xsi:nil': nil } = attributes
+  if (nil !== undefined && isNil(nil, xsi, place)) {
+    if (type !== undefined) throw malformed(place, 'xsi:nil and type contradict each other')
+    return 'null'
+  }
+  if (type === undefined || isMark(type)) return type
+  throw malformed(place, `the type ${printable(type)} is not known; there are ${[...MARKS].join(', ')}`)
+}
+
+function isNil(nil: string, xsi: boolean, place: Place): boolean {
+  if (!xsi) throw malformed(place, `xsi is not declared; write xmlns:xsi="${XSI}"`)
+  const value = Object.hasOwn(NIL, nil) ? NIL[nil] : undefined
+  if (value === undefined) throw malformed(place, 'xsi:nil is neither true nor false')
+  return value
+}
+
+const isMark = (type: string): type is XmlMark => MARKS.has(type)
+
+function readTree(bytes: Uint8Array, limits: BodyLimits): XmlElement {
+  if (bytes.byteLength > limits.bytes) throw refused(`there are more than ${limits.bytes} bytes`)
+  const text = decodeUtf8(bytes)
+  checkText(text, limits)
+  if (doctypeOf(text, false) !== 'none') throw refused('a document type declaration is not allowed')
+  const tree = new MarkedTree()
+  parseXml(text, limits, tree)
+  return tree.root
+}
 
 /** The envelope's own elements carry no mark (C2.2): this says what they are. `Data`'s content has its marks. */
 export const ENVELOPE_SCHEMA: BodySchema = {
@@ -25,7 +136,7 @@ export const ENVELOPE_SCHEMA: BodySchema = {
 }
 
 function refuse(element: XmlElement, why: string): never {
-  throw malformed(element.line, element.column, `the element ${printable(element.name)} ${why}`)
+  throw malformed(element, `the element ${printable(element.name)} ${why}`)
 }
 
 /** Marks and schemas name numbers differently. */
@@ -141,8 +252,8 @@ function readElement(element: XmlElement, schema: BodySchema | undefined): JsonV
 }
 
 /** The same as an object whose one member is the root: for who looks for a part of it. Throws Fault `body_malformed`. */
-export function readXmlDocument(bytes: Uint8Array, limits: Partial<XmlLimits> = XML_LIMITS): JsonObject {
-  const root = readXmlTree(bytes, { ...XML_LIMITS, ...limits })
+export function readXmlDocument(bytes: Uint8Array, limits: Partial<BodyLimits> = XML_LIMITS): JsonObject {
+  const root = readTree(bytes, { ...XML_LIMITS, ...limits })
   const document = Object.create(null) as JsonObject
   document[unescapeName(root.name)] = readElement(root, undefined)
   return document
@@ -156,7 +267,7 @@ export function readXmlDocument(bytes: Uint8Array, limits: Partial<XmlLimits> = 
 export function readXml(
   bytes: Uint8Array,
   schema?: BodySchema,
-  limits: Partial<XmlLimits> = XML_LIMITS,
+  limits: Partial<BodyLimits> = XML_LIMITS,
 ): JsonValue {
-  return readElement(readXmlTree(bytes, { ...XML_LIMITS, ...limits }), schema)
+  return readElement(readTree(bytes, { ...XML_LIMITS, ...limits }), schema)
 }

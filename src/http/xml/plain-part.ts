@@ -1,12 +1,33 @@
 import { Fault } from '../../kernel/faults.ts'
 import type { DecodedXml } from './decode.ts'
-import { checkDocument, type ContentListener, type Place, type RootExtent } from './document.ts'
 import { declaredPrefix, localOf, type NamespaceScope } from './namespaces.ts'
-import { escapeAttribute } from './references.ts'
-import { type PlainXmlLimits, type PlainXmlRules, ruleOf } from './rules.ts'
-import { rootText } from './splice.ts'
+import { checkDocument, type ContentListener, type PlainXmlRules, ruleOf } from './plain-document.ts'
+import { escapeAttribute } from './syntax.ts'
+import type { Attributes, Place, RootExtent, XmlLimits } from './tree.ts'
 
-type Attributes = Readonly<Record<string, string>>
+/**
+ * What may be left out of a well-formed root, and CDATA, which may hold what looks like it. No other `<` of a well-formed
+ * document is followed by `!` or `?`.
+ */
+const MARKUP = /<!--[^]*?-->|<\?[^]*?\?>|<!\[CDATA\[[^]*?\]\]>/g
+const CDATA = '<![CDATA['
+const EMPTY_CDATA = `${CDATA}]]>`
+
+/**
+ * The root of a well-formed document, without comments and processing instructions; all else stays as it is written.
+ * Text on both sides of what is left out must not become one piece of markup: `]]<!---->>` would be `]]>`, which no text
+ * may hold (XML 1.0 §2.4), and a carriage return and a line feed would be one line end (§2.11). An empty CDATA section
+ * keeps them apart.
+ */
+export function rootText(text: string, { start, end }: RootExtent): string {
+  const root = text.slice(start, end)
+  if (!root.includes('<!--') && !root.includes('<?')) return root
+  return root.replace(MARKUP, (found: string, at: number) => {
+    if (found.startsWith(CDATA)) return found
+    const before = root.charAt(at - 1)
+    return before === ']' || before === '\r' ? EMPTY_CDATA : ''
+  })
+}
 
 interface FoundElement extends RootExtent {
   readonly name: string
@@ -59,10 +80,6 @@ class PartFinder implements ContentListener {
     throw new Fault('answer_too_large', { detail: 'declarations of namespaces make it too long' })
   }
 
-  text(): void {
-    // Text is no part of a path.
-  }
-
   close({ position }: Place): void {
     if (this.#matched !== this.#depth--) return
     if (this.#matched-- === this.#path.length && this.#open) this.found.push({ ...this.#open, end: position })
@@ -90,7 +107,7 @@ function declarationsFor(attributes: Attributes | undefined, scope: NamespaceSco
  */
 export function partText(
   document: DecodedXml,
-  limits: PlainXmlLimits,
+  limits: XmlLimits,
   path: readonly string[],
   { stripNamespaces, paths }: PlainXmlRules,
 ): string | undefined {

@@ -1,6 +1,6 @@
 import { Fault } from '../../kernel/faults.ts'
-import { decodeUtf8, printable } from '../read-body.ts'
 import { parseContentType } from '../media-type.ts'
+import { decodeUtf8, printable } from '../read-body.ts'
 
 /** The text of a document, without its byte order mark, and the encoding that its declaration may name. */
 export interface DecodedXml {
@@ -96,4 +96,53 @@ function decode(decoder: Decoder, bytes: Uint8Array): string {
   } catch (cause) {
     throw cause instanceof Fault ? cause : refused('it is not valid UTF-16', cause)
   }
+}
+
+/** `subset`: a document type declaration with an internal subset, which may declare entities and default attributes. */
+export type Doctype = 'none' | 'plain' | 'subset'
+
+/** What stands before the root, and how it ends. */
+const SKIPPED: readonly (readonly [string, string])[] = [
+  ['<!--', '-->'],
+  ['<?', '?>'],
+]
+const BLANKS = /[\t\n\r ]*/y
+
+/**
+ * The document type declaration of a document (XML 1.0 §2.8). Looked for before the document is parsed: saxes tells of
+ * one when it has read all of it, and does not tell its parts apart. Right for what saxes then accepts.
+ * @param instructions whether processing instructions may stand before it: one of the two is what a body is refused for
+ */
+export function doctypeOf(text: string, instructions = true): Doctype {
+  let at = 0
+  for (;;) {
+    BLANKS.lastIndex = at
+    BLANKS.test(text)
+    at = BLANKS.lastIndex
+    const skipped = SKIPPED.find(
+      ([start]) => text.startsWith(start, at) && (instructions || start === '<!--' || isDeclared(text, at)),
+    )
+    if (skipped === undefined) break
+    const [start, end] = skipped
+    const found = text.indexOf(end, at + start.length)
+    if (found < 0) return 'none'
+    at = found + end.length
+  }
+  return text.startsWith('<!DOCTYPE', at) ? kindOf(text, at) : 'none'
+}
+
+const isDeclared = (text: string, at: number): boolean => at === 0 && text.startsWith('<?xml')
+
+/** Whether a `[` comes before the declaration's end. Its system and public identifiers are quoted. */
+function kindOf(text: string, start: number): Doctype {
+  let quote = ''
+  for (let at = start; at < text.length; at++) {
+    const character = text.charAt(at)
+    if (quote !== '') {
+      if (character === quote) quote = ''
+    } else if (character === '"' || character === "'") quote = character
+    else if (character === '[') return 'subset'
+    else if (character === '>') return 'plain'
+  }
+  return 'subset'
 }
