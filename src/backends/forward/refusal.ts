@@ -1,7 +1,14 @@
 import type { Readable } from 'node:stream'
 import type { BackendAnswer, BackendError } from '../../contracts/backend.ts'
 import { errorsOf } from '../../http/envelope.ts'
-import { isJsonObject, type JsonPointer, type JsonValue, literalOf, parseJson, valueAt } from '../../http/json.ts'
+import {
+  isJsonObject,
+  type JsonPointer,
+  type JsonValue,
+  literalOf,
+  parseJson,
+  valueAt,
+} from '../../http/json.ts'
 import { readBody } from '../../http/read-body.ts'
 import { decodeXml, doctypeOf } from '../../http/xml/decode.ts'
 import { BODY_LIMITS, type PlainXmlRules } from '../../http/xml/plain-document.ts'

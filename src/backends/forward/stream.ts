@@ -6,7 +6,13 @@ import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'
 import { WebsocketTunnel } from '../websocket/tunnel.ts'
-import { type Handshake, handshakeHeaders, type HandshakeOutcome, openWebsocket, switchedHeaders } from '../websocket/upstream.ts'
+import {
+  type Handshake,
+  handshakeHeaders,
+  type HandshakeOutcome,
+  openWebsocket,
+  switchedHeaders,
+} from '../websocket/upstream.ts'
 import { HttpBackend } from './http.ts'
 import { urlOf } from './redirects.ts'
 import { attemptOutcome, checkStatus, type StatusVerdict, upstreamFault } from './response.ts'

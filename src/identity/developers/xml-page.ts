@@ -4,7 +4,17 @@ import { XML_LIMITS } from '../../http/xml/read.ts'
 import { writeXml } from '../../http/xml/write.ts'
 import { FAULTS } from '../../kernel/fault-table.ts'
 import { html, type Html } from '../pages/layout.ts'
-import { bullets, codeBlock, paragraph, paragraphs, part, prettyJson, prettyXml, prose, proseTable } from './elements.ts'
+import {
+  bullets,
+  codeBlock,
+  paragraph,
+  paragraphs,
+  part,
+  prettyJson,
+  prettyXml,
+  prose,
+  proseTable,
+} from './elements.ts'
 import type { DeveloperPage, DeveloperParts } from './frame.ts'
 import { XML_TEXTS as T } from './texts.ts'
 
