@@ -74,8 +74,11 @@ export class PersonalFile {
 
   /** The values of a record, wherever they stand. Those that were erased are missing. */
   find(seq: number): readonly PersonalValue[] {
-    // Those of the next row mostly follow.
-    const isFound = this.#goTo(seq, this.#offset + this.#at) || this.#goTo(seq, this.#placeOf(seq))
+    // Those of the next row mostly follow, or stand near.
+    const isFound =
+      this.#peek()?.seq === seq ||
+      this.#goTo(seq, this.#offset + this.#at) ||
+      this.#goTo(seq, this.#placeOf(seq))
     return isFound ? this.take(seq).flatMap(({ text }) => readValue(text) ?? []) : []
   }
 
