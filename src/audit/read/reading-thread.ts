@@ -16,7 +16,7 @@ export type ReadingRequest =
 export type ReadingMessage = { readonly progress: unknown } | { readonly step: unknown }
 
 /** The rows of a query in batches; of all else the one result. */
-function* stepsOf(request: ReadingRequest): Generator<unknown> {
+function* stepsOf(request: ReadingRequest): Generator {
   const progress = (done: unknown): void => send({ progress: done })
   if ('query' in request) yield* scan(request.query, progress)
   else if ('verify' in request) yield verifyTrail(request.verify, progress)
