@@ -1,5 +1,5 @@
 /** The commands about a store that several nodes share: its tables and its nodes. */
-import type { SeenNode } from '../contracts/nodes.ts'
+import type { SeenNode } from '../contracts/store.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { KeyError } from '../keys/key-error.ts'
 import { printJson, type Terminal } from '../operator/terminal.ts'

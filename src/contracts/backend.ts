@@ -5,7 +5,7 @@ import type { PlainXmlRules } from '../http/xml/plain-document.ts'
 import type { RequestTarget } from '../http/request-target.ts'
 import type { FaultCode } from '../kernel/faults.ts'
 import type { Successes } from './api-description.ts'
-import type { Carrier } from './carrier.ts'
+import type { Carrier } from './exchange.ts'
 import type { Place } from './places.ts'
 import type { Principal } from './principal.ts'
 

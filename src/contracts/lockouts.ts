@@ -64,15 +64,6 @@ export interface LockoutFilter {
   readonly network?: string | undefined
 }
 
-export interface Lockouts {
-  /** How many `list` tells. */
-  count(): number
-  /** The lockouts in force now, the latest first. */
-  list(): readonly Lockout[]
-  /** Forgets failures, in every process within a second. Resolves with their number. */
-  clear(filter: LockoutFilter): Promise<number>
-}
-
 /** After how many failures the next attempt waits, and how long. Times in milliseconds. */
 export interface SharedDelays {
   readonly free: number

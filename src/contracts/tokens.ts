@@ -1,4 +1,5 @@
 import type { Principal } from './principal.ts'
+import type { IndexValues } from './store.ts'
 
 /** The gateway's token cache, as identity uses it (C4.16). */
 export interface IssuedTokens {
@@ -152,4 +153,38 @@ export interface TokenRevoker {
    * Resolves with their number. Access tokens stay valid.
    */
   endAllFamilies(): Promise<number>
+}
+
+/** What operators see and end of the store: logins in browsers, families of refresh tokens, what users have allowed clients. */
+const REVOCABLE_KINDS = ['sessions', 'families', 'consents'] as const
+
+export type RevocableKind = (typeof REVOCABLE_KINDS)[number]
+
+/** A record as operators see it. It has no token, no code and no value of a cookie. Times in ms since the epoch. */
+export interface RevocableRecord {
+  /** The hash of a session's cookie, the id of a family, the key of a consent. */
+  readonly id: string
+  readonly subject: string
+  readonly client?: string | undefined
+  readonly business?: string | undefined
+  readonly fund?: string | undefined
+  /** Without the target. */
+  readonly scopes?: readonly string[] | undefined
+  /** When the user logged in; of a consent: when it was given last. */
+  readonly begunAt: number
+  /** When a page of the session, or a refresh token of the family, was used last. */
+  readonly lastUsedAt?: number | undefined
+  /** Undefined for a consent, which stays until it is withdrawn. */
+  readonly endsAt?: number | undefined
+  /** Of a session: "Firefox on Windows". */
+  readonly browser?: string | undefined
+}
+
+/** By which values each kind can be selected. */
+export type RevocableWhere = Pick<IndexValues, 'subject' | 'client' | 'business'>
+
+export interface RevocablePage {
+  readonly found: readonly RevocableRecord[]
+  /** `after` of the next page; undefined after the last. A page may hold fewer than asked for, and not be the last. */
+  readonly next: string | undefined
 }

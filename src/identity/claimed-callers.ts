@@ -1,10 +1,16 @@
 /** What the token endpoint would grant a client and a user (C14.1), and a token with it for an operator's test (C11.5.7). */
 import { isTargetValue } from '../config/scopes/scope-token.ts'
-import type { ClaimedCaller, ClaimedCallers, ClaimedGrant } from '../contracts/claimed-callers.ts'
+import type {
+  ClaimedCaller,
+  ClaimedCallers,
+  ClaimedGrant,
+  TestToken,
+  TestTokenAnswer,
+  TestTokenRequest,
+} from '../contracts/claimed-callers.ts'
 import type { KeyStanding } from '../contracts/keys.ts'
 import type { Client, User } from '../contracts/people.ts'
 import type { Principal } from '../contracts/principal.ts'
-import type { TestToken, TestTokenAnswer, TestTokenRequest } from '../contracts/test-tokens.ts'
 import { epochSeconds } from '../kernel/clock.ts'
 import { Fault, type FaultCode, toFault } from '../kernel/faults.ts'
 import { LONGEST_TEST_TOKEN } from '../kernel/lifetimes.ts'

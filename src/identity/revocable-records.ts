@@ -1,14 +1,15 @@
 /** Sessions, token families and consents of the store, as operators list and end them. */
 import { isTargetValue } from '../config/scopes/scope-token.ts'
+import type { Entry, Store } from '../contracts/store.ts'
 import type {
   RevocableKind,
   RevocablePage,
   RevocableRecord,
-  RevocableRecords,
   RevocableWhere,
-} from '../contracts/revocable.ts'
-import type { Entry, Store } from '../contracts/store.ts'
-import type { RevocationCause, RuleGuard, TokenRevoker } from '../contracts/tokens.ts'
+  RevocationCause,
+  RuleGuard,
+  TokenRevoker,
+} from '../contracts/tokens.ts'
 import { CONSENT, consentOf, endConsent } from './browser/consents.ts'
 import { isOver, SESSION, type SessionRecord } from './browser/sessions.ts'
 import { placeOf, readGrantedScope } from './scopes.ts'
@@ -82,13 +83,15 @@ const KINDS: Readonly<Record<RevocableKind, Kind>> = {
   },
 }
 
-export class StoredRevocableRecords implements RevocableRecords {
+/** All methods reject with Fault `identity_unavailable` if the store cannot be reached. */
+export class StoredRevocableRecords {
   readonly #parts: RevocableRecordsParts
 
   constructor(parts: RevocableRecordsParts) {
     this.#parts = parts
   }
 
+  /** In the order of ids. What a revocation rule has ended is left out. */
   async list(
     kind: RevocableKind,
     where: RevocableWhere,
@@ -108,6 +111,10 @@ export class StoredRevocableRecords implements RevocableRecords {
     return entry && read(entry, this.#parts)
   }
 
+  /**
+   * Ends one: a session; a family with its code and access tokens; a consent with all that it gave. Resolves with the
+   * number of families that have ended with it; undefined if it was gone already.
+   */
   end(kind: RevocableKind, record: RevocableRecord, order: RevocationCause): Promise<number | undefined> {
     return KINDS[kind].end(record, this.#parts, order)
   }

@@ -2,9 +2,9 @@ import {
   type BudgetGrant,
   type Budgets,
   type BudgetUse,
-  MOST_REPORTS,
+  MOST_USES,
   OF_ADDRESS,
-} from '../contracts/budgets.ts'
+} from '../contracts/admission.ts'
 import { newSecret } from '../kernel/ids.ts'
 import type { Buckets, Rate } from './buckets.ts'
 
@@ -318,12 +318,12 @@ export class BudgetExchange {
     late.unref()
     let done = 0
     try {
-      for (; done < reports.length; done += MOST_REPORTS) {
-        const part = reports.slice(done, done + MOST_REPORTS)
+      for (; done < reports.length; done += MOST_USES) {
+        const part = reports.slice(done, done + MOST_USES)
         const grants = await budgets.exchange(this.#who, (this.#number += 1), part)
         this.#settle(grants)
         if (grants.length < part.length)
-          clients.failed(unanswered(ofClients.slice(done, done + MOST_REPORTS), grants), now())
+          clients.failed(unanswered(ofClients.slice(done, done + MOST_USES), grants), now())
       }
     } catch {
       // The change feed tells operators that the store is out of reach. What it has taken must not be told again.

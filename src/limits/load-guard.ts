@@ -2,6 +2,7 @@ import type {
   Admission,
   AdmissionPreview,
   BackendPreview,
+  Budgets,
   EarlyAdmission,
   EarlyPreview,
   RateLeft,
@@ -11,7 +12,6 @@ import type {
   Use,
   Verdict,
 } from '../contracts/admission.ts'
-import type { Budgets } from '../contracts/budgets.ts'
 import type { Exchange } from '../contracts/exchange.ts'
 import type { Principal } from '../contracts/principal.ts'
 import type { Recorder } from '../contracts/recorder.ts'

@@ -1,7 +1,8 @@
 /** What operators can do to a running service: what routes of the admin API, signals and changed files order. */
 import type { Operator } from '../audit/audited-change.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
-import type { GuessingKey, Lockouts } from '../contracts/lockouts.ts'
+import type { GuessingKey } from '../contracts/lockouts.ts'
+import type { LocalLockouts } from '../identity/guessing/lockouts.ts'
 import type { Doubted } from '../contracts/store.ts'
 import type { Ended, RevokedTokens } from '../contracts/tokens.ts'
 import type { ConfigurationOrders, PassingCause } from '../watch/status/configuration-orders.ts'
@@ -54,7 +55,7 @@ export interface Redacted {
 /** What operators can do to a running service. The admin API, signals and file changes all use it. */
 export interface OperatorControl {
   readonly maintenance: Pick<MaintenanceRecords, 'list' | 'set' | 'end' | 'now'>
-  readonly lockouts: Pick<Lockouts, 'list'>
+  readonly lockouts: Pick<LocalLockouts, 'list'>
   /** What commands report. */
   readonly acts: ReportedActs
   readonly revocables: RevocableOrders

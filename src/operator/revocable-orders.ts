@@ -1,5 +1,5 @@
 /** What operators may ask of the sessions, families and consents in the store. */
-import type { RevocableKind, RevocablePage, RevocableRecord, RevocableWhere } from '../contracts/revocable.ts'
+import type { RevocableKind, RevocablePage, RevocableRecord, RevocableWhere } from '../contracts/tokens.ts'
 import type { Operator } from '../audit/audited-change.ts'
 
 /** Records that one order ends at most: each gets a revocation rule and an audit record of its own. */

@@ -1,5 +1,5 @@
 /** What operators may ask of test tokens (C11.5.7). */
-import type { TestToken, TestTokenAnswer, TestTokenRequest } from '../contracts/test-tokens.ts'
+import type { TestToken, TestTokenAnswer, TestTokenRequest } from '../contracts/claimed-callers.ts'
 import type { Operator } from '../audit/audited-change.ts'
 
 export type TestTokenWish = Omit<TestTokenRequest, 'from'>

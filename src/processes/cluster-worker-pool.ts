@@ -11,7 +11,7 @@ import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promis
 import { timerMs, toMachineTime } from '../kernel/clock.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import type { FeedReading } from '../contracts/store.ts'
-import type { TestTokenAnswer, TestTokenRequest } from '../contracts/test-tokens.ts'
+import type { TestTokenAnswer, TestTokenRequest } from '../contracts/claimed-callers.ts'
 import { readingAt } from '../stores/feed-changes.ts'
 import { conditionOfPool, mergeConditions, type Condition } from '../watch/health.ts'
 import type { GaugeReading } from '../watch/metrics/gauges.ts'

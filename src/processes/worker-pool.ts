@@ -8,7 +8,7 @@ import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import type { Condition } from '../watch/health.ts'
 import type { CallCount } from '../maintenance/recent-calls.ts'
 import type { PastCall } from '../watch/past-calls.ts'
-import type { TestTokenAnswer, TestTokenRequest } from '../contracts/test-tokens.ts'
+import type { TestTokenAnswer, TestTokenRequest } from '../contracts/claimed-callers.ts'
 import type { GaugeReading } from '../watch/metrics/gauges.ts'
 import type { Delta } from '../watch/metrics/counts.ts'
 

@@ -12,7 +12,8 @@ import { Problems } from '../config/problems.ts'
 import type { Environment } from '../config/validate.ts'
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
-import type { GuessingKey, Lockouts } from '../contracts/lockouts.ts'
+import type { GuessingKey } from '../contracts/lockouts.ts'
+import type { LocalLockouts } from '../identity/guessing/lockouts.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Doubted } from '../contracts/store.ts'
 import type { Ended, RevokedTokens } from '../contracts/tokens.ts'
@@ -71,7 +72,7 @@ export interface ControlParts {
   readonly pool: WorkerPool<Configuration>
   /** The people and their rights in the configuration in force. */
   readonly holdings: () => Holdings
-  readonly lockouts: Lockouts
+  readonly lockouts: LocalLockouts
   readonly recorder: Pick<Recorder, 'note'>
   readonly audit: AuditTrail
   readonly clock: Clock
@@ -105,7 +106,7 @@ function keyControlOf(
 
 export class ServiceControl implements OperatorControl {
   readonly maintenance: State['maintenance']
-  readonly lockouts: Lockouts
+  readonly lockouts: LocalLockouts
   readonly acts: ReportedActs
   readonly revocables: RevocableOrders
   /** Absent in a sidecar, as `keys` is. */

@@ -1,5 +1,5 @@
 /** How many processes share the limits of a configuration: those of this node, or of all nodes that share its store. */
-import type { Nodes } from '../contracts/nodes.ts'
+import type { Nodes } from '../contracts/store.ts'
 import { type After, after as systemAfter } from '../kernel/clock.ts'
 
 /** Milliseconds between two looks. A node that dies is counted for ten seconds more. */

@@ -6,7 +6,7 @@ import { planAudit } from '../audit/schema.ts'
 import type { OpenTrail } from '../audit/trail.ts'
 import type { SignerState } from '../audit/signer.ts'
 import { clientCertificateOf } from '../backends/schema.ts'
-import type { Lockouts } from '../contracts/lockouts.ts'
+import type { LocalLockouts } from '../identity/guessing/lockouts.ts'
 import type { ConfigurationLoads } from './configuration-loads.ts'
 import type { ServiceKeys } from '../keys/service-keys.ts'
 import type { MaintenanceRecords } from '../maintenance/records.ts'
@@ -18,7 +18,7 @@ import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { type MeasuredStore, STORE_VERBS } from '../stores/measured-store.ts'
 import type { ChangeFeed } from '../stores/change-feed.ts'
 import type { ClockDrift } from '../stores/store-doubts.ts'
-import type { LiveNodes } from '../contracts/nodes.ts'
+import type { LiveNodes } from '../contracts/store.ts'
 import type { WorkerStates } from '../processes/worker-pool.ts'
 
 export interface Measures {
@@ -114,7 +114,7 @@ export const readMaintenance = (records: Pick<MaintenanceRecords, 'closedSince'>
 export const readWorkers = (states: WorkerStates = { serving: 1 }): Readings =>
   Object.entries(states).map(([state, number]) => reading(FAMILIES.workers, number, state))
 
-export const readLockouts = (lockouts: Pick<Lockouts, 'count'>): Readings => [
+export const readLockouts = (lockouts: Pick<LocalLockouts, 'count'>): Readings => [
   reading(FAMILIES.lockouts, lockouts.count()),
 ]
 

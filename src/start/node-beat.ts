@@ -1,7 +1,7 @@
 /** Tells the other nodes of a shared store, every two seconds, that this one is alive and what it is. */
 import { createHash } from 'node:crypto'
 import { hostname } from 'node:os'
-import type { LiveNodes, NodeFacts, Nodes } from '../contracts/nodes.ts'
+import type { LiveNodes, NodeFacts, Nodes } from '../contracts/store.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
 import { toFault } from '../kernel/faults.ts'

@@ -1,5 +1,5 @@
 import type { Door } from '../contracts/exchange.ts'
-import type { View } from '../contracts/view.ts'
+import type { View } from '../contracts/store.ts'
 
 /**
  * In the first turn after this process was paused, a call waits until the change feed was read: else it would be answered

@@ -1,9 +1,8 @@
 /** The recorded state: the store, the change feed, and what is read from the feed. */
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import type { FeedReading, Store } from '../contracts/store.ts'
+import type { FeedReading, Store, View } from '../contracts/store.ts'
 import type { TokenRevoker } from '../contracts/tokens.ts'
-import type { View } from '../contracts/view.ts'
 import { StoreTokenRevoker } from '../identity/tokens/token-revoker.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { LONGEST_ACCESS_TOKEN, LONGEST_FOREIGN_TOKEN, LONGEST_LEEWAY } from '../kernel/lifetimes.ts'

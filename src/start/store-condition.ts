@@ -1,6 +1,5 @@
 /** How the store is, as one process sees it: a part of what /health/ready tells (C11.1). */
-import type { Store } from '../contracts/store.ts'
-import type { View } from '../contracts/view.ts'
+import type { Store, View } from '../contracts/store.ts'
 import type { StoreDoubts } from '../stores/store-doubts.ts'
 import type { Condition, Degradation } from '../watch/health.ts'
 

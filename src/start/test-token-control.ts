@@ -1,7 +1,7 @@
 /** Carries out the orders for test tokens: asks a serving process, records, and tells (C11.5.7). */
 import type { AuditEntry, AuditTrail } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import type { TestToken, TestTokenAnswer, TestTokenRequest } from '../contracts/test-tokens.ts'
+import type { TestToken, TestTokenAnswer, TestTokenRequest } from '../contracts/claimed-callers.ts'
 import { Fault } from '../kernel/faults.ts'
 import { AdminError } from '../operator/errors.ts'
 import { byOperator, type Operator } from '../audit/audited-change.ts'

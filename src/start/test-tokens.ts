@@ -1,6 +1,6 @@
 /** The clients of a serving process to which test tokens may be issued (C11.5.7). */
 import type { Store } from '../contracts/store.ts'
-import type { TestTokenAnswer, TestTokenRequest } from '../contracts/test-tokens.ts'
+import type { TestTokenAnswer, TestTokenRequest } from '../contracts/claimed-callers.ts'
 import { CLIENT } from '../directory/stored-directory.ts'
 import { answerTestToken } from '../identity/claimed-callers.ts'
 import type { Service } from './service.ts'

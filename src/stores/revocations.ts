@@ -1,6 +1,6 @@
 import type { Principal } from '../contracts/principal.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import type { Change, Store } from '../contracts/store.ts'
+import { type Change, OWN_VIEW, type Store, type View } from '../contracts/store.ts'
 import type {
   Begun,
   RevocationCause,
@@ -10,7 +10,6 @@ import type {
   Revoker,
   RuleGuard,
 } from '../contracts/tokens.ts'
-import { OWN_VIEW, type View } from '../contracts/view.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { ChangeFeed } from './change-feed.ts'

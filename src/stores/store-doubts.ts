@@ -1,7 +1,6 @@
 /** What a process doubts about a store that several nodes share, until an operator says that it is right. */
-import type { StoreAtStart } from '../contracts/nodes.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import type { Doubted } from '../contracts/store.ts'
+import type { Doubted, StoreAtStart } from '../contracts/store.ts'
 import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
 import { JUMP, type TrustedOffset } from '../kernel/store-clock.ts'
 import { durationText } from '../kernel/units.ts'

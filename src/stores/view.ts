@@ -1,4 +1,4 @@
-import type { View } from '../contracts/view.ts'
+import type { View } from '../contracts/store.ts'
 import { type After, after as systemAfter, type Clock, systemClock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { ClockOffset } from '../kernel/store-clock.ts'

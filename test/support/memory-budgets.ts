@@ -1,4 +1,4 @@
-import type { BudgetGrant, BudgetUse, Budgets } from '../../src/contracts/budgets.ts'
+import type { BudgetGrant, BudgetUse, Budgets } from '../../src/contracts/admission.ts'
 
 interface Kept {
   tokens: number

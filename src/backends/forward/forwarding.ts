@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { BackendAnswer, Call } from '../../contracts/backend.ts'
-import type { Carrier, Forwarding } from '../../contracts/carrier.ts'
+import type { Carrier, Forwarding } from '../../contracts/exchange.ts'
 import { AUDIT_HEADER } from '../../http/end-to-end-headers.ts'
 import { isBodiless, isSafe } from '../../http/head.ts'
 import { followedBy, type HeaderText } from '../../http/header-text.ts'

@@ -1,15 +1,14 @@
 /** A described call as the exchange that the decision reads. It never was on a wire, and nothing is ever sent for it. */
-import { METHODS, type IncomingHttpHeaders } from 'node:http'
+import { type IncomingHttpHeaders, METHODS } from 'node:http'
 import { Readable } from 'node:stream'
-import type { Exchange } from '../../contracts/exchange.ts'
-import type { Carrier } from '../../contracts/carrier.ts'
+import type { Carrier, Exchange } from '../../contracts/exchange.ts'
+import type { DescribedCall } from '../../contracts/explanation.ts'
 import { clientOrigin, type TrustedProxies } from '../../http/addresses.ts'
 import type { Head } from '../../http/head.ts'
 import { isHeaderValue, isToken } from '../../http/header-text.ts'
 import { type HeadRules, readTarget } from '../../http/request-target.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { newRequestId } from '../../kernel/ids.ts'
-import type { DescribedCall } from '../../contracts/explanation.ts'
 
 /** What reading a call depends on: the same as at the public listener. */
 export interface CallReading extends HeadRules {

@@ -6,7 +6,6 @@ import type {
   GuessingKey,
   Lockout,
   LockoutFilter,
-  Lockouts,
   LockoutTurns,
   Turn,
 } from '../../contracts/lockouts.ts'
@@ -60,7 +59,7 @@ export interface BegunLockout {
 }
 
 /** Counts failures in the memory of this process, which may serve others (C6.3.5). */
-export class LocalLockouts implements AttemptLimiter, Lockouts {
+export class LocalLockouts implements AttemptLimiter {
   #rules: GuessingConfig
   readonly #clock: Clock
   readonly #timer: Timer
@@ -142,6 +141,7 @@ export class LocalLockouts implements AttemptLimiter, Lockouts {
     }
   }
 
+  /** The lockouts in force now, the latest first. */
   list(): readonly Lockout[] {
     const { attempts, accounts } = this.#rules
     const lockouts = this.#all().flatMap((counts) => [
@@ -151,6 +151,7 @@ export class LocalLockouts implements AttemptLimiter, Lockouts {
     return lockouts.filter((lockout) => lockout.delay > 0).sort((a, b) => b.at - a.at)
   }
 
+  /** How many `list` has. */
   count(): number {
     const { attempts, accounts } = this.#rules
     const count = (table: FailureTable<unknown>, rules: Delays): number =>
@@ -161,6 +162,7 @@ export class LocalLockouts implements AttemptLimiter, Lockouts {
     )
   }
 
+  /** Forgets failures, in every process within a second. Resolves with their number. */
   async clear({ user: typed, client, network }: LockoutFilter): Promise<number> {
     const user = typed === undefined ? undefined : shortened(typed)
     const from = network === undefined ? undefined : networkOf(network)

@@ -1,5 +1,5 @@
 /** Removes what has ended, in rounds that take equally long however large the tables are, and however much of them is dead. */
-import { OF_ADDRESS } from '../../contracts/budgets.ts'
+import { OF_ADDRESS } from '../../contracts/admission.ts'
 import type { PostgresLink } from './link.ts'
 import { type Statement, STORE_NOW, writing } from './statements.ts'
 

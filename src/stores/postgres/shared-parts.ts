@@ -1,6 +1,6 @@
-import type { BudgetGrant, Budgets, BudgetUse } from '../../contracts/budgets.ts'
+import type { BudgetGrant, Budgets, BudgetUse } from '../../contracts/admission.ts'
 import type { AttemptTurns, LockoutTurns, SharedDelays, TakenTurn } from '../../contracts/lockouts.ts'
-import type { LiveNodes, NodeFacts, Nodes, SeenNode, StoreAtStart } from '../../contracts/nodes.ts'
+import type { LiveNodes, NodeFacts, Nodes, SeenNode, StoreAtStart } from '../../contracts/store.ts'
 import { escapedKey } from '../../kernel/key-order.ts'
 import { aheadOfRequests } from '../../kernel/store-budget.ts'
 import { JUMP, type TrustedOffset } from '../../kernel/store-clock.ts'

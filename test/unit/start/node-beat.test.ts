@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import type { Nodes } from '../../../src/contracts/nodes.ts'
+import type { Nodes } from '../../../src/contracts/store.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
 import { type Configuration, readConfiguration } from '../../../src/settings/configuration.ts'
 import { NodeBeat } from '../../../src/start/node-beat.ts'

@@ -1,0 +1,107 @@
+import type { Readable } from 'node:stream'
+import type { Carrier, Exchange, Upgrade } from '../contracts/exchange.ts'
+import { clientOrigin, type TrustedProxies } from '../http/addresses.ts'
+import { declaredBody, type Head } from '../http/head.ts'
+import { type HeadRules, readTarget, type RequestTarget } from '../http/request-target.ts'
+import type { Clock } from '../kernel/clock.ts'
+import type { Fault } from '../kernel/faults.ts'
+import { newRequestId } from '../kernel/ids.ts'
+import type { Connection, Wire } from './connection.ts'
+import { type BodyWatch, NoBody, RequestBody } from './request-body.ts'
+import { UpgradeResponse } from './upgrades.ts'
+
+/** What reading a request's head depends on. */
+export interface ReadingRules extends HeadRules {
+  readonly trustedProxies: TrustedProxies | undefined
+  readonly clock: Clock
+  readonly watch: BodyWatch
+  /** The scheme of the listener. It holds where no trusted proxy says which one the client used. */
+  readonly scheme: 'http' | 'https'
+}
+
+const CONTINUE = /(?:^|[\s,])100-continue(?:$|[\s,])/i
+
+/** An exchange that came over a connection of the public listener. */
+export class IncomingExchange implements Exchange {
+  readonly id = newRequestId()
+  readonly head: Head
+  readonly target: RequestTarget | Fault
+  readonly clientAddress: string
+  readonly scheme: 'http' | 'https'
+  readonly startedAt: number
+  readonly wire: Wire
+  readonly connection: Connection
+  /** Undefined where the head declares no body. */
+  readonly declared: RequestBody | undefined
+  #noBody: NoBody | undefined
+  refusal: Fault | undefined
+  readonly upgrade: Upgrade | undefined
+  /** One listener of the response calls them all, because most calls have several. */
+  #atEnd: (() => void)[] | undefined
+
+  constructor(wire: Wire, connection: Connection, rules: ReadingRules) {
+    this.upgrade = wire.response instanceof UpgradeResponse ? wire.response.upgrade : undefined
+    this.startedAt = rules.clock.monotonic()
+    this.wire = wire
+    this.connection = connection
+    this.head = readHead(wire, connection)
+    this.target = readTarget(this.head, rules)
+    const origin = rules.trustedProxies && clientOrigin(this.head, rules.trustedProxies)
+    this.clientAddress = origin?.address ?? connection.peer
+    this.scheme = origin?.scheme ?? rules.scheme
+    // The head may have failed its checks. Then anything but a plain 0 counts as a body.
+    this.declared = declaredBody(this.head) === 0 ? undefined : this.#declare(rules.watch)
+  }
+
+  #declare(watch: BodyWatch): RequestBody {
+    const { request, response } = this.wire
+    // RFC 9110 §10.1.1: an expectation in HTTP/1.0 is ignored. One that is not 100-continue may be answered 417, which
+    // the contract has no row for: it is ignored too.
+    const expects = request.httpVersion === '1.1' && CONTINUE.test(request.headers.expect ?? '')
+    return new RequestBody(request, response, watch, expects)
+  }
+
+  get body(): Readable {
+    return this.declared ?? (this.#noBody ??= new NoBody())
+  }
+
+  get carrier(): Carrier {
+    return this.wire.carrier
+  }
+
+  get gone(): boolean {
+    const { response } = this.wire
+    return (response.destroyed && !response.writableFinished) || this.upgrade?.socket.destroyed === true
+  }
+
+  onGone(listener: () => void): void {
+    const { response } = this.wire
+    this.onEnd(() => {
+      if (!response.writableFinished) listener()
+    })
+  }
+
+  onEnd(listener: () => void): void {
+    const { response } = this.wire
+    if (response.destroyed) queueMicrotask(listener)
+    else if (this.#atEnd !== undefined) this.#atEnd.push(listener)
+    else {
+      const listeners = [listener]
+      this.#atEnd = listeners
+      response.on('close', () => {
+        for (const each of listeners) each()
+      })
+    }
+  }
+}
+
+function readHead({ request }: Wire, { remoteAddress }: Connection): Head {
+  return {
+    method: request.method ?? '',
+    rawTarget: request.url ?? '',
+    httpVersion: request.httpVersion,
+    rawHeaders: request.rawHeaders,
+    headers: request.headers,
+    remoteAddress,
+  }
+}
