@@ -111,7 +111,7 @@ export interface RateUsage {
  */
 export const OF_ADDRESS = 'a:'
 
-/** What one process tells of a rate that all nodes share, and what it asks for. */
+/** What one process has used of a rate that all nodes share, and what it asks for. */
 export interface BudgetUse {
   readonly key: string
   /** Calls per millisecond. */
@@ -141,9 +141,9 @@ export const MOST_USES = 500
  */
 export interface Budgets {
   /**
-   * Tells and asks for several keys at once, MOST_USES at most. A number that `who` has used before changes nothing, so
-   * a request may be repeated: then nothing is granted. What has no grant in the answer must be told again. Rejects with
+   * Of several keys at once, MOST_USES at most. A number that `who` has used before changes nothing, so
+   * a request may be repeated: then nothing is granted. What has no grant in the answer must be sent again. Rejects with
    * Fault `identity_unavailable`.
    */
-  exchange(who: string, number: number, reports: readonly BudgetUse[]): Promise<readonly BudgetGrant[]>
+  exchange(who: string, number: number, uses: readonly BudgetUse[]): Promise<readonly BudgetGrant[]>
 }

@@ -160,7 +160,7 @@ export type UpgradeOutcome =
   | { readonly kind: 'open'; readonly tunnel: Tunnel }
   | { readonly kind: 'refused'; readonly answer: BackendAnswer }
 
-/** What a backend may answer to the calls of one operation (C8.4): clients are told so (C11.3). */
+/** What a backend may answer to the calls of one operation (C8.4): the description for clients says so (C11.3). */
 export interface PossibleAnswers {
   readonly successes: Successes
   readonly faults: readonly FaultCode[]

@@ -44,7 +44,7 @@ export interface ExplainedCheck {
   readonly words: string
 }
 
-/** What the client is told. */
+/** What the client gets. */
 export interface Refusal {
   readonly clause: string
   readonly reason: FaultCode

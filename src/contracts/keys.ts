@@ -62,7 +62,7 @@ export interface TokenPolicy {
    */
   readonly longestLife?: number
   /**
-   * True if the bearer of a genuine token is told that it has expired, or is for another service (C4.17a). Such a token
+   * True if the bearer of a genuine token may learn that it has expired, or is for another service (C4.17a). Such a token
    * costs a signature check.
    */
   readonly tellsWhy?: boolean

@@ -21,7 +21,7 @@ export interface Principal {
   /** The client as limits and allow lists name it: its id, after `NAME:` of its issuer if there are several issuers. */
   readonly clientKey: string
   readonly issuer: string
-  /** Only if there are several issuers: the name of this one in the configuration. Upstreams are told the issuer then. */
+  /** Only if there are several issuers: the name of this one in the configuration. Upstreams get the issuer then. */
   readonly issuerName?: string | undefined
   /** The token's scope values in its order, as sent to upstreams. */
   readonly scope: ScopeText

@@ -245,7 +245,7 @@ export interface Feed {
   append(topic: string, value: StoredValue, expiresAt?: number): Promise<void>
 }
 
-/** What this process knows of the store, as the change feed told it, and how old that is. */
+/** What this process knows of the store, by the change feed, and how old that is. */
 export interface View {
   /** Too old to judge tokens by: nobody knows what was revoked meanwhile. */
   readonly isOutdated: boolean

@@ -57,7 +57,7 @@ export class TrustedOffset {
   #doubt: number | undefined
   /** The doubt comes from the start, and not from a jump that was seen. */
   #isGuess = false
-  /** The value before a suspension that only the machine's wall clock has told of. */
+  /** The value before a suspension that only the machine's wall clock shows. */
   #before: number | undefined
 
   /** @param changed called when it is doubted, and no longer: as `doubt` says */

@@ -14,7 +14,7 @@ interface Lease {
   rate: Rate
   /** Calls that may be let in: taken out of the budget already. */
   tokens: number
-  /** Calls that may be let in before the budget was asked, and are told afterwards. */
+  /** Calls that may be let in before the budget was asked, and are owed to it then. */
   free: number
   /** Calls that were let in and not taken out of the budget yet. */
   owed: number
@@ -111,15 +111,15 @@ export class LeasedBuckets {
     return lease.tokens >= ONE || lease.free >= ONE ? Math.max(0, leftOf(lease, now) - 1) : waitOf(lease, now)
   }
 
-  /** What is to be told and asked for now, of all keys that moved. */
-  reports(now: number): readonly BudgetUse[] {
+  /** What was used, and is asked for now, of all keys that moved. */
+  uses(now: number): readonly BudgetUse[] {
     const moved = this.#moved
     this.#moved = []
     this.isUrgent = false
-    return moved.map((lease) => this.#report(lease, now))
+    return moved.map((lease) => this.#useOf(lease, now))
   }
 
-  /** What the budgets have answered to `reports`. */
+  /** What the budgets have answered to `uses`. */
   settle(grants: readonly BudgetGrant[], now: number): void {
     this.#isAlone = false
     for (const { key, granted, level } of grants) {
@@ -135,11 +135,11 @@ export class LeasedBuckets {
   }
 
   /**
-   * The store did not answer: what was let in is told later. What was given back is lost: the store may have taken it, and
+   * The store did not answer: what was let in is owed until later. What was given back is lost: the store may have taken it, and
    * would take it a second time.
    */
-  failed(reports: readonly BudgetUse[], now: number): void {
-    for (const { key, spent } of reports) {
+  failed(uses: readonly BudgetUse[], now: number): void {
+    for (const { key, spent } of uses) {
       const lease = this.#leases.get(key)
       if (lease === undefined || spent <= 0) continue
       lease.owed += spent
@@ -174,7 +174,7 @@ export class LeasedBuckets {
     return undefined
   }
 
-  #report(lease: Lease, now: number): BudgetUse {
+  #useOf(lease: Lease, now: number): BudgetUse {
     const { key, rate } = lease
     const elapsed = Math.max(1, now - lease.exchangedAt)
     const latest = lease.asked / elapsed
@@ -259,15 +259,6 @@ function leftOf({ tokens, free, level, rate, exchangedAt }: Lease, now: number):
 const waitOf = ({ level, rate, exchangedAt }: Lease, now: number): number =>
   Math.min(-1, (Math.min(level, ONE - 1) - 1) / rate.perMs + (now - exchangedAt))
 
-interface BudgetExchangeParts {
-  readonly budgets: Budgets
-  readonly clients: LeasedBuckets
-  /** Each process counts addresses for itself, since anybody can use many: it tells those that call much. */
-  readonly addresses: Buckets
-  /** Clock.monotonic(). */
-  readonly now: () => number
-}
-
 /** Milliseconds between two exchanges if a lease runs low. */
 const URGENT_MS = 20
 /** Milliseconds without an answer, after which this process goes on with its part of the rates. */
@@ -275,12 +266,15 @@ const PATIENCE = 300
 const ID_BYTES = 9
 /** By how much intervals differ: so no process is always the first one. */
 const SPREAD = 0.3
-/** Clients and addresses are told apart by the first two characters of their keys. */
+/** With this the keys of clients begin, as those of addresses do with `OF_ADDRESS`. */
 const CLIENT = 'c:'
 
 /** Tells the shared budgets what this process has let in, and takes out what it will need. One request at a time. */
 export class BudgetExchange {
-  readonly #parts: BudgetExchangeParts
+  readonly #budgets: Budgets
+  readonly #clients: LeasedBuckets
+  readonly #addresses: Buckets
+  readonly #now: () => number
   readonly #who = newSecret(ID_BYTES)
   #number = 0
   #isUnderWay = false
@@ -288,46 +282,51 @@ export class BudgetExchange {
   #processes = 1
   #interval = LEASE_MS
 
-  constructor(parts: BudgetExchangeParts) {
-    this.#parts = parts
+  /**
+   * @param addresses each process counts addresses for itself, since anybody can use many; those that call much are shared
+   * @param now Clock.monotonic()
+   */
+  constructor(budgets: Budgets, clients: LeasedBuckets, addresses: Buckets, now: () => number) {
+    this.#budgets = budgets
+    this.#clients = clients
+    this.#addresses = addresses
+    this.#now = now
   }
 
   /** Processes that are alive on all nodes, this one included. */
   set processes(count: number) {
     this.#processes = Math.max(1, count)
-    this.#parts.clients.processes = count
+    this.#clients.processes = count
   }
 
   /** To be called often: begins an exchange when one is due. Never throws. */
   tick(): void {
-    const { clients, now } = this.#parts
-    const since = now() - this.#exchangedAt
-    if (this.#isUnderWay || since < (clients.isUrgent ? URGENT_MS : this.#interval)) return
-    this.#exchangedAt = now()
+    const since = this.#now() - this.#exchangedAt
+    if (this.#isUnderWay || since < (this.#clients.isUrgent ? URGENT_MS : this.#interval)) return
+    this.#exchangedAt = this.#now()
     this.#interval = LEASE_MS * (1 + SPREAD * (Math.random() - 0.5))
     void this.#exchange()
   }
 
   async #exchange(): Promise<void> {
-    const { budgets, clients, now } = this.#parts
-    const ofClients = clients.reports(now())
-    const reports = [...ofClients.map((report) => named(CLIENT, report)), ...this.#addresses()]
-    if (reports.length === 0) return
+    const ofClients = this.#clients.uses(this.#now())
+    const uses = [...ofClients.map((use) => named(CLIENT, use)), ...this.#usesOfAddresses()]
+    if (uses.length === 0) return
     this.#isUnderWay = true
-    const late = setTimeout(() => clients.goOnAlone(now()), PATIENCE)
+    const late = setTimeout(() => this.#clients.goOnAlone(this.#now()), PATIENCE)
     late.unref()
     let done = 0
     try {
-      for (; done < reports.length; done += MOST_USES) {
-        const part = reports.slice(done, done + MOST_USES)
-        const grants = await budgets.exchange(this.#who, (this.#number += 1), part)
+      for (; done < uses.length; done += MOST_USES) {
+        const part = uses.slice(done, done + MOST_USES)
+        const grants = await this.#budgets.exchange(this.#who, (this.#number += 1), part)
         this.#settle(grants)
         if (grants.length < part.length)
-          clients.failed(unanswered(ofClients.slice(done, done + MOST_USES), grants), now())
+          this.#clients.failed(unanswered(ofClients.slice(done, done + MOST_USES), grants), this.#now())
       }
     } catch {
-      // The change feed tells operators that the store is out of reach. What it has taken must not be told again.
-      clients.failed(ofClients.slice(done), now())
+      // The change feed tells operators that the store is out of reach. What it has taken must not be sent again.
+      this.#clients.failed(ofClients.slice(done), this.#now())
     } finally {
       clearTimeout(late)
       this.#isUnderWay = false
@@ -335,9 +334,9 @@ export class BudgetExchange {
   }
 
   /** What addresses have used beyond this process's part of their rate. */
-  #addresses(): readonly BudgetUse[] {
+  #usesOfAddresses(): readonly BudgetUse[] {
     const part = LEASE_MS / this.#processes
-    return this.#parts.addresses
+    return this.#addresses
       .takeUsage((rate) => rate.perMs * part)
       .map(({ key, rate, count }) => ({
         key: OF_ADDRESS + key,
@@ -349,24 +348,20 @@ export class BudgetExchange {
   }
 
   #settle(grants: readonly BudgetGrant[]): void {
-    const { clients, addresses, now } = this.#parts
-    clients.settle(
+    this.#clients.settle(
       grants.filter(({ key }) => key.startsWith(CLIENT)).map((grant) => unnamed(grant)),
-      now(),
+      this.#now(),
     )
     for (const { key, level } of grants)
-      if (key.startsWith(OF_ADDRESS)) addresses.limitTo(key.slice(OF_ADDRESS.length), level)
+      if (key.startsWith(OF_ADDRESS)) this.#addresses.limitTo(key.slice(OF_ADDRESS.length), level)
   }
 }
 
-/** Of reports of clients those that must be told again. */
-function unanswered(reports: readonly BudgetUse[], grants: readonly BudgetGrant[]): readonly BudgetUse[] {
+/** Of the uses of clients those that must be sent again. */
+function unanswered(uses: readonly BudgetUse[], grants: readonly BudgetGrant[]): readonly BudgetUse[] {
   const answered = new Set(grants.map(({ key }) => key))
-  return reports.filter(({ key }) => !answered.has(CLIENT + key))
+  return uses.filter(({ key }) => !answered.has(CLIENT + key))
 }
 
-const named = (prefix: string, report: BudgetUse): BudgetUse => ({
-  ...report,
-  key: prefix + report.key,
-})
+const named = (prefix: string, use: BudgetUse): BudgetUse => ({ ...use, key: prefix + use.key })
 const unnamed = (grant: BudgetGrant): BudgetGrant => ({ ...grant, key: grant.key.slice(CLIENT.length) })

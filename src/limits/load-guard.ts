@@ -44,7 +44,7 @@ const MOST_KEYS = 50_000
 /** Entries examined per tick: a full table takes five seconds. */
 const SWEPT_PER_TICK = 500
 
-/** Seconds that clients are told to wait where the time cannot be computed. */
+/** Seconds for `Retry-After` where the time cannot be computed. */
 const RETRY_AFTER = { inFlight: 1, overloaded: 5 }
 
 /**
@@ -73,7 +73,7 @@ export class LoadGuard implements Admission, EarlyAdmission {
     this.#clients = leased ?? new Buckets(MOST_KEYS, shared)
     this.#exchange =
       leased &&
-      new BudgetExchange({ budgets, clients: leased, addresses: this.#addresses, now: () => this.#now() })
+      new BudgetExchange(budgets, leased, this.#addresses, () => this.#now())
     this.#load = load
     this.configure(load)
   }

@@ -14,7 +14,7 @@ function nodes(count: number, share = 0.1) {
   const all = Array.from({ length: count }, () => {
     const clients = new LeasedBuckets(50_000, share)
     const addresses = new Buckets(50_000, true)
-    const exchange = new BudgetExchange({ budgets, clients, addresses, now })
+    const exchange = new BudgetExchange(budgets, clients, addresses, now)
     exchange.processes = count
     return { clients, addresses, exchange }
   })
@@ -114,15 +114,15 @@ describe('C11.7.5 a rate that several nodes share', () => {
     const leases = new LeasedBuckets(50_000, 0.1)
     leases.take('k', RATE, 0)
     leases.settle(
-      leases.reports(0).map(({ key }) => ({ key, granted: 40, level: 50 })),
+      leases.uses(0).map(({ key }) => ({ key, granted: 40, level: 50 })),
       0,
     )
     leases.sweep(10, 2000)
-    const reports = leases.reports(2000)
-    expect(reports).toMatchObject([{ key: 'k', spent: -40 }])
-    leases.failed(reports, 2000)
+    const uses = leases.uses(2000)
+    expect(uses).toMatchObject([{ key: 'k', spent: -40 }])
+    leases.failed(uses, 2000)
     leases.take('k', RATE, 2000)
-    for (const { spent } of leases.reports(2250)) expect(spent).toBeGreaterThanOrEqual(0)
+    for (const { spent } of leases.uses(2250)) expect(spent).toBeGreaterThanOrEqual(0)
   })
 
   it('tells no key a second time whose part of a large exchange was taken', async () => {
