@@ -71,9 +71,7 @@ export class LoadGuard implements Admission, EarlyAdmission {
     this.#addresses = new Buckets(MOST_KEYS, shared)
     const leased = budgets && new LeasedBuckets(MOST_KEYS, load.share)
     this.#clients = leased ?? new Buckets(MOST_KEYS, shared)
-    this.#exchange =
-      leased &&
-      new BudgetExchange(budgets, leased, this.#addresses, () => this.#now())
+    this.#exchange = leased && new BudgetExchange(budgets, leased, this.#addresses, () => this.#now())
     this.#load = load
     this.configure(load)
   }
