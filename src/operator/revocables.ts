@@ -1,7 +1,24 @@
 /** Sessions, token families and consents: listed and ended (C11.5.2). */
 import type { RevocableKind, RevocableRecord, RevocableWhere } from '../contracts/tokens.ts'
 import { instantText } from '../kernel/units.ts'
-import { type AdminAnswer, type AdminRequest, commandLine, count, members, type Members, notFound, ok, type Operation, problemsSchema, refuse, reject, type Schema, type Session, text, WHO } from './operation.ts'
+import {
+  type AdminAnswer,
+  type AdminRequest,
+  commandLine,
+  count,
+  members,
+  type Members,
+  notFound,
+  ok,
+  type Operation,
+  problemsSchema,
+  refuse,
+  reject,
+  type Schema,
+  type Session,
+  text,
+  WHO,
+} from './operation.ts'
 import { AFTER, LIMIT, pageBody, pageOf, pageSchema } from './paging.ts'
 import { type Chosen, type EndOutcome, MOST_ENDED } from './revocable-orders.ts'
 import { confirm } from './terminal.ts'

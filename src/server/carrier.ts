@@ -1,6 +1,6 @@
 import replyFrom, { type FastifyReplyFromHooks, type FastifyReplyFromOptions } from '@fastify/reply-from'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { Carrier, Forwarding } from '../contracts/exchange.ts'
+import type { Carrier, Forwarding } from '../contracts/backend.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { UpstreamCallback, UpstreamResponse } from '../upstream/reader.ts'
 

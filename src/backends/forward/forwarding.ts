@@ -1,6 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { BackendAnswer, Call } from '../../contracts/backend.ts'
-import type { Carrier, Forwarding } from '../../contracts/exchange.ts'
+import type { BackendAnswer, Call, Carrier, Forwarding } from '../../contracts/backend.ts'
 import { AUDIT_HEADER } from '../../http/end-to-end-headers.ts'
 import { isBodiless, isSafe } from '../../http/head.ts'
 import { followedBy, type HeaderText } from '../../http/header-text.ts'

@@ -1,7 +1,8 @@
 /** A described call as the exchange that the decision reads. It never was on a wire, and nothing is ever sent for it. */
 import { type IncomingHttpHeaders, METHODS } from 'node:http'
 import { Readable } from 'node:stream'
-import type { Carrier, Exchange } from '../../contracts/exchange.ts'
+import type { Carrier } from '../../contracts/backend.ts'
+import type { Exchange } from '../../contracts/exchange.ts'
 import type { DescribedCall } from '../../contracts/explanation.ts'
 import { clientOrigin, type TrustedProxies } from '../../http/addresses.ts'
 import type { Head } from '../../http/head.ts'
