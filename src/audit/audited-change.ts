@@ -1,4 +1,5 @@
 /** Records of what operators do, around the act itself (C12.1.4). */
+import { isIP } from 'node:net'
 import type { AuditActor, AuditEntry, AuditObject, AuditTrail } from '../contracts/audit.ts'
 import type { JsonObject } from '../http/json.ts'
 import type { AuditEvent } from '../kernel/audit-events.ts'
@@ -16,7 +17,7 @@ export interface Operator {
   /** The address that the order came from, or the signal or file that gave it. */
   readonly via: string
   /** The way that it came. Default: the service itself did it. */
-  readonly channel?: 'admin' | 'signal' | 'file'
+  readonly channel?: 'admin' | 'cli' | 'signal' | 'file'
 }
 
 /** Who acted, why and from where, for a record of the audit trail. */
@@ -25,7 +26,7 @@ export const byOperator = (
 ): Pick<AuditEntry, 'actor' | 'why'> & { readonly personal: Readonly<Record<string, string>> } => ({
   actor: actorOf(order),
   why: order.reason,
-  personal: order.channel === 'admin' ? { 'actor.address': order.via } : {},
+  personal: isIP(order.via) === 0 ? {} : { 'actor.address': order.via },
 })
 
 const actorOf = ({ operator, by, channel }: Operator): AuditActor => ({

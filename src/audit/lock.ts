@@ -1,6 +1,6 @@
 /**
- * The lock of a trail's folder: one service, or one command while no service runs, writes the manifest and adds writers
- * (C12.1.7, C12.4.4). The worker processes of a service write under the lock of their supervisor.
+ * The lock of a trail's folder, and of the data folder where no trail is kept: one service, or one command while no service
+ * runs, changes what is in it, writes the manifest and adds writers (C12.1.7, C12.4.4). The worker processes of a service write under the lock of their supervisor.
  *
  * It is a lock of the operating system, held by an open SQLite file in an exclusive transaction. So it ends with the
  * process that holds it, however that ends; there is no stale lock to be found and no process id to be mistaken. Trap: a
@@ -8,14 +8,26 @@
  * `writer.lock`; SQLite takes care of its own descriptors.
  */
 import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as wait } from 'node:timers/promises'
 import { hasCode } from '../kernel/thrown.ts'
 
+/** What a service that holds the lock says of itself to commands. */
+export interface Announcement {
+  /** Of its admin listener. */
+  readonly adminUrl: string
+  /** The data folder that has the file with its token. Absent where the configuration gives the token. */
+  readonly data?: string
+}
+
+/** As it was left in the folder, with the machine or container that the address is of. */
+export type Announced = Announcement & { readonly host: string }
+
 export interface TrailLock {
-  /** Lets commands know where the admin API of the service is that holds the lock. Throws the system's error. */
-  announce(adminUrl: string): void
+  /** Lets commands know of the service that holds the lock. Throws the system's error. */
+  announce(service: Announcement): void
   release(): void
 }
 
@@ -59,8 +71,10 @@ export function tryLock(folder: string): TrailLock | undefined {
   const service = join(folder, SERVICE_FILE)
   rmSync(service, { force: true })
   return {
-    announce: (adminUrl) =>
-      writeFileSync(service, JSON.stringify({ pid: process.pid, adminUrl }), { mode: PRIVATE_FILE }),
+    announce: (announcement) => {
+      const announced: Announced = { host: hostname(), ...announcement }
+      writeFileSync(service, JSON.stringify({ pid: process.pid, ...announced }), { mode: PRIVATE_FILE })
+    },
     release: () => {
       rmSync(service, { force: true })
       db.close()
@@ -78,13 +92,15 @@ export async function waitForLock(folder: string, patience: number): Promise<Tra
   }
 }
 
-/** The URL of the admin API of the service that holds the lock; undefined if none has announced itself. */
-export function announcedService(folder: string): string | undefined {
+/** What the service that holds the lock says of itself; undefined if none has announced itself. */
+export function announcedService(folder: string): Announced | undefined {
   try {
-    const { adminUrl } = JSON.parse(readFileSync(join(folder, SERVICE_FILE), 'utf8')) as {
-      adminUrl?: unknown
-    }
-    return typeof adminUrl === 'string' ? adminUrl : undefined
+    const { adminUrl, host, data } = JSON.parse(readFileSync(join(folder, SERVICE_FILE), 'utf8')) as Record<
+      keyof Announced,
+      unknown
+    >
+    if (typeof adminUrl !== 'string' || typeof host !== 'string') return undefined
+    return { adminUrl, host, ...(typeof data === 'string' && { data }) }
   } catch {
     return undefined
   }
@@ -94,13 +110,13 @@ export function announcedService(folder: string): string | undefined {
  * The same, if it still runs: a service that was killed has left its announcement behind, and another program may listen
  * at that address now.
  */
-export function runningService(folder: string): string | undefined {
-  const url = announcedService(folder)
-  if (url === undefined) return undefined
+export function runningService(folder: string): Announced | undefined {
+  const service = announcedService(folder)
+  if (service === undefined) return undefined
   try {
     const lock = tryLock(folder)
     lock?.release()
-    return lock === undefined ? url : undefined
+    return lock === undefined ? service : undefined
   } catch {
     return undefined
   }

@@ -40,7 +40,7 @@ async function tokenOf({ admin, data }: Configuration): Promise<string> {
 function addressOf(configuration: Configuration): string {
   const { admin, audit, data } = configuration
   const folder = planAudit(audit, data, isSidecar(configuration))?.folder
-  return (folder && runningService(folder)) ?? localUrl(admin.listen)
+  return (folder && runningService(folder)?.adminUrl) ?? localUrl(admin.listen)
 }
 
 /** What was given beside the configuration goes before it. */

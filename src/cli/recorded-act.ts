@@ -112,7 +112,7 @@ async function openBook(order: RecordedOrder): Promise<ActBook> {
   for (;;) {
     const own = await openOwnBook(plan.folder, order, operator)
     if (own !== undefined) return own
-    const url = announcedService(plan.folder)
+    const url = announcedService(plan.folder)?.adminUrl
     if (url !== undefined) return serviceBook(url, order, operator)
     if (performance.now() > deadline)
       throw new OperationError(`${plan.folder} is in use by another process that does not end`)

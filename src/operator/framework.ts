@@ -1,45 +1,21 @@
 /**
- * Fastify, as the admin listener uses it. Requests are checked by the validator of bodies under `/api`, not by Fastify's
- * Ajv. Trap: Fastify's default errors repeat the path and the exception's message, so its handlers are replaced.
+ * Fastify, as the admin listener uses it. Requests are checked by their operation (perform.ts), not by Fastify's Ajv. Trap: Fastify's default errors repeat the path and the exception's message, so its handlers are replaced.
  */
 import fastify, {
   type FastifyBodyParser,
   type FastifyInstance,
   type FastifyReply,
   type FastifyRequest,
-  type FastifySchemaCompiler,
 } from 'fastify'
 import type { Recorder } from '../contracts/recorder.ts'
-import { type JsonValue, parseJson } from '../http/json.ts'
-import { compileProblems } from '../http/validate-body.ts'
+import { parseJson } from '../http/json.ts'
 import { Fault } from '../kernel/faults.ts'
 import { AdminError, errorBodyOf, type FrameworkError } from './errors.ts'
-import { MERGE_PATCH, type Schema } from './operation.ts'
+import { MERGE_PATCH } from './operation.ts'
 
 /** The listener's application and its requests: no other file names the library. */
 export type AdminApp = FastifyInstance
 export type IncomingRequest = FastifyRequest
-
-/** The schema of a body or of the query. An optional body is checked only if it is sent. */
-export interface RequestSchema {
-  readonly optional: boolean
-  readonly schema: Schema
-}
-
-/** Throws RangeError, when the route is added, on a schema keyword that the validator does not support. */
-const compileRequest: FastifySchemaCompiler<RequestSchema> = ({
-  schema: { optional, schema },
-  httpPart = '',
-}) => {
-  const problemsOf = compileProblems(schema)
-  return (value: JsonValue) => {
-    if (optional && value === null) return true
-    const problems = problemsOf(value).map(
-      ({ field, why }) => `${[httpPart, field].filter(Boolean).join('.')}  ${why}`,
-    )
-    return problems.length === 0 || { error: new AdminError(400, 'the request does not fit', problems) }
-  }
-}
 
 /** Replaces Fastify's schema compilers (Ajv, fast-json-stringify), so that they are not loaded: none of them is used. */
 const unused = (): never => {
@@ -111,7 +87,6 @@ export function makeApp(recorder: Recorder): AdminApp {
       void (reply as FastifyReply).code(404).send(NOTHING_HERE)
     },
   })
-  app.setValidatorCompiler(compileRequest)
   app.removeContentTypeParser(['text/plain', 'application/json'])
   app.addContentTypeParser(['application/json', MERGE_PATCH], { parseAs: 'buffer' }, bodyReader(app))
   app.addHook('onSend', async (_request, reply) => {

@@ -1,4 +1,5 @@
 /** The composition root: starts the supervisor's parts, the workers and the admin listener, and connects them. */
+import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { noticing } from '../audit/abandoned.ts'
 import { type AuditPlan, planAudit } from '../audit/schema.ts'
@@ -13,6 +14,7 @@ import { localUrl } from '../kernel/listen-address.ts'
 import { withStartBudget } from '../kernel/store-budget.ts'
 import { adminRoutes } from '../operator/openapi.ts'
 import { type AdminListener, startAdminListener } from '../operator/listener.ts'
+import { DataFolderLock, pointToTrail } from '../operator/announcement.ts'
 import { Operators } from '../operator/operators.ts'
 import { adminTokenFile, ensureAdminToken } from '../operator/token-file.ts'
 import type { OperatorControl } from '../operator/operator-control.ts'
@@ -126,7 +128,7 @@ async function startServing(
     // The store of a sidecar forgets.
     if (!isSidecar(configuration)) await supervisor.keeper?.remembered.compare(state.store, configuration)
     const admin = await openAdmin(configuration, supervisor, control, operators)
-    supervisor.keeper?.announce(localUrl(configuration.admin.listen, admin.port))
+    const announced = announce(configuration, localUrl(configuration.admin.listen, admin.port), supervisor)
     const { keysPlan } = control
     const watched = { audit: supervisor.audit, state, keysPlan, files: options.source?.files ?? [] }
     const events = new ServiceEvents(configuration, watched, options.clock)
@@ -139,7 +141,8 @@ async function startServing(
       pool,
       worker: isWorker(pool) ? pool : undefined,
       control,
-      close: () => endService({ supervisor, pool, files, opened, operators, control, admin, events, beat }),
+      close: () =>
+        endService({ supervisor, pool, files, opened, operators, control, admin, events, beat, announced }),
     }
   } catch (error) {
     files.close()
@@ -154,11 +157,31 @@ interface Serving extends Started {
   readonly admin: AdminListener
   readonly events: ServiceEvents
   readonly beat: NodeBeat | undefined
+  readonly announced: DataFolderLock | undefined
+}
+
+/**
+ * Tells commands of this service, as long as it holds the lock of its trail; where none is kept, that of its data folder. A
+ * sidecar without a trail writes nothing to disk, and is found by its configuration.
+ */
+function announce(
+  configuration: Configuration,
+  adminUrl: string,
+  { keeper }: Supervisor,
+): DataFolderLock | undefined {
+  const data = resolve(configuration.data)
+  const announcement = { adminUrl, ...(ownTokenFile(configuration) !== undefined && { data }) }
+  const plan = planAudit(configuration.audit, configuration.data, isSidecar(configuration))
+  if (keeper === undefined || plan === undefined)
+    return isSidecar(configuration) ? undefined : new DataFolderLock(data, announcement)
+  keeper.announce(announcement)
+  if (!isSidecar(configuration)) pointToTrail(data, plan.folder)
+  return undefined
 }
 
 /** Resolves with the number of connections that were cut. */
 async function endService(serving: Serving): Promise<number> {
-  const { supervisor, pool, files, opened, control, admin, events, beat } = serving
+  const { supervisor, pool, files, opened, control, admin, events, beat, announced } = serving
   supervisor.health.drain()
   files.close()
   // Called before anything is awaited: a reload or restart that is under way must not delay the end.
@@ -171,6 +194,7 @@ async function endService(serving: Serving): Promise<number> {
   await admin.close()
   for (const close of opened) await close()
   events.noteStopped(cut)
+  announced?.release()
   await supervisor.keeper?.close()
   supervisor.recorder.note('info', 'stopped', { connectionsCut: cut })
   await supervisor.closeLog()

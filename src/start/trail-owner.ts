@@ -3,7 +3,7 @@ import { AbandonedIntents } from '../audit/abandoned.ts'
 import { announceAside, type AnnouncedWriter } from '../audit/announcement.ts'
 import { RememberedBeginning } from '../audit/beginning.ts'
 import { type AuditKeys, openAuditKeys } from '../audit/keys.ts'
-import { type TrailLock, tryLock } from '../audit/lock.ts'
+import { type Announcement, type TrailLock, tryLock } from '../audit/lock.ts'
 import type { SignedHead } from '../audit/manifest.ts'
 import { ManifestSigner, type SignerParts } from '../audit/signer.ts'
 import { type Redacted, type RedactionParts, redactSubject } from '../audit/read/read-trail.ts'
@@ -75,7 +75,7 @@ export class TrailOwner {
   /** Settles when no files of the trail are removed or replaced any more. */
   #lastChange: Promise<unknown> = Promise.resolve()
   #closed = false
-  #adminUrl: string | undefined
+  #service: Announcement | undefined
 
   constructor(plan: AuditPlan, keys: AuditKeys, parts: KeeperParts) {
     this.#plan = plan
@@ -122,10 +122,10 @@ export class TrailOwner {
     return (await this.#signer?.announce(writer).catch(aside)) ?? aside()
   }
 
-  /** Tells commands where the admin API of this service is, as long as it holds the lock. */
-  announce(adminUrl: string): void {
-    this.#adminUrl = adminUrl
-    this.#lock?.announce(adminUrl)
+  /** Tells commands of this service, as long as it holds the lock. */
+  announce(service: Announcement): void {
+    this.#service = service
+    this.#lock?.announce(service)
   }
 
   /** Removes, each hour, what the retention has ended for. */
@@ -207,7 +207,7 @@ export class TrailOwner {
     const { folder, durability, anchors } = this.#plan
     this.#lock ??= tryLock(folder)
     if (this.#lock === undefined) return false
-    if (this.#adminUrl !== undefined) this.#lock.announce(this.#adminUrl)
+    if (this.#service !== undefined) this.#lock.announce(this.#service)
     const abandoned = (this.#abandoned ??= await AbandonedIntents.open(folder, this.#parts))
     this.#signer = await ManifestSigner.open({
       ...this.#parts,
@@ -237,7 +237,7 @@ export class TrailOwner {
       const lock = tryLock(this.#plan.folder)
       if (lock === undefined) return
       this.#lock = lock
-      if (this.#adminUrl !== undefined) lock.announce(this.#adminUrl)
+      if (this.#service !== undefined) lock.announce(this.#service)
     } catch (cause) {
       recorder.note('error', 'audit_lock_lost', { cause })
     }

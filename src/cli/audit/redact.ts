@@ -54,7 +54,7 @@ async function redactAnywhere(redaction: Redaction): Promise<Redacted> {
   lock?.release()
   const redacted = lock && (await redactHere(redaction))
   if (redacted !== undefined) return redacted
-  const url = announcedService(folder)
+  const url = announcedService(folder)?.adminUrl
   if (url === undefined)
     throw new OperationError(
       `nothing was erased: another command uses ${folder}, or a service starts or ends; try again`,

@@ -15,7 +15,7 @@ async function holder(folder: string) {
   const program = `
     const { tryLock } = await import(${JSON.stringify(join(ROOT, 'src/audit/lock.ts'))})
     globalThis.kept = tryLock(${JSON.stringify(folder)})
-    kept.announce('http://127.0.0.1:1')
+    kept.announce({ adminUrl: 'http://127.0.0.1:1' })
     process.stdout.write('held')
     process.stdin.on('end', () => process.exit()).resume()`
   const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
@@ -54,7 +54,7 @@ describe('the lock of a trail’s folder', () => {
     const folder = await dataFolder()
     const child = await holder(folder)
     expect(tryLock(folder)).toBeUndefined()
-    expect(announcedService(folder)).toBe('http://127.0.0.1:1')
+    expect(announcedService(folder)).toMatchObject({ adminUrl: 'http://127.0.0.1:1' })
     child.kill('SIGKILL')
     await once(child, 'exit')
     const lock = tryLock(folder)
@@ -67,10 +67,10 @@ describe('the lock of a trail’s folder', () => {
     const folder = await dataFolder()
     expect(runningService(folder)).toBeUndefined()
     const child = await holder(folder)
-    expect(runningService(folder)).toBe('http://127.0.0.1:1')
+    expect(runningService(folder)).toMatchObject({ adminUrl: 'http://127.0.0.1:1' })
     child.kill('SIGKILL')
     await once(child, 'exit')
-    expect(announcedService(folder)).toBe('http://127.0.0.1:1')
+    expect(announcedService(folder)).toMatchObject({ adminUrl: 'http://127.0.0.1:1' })
     expect(runningService(folder)).toBeUndefined()
   })
 })

@@ -1,0 +1,100 @@
+/**
+ * How a command finds the service that runs on a data folder. A service announces its admin listener beside the lock that it
+ * holds: that of its trail, or where none is kept that of its data folder (audit/lock.ts). An announcement counts only while
+ * the lock is held: else the token would go to whoever listens at the address meanwhile.
+ */
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { join, resolve } from 'node:path'
+import { type Announced, type Announcement, runningService, type TrailLock, tryLock } from '../audit/lock.ts'
+import { after as systemAfter } from '../kernel/clock.ts'
+
+/** Names the folder of the trail, where that is not in the data folder. */
+const POINTER = 'trail-folder'
+const PRIVATE_FILE = 0o600
+const PRIVATE_FOLDER = 0o700
+/** Milliseconds between two attempts to take the lock. */
+const PERIOD = 1000
+
+/** The folder of the trail, where a configuration names none. */
+const usualTrail = (data: string): string => join(data, 'audit')
+
+/** Says in a data folder where the trail of its service is. Throws the system's error. */
+export function pointToTrail(data: string, trail: string): void {
+  const pointer = join(data, POINTER)
+  if (resolve(trail) === resolve(usualTrail(data))) {
+    rmSync(pointer, { force: true })
+    return
+  }
+  mkdirSync(data, { recursive: true, mode: PRIVATE_FOLDER })
+  writeFileSync(pointer, `${resolve(trail)}\n`, { mode: PRIVATE_FILE })
+}
+
+function pointedTrail(data: string): string | undefined {
+  try {
+    return readFileSync(join(data, POINTER), 'utf8').trim() || undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Where a service keeps its state, as far as it is known. */
+export interface ServiceFolders {
+  readonly data: string
+  /** The folder of its trail; undefined if it is not known, or none is kept. */
+  readonly trail?: string | undefined
+}
+
+/** The service that runs on these folders; undefined if none does, or none says so. */
+export function findService({ data, trail }: ServiceFolders): Announced | undefined {
+  const folders = [trail ?? pointedTrail(data), usualTrail(data), data]
+  for (const folder of new Set(folders.filter((each) => each !== undefined))) {
+    const service = runningService(folder)
+    if (service !== undefined) return service
+  }
+  return undefined
+}
+
+/** Milliseconds that a service has to say that it lives. */
+const PROBE_WITHIN = 2000
+
+/** Whether a service can be reached from here: one in another container announces an address that is none of this one. */
+export async function isReachable({ adminUrl, host }: Announced): Promise<boolean> {
+  if (host !== hostname()) return false
+  const signal = AbortSignal.timeout(PROBE_WITHIN)
+  // Without the token.
+  return fetch(new URL('/health/live', adminUrl), { signal }).then(
+    ({ ok }) => ok,
+    () => false,
+  )
+}
+
+/** Holds the lock of the data folder of a service that keeps no trail; waits for it where another process has it. */
+export class DataFolderLock {
+  readonly #data: string
+  readonly #announcement: Announcement
+  #lock: TrailLock | undefined
+  #cancel: (() => void) | undefined
+
+  constructor(data: string, announcement: Announcement) {
+    this.#data = data
+    this.#announcement = announcement
+    this.#take()
+  }
+
+  /** A folder that cannot be written has no lock: commands are then told by hand where the service is. */
+  #take(): void {
+    try {
+      this.#lock = tryLock(this.#data)
+      this.#lock?.announce(this.#announcement)
+    } catch {
+      return
+    }
+    if (this.#lock === undefined) this.#cancel = systemAfter(PERIOD, () => this.#take())
+  }
+
+  release(): void {
+    this.#cancel?.()
+    this.#lock?.release()
+  }
+}

@@ -1,0 +1,123 @@
+/** What is done with each request of an operation, by the listener and by a command that runs here alike. */
+import type { Operator } from '../audit/audited-change.ts'
+import { type AuditTrail, MOST_REASON } from '../contracts/audit.ts'
+import type { JsonValue } from '../http/json.ts'
+import { compileProblems } from '../http/validate-body.ts'
+import { readIfMatch } from './conditions.ts'
+import { AdminError } from './errors.ts'
+import { type AdminAnswer, type AdminRequest, members, type Operation, type Schema } from './operation.ts'
+import { type AuthenticatedOperator, expiredOperator, refusedOperator } from './operators.ts'
+import { withoutPeople } from './people-in-answers.ts'
+import { hasRight } from './rights.ts'
+
+/** A request as it came. `body` is null where none was sent. */
+export interface Received {
+  readonly params: JsonValue
+  readonly query: JsonValue
+  readonly body: JsonValue
+  /** The header `If-Match`. */
+  readonly ifMatch: string | undefined
+  readonly operator: AuthenticatedOperator
+  /** Where it came from, and by which way. */
+  readonly from: Pick<Operator, 'via' | 'channel'>
+}
+
+/**
+ * Throws AdminError 401 or 403, unless the operator's token is in force and its role has the right. Both are recorded;
+ * guesses of tokens are not, so that nobody without one fills the trail.
+ */
+export function authorize(
+  operator: AuthenticatedOperator,
+  expired: boolean,
+  { needs, operationId: id, method }: Operation,
+  {
+    audit,
+    from: { via, channel },
+  }: { readonly audit: Pick<AuditTrail, 'note'>; readonly from: Received['from'] },
+): AuthenticatedOperator {
+  if (!expired && hasRight(operator.role, needs)) return operator
+  audit.note({
+    event: 'operator.refused',
+    outcome: 'refused',
+    actor: { kind: 'operator', operator: operator.name, via: channel },
+    on: { kind: 'operation', id, method },
+    change: { role: operator.role, needs, expired },
+    personal: { 'actor.address': via },
+  })
+  throw expired ? expiredOperator(operator) : refusedOperator(operator, needs)
+}
+
+/** Throws AdminError 400 with every problem of the value. */
+type Check = (value: JsonValue) => void
+
+function checkOf(part: string, schema: Schema): Check {
+  const problemsOf = compileProblems(schema)
+  return (value) => {
+    const problems = problemsOf(value).map(
+      ({ field, why }) => `${[part, field].filter(Boolean).join('.')}  ${why}`,
+    )
+    if (problems.length > 0) throw new AdminError(400, 'the request does not fit', problems)
+  }
+}
+
+function bodyCheckOf({ body, bodyOptional, checksBody }: Operation): Check | undefined {
+  if (body === undefined) return undefined
+  const check = checkOf('body', checksBody === true ? { type: 'object' } : body)
+  return (value) => {
+    if (bodyOptional !== true || value !== null) check(value)
+  }
+}
+
+/** Carries out an operation for requests. Rejects as its handler does, and with AdminError 400 if a request does not fit. */
+export type Performer<C> = (control: C, received: Received) => Promise<AdminAnswer>
+
+/** Throws RangeError on a schema keyword that the validator does not support. */
+export function performerOf<C>(
+  operation: Operation,
+  handle: (control: C, request: AdminRequest) => AdminAnswer | Promise<AdminAnswer>,
+): Performer<C> {
+  const checkParams = operation.params && checkOf('params', members(operation.params))
+  const checkBody = bodyCheckOf(operation)
+  const checkQuery = checkOf('querystring', members(operation.query ?? {}))
+  return async (control, received) => {
+    checkParams?.(received.params)
+    checkBody?.(received.body)
+    checkQuery(received.query)
+    const answer = await handle(control, requestOf(operation, received))
+    return tellsPeople(operation, received.operator)
+      ? answer
+      : { ...answer, body: withoutPeople(answer.body) }
+  }
+}
+
+/** Whether an answer may name people: by the role of who asks, or because the operation is for that. */
+const tellsPeople = ({ namesPeople }: Operation, { role }: AuthenticatedOperator): boolean =>
+  namesPeople === true || hasRight(role, 'administer')
+
+function requestOf(operation: Operation, received: Received): AdminRequest {
+  const body = (received.body ?? {}) as AdminRequest['body']
+  const query = received.query as AdminRequest['query']
+  const params = received.params as AdminRequest['params']
+  const { by, reason } = { ...query, ...body }
+  const said = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+  const { operator, from } = received
+  return {
+    ...{ body, query, params, ifMatch: ifMatchOf(operation, received.ifMatch) },
+    operator: { operator: operator.name, by: said(by), reason: shortReason(said(reason)), ...from },
+  }
+}
+
+/** Throws AdminError 400 where a version is named and the operation cannot hold to it: ignored, another would be changed. */
+function ifMatchOf({ conditional, method }: Operation, header: string | undefined): AdminRequest['ifMatch'] {
+  if (conditional === true) return readIfMatch(header)
+  if (header === undefined || method === 'GET') return undefined
+  throw new AdminError(400, 'the request does not fit', [
+    'If-Match  is not known here: this is done to the latest version',
+  ])
+}
+
+/** Throws AdminError 400 on a reason that a record has no room for. */
+function shortReason(reason: string | undefined): string | undefined {
+  if (reason === undefined || Buffer.byteLength(reason) <= MOST_REASON) return reason
+  throw new AdminError(400, 'the request does not fit', [`reason  is longer than ${MOST_REASON} bytes`])
+}
