@@ -28,6 +28,7 @@ export type Announced = Announcement & { readonly host: string }
 export interface TrailLock {
   /** Lets commands know of the service that holds the lock. Throws the system's error. */
   announce(service: Announcement): void
+  /** May be called again. */
   release(): void
 }
 
@@ -76,6 +77,7 @@ export function tryLock(folder: string): TrailLock | undefined {
       writeFileSync(service, JSON.stringify({ pid: process.pid, ...announced }), { mode: PRIVATE_FILE })
     },
     release: () => {
+      if (!db.isOpen) return
       rmSync(service, { force: true })
       db.close()
     },

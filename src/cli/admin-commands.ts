@@ -1,6 +1,7 @@
 /** How commands call the admin API of a running service. */
 import { userInfo } from 'node:os'
-import { type AdminAccess, OperationError, sendTo } from '../operator/remote.ts'
+import { type AdminAccess, sendTo } from '../operator/remote.ts'
+import { OperationError } from '../operator/errors.ts'
 import { printJson, type Terminal } from '../operator/terminal.ts'
 import { EXIT } from '../operator/verb.ts'
 import type { Configuration } from '../settings/configuration.ts'

@@ -14,6 +14,8 @@ export interface CallOptions {
   readonly 'admin-token'?: string | undefined
   /** `--admin-url`: of the admin listener. */
   readonly 'admin-url'?: string | undefined
+  /** `--data`: the folder of a service that runs. */
+  readonly data?: string | undefined
 }
 
 /**

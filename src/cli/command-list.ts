@@ -2,6 +2,7 @@
  * All commands of `postern`, in the groups of its help, with what help and completion have to know. What they do is
  * loaded by `commands.ts`.
  */
+import type { NounName } from '../directory/nouns.ts'
 import type { Operation } from '../operator/operation.ts'
 import { tableOf } from './operations.ts'
 import type { CommandTable } from './verbs.ts'
@@ -71,26 +72,42 @@ const ACCESS = {
   },
 } as const satisfies Rows
 
+/** About all verbs of a noun. */
+const recordNotes = (noun: NounName): readonly string[] => [
+  'What the configuration holds is shown and listed, and changed only in the configuration. A running service follows within a second.',
+  ...(noun === 'user'
+    ? ['People whom directory.people finds are neither listed nor changed: they live in another system.']
+    : []),
+]
+
+const RECORD_VERBS = ['add', 'show', 'edit', 'disable', 'enable', 'remove', 'list']
+
+const recordVerbs = (noun: NounName) => ({
+  operations: async () => (await import('../operator/records.ts')).recordOperations(noun),
+  verbs: [...RECORD_VERBS, 'rotate-secret', 'set-password'],
+  notes: recordNotes(noun),
+})
+
 const DIRECTORY = {
   client: {
     summary: 'Manage clients in the store',
-    table: async () => (await import('./tables/directory.ts')).CLIENT,
+    ...recordVerbs('client'),
   },
   user: {
     summary: 'Manage users in the store',
-    table: async () => (await import('./tables/directory.ts')).USER,
+    ...recordVerbs('user'),
   },
   business: {
     summary: 'Manage businesses in the store',
-    table: async () => (await import('./tables/directory.ts')).BUSINESS,
+    ...recordVerbs('business'),
   },
   fund: {
     summary: 'Manage funds in the store',
-    table: async () => (await import('./tables/directory.ts')).FUND,
+    ...recordVerbs('fund'),
   },
   role: {
     summary: 'Manage roles in the store',
-    table: async () => (await import('./tables/directory.ts')).ROLE,
+    ...recordVerbs('role'),
   },
 } as const satisfies Rows
 

@@ -1,12 +1,20 @@
 /** Commands that are made from operations: what is typed for each, and how it is carried out. */
-import type { CommandLine, Operation, OperationInput, Session, Typed } from '../operator/operation.ts'
-import { OperationError, sendTo } from '../operator/remote.ts'
+import { NO_TRAIL_NOW, OperationError } from '../operator/errors.ts'
+import type {
+  CommandLine,
+  Operation,
+  OperationAnswer,
+  OperationInput,
+  Session,
+  Typed,
+} from '../operator/operation.ts'
 import type { Terminal } from '../operator/terminal.ts'
 import { jsonText } from '../operator/text.ts'
 import { EXIT, type Options, type Verb } from '../operator/verb.ts'
-import { findAdminApi, operatorName } from './admin-commands.ts'
-import { type CallOptions, checkedReason } from './call-options.ts'
+import { operatorName } from './admin-commands.ts'
+import { adminUrl, type CallOptions, checkedReason, ownToken } from './call-options.ts'
 import type { Command } from './command.ts'
+import { type Engine, NothingDone, type Purpose, remoteEngine } from './engine.ts'
 import { parse } from './options.ts'
 import { JSON_ANSWER, SERVICE_ORDER } from './tables/order.ts'
 import { chosenVerb, type CommandTable, noVerb } from './verbs.ts'
@@ -32,7 +40,17 @@ function linesOf(command: string, operations: readonly Operation[]): ReadonlyMap
   )
 }
 
-const optionsOf = ({ line }: Line): Options => ({ ...line.options, ...JSON_ANSWER, ...SERVICE_ORDER })
+/** Whether its requests say who gives the order, and why. */
+const namesWho = ({ query = {}, body }: Operation): boolean =>
+  query['by'] !== undefined || body?.properties?.['by'] !== undefined
+
+/** The options of a command line: its own, then those that many have. */
+function optionsOf({ operation, line }: Line): Options {
+  const { reason, ...reading } = SERVICE_ORDER
+  const common =
+    operation.runs !== 'service or here' || namesWho(operation) ? { reason, ...reading } : reading
+  return { ...line.options, ...JSON_ANSWER, ...common }
+}
 
 const verbOf = (line: Line): Verb => ({ ...line.line, options: optionsOf(line) })
 
@@ -79,34 +97,81 @@ function withWho(
   return body?.properties?.['by'] === undefined ? input : { ...input, body: { ...who, ...input.body } }
 }
 
-/** Does what was typed. The promise gives the exit code. */
-async function carryOut({ operation, line }: Line, given: Given, terminal: Terminal): Promise<number> {
+/**
+ * Finds what carries the operations of a command out. Rejects with OperationError and NothingDone. With `--admin-url` and an
+ * own token no configuration is read: it may be one that nothing can be read of.
+ *
+ * @throws UsageError
+ */
+async function openEngine({ operation, options, terminal }: Purpose): Promise<Engine> {
+  const own = ownToken(options, terminal)
+  const given = adminUrl(options, terminal)
+  if (given !== undefined && own !== undefined) return remoteEngine({ address: given, token: own })
+  // Only here: a configuration with all its sections is most of what such a command loads.
+  const { findEngine } = await import('./find-engine.ts')
+  return findEngine({ operation, options, terminal }, { own, given })
+}
+
+/** What is done with all the requests of a command. */
+interface Requests {
+  readonly session: Session
+  /** Closes what was opened, and tells what came of it. */
+  close(): Promise<void>
+}
+
+function sessionOf({ operation, line }: Line, given: Given, terminal: Terminal): Requests {
   const { values } = given
   const who = { by: operatorName(terminal), reason: checkedReason(values) }
+  let engine: Promise<Engine> | undefined
+  const answer = async <A>(requested: Operation, input: OperationInput = {}): Promise<OperationAnswer<A>> => {
+    engine ??= openEngine({ operation, options: values, terminal })
+    return (await (await engine).send(requested, withWho(requested, input, who))) as OperationAnswer<A>
+  }
   const session: Session = {
     ...given,
+    operation,
     terminal,
-    async send<A>(asked: Operation, input: OperationInput = {}): Promise<A> {
-      const access = await findAdminApi(values, terminal)
-      if (access === undefined) throw new NoService()
-      return (await sendTo(access, asked, withWho(asked, input, who)).then((sent) => sent.json())) as A
-    },
-    show: (answer, text) =>
-      void terminal.stdout.write(values.json === true ? jsonText(answer) : text(answer)),
+    answer,
+    send: async <A>(requested: Operation, input?: OperationInput) => (await answer<A>(requested, input)).body,
+    show: (shown, text) =>
+      void terminal.stdout.write(
+        values.json === true ? jsonText(line.json?.(shown as never, given) ?? shown) : text(shown),
+      ),
   }
-  const { input, text = jsonText, exit, run } = line
+  return {
+    session,
+    close: async () => {
+      const opened = await engine?.catch(() => undefined)
+      await opened?.[Symbol.asyncDispose]()
+    },
+  }
+}
+
+const refusalOf = ({ line }: Line, thrown: OperationError) => {
+  const error = thrown.error === NO_TRAIL_NOW ? `${NOTHING_CHANGED}${NO_TRAIL_NOW}` : thrown.message
+  if (line.refused !== undefined && thrown.error !== NO_TRAIL_NOW) return line.refused(thrown)
+  return { message: error, code: line.trouble ?? EXIT.failed }
+}
+
+const NOTHING_CHANGED = 'nothing was changed, because it could not be recorded: '
+
+/** Does what was typed. The promise gives the exit code. */
+async function carryOut(line: Line, given: Given, terminal: Terminal): Promise<number> {
+  const { operation } = line
+  const { input, text = jsonText, exit, run } = line.line
+  const { session, close } = sessionOf(line, given, terminal)
   try {
     if (run !== undefined) return await run(session)
     const answer = await session.send<never>(operation, input?.(given))
     session.show(answer, (shown) => text(shown, given))
     return exit?.(answer) ?? EXIT.done
   } catch (thrown) {
-    if (thrown instanceof NoService) return EXIT.refused
+    if (thrown instanceof NothingDone) return EXIT.refused
     if (!(thrown instanceof OperationError)) throw thrown
-    terminal.stderr.write(`postern: ${thrown.message}\n`)
-    return line.trouble ?? EXIT.failed
+    const { message, code } = refusalOf(line, thrown)
+    terminal.stderr.write(`postern: ${message}\n`)
+    return code
+  } finally {
+    await close()
   }
 }
-
-/** Nothing says where the service is. Why was written. */
-class NoService extends Error {}

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { reasonInWords } from '../kernel/thrown.ts'
 import { Problems } from './problems.ts'
-import { type Static, type TSchema, viewOf } from './schema.ts'
+import { section, type Static, type TSchema, viewOf } from './schema.ts'
 import { type ConfigNode, type Entry, type MapNode, placeOf } from './tree.ts'
 import { besideFile, type Environment, load } from './validate.ts'
 import { readYaml } from './yaml.ts'
@@ -31,6 +31,27 @@ export function loadFile<T extends TSchema>(
   problems.locate = (path) => placeOf(tree, path)
   const value = load(viewOf(schema), tree, [], { environment, problems }) as Static<T>
   return { value, problems }
+}
+
+/**
+ * One key of a file that may have mistakes elsewhere, even some that make it no valid YAML; its default where the file does
+ * not have it. Undefined if the file, or the value, cannot be read.
+ */
+export function loadKey<T extends TSchema>(
+  schema: T,
+  file: string,
+  key: string,
+  environment: Environment,
+): Static<T> | undefined {
+  const problems = new Problems()
+  const tree = readTree(file, problems)
+  if (tree?.shape !== 'map') return undefined
+  const only: MapNode = { ...tree, entries: new Map([...tree.entries].filter(([name]) => name === key)) }
+  const found = new Problems()
+  const value = load(viewOf(section({ [key]: schema })), only, [], { environment, problems: found }) as Readonly<
+    Record<string, Static<T>>
+  >
+  return found.failed ? undefined : value[key]
 }
 
 const EXTENDS = 'extends'

@@ -21,7 +21,7 @@ import type { ClientRecord } from './schema.ts'
 import { CLIENT, liveSecrets, readStoredClient, type StoredClient } from './stored-directory.ts'
 
 /** A client as an operator writes it, without a secret: that is generated. */
-interface WrittenClient {
+export interface WrittenClient {
   readonly id: string
   readonly kind: string
   readonly [key: string]: unknown
@@ -47,11 +47,11 @@ export class ClientEditor extends RecordEditor<ClientRecord, Client> {
     super(CLIENTS, parts)
   }
 
-  /** Refuses a client that has problems, or an id that is taken. Its secret is generated. */
-  override async planAdd(written: WrittenClient): Promise<PlannedAdd<ClientRecord>> {
+  /** Refuses a client that has problems, or an id that is taken. Its secret is generated, unless one is given. */
+  override async planAdd(written: WrittenClient, given?: string): Promise<PlannedAdd<ClientRecord>> {
     this.refuseTaken(written.id)
     const { store } = this.parts
-    const secret = written.kind === 'public' ? undefined : newSecret()
+    const secret = written.kind === 'public' ? undefined : (given ?? newSecret())
     const secrets = secret === undefined ? [] : [hashSecret(secret)]
     const problems = new Problems()
     const record = await this.read({ ...written, secrets }, problems)

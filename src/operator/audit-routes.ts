@@ -20,6 +20,7 @@ import {
   type AdminAnswer,
   type AdminRequest,
   type Operation,
+  type ServiceOperation,
   members,
   type Members,
   notFound,
@@ -228,7 +229,7 @@ export function auditRoutes(trail: QueriedTrail | undefined): readonly Operation
   const asking =
     (
       ask: (trail: QueriedTrail, request: AdminRequest) => AdminAnswer | Promise<AdminAnswer>,
-    ): Operation['handle'] =>
+    ): ServiceOperation['handle'] =>
     (_control, request) =>
       trail === undefined
         ? NO_TRAIL

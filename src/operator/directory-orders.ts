@@ -39,10 +39,12 @@ export class OvertakenError extends Error {
   }
 }
 
-/**
- * Shows a new secret with its client, before it is stored: where the promise rejects, it is not, and the order rejects so.
- */
-export type ShowSecret = (secret: string, client: Written) => Promise<void>
+/** A secret that is to be in force, and whether it is to be stored, or only what would be: it can be shown before. */
+export interface SecretOptions {
+  /** Default: another one is drawn. */
+  readonly secret?: string | undefined
+  readonly preview?: boolean
+}
 
 /** Whether a version, by its tag, is the one that is meant. */
 export type IsMeant = (tag: string) => boolean
@@ -56,8 +58,8 @@ export interface DirectoryOrders {
   /** A page of the records of both layers. `within` are the names before the last one: of funds their business. */
   list(noun: NounName, within: readonly string[], page: Page): Promise<ListedPage<Written>>
   show(at: RecordAt): Promise<ShownRecord>
-  /** @param show of a secret */
-  add(noun: NounName, written: Written, show?: ShowSecret): Promise<AddedRecord>
+  /** With `preview`, the record has no tag. */
+  add(noun: NounName, written: Written, options?: SecretOptions): Promise<AddedRecord>
   edit(at: RecordAt, changes: ChangesOf, isMeant?: IsMeant): Promise<EditedRecord>
   disable(at: RecordAt, isMeant?: IsMeant): Promise<SwitchedRecord>
   enable(at: RecordAt, isMeant?: IsMeant): Promise<SwitchedRecord>
@@ -67,7 +69,7 @@ export interface DirectoryOrders {
     client: string,
     overlap: number,
     isMeant?: IsMeant,
-    show?: ShowSecret,
+    options?: SecretOptions,
   ): Promise<ShownRecord & { readonly secret: string }>
   setPassword(username: string, password: unknown, isMeant?: IsMeant): Promise<SwitchedRecord>
 }

@@ -3,7 +3,7 @@ import { ACT_ROUTE } from './acts.ts'
 import { auditRoutes, type QueriedTrail } from './audit-routes.ts'
 import { IF_MATCH } from './conditions.ts'
 import { CONFIGURATION_OPERATIONS, RELOAD } from './configuration.ts'
-import { DIRECTORY_ROUTES } from './directory-routes.ts'
+import { RECORD_OPERATIONS } from './records.ts'
 import { EXPLAIN_OPERATIONS } from './explain.ts'
 import { KEY_ROUTES } from './keys.ts'
 import { LOCKOUT_OPERATIONS } from './lockouts.ts'
@@ -197,7 +197,7 @@ export function adminRoutes(version: string, trail?: QueriedTrail): readonly Ope
     ...KEY_ROUTES,
     ...TEST_TOKEN_OPERATIONS,
     ...EXPLAIN_OPERATIONS,
-    ...DIRECTORY_ROUTES,
+    ...RECORD_OPERATIONS,
     ...auditRoutes(trail),
     ACT_ROUTE,
     REDACT_ROUTE,

@@ -3,10 +3,12 @@
  * the only place that describes it. The listener, the OpenAPI document, what a command line takes, `--help`, the completion
  * of shells, `--json` and exit codes are made from it. README.md says how to add one, and where each command runs.
  */
+import type { Operator } from '../audit/audited-change.ts'
 import type { BodySchema } from '../http/body-schema.ts'
 import type { TagCondition } from '../http/entity-tag.ts'
-import type { Operator } from '../audit/audited-change.ts'
-import type { OperatorControl } from './operator-control.ts'
+import type { Configuration } from '../settings/configuration.ts'
+import type { OperationError } from './errors.ts'
+import type { Authority, OperatorControl } from './operator-control.ts'
 import type { Right } from './rights.ts'
 import type { Terminal } from './terminal.ts'
 import type { Options, Values, Verb } from './verb.ts'
@@ -45,7 +47,7 @@ export const MERGE_PATCH = 'application/merge-patch+json'
 /** Headers of an answer that a route names in its `answers`, for the OpenAPI document. */
 export type AnswerHeader = 'ETag' | 'Location'
 
-export interface Operation {
+interface OperationFacts {
   /** The body of PATCH is a JSON Merge Patch (RFC 7396). */
   readonly method: 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE'
   /** A parameter stands as `:name`. */
@@ -72,16 +74,42 @@ export interface Operation {
   readonly answers: Readonly<
     Record<number, readonly [description: string, schema: Schema, headers?: readonly AnswerHeader[]]>
   >
-  readonly handle: (control: OperatorControl, request: AdminRequest) => AdminAnswer | Promise<AdminAnswer>
   /** What is typed for it. Absent: only the admin API has it. */
   readonly commands?: readonly CommandLine[]
 }
+
+type Handler<C> = (control: C, request: AdminRequest) => AdminAnswer | Promise<AdminAnswer>
+
+/** Only a running service carries it out. */
+export interface ServiceOperation extends OperationFacts {
+  readonly runs?: 'service'
+  readonly handle: Handler<OperatorControl>
+}
+
+/** A running service carries it out; where none runs, a command does, in its own process. */
+export interface SharedOperation extends OperationFacts {
+  readonly runs: 'service or here'
+  readonly handle: Handler<Authority>
+  /** Why the operation is none for a configuration. `here`: no service runs. */
+  readonly unfit?: (configuration: Configuration, here: boolean) => string | undefined
+}
+
+export type Operation = ServiceOperation | SharedOperation
 
 /** A request of an operation, as its schemas describe it. Who gives the order, and why, is added to it (`WHO`). */
 export interface OperationInput {
   readonly params?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string | undefined>>
   readonly body?: Readonly<Record<string, unknown>>
+  /** The version that is meant: the tag of an answer. */
+  readonly ifMatch?: string
+}
+
+/** An answer to a request that was not refused. */
+export interface OperationAnswer<A> {
+  readonly body: A
+  /** Of what is answered: for `ifMatch`. */
+  readonly tag: string | undefined
 }
 
 /** What was typed. `--json` is an option of every command line of an operation. */
@@ -92,8 +120,12 @@ export interface Typed<O extends Options = Options> {
 
 /** What a command line has that needs several requests, or asks its user. */
 export interface Session<O extends Options = Options> extends Typed<O> {
+  /** The one that the command line is of. */
+  readonly operation: Operation
   /** Sends a request of an operation. Resolves with the body of the answer; rejects with OperationError. */
   send<A>(operation: Operation, input?: OperationInput): Promise<A>
+  /** The same, with the version of what is answered. */
+  answer<A>(operation: Operation, input?: OperationInput): Promise<OperationAnswer<A>>
   /** Prints an answer: as it is with `--json`, else what `text` makes of it. */
   show<A>(answer: A, text: (answer: A) => string): void
   readonly terminal: Terminal
@@ -108,10 +140,14 @@ interface CommandLiteral<O extends Options, A> extends Verb {
   readonly input?: (typed: Typed<O>) => OperationInput
   /** The answer for people; absent: as JSON. */
   readonly text?: (answer: A, typed: Typed<O>) => string
+  /** The answer for programs. Default: as it is. */
+  readonly json?: (answer: A, typed: Typed<O>) => unknown
   /** The exit code after an answer. Default: 0. */
   readonly exit?: (answer: A) => number
   /** The exit code where there is no answer, or the request is refused. Default: 1. */
   readonly trouble?: number
+  /** What is said where it is refused, and the exit code then. Default: the error and its problems, and `trouble`. */
+  readonly refused?: (error: OperationError) => { readonly message: string; readonly code: number }
   /** In place of `input`, `text` and `exit`: several requests, or a dialog. Resolves with the exit code. */
   readonly run?: (session: Session<O>) => Promise<number>
 }

@@ -52,8 +52,14 @@ export interface Redacted {
   readonly files: number
 }
 
+/** What operators can do with the service up or down: by the service, or in the process of a command. */
+export interface Authority {
+  /** The directory's records, in the name of this operator. */
+  directory(operator: Operator): DirectoryOrders
+}
+
 /** What operators can do to a running service. The admin API, signals and file changes all use it. */
-export interface OperatorControl {
+export interface OperatorControl extends Authority {
   readonly maintenance: Pick<MaintenanceRecords, 'list' | 'set' | 'end' | 'now'>
   readonly lockouts: Pick<LocalLockouts, 'list'>
   /** What commands report. */
@@ -71,8 +77,6 @@ export interface OperatorControl {
    * `identity_unavailable` if the store cannot be read.
    */
   previewSwitch(entry: MaintenanceSwitch): Promise<MaintenancePreview>
-  /** Orders on the directory's records, in the name of this operator. */
-  directory(operator: Operator): DirectoryOrders
   /** The names that switches may close in the configuration in force. */
   closableNames(): ClosableNames
   /** Whether the store has the client, or the business. Rejects if the store cannot be read. */

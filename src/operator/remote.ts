@@ -1,4 +1,5 @@
 /** The admin API as its clients call it: how commands send the request of an operation to a service. */
+import { OperationError } from './errors.ts'
 import type { Operation, OperationInput } from './operation.ts'
 
 /** An admin API, and the token for it. */
@@ -12,27 +13,8 @@ interface Refusal {
   readonly problems?: readonly string[]
 }
 
-interface ErrorFacts {
-  /** Of the answer; undefined if there was none. */
-  readonly status?: number
-  readonly problems?: readonly string[]
-  readonly cause?: unknown
-}
-
-/** An operation was not carried out: nobody answers, or it was refused. The message is for stderr, and the exit code is 1. */
-export class OperationError extends Error {
-  /** What is wrong, without the problems that are below it in the message. */
-  readonly error: string
-  readonly status: number | undefined
-  readonly problems: readonly string[]
-
-  constructor(error: string, { status, problems = [], cause }: ErrorFacts = {}) {
-    super([error, ...problems.map((problem) => `  ${problem}`)].join('\n'), { cause })
-    this.error = error
-    this.status = status
-    this.problems = problems
-  }
-}
+/** Seconds that a command waits for a store that is locked. */
+const PATIENCE = 10
 
 /** The path of an operation with its parameters in their places. */
 const pathOf = ({ path }: Pick<Operation, 'path'>, { params = {} }: OperationInput): string =>
@@ -44,12 +26,15 @@ export async function sendTo(
   operation: Pick<Operation, 'method' | 'path'>,
   input: OperationInput,
 ): Promise<Response> {
-  const { query = {}, body } = input
+  const { query = {}, body, ifMatch } = input
   const url = new URL(pathOf(operation, input), address)
   for (const [name, value] of Object.entries(query))
     if (value !== undefined) url.searchParams.set(name, value)
   const headers = {
     Authorization: `Bearer ${token}`,
+    'Postern-Via': 'cli',
+    Prefer: `wait=${PATIENCE}`,
+    ...(ifMatch !== undefined && { 'If-Match': `"${ifMatch}"` }),
     ...(body && { 'Content-Type': 'application/json' }),
   }
   const { method } = operation

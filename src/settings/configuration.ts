@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { auditSchema } from '../audit/schema.ts'
 import { backendsSchema } from '../backends/schema.ts'
-import { loadFile } from '../config/load.ts'
+import { loadFile, loadKey } from '../config/load.ts'
 import { type KeyPath, pathText, type Place, type Problems } from '../config/problems.ts'
 import { choice, flag, optional, section, type Static, text } from '../config/schema.ts'
 import { scopesSchema } from '../config/scopes/schema.ts'
@@ -104,6 +104,11 @@ export function applyOverrides<T extends Overridable>(
   return result
 }
 
+const dataSchema = text({
+  default: 'data',
+  description: 'Folder for keys and state, relative to the working directory. It is created if missing.',
+})
+
 export const configurationSchema = section({
   demo: flag({
     default: false,
@@ -111,10 +116,7 @@ export const configurationSchema = section({
   }),
   server: serverSchema,
   admin: adminSchema,
-  data: text({
-    default: 'data',
-    description: 'Folder for keys and state, relative to the working directory. It is created if missing.',
-  }),
+  data: dataSchema,
   dataGroup: choice(['others', 'own'], {
     default: 'others',
     description:
@@ -157,6 +159,10 @@ export function readConfiguration(file: string, environment: Environment): ReadC
   if (value === undefined) return { configuration: undefined, problems }
   return { configuration: applyOverrides(value, environment, problems), problems }
 }
+
+/** The data folder that a file names, though it may have mistakes elsewhere. Undefined if that cannot be read. */
+export const readDataFolder = (file: string, environment: Environment): string | undefined =>
+  environment['POSTERN_DATA'] || loadKey(dataSchema, file, 'data', environment)
 
 /** Whether it is a sidecar: it serves `/api` only, for tokens of foreign issuers, and writes nothing to disk (C11.2). */
 export const isSidecar = ({ issuers }: Pick<Configuration, 'issuers'>): boolean => issuers.length > 0

@@ -3,6 +3,7 @@ import type { AuditedChange } from '../audit/audited-change.ts'
 import { Problems } from '../config/problems.ts'
 import type { AuditObject } from '../contracts/audit.ts'
 import type { Page } from '../contracts/store.ts'
+import type { WrittenClient } from '../directory/client-editor.ts'
 import type { Editors, NounEditor } from '../directory/editors.ts'
 import {
   addedFacts,
@@ -35,7 +36,7 @@ import {
   type IsMeant,
   OvertakenError,
   type RecordAt,
-  type ShowSecret,
+  type SecretOptions,
   type SwitchedRecord,
 } from '../operator/directory-orders.ts'
 import { LESSENED } from '../settings/takes-away.ts'
@@ -57,6 +58,8 @@ export interface DirectoryControlParts {
   /** Those for the configuration in force. */
   readonly editors: () => Promise<Editors>
   readonly keeper: ChangeRecorder
+  /** Rejects with Fault `audit_unavailable` if what gives something could not be recorded now. Default: nobody knows before. */
+  readonly canRecord?: () => Promise<void>
 }
 
 /** As the audit trail names a record. */
@@ -67,11 +70,6 @@ const OBJECTS: Readonly<Record<NounName, (names: readonly string[]) => AuditObje
   fund: ([business, fund]) => ({ kind: 'fund', business, fund }),
   role: ([id]) => ({ kind: 'role', id }),
 }
-
-const showFirst = async (
-  { unshown }: Pick<PlannedAdd, 'unshown'>,
-  show: ShowSecret | undefined,
-): Promise<void> => unshown && show?.(unshown.secret, shownForm('client', unshown.client))
 
 export class DirectoryControl implements DirectoryOrders {
   readonly #parts: DirectoryControlParts
@@ -98,19 +96,28 @@ export class DirectoryControl implements DirectoryOrders {
     return showRecord(noun, await editors[noun].show(keyOfNames(names)))
   }
 
-  async add(noun: NounName, given: Written, show?: ShowSecret): Promise<AddedRecord> {
+  async add(
+    noun: NounName,
+    given: Written,
+    { secret: brought, preview = false }: SecretOptions = {},
+  ): Promise<AddedRecord> {
     const { defaults, names, hashed } = NOUNS[noun]
     refuseHidden(noun, given, hashed)
     const written = { ...defaults?.(given), ...given }
-    const editor: NounEditor = (await this.#parts.editors())[noun]
-    const planned = await editor.planAdd(written)
+    const editors = await this.#parts.editors()
+    const planned: PlannedAdd = await (noun === 'client'
+      ? editors.client.planAdd(written as Written & WrittenClient, brought)
+      : (editors[noun] as NounEditor).planAdd(written))
+    const { unshown, warnings } = planned
+    if (preview) {
+      await this.#parts.canRecord?.()
+      const record = unshown === undefined ? written : shownForm('client', unshown.client)
+      return { record, tag: '', secret: unshown?.secret, warnings }
+    }
     const at = { noun, names: names.map((name) => String(written[name])) }
     const act = { ...actOf(at, 'added', written['subject']), change: addedFacts(noun, written) }
-    const secret = await this.#parts.keeper.keep(act, true, async () => {
-      await showFirst(planned, show)
-      return planned.commit()
-    })
-    return { ...(await this.show(at)), secret, warnings: planned.warnings }
+    const secret = await this.#parts.keeper.keep(act, true, () => planned.commit())
+    return { ...(await this.show(at)), secret, warnings }
   }
 
   async edit(at: RecordAt, changes: ChangesOf, isMeant?: IsMeant): Promise<EditedRecord> {
@@ -154,24 +161,20 @@ export class DirectoryControl implements DirectoryOrders {
     client: string,
     overlap: number,
     isMeant?: IsMeant,
-    show?: ShowSecret,
+    { secret: brought, preview = false }: SecretOptions = {},
   ): Promise<ShownRecord & { readonly secret: string }> {
     const editors = await this.#parts.editors()
-    // Drawn and shown once, however often the step is planned.
-    const secret = newSecret()
-    let unshown = show
+    // The same, however often the step is planned.
+    const secret = brought ?? newSecret()
     const at: RecordAt = { noun: 'client', names: [client] }
-    const planShown = async () => {
-      const step = await editors.client.planSecret(client, overlap, secret)
-      const commit = async (exactly?: boolean): Promise<string | undefined> => {
-        await showFirst(step, unshown)
-        unshown = undefined
-        return step.commit(exactly)
-      }
-      return { ...step, commit }
+    const plan = () => editors.client.planSecret(client, overlap, secret)
+    if (preview) {
+      const { unshown } = await plan()
+      await this.#parts.canRecord?.()
+      return { record: shownForm('client', unshown.client), tag: '', secret }
     }
     const { result } = await this.#doLatest(at, isMeant, {
-      ...{ plan: planShown, gives: () => true },
+      ...{ plan, gives: () => true },
       act: () => ({ ...actOf(at, 'secret_rotated'), change: { overlapMs: overlap } }),
     })
     return { ...(await this.show(at)), secret: result }

@@ -21,7 +21,11 @@ import { after as systemAfter } from '../kernel/clock.ts'
 import type { WorkerMessages } from '../processes/worker-pool.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 
-type KeeperParts = Omit<TrailParts, 'bodyKey' | 'announced'> & Pick<SignerParts, 'anchorFailed' | 'linger'>
+type KeeperParts = Omit<TrailParts, 'bodyKey' | 'announced'> &
+  Pick<SignerParts, 'anchorFailed' | 'linger'> & {
+    /** That of the folder, if this process has it already. It is released with the owner. */
+    readonly lock?: TrailLock
+  }
 
 /** Milliseconds between two looks for what is old enough to be removed. The first is as long after the start. */
 const RETENTION_PERIOD = 3_600_000
@@ -81,6 +85,7 @@ export class TrailOwner {
     this.#plan = plan
     this.#keys = keys
     this.#parts = parts
+    this.#lock = parts.lock
     this.remembered = new RememberedBeginning(plan.folder, parts.recorder)
     this.#stamp = writerStamp(parts.clock.now())
   }

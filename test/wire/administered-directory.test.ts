@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { AuditEvent } from '../../src/kernel/audit-events.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
-import { DIRECTORY_ROUTES } from '../../src/operator/directory-routes.ts'
+import { RECORD_OPERATIONS } from '../../src/operator/records.ts'
 import { planSqlite, sqliteFile } from '../../src/stores/schema.ts'
 import { SqliteStore } from '../../src/stores/sqlite.ts'
 import { administered, type Answered } from '../support/administered.ts'
@@ -341,7 +341,7 @@ describe('C11.5.1 the directory', { timeout: 60_000 }, () => {
       ),
       setPassword: { password: PASSWORD },
     }
-    for (const { method, path, operationId } of DIRECTORY_ROUTES) {
+    for (const { method, path, operationId } of RECORD_OPERATIONS) {
       const body = bodies[operationId] ?? (method === 'PATCH' ? {} : undefined)
       const answer = await call(method, path.replaceAll(/:\w+/g, 'stored'), { ...(body && { body }) })
       expect([operationId, answer.status, answer.body.error]).toEqual([

@@ -10,7 +10,7 @@ import {
   type ScanStep,
   TrailReadError,
 } from '../../contracts/audit-query.ts'
-import { OperationError } from '../../operator/remote.ts'
+import { OperationError } from '../../operator/errors.ts'
 import type { Terminal } from '../../operator/terminal.ts'
 import type { Configuration } from '../../settings/configuration.ts'
 import { operatorName, requestAdmin } from '../admin-commands.ts'

@@ -8,7 +8,7 @@ import {
   type UncoveredTime,
 } from '../../contracts/audit-query.ts'
 import { cleanLine } from '../../kernel/clean-text.ts'
-import { OperationError } from '../../operator/remote.ts'
+import { OperationError } from '../../operator/errors.ts'
 import { printAll, type Terminal } from '../../operator/terminal.ts'
 import { countOf, rowLines } from '../../operator/text.ts'
 import { EXIT, UsageError } from '../../operator/verb.ts'

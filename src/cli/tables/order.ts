@@ -28,4 +28,8 @@ export const SERVICE_ORDER = {
     ...{ type: 'string', kind: 'url' },
     help: 'The admin listener. Default: where the running service says. Also POSTERN_ADMIN_URL',
   },
+  data: {
+    ...{ type: 'string', kind: 'folder' },
+    help: 'The data folder of the running service, in place of a configuration that cannot be read',
+  },
 } as const satisfies Options

@@ -36,8 +36,8 @@ it.each(['maintenance', 'status', 'service', 'revoke', 'revocables', 'configurat
   },
 )
 
-it('C11.6 the commands of the directory load neither the service nor its log', () => {
-  const { own, libraries } = loadedBy('src/cli/directory/commands.ts')
-  expect(libraries.toSorted()).toEqual(['lru-cache', 'yaml'])
-  expect(own.size).toBeLessThan(180)
+it('C11.6 an operation on the directory is sent without loading a library', () => {
+  const { own, libraries } = loadedBy('src/operator/records.ts')
+  expect(libraries).toEqual([])
+  expect(own.size).toBeLessThan(120)
 })

@@ -6,7 +6,7 @@ import { startAdminListener } from '../../../src/operator/listener.ts'
 import { describeAdminApi } from '../../../src/operator/openapi.ts'
 import { Operators } from '../../../src/operator/operators.ts'
 import { PAGE_QUERY, pageOf } from '../../../src/operator/paging.ts'
-import { type Operation, made, members, ok, text } from '../../../src/operator/operation.ts'
+import { type Operation, made, members, ok, type ServiceOperation, text } from '../../../src/operator/operation.ts'
 import { Health } from '../../../src/watch/health.ts'
 import { keepEvents } from '../../support/listener.ts'
 
@@ -18,7 +18,7 @@ function routesOf(): readonly Operation[] {
   const tag = (): string => `1-${version}`
   const common = { needs: 'view', summary: 'x' } as const
   const body = members({ name: text('A name.', { type: ['string', 'null'] }) })
-  const change: Operation['handle'] = (_control, { ifMatch, body }) => {
+  const change: ServiceOperation['handle'] = (_control, { ifMatch, body }) => {
     if (meantBy({ ifMatch })?.(tag()) === false) return overtaken(tag())
     version += 1
     return { ...ok(body), tag: tag() }

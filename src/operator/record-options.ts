@@ -1,9 +1,9 @@
 /** The options of `postern NOUN add` and `postern NOUN edit`: made from the schema of the noun's records. */
-import { mapItem, MARK, type SchemaView, viewOf, wordsOf } from '../../config/schema.ts'
-import type { ChangesOf } from '../../directory/editing.ts'
-import { type NounName, NOUNS, type Written } from '../../directory/nouns.ts'
-import { applyMergePatch } from '../../http/json.ts'
-import { type Options, UsageError } from '../../operator/verb.ts'
+import { mapItem, MARK, type SchemaView, viewOf, wordsOf } from '../config/schema.ts'
+import type { ChangesOf } from '../directory/editing.ts'
+import { type NounName, NOUNS, type Written } from '../directory/nouns.ts'
+import { applyMergePatch } from '../http/json.ts'
+import { type Options, UsageError } from './verb.ts'
 
 /** How a member is written: `--flag`, `--text x`, `--item x --item y`, `--pair k=v`, `--tree a.b=v`. */
 type Shape = 'flag' | 'text' | 'list' | 'map' | 'tree'

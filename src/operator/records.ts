@@ -1,24 +1,40 @@
-/** The admin API's routes for clients, users, businesses, funds and roles: made from one table of nouns (C11.5.1). */
+/**
+ * Clients, users, businesses, funds and roles: added, shown, listed, changed, switched and removed. All operations and their
+ * command lines are made from one table of nouns (C11.5.1).
+ */
 import { type ChangesOf, DirectoryRefusal } from '../directory/editing.ts'
 import { NOUN_NAMES, type NounName, NOUNS, type Written } from '../directory/nouns.ts'
 import { applyMergePatch } from '../http/json.ts'
 import { DURATION_PATTERN, parseDuration } from '../kernel/units.ts'
 import { meantBy, overtaken } from './conditions.ts'
 import { type DirectoryOrders, OvertakenError } from './directory-orders.ts'
+import type { Configuration } from '../settings/configuration.ts'
+import { AdminError } from './errors.ts'
 import {
   type AdminAnswer,
   type AdminRequest,
   made,
+  type Members,
   members,
   ok,
   type Operation,
   problemsSchema,
   type Schema,
+  type SharedOperation,
   text,
   WHO,
 } from './operation.ts'
 import { PAGE_QUERY, pageBody, pageOf, pageSchema } from './paging.ts'
 import { ENDED, endedRows, lineOf, refusalOf, WARNINGS } from './record-answers.ts'
+import {
+  addLine,
+  editLine,
+  listLine,
+  ROTATE_SECRET_LINE,
+  SET_PASSWORD_LINE,
+  showLine,
+  stateLine,
+} from './record-lines.ts'
 import { atOf, collectionOf, locationOf, namesIn, paramsOf, recordPath, withinOf } from './record-paths.ts'
 import { PASSWORD, patchSchema, shownSchema, writtenSchema } from './record-schemas.ts'
 import type { Right } from './rights.ts'
@@ -37,8 +53,8 @@ const capital = (word: string): string => `${word.charAt(0).toUpperCase()}${word
 
 type Work = (directory: DirectoryOrders, request: AdminRequest) => Promise<AdminAnswer>
 
-const ordered =
-  (work: Work): Operation['handle'] =>
+const onRecords =
+  (work: Work): SharedOperation['handle'] =>
   async (control, request) => {
     try {
       return await work(control.directory(request.operator), request)
@@ -49,13 +65,23 @@ const ordered =
     }
   }
 
+/** Why a configuration has no directory that can be changed. */
+const unfit = (configuration: Configuration, here: boolean): string | undefined => {
+  if (configuration.issuers.length > 0) return 'a sidecar has no directory'
+  return here && configuration.store.kind === 'memory'
+    ? 'the store is of kind memory, which only the service itself can change: use its admin API, or sqlite'
+    : undefined
+}
+
+const SHARED = { runs: 'service or here', unfit } as const
+
 const MISSING = ['There is no such record', problemsSchema] as const
 const CONFIGURED = [
   'It stands in the configuration, which is changed only there; or others change it all the time',
   problemsSchema,
 ] as const
 
-function listRoute(noun: NounName): Operation {
+function listRoute(noun: NounName): SharedOperation {
   const { plural } = NOUNS[noun]
   const within = withinOf(noun)
   return {
@@ -65,15 +91,47 @@ function listRoute(noun: NounName): Operation {
     ...(within.length > 0 && { params: paramsOf(within) }),
     query: PAGE_QUERY,
     answers: { 200: ['A page', pageSchema(plural, shownSchema(noun))], 404: MISSING },
-    handle: ordered(async (directory, request) => {
+    handle: onRecords(async (directory, request) => {
       const page = pageOf(request.query)
       const { items, next } = await directory.list(noun, namesIn(within, request), page)
       return ok(pageBody(plural, { rows: items, next }))
     }),
+    ...SHARED,
+    commands: [listLine(noun)],
   }
 }
 
-function addRoute(noun: NounName): Operation {
+/** A secret that the caller has drawn, and has shown already. */
+const SECRET = text(
+  'A secret of your own, in place of one that is drawn: 43 or more characters of base64url.',
+  {
+    pattern: '^[A-Za-z0-9_-]{43,}$',
+  },
+)
+const IS_SECRET = /^[A-Za-z0-9_-]{43,1000}$/
+
+const PREVIEW: Members = {
+  preview: { enum: ['true', 'false'], description: 'Tell what would be stored; change nothing.' },
+}
+
+const withSecret = ({ properties, ...schema }: Schema): Schema => ({
+  ...schema,
+  properties: { ...properties, secret: SECRET },
+})
+
+/** The body with the secret that it brings. Throws AdminError 400 if that is none. */
+function broughtSecret({
+  body,
+}: AdminRequest): Readonly<Record<string, unknown>> & { readonly secret?: string } {
+  const { secret, ...rest } = body
+  if (secret === undefined) return rest
+  if (typeof secret === 'string' && IS_SECRET.test(secret)) return { ...rest, secret }
+  throw new AdminError(400, 'the request does not fit', [
+    'body.secret  expected 43 or more characters of base64url',
+  ])
+}
+
+function addRoute(noun: NounName): SharedOperation {
   const within = withinOf(noun)
   const { names } = NOUNS[noun]
   const answer = members({
@@ -85,38 +143,49 @@ function addRoute(noun: NounName): Operation {
     ...{ method: 'POST', path: collectionOf(noun), operationId: `add${capital(noun)}`, needs: 'administer' },
     summary: `Add a ${noun} to the store`,
     ...(within.length > 0 && { params: paramsOf(within) }),
-    query: WHO,
-    body: writtenSchema(noun, within),
+    query: { ...WHO, ...(noun === 'client' && PREVIEW) },
+    body: noun === 'client' ? withSecret(writtenSchema(noun, within)) : writtenSchema(noun, within),
     checksBody: true,
     answers: {
+      ...(noun === 'client' && { 200: ['What would be added', answer] as const }),
       201: ['Added; in force everywhere within a second', answer, ['ETag', 'Location']],
       404: MISSING,
       409: ['The name is taken', problemsSchema],
     },
-    handle: ordered(async (directory, request) => {
-      const written: Written = { ...request.body, ...request.params }
-      const { record, tag, secret, warnings } = await directory.add(noun, written)
-      const body = { record, ...(secret !== undefined && { secret }), warnings: warnings.map(lineOf) }
+    handle: onRecords(async (directory, request) => {
+      const { secret, ...given } = noun === 'client' ? broughtSecret(request) : request.body
+      const written: Written = { ...given, ...request.params }
+      const options = {
+        secret: secret as string | undefined,
+        preview: request.query['preview'] === 'true',
+      }
+      const { record, tag, secret: stored, warnings } = await directory.add(noun, written, options)
+      if (options.preview) return ok({ record, warnings: warnings.map(lineOf) })
+      const body = { record, ...(stored !== undefined && { secret: stored }), warnings: warnings.map(lineOf) }
       const path = locationOf(
         noun,
         names.map((name) => String(record[name])),
       )
       return made(body, path, tag)
     }),
+    ...SHARED,
+    commands: [addLine(noun)],
   }
 }
 
 const common = (noun: NounName) => ({ params: paramsOf(NOUNS[noun].names), query: WHO })
 
-const showRoute = (noun: NounName): Operation => ({
+const showRoute = (noun: NounName): SharedOperation => ({
   ...{ method: 'GET', path: recordPath(noun), operationId: `show${capital(noun)}`, needs: READING[noun] },
   summary: `One ${noun}`,
   params: paramsOf(NOUNS[noun].names),
   answers: { 200: ['The record', shownSchema(noun), ['ETag']], 404: MISSING },
-  handle: ordered(async (directory, request) => {
+  handle: onRecords(async (directory, request) => {
     const { record, tag } = await directory.show(atOf(noun, request))
     return { ...ok(record), tag }
   }),
+  ...SHARED,
+  commands: [showLine(noun)],
 })
 
 /** The members that a merge patch changes. */
@@ -130,7 +199,7 @@ const patchChanges =
       ]),
     )
 
-const editRoute = (noun: NounName): Operation => ({
+const editRoute = (noun: NounName): SharedOperation => ({
   ...{ method: 'PATCH', path: recordPath(noun), operationId: `edit${capital(noun)}`, needs: 'administer' },
   ...common(noun),
   summary: `Change what is given of a ${noun} in the store; what was issued beyond what is left ends`,
@@ -151,14 +220,16 @@ const editRoute = (noun: NounName): Operation => ({
     404: MISSING,
     409: CONFIGURED,
   },
-  handle: ordered(async (directory, request) => {
+  handle: onRecords(async (directory, request) => {
     const edited = await directory.edit(atOf(noun, request), patchChanges(request.body), meantBy(request))
     const { record, tag, changed, ended, warnings } = edited
     return { ...ok({ record, changed, ended: endedRows(ended), warnings: warnings.map(lineOf) }), tag }
   }),
+  ...SHARED,
+  commands: [editLine(noun, showRoute(noun))],
 })
 
-const removeRoute = (noun: NounName): Operation => ({
+const removeRoute = (noun: NounName): SharedOperation => ({
   ...{ method: 'DELETE', path: recordPath(noun), operationId: `remove${capital(noun)}`, needs: 'administer' },
   ...common(noun),
   summary: `Remove a ${noun} from the store, and end what it holds, consents too`,
@@ -168,11 +239,13 @@ const removeRoute = (noun: NounName): Operation => ({
     404: MISSING,
     409: CONFIGURED,
   },
-  handle: ordered(async (directory, request) => {
+  handle: onRecords(async (directory, request) => {
     const at = atOf(noun, request)
     await directory.remove(at, meantBy(request))
     return ok({ removed: at.names.join('/') })
   }),
+  ...SHARED,
+  commands: [stateLine(noun, 'remove')],
 })
 
 const switchedSchema = (noun: NounName): Schema => members({ record: shownSchema(noun), ended: ENDED })
@@ -182,7 +255,7 @@ const SWITCHES = {
   enable: 'Let it be used again; what has ended stays so',
 } as const
 
-const switchRoute = (noun: NounName, verb: keyof typeof SWITCHES): Operation => ({
+const switchRoute = (noun: NounName, verb: keyof typeof SWITCHES): SharedOperation => ({
   method: 'POST',
   path: `${recordPath(noun)}/${verb}`,
   operationId: `${verb}${capital(noun)}`,
@@ -195,18 +268,20 @@ const switchRoute = (noun: NounName, verb: keyof typeof SWITCHES): Operation => 
     404: MISSING,
     409: CONFIGURED,
   },
-  handle: ordered(async (directory, request) => {
+  handle: onRecords(async (directory, request) => {
     const { record, tag, ended } = await directory[verb](atOf(noun, request), meantBy(request))
     return { ...ok({ record, ended: endedRows(ended) }), tag }
   }),
+  ...SHARED,
+  commands: [stateLine(noun, verb)],
 })
 
 /** Milliseconds. */
 const OVERLAP = '1d'
 
-const secretRoute: Operation = {
+const rotateSecret: SharedOperation = {
   ...{ method: 'POST', path: '/clients/:id/secrets', operationId: 'rotateSecret', needs: 'administer' },
-  ...common('client'),
+  ...{ params: paramsOf(NOUNS['client'].names), query: { ...WHO, ...PREVIEW } },
   summary: 'Make another secret of a client in the store; the old one stays valid for a time',
   body: members({
     overlap: text(
@@ -215,28 +290,33 @@ const secretRoute: Operation = {
         pattern: DURATION_PATTERN,
       },
     ),
+    secret: SECRET,
   }),
   bodyOptional: true,
   conditional: true,
   answers: {
     200: [
-      'Made, valid everywhere',
+      'Made, valid everywhere; of a preview, what would be, without a secret',
       members({ record: shownSchema('client'), secret: text('It is shown only now.') }),
       ['ETag'],
     ],
     404: MISSING,
     409: ['It is public, stands in the configuration, or has two secrets', problemsSchema],
   },
-  handle: ordered(async (directory, request) => {
+  handle: onRecords(async (directory, request) => {
     const { overlap: given } = request.body
     const overlap = parseDuration(typeof given === 'string' ? given : OVERLAP)
     const id = request.params['id'] ?? ''
-    const { record, tag, secret } = await directory.rotateSecret(id, overlap, meantBy(request))
-    return { ...ok({ record, secret }), tag }
+    const { secret: brought } = broughtSecret(request)
+    const options = { secret: brought, preview: request.query['preview'] === 'true' }
+    const { record, tag, secret } = await directory.rotateSecret(id, overlap, meantBy(request), options)
+    return options.preview ? ok({ record }) : { ...ok({ record, secret }), tag }
   }),
+  ...SHARED,
+  commands: [ROTATE_SECRET_LINE],
 }
 
-const passwordRoute: Operation = {
+const setPassword: SharedOperation = {
   ...{ method: 'PUT', path: '/users/:username/password', operationId: 'setPassword', needs: 'administer' },
   ...common('user'),
   summary: 'Set another password of a user in the store, who must log in again everywhere',
@@ -244,15 +324,17 @@ const passwordRoute: Operation = {
   checksBody: true,
   conditional: true,
   answers: { 200: ['Set', switchedSchema('user'), ['ETag']], 404: MISSING, 409: CONFIGURED },
-  handle: ordered(async (directory, request) => {
+  handle: onRecords(async (directory, request) => {
     const { params, body } = request
     const username = params['username'] ?? ''
     const { record, tag, ended } = await directory.setPassword(username, body['password'], meantBy(request))
     return { ...ok({ record, ended: endedRows(ended) }), tag }
   }),
+  ...SHARED,
+  commands: [SET_PASSWORD_LINE],
 }
 
-const routesOf = (noun: NounName): readonly Operation[] => [
+const operationsOf = (noun: NounName): readonly SharedOperation[] => [
   listRoute(noun),
   addRoute(noun),
   showRoute(noun),
@@ -262,8 +344,18 @@ const routesOf = (noun: NounName): readonly Operation[] => [
   switchRoute(noun, 'enable'),
 ]
 
-export const DIRECTORY_ROUTES: readonly Operation[] = [
-  ...NOUN_NAMES.flatMap(routesOf),
-  secretRoute,
-  passwordRoute,
+const OF_NOUN = Object.fromEntries(NOUN_NAMES.map((noun) => [noun, operationsOf(noun)])) as Readonly<
+  Record<NounName, readonly SharedOperation[]>
+>
+
+/** The operations on the records of a noun. */
+export const recordOperations = (noun: NounName): readonly Operation[] => [
+  ...OF_NOUN[noun],
+  ...(noun === 'client' ? [rotateSecret] : noun === 'user' ? [setPassword] : []),
+]
+
+export const RECORD_OPERATIONS: readonly Operation[] = [
+  ...NOUN_NAMES.flatMap((noun) => OF_NOUN[noun]),
+  rotateSecret,
+  setPassword,
 ]

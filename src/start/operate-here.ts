@@ -1,0 +1,208 @@
+/**
+ * Operations in the process of a command, while no service runs: the same handlers on what the service would open. Nothing
+ * is opened that the operation does not need; the trail is opened with its first record, so that what is refused before
+ * it was begun leaves nothing behind.
+ */
+import type { TrailLock } from '../audit/lock.ts'
+import { Problems } from '../config/problems.ts'
+import type { Environment } from '../config/references.ts'
+import { type AuditEntry, type AuditTrail, NO_TRAIL } from '../contracts/audit.ts'
+import { NO_RECORDER, type Recorder } from '../contracts/recorder.ts'
+import type { Editors } from '../directory/editors.ts'
+import { systemClock } from '../kernel/clock.ts'
+import { Fault } from '../kernel/faults.ts'
+import { messageOf } from '../kernel/thrown.ts'
+import type { Authority } from '../operator/operator-control.ts'
+import type { Configuration } from '../settings/configuration.ts'
+import { ANSWER_COMMAND_WITHIN } from '../stores/open-store.ts'
+import { openConfiguredEditors } from './configured-editors.ts'
+import { DirectoryControl } from './directory-control.ts'
+import { recorderOf } from './kept-acts.ts'
+import { openMeasures } from './measures.ts'
+import { ConfigurationError } from './parts.ts'
+import { openState, type State } from './state.ts'
+import { openTrailOwner, type TrailOwner } from './trail-owner.ts'
+
+/**
+ * The trail of a command. `none`: none is kept, or the operation leaves no record. A lock: of its folder; it is handed over.
+ * `unopened`: why nothing can be recorded; what takes away is done all the same.
+ */
+export type TrailHere = 'none' | { readonly lock: TrailLock } | { readonly unopened: string }
+
+export interface HereParts {
+  readonly configuration: Configuration
+  readonly environment: Environment
+  readonly trail: TrailHere
+}
+
+const CANNOT_WRITE = 'the audit trail cannot be written'
+
+/** The trail of a command: opened with its first record. */
+class CommandTrail implements AuditTrail {
+  readonly on = true
+  readonly #configuration: Configuration
+  readonly #trail: Exclude<TrailHere, 'none'>
+  #owner: Promise<TrailOwner | undefined> | undefined
+  #trouble: string | undefined
+  #failed = false
+  readonly #notes: Promise<void>[] = []
+  /** Why what was done is not recorded; undefined if it is. */
+  unrecorded: string | undefined
+
+  constructor(configuration: Configuration, trail: Exclude<TrailHere, 'none'>) {
+    this.#configuration = configuration
+    this.#trail = trail
+  }
+
+  /** Why nothing can be recorded; undefined if it can. */
+  async trouble(): Promise<string | undefined> {
+    await this.#open()
+    return this.#trouble
+  }
+
+  get refusal(): string {
+    return this.#trouble ?? CANNOT_WRITE
+  }
+
+  /** Whether a record could not be written. */
+  get failed(): boolean {
+    return this.#failed
+  }
+
+  #open(): Promise<TrailOwner | undefined> {
+    this.#owner ??= this.#openOwner().catch((thrown: unknown) => {
+      this.#trouble = messageOf(thrown)
+      return undefined
+    })
+    return this.#owner
+  }
+
+  async #openOwner(): Promise<TrailOwner | undefined> {
+    if ('unopened' in this.#trail) {
+      this.#trouble = this.#trail.unopened
+      return undefined
+    }
+    const note: Recorder['note'] = (level) => {
+      if (level === 'error') this.#failed = true
+    }
+    const { lock } = this.#trail
+    return openTrailOwner(this.#configuration, { clock: systemClock, recorder: { note }, lock })
+  }
+
+  async #opened(): Promise<AuditTrail | undefined> {
+    return (await this.#open())?.trail
+  }
+
+  async require(entry: AuditEntry): Promise<number> {
+    const trail = await this.#opened()
+    if (trail === undefined) throw new Fault('audit_unavailable')
+    return trail.require(entry)
+  }
+
+  async settle(entry: AuditEntry): Promise<void> {
+    await (await this.#opened())?.settle(entry)
+  }
+
+  async keep(entry: AuditEntry): Promise<void> {
+    const trail = await this.#opened()
+    if (trail === undefined) this.unrecorded = this.#trouble
+    else await trail.keep(entry)
+  }
+
+  note(entry: AuditEntry): void {
+    this.#notes.push(
+      this.#opened().then((trail) => {
+        if (trail === undefined) this.unrecorded = this.#trouble
+        else trail.note(entry)
+      }),
+    )
+  }
+
+  refuse(): void {
+    // Nobody is let in here who could cause many refusals.
+  }
+
+  bodyHash(): ReturnType<AuditTrail['bodyHash']> {
+    return NO_TRAIL.bodyHash()
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#notes)
+    const owner = await this.#owner
+    if (owner !== undefined) await owner.close()
+    else if ('lock' in this.#trail) this.#trail.lock.release()
+  }
+}
+
+/** What operations of a command work on. */
+export class OperatedHere implements AsyncDisposable {
+  readonly authority: Authority
+  readonly #parts: HereParts
+  readonly #trail: CommandTrail | undefined
+  #state: Promise<State> | undefined
+  #editors: Promise<Editors> | undefined
+
+  constructor(parts: HereParts) {
+    this.#parts = parts
+    this.#trail = parts.trail === 'none' ? undefined : new CommandTrail(parts.configuration, parts.trail)
+    const audit: AuditTrail = this.#trail ?? NO_TRAIL
+    const recorder = NO_RECORDER
+    this.authority = {
+      directory: (operator) =>
+        new DirectoryControl({
+          keeper: recorderOf(operator, { audit, recorder }),
+          editors: () => (this.#editors ??= this.#openEditors()),
+          canRecord: async () => {
+            if ((await this.#trail?.trouble()) !== undefined) throw new Fault('audit_unavailable')
+          },
+        }),
+    }
+  }
+
+  /** Why what was done is not recorded; undefined if it is. */
+  get unrecorded(): string | undefined {
+    return this.#trail?.unrecorded
+  }
+
+  /** Whether something that was done is recorded in part only. */
+  get recordedInPart(): boolean {
+    return this.#trail?.failed === true
+  }
+
+  /** Why something was not done, of which Fault `audit_unavailable` tells. */
+  get refusal(): string {
+    return this.#trail?.refusal ?? CANNOT_WRITE
+  }
+
+  #openState(): Promise<State> {
+    const { configuration } = this.#parts
+    this.#state ??= openState(configuration, {
+      clock: systemClock,
+      recorder: NO_RECORDER,
+      audit: NO_TRAIL,
+      appended: () => undefined,
+      measures: openMeasures(configuration),
+      answerWithin: ANSWER_COMMAND_WITHIN,
+    })
+    return this.#state
+  }
+
+  async #openEditors(): Promise<Editors> {
+    const { configuration, environment } = this.#parts
+    const state = await this.#openState()
+    const problems = new Problems()
+    const editors = await openConfiguredEditors(
+      configuration,
+      { state, clock: systemClock, environment },
+      problems,
+    )
+    if (problems.failed) throw new ConfigurationError(problems)
+    return editors
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const state = await this.#state?.catch(() => undefined)
+    await state?.close()
+    await this.#trail?.close()
+  }
+}
