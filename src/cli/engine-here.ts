@@ -22,8 +22,7 @@ import { OperatedHere, type TrailHere } from '../start/operate-here.ts'
 import { ConfigurationError } from '../start/parts.ts'
 import { StoreError } from '../stores/store-error.ts'
 import { writeReport } from './command.ts'
-import { type Engine, NothingDone } from './engine.ts'
-import type { LockHere } from './find-engine.ts'
+import { type Engine, type LockHere, NothingDone } from './engine.ts'
 
 /** An operation that this process carries out. */
 export interface HerePurpose {

@@ -1,6 +1,6 @@
 /** Finds the service of a configuration or of a data folder; where none runs, this process does its work (C12.1.7). */
 import { setTimeout as wait } from 'node:timers/promises'
-import { type Announced, type TrailLock, tryLock } from '../audit/lock.ts'
+import { type Announced, tryLock } from '../audit/lock.ts'
 import { planAudit } from '../audit/schema.ts'
 import type { Problems } from '../config/problems.ts'
 import { localUrl } from '../kernel/listen-address.ts'
@@ -18,7 +18,7 @@ import {
 } from '../settings/configuration.ts'
 import type { CallOptions } from './call-options.ts'
 import { configurationFile, writeReport } from './command.ts'
-import { type Engine, NothingDone, type Purpose, remoteEngine } from './engine.ts'
+import { type Engine, type LockHere, NothingDone, type Purpose, remoteEngine } from './engine.ts'
 
 /** Milliseconds to wait for another command, or for a service that starts or ends. */
 const PATIENCE = 10_000
@@ -191,9 +191,6 @@ function servable(ground: Ground, terminal: Terminal): Servable {
   if (configuration === undefined || problems?.failed !== false) throw refuseConfiguration(ground, terminal)
   return { configuration, file }
 }
-
-/** The lock under which a command changes something, or why its trail cannot be used. */
-export type LockHere = { readonly lock: TrailLock } | { readonly unrecorded: string }
 
 /** Undefined while another process has the lock. */
 function lockOf({ trail }: Ground, { data }: Configuration): LockHere | undefined {

@@ -48,9 +48,10 @@ export function loadKey<T extends TSchema>(
   if (tree?.shape !== 'map') return undefined
   const only: MapNode = { ...tree, entries: new Map([...tree.entries].filter(([name]) => name === key)) }
   const found = new Problems()
-  const value = load(viewOf(section({ [key]: schema })), only, [], { environment, problems: found }) as Readonly<
-    Record<string, Static<T>>
-  >
+  const value = load(viewOf(section({ [key]: schema })), only, [], {
+    environment,
+    problems: found,
+  }) as Readonly<Record<string, Static<T>>>
   return found.failed ? undefined : value[key]
 }
 

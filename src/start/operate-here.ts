@@ -5,7 +5,7 @@
  */
 import type { TrailLock } from '../audit/lock.ts'
 import { Problems } from '../config/problems.ts'
-import type { Environment } from '../config/references.ts'
+import type { Environment } from '../config/validate.ts'
 import { type AuditEntry, type AuditTrail, NO_TRAIL } from '../contracts/audit.ts'
 import { NO_RECORDER, type Recorder } from '../contracts/recorder.ts'
 import type { Editors } from '../directory/editors.ts'

@@ -6,7 +6,14 @@ import { startAdminListener } from '../../../src/operator/listener.ts'
 import { describeAdminApi } from '../../../src/operator/openapi.ts'
 import { Operators } from '../../../src/operator/operators.ts'
 import { PAGE_QUERY, pageOf } from '../../../src/operator/paging.ts'
-import { type Operation, made, members, ok, type ServiceOperation, text } from '../../../src/operator/operation.ts'
+import {
+  type Operation,
+  made,
+  members,
+  ok,
+  type ServiceOperation,
+  text,
+} from '../../../src/operator/operation.ts'
 import { Health } from '../../../src/watch/health.ts'
 import { keepEvents } from '../../support/listener.ts'
 
