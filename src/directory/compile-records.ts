@@ -50,7 +50,6 @@ export interface ReferableNames {
   readonly clients: ReadonlyMap<string, Client>
 }
 
-/** Whether a name is known. Reports it if not. */
 function checkReferences(
   what: string,
   name: string,
@@ -214,7 +213,6 @@ export function compileClient(record: ClientRecord, known: ReferableNames, probl
   return toClient(record)
 }
 
-/** The client as contracts/people.ts describes it. */
 export function toClient({ secrets, accessTokenLifetime, ...same }: ClientRecord): Client {
   return {
     ...same,

@@ -22,7 +22,6 @@ import {
   userRecordSchema,
 } from './schema.ts'
 
-/** Everybody who exists in one configuration. */
 export interface Directory {
   readonly places: SnapshotPlaces
   readonly people: People

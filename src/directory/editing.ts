@@ -16,7 +16,6 @@ import { findAll } from './stored-directory.ts'
  */
 type RefusalKind = 'problems' | 'missing' | 'conflict'
 
-/** The directory was not changed. The message says why. */
 export class DirectoryRefusal extends Error {
   override readonly name = 'DirectoryRefusal'
   readonly kind: RefusalKind
@@ -30,7 +29,6 @@ export class DirectoryRefusal extends Error {
   }
 }
 
-/** What an editor of the store's records needs. */
 export interface EditingParts {
   readonly store: Store
   readonly feed: Pick<Feed, 'append'>
@@ -81,13 +79,11 @@ export type WrittenRecord = Readonly<Record<string, unknown>>
 /** What shall be different. A member that is undefined removes the value of its key. */
 export type ChangesOf = (before: WrittenRecord) => WrittenRecord
 
-/** A record before and after a change. */
 export interface Versions<T> {
   readonly before: T
   readonly after: T
 }
 
-/** What a change has ended. */
 export interface EndedLoss {
   readonly loss: Loss
   readonly ended: Ended
@@ -113,7 +109,6 @@ export interface PlannedChange extends PlannedStep<readonly EndedLoss[]> {
   /** As they are loaded: durations in milliseconds. */
   readonly records: Versions<object>
   readonly written: Versions<WrittenRecord>
-  /** The keys whose values differ. */
   readonly keys: readonly string[]
   /** What the record after the change makes useless or dangerous. */
   readonly warnings: readonly Problem[]
@@ -129,7 +124,6 @@ export interface UnshownSecret {
 export interface PlannedAdd<R = object> {
   readonly record: R
   readonly warnings: readonly Problem[]
-  /** Of a client that has a secret. */
   readonly unshown?: UnshownSecret
   /**
    * Resolves with the secret of a client, to be shown once. Rejects with DirectoryRefusal if somebody else has taken the name

@@ -161,7 +161,6 @@ export class Hasher implements PasswordHasher {
     })
   }
 
-  /** How many hashes wait for their turn. */
   get waiting(): number {
     return this.#queue.waiting
   }

@@ -24,7 +24,6 @@ interface BusinessHoldings {
 }
 
 export interface ClientHoldings {
-  /** If false, it holds nothing. */
   readonly mayHold: boolean
   readonly businesses: readonly string[]
   /** Before implication. */
@@ -33,7 +32,6 @@ export interface ClientHoldings {
 
 export interface UserHoldings {
   readonly username: string
-  /** If false, the user holds nothing. */
   readonly mayHold: boolean
   /** A digest of the password's hash. If it changes, the user must log in again. */
   readonly password: string

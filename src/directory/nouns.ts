@@ -20,7 +20,6 @@ export interface Noun {
   readonly schema: TSchema
   /** The members that name a record, in the order of its address: of a fund its business and its code. */
   readonly names: readonly string[]
-  /** Members that never change. */
   readonly fixed: readonly string[]
   /** Members with hashes, and how they are changed: no answer shows them, and no edit takes them. */
   readonly hidden: Readonly<Record<string, string>>
@@ -43,7 +42,6 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
 const grantsOf = (kind: string): readonly string[] | undefined =>
   Object.hasOwn(GRANTS, kind) ? GRANTS[kind] : GRANTS['customer']
 
-/** No member that is hidden. */
 const NOTHING_HIDDEN = { hidden: {}, hashed: [], personal: [] } as const
 
 export const NOUNS: Readonly<Record<NounName, Noun>> = {

@@ -24,7 +24,6 @@ import { problemsAt, readRecord, type RecordProblems, writtenForm } from './read
 import { stored } from './schema.ts'
 import { announce } from './stored-directory.ts'
 
-/** What an operator can switch off. */
 interface Switchable {
   readonly disabled: boolean
 }
@@ -250,7 +249,6 @@ export class RecordEditor<R extends Switchable, C> {
     return `There is no ${what} "${key}"${hint === undefined ? '.' : ` — ${hint}`}`
   }
 
-  /** Announces to every process that the record has changed. */
   protected announce(key: string): Promise<void> {
     return announce(this.parts, { [this.#kind.what]: key })
   }
@@ -263,7 +261,6 @@ export class RecordEditor<R extends Switchable, C> {
     return { key, source: 'configuration', record: this.#kind.asRecord(configured), version: undefined }
   }
 
-  /** The record of the store, as it is now. */
   async #current(key: string) {
     this.refuseTaken(key)
     const entry = await this.#entry(key)

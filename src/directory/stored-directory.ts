@@ -170,7 +170,6 @@ export class StoredDirectory {
     return this.#find(USER, username, readStoredUser)
   }
 
-  /** To whom a subject was given. */
   findSubject(subject: string): Promise<StoredSubject | undefined> {
     return this.#find(SUBJECT, subject, (value) => value as StoredSubject)
   }

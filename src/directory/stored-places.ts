@@ -139,7 +139,6 @@ function hasFund({ funds, missing }: RememberedBusiness, fund: string, now: numb
   return missedAt !== undefined && now - missedAt <= FRESH_FOR ? false : undefined
 }
 
-/** How many places these are. */
 const sizeOf = ({ funds, missing }: RememberedBusiness): number => 1 + funds.size + missing.size
 
 /** Remembers when a fund was read. The oldest one goes where there are too many. */

@@ -38,7 +38,6 @@ export function claimedByConfiguration(claim: Claim, configured: Directory): str
     : `Subject "${claim.subject}" belongs to another user.`
 }
 
-/** The verbs that are needed of the store. */
 export type StoredIdentities = Pick<Store, 'find' | 'list'>
 
 /** Names of the configuration that are looked for one by one. With more, all records of the store are read. */

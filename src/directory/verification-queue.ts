@@ -1,17 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Fault, type FaultCode } from '../kernel/faults.ts'
 
-/** Which of the two queues a job waits in. */
 type Line = 'ordinary' | 'doubtful'
-
-interface HashQueueSizes {
-  /** Jobs that run at once, of both lines together. */
-  readonly concurrent: number
-  /** Jobs that may wait in the ordinary line. */
-  readonly ordinary: number
-  /** Jobs that may wait in the doubtful line. */
-  readonly doubtful: number
-}
 
 interface Waiter {
   readonly begin: () => void
@@ -28,7 +18,8 @@ interface Waiter {
  * has at most half of the places in the ordinary line.
  */
 class HashQueue {
-  readonly #sizes: HashQueueSizes
+  /** Jobs that run at once, of both lines together, and that may wait in each line. */
+  readonly #sizes: { readonly concurrent: number; readonly ordinary: number; readonly doubtful: number }
   readonly #doubtfulConcurrent: number
   readonly #ordinary: Waiter[] = []
   readonly #doubtful: Waiter[] = []
@@ -37,7 +28,7 @@ class HashQueue {
   #running = 0
   #doubtfulRunning = 0
 
-  constructor(sizes: HashQueueSizes) {
+  constructor(sizes: { concurrent: number; ordinary: number; doubtful: number }) {
     this.#sizes = sizes
     this.#doubtfulConcurrent = Math.max(1, Math.floor(sizes.concurrent / 2))
   }
@@ -47,7 +38,6 @@ class HashQueue {
     return this.#running + this.#ordinary.length
   }
 
-  /** How many jobs wait, in both lines. */
   get waiting(): number {
     return this.#ordinary.length + this.#doubtful.length
   }
@@ -130,7 +120,6 @@ const KEPT_DURATIONS = 16
 
 interface VerificationRules {
   readonly atOnce: number
-  /** Jobs that may wait in the ordinary line. */
   readonly waiting: number
   readonly doubtfulWaiting: number
   /** Milliseconds that one is thought to take before any was measured. */
@@ -167,7 +156,6 @@ export class VerificationQueue {
     this.#durations = new Float64Array(KEPT_DURATIONS).fill(expected)
   }
 
-  /** How many verifications wait for their turn. */
   get waiting(): number {
     return this.#queue.waiting
   }

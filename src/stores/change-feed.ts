@@ -15,7 +15,6 @@ import { aheadOfRequests, waitInBudget } from '../kernel/store-budget.ts'
 import { changesBehind, endsBefore, LiveChanges, LostChanges, readWhole } from './feed-changes.ts'
 import { FeedProgress, type SeenFeed } from './feed-progress.ts'
 
-/** A page that was asked for. */
 interface PendingPage {
   readonly from: FeedPlace | undefined
   /** Clock.monotonic(), and the wall time. */
@@ -72,7 +71,6 @@ class FeedQuestions {
     return asked
   }
 
-  /** A page has come. */
   came({ from, askedAt, askedAtWall }: PendingPage, page: FeedPage): void {
     const { machine, hasRead } = this.#parts
     hasRead?.({ from, page, askedAt, askedAtWall, answeredAt: machine.monotonic() })
@@ -88,7 +86,6 @@ class FeedQuestions {
     this.#keys = keys
   }
 
-  /** What another process has read was applied. */
   appliedHanded(reading: FeedReading): void {
     this.#handedAt = reading.askedAt
     if (!reading.page.more && reading.askedAt > this.#askedAt) this.applied(reading, reading.page.keys)
@@ -106,7 +103,6 @@ interface FeedParts {
   readonly seen?: SeenFeed | undefined
   /** Called after this process has appended a change: other processes should poll at once. */
   readonly appended?: () => void
-  /** Called with each page that this process has read, for other processes of the machine. */
   readonly hasRead?: ((reading: FeedReading) => void) | undefined
 }
 
@@ -195,12 +191,10 @@ export class ChangeFeed implements Feed {
     return this.#nextReading
   }
 
-  /** Milliseconds since the store was asked for what was read last (FeedQuestions). */
   get age(): number {
     return this.#questions.age
   }
 
-  /** What tells whether the keys in the store have changed (FeedQuestions). */
   get keys(): FeedQuestions['keys'] {
     return this.#questions.keys
   }
@@ -228,7 +222,6 @@ export class ChangeFeed implements Feed {
     this.#sweep()
   }
 
-  /** What is to be remembered. */
   get seen(): SeenFeed {
     return { sequence: this.#progress.highest, doubted: this.#progress.isDoubted }
   }

@@ -8,7 +8,6 @@ import { describeDamage, describeTrouble, quickCheck } from './store-error.ts'
 /** Milliseconds. */
 const LOCK_TIMEOUT = 5000
 
-/** What is wrong with the database, in SQLite's words; undefined if nothing is. */
 function findDamage(path: string): string | undefined {
   try {
     const db = new DatabaseSync(path, { readOnly: true, timeout: LOCK_TIMEOUT })

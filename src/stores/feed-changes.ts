@@ -20,7 +20,6 @@ const wordsOf = ({ topic, expiresAt }: Change, value: StoredValue): string =>
  */
 export class LostChanges {
   readonly #restored: (change: Change) => StoredValue | undefined
-  /** By what they say. */
   readonly #lost = new Map<string, LostChange>()
 
   /** @param restored the value with which a change is appended again; undefined: it is not */
@@ -103,7 +102,6 @@ interface KnownChange {
   readonly keptUntil: number
 }
 
-/** Milliseconds between two searches for expired changes. */
 const SWEEP_INTERVAL = 10_000
 
 const placeText = ({ sequence, mark }: FeedPlace): string => `${sequence} ${mark}`
@@ -160,7 +158,6 @@ export class LiveChanges {
     return left
   }
 
-  /** Those that were read. */
   forget(): void {
     this.#read.clear()
   }
@@ -209,7 +206,6 @@ export function changesBehind(
   return index === -1 ? undefined : changes.slice(index + 1)
 }
 
-/** Whether a reading ends before a place. */
 export const endsBefore = (at: FeedPlace | undefined, { page: { last, restarted } }: FeedReading): boolean =>
   !restarted && at !== undefined && (last?.sequence ?? 0) < at.sequence
 

@@ -42,7 +42,6 @@ export class FeedProgress {
     this.#isDoubted = seen?.doubted ?? false
   }
 
-  /** The highest number ever seen. */
   get highest(): number {
     return this.#highest
   }
@@ -99,7 +98,6 @@ export class FeedProgress {
     return true
   }
 
-  /** Once a second. */
   #settle(now: number): void {
     if (now - this.#settledAt < SECOND) return
     this.#settledAt = now

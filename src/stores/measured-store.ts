@@ -31,7 +31,6 @@ export type StoreVerb = (typeof STORE_VERBS)[number]
 /** Told after each call. `seconds`: how long it took. */
 export type StoreCalled = (verb: StoreVerb, seconds: number, failed: boolean) => void
 
-/** A store that tells how long its calls take and whether they fail. */
 export class MeasuredStore implements Store {
   readonly #store: Store
   readonly #clock: Pick<Clock, 'monotonic'>

@@ -12,7 +12,6 @@ import type { SqlitePlan } from './sqlite-file.ts'
 import { type OpenOptions, StoreError, type TroubleListener } from './store-error.ts'
 import { markStore, recoveryAdvice, requireNotLost } from './store-files.ts'
 
-/** The result of an examination; no `damage` means that the file is sound. */
 export interface Examined {
   readonly damage?: string | undefined
 }
@@ -119,7 +118,6 @@ export interface PurgeParts {
   readonly store: Store
   readonly recorder: Pick<Recorder, 'note'>
   readonly after?: After
-  /** A number from 0 to 1. */
   readonly random?: () => number
 }
 

@@ -69,11 +69,9 @@ const openToRead = async (config: PostgresConfig): Promise<Store> => {
   return openPostgresToRead(config, systemClock)
 }
 
-/** What a command reads of a store. */
 interface StoredKinds<K extends string> {
   /** The store, for people. */
   readonly place: string
-  /** The values of the live records, by kind. */
   readonly records: Readonly<Record<K, readonly StoredValue[]>>
 }
 

@@ -165,7 +165,6 @@ export class RevocationRules implements Revocations, Revoker, RuleGuard {
   /** How many rules there are. Mostly none: then a call costs one comparison. */
   #count = 0
   #asOf = 0
-  /** Counts the changes of rules. */
   #changes = 0
   /** The change up to which each caller was compared, and revoked by no rule: a further call costs one look-up. */
   readonly #passed = new WeakMap<Principal, number>()

@@ -72,12 +72,10 @@ class SqliteLink {
     return this.#trouble
   }
 
-  /** Of the contract of stores. */
   get refusesWrites(): string | undefined {
     return this.#refusals.reason
   }
 
-  /** Milliseconds for all that one request asks, as the plan says. */
   get deadline(): number | undefined {
     return this.#plan.deadline
   }
@@ -263,7 +261,6 @@ export class SqliteLinks {
   readonly #plan: SqlitePlan
   readonly #onTrouble: TroubleListener
   readonly #writes: SqliteLink
-  /** Set when it is open. */
   #reads: SqliteLink | undefined
   #opening: Promise<void> | undefined
   /** Of both threads: reported once. */
@@ -278,7 +275,6 @@ export class SqliteLinks {
     })
   }
 
-  /** Makes or migrates the file. Rejects with StoreError if it cannot be used (T7). */
   static async open(plan: SqlitePlan, onTrouble: TroubleListener = () => undefined): Promise<SqliteLinks> {
     const links = new SqliteLinks(plan, onTrouble)
     await links.#writes.open()

@@ -35,7 +35,6 @@ export interface ModuleCall<T> {
   readonly read: (answer: unknown) => T
 }
 
-/** Why a call failed. */
 export type CallTrouble = 'late' | 'threw' | 'mistaken'
 
 /** A failed call of the module: 503 to the client that waits for it. */
@@ -71,7 +70,6 @@ export class ModuleCalls {
   #thread: ModuleThread | undefined
   #files: readonly LoadedFile[] = []
   #startedAt = 0
-  /** Whether the thread takes calls. */
   #open = false
   #closed = false
 

@@ -139,7 +139,6 @@ export class ModuleDirectory {
     return this.#calls.files
   }
 
-  /** How many verifications of passwords wait for their turn. */
   get waiting(): number {
     return this.#queue.waiting
   }

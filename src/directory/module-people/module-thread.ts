@@ -204,7 +204,6 @@ function reasonOfDeath(thrown: unknown): Error {
   return outOfMemory ? new Error(`it needed more than ${HEAP} MiB of memory`) : errorForLog(thrown)
 }
 
-/** Threads that have not ended yet. */
 const living = new Set<ModuleThread>()
 let watching = false
 

@@ -22,7 +22,6 @@ export interface ModulePlan {
   readonly begun: SharedArrayBuffer
 }
 
-/** What the thread is started with. */
 export interface ThreadData {
   readonly plan: ModulePlan
   readonly port: MessagePort
@@ -37,7 +36,6 @@ export interface CallMessage {
   readonly deadline: number
 }
 
-/** What the thread is sent. */
 export type ModuleMessage = CallMessage | { readonly abort: number } | 'ping' | 'close'
 
 export type CallReply =
@@ -46,7 +44,6 @@ export type CallReply =
   /** @property stray it was thrown where nobody catches, and must be logged even if the call is over */
   | { readonly call: number; readonly threw: ErrorFacts; readonly stray: boolean }
 
-/** What the thread sends. */
 export type ThreadMessage =
   | CallReply
   | { readonly opened: true }

@@ -95,7 +95,6 @@ export class Breaker {
     return this.#failures >= FAILURES
   }
 
-  /** Whether a request would fail at once. */
   get refuses(): boolean {
     return this.isOpen && (this.#isProbing || this.#monotonic() < this.#openUntil)
   }

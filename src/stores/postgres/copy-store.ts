@@ -111,7 +111,6 @@ const unreadable = (path: string, thrown: unknown): StoreError =>
 const LEASE = 'store_copy'
 /** Milliseconds for which the store is kept from another copy, if this one dies. */
 const LEASE_FOR = 30_000
-/** Rows that are removed at once. */
 const CLEARED_AT_ONCE = 5000
 const ID_BYTES = 12
 

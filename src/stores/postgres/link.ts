@@ -130,7 +130,6 @@ export class PostgresLink {
     return this.#trouble
   }
 
-  /** Of the contract of stores. */
   get refusesWrites(): string | undefined {
     return this.#refusals.reason
   }
@@ -290,7 +289,7 @@ function writtenRows(rows: readonly Row[]): readonly Row[] {
   return written
 }
 
-/** The attempt may go on behind the deadline; what it writes then has no effect (statement.ts). */
+/** The attempt may go on behind the deadline; what it writes then has no effect (`writing`). */
 function inTime<T>(attempt: Promise<T>, within: number): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>()
   const timer = setTimeout(() => reject(unavailable('no answer in time')), within)

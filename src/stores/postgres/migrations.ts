@@ -82,7 +82,6 @@ export interface Migration {
 /** Forward only: a released row never changes, a new one is added. The first is version 1. */
 export const MIGRATIONS: readonly Migration[] = [{ adds: tables, takes: () => [] }]
 
-/** The version that this Postern knows. */
 export const NEWEST_TABLES = MIGRATIONS.length
 
 export interface SchemaState {

@@ -68,7 +68,6 @@ const forgotten = (schema: string, table: string, isForgotten: string): Statemen
 class Counts {
   readonly #link: PostgresLink
   readonly #statement: Statement
-  /** The last key that was looked at. */
   #at = ''
 
   constructor(link: PostgresLink, statement: Statement) {

@@ -279,10 +279,8 @@ const RECENT = 100
 const seenWithin = (ms: number): string =>
   `seen_at BETWEEN ${STORE_NOW} - ${ms} AND ${STORE_NOW} + ${ALIVE_FOR}`
 
-/** What stands in the column `facts`. */
 type KeptFacts = Omit<NodeFacts, 'id' | 'version' | 'config'>
 
-/** The table `node`. */
 export class PostgresNodes implements Nodes {
   readonly knownSchema: number
   readonly #link: PostgresLink

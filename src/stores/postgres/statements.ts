@@ -27,7 +27,6 @@ export const READ_CLOCK = reading('clock', `SELECT ${STORE_NOW} AS now`)
 
 /** A write. Its parts must name every row that they write: `RETURNING 1 AS done`. */
 interface WriteParts {
-  /** How many parameters it has. */
   readonly parameters: number
   /** Earlier parts, `name AS (…)`, which the last one may use. */
   readonly before?: (inTime: string) => readonly string[]
@@ -49,7 +48,6 @@ export function writing(name: string, { parameters, before, last }: WriteParts):
   return { name, sql, kind: 'write' }
 }
 
-/** Of `record`, as `find` and lists read it. */
 const COLUMNS = 'key, long_key, value, version, expires_at, used_at'
 
 const INDEXES: readonly StoreIndex[] = ['family', 'subject', 'client', 'business']
@@ -121,7 +119,6 @@ function recordStatements(table: string) {
   }
 }
 
-/** Kind of the notes that removals leave. */
 const REMOVAL = 'removal'
 /** Milliseconds. Longer than any verb is tried. */
 const NOTED_FOR = 60_000
@@ -226,7 +223,6 @@ type WhereStatements = ReturnType<typeof whereStatements>
 /** The mark of a change. @param place in its group, from 1 */
 export const markOf = (group: string, place: number): string => `${group}.${place}`
 
-/** The change feed. */
 function feedStatements(schema: string) {
   const [change, feed] = [`${schema}.change`, `${schema}.feed`]
   return {

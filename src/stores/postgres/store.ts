@@ -74,7 +74,6 @@ const toChange = (row: Row, ran: number): Change => ({
   remaining: row['runs_until'] === null ? undefined : (row['runs_until'] as number) - ran,
 })
 
-/** Records removed in one statement. */
 const BATCH = 500
 const ATTEMPT_BYTES = 12
 
@@ -100,7 +99,6 @@ export class PostgresStore implements Store {
   readonly #statements: PostgresStatements
   readonly #appender: Appender
   readonly #purging: Purging
-  /** Holds the leases of this process. */
   readonly #holder = drawAttempt()
   /** How long the service had run on this store, in milliseconds, when this process opened it. */
   readonly #ranBefore: number
@@ -273,7 +271,6 @@ export class PostgresStore implements Store {
     return this.#link.silentFor(this.#clock.now() - time)
   }
 
-  /** The store's clock, milliseconds since the epoch. */
   async now(): Promise<number> {
     return (await this.#link.readClock()) + Date.now()
   }
