@@ -5,11 +5,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FeedPlace } from '../../src/contracts/store.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
-import { planPostgres } from '../../src/stores/postgres/connection-schema.ts'
 import { PostgresLink } from '../../src/stores/postgres/link.ts'
 import { PostgresStore } from '../../src/stores/postgres/store.ts'
 import { startCluster } from '../support/node-troubles.ts'
-import { makeTables } from '../support/postgres.ts'
+import { makeTables, planTo } from '../support/postgres.ts'
 
 const WRITERS = 8
 const READERS = 4
@@ -20,8 +19,7 @@ const cluster = await startCluster()
 const schema = makeTables(cluster)
 
 async function open(): Promise<PostgresStore> {
-  const settings = { connections: 4, deadline: 10_000, maxAge: 900_000, preparedStatements: true } as const
-  const plan = planPostgres({ url: cluster.url(), schema, migrate: 'never', ...settings })
+  const plan = planTo(cluster.url(), { schema })
   return PostgresStore.open(await PostgresLink.open(plan), systemClock)
 }
 

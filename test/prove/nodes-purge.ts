@@ -5,11 +5,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { systemClock } from '../../src/kernel/clock.ts'
 import { startPurging } from '../../src/stores/open-store.ts'
-import { planPostgres } from '../../src/stores/postgres/connection-schema.ts'
 import { PostgresLink } from '../../src/stores/postgres/link.ts'
 import { PostgresStore } from '../../src/stores/postgres/store.ts'
 import { startCluster } from '../support/node-troubles.ts'
-import { makeTables, query } from '../support/postgres.ts'
+import { makeTables, planTo, query } from '../support/postgres.ts'
 
 const rows = Number(process.argv[2] ?? 1_000_000)
 const SHARES = [0.01, 0.15, 0.6, 1]
@@ -22,8 +21,7 @@ const DAY = 86_400_000
 
 const cluster = await startCluster()
 const schema = makeTables(cluster)
-const settings = { connections: 8, deadline: 60_000, maxAge: 900_000, preparedStatements: true } as const
-const plan = planPostgres({ url: cluster.url(), schema, migrate: 'never', ...settings })
+const plan = planTo(cluster.url(), { schema, connections: 8, deadline: 60_000 })
 const link = await PostgresLink.open(plan)
 const store = await PostgresStore.open(link, systemClock)
 

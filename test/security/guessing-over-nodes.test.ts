@@ -1,14 +1,13 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { AttemptStanding, GuessingKey } from '../../src/contracts/lockouts.ts'
-import type { GuessingConfig } from '../../src/identity/schema.ts'
 import { guardGuessing } from '../../src/identity/guessing/guessing.ts'
 import { LocalLockouts } from '../../src/identity/guessing/lockouts.ts'
+import type { GuessingConfig } from '../../src/identity/schema.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
-import { planPostgres } from '../../src/stores/postgres/connection-schema.ts'
 import { PostgresLink } from '../../src/stores/postgres/link.ts'
 import { PostgresLockouts } from '../../src/stores/postgres/shared-parts.ts'
 import { needing } from '../support/machine.ts'
-import { makeTables, query, sharedPostgres } from '../support/postgres.ts'
+import { makeTables, planTo, query, sharedPostgres } from '../support/postgres.ts'
 
 const RULES: GuessingConfig = {
   attempts: { free: 3, delay: 40, longest: 200 },
@@ -24,12 +23,7 @@ async function nodes(count: number, rules = RULES) {
   const cluster = await sharedPostgres()
   const schema = makeTables(cluster)
   const open = async () => {
-    const link = await PostgresLink.open(
-      planPostgres({
-        ...{ url: cluster.url(), schema, connections: 4, deadline: 5000, maxAge: 1000 },
-        ...{ migrate: 'never', preparedStatements: true },
-      }),
-    )
+    const link = await PostgresLink.open(planTo(cluster.url(), { schema, deadline: 5000 }))
     onTestFinished(() => link.close())
     // Each wait is noted, and takes as long as it says.
     const waits: number[] = []

@@ -1,12 +1,11 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Store } from '../../src/contracts/store.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
-import { planPostgres } from '../../src/stores/postgres/connection-schema.ts'
 import { PostgresLink } from '../../src/stores/postgres/link.ts'
 import { PostgresStore } from '../../src/stores/postgres/store.ts'
 import { LosingProxy } from '../support/losing-proxy.ts'
 import { needing } from '../support/machine.ts'
-import { makeTables, query, sharedPostgres } from '../support/postgres.ts'
+import { makeTables, planTo, query, sharedPostgres } from '../support/postgres.ts'
 
 // T3.16: the connection breaks when a write is committed, and before its answer is here. Each write is sent again, and must
 // have the same outcome as if the first answer had come.
@@ -16,9 +15,8 @@ const TIMES = 10
 async function open() {
   const cluster = await sharedPostgres()
   const proxy = await LosingProxy.open(cluster.port)
-  const settings = { connections: 2, deadline: 10_000, maxAge: 900_000, preparedStatements: true } as const
   const schema = makeTables(cluster)
-  const plan = planPostgres({ url: proxy.url(), schema, migrate: 'never', ...settings })
+  const plan = planTo(proxy.url(), { schema, connections: 2 })
   const store = await PostgresStore.open(await PostgresLink.open(plan), systemClock)
   onTestFinished(async () => {
     await store.close()

@@ -1,12 +1,11 @@
 /** Clients that refresh at two nodes, by turns, while the Postgres of both is killed again and again. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { systemClock } from '../../src/kernel/clock.ts'
-import { planPostgres } from '../../src/stores/postgres/connection-schema.ts'
 import { PostgresLink } from '../../src/stores/postgres/link.ts'
 import { PostgresStore } from '../../src/stores/postgres/store.ts'
 import { basic, formOf, type TestIdentity } from '../unit/identity/identity-under-test.ts'
 import { obtainCode, openFlow, redeem } from '../unit/identity/user-agent.ts'
-import { makeTables, type PostgresCluster } from './postgres.ts'
+import { makeTables, planTo, type PostgresCluster } from './postgres.ts'
 
 const CLIENTS = 6
 /** Answers that the clients get together between two kills. */
@@ -28,9 +27,7 @@ export async function openNode(
   url: string,
   schema: string,
 ): Promise<{ readonly service: TestIdentity; readonly store: PostgresStore }> {
-  const times = { deadline: 10_000, maxAge: 900_000 }
-  const settings = { connections: 4, preparedStatements: true, migrate: 'never', ...times } as const
-  const link = await PostgresLink.open(planPostgres({ url, schema, ...settings }))
+  const link = await PostgresLink.open(planTo(url, { schema }))
   const store = await PostgresStore.open(link, systemClock)
   return { store, service: openFlow({ deps: { clock: systemClock, store } }) }
 }

@@ -12,6 +12,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { onTestFinished } from 'vitest'
+import {
+  planPostgres,
+  type PostgresConfig,
+  type PostgresPlan,
+} from '../../src/stores/postgres/connection-schema.ts'
 import { foundations, makeSchema, tables } from '../../src/stores/postgres/migrations.ts'
 import { freePort } from './free-port.ts'
 import { postgresPrograms } from './postgres-programs.ts'
@@ -295,3 +300,16 @@ export function makeTables(cluster: Pick<PostgresCluster, 'url'>): string {
   query(cluster, [makeSchema(schema), ...foundations(schema), ...tables(schema)].join(';'))
   return schema
 }
+
+/** How a test connects to a database whose tables are made. */
+export const planTo = (url: string, settings: Partial<PostgresConfig> = {}): PostgresPlan =>
+  planPostgres({
+    url,
+    schema: 'unused',
+    connections: 4,
+    deadline: 10_000,
+    maxAge: 900_000,
+    migrate: 'never',
+    preparedStatements: true,
+    ...settings,
+  })

@@ -1,11 +1,10 @@
 import pg from 'pg'
-import { expect, describe, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { Fault } from '../../../../src/kernel/faults.ts'
-import { planPostgres } from '../../../../src/stores/postgres/connection-schema.ts'
 import { PostgresLink } from '../../../../src/stores/postgres/link.ts'
 import { statementsOf } from '../../../../src/stores/postgres/statements.ts'
 import { needing } from '../../../support/machine.ts'
-import { makeTables, query, sharedPostgres } from '../../../support/postgres.ts'
+import { makeTables, planTo, query, sharedPostgres } from '../../../support/postgres.ts'
 
 /** So often, because Postgres decides in which order those that wait go on. */
 const ROUNDS = 10
@@ -15,12 +14,7 @@ const LOOKS = 200
 async function opened() {
   const cluster = await sharedPostgres()
   const schema = makeTables(cluster)
-  const link = await PostgresLink.open(
-    planPostgres({
-      ...{ url: cluster.url(), schema, connections: 4, deadline: 10_000, maxAge: 1000 },
-      ...{ migrate: 'never', preparedStatements: true },
-    }),
-  )
+  const link = await PostgresLink.open(planTo(cluster.url(), { schema }))
   const holder = new pg.Client({ connectionString: cluster.url(), application_name: schema })
   await holder.connect()
   onTestFinished(async () => {

@@ -2,23 +2,17 @@ import pg from 'pg'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { withStoreBudget } from '../../../../src/kernel/store-budget.ts'
 import { Appender } from '../../../../src/stores/postgres/appender.ts'
-import { planPostgres } from '../../../../src/stores/postgres/connection-schema.ts'
 import { PostgresLink } from '../../../../src/stores/postgres/link.ts'
 import { statementsOf } from '../../../../src/stores/postgres/statements.ts'
 import { needing } from '../../../support/machine.ts'
-import { makeTables, query, sharedPostgres } from '../../../support/postgres.ts'
+import { makeTables, planTo, query, sharedPostgres } from '../../../support/postgres.ts'
 
 const MANY = 300
 
 async function opened(deadline: number) {
   const cluster = await sharedPostgres()
   const schema = makeTables(cluster)
-  const link = await PostgresLink.open(
-    planPostgres({
-      ...{ url: cluster.url(), schema, connections: 4, deadline, maxAge: 1000 },
-      ...{ migrate: 'never', preparedStatements: true },
-    }),
-  )
+  const link = await PostgresLink.open(planTo(cluster.url(), { schema, deadline }))
   const holder = new pg.Client({ connectionString: cluster.url() })
   await holder.connect()
   onTestFinished(async () => {

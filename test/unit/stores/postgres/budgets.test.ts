@@ -1,19 +1,13 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { PostgresBudgets } from '../../../../src/stores/postgres/shared-parts.ts'
-import { planPostgres } from '../../../../src/stores/postgres/connection-schema.ts'
 import { PostgresLink } from '../../../../src/stores/postgres/link.ts'
+import { PostgresBudgets } from '../../../../src/stores/postgres/shared-parts.ts'
 import { needing } from '../../../support/machine.ts'
-import { makeTables, query, sharedPostgres } from '../../../support/postgres.ts'
+import { makeTables, planTo, query, sharedPostgres } from '../../../support/postgres.ts'
 
 async function opened(user = 'postern') {
   const cluster = await sharedPostgres()
   const schema = makeTables(cluster)
-  const link = await PostgresLink.open(
-    planPostgres({
-      ...{ url: cluster.url(user), schema, connections: 4, deadline: 10_000, maxAge: 1000 },
-      ...{ migrate: 'never', preparedStatements: true },
-    }),
-  )
+  const link = await PostgresLink.open(planTo(cluster.url(user), { schema }))
   onTestFinished(() => link.close())
   /** Time passes: all budgets fill up. */
   const wait = (ms: number): unknown => query(cluster, `UPDATE ${schema}.bucket SET at = at - ${ms}`)

@@ -3,13 +3,12 @@ import pg from 'pg'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Fault } from '../../../../src/kernel/faults.ts'
 import { aheadOfRequests } from '../../../../src/kernel/store-budget.ts'
-import { planPostgres } from '../../../../src/stores/postgres/connection-schema.ts'
 import { ConnectionPace, Connections } from '../../../../src/stores/postgres/connections.ts'
 import { PostgresLink } from '../../../../src/stores/postgres/link.ts'
 import { READ_CLOCK, reading, writing } from '../../../../src/stores/postgres/statements.ts'
 import { LosingProxy } from '../../../support/losing-proxy.ts'
 import { needing } from '../../../support/machine.ts'
-import { drawSchema, query, sharedPostgres } from '../../../support/postgres.ts'
+import { drawSchema, planTo, query, sharedPostgres } from '../../../support/postgres.ts'
 
 interface Settings {
   readonly connections?: number
@@ -17,12 +16,7 @@ interface Settings {
 }
 
 async function linkTo(url: string, { connections = 4, deadline = 30_000 }: Settings = {}) {
-  const link = await PostgresLink.open(
-    planPostgres({
-      ...{ url, schema: 'unused', connections, deadline, maxAge: 1000 },
-      ...{ migrate: 'never', preparedStatements: true },
-    }),
-  )
+  const link = await PostgresLink.open(planTo(url, { connections, deadline }))
   onTestFinished(() => link.close())
   return link
 }
@@ -37,10 +31,7 @@ async function proxied(settings?: Settings) {
 /** Two connections, and how often one more was asked for. */
 async function paced() {
   const cluster = await sharedPostgres()
-  const plan = planPostgres({
-    ...{ url: cluster.url(), schema: 'unused', connections: 2, deadline: 10_000, maxAge: 1000 },
-    ...{ migrate: 'never', preparedStatements: true },
-  })
+  const plan = planTo(cluster.url(), { connections: 2 })
   const pace = new ConnectionPace(() => 0)
   const admit = vi.spyOn(pace, 'admit')
   const connections = await Connections.open(plan, { most: 2, within: 10_000, pace })
@@ -200,10 +191,7 @@ describe('T5.13 attempts to connect to Postgres', needing('postgresql'), () => {
 
 describe('T5.13 a Postgres that takes no connection', () => {
   it('is told as that by each kind of work, also by one that has not tried itself and may not yet', async () => {
-    const plan = planPostgres({
-      ...{ url: 'postgres://nobody@127.0.0.1:1/none', schema: 'unused', connections: 1, deadline: 1000 },
-      ...{ maxAge: 1000, migrate: 'never', preparedStatements: true },
-    })
+    const plan = planTo('postgres://nobody@127.0.0.1:1/none', { connections: 1, deadline: 1000 })
     const of = { most: 1, within: 1000, pace: new ConnectionPace(() => 0) }
     const [ahead, requests] = await Promise.all([Connections.open(plan, of), Connections.open(plan, of)])
     const ask = async (lane: Connections) => lane.use(() => Promise.resolve('asked'))

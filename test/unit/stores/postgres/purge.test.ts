@@ -1,12 +1,11 @@
 import pg from 'pg'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemClock } from '../../../../src/kernel/clock.ts'
-import { PostgresBudgets, PostgresLockouts } from '../../../../src/stores/postgres/shared-parts.ts'
-import { planPostgres } from '../../../../src/stores/postgres/connection-schema.ts'
 import { PostgresLink } from '../../../../src/stores/postgres/link.ts'
+import { PostgresBudgets, PostgresLockouts } from '../../../../src/stores/postgres/shared-parts.ts'
 import { PostgresStore } from '../../../../src/stores/postgres/store.ts'
 import { needing } from '../../../support/machine.ts'
-import { makeTables, query, sharedPostgres } from '../../../support/postgres.ts'
+import { makeTables, planTo, query, sharedPostgres } from '../../../support/postgres.ts'
 
 const DAY = 86_400_000
 /** After five, Postgres plans a prepared statement without its values. */
@@ -15,12 +14,7 @@ const ROUNDS = 20
 async function opened() {
   const cluster = await sharedPostgres()
   const schema = makeTables(cluster)
-  const link = await PostgresLink.open(
-    planPostgres({
-      ...{ url: cluster.url(), schema, connections: 2, deadline: 10_000, maxAge: 1000 },
-      ...{ migrate: 'never', preparedStatements: true },
-    }),
-  )
+  const link = await PostgresLink.open(planTo(cluster.url(), { schema, connections: 2 }))
   const store = await PostgresStore.open(link, systemClock)
   onTestFinished(() => store.close())
   return {
