@@ -49,6 +49,8 @@ export interface RecordKind<R extends Switchable, C> {
   readonly holdings: (record: R | undefined, key: string, parts: EditingParts) => Holdings
   /** Removes what belongs to it. */
   readonly clear?: (key: string, parts: EditingParts) => Promise<unknown>
+  /** Frees what nobody else may get before everything has ended that was issued for it. */
+  readonly free?: (record: R, parts: EditingParts) => Promise<unknown>
 }
 
 interface RecordChange<R> {
@@ -155,7 +157,7 @@ export class RecordEditor<R extends Switchable, C> {
    * the same key, only the record goes, which was hidden.
    */
   async planRemoval(key: string): Promise<PlannedStep<true>> {
-    const { kind, what, read, clear } = this.#kind
+    const { kind, what, read, clear, free } = this.#kind
     const { store } = this.parts
     const hidden = await store.find(kind, key)
     if (hidden === undefined) this.refuseTaken(key)
@@ -181,7 +183,7 @@ export class RecordEditor<R extends Switchable, C> {
         await this.announce(key)
         await end()
         await this.#untilInForce()
-        await this.free(had)
+        await free?.(had, this.parts)
         return true
       },
     }
@@ -223,11 +225,6 @@ export class RecordEditor<R extends Switchable, C> {
   /** Whether nothing is held because of a record, since the configuration's counts. */
   protected isHidden(_record: R, key: string): boolean {
     return this.#kind.configured(this.parts).has(key)
-  }
-
-  /** Frees what nobody else may get before everything has ended that was issued for a record. */
-  protected async free(_record: R): Promise<unknown> {
-    return undefined
   }
 
   protected refuseTaken(key: string): void {

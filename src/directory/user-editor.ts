@@ -56,6 +56,7 @@ const USERS: RecordKind<UserRecord, UserRecord> = {
     checkUser(record, { ...parts.configured, ...names, catalogue: parts.catalogue, clients }, problems)
   },
   holdings: (record, name, { catalogue }) => holdingsOf({ users: only(name, record) }, catalogue),
+  free: ({ subject }, { store }) => store.remove(SUBJECT, subject),
 }
 
 /** The clients that a user may name as customers: all of the configuration, and of the store those that the user names. */
@@ -134,11 +135,6 @@ export class UserEditor extends RecordEditor<UserRecord, UserRecord> {
   /** What belongs to a user of the configuration with the same subject stays. */
   protected override isHidden({ subject }: UserRecord): boolean {
     return this.parts.configured.usersBySubject.has(subject)
-  }
-
-  /** The name and the subject may be given again. */
-  protected override free({ subject }: UserRecord): Promise<unknown> {
-    return this.parts.store.remove(SUBJECT, subject)
   }
 
   protected override async missing(username: string): Promise<string> {
