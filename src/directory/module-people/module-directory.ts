@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { LRUCache } from 'lru-cache'
+import type { LRUCache } from 'lru-cache'
 import type { LoadedFile } from '../../config/modules/import-file.ts'
 import { openSource } from '../../config/modules/open-module.ts'
 import { pathText, Problems } from '../../config/problems.ts'
