@@ -118,5 +118,6 @@ export const problemRows = (problems: Problems): ProblemRow[] =>
     file: place?.file ?? null,
     line: place === undefined || place.line === 0 ? null : place.line,
     path: path.length === 0 ? null : pathText(path),
-    ...{ message, hint },
+    message,
+    hint,
   }))

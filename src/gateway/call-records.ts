@@ -1,11 +1,11 @@
 /** What the audit trail keeps of calls (C12.1). */
 import type { AuditActor, AuditObject, AuditOutcome } from '../contracts/audit.ts'
 import type { Exchange } from '../contracts/exchange.ts'
-import type { FaultCode, Fault } from '../kernel/faults.ts'
+import type { Fault, FaultCode } from '../kernel/faults.ts'
 import type { Findings } from './findings.ts'
 import { CHECKS } from './order.ts'
-import { paramsOf, RecordedCall } from './recorded-call.ts'
 import type { Decision } from './pipeline.ts'
+import { paramsOf, RecordedCall } from './recorded-call.ts'
 import type { Runtime } from './runtime.ts'
 
 /** Why a call is refused: the faults of the decision, and those with which Postern itself keeps it from its backend. */
@@ -31,7 +31,10 @@ export function recordOf(
   const { business, fund, operation } = decision
   const { area, action } = operation.facts
   return (findings.record = new RecordedCall({
-    ...{ runtime, exchange, decision, rule },
+    runtime,
+    exchange,
+    decision,
+    rule,
     actor: actorOf(findings),
     on: { business, fund, area, action, method: exchange.head.method },
   }))

@@ -22,56 +22,6 @@ import {
 import { compileDocumentation } from './describe/documentation.ts'
 import type { AreasConfig, BodyRuleConfig, OperationConfig, ScopeRuleConfig } from './schema.ts'
 
-// Which calls of an operation the audit trail records, and what it keeps of their bodies (C12.1.1, C12.2.2).
-
-interface Nature {
-  /** By the client's method and by the one that its upstream is sent. */
-  readonly safe: boolean
-  readonly websocket: boolean
-  readonly backend: Backend
-}
-
-/** Undefined: its calls leave no record. Reports keys that do not go together. */
-function compileAuditRule(
-  config: OperationConfig,
-  nature: Nature,
-  path: KeyPath,
-  problems: Problems,
-): AuditRule | undefined {
-  checkKeys(config, path, problems)
-  const calls = config.audit === 'none' ? undefined : whichCalls(config, nature)
-  if (calls === undefined) return undefined
-  return { calls, fields: (config.auditFields ?? []).map((name) => ({ name, pointer: pointerOf(name) })) }
-}
-
-function whichCalls(
-  { audit }: OperationConfig,
-  { safe, websocket, backend }: Nature,
-): AuditRule['calls'] | undefined {
-  if (!safe || audit === 'intent') return 'each'
-  if (websocket) return 'upgrade'
-  return backend.sendsAnything === true ? 'change' : undefined
-}
-
-const pointerOf = (name: string): JsonPointer => (name.startsWith('/') ? parseJsonPointer(name) : [name])
-
-function checkKeys(
-  { audit, auditReason, auditFields, body, consumes }: OperationConfig,
-  path: KeyPath,
-  problems: Problems,
-): void {
-  if (audit === 'none' && auditReason === undefined)
-    problems.error([...path, 'auditReason'], 'is missing: `audit: none` needs the reason')
-  if (audit !== 'none' && auditReason !== undefined)
-    problems.error([...path, 'auditReason'], 'has no use without `audit: none`')
-  if (auditFields === undefined) return
-  const at = [...path, 'auditFields']
-  if (audit === 'none') problems.error(at, 'has no use with `audit: none`')
-  else if (consumes !== undefined)
-    problems.error(at, 'is for bodies that are parsed, and `consumes` streams them')
-  else if (body === undefined) problems.error(at, 'has no use without a `body`')
-}
-
 /** What an action may name. */
 export interface CompileContext {
   readonly catalogue: Catalogue
@@ -228,7 +178,9 @@ function backendOf(
         at: path,
         offered: {
           operation: {
-            ...{ level: calls.level, area, action },
+            level: calls.level,
+            area,
+            action,
             pattern: pattern.map(publicSegment),
             isAt: ({ segments }) => leadsTo(own, segments),
           },
@@ -296,4 +248,55 @@ export function reportUnknownScopes(
 ): void {
   for (const [index, value] of values.entries())
     if (!catalogue.has(value)) reportUnknownName(problems, [...path, index], SCOPE, value, catalogue.values)
+}
+
+interface Nature {
+  /** By the client's method and by the one that its upstream is sent. */
+  readonly safe: boolean
+  readonly websocket: boolean
+  readonly backend: Backend
+}
+
+/**
+ * Which calls of a method the audit trail records, and what it keeps of their bodies (C12.1.1, C12.2.2). Undefined: its
+ * calls leave no record. Reports keys that do not go together.
+ */
+function compileAuditRule(
+  config: OperationConfig,
+  nature: Nature,
+  path: KeyPath,
+  problems: Problems,
+): AuditRule | undefined {
+  checkKeys(config, path, problems)
+  const calls = config.audit === 'none' ? undefined : whichCalls(config, nature)
+  if (calls === undefined) return undefined
+  return { calls, fields: (config.auditFields ?? []).map((name) => ({ name, pointer: pointerOf(name) })) }
+}
+
+function whichCalls(
+  { audit }: OperationConfig,
+  { safe, websocket, backend }: Nature,
+): AuditRule['calls'] | undefined {
+  if (!safe || audit === 'intent') return 'each'
+  if (websocket) return 'upgrade'
+  return backend.sendsAnything === true ? 'change' : undefined
+}
+
+const pointerOf = (name: string): JsonPointer => (name.startsWith('/') ? parseJsonPointer(name) : [name])
+
+function checkKeys(
+  { audit, auditReason, auditFields, body, consumes }: OperationConfig,
+  path: KeyPath,
+  problems: Problems,
+): void {
+  if (audit === 'none' && auditReason === undefined)
+    problems.error([...path, 'auditReason'], 'is missing: `audit: none` needs the reason')
+  if (audit !== 'none' && auditReason !== undefined)
+    problems.error([...path, 'auditReason'], 'has no use without `audit: none`')
+  if (auditFields === undefined) return
+  const at = [...path, 'auditFields']
+  if (audit === 'none') problems.error(at, 'has no use with `audit: none`')
+  else if (consumes !== undefined)
+    problems.error(at, 'is for bodies that are parsed, and `consumes` streams them')
+  else if (body === undefined) problems.error(at, 'has no use without a `body`')
 }

@@ -13,129 +13,6 @@ import type { CallOutcome, OutcomeRecord } from './findings.ts'
 import type { Decision } from './pipeline.ts'
 import type { Runtime } from './runtime.ts'
 
-/** What has passed. */
-interface Passed {
-  readonly bytes: number
-  /** The HMAC of these bytes, base64url. */
-  readonly body: string
-  /** Whether that was all. */
-  readonly whole: boolean
-}
-
-/**
- * The client's streamed body as its backend reads it: it is hashed on its way (C12.2.2). It asks for nothing before it
- * is read itself, and no faster. It never destroys the client's stream, which belongs to `server/`.
- */
-class HashedStream extends Readable {
-  readonly #source: Readable
-  readonly #hash: BodyHash
-  readonly #ended: (passed: Passed) => void
-  #bytes = 0
-  #listening = false
-  #over = false
-
-  /** @param ended called once, at the end of the body or of this stream */
-  constructor(source: Readable, hash: BodyHash, ended: (passed: Passed) => void) {
-    super()
-    this.#source = source
-    this.#hash = hash
-    this.#ended = ended
-    // Its backend listens for itself, while it reads. A client may leave before and after.
-    this.on('error', () => undefined)
-  }
-
-  override _read(): void {
-    if (!this.#listening) this.#listen()
-    this.#source.resume()
-  }
-
-  #listen(): void {
-    this.#listening = true
-    const source = this.#source
-    if (source.destroyed || source.readableEnded) this.#broken()
-    else
-      source.on('data', this.#take).on('end', this.#end).on('error', this.#broken).on('close', this.#broken)
-  }
-
-  readonly #take = (piece: Buffer): void => {
-    this.#bytes += piece.length
-    this.#hash.update(piece)
-    if (!this.push(piece)) this.#source.pause()
-  }
-
-  readonly #end = (): void => {
-    this.#tell(true)
-    this.push(null)
-  }
-
-  readonly #broken = (): void => {
-    if (!this.#over) this.destroy(this.#source.errored ?? new Fault('client_gone'))
-  }
-
-  /** The exchange is over: what nobody has begun to read will not be read. */
-  stop(): void {
-    if (!this.#listening) this.#tell(false)
-  }
-
-  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
-    const source = this.#source
-    source.off('data', this.#take).off('end', this.#end).off('error', this.#broken).off('close', this.#broken)
-    if (!source.readableEnded) source.pause()
-    this.#tell(false)
-    done(error)
-  }
-
-  #tell(whole: boolean): void {
-    if (this.#over) return
-    this.#over = true
-    this.#ended({ bytes: this.#bytes, body: this.#hash.digest(), whole })
-  }
-}
-
-// What an upstream tells the audit trail of a change by its header X-Postern-Audit (C12.2.2).
-
-/** Bytes of the JSON. */
-const MOST_BYTES = 4096
-const BASE64URL = /^[A-Za-z0-9_-]+={0,2}$/
-/** Objects within each other, and values of any kind. */
-const LIMITS = { depth: 8, nodes: 200 }
-/** Names of objects that become part of a value's name; what is deeper is kept as JSON. */
-const MOST_LEVELS = 3
-const MOST_VALUES = 64
-
-/**
- * The values by their names, `before.Status`. A text is as it is, all else is JSON.
- * @param header base64url of a JSON object
- * @returns undefined if it cannot be read
- */
-function readReportedValues(header: string | readonly string[]): ReadonlyMap<string, string> | undefined {
-  if (typeof header !== 'string' || header.length > MOST_BYTES * 1.4 || !BASE64URL.test(header))
-    return undefined
-  const bytes = Buffer.from(header, 'base64url')
-  if (bytes.length > MOST_BYTES) return undefined
-  const reported = parsed(bytes)
-  const values = new Map<string, string>()
-  if (reported !== undefined) addAll(values, reported, '', 1)
-  return reported === undefined || values.size > MOST_VALUES ? undefined : values
-}
-
-function parsed(bytes: Buffer): JsonObject | undefined {
-  try {
-    const value = parseJson(bytes, LIMITS)
-    return isJsonObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
-}
-
-function addAll(values: Map<string, string>, from: JsonObject, above: string, level: number): void {
-  for (const [name, value] of Object.entries(from)) {
-    const whole = above + name
-    if (level < MOST_LEVELS && isJsonObject(value)) addAll(values, value, `${whole}.`, level + 1)
-    else values.set(whole, plainText(value))
-  }
-}
-
 interface RecordedCallParts {
   readonly runtime: Runtime
   readonly exchange: Exchange
@@ -291,7 +168,8 @@ export class RecordedCall implements CallRecord, OutcomeRecord {
     const ms = Math.round(runtime.clock.monotonic() - exchange.startedAt)
     await runtime.audit.settle({
       ...this.#entry('call.settled', outcome),
-      ...{ reason, intent },
+      reason,
+      intent,
       call: { status, upstreamStatus, ms, wouldRefuse: decision.observation?.fault?.code },
       personal: this.#reportedValues(),
     })
@@ -357,4 +235,125 @@ const TUNNEL_ENDS: Readonly<Record<TunnelEnd, string | undefined>> = {
   token: 'token',
   idle: 'idle',
   shutdown: 'shutdown',
+}
+
+/** What has passed. */
+interface Passed {
+  readonly bytes: number
+  /** The HMAC of these bytes, base64url. */
+  readonly body: string
+  /** Whether that was all. */
+  readonly whole: boolean
+}
+
+/**
+ * The client's streamed body as its backend reads it: it is hashed on its way (C12.2.2). It asks for nothing before it
+ * is read itself, and no faster. It never destroys the client's stream, which belongs to `server/`.
+ */
+class HashedStream extends Readable {
+  readonly #source: Readable
+  readonly #hash: BodyHash
+  readonly #ended: (passed: Passed) => void
+  #bytes = 0
+  #listening = false
+  #over = false
+
+  /** @param ended called once, at the end of the body or of this stream */
+  constructor(source: Readable, hash: BodyHash, ended: (passed: Passed) => void) {
+    super()
+    this.#source = source
+    this.#hash = hash
+    this.#ended = ended
+    // Its backend listens for itself, while it reads. A client may leave before and after.
+    this.on('error', () => undefined)
+  }
+
+  override _read(): void {
+    if (!this.#listening) this.#listen()
+    this.#source.resume()
+  }
+
+  #listen(): void {
+    this.#listening = true
+    const source = this.#source
+    if (source.destroyed || source.readableEnded) this.#broken()
+    else
+      source.on('data', this.#take).on('end', this.#end).on('error', this.#broken).on('close', this.#broken)
+  }
+
+  readonly #take = (piece: Buffer): void => {
+    this.#bytes += piece.length
+    this.#hash.update(piece)
+    if (!this.push(piece)) this.#source.pause()
+  }
+
+  readonly #end = (): void => {
+    this.#tell(true)
+    this.push(null)
+  }
+
+  readonly #broken = (): void => {
+    if (!this.#over) this.destroy(this.#source.errored ?? new Fault('client_gone'))
+  }
+
+  /** The exchange is over: what nobody has begun to read will not be read. */
+  stop(): void {
+    if (!this.#listening) this.#tell(false)
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    const source = this.#source
+    source.off('data', this.#take).off('end', this.#end).off('error', this.#broken).off('close', this.#broken)
+    if (!source.readableEnded) source.pause()
+    this.#tell(false)
+    done(error)
+  }
+
+  #tell(whole: boolean): void {
+    if (this.#over) return
+    this.#over = true
+    this.#ended({ bytes: this.#bytes, body: this.#hash.digest(), whole })
+  }
+}
+
+/** Bytes of the JSON. */
+const MOST_BYTES = 4096
+const BASE64URL = /^[A-Za-z0-9_-]+={0,2}$/
+/** Objects within each other, and values of any kind. */
+const LIMITS = { depth: 8, nodes: 200 }
+/** Names of objects that become part of a value's name; what is deeper is kept as JSON. */
+const MOST_LEVELS = 3
+const MOST_VALUES = 64
+
+/**
+ * What an upstream says of a change by its header X-Postern-Audit (C12.2.2): the values by their names, `before.Status`. A text is as it is, all else is JSON.
+ * @param header base64url of a JSON object
+ * @returns undefined if it cannot be read
+ */
+function readReportedValues(header: string | readonly string[]): ReadonlyMap<string, string> | undefined {
+  if (typeof header !== 'string' || header.length > MOST_BYTES * 1.4 || !BASE64URL.test(header))
+    return undefined
+  const bytes = Buffer.from(header, 'base64url')
+  if (bytes.length > MOST_BYTES) return undefined
+  const reported = parsed(bytes)
+  const values = new Map<string, string>()
+  if (reported !== undefined) addAll(values, reported, '', 1)
+  return reported === undefined || values.size > MOST_VALUES ? undefined : values
+}
+
+function parsed(bytes: Buffer): JsonObject | undefined {
+  try {
+    const value = parseJson(bytes, LIMITS)
+    return isJsonObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function addAll(values: Map<string, string>, from: JsonObject, above: string, level: number): void {
+  for (const [name, value] of Object.entries(from)) {
+    const whole = above + name
+    if (level < MOST_LEVELS && isJsonObject(value)) addAll(values, value, `${whole}.`, level + 1)
+    else values.set(whole, plainText(value))
+  }
 }

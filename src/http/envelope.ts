@@ -1,7 +1,7 @@
 import { type FaultRow, FAULTS } from '../kernel/fault-table.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { Format } from './accept.ts'
-import type { JsonObject, JsonValue } from './json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from './json.ts'
 import { toXmlText } from './xml/syntax.ts'
 import { type EnvelopeError, type ItemNames, writeXmlEnvelope } from './xml/write.ts'
 
@@ -92,11 +92,8 @@ export function renderFault(fault: Fault, format: Format): RenderedFault {
   return { status, contentType: ENVELOPE_TYPE[format], body }
 }
 
-const isObject = (value: JsonValue | undefined): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value)
-
 const isEntry = (value: JsonValue): boolean =>
-  isObject(value) && typeof own(value, 'Code') === 'string' && typeof own(value, 'Message') === 'string'
+  isJsonObject(value) && typeof own(value, 'Code') === 'string' && typeof own(value, 'Message') === 'string'
 
 /** Own members only: a backend's object may have a prototype. */
 const own = (object: JsonObject, name: string): JsonValue | undefined =>
@@ -104,9 +101,9 @@ const own = (object: JsonObject, name: string): JsonValue | undefined =>
 
 /** Whether a value is an envelope by C2.1: both members there, each of its shape. Further members are tolerated. */
 export function isEnvelope(value: JsonValue): value is JsonObject & Envelope {
-  if (!isObject(value)) return false
+  if (!isJsonObject(value)) return false
   const errors = own(value, 'Errors')
-  return Array.isArray(errors) && errors.every(isEntry) && isObject(own(value, 'Data'))
+  return Array.isArray(errors) && errors.every(isEntry) && isJsonObject(own(value, 'Data'))
 }
 
 /** The errors of a well-formed envelope that has at least one (C8.4); else undefined. */
@@ -119,7 +116,7 @@ export function errorsOf(value: JsonValue): readonly EnvelopeError[] | undefined
 export type PayloadShape = 'object' | 'array' | 'scalar' | 'null'
 
 export const shapeOf = (value: JsonValue): PayloadShape =>
-  value === null ? 'null' : Array.isArray(value) ? 'array' : isObject(value) ? 'object' : 'scalar'
+  value === null ? 'null' : Array.isArray(value) ? 'array' : isJsonObject(value) ? 'object' : 'scalar'
 
 /** The member of `Data` that an array or a scalar becomes. An object is `Data` itself; null leaves it empty. */
 const MEMBER = { array: 'Items', scalar: 'Value' } as const
@@ -127,7 +124,7 @@ const MEMBER = { array: 'Items', scalar: 'Value' } as const
 /** The `Data` of a bare payload (C8.6). */
 export function wrapPayload(value: JsonValue): JsonObject {
   if (value === null) return {}
-  if (isObject(value)) return value
+  if (isJsonObject(value)) return value
   return { [MEMBER[Array.isArray(value) ? 'array' : 'scalar']]: value }
 }
 

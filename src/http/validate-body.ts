@@ -1,14 +1,15 @@
 import { Fault } from '../kernel/faults.ts'
 import { type BodySchema, type BodyType, describeTypes, FORMATS, typesOf } from './body-schema.ts'
-import { printable } from './read-body.ts'
 import {
   compareLiterals,
   isIntegerLiteral,
+  isJsonObject,
   type JsonObject,
   type JsonValue,
   literalOf,
   type RawNumber,
 } from './json.ts'
+import { printable } from './read-body.ts'
 
 /** Returns if the body fits; else throws Fault `body_invalid`, whose `say` names each field and why. */
 export type BodyValidator = (value: JsonValue) => void
@@ -106,15 +107,12 @@ function compileCheck(schema: BodySchema): Check {
     else if (typeof value === 'string') text(value, findings)
     else if (isNumber(value)) number(value, findings)
     else if (Array.isArray(value)) list(value, findings)
-    else if (isObject(value)) object(value, findings)
+    else if (isJsonObject(value)) object(value, findings)
   }
 }
 
 const isNumber = (value: JsonValue): value is number | RawNumber =>
   typeof value === 'number' || JSON.isRawJSON(value)
-
-const isObject = (value: JsonValue): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value)
 
 const TYPES: Readonly<Record<BodyType, (value: JsonValue) => boolean>> = {
   string: (value) => typeof value === 'string',
@@ -122,7 +120,7 @@ const TYPES: Readonly<Record<BodyType, (value: JsonValue) => boolean>> = {
   integer: (value) => isNumber(value) && isIntegerLiteral(literalOf(value)),
   boolean: (value) => typeof value === 'boolean',
   array: Array.isArray,
-  object: isObject,
+  object: isJsonObject,
   null: (value) => value === null,
 }
 

@@ -179,7 +179,9 @@ function sectionOf(parties: Parties, party: MatrixFilter, business: string): Mat
   const forAll = [...missingForAnyToken(party, clock), ...missingAtBusiness(party, business, directory)]
   const place = { parties, client, user, business, found, held: heldAt(parties, party, found), forAll }
   return {
-    ...{ client, user, business },
+    client,
+    user,
+    business,
     operations: parties.operations.map((operation) => judge(place, operation)),
   }
 }
@@ -236,7 +238,12 @@ export interface ScopeNeeds {
 
 /** Userinfo is no configured action (C6.3.1). */
 const userinfoOf = (method: string, catalogue: Catalogue): ListedOperation => ({
-  ...{ slot: -1, level: 'user', area: 'connect', action: 'userinfo', method, versions: [1] },
+  slot: -1,
+  level: 'user',
+  area: 'connect',
+  action: 'userinfo',
+  method,
+  versions: [1],
   rule: compileScopeRule({ any: ['openid'] }, undefined, catalogue),
   reportOnly: false,
 })

@@ -170,7 +170,9 @@ const PART_CHECKS: readonly Check[] = [
         compileActions(
           all.actions,
           {
-            ...{ catalogue: catalogueOf(all), backends, areas: all.areas },
+            catalogue: catalogueOf(all),
+            backends,
+            areas: all.areas,
             severalIssuers: all.issuers.length > 1,
           },
           problems,

@@ -150,7 +150,8 @@ export function callOf(expectation: Expectation, everything: string): ExpectedCa
   const [method = '', path = ''] = call.split(' ')
   const contentType = expectation.contentType ?? (body === undefined ? undefined : MEDIA_TYPE)
   return {
-    ...{ method, path },
+    method,
+    path,
     headers: {
       ...(accept !== undefined && { Accept: accept }),
       ...(contentType !== undefined && { 'Content-Type': contentType }),

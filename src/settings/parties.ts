@@ -67,7 +67,11 @@ export interface Parties {
 const operationsOf = ({ actions, areas }: Configuration, catalogue: Catalogue): ListedOperation[] =>
   actions.flatMap(({ level, area, action, methods }, slot) =>
     Object.entries(methods).map(([method, { scopes, versions }]) => ({
-      ...{ slot, level, area, action, method },
+      slot,
+      level,
+      area,
+      action,
+      method,
       versions: [...new Set(versions)].sort((a, b) => a - b),
       rule: compileScopeRule(scopes, areas[area], catalogue),
       reportOnly: isReportOnly(areas[area]),
@@ -126,7 +130,10 @@ export async function readParties(
   )
   const compile = (record: UserRecord): User => compileUser(record, directory.roles)
   return {
-    ...{ catalogue, directory, clients, clock },
+    catalogue,
+    directory,
+    clients,
+    clock,
     findUser: (username) => {
       const record = records.get(username)
       return record && compile(record)
@@ -157,7 +164,9 @@ export const compileUnopened = (
   compileActions(
     actions,
     {
-      ...{ catalogue, areas, severalIssuers: issuers.length > 1 },
+      catalogue,
+      areas,
+      severalIssuers: issuers.length > 1,
       backends: new Map(Object.keys(backends).map((name) => [name, unopened(name)])),
     },
     problems,

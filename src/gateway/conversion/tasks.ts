@@ -30,8 +30,6 @@ import { ENVELOPE_SCHEMA, readXml, readXmlDocument } from '../../http/xml/read.t
 import { type ItemNames, writeXml } from '../../http/xml/write.ts'
 import { Fault, type FaultCode, toFault } from '../../kernel/faults.ts'
 
-// An upstream's own XML (C7.7): what becomes of its answers, and of the bodies that it is sent.
-
 const refused = (say: string): Fault => new Fault('body_malformed', { say })
 
 /**

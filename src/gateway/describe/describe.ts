@@ -45,7 +45,9 @@ export function describeApi(described: Described): ApiDescription {
   return {
     title: about.title ?? TITLE,
     description: about.description,
-    ...{ baseUrl, vendor, defaultFormat },
+    baseUrl,
+    vendor,
+    defaultFormat,
     scopes: describeScopes(described, areas, hidden),
     areas,
   }
@@ -171,8 +173,10 @@ function parametersOf(
 ): readonly ParameterDescription[] {
   const names = placeNames(operation)
   const place = (kind: 'business' | 'fund'): ParameterDescription => ({
-    ...{ name: names[kind], kind },
-    ...{ type: '', values: undefined },
+    name: names[kind],
+    kind,
+    type: '',
+    values: undefined,
   })
   return [
     place('business'),

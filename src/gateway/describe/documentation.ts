@@ -3,8 +3,8 @@ import type { ExampleDescription } from '../../contracts/api-description.ts'
 import { type BodySchema, typesOf } from '../../http/body-schema.ts'
 import type { JsonValue } from '../../http/json.ts'
 import { type BodyProblem, compileProblems } from '../../http/validate-body.ts'
-import type { OperationConfig, ScopeRuleConfig } from '../schema.ts'
 import { type Documentation, type PatternSegment, takes } from '../action-table.ts'
+import type { OperationConfig, ScopeRuleConfig } from '../schema.ts'
 
 interface Surroundings {
   readonly versions: readonly number[]
@@ -25,7 +25,9 @@ export function compileDocumentation(
   const { summary, description, data } = config
   checkData(config, path, problems)
   return {
-    ...{ summary, description, data },
+    summary,
+    description,
+    data,
     examples: compileExamples(config, surroundings, path, problems),
     scopes: alternativesOf(config.scopes, surroundings.areaScopes),
   }

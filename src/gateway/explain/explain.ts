@@ -36,8 +36,6 @@ import {
 } from './progress.ts'
 import { targetOf } from './token-facts.ts'
 
-// The decision itself, up to where a backend would be asked: what the caller would be answered (C14.1).
-
 interface Decided {
   /** What refuses the call; undefined if it is let in. */
   readonly fault: Fault | undefined
@@ -138,9 +136,18 @@ async function explainOnce(parts: ExplainParts, call: DescribedCall): Promise<Ex
   const credentials = await credentialsOf(parts, runtime, exchange, call)
   const decided = await decideOnly(kind, { runtime, exchange }, credentials, call)
   const progress: Progress = {
-    ...{ call, runtime, exchange, credentials, early, catalogue: parts.catalogue },
+    call,
+    runtime,
+    exchange,
+    credentials,
+    early,
+    catalogue: parts.catalogue,
     reportOnly: kind === 'call' ? reportOnlyArea(runtime, exchange.target) : undefined,
-    ...{ target: undefined, principal: undefined, authenticated: false, named: undefined, body: undefined },
+    target: undefined,
+    principal: undefined,
+    authenticated: false,
+    named: undefined,
+    body: undefined,
   }
   const checks = await makeChecks(CHECKS_OF[kind], progress)
   return agrees(checks, decided) ? assemble(kind, progress, checks, decided) : undefined
@@ -150,8 +157,15 @@ const isIdentity = ({ isIdentityPath }: ExplainParts, { target }: Exchange): boo
   !(target instanceof Fault) && isIdentityPath(target.path)
 
 const notExplained = ({ method, path }: DescribedCall): Explanation => ({
-  ...{ outcome: 'unknown', method, path, kind: 'identity', refusal: undefined, reportOnly: undefined },
-  ...{ caller: undefined, action: undefined, checks: [] },
+  outcome: 'unknown',
+  method,
+  path,
+  kind: 'identity',
+  refusal: undefined,
+  reportOnly: undefined,
+  caller: undefined,
+  action: undefined,
+  checks: [],
 })
 
 function kindOf(runtime: PreviewRuntime, exchange: Exchange): DecidedKind {
@@ -218,7 +232,10 @@ async function makeCheck(
   const described = await explainer.describe(progress, { verdict, fault })
   const failed = verdict === 'failed' ? fault : undefined
   return {
-    ...{ clause, title, verdict, wouldFailToo: failed !== undefined && isRefused },
+    clause,
+    title,
+    verdict,
+    wouldFailToo: failed !== undefined && isRefused,
     enforced: progress.reportOnly === undefined || ENFORCED.has(step) || failed?.code === 'backend_busy',
     reason: failed?.code,
     facts: described.facts,
@@ -249,7 +266,10 @@ function assemble(
   const refusing = checks.find((check) => check.enforced && isOpen(check))
   const outcome = refusing === undefined ? 'let in' : refusing.verdict === 'unknown' ? 'unknown' : 'refused'
   return {
-    ...{ outcome, method: call.method, path: call.path, kind },
+    outcome,
+    method: call.method,
+    path: call.path,
+    kind,
     refusal: outcome === 'refused' && fault ? refusalOf(fault, refusing?.clause ?? '') : undefined,
     reportOnly: reportOnly === undefined ? undefined : { area: reportOnly, wouldRefuse: observed?.code },
     caller: callerOf(progress),
@@ -280,11 +300,13 @@ function actionOf({ named }: Progress): ExplainedAction | undefined {
   const { level, area, name } = operation.action
   return {
     level: level === 'b' ? 'business' : 'fund',
-    ...{ area, action: name, backend: operation.backend.name, business, fund },
+    area,
+    action: name,
+    backend: operation.backend.name,
+    business,
+    fund,
   }
 }
-
-// Explains the decision about a call whose caller is kept, and whose token is not (C14.4).
 
 /** Stands for the token. It is verified by `callerAgain` alone, which does not look at it. */
 const IN_PLACE_OF_THE_TOKEN = 'a-token-that-was-not-kept'
@@ -311,7 +333,7 @@ function callerAgain(principal: Principal, tokens: CallTokens): CallTokens {
   }
 }
 
-/** As `explainCall`, for a call of this caller: what would be decided now. */
+/** As `explainCall`, for a call whose caller is kept and whose token is not (C14.4): what would be decided now. */
 export function explainAgain(
   parts: ExplainParts,
   call: DescribedCall,

@@ -43,9 +43,7 @@ import {
 } from './progress.ts'
 import { describeToken } from './token-facts.ts'
 
-// What operators are told of scopes (C14.3): held, implied, missing, and the smallest set that would do.
-
-/** The row of C4.7. */
+/** The row of C4.7: values held, implied and missing, and the smallest set that would do (C14.3). */
 function describeScope({ principal, named, catalogue }: Progress): CheckDescription {
   if (named === undefined)
     return { facts: {}, words: 'Which scope it takes is not known without the action.' }
@@ -72,8 +70,6 @@ const listed = (values: readonly string[] | undefined): string =>
     : values.length === 0
       ? 'no scope value'
       : values.join(' and ')
-
-// What operators are told of the version, of Accept and of the body.
 
 /** A fault in words: the text for the client, and what only the log has. */
 const faultText = ({ fault }: CheckResult): string =>

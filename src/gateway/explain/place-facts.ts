@@ -138,7 +138,7 @@ const PROBLEMS: Readonly<Record<string, (place: string, held: string) => string>
     `The token is for another target: it is for ${held}, and the call is about ${place}.`,
 }
 
-// What operators are told of limits and switches (C14.3): how much rate is left, which switch closes.
+// Limits and switches (C14.3): how much rate is left, which switch closes.
 
 const time = (ms: number | undefined): string | undefined =>
   ms === undefined ? undefined : new Date(ms).toISOString()
@@ -191,7 +191,9 @@ function describeClosure(
 ): CheckDescription {
   if (closure === undefined) return { facts: { closedBy: [] }, words: `No maintenance closes ${what}.` }
   const closedBy = closure.closedBy.map(({ from, until, ...each }) => ({
-    ...{ ...each, from: time(from), until: time(until) },
+    ...each,
+    from: time(from),
+    until: time(until),
   }))
   const addressAllowed = closure.admitsAddress(exchange.clientAddress)
   const switches = closure.closedBy.map(switchText).join('; ')

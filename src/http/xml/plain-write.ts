@@ -1,5 +1,5 @@
 import { Fault } from '../../kernel/faults.ts'
-import { type JsonObject, type JsonValue, literalOf } from '../json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, literalOf } from '../json.ts'
 import { quoted } from '../read-body.ts'
 import { NamespaceScope } from './namespaces.ts'
 import { BODY_LIMITS, type PathRule, type PlainXmlRules, ruleOf } from './plain-document.ts'
@@ -15,9 +15,6 @@ type Attributes = Record<string, string>
 
 const kindOf = (value: JsonValue): string =>
   value === null ? 'null' : Array.isArray(value) ? 'a list' : 'an object'
-
-const isObject = (value: JsonValue): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value)
 
 /** The text of a scalar. Where a number or boolean is expected, `null` is the empty text, as it is read there. */
 function textOf(value: JsonValue, name: string, { type }: PathRule): string {
@@ -38,7 +35,7 @@ class ElementBuilder {
   element(name: string, value: JsonValue, rule: PathRule, given: Readonly<Attributes> = NONE): XmlNode {
     if (!isQName(name)) refuse(`${quoted(name)} is no name of an element`)
     if (++this.#depth > BODY_LIMITS.depth) refuse(`it is nested deeper than ${BODY_LIMITS.depth}`)
-    const node = isObject(value)
+    const node = isJsonObject(value)
       ? this.#parent(name, value, rule, given)
       : this.#leaf(name, value, rule, given)
     this.#depth--
@@ -109,7 +106,7 @@ function attributesOf(value: JsonObject, rule: PathRule, given: Readonly<Attribu
 
 /** The one member of a body that is built without a configured root. */
 function rootOf(value: JsonValue): readonly [name: string, value: JsonValue] {
-  const [first, ...others] = isObject(value) ? Object.entries(value) : []
+  const [first, ...others] = isJsonObject(value) ? Object.entries(value) : []
   if (first === undefined || others.length > 0 || Array.isArray(first[1]))
     refuse('expected an object with one member, which becomes the root element')
   return first
