@@ -167,8 +167,8 @@ export const mapOf = <T extends TSchema>(
   item: T,
   { keys = NAME_PATTERN, ...options }: MapOptions,
 ): TUnsafe<Record<string, Static<T>>> => {
-  const told = keys === NAME_PATTERN ? { expectedKeys: NAME_EXPECTED } : {}
-  return schemaOf({ type: 'object', patternProperties: { [keys]: item }, ...told, ...options })
+  const expected = keys === NAME_PATTERN ? { expectedKeys: NAME_EXPECTED } : {}
+  return schemaOf({ type: 'object', patternProperties: { [keys]: item }, ...expected, ...options })
 }
 
 /** What `optional` has made: a section does not require it. */
@@ -208,7 +208,7 @@ export const unset = <T extends TProperties>(properties: T): Unset<T> => {
 const withoutDefault = (item: TSchema): TSchema =>
   Object.fromEntries(Object.entries(item).filter(([key]) => key !== 'default'))
 
-/** A value of either form. Of a value that is neither, the problems of the nearer one are told. */
+/** A value of either form. Of a value that is neither, the problems of the nearer one are reported. */
 export const either = <A extends TSchema, B extends TSchema>(
   one: A,
   other: B,

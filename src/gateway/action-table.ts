@@ -117,7 +117,7 @@ export interface AuditRule {
   readonly fields: readonly KeptField[]
 }
 
-/** What clients are told of a method of an action, beside what the gateway does with its calls. */
+/** What the documents say of a method of an action, beside what the gateway does with its calls. */
 export interface Documentation {
   readonly summary: string | undefined
   readonly description: string | undefined
@@ -146,7 +146,7 @@ export interface Operation {
   readonly audit: AuditRule | undefined
   /** XML names of array items (C7.5). */
   readonly items: Readonly<Record<string, string>>
-  /** What clients are told of it. Undefined for one that the configuration does not have. */
+  /** What the documents say of it. Undefined for one that the configuration does not have. */
   readonly documentation: Documentation | undefined
 }
 

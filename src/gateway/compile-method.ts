@@ -126,7 +126,7 @@ function checkWebsocket(
   if (backend.upgrade === undefined) problems.error([...path, 'websocket'], 'needs a backend of kind stream')
 }
 
-/** In place of a backend that does not exist, so that the other problems of an operation are told too. */
+/** In place of a backend that does not exist, so that the other problems of a method are reported too. */
 const ABSENT: Backend = {
   name: '',
   format: 'value',

@@ -371,7 +371,7 @@ const CONDITIONS = ['if-match', 'if-none-match', 'if-range'] as const
 
 /**
  * Takes the marks out of a call's conditions. Of a GET or HEAD only that of the representation which is asked for: a
- * client that has another one must not be told that it has this one. A change is of the data, whatever its representation.
+ * client that has another one must not be answered that it has this one. A change is of the data, whatever its representation.
  * The other tags stay marked, and so fit nothing of the upstream's.
  */
 export function unmarkConditions(

@@ -15,7 +15,7 @@ export interface TokenAuthority {
   read(token: string): Principal
   /** Seconds for which a token stays valid after its expiry, by issuer; 0 for those that are not listed (C4.16). */
   readonly leeways: ReadonlyMap<string, number>
-  /** The issuer that is this service: the bearers of its tokens are told why they are refused (C4.17a). */
+  /** The issuer that is this service: the bearers of its tokens learn why they are refused (C4.17a). */
   readonly ownIssuer?: string
 }
 
@@ -130,7 +130,7 @@ export class TokenCheck implements IssuedTokens, CallTokens {
     return principal.key.isTrusted() && !this.#isExpired(principal) && !revocations.isRevoked(principal)
   }
 
-  /** Why a verified token is no longer good. Only the bearer of one of ours is told (C4.17a). */
+  /** Why a verified token is no longer good. Only the bearer of one of ours learns it (C4.17a). */
   refusal({ issuer }: Principal, why: 'expired' | 'revoked'): Fault {
     const ours = issuer === this.#parts.authority.ownIssuer
     return new Fault(ours ? `${why}_token` : 'invalid_token', { detail: why })

@@ -17,8 +17,8 @@ export interface FormReading {
   /** Fields, repeats included. */
   readonly maxFields?: number
   /**
-   * Names that may be told back. Another is what a client sent by mistake, and may be the tail of a password with an
-   * unescaped `&`: such a field is told by its number.
+   * Names that may be repeated to the client. Another is what a client sent by mistake, and may be the tail of a password with an
+   * unescaped `&`: such a field is named by its number.
    */
   readonly known?: ReadonlySet<string>
 }
@@ -62,14 +62,14 @@ function addField(
     equals < 0 ? field : field.slice(0, equals),
     () => `The name of field number ${number}`,
   )
-  const told = (): string => (known.has(name) ? `Field ${printable(name)}` : `Field number ${number}`)
-  const value = equals < 0 ? '' : decodePart(field.slice(equals + 1), told)
+  const described = (): string => (known.has(name) ? `Field ${printable(name)}` : `Field number ${number}`)
+  const value = equals < 0 ? '' : decodePart(field.slice(equals + 1), described)
   const values = form.get(name)
   if (values === undefined) form.set(name, [value])
   else values.push(value)
 }
 
-function decodePart(part: string, told: () => string): string {
+function decodePart(part: string, described: () => string): string {
   const spaced = part.includes('+') ? part.replaceAll('+', ' ') : part
   if (!spaced.includes('%')) return spaced
   try {
@@ -78,7 +78,7 @@ function decodePart(part: string, told: () => string): string {
     const why = BAD_ESCAPE.test(spaced)
       ? 'has a % that two hexadecimal digits do not follow'
       : 'is not UTF-8 once decoded'
-    throw malformed(`${told()} ${why}.`, cause)
+    throw malformed(`${described()} ${why}.`, cause)
   }
 }
 
@@ -93,8 +93,8 @@ export function singleValues(form: Form, known: ReadonlySet<string>): ReadonlyMa
   for (const [name, values] of form) {
     const [value, second] = values.filter((each) => each !== '')
     if (second !== undefined) {
-      const told = known.has(name) ? `The parameter ${name}` : 'A parameter'
-      throw new Fault('oauth_bad_request', { say: `${told} was sent twice.` })
+      const described = known.has(name) ? `The parameter ${name}` : 'A parameter'
+      throw new Fault('oauth_bad_request', { say: `${described} was sent twice.` })
     }
     if (value !== undefined) single.set(name, value)
   }

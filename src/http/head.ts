@@ -26,7 +26,7 @@ export interface Head {
 /** What the framing headers declare: the body's length in bytes, or that it comes in chunks. 0 is no body (C7.4). */
 export type BodyDeclaration = number | 'chunked'
 
-/** The methods that this service knows at all: what TRACE is told in Allow (RFC 9110 §15.5.6). */
+/** The methods that this service knows at all: the Allow of an answer to TRACE (RFC 9110 §15.5.6). */
 export const SUPPORTED_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
 const VERSIONS: ReadonlySet<string> = new Set(['1.0', '1.1'])

@@ -133,8 +133,8 @@ const MEMBERS: Readonly<Record<string, number>> = {
 }
 
 /**
- * Whether bytes are one JSON document in UTF-8 (RFC 8259), told piece by piece as they pass, in constant memory. With
- * `envelope` its shape too, as far as that can be told without holding it: an object whose `Errors` is a list of objects
+ * Whether bytes are one JSON document in UTF-8 (RFC 8259), found out piece by piece as they pass, in constant memory. With
+ * `envelope` its shape too, as far as that can be known without holding it: an object whose `Errors` is a list of objects
  * and whose `Data` is an object, where the last of a repeated member counts, as in JSON.parse. No byte order mark.
  */
 export class JsonScan {
@@ -159,7 +159,7 @@ export class JsonScan {
     this.#envelope = envelope
   }
 
-  /** @throws NotJson as soon as it can be told */
+  /** @throws NotJson as soon as it is known */
   write(bytes: Uint8Array): void {
     let state = this.#state
     for (let at = 0; at < bytes.length; at++) {

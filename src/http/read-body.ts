@@ -57,7 +57,7 @@ export function isLost(socket: Socket): boolean {
 const LONGEST = 60
 
 /**
- * A name that the client sent, fit to be told back in a fault's `say`: cut, and without characters that a log line,
+ * A name that the client sent, fit to be repeated in a fault's `say`: cut, and without characters that a log line,
  * an XML document or a terminal would take for anything but text (controls, direction marks, non-characters).
  */
 export function printable(name: string): string {

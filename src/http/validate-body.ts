@@ -238,9 +238,9 @@ function objectChecks({
       // A body of 70,000 unknown members costs no more than one of five (T4.3).
       if (findings.problems.length >= MOST_PROBLEMS) return
       const member = members.get(name)
-      const told = findings.problems.length
+      const before = findings.problems.length
       within(findings, memberStep(name), () => (member ?? others)(object[name] ?? null, findings))
-      if (member === undefined && findings.problems.length > told) findings.quotes = true
+      if (member === undefined && findings.problems.length > before) findings.quotes = true
     }
   })
 }

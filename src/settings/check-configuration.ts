@@ -233,7 +233,7 @@ export function loadConfiguration(file: string, environment: Environment): Loade
   return problems.failed ? { problems } : { configuration, problems }
 }
 
-/** What is told only of a configuration that can be served: otherwise it may follow from a problem. */
+/** What is warned of only in a configuration that can be served: otherwise it may follow from a problem. */
 const LAST_CHECKS: readonly Check[] = [
   { needs: [], run: warnOfUnusedBackends },
   {
@@ -243,7 +243,7 @@ const LAST_CHECKS: readonly Check[] = [
   },
 ]
 
-/** What is told only if it is asked for. */
+/** What is warned of only where that is asked for. */
 const STRICT_CHECKS: readonly Check[] = [{ needs: ['actions'], run: warnOfUndocumented }]
 
 /**

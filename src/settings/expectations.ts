@@ -195,8 +195,8 @@ export function compareRow(
   const actual = actualOf(expectation, explanation)
   if (actual === expectation.expect) return undefined
   const failed = explanation.checks.find(({ verdict }) => verdict === 'failed')
-  const told = new Set(
+  const checks = new Set(
     [failed, tellingCheck(expectation, explanation)].filter((check) => check !== undefined),
   )
-  return { row, expected: expectation.expect, actual, words: [...told].map(sentence).join('\n') }
+  return { row, expected: expectation.expect, actual, words: [...checks].map(sentence).join('\n') }
 }

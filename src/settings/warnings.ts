@@ -68,10 +68,10 @@ export function warnOfUnusedBackends(configuration: Configuration, problems: Pro
     if (!used.has(name)) problems.warn(['backends', name], 'is not used: no area and no action names it')
 }
 
-/** What those who write clients want to be told of an operation. */
+/** What those who write clients want to know of an operation. */
 const WANTED = ['summary', 'description', 'data', 'examples'] as const
 
-/** Warns of each operation that leaves out what clients could be told of it (C11.3.7). */
+/** Warns of each operation that leaves out what clients could know of it (C11.3.7). */
 export function warnOfUndocumented({ actions }: Pick<Configuration, 'actions'>, problems: Problems): void {
   for (const [index, { methods }] of actions.entries())
     for (const [method, operation] of Object.entries(methods)) {
@@ -164,7 +164,7 @@ const isForwarding = (backend: BackendConfig | undefined): backend is Forwarding
 const decidesItself = ({ path, query, headers, auth, forwardAuthorization }: OperationUpstream): boolean =>
   [path, query, headers, auth, forwardAuthorization].some((each) => each !== undefined)
 
-/** The headers that are sent by default tell nothing to a service that was never told to read them. */
+/** The headers that are sent by default tell nothing to a service that was never made to read them. */
 function tellsBusiness(backend: Forwarding, upstream: OperationUpstream): boolean {
   const { identity } = backend
   if (identity === 'headers' || identity === 'token') return true

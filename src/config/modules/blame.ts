@@ -22,7 +22,7 @@ export function onAccountOf<T>(somebody: Blamed, work: () => T): T {
 
 /**
  * Binds to whoever answers for what runs now. The returned function runs work on that account later, for an event of
- * somebody else's: what it throws is told to the same one. Where nobody answers for it, it is thrown on.
+ * somebody else's: what it throws goes to the same one. Where nobody answers for it, it is thrown on.
  * @param ended called first when the work has thrown
  */
 export function accountOfNow(ended: () => void): (work: () => void) => void {

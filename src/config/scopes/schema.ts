@@ -61,11 +61,11 @@ function wayBack(start: string, implied: Implied): readonly string[] | undefined
 /** Values that imply each other all allow the same, and the weaker one more than its description says. */
 function checkCycles(definitions: readonly ScopeDefinition[], problems: Problems): void {
   const implied = new Map(definitions.map(({ name, implies }) => [name, implies]))
-  const told = new Set<string>()
+  const reported = new Set<string>()
   for (const { name, implies } of definitions) {
-    const way = told.has(name) ? undefined : wayBack(name, implied)
+    const way = reported.has(name) ? undefined : wayBack(name, implied)
     if (way === undefined) continue
-    for (const value of way) told.add(value)
+    for (const value of way) reported.add(value)
     const at = ['scopes', name, 'implies', implies.indexOf(way[1] ?? name)]
     problems.error(at, `makes it imply itself: ${way.join(' → ')}`, 'leave out the one that allows less')
   }

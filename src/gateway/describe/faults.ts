@@ -35,7 +35,7 @@ const changes: Applies = ({ operation: { method } }) => !isSafe(method)
 const isEnveloped: Applies = ({ operation: { produces } }) => produces === undefined
 const dropsConditions = ({ backend: { requestHeaders } }: OperationFacts['operation']): boolean =>
   CONDITIONS_OF_CHANGES.some((name) => requestHeaders?.has(name.toLowerCase()) === false)
-/** Of a call that may have changed something only that is told (C8.4a). */
+/** Of a call that may have changed something only that is said (C8.4a). */
 const isRead: Applies = (facts) => isEnveloped(facts) && !changes(facts)
 const convertsBytes: Applies = (facts) => isRead(facts) && facts.answers.bytes
 

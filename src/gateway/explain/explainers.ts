@@ -113,7 +113,7 @@ function describeAccept({ named, exchange, runtime }: Progress, result: CheckRes
   }
 }
 
-/** The row of C4.11. No part of the body is told. */
+/** The row of C4.11. No part of the body is repeated. */
 function describeBody(
   { named, exchange, call, runtime, body }: Progress,
   result: CheckResult,
@@ -160,7 +160,7 @@ function found<T>(value: T | undefined): T {
   return value
 }
 
-/** Whether it cannot be told here who calls. */
+/** Whether it cannot be known here who calls. */
 export const isUnknown = (thrown: unknown): boolean =>
   thrown instanceof Undecidable || (thrown instanceof Fault && thrown.facts.detail === NEEDS_ISSUER)
 

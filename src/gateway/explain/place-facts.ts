@@ -1,4 +1,4 @@
-/** What operators are told of actions and places (C14.3): which of the three 404s it is. */
+/** Facts of actions and places for operators (C14.3): which of the three 404s it is. */
 import { readCode } from '../../config/scopes/scope-token.ts'
 import type { RateLeft, Use } from '../../contracts/admission.ts'
 import type { ClosedBy, Closure } from '../../contracts/switches.ts'

@@ -104,7 +104,6 @@ export class Undecidable extends Error {
   override readonly name = 'Undecidable'
 }
 
-/** What is told of a check. */
 export interface CheckDescription {
   readonly facts: Facts
   readonly words: string

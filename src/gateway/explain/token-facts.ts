@@ -1,4 +1,4 @@
-/** What operators are told of a token (C14.3). Never a piece of the token itself. */
+/** Facts of a token for operators (C14.3). Never a piece of the token itself. */
 import { NEEDS_ISSUER } from '../../contracts/keys.ts'
 import type { Principal } from '../../contracts/principal.ts'
 import type { RevocationRule } from '../../contracts/tokens.ts'

@@ -312,13 +312,13 @@ function failuresByStatus(
 ): Node {
   const own = new Set(ownErrors)
   const byStatus = Map.groupBy(faults, (code) => FAULTS[code].status)
-  const told = [...byStatus]
+  const responses = [...byStatus]
     .sort(([a], [b]) => a - b)
     .map(([number, codes]) => {
       const status = String(number)
       return [status, failure({ status, codes, isOwn: own.has(number), tellsRate }, components)] as const
     })
-  return Object.fromEntries(told)
+  return Object.fromEntries(responses)
 }
 
 interface Failure {
