@@ -6,10 +6,16 @@ import { planAudit } from '../audit/schema.ts'
 import { AUDIT_EVENTS } from '../kernel/audit-events.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
+import { newSecret } from '../kernel/ids.ts'
 import { messageOf } from '../kernel/thrown.ts'
+import { findService, isReachable } from '../operator/announcement.ts'
 import { OperationError } from '../operator/errors.ts'
+import { expiredOperator, Operators, refusedOperator, unknownOperator } from '../operator/operators.ts'
+import { sendTo } from '../operator/remote.ts'
 import { type ActOutcome, ReportedActs } from '../operator/reported-acts.ts'
+import { hasRight } from '../operator/rights.ts'
 import type { Terminal } from '../operator/terminal.ts'
+import { readAdminToken } from '../operator/token-file.ts'
 import { EXIT } from '../operator/verb.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { operatorName, requestAdmin } from './admin-commands.ts'
@@ -147,6 +153,11 @@ export async function recorded(
   giving = gives(act),
 ): Promise<number> {
   checkOrder(order.options, order.terminal)
+  const refusal = await refusalOfToken(order)
+  if (refusal !== undefined) {
+    order.terminal.stderr.write(`postern: nothing was changed: ${refusal}\n`)
+    return EXIT.failed
+  }
   return giving ? recordedBefore(order, act, work) : recordedAfter(order, act, work)
 }
 
@@ -199,4 +210,36 @@ async function recordedAfter(
       order.terminal.stderr.write(`postern: this could not be recorded: ${reasonOf(thrown)}\n`)
     }
   }
+}
+
+/** Any operation that needs the right to change all. */
+const ADMINISTERED = { method: 'GET', path: '/sessions' } as const
+
+/**
+ * Why an operator's own token does not allow an act; undefined if it does, or none is given. What takes away is recorded
+ * after it was done: so the token is looked at before. The service decides, where one runs.
+ */
+async function refusalOfToken({
+  configuration,
+  options,
+  terminal,
+}: RecordedOrder): Promise<string | undefined> {
+  const own = ownToken(options, terminal)
+  if (own === undefined) return undefined
+  const { admin, audit, data } = configuration
+  const trail = planAudit(audit, data, isSidecar(configuration))?.folder
+  const service = findService({ data, trail })
+  if (service !== undefined && (await isReachable(service))) {
+    const access = { address: service.adminUrl, token: own }
+    return sendTo(access, ADMINISTERED, { query: { limit: '1' } }).then(
+      () => undefined,
+      (thrown: unknown) => messageOf(thrown),
+    )
+  }
+  const ownOfService = admin.token ?? (await readAdminToken(data).catch(() => newSecret()))
+  const operators = new Operators(ownOfService, admin.tokens, systemClock)
+  const operator = operators.find(`Bearer ${own}`)
+  if (operator === undefined) return unknownOperator(`Bearer ${own}`).message
+  if (operators.hasExpired(operator)) return expiredOperator(operator).message
+  return hasRight(operator.role, 'administer') ? undefined : refusedOperator(operator, 'administer').message
 }

@@ -1,5 +1,6 @@
 /** Records of what commands change, with the service up and down (C12.1.7). */
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
 import { hashSecret } from '../../../src/directory/hasher.ts'
@@ -165,6 +166,61 @@ describe('C12.1.7 what commands change', { timeout: 120_000 }, () => {
     const both = await Promise.all([here.run(ADD), here.run(other)])
     expect(both.map(({ code }) => code)).toEqual([0, 0])
     expect(here.records('client.added')).toHaveLength(4)
+  })
+})
+
+describe('C12.1.7 an operator’s own token', { timeout: 60_000 }, () => {
+  it.each(['down', 'up'])('that is wrong changes nothing, with the service %s', async (state) => {
+    const here = await place()
+    if (state === 'up') await here.serve()
+    else await here.run('keys rotate')
+    expect((await here.run(ADD)).code).toBe(0)
+    const keys = readdirSync(join(here.data, 'keys'))
+    const wrong = { POSTERN_ADMIN_TOKEN: 'any-text-that-is-no-token' }
+    for (const line of ['keys rotate --compromised --yes', 'client disable tally', 'client list']) {
+      const ended = await here.run(line, '', wrong)
+      expect([line, ended.code]).toEqual([line, 1])
+      expect(ended.stderr).toContain('this token is not that of the service')
+    }
+    expect(readdirSync(join(here.data, 'keys'))).toEqual(keys)
+    expect(here.records('client.disabled')).toEqual([])
+    expect(here.records('keys.compromised')).toEqual([])
+  })
+
+  it('is not needed here: the record names the user of the system, and the host', async () => {
+    const here = await place()
+    expect((await here.run(ADD)).code).toBe(0)
+    expect(here.records('client.added')[0]).toMatchObject({
+      actor: { kind: 'operator', operator: `${userInfo().username}@${hostname()}`, via: 'cli' },
+    })
+  })
+})
+
+describe('C12.1.7 a mistake in the configuration file', { timeout: 120_000 }, () => {
+  it('stops no command that a running service can do', async () => {
+    const here = await place()
+    const service = await here.serve()
+    expect((await here.run(ADD)).code).toBe(0)
+    const broken = configFiles({ 'b.yaml': `data: ${here.data}\nbackends: [oops\n` })('b.yaml')
+    const token = readFileSync(join(here.data, 'admin-token'), 'utf8').trim()
+    const ways: readonly (readonly [more: string, env: Record<string, string>])[] = [
+      [` --admin-url ${service.adminUrl}`, { POSTERN_ADMIN_TOKEN: token, POSTERN_DATA: '' }],
+      [` --data ${here.data}`, { POSTERN_DATA: '' }],
+      ['', { POSTERN_DATA: '' }],
+    ]
+    for (const [more, env] of ways)
+      for (const line of [
+        'client disable tally',
+        'client enable tally',
+        'maintenance on',
+        'maintenance off',
+        'revoke --client tally',
+      ])
+        expect([
+          line,
+          more,
+          await here.run(`${line}${more}`, '', { ...env, POSTERN_CONFIG: broken }),
+        ]).toEqual([line, more, expect.objectContaining({ code: 0, stderr: '' })])
   })
 })
 
