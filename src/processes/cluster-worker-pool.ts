@@ -3,7 +3,7 @@
  * them over, so no connection is lost when a worker is replaced. (With SO_REUSEPORT the kernel gives new connections to a
  * socket that is about to close: 181 of 5,000 calls failed in a rolling restart; here none did.)
  *
- * A worker may die or freeze at any moment (T5.9). Every order to it still settles (OpenRequests). After a reload every
+ * A worker may die or freeze at any moment (T5.9). Every request to it still settles (OpenRequests). After a reload every
  * worker serves the configuration in force: a worker that did not confirm it is killed and replaced.
  */
 import cluster from 'node:cluster'
@@ -150,8 +150,8 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
     return this.#askAny((worker) => worker.request({ type: 'explain', call }))
   }
 
-  issueTestToken(order: TestTokenRequest): Promise<TestTokenAnswer> {
-    return this.#askAny((worker) => worker.request({ type: 'issueTestToken', order }))
+  issueTestToken(request: TestTokenRequest): Promise<TestTokenAnswer> {
+    return this.#askAny((worker) => worker.request({ type: 'issueTestToken', request }))
   }
 
   /** Any worker can tell; if the one that was asked ends, another one is asked. Rejects with WorkerRequestError, or its error. */
@@ -240,9 +240,9 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
   }
 }
 
-/** The results of all orders. Rejects with a worker's own error if there is one: it says more than a WorkerRequestError. */
-async function all<T>(orders: readonly Promise<T>[]): Promise<T[]> {
-  const results = await Promise.allSettled(orders)
+/** The results of all requests. Rejects with a worker's own error if there is one: it says more than a WorkerRequestError. */
+async function all<T>(requests: readonly Promise<T>[]): Promise<T[]> {
+  const results = await Promise.allSettled(requests)
   const failures = results.flatMap((result) =>
     result.status === 'rejected' ? [result.reason as unknown] : [],
   )

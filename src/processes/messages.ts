@@ -13,7 +13,7 @@ import type { CallCount } from '../maintenance/recent-calls.ts'
 import type { RecalledCall } from './worker-pool.ts'
 
 /**
- * From the supervisor to a worker process. An order with an `id` is answered by `done` or `failed`. `ping` only tests
+ * From the supervisor to a worker process. One with an `id` is a request and is answered by `done` or `failed`. `ping` only tests
  * that the worker answers.
  */
 export type SupervisorMessage<C> =
@@ -21,7 +21,7 @@ export type SupervisorMessage<C> =
   | { readonly type: 'prepare'; readonly id: number; readonly configuration: C }
   | { readonly type: 'commit' | 'abort' | 'ping' | 'rollTrail' | 'drain' | 'close'; readonly id: number }
   | { readonly type: 'explain'; readonly id: number; readonly call: DescribedCall }
-  | { readonly type: 'issueTestToken'; readonly id: number; readonly order: TestTokenRequest }
+  | { readonly type: 'issueTestToken'; readonly id: number; readonly request: TestTokenRequest }
   | { readonly type: 'recall'; readonly id: number; readonly requestId: string }
   | { readonly type: 'pollChanges' }
   /** What the supervisor has read of the change feed; times are those of the machine. */
@@ -45,7 +45,7 @@ export interface Serving {
   readonly holdingsDigest: string
 }
 
-/** The result of an order, by its type. */
+/** The result of a request, by its type. */
 export interface RequestResults {
   readonly start: Serving
   readonly prepare: string
@@ -63,7 +63,7 @@ export interface RequestResults {
 
 /** From a worker process to the supervisor. */
 export type Notice =
-  /** `value` has the type that `RequestResults` gives for the order. */
+  /** `value` has the type that `RequestResults` gives for the request. */
   | { readonly type: 'done'; readonly id: number; readonly value: unknown }
   | { readonly type: 'failed'; readonly id: number; readonly error: ErrorReport }
   | { readonly type: 'metrics'; readonly deltas: readonly Delta[] }

@@ -1,7 +1,7 @@
-/** Orders that wait for a worker's answer, and the time by which a worker is late. */
+/** Requests that wait for a worker's answer, and the time by which a worker is late. */
 import type { After } from '../kernel/clock.ts'
 
-/** An order that was not answered: the worker has ended (`gone`) or is too late (`late`). It may have been carried out. */
+/** A request that was not answered: the worker has ended (`gone`) or is too late (`late`). It may have been carried out. */
 export class WorkerRequestError extends Error {
   override readonly name = 'WorkerRequestError'
   readonly end: 'gone' | 'late'
@@ -20,7 +20,7 @@ interface PendingRequest {
 const GONE = 'the worker process ended'
 
 /**
- * The orders to one worker process that are not answered yet. Each settles: with its answer, at its deadline, or when
+ * The requests to one worker process that are not answered yet. Each settles: with its answer, at its deadline, or when
  * the worker ends; at once if the worker has ended already.
  */
 export class OpenRequests {
@@ -34,10 +34,10 @@ export class OpenRequests {
   }
 
   /**
-   * Sends an order and resolves with its result. Rejects with WorkerRequestError, or with the error that the worker reports.
+   * Sends a request and resolves with its result. Rejects with WorkerRequestError, or with the error that the worker reports.
    *
    * @param ms the time that the worker has to answer
-   * @param send gets the order's id and returns whether the order could be sent
+   * @param send gets the request's id and returns whether the request could be sent
    */
   give(ms: number, send: (id: number) => boolean): Promise<unknown> {
     if (this.#gone) return Promise.reject(new WorkerRequestError('gone', GONE))
@@ -67,7 +67,7 @@ export class OpenRequests {
     this.#take(id)?.reject(error)
   }
 
-  /** Rejects all orders: the worker has ended. */
+  /** Rejects all requests: the worker has ended. */
   end(): void {
     this.#gone = true
     for (const id of [...this.#waiting.keys()]) this.#take(id)?.reject(new WorkerRequestError('gone', GONE))

@@ -12,11 +12,11 @@ type AttemptMessage = Extract<SupervisorMessage<never>, { type: 'entered' | 'ref
  */
 export class AttemptCoordinator {
   readonly #limiter: AttemptLimiter
-  readonly #send: (order: AttemptMessage) => void
+  readonly #send: (message: AttemptMessage) => void
   readonly #turns = new Map<number, Turn>()
   #closed = false
 
-  constructor(limiter: AttemptLimiter, send: (order: AttemptMessage) => void) {
+  constructor(limiter: AttemptLimiter, send: (message: AttemptMessage) => void) {
     this.#limiter = limiter
     this.#send = send
   }
@@ -90,14 +90,14 @@ export class RemoteAttempts implements AttemptLimiter {
     return { end: (right) => this.#request(turn, { type: 'leave', turn, right }) }
   }
 
-  receive(order: AttemptMessage): void {
-    const waiting = this.#waiting.get(order.turn)
-    this.#waiting.delete(order.turn)
+  receive(message: AttemptMessage): void {
+    const waiting = this.#waiting.get(message.turn)
+    this.#waiting.delete(message.turn)
     // A turn that was given up must end too: the next attempt with the same key waits for it.
-    if (waiting === undefined && order.type === 'entered')
-      this.#send({ type: 'leave', turn: order.turn, right: undefined })
-    if (order.type !== 'refused') return waiting?.resolve(order.type === 'left' ? order.hold : 0)
-    const { code, detail, retryAfter } = order
+    if (waiting === undefined && message.type === 'entered')
+      this.#send({ type: 'leave', turn: message.turn, right: undefined })
+    if (message.type !== 'refused') return waiting?.resolve(message.type === 'left' ? message.hold : 0)
+    const { code, detail, retryAfter } = message
     waiting?.reject(new Fault(code, { detail, ...(retryAfter !== undefined && { retryAfter }) }))
   }
 

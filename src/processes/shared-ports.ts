@@ -76,7 +76,7 @@ export class SharedPorts {
  * - node:cluster offers a connection to a worker and waits for its `ack`. If the worker dies before, the connection would
  *   stay open in the supervisor with no process to answer it.
  * - A worker that stops listening sends `close`, and returns connections that are offered meanwhile, unless it has ended
- *   by then. If the supervisor takes it out of the rotation first, nothing is offered to it any more: the order to close
+ *   by then. If the supervisor takes it out of the rotation first, nothing is offered to it any more: the request to close
  *   comes later on the same channel.
  * - When the last worker stops listening, so does the supervisor, and drops the connections that are not handed over.
  */

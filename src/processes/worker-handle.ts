@@ -1,4 +1,4 @@
-/** One worker process as the supervisor sees it: orders to it, reports from it, its gauges. */
+/** One worker process as the supervisor sees it: requests to it, messages from it, its gauges. */
 import type { GaugeReading } from '../watch/metrics/gauges.ts'
 import type { Worker } from 'node:cluster'
 import type { RateUsage } from '../contracts/admission.ts'
@@ -13,7 +13,7 @@ import { OpenRequests, WorkerRequestError, type RunningTime } from './open-reque
 type Request<C> =
   SupervisorMessage<C> extends infer O ? (O extends { id: number } ? Omit<O, 'id'> : never) : never
 
-/** Milliseconds that a worker has for each order. `start` and `prepare` open backends, which may wait for others. */
+/** Milliseconds that a worker has for each request. `start` and `prepare` open backends, which may wait for others. */
 const PATIENCE_MS: Readonly<Record<Request<never>['type'], number>> = {
   start: 60_000,
   prepare: 60_000,
@@ -34,7 +34,7 @@ const LEAVE_MS = 5_000
 export class WorkerHandle<C> {
   readonly #worker: Worker
   readonly #time: RunningTime
-  readonly #orders: OpenRequests
+  readonly #requests: OpenRequests
   readonly #offered: OfferedConnections
   readonly #attempts: AttemptCoordinator
   /** The name of its part of the audit trail, once it has reported it. */
@@ -55,21 +55,21 @@ export class WorkerHandle<C> {
   constructor(worker: Worker, reports: WorkerMessages, time: RunningTime) {
     this.#worker = worker
     this.#time = time
-    this.#orders = new OpenRequests(time.after)
-    this.#attempts = new AttemptCoordinator(reports.attempts, (order) => void this.#send(order))
+    this.#requests = new OpenRequests(time.after)
+    this.#attempts = new AttemptCoordinator(reports.attempts, (message) => void this.#send(message))
     this.#offered = new OfferedConnections(worker.process)
     worker.on('message', (notice: Notice) => this.#receive(notice, reports))
     worker.on('error', () => undefined) // a send to a dead process, whose `exit` event comes anyway
-    // Without the channel it gets no orders. If it was ordered to close, it ends by itself.
+    // Without the channel it gets no requests. If it was asked to close, it ends by itself.
     worker.once('disconnect', () => {
-      this.#orders.end()
+      this.#requests.end()
       if (!this.closing) this.kill('it closed its channel')
     })
     worker.once('exit', () => {
       this.#gone = true
       this.#endTrail(reports)
       this.#attempts.close()
-      this.#orders.end()
+      this.#requests.end()
       this.#exit.resolve(undefined)
     })
   }
@@ -78,17 +78,17 @@ export class WorkerHandle<C> {
     return this.#worker.process.pid
   }
 
-  /** Whether it can get no more orders: it has ended or is about to. */
+  /** Whether it can get no more requests: it has ended or is about to. */
   get isGone(): boolean {
     return this.#gone || !this.#worker.isConnected()
   }
 
-  /** Resolves with the order's result. Rejects with WorkerRequestError or with the worker's error. Always settles. */
+  /** Resolves with the result. Rejects with WorkerRequestError or with the worker's error. Always settles. */
   request<K extends keyof RequestResults>(
-    order: Request<C> & { readonly type: K },
-    ms = PATIENCE_MS[order.type],
+    request: Request<C> & { readonly type: K },
+    ms = PATIENCE_MS[request.type],
   ): Promise<RequestResults[K]> {
-    const answer = this.#orders.give(ms, (id) => this.#send({ ...order, id }))
+    const answer = this.#requests.give(ms, (id) => this.#send({ ...request, id }))
     return answer as Promise<RequestResults[K]>
   }
 
@@ -126,7 +126,7 @@ export class WorkerHandle<C> {
     if (!this.#gone) this.#offered.stop()
   }
 
-  /** Orders it to close; kills it after `ms`. Resolves, when it has ended, with the number of connections it cut. */
+  /** Asks it to close; kills it after `ms`. Resolves, when it has ended, with the number of connections it cut. */
   async close(ms: number): Promise<number> {
     this.closing = true
     this.leaveRotation()
@@ -159,15 +159,15 @@ export class WorkerHandle<C> {
     })
   }
 
-  #send(order: SupervisorMessage<C>): boolean {
+  #send(message: SupervisorMessage<C>): boolean {
     if (this.isGone) return false
-    this.#worker.send(order, () => undefined)
+    this.#worker.send(message, () => undefined)
     return true
   }
 
   #receive(notice: Notice, reports: WorkerMessages): void {
-    if (notice.type === 'done') this.#orders.done(notice.id, notice.value)
-    else if (notice.type === 'failed') this.#orders.failed(notice.id, errorOf(notice.error))
+    if (notice.type === 'done') this.#requests.done(notice.id, notice.value)
+    else if (notice.type === 'failed') this.#requests.failed(notice.id, errorOf(notice.error))
     else if (notice.type === 'metrics') reports.metrics(notice.deltas)
     else if (notice.type === 'gauges') this.gauges = notice.readings
     else if (notice.type === 'calls') reports.calls(notice.counts)

@@ -102,7 +102,7 @@ export interface WorkerPool<C> {
   /** Explains a call that is described, and not made (C14). Rejects with Fault `internal` on a defect. */
   explain(call: DescribedCall): Promise<Explanation>
   /** Issues a test token, and does not record it (C11.5.7). */
-  issueTestToken(order: TestTokenRequest): Promise<TestTokenAnswer>
+  issueTestToken(request: TestTokenRequest): Promise<TestTokenAnswer>
   /** A call that a serving process keeps (C14.4), and what would be decided about it now. Undefined if none keeps it. */
   recall(requestId: string): Promise<RecalledCall | undefined>
   /**

@@ -1,4 +1,4 @@
-/** The worker's end of the channel: a process that carries out its supervisor's orders and ends with it. */
+/** The worker's end of the channel: a process that does what its supervisor requests, and ends with it. */
 import cluster from 'node:cluster'
 import { isDeepStrictEqual } from 'node:util'
 import type { RateUsage } from '../contracts/admission.ts'
@@ -81,7 +81,7 @@ class Channel implements WorkerMessages {
 /** What one worker is asked, and answers for all. */
 const answersOf = <C>(serving: () => WorkerPool<C>) => ({
   explain: (call: DescribedCall) => serving().explain(call),
-  issueTestToken: (order: TestTokenRequest) => serving().issueTestToken(order),
+  issueTestToken: (request: TestTokenRequest) => serving().issueTestToken(request),
   recall: (requestId: string) => serving().recall(requestId),
 })
 
@@ -119,27 +119,27 @@ export function runWorkerProcess<C>(start: StartWorkerPool<C>): void {
       return cut
     },
   }
-  const valueOf = (order: Extract<SupervisorMessage<C>, { id: number }>): unknown => {
-    if ('configuration' in order) return work[order.type](order.configuration)
-    if (order.type === 'explain') return work.explain(order.call)
-    if (order.type === 'issueTestToken') return work.issueTestToken(order.order)
-    if (order.type === 'recall') return work.recall(order.requestId)
-    return work[order.type]()
+  const valueOf = (message: Extract<SupervisorMessage<C>, { id: number }>): unknown => {
+    if ('configuration' in message) return work[message.type](message.configuration)
+    if (message.type === 'explain') return work.explain(message.call)
+    if (message.type === 'issueTestToken') return work.issueTestToken(message.request)
+    if (message.type === 'recall') return work.recall(message.requestId)
+    return work[message.type]()
   }
-  const carryOut = async (order: Extract<SupervisorMessage<C>, { id: number }>): Promise<void> => {
+  const carryOut = async (message: Extract<SupervisorMessage<C>, { id: number }>): Promise<void> => {
     try {
-      send({ type: 'done', id: order.id, value: await valueOf(order) })
+      send({ type: 'done', id: message.id, value: await valueOf(message) })
     } catch (error) {
-      send({ type: 'failed', id: order.id, error: reportOfError(error) })
+      send({ type: 'failed', id: message.id, error: reportOfError(error) })
     }
-    if (order.type === 'close') process.disconnect?.()
+    if (message.type === 'close') process.disconnect?.()
   }
-  process.on('message', (order: SupervisorMessage<C>) => {
-    if (order.type === 'pollChanges') pool?.pollChanges()
-    else if (order.type === 'reading') pool?.takeReading(readingAt(order.reading, fromMachineTime))
-    else if (order.type === 'usage') pool?.applyRemoteUsage(order.usage)
-    else if ('turn' in order) channel.attempts.receive(order)
-    else void carryOut(order)
+  process.on('message', (message: SupervisorMessage<C>) => {
+    if (message.type === 'pollChanges') pool?.pollChanges()
+    else if (message.type === 'reading') pool?.takeReading(readingAt(message.reading, fromMachineTime))
+    else if (message.type === 'usage') pool?.applyRemoteUsage(message.usage)
+    else if ('turn' in message) channel.attempts.receive(message)
+    else void carryOut(message)
   })
   endWithSupervisor(() => {
     channel.attempts.end()

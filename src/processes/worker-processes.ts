@@ -36,7 +36,7 @@ export class WorkerProcesses<C> {
   readonly #watchdog: Watchdog
   #workers: readonly WorkerHandle<C>[] = []
   readonly #starting = new Set<WorkerHandle<C>>()
-  /** Workers that were ordered to close, with the number of connections that each cut. */
+  /** Workers that were asked to close, with the number of connections that each cut. */
   readonly #ending = new Map<WorkerHandle<C>, Promise<number>>()
   #inForce: C
   #opened: string | undefined
@@ -105,10 +105,10 @@ export class WorkerProcesses<C> {
     this.#opened = opened
   }
 
-  /** Kills the worker if the order fails: it is unknown then what the worker serves. Its replacement serves the right one. */
-  async killUnlessDone(worker: WorkerHandle<C>, order: () => Promise<unknown>): Promise<void> {
+  /** Kills the worker if the request fails: it is unknown then what the worker serves. Its replacement serves the right one. */
+  async killUnlessDone(worker: WorkerHandle<C>, request: () => Promise<unknown>): Promise<void> {
     try {
-      await order()
+      await request()
     } catch (error) {
       worker.kill(messageOf(error))
     }
