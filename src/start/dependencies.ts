@@ -2,22 +2,17 @@
 import { announceAside } from '../audit/announcement.ts'
 import { openAuditKeys } from '../audit/keys.ts'
 import { planAudit } from '../audit/schema.ts'
-import {
-  newWriterName,
-  type OpenTrail,
-  openTrail,
-  prepareAuditFolder,
-  type TrailParts,
-} from '../audit/trail.ts'
+import { newWriterName, type OpenTrail, openTrail, prepareAuditFolder, type TrailParts } from '../audit/trail.ts'
 import type { Environment } from '../config/validate.ts'
 import { type AuditTrail, NO_TRAIL } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
+import type { Nodes } from '../contracts/store.ts'
 import { Hasher } from '../directory/hasher.ts'
 import { OpenedFunds } from '../directory/places.ts'
 import { StoredDirectory } from '../directory/stored-directory.ts'
 import { StoredPlaces } from '../directory/stored-places.ts'
 import { Conversions } from '../gateway/conversion/conversions.ts'
-import type { Clock } from '../kernel/clock.ts'
+import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
 import { IssuerKeys } from '../keys/issuer-keys.ts'
 import { openKeys, type ServiceKeys } from '../keys/service-keys.ts'
 import { watchKeys } from '../keys/watch-keys.ts'
@@ -32,7 +27,6 @@ import { ClientTallies } from '../watch/metrics/counts.ts'
 import type { GaugeSources } from '../watch/metrics/gauges.ts'
 import type { ProcessMetrics } from '../watch/metrics/metrics.ts'
 import { keysPlanOf } from './key-plan.ts'
-import { LiveProcesses } from './live-processes.ts'
 import { type Measures, readKeys } from './measures.ts'
 import type { Dependencies } from './parts.ts'
 import { openState, type State } from './state.ts'
@@ -62,6 +56,7 @@ export interface WorkerDependencies extends Dependencies {
 
 /** Changes after which an upstream's target gets no calls. */
 const EJECTIONS: ReadonlySet<string> = new Set(['ejected', 'unhealthy'])
+
 /** Changes that operators are to see. */
 const BAD_CHANGES: ReadonlySet<string> = new Set([...EJECTIONS, 'distrusted'])
 
@@ -188,3 +183,51 @@ const openGuard = (
 /** The limits of a configuration for one of the processes that share them. */
 export const loadOf = ({ load, workers, backends }: Configuration, processes = countWorkers(workers)) =>
   compileLoad(load, processes, Object.keys(backends).length)
+
+/** Milliseconds between two looks. A node that dies is counted for ten seconds more. */
+const INTERVAL = 10_000
+
+/** How many processes share the limits of a configuration: those of this node, or of all nodes that share its store. */
+class LiveProcesses {
+  readonly #own: number
+  readonly #nodes: Pick<Nodes, 'live'> | undefined
+  readonly #after: After
+  #count: number
+  #cancel: () => void = () => undefined
+  #stopped = false
+  /** Called when the number has changed. */
+  changed: (count: number) => void = () => undefined
+
+  /** @param own processes of this node that serve */
+  constructor(own: number, nodes: Pick<Nodes, 'live'> | undefined, after: After = systemAfter) {
+    this.#own = own
+    this.#nodes = nodes
+    this.#after = after
+    this.#count = own
+    if (nodes !== undefined) this.#next(0)
+  }
+
+  get count(): number {
+    return this.#count
+  }
+
+  stop(): void {
+    this.#stopped = true
+    this.#cancel()
+  }
+
+  #next(ms: number): void {
+    if (!this.#stopped)
+      this.#cancel = this.#after(ms, () => void this.#look().then(() => this.#next(INTERVAL)))
+  }
+
+  /** While the store is out of reach, the last number counts. */
+  async #look(): Promise<void> {
+    const live = await this.#nodes?.live().catch(() => undefined)
+    if (live === undefined || this.#stopped) return
+    const count = Math.max(this.#own, live.workers)
+    if (count === this.#count) return
+    this.#count = count
+    this.changed(count)
+  }
+}

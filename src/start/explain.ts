@@ -1,14 +1,20 @@
 /** What explains calls by a configuration that is in force, or that is only read. */
-import type { AuditEntry } from '../contracts/audit.ts'
-import type { Explanation } from '../contracts/explanation.ts'
 import { byOperator, type Operator } from '../audit/audited-change.ts'
 import { Problems } from '../config/problems.ts'
+import { isTargetValue, joinScope, parseTarget, splitScope } from '../config/scopes/scope-token.ts'
 import type { EarlyAdmission } from '../contracts/admission.ts'
+import type { AuditEntry } from '../contracts/audit.ts'
+import type { ClaimedCaller, ClaimedCallers, ClaimedGrant } from '../contracts/claimed-callers.ts'
+import type { Explanation } from '../contracts/explanation.ts'
+import type { KeyStanding } from '../contracts/keys.ts'
 import type { ExplainParts } from '../gateway/explain/explain.ts'
 import { claimedCallers } from '../identity/claimed-callers.ts'
+import { type Clock, epochSeconds } from '../kernel/clock.ts'
+import { Fault } from '../kernel/faults.ts'
+import type { IssuerConfig } from '../keys/issuers-schema.ts'
+import { LONGEST_LIFE } from '../keys/token-verifier.ts'
 import { compileServer } from '../server/schema.ts'
 import type { Service } from './service.ts'
-import { sidecarCallers } from './sidecar-callers.ts'
 
 /** @param early the limits ahead of the decision */
 export function explainPartsOf(
@@ -42,16 +48,84 @@ export function recordOfQuestion(
     outcome: 'success',
     ...byOperator(operator),
     on: {
-      ...{
-        business: action?.business,
-        fund: action?.fund,
-        area: action?.area,
-        action: action?.action,
-        method,
-      },
-      ...{ subject: caller?.subject, client: caller?.client },
+      business: action?.business,
+      fund: action?.fund,
+      area: action?.area,
+      action: action?.action,
+      method,
+      subject: caller?.subject,
+      client: caller?.client,
     },
     grant: { scope: caller?.scope, target: caller?.target },
     change: { answer: outcome, ...(refusal && { reason: refusal.reason }) },
   }
+}
+
+const NO_KEY: KeyStanding = { isTrusted: () => true }
+
+type NamedIssuer = Pick<IssuerConfig, 'issuer' | 'name'>
+
+interface NamedClient {
+  readonly issuer: NamedIssuer
+  readonly client: string
+}
+
+/**
+ * Claimed callers where others issue the tokens (C11.2, C14.1): nobody here knows what they would grant. So client, user (the subject), scope and target are those of the token. The scope must be
+ * given. With several issuers the client is `NAME:CLIENT`, as limits and allow lists name it.
+ */
+const sidecarCallers = (issuers: readonly NamedIssuer[], clock: Clock): ClaimedCallers => ({
+  grant: (caller) => Promise.try(() => grant(caller, issuers, clock)),
+})
+
+function grant(caller: ClaimedCaller, issuers: readonly NamedIssuer[], clock: Clock): ClaimedGrant {
+  const { issuer, client } = clientOf(caller.client, issuers)
+  const values = scopeOf(caller)
+  const [target] = values.filter(isTargetValue)
+  const several = issuers.length > 1
+  const issuedAt = epochSeconds(clock)
+  const principal = Object.freeze({
+    subject: caller.user,
+    client,
+    clientKey: caller.client,
+    issuer: issuer.issuer,
+    issuerName: several ? issuer.name : undefined,
+    scope: joinScope(values),
+    scopes: new Set(values),
+    target: target === undefined ? undefined : parseTarget(target),
+    tokenId: undefined,
+    family: undefined,
+    issuedAt,
+    expiresAt: issuedAt + LONGEST_LIFE,
+    key: NO_KEY,
+  })
+  return { principal, dropped: [] }
+}
+
+function clientOf(key: string, issuers: readonly NamedIssuer[]): NamedClient {
+  const [only, ...others] = issuers
+  if (only !== undefined && others.length === 0) return { issuer: only, client: key }
+  const found = issuers.find(({ name }) => name !== undefined && key.startsWith(`${name}:`))
+  if (found?.name === undefined)
+    throw new Fault('invalid_client', { detail: 'with several issuers a client is named NAME:CLIENT' })
+  return { issuer: found, client: key.slice(found.name.length + 1) }
+}
+
+function scopeOf({ scope, target }: ClaimedCaller): NonNullable<ReturnType<typeof splitScope>> {
+  if (scope === undefined)
+    throw new Fault('invalid_scope', { detail: 'say the scope, since others grant it' })
+  const own = target === undefined ? '' : ` target:${target.replace(/^target:/, '')}`
+  const kept =
+    target === undefined
+      ? scope
+      : scope
+          .split(' ')
+          .filter((value) => !isTargetValue(value))
+          .join(' ')
+  const values = splitScope(`${kept}${own}`)
+  if (values === undefined)
+    throw new Fault('invalid_scope', { detail: 'a character that no scope value may have' })
+  if (values.filter(isTargetValue).length > 1)
+    throw new Fault('invalid_scope', { detail: 'more than one target' })
+  return values
 }

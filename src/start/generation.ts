@@ -11,7 +11,7 @@ import type { IssuerCondition, IssuerKeys } from '../keys/issuer-keys.ts'
 import { type KeyError, MissingSeal } from '../keys/key-error.ts'
 import type { ServiceKeys } from '../keys/service-keys.ts'
 import type { Condition, Degradation } from '../watch/health.ts'
-import { conditionOfStore, type StoreCondition } from './store-condition.ts'
+import { conditionOfStore, type StoreCondition } from './conditions.ts'
 
 /** What the condition of a process is read from, besides its configuration. */
 export interface ConditionParts {

@@ -1,6 +1,13 @@
 /** Opens what a configuration names: the parts that need no address yet. */
 import { setTimeout as wait } from 'node:timers/promises'
-import { type BackendDependencies, compileBackends, type OpenedBackend } from '../backends/open.ts'
+import { isDeepStrictEqual } from 'node:util'
+import {
+  type BackendDependencies,
+  compileBackends,
+  contentsOfBackend,
+  type OpenedBackend,
+} from '../backends/open.ts'
+import { type BackendConfig, backendUnder } from '../backends/schema.ts'
 import { Problems } from '../config/problems.ts'
 import type { Catalogue } from '../config/scopes/catalogue.ts'
 import { compileScopes } from '../config/scopes/schema.ts'
@@ -28,7 +35,6 @@ import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { reportOpenedDemo } from '../settings/dangers.ts'
 import type { ClientTallies } from '../watch/metrics/counts.ts'
 import { type OpenedPeople, openPeopleOf } from './people.ts'
-import { contentsOf, isModule, reusedBackends } from './reused-backends.ts'
 
 /** The parts that outlive a configuration: state, keys, switches, limits. */
 export interface Dependencies {
@@ -146,6 +152,52 @@ export async function openParts(
   const fresh = people === before?.people ? undefined : people
   await closeAll(closablesOf({ backends: opened, people: fresh }))
   throw new ConfigurationError(problems)
+}
+
+const isModule = ({ kind }: BackendConfig): boolean => kind === 'module'
+
+/** By backend: a digest of its files. @param which the backends that are looked at */
+async function contentsOf(
+  { backends }: Configuration,
+  when: 'now' | 'loaded',
+  which: (config: BackendConfig) => boolean = () => true,
+): Promise<Map<string, string>> {
+  const chosen = Object.entries(backends).filter(([, config]) => which(config))
+  const digests = chosen.map(async ([name, config]) => [name, await contentsOfBackend(config, when)] as const)
+  return new Map(await Promise.all(digests))
+}
+
+/** What was served before a reload. */
+interface PartsBefore {
+  readonly configuration: Configuration
+  readonly backends: ReadonlyMap<string, OpenedBackend>
+  /** What `contentsOf` told of them. */
+  readonly contents: ReadonlyMap<string, string>
+}
+
+/** A module that runs around another backend is reused only with that one. */
+function reusedBackends(
+  { backends, vendor, server }: Configuration,
+  now: ReadonlyMap<string, string>,
+  before: PartsBefore | undefined,
+): Map<string, OpenedBackend> {
+  if (before === undefined || before.configuration.vendor !== vendor) return new Map()
+  if (before.configuration.server.limits.answer !== server.limits.answer) return new Map()
+  const old = before.configuration.backends
+  const same = Object.keys(backends).filter(
+    (name) => isDeepStrictEqual(backends[name], old[name]) && now.get(name) === before.contents.get(name),
+  )
+  const isReused = (name: string): boolean => {
+    const config = backends[name]
+    const under = config && backendUnder(config)
+    return under === undefined || same.includes(under)
+  }
+  return new Map(
+    same.filter(isReused).flatMap((name) => {
+      const backend = before.backends.get(name)
+      return backend === undefined ? [] : [[name, backend]]
+    }),
+  )
 }
 
 const LONGEST_CLOSE_MS = 5000

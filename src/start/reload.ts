@@ -24,10 +24,9 @@ import { checkConfiguration, loadConfiguration } from '../settings/check-configu
 import { type Configuration, fixedChanges } from '../settings/configuration.ts'
 import { onlyTakesAway } from '../settings/takes-away.ts'
 import type { PassingCause } from '../watch/status/configuration-orders.ts'
-import { digestOfHoldings, lossesServed } from './compared-holdings.ts'
 import { unfitSeals } from './key-plan.ts'
 import { ConfigurationError } from './parts.ts'
-import { recordHoldings, servedHoldings } from './recorded-holdings.ts'
+import { digestOfHoldings, lossesServed, recordHoldings, servedHoldings } from './holdings-record.ts'
 import { describeReload, digestFiles, type FileDigests } from './reload-record.ts'
 
 /** Who ends what people may no longer have. */

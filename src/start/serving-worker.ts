@@ -1,39 +1,38 @@
 /** What serves in one process: doors, the public listener, and the configurations that calls are decided by. */
-import { compileGeneration } from './compile-generation.ts'
-import { conditionOf, type Generation } from './generation.ts'
-import { closableNames, type Configuration } from '../settings/configuration.ts'
 import { Problems } from '../config/problems.ts'
-import type { Door } from '../contracts/exchange.ts'
-import type { Recorder } from '../contracts/recorder.ts'
 import type { RateUsage } from '../contracts/admission.ts'
-import type { FeedReading } from '../contracts/store.ts'
-import { apiDoor } from '../gateway/door.ts'
-import { takesWebsocket } from '../gateway/checks.ts'
-import { descriptionDoor, type ServedDescription } from '../gateway/openapi/document.ts'
-import { explainCall } from '../gateway/explain/explain.ts'
-import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import type { TestTokenAnswer, TestTokenRequest } from '../contracts/claimed-callers.ts'
+import type { Door } from '../contracts/exchange.ts'
+import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
+import type { Recorder } from '../contracts/recorder.ts'
+import type { FeedReading, Store, View } from '../contracts/store.ts'
+import { CLIENT } from '../directory/stored-directory.ts'
+import { takesWebsocket } from '../gateway/checks.ts'
+import { apiDoor } from '../gateway/door.ts'
+import { explainCall } from '../gateway/explain/explain.ts'
+import { descriptionDoor, type ServedDescription } from '../gateway/openapi/document.ts'
 import type { ReadyDocument } from '../http/entity-tag.ts'
+import { answerTestToken } from '../identity/claimed-callers.ts'
 import { identityDoor } from '../identity/identity.ts'
 import { after } from '../kernel/clock.ts'
-import { type Condition, mergeConditions } from '../watch/health.ts'
-import type { RelayRecorder } from '../watch/recorders.ts'
 import { compileMaintenance } from '../maintenance/schema.ts'
-import { PastCalls } from '../watch/past-calls.ts'
-import type { GaugeReading } from '../watch/metrics/gauges.ts'
-import { serviceUrls, type ServiceUrls } from '../server/schema.ts'
-import type { PublicListener } from '../server/public-listener.ts'
-import { explainPartsOf } from './explain.ts'
-import { recallCall } from './past-calls.ts'
-import { issueTestToken } from './test-tokens.ts'
-import { digestOfHoldings } from './compared-holdings.ts'
-import { servedHoldings } from './recorded-holdings.ts'
-import { closablesOf, closeAll, type Closable, openParts, type Parts } from './parts.ts'
-import type { Service } from './service.ts'
 import type { RecalledCall, WorkerMessages, WorkerPool } from '../processes/worker-pool.ts'
+import type { PublicListener } from '../server/public-listener.ts'
+import { serviceUrls, type ServiceUrls } from '../server/schema.ts'
+import { closableNames, type Configuration } from '../settings/configuration.ts'
+import { type Condition, mergeConditions } from '../watch/health.ts'
+import type { GaugeReading } from '../watch/metrics/gauges.ts'
+import { PastCalls } from '../watch/past-calls.ts'
+import type { RelayRecorder } from '../watch/recorders.ts'
+import { compileGeneration } from './compile-generation.ts'
 import { loadOf, type WorkerDependencies } from './dependencies.ts'
-import { settledDoor } from './settled-door.ts'
+import { explainPartsOf } from './explain.ts'
+import { conditionOf, type Generation } from './generation.ts'
+import { digestOfHoldings, servedHoldings } from './holdings-record.ts'
 import { adoptSeals } from './key-plan.ts'
+import { type Closable, closablesOf, closeAll, openParts, type Parts } from './parts.ts'
+import { recallCall } from './past-calls.ts'
+import type { Service } from './service.ts'
 import { readProcess } from './traffic.ts'
 
 export interface Worker extends WorkerPool<Configuration> {
@@ -46,9 +45,10 @@ export interface Worker extends WorkerPool<Configuration> {
 
 /** Milliseconds between two checks whether a replaced configuration still has calls in flight. */
 const RETIRE_MS = 1000
+
 const FLUSH_MS = 500
 
-export interface ServingParts {
+interface ServingParts {
   readonly dependencies: WorkerDependencies
   readonly relay: RelayRecorder
   readonly listener: PublicListener
@@ -307,3 +307,35 @@ const describedBy = ({ runtime, document, renderFault }: Service): ServedDescrip
 })
 
 const openedBy = (parts: Parts): string => digestOfHoldings(servedHoldings(parts))
+
+/** Clients of each layer that are tried where none is named. */
+const MOST_TRIED = 1000
+
+/** Clients of the configuration in its order, then those of the store in the order of their ids. */
+async function* clientsOf(
+  configured: ReadonlyMap<string, unknown>,
+  store: Pick<Store, 'list'>,
+): AsyncGenerator<string> {
+  yield* [...configured.keys()].slice(0, MOST_TRIED)
+  for (const { key } of await store.list(CLIENT, { after: undefined, limit: MOST_TRIED }))
+    if (!configured.has(key)) yield key
+}
+
+/** By the configuration in force. Rejects with TypeError in a sidecar. */
+async function issueTestToken(
+  order: TestTokenRequest,
+  { identity, parts }: Service,
+  { store }: { readonly store: Pick<Store, 'list'> },
+): Promise<TestTokenAnswer> {
+  if (identity === undefined) throw new TypeError('a sidecar issues no tokens')
+  return answerTestToken(order, () => clientsOf(parts.directory.clients, store), identity.dependencies)
+}
+
+/**
+ * In the first turn after this process was paused, a call waits until the change feed was read: else it would be answered
+ * by what was known before, and a token that was revoked meanwhile would be accepted.
+ */
+const settledDoor =
+  (view: View, door: Door): Door =>
+  (exchange) =>
+    view.isSettled() ? door(exchange) : view.settle().then(() => door(exchange))

@@ -26,8 +26,7 @@ import {
 } from './measures.ts'
 import { nodeOf } from './node-id.ts'
 import { admitState, type State } from './state.ts'
-import { conditionOfStore } from './store-condition.ts'
-import { conditionOfTrail } from './trail-condition.ts'
+import { conditionOfStore, conditionOfTrail } from './conditions.ts'
 import type { TrailOwner } from './trail-owner.ts'
 import { VERSION } from './version.ts'
 

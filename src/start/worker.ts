@@ -13,7 +13,7 @@ import { openMeasures, readCertificateExpiry, readTrail } from './measures.ts'
 import { nodeOf } from './node-id.ts'
 import { openAuditTrail, openDependencies, watchOwnKeys, type WorkerOptions } from './dependencies.ts'
 import { ServingWorker, type Worker } from './serving-worker.ts'
-import { conditionOfTrail } from './trail-condition.ts'
+import { conditionOfTrail } from './conditions.ts'
 
 /**
  * Starts to serve. Rejects with ConfigurationError, KeyError or StoreError, or with the system's error if the

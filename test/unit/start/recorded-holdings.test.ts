@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { RevokedTokens } from '../../../src/contracts/tokens.ts'
 import { holdingsOf } from '../../../src/directory/holdings.ts'
-import { endLostMeanwhile } from '../../../src/start/recorded-holdings.ts'
+import { endLostMeanwhile } from '../../../src/start/holdings-record.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
 import { catalogue, HASH, makeDirectory } from '../../support/directory.ts'
 import { Fault } from '../../../src/kernel/faults.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { RevokedTokens } from '../../../src/contracts/tokens.ts'
 import { holdingsOf } from '../../../src/directory/holdings.ts'
-import { adoptHoldings, recordShared, settleHoldings } from '../../../src/start/shared-holdings.ts'
+import { adoptHoldings, recordShared, settleHoldings } from '../../../src/start/holdings-record.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
 import { catalogue, HASH, makeDirectory } from '../../support/directory.ts'
 import { movableClock } from '../../support/movable-clock.ts'

@@ -1,7 +1,9 @@
-/** How the store is, as one process sees it: a part of what /health/ready tells (C11.1). */
+/** How store and audit trail are, as one process sees them: parts of what /health/ready answers (C11.1, C12.4.3). */
+import type { OpenTrail } from '../audit/trail.ts'
 import type { Store, View } from '../contracts/store.ts'
 import type { StoreDoubts } from '../stores/store-doubts.ts'
 import type { Condition, Degradation } from '../watch/health.ts'
+import type { TrailOwner } from './trail-owner.ts'
 
 export interface StoreCondition {
   readonly store: Pick<Store, 'trouble' | 'refusesWrites' | 'shared'>
@@ -38,3 +40,28 @@ const reasonsOf = ({
     : [`it takes no writes: ${refusesWrites}. Logins and refreshes fail, and data calls go on`]),
   ...doubts.reasons,
 ]
+
+const UNWRITABLE = 'records cannot be written: what must be recorded first is refused with 503'
+const UNSIGNED = 'what is recorded cannot be signed'
+const DISPLACED =
+  'somebody removed, moved or changed a file of it while it was written: run `postern audit verify`; this stands until a restart'
+
+const REPLACED =
+  'the store remembers another trail in this folder, which was removed: run `postern audit verify`; this stands until a restart with that trail'
+
+/** @param owner of the process that signs */
+export function conditionOfTrail(
+  trail: Pick<OpenTrail, 'state'> | undefined,
+  owner?: Pick<TrailOwner, 'signer' | 'remembered'>,
+): Condition {
+  const signer = owner?.signer?.state
+  const { writable = true, held = 0, displaced = 0 } = trail?.state ?? {}
+  const reasons = [
+    // A record that was not written in time shows a disk that hangs, which fails no attempt.
+    ...(writable && held === 0 ? [] : [UNWRITABLE]),
+    ...(signer?.signing === false ? [UNSIGNED] : []),
+    ...(owner?.remembered.isReplaced === true ? [REPLACED] : []),
+    ...(displaced > 0 || (signer?.displaced ?? 0) > 0 ? [DISPLACED] : []),
+  ]
+  return { failing: [], degraded: reasons.map((reason) => ({ name: 'audit trail', reason })) }
+}
