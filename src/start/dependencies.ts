@@ -2,7 +2,13 @@
 import { announceAside } from '../audit/announcement.ts'
 import { openAuditKeys } from '../audit/keys.ts'
 import { planAudit } from '../audit/schema.ts'
-import { newWriterName, type OpenTrail, openTrail, prepareAuditFolder, type TrailParts } from '../audit/trail.ts'
+import {
+  newWriterName,
+  type OpenTrail,
+  openTrail,
+  prepareAuditFolder,
+  type TrailParts,
+} from '../audit/trail.ts'
 import type { Environment } from '../config/validate.ts'
 import { type AuditTrail, NO_TRAIL } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'

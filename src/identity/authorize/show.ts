@@ -51,7 +51,7 @@ export function restartRequest(
   return seeOther(theme.at(`/connect/authorize?${carry(request)}${noticeParameter}`))
 }
 
-/** Longer is no name that anybody typed. */
+/** Characters. A longer `login_hint` is cut: nobody has such a user name. */
 const HINT_LENGTH = 200
 
 /** The login page: for a client's request, or for our own pages where there is none. */
@@ -149,10 +149,10 @@ export async function showConsent(
   return pageAnswer(dependencies.theme, page)
 }
 
-/** From so many businesses on, the page has a search field. */
+/** Businesses from which on the page has a search field. */
 const SEARCHED_FROM = 8
 
-/** At a time. */
+/** Businesses on one page. */
 const SHOWN = 20
 
 /** Characters; a longer search finds nothing that a shorter one would not. */

@@ -14,7 +14,7 @@ const TOKEN_CLAIMS = ['sub', 'iss', 'aud', 'exp', 'iat', 'auth_time', 'nonce', '
 type Announcer = Pick<IdentityDeps, 'urls' | 'catalogue' | 'config'>
 
 /**
- * The discovery document (C6.3.2; OIDC Discovery §3, RFC 8414 §2, RFC 9207 §3): what the matrix of endpoints, the
+ * The discovery document (C6.3.2; OIDC Discovery §3, RFC 8414 §2, RFC 9207 §3): what the endpoint table, the
  * table of grants and the catalogue hold. Parameters of `announcedAs` endpoints only are announced.
  */
 export function describeService(

@@ -139,7 +139,7 @@ async function answerForm(
   return seeOther(nextOf(request, dependencies), { 'Set-Cookie': dependencies.cookie.write(cookie) })
 }
 
-/** Opened by its address, as after a reload: the page that leads here. */
+/** Redirects to the page that leads to the form: somebody opened its address, as a reload does. */
 const startOver = (
   request: AuthorizationRequest | undefined,
   dependencies: StepDependencies,

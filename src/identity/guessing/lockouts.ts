@@ -15,13 +15,10 @@ import { Fault } from '../../kernel/faults.ts'
 import type { GuessingConfig } from '../schema.ts'
 import { FailureTable, type Tally } from './failures.ts'
 import { OneAtATime, systemTimer, type Timer } from './guessing.ts'
-import { type EndTurn, noTurn, SharedTurns, TURN_WITHIN } from './shared-turns.ts'
+import { ACCOUNT_FORGET_MS, type EndTurn, noTurn, SharedTurns, TURN_WITHIN } from './shared-turns.ts'
 
 /** Most entries of each table. All five tables together take about 40 MB if they are full. */
 const REMEMBERED = 20_000
-
-/** Failures of an account over all networks are kept for a day, because an attacker may be patient. */
-const ACCOUNT_FORGET_MS = 24 * 60 * 60 * 1000
 
 /** Longest name that is kept whole. Of a longer one, its beginning and its hash are kept. */
 const LONGEST_NAME = 128

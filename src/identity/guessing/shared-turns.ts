@@ -10,6 +10,7 @@ import { after, type Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { newSecret } from '../../kernel/ids.ts'
 import { withStoreBudget } from '../../kernel/store-budget.ts'
+import { DAY_MS } from '../../kernel/units.ts'
 import type { GuessingConfig } from '../schema.ts'
 import type { Timer } from './guessing.ts'
 
@@ -24,7 +25,7 @@ const ID_BYTES = 9
 /** Characters of a digest: 96 bits. */
 const DIGEST = 16
 /** Failures of an account over all networks are kept for a day, because an attacker may be patient. */
-const ACCOUNT_FORGET_MS = 24 * 60 * 60 * 1000
+export const ACCOUNT_FORGET_MS = DAY_MS
 /** Seconds, for Retry-After. */
 const RETRY_AFTER = 1
 

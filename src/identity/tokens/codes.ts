@@ -55,7 +55,6 @@ export interface FoundCode {
 
 /** All methods reject with Fault `identity_unavailable` if the store cannot be reached. */
 export interface Codes {
-  /** Draws a code. */
   draw(record: NewCode, business: string | undefined): DrawnCode
   /**
    * Undefined for a code that is unknown, expired, or ended by a rule. Changes nothing. If another process has used or
