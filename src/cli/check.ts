@@ -13,7 +13,7 @@ import type { Compared } from './check-expectations.ts'
 import { configurationFile, writeReport } from './command.ts'
 import { orStoreTrouble, readStoredPeople } from './read-access.ts'
 import { DIFF } from './tables/access.ts'
-import { CHECK } from './tables/configurations.ts'
+import { CHECK } from './tables/start.ts'
 import { commandOf } from './verbs.ts'
 
 /** `postern check [FILE]`: reports the problems of a file. The exit code is 2 if `serve` would refuse it. */

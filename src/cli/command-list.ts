@@ -25,15 +25,15 @@ type Rows = Readonly<Record<string, CommandRow>>
 const START = {
   init: {
     summary: 'Write a first configuration, with new secrets',
-    table: async () => (await import('./tables/init.ts')).INIT,
+    table: async () => (await import('./tables/start.ts')).INIT,
   },
   check: {
     summary: 'Report the problems of a configuration, without serving it',
-    table: async () => (await import('./tables/configurations.ts')).CHECK,
+    table: async () => (await import('./tables/start.ts')).CHECK,
   },
   serve: {
     summary: 'Serve a configuration',
-    table: async () => (await import('./tables/configurations.ts')).SERVE,
+    table: async () => (await import('./tables/start.ts')).SERVE,
   },
   'hash-password': {
     summary: 'Read a password and print its hash, for `directory.users`',
@@ -41,7 +41,7 @@ const START = {
   },
   completion: {
     summary: 'Print what makes a shell complete commands and options',
-    table: async () => (await import('./tables/completion.ts')).COMPLETION,
+    table: async () => (await import('./tables/start.ts')).COMPLETION,
   },
 } as const satisfies Rows
 

@@ -8,7 +8,7 @@ const LOADS: Readonly<Record<NameWithTable, () => Promise<Command>>> = {
   init: async () => (await import('./init/init.ts')).initCommand,
   check: async () => (await import('./check.ts')).checkCommand,
   serve: async () => (await import('./serve.ts')).serveCommand,
-  'hash-password': async () => (await import('./hash-password.ts')).hashPasswordCommand,
+  'hash-password': async () => (await import('./secrets.ts')).hashPasswordCommand,
   completion: async () => (await import('./completion.ts')).completionCommand,
   access: async () => (await import('./access.ts')).accessCommand,
   scopes: async () => (await import('./scopes.ts')).scopesCommand,
@@ -19,7 +19,7 @@ const LOADS: Readonly<Record<NameWithTable, () => Promise<Command>>> = {
   keys: async () => (await import('./keys.ts')).keysCommand,
   backup: async () => (await import('./backup.ts')).backupCommand,
   audit: async () => (await import('./audit.ts')).auditCommand,
-  'admin-token': async () => (await import('./admin-token.ts')).adminTokenCommand,
+  'admin-token': async () => (await import('./secrets.ts')).adminTokenCommand,
 }
 
 const hasTable = (name: CommandName): name is NameWithTable => Object.hasOwn(LOADS, name)

@@ -8,7 +8,7 @@ import { type Running, startPostern } from '../start/app.ts'
 import { takeBackFromGroup } from '../start/data-group.ts'
 import { ConfigurationError } from '../start/parts.ts'
 import { configurationFile, writeReport } from './command.ts'
-import { SERVE } from './tables/configurations.ts'
+import { SERVE } from './tables/start.ts'
 import { commandOf } from './verbs.ts'
 
 /** Whether an operator can correct it (a port in use, a folder without permission). Then no stack is shown. */

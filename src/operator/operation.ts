@@ -123,11 +123,11 @@ export interface Session<O extends Options = Options> extends Typed<O> {
   /** The one that the command line is of. */
   readonly operation: Operation
   /** Sends a request of an operation. Resolves with the body of the answer; rejects with OperationError. */
-  send<A>(operation: Operation, input?: OperationInput): Promise<A>
+  readonly send: <A>(operation: Operation, input?: OperationInput) => Promise<A>
   /** The same, with the version of what is answered. */
-  answer<A>(operation: Operation, input?: OperationInput): Promise<OperationAnswer<A>>
+  readonly answer: <A>(operation: Operation, input?: OperationInput) => Promise<OperationAnswer<A>>
   /** Prints an answer: as it is with `--json`, else what `text` makes of it. */
-  show<A>(answer: A, text: (answer: A) => string): void
+  readonly show: <A>(answer: A, text: (answer: A) => string) => void
   readonly terminal: Terminal
 }
 

@@ -1,10 +1,11 @@
-import { hashSecret } from '../directory/hasher.ts'
+/** The commands that make a secret, or the hash of one: admin-token, hash-password. */
+import { Hasher, hashSecret } from '../directory/hasher.ts'
 import { newSecret } from '../kernel/ids.ts'
 import { parseDuration } from '../kernel/units.ts'
+import { printJson, readPassword } from '../operator/terminal.ts'
 import { EXIT, UsageError } from '../operator/verb.ts'
 import { OPERATOR_NAME, ROLES } from '../settings/admin.ts'
-import { ADMIN_TOKEN } from './tables/secrets.ts'
-import { printJson } from '../operator/terminal.ts'
+import { ADMIN_TOKEN, HASH_PASSWORD } from './tables/secrets.ts'
 import { commandOf } from './verbs.ts'
 
 /** An entry of `admin.tokens`. */
@@ -45,6 +46,16 @@ export const adminTokenCommand = commandOf(ADMIN_TOKEN, {
     terminal.stderr.write(
       'The token is shown only now. Add the entry to the configuration, then run: postern reload\n',
     )
+    return EXIT.done
+  },
+})
+
+/** `postern hash-password`: prints the argon2id hash of a password that is typed or piped in. */
+export const hashPasswordCommand = commandOf(HASH_PASSWORD, {
+  '': async ({ values }, terminal) => {
+    const hash = await new Hasher().hash(await readPassword(terminal))
+    if (values.json === true) printJson({ hash }, terminal)
+    else terminal.stdout.write(`${hash}\n`)
     return EXIT.done
   },
 })
