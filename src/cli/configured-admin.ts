@@ -1,25 +1,12 @@
 /** Where the admin API of a service is, and the token for it, by its configuration. */
 import { runningService } from '../audit/lock.ts'
 import { planAudit } from '../audit/schema.ts'
-import type { Problems } from '../config/problems.ts'
 import { localUrl } from '../kernel/listen-address.ts'
 import { hasCode, messageOf } from '../kernel/thrown.ts'
-import { type AdminAccess } from '../operator/remote.ts'
 import { OperationError } from '../operator/errors.ts'
-import type { Terminal } from '../operator/terminal.ts'
+import type { AdminAccess } from '../operator/remote.ts'
 import { adminTokenFile, readAdminToken } from '../operator/token-file.ts'
-import { type Configuration, isSidecar, readConfiguration } from '../settings/configuration.ts'
-import { configurationFile, writeReport } from './command.ts'
-
-const SECTIONS = ['admin', 'audit', 'data', 'issuers']
-
-/** Only what says where the service is must be free of problems: maintenance must work while the file is being edited. */
-const isUsable = (
-  configuration: Configuration | undefined,
-  problems: Problems,
-): configuration is Configuration =>
-  configuration !== undefined &&
-  !problems.list.some(({ path, severity }) => severity === 'error' && SECTIONS.includes(String(path[0])))
+import { type Configuration, isSidecar } from '../settings/configuration.ts'
 
 async function tokenOf({ admin, data }: Configuration): Promise<string> {
   if (admin.token !== undefined) return admin.token
@@ -55,19 +42,3 @@ export const adminAccess = async (
   address: address ?? addressOf(configuration),
   token: token ?? (await tokenOf(configuration)),
 })
-
-/** Undefined, after the problems were written, if the configuration does not say where the service is. */
-export async function readAdminAccess(
-  config: string | undefined,
-  given: GivenAccess,
-  terminal: Terminal,
-): Promise<AdminAccess | undefined> {
-  const path = configurationFile(config, terminal)
-  const { configuration, problems } = readConfiguration(path, terminal.env)
-  if (isUsable(configuration, problems)) return adminAccess(configuration, given)
-  writeReport(path, problems, terminal)
-  terminal.stderr.write(
-    'postern: it does not say where the service is: give --admin-url and your own token\n',
-  )
-  return undefined
-}

@@ -116,7 +116,7 @@ async function openEngine({ operation, options, terminal }: Purpose): Promise<En
 interface Requests {
   readonly session: Session
   /** Closes what was opened, and tells what came of it. */
-  close(): Promise<void>
+  readonly close: () => Promise<void>
 }
 
 function sessionOf({ operation, line }: Line, given: Given, terminal: Terminal): Requests {

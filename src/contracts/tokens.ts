@@ -156,9 +156,7 @@ export interface TokenRevoker {
 }
 
 /** What operators see and end of the store: logins in browsers, families of refresh tokens, what users have allowed clients. */
-const REVOCABLE_KINDS = ['sessions', 'families', 'consents'] as const
-
-export type RevocableKind = (typeof REVOCABLE_KINDS)[number]
+export type RevocableKind = 'sessions' | 'families' | 'consents'
 
 /** A record as operators see it. It has no token, no code and no value of a cookie. Times in ms since the epoch. */
 export interface RevocableRecord {
