@@ -71,8 +71,11 @@ async function operatorHere({ operation, configuration, own }: HerePurpose): Pro
 /** What the service makes in its data folder: only its user can use what another user makes there. */
 const OF_SERVICE = ['postern.sqlite', 'keys', 'service.lock', 'admin-token', 'audit']
 
-/** Rejects a command of another user than that of the service. Root too: the service could not use what root makes. */
-function refuseOtherUser(data: string): void {
+/**
+ * Throws OperationError for another user than that of the service. Root too: the service could not use what root makes. To be
+ * called before the lock is taken, which makes a file.
+ */
+export function refuseOtherUser(data: string): void {
   const user = process.geteuid?.()
   if (user === undefined || !existsSync(data)) return
   const made = OF_SERVICE.map((name) => join(data, name)).find((path) => existsSync(path))
@@ -102,8 +105,9 @@ function nameOf(uid: number): string {
 function trailOf({ configuration, lock }: HerePurpose): TrailHere {
   const { audit, data } = configuration
   const isKept = planAudit(audit, data, isSidecar(configuration)) !== undefined
-  if (lock === undefined || !isKept) return 'none'
-  return 'lock' in lock ? lock : { unopened: lock.unrecorded }
+  if (lock === undefined) return 'none'
+  if ('unrecorded' in lock) return { unopened: lock.unrecorded }
+  return isKept ? lock : 'none'
 }
 
 /** As AdminError is answered; what is told here in other words, in those. */
@@ -139,7 +143,6 @@ export async function engineHere(purpose: HerePurpose): Promise<Engine> {
     if (here.recordedInPart) terminal.stderr.write('postern: the audit trail could not be written in part\n')
   }
   try {
-    refuseOtherUser(configuration.data)
     const operator = await operatorHere(purpose)
     return {
       send: (operation, input) => perform(operation as SharedOperation, input, operator),

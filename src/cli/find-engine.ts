@@ -163,9 +163,11 @@ async function findShared(purpose: Shared, ground: Ground, given: Given): Promis
         terminal,
         `${ground.file ?? ''}: ${unfit}`,
       )
+    const { refuseOtherUser } = await import('./engine-here.ts')
+    refuseOtherUser(configuration.data)
     if (!changes(operation)) return openHere(purpose, read, given, undefined)
     const lock = lockOf(ground, configuration)
-    if (lock !== undefined) return openHere(purpose, read, given, lock)
+    if (lock !== undefined) return openHere(purpose, read, given, lock === 'none' ? undefined : lock)
     if (performance.now() > deadline) {
       const folder = ground.trail ?? configuration.data
       const unrecorded =
@@ -192,13 +194,13 @@ function servable(ground: Ground, terminal: Terminal): Servable {
   return { configuration, file }
 }
 
-/** Undefined while another process has the lock. */
-function lockOf({ trail }: Ground, { data }: Configuration): LockHere | undefined {
+/** Undefined while another process has the lock. `none`: no trail is kept, and a folder that cannot be written has no lock. */
+function lockOf({ trail }: Ground, { data }: Configuration): LockHere | 'none' | undefined {
   try {
     const lock = tryLock(trail ?? data)
     return lock && { lock }
   } catch (thrown) {
-    return { unrecorded: messageOf(thrown) }
+    return trail === undefined ? 'none' : { unrecorded: messageOf(thrown) }
   }
 }
 

@@ -1,0 +1,213 @@
+/** Which process carries out a command that a service can do, and when neither does (operator/README.md). */
+import { chmodSync, chownSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { tryLock } from '../../../src/audit/lock.ts'
+import { auditRecords, recordsOf } from '../../support/audit-files.ts'
+import { runVerb } from '../../support/command-line.ts'
+import { configFiles } from '../../support/config-files.ts'
+import { dataFolder } from '../../support/data-folder.ts'
+import { giveKey } from '../../support/ready-key.ts'
+import { DEMO } from '../../support/spawn-postern.ts'
+import { postern } from '../../support/start-postern.ts'
+
+const ADD =
+  'client add tally --kind customer --name Tally --agreement 2026-01-15 --business ACME --scope openid --json'
+const PASSWORD = 'doras-long-password\n'
+const NO_TRAIL = 'audit: { enabled: false }'
+
+async function place(changes = '') {
+  const data = await dataFolder()
+  await giveKey(data)
+  const file = configFiles({ 'a.yaml': `extends: ${DEMO}\n${changes}\n` })('a.yaml')
+  const env = { POSTERN_DATA: data, POSTERN_CONFIG: file }
+  const run = (line: string, more: Readonly<Record<string, string>> = {}) =>
+    runVerb(line.split(' '), { env: { ...env, ...more }, input: PASSWORD })
+  const serve = () => postern({ file, data })
+  const ownToken = (): string => readFileSync(join(data, 'admin-token'), 'utf8').trim()
+  return { data, run, serve, ownToken }
+}
+
+/** The lock of a folder, as another process would have it, until the test ends. */
+function hold(folder: string): NonNullable<ReturnType<typeof tryLock>> {
+  const lock = tryLock(folder)
+  if (lock === undefined) throw new Error(`${folder} is in use`)
+  onTestFinished(() => lock.release())
+  return lock
+}
+
+const NOWHERE = 'http://127.0.0.1:9'
+
+describe(
+  'C12.1.7 a configuration file that cannot be read, while a service runs',
+  { timeout: 120_000 },
+  () => {
+    it.each([
+      ['--admin-url and a token', 'admin-url'],
+      ['the folder of --data', 'data'],
+      ['what the file says of `data`', 'file'],
+    ])('does not stop user disable, which finds the service by %s', async (_way, way) => {
+      const here = await place()
+      const service = await here.serve()
+      expect((await here.run(`user add dora --access ACME=Read-only`)).code).toBe(0)
+      const text = `${way === 'file' ? `data: ${here.data}\n` : ''}backends: [oops\n`
+      const env = { POSTERN_DATA: '', POSTERN_CONFIG: configFiles({ 'b.yaml': text })('b.yaml') }
+      const [more, token] =
+        way === 'admin-url'
+          ? [` --admin-url ${service.adminUrl}`, here.ownToken()]
+          : [way === 'data' ? ` --data ${here.data}` : '', '']
+      const ended = await here.run(`user disable dora${more} --reason stolen`, {
+        ...env,
+        ...(token !== '' && { POSTERN_ADMIN_TOKEN: token }),
+      })
+      expect(ended).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^dora: disabled\n/) })
+      expect(recordsOf(service, 'user.disabled')).toMatchObject([
+        { outcome: 'success', why: 'stolen', actor: { operator: 'admin', via: 'cli' } },
+      ])
+    })
+
+    it('is shown, and stops the command, where no service runs', async () => {
+      const here = await place()
+      const broken = configFiles({ 'b.yaml': `data: ${here.data}\nbackends: [oops\n` })('b.yaml')
+      const ended = await here.run('user disable alice', { POSTERN_DATA: '', POSTERN_CONFIG: broken })
+      expect(ended).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('b.yaml') })
+    })
+  },
+)
+
+describe.skipIf(process.geteuid?.() !== 0)(
+  'C12.1.7 a data folder of another user',
+  { timeout: 60_000 },
+  () => {
+    it.each(['client list', ADD, 'client disable tally'])(
+      'refuses, with nothing made in it, and names the user to run it as: %s',
+      async (line) => {
+        const here = await place()
+        expect(await here.run(ADD.replace('tally', 'first'))).toMatchObject({ code: 0, stderr: '' })
+        const records = auditRecords(here).length
+        const other = 65_534
+        for (const name of ['', 'postern.sqlite', 'keys', 'audit'])
+          chownSync(join(here.data, name), other, other)
+        const ended = await here.run(line)
+        expect(ended).toMatchObject({
+          code: 1,
+          stdout: '',
+          stderr: expect.stringMatching(/sudo -u (nobody|#65534) postern/),
+        })
+        expect(auditRecords(here)).toHaveLength(records)
+      },
+    )
+
+    it('refuses before anything is made in it, the lock neither', async () => {
+      const here = await place(NO_TRAIL)
+      chownSync(here.data, 65_534, 65_534)
+      chownSync(join(here.data, 'keys'), 65_534, 65_534)
+      expect((await here.run(ADD)).stderr).toMatch(/sudo -u/)
+      expect(['writer.lock', 'postern.sqlite'].filter((name) => existsSync(join(here.data, name)))).toEqual(
+        [],
+      )
+    })
+  },
+)
+
+describe('C12.1.7 the lock', { timeout: 120_000 }, () => {
+  it('is that of the data folder where no trail is kept: the service is found by it', async () => {
+    const here = await place(NO_TRAIL)
+    const service = await here.serve()
+    expect(tryLock(here.data)).toBeUndefined()
+    expect(await here.run(ADD)).toMatchObject({ code: 0, stderr: '' })
+    // Only the service knows this token: so it was asked.
+    const wrong = await here.run('client disable tally', { POSTERN_ADMIN_TOKEN: 'wrong' })
+    expect(wrong).toMatchObject({ code: 1, stdout: '' })
+    const shown = await fetch(`${service.adminUrl}/clients/tally`, {
+      headers: { authorization: `Bearer ${here.ownToken()}` },
+    })
+    expect(shown.status).toBe(200)
+    expect(existsSync(join(here.data, 'audit'))).toBe(false)
+  })
+
+  it('of the data folder lets one command after another change something where no trail is kept', async () => {
+    const here = await place(NO_TRAIL)
+    const lock = hold(here.data)
+    const waiting = here.run(ADD)
+    const early = await Promise.race([waiting, new Promise((resolve) => setTimeout(resolve, 1500, 'waits'))])
+    expect(early).toBe('waits')
+    lock.release()
+    expect((await waiting).code).toBe(0)
+  })
+
+  it.each([
+    ['of this host that does not answer', hostname()],
+    ['of another host', 'another-container'],
+  ])('held by a service %s: what gives is not done, exit 1, and --admin-url is named', async (_who, host) => {
+    const here = await place()
+    expect(await here.run(ADD)).toMatchObject({ code: 0, stderr: '' })
+    const folder = join(here.data, 'audit')
+    hold(folder).announce({ adminUrl: NOWHERE, data: here.data })
+    const announced = JSON.parse(readFileSync(join(folder, 'service.json'), 'utf8')) as object
+    writeFileSync(join(folder, 'service.json'), JSON.stringify({ ...announced, host }))
+    const [given, taken] = await Promise.all([
+      here.run('client rotate-secret tally'),
+      here.run('client disable tally'),
+    ])
+    expect(given).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('give --admin-url') })
+    expect(taken).toMatchObject({ code: 0, stdout: expect.stringMatching(/^tally: disabled\n/) })
+    expect(taken.stderr).toMatch(/could not be recorded: .*give --admin-url/)
+  })
+
+  it('held where no trail is kept by a service that does not answer: what gives is not done', async () => {
+    const here = await place(NO_TRAIL)
+    hold(here.data).announce({ adminUrl: NOWHERE, data: here.data })
+    const given = await here.run(ADD)
+    expect(given).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('--admin-url') })
+  })
+})
+
+describe('C11.5.1 a secret that the caller brings', { timeout: 60_000 }, () => {
+  it('is 400 if it is short, or no base64url, and nothing is changed; else it is in force', async () => {
+    const here = await place()
+    const service = await here.serve()
+    const post = async (path: string, body: object) => {
+      const headers = { authorization: `Bearer ${here.ownToken()}`, 'content-type': 'application/json' }
+      const init = { method: 'POST', headers, body: JSON.stringify(body) }
+      const response = await fetch(`${service.adminUrl}${path}`, init)
+      return [response.status, (await response.json()) as { secret?: string; problems?: string[] }] as const
+    }
+    const client = {
+      kind: 'customer',
+      name: 'C',
+      agreement: '2026-01-15',
+      businesses: ['ACME'],
+      scopes: ['openid'],
+    }
+    const bad = ['', 'a'.repeat(42), `${'a'.repeat(42)}+`, 'a'.repeat(1001), 7, null, { a: 1 }]
+    for (const secret of bad) {
+      const [added, { problems }] = await post('/clients', { id: 'bad', ...client, secret })
+      expect([secret, added, problems?.join()]).toEqual([secret, 400, expect.stringContaining('secret')])
+    }
+    expect((await here.run('client list')).stdout).not.toMatch(/^bad /m)
+    const secret = 'a'.repeat(43)
+    expect(await post('/clients', { id: 'tally', ...client, secret })).toMatchObject([201, { secret }])
+    for (const again of bad)
+      expect([again, (await post('/clients/tally/secrets', { secret: again }))[0]]).toEqual([again, 400])
+    expect(recordsOf(service, 'client.secret_rotated')).toEqual([])
+    const drawn = await post('/clients/tally/secrets', {})
+    expect(drawn).toMatchObject([200, { secret: expect.stringMatching(/^[\w-]{43}$/) }])
+  })
+})
+
+describe.skipIf(process.geteuid?.() === 0)('C12.1.7 a data folder that cannot be written', () => {
+  it('can be read; what would change something says so', async () => {
+    const here = await place()
+    expect(await here.run(ADD)).toMatchObject({ code: 0, stderr: '' })
+    const folders = [here.data, join(here.data, 'audit')]
+    for (const folder of folders) chmodSync(folder, 0o500)
+    onTestFinished(() => folders.forEach((folder) => chmodSync(folder, 0o700)))
+    expect(await here.run('client list')).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^tally /m),
+    })
+    expect(await here.run('client rotate-secret tally')).toMatchObject({ code: 1, stdout: '' })
+  })
+})
