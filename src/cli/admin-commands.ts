@@ -1,5 +1,5 @@
 /** How commands call the admin API of a running service. */
-import { userInfo } from 'node:os'
+import { hostname, userInfo } from 'node:os'
 import { sendTo } from '../operator/remote.ts'
 import type { Terminal } from '../operator/terminal.ts'
 import type { Configuration } from '../settings/configuration.ts'
@@ -36,4 +36,16 @@ export function operatorName({ env }: Terminal): string {
   } catch {
     return 'unknown'
   }
+}
+
+/** Who gives an order by what files allow: the user whose rights this process has, by number where it has no name, and the host. */
+export function systemOperatorName(): string {
+  const user = (): string => {
+    try {
+      return userInfo().username
+    } catch {
+      return String(process.geteuid?.() ?? 'unknown')
+    }
+  }
+  return `${user()}@${hostname()}`
 }

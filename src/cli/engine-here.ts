@@ -1,6 +1,5 @@
 /** Operations in this process, as the service would carry them out: the same checks, the same handlers, the same records. */
 import { existsSync, readFileSync, statSync } from 'node:fs'
-import { hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { planAudit } from '../audit/schema.ts'
 import { NO_TRAIL } from '../contracts/audit.ts'
@@ -21,6 +20,7 @@ import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { OperatedHere, type TrailHere } from '../start/operate-here.ts'
 import { ConfigurationError } from '../start/parts.ts'
 import { StoreError } from '../stores/store-error.ts'
+import { systemOperatorName } from './admin-commands.ts'
 import { writeReport } from './command.ts'
 import { type Engine, type LockHere, NothingDone } from './engine.ts'
 
@@ -37,18 +37,9 @@ export interface HerePurpose {
   readonly lock: LockHere | undefined
 }
 
-/** The name of the user whose rights this process has; their number where they have no name, as in containers. */
-function effectiveUser(): string {
-  try {
-    return userInfo().username
-  } catch {
-    return String(process.geteuid?.() ?? 'unknown')
-  }
-}
-
 /** Everything that files allow, the user of the operating system may do. */
 const systemOperator = (): AuthenticatedOperator => ({
-  name: `${effectiveUser()}@${hostname()}`,
+  name: systemOperatorName(),
   role: ADMIN,
   expires: Number.POSITIVE_INFINITY,
 })

@@ -18,13 +18,8 @@ import type { Terminal } from '../operator/terminal.ts'
 import { readAdminToken } from '../operator/token-file.ts'
 import { EXIT } from '../operator/verb.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
-import { operatorName, requestAdmin } from './admin-commands.ts'
+import { operatorName, requestAdmin, systemOperatorName } from './admin-commands.ts'
 import { type CallOptions, checkedReason, checkOrder, ownToken } from './call-options.ts'
-
-/** An act of a command on a user has the user's name as a personal value. */
-export interface CommandChange extends AuditedChange {
-  readonly username?: string
-}
 
 export interface RecordedOrder {
   readonly configuration: Configuration
@@ -34,9 +29,9 @@ export interface RecordedOrder {
 
 /** Where the records of a command go. All methods but `close` reject if a record cannot be kept. */
 interface ActBook {
-  begin(act: CommandChange): Promise<number>
-  end(intent: number, outcome: ActOutcome, act: CommandChange): Promise<void>
-  done(outcome: ActOutcome, act: CommandChange): Promise<void>
+  begin(act: AuditedChange): Promise<number>
+  end(intent: number, outcome: ActOutcome, act: AuditedChange): Promise<void>
+  done(outcome: ActOutcome, act: AuditedChange): Promise<void>
   close(): Promise<void>
 }
 
@@ -50,9 +45,6 @@ const NO_BOOK: ActBook = {
   done: () => Promise.resolve(),
   close: () => Promise.resolve(),
 }
-
-const plainChange = ({ username, ...act }: CommandChange): AuditedChange =>
-  username === undefined ? act : { ...act, personal: { 'on.id': username } }
 
 /** A writer of its own. Undefined if another process holds the lock. */
 async function openOwnBook(
@@ -76,11 +68,11 @@ async function openOwnBook(
   }
   const acts = new ReportedActs(keeper.trail)
   return {
-    begin: (act) => acts.begin(plainChange(act), operator),
+    begin: (act) => acts.begin(act, operator),
     end: async (intent, outcome, act) => {
-      await acts.end(intent, outcome, plainChange(act), operator)
+      await acts.end(intent, outcome, act, operator)
     },
-    done: (outcome, act) => acts.keep(outcome, plainChange(act), operator),
+    done: (outcome, act) => acts.keep(outcome, act, operator),
     close: async () => {
       await keeper.close()
       if (failed) terminal.stderr.write('postern: the audit trail could not be written in part\n')
@@ -108,12 +100,15 @@ function serviceBook(url: string, order: RecordedOrder, { by, reason }: Operator
   }
 }
 
-/** Rejects with OperationError if neither a service nor the folder can be used. */
-async function openBook(order: RecordedOrder): Promise<ActBook> {
-  const { configuration, options, terminal } = order
+/**
+ * Rejects with OperationError if neither a service nor the folder can be used.
+ *
+ * @param operator who gives the order, as a record of this process names them
+ */
+async function openBook(order: RecordedOrder, operator: Operator): Promise<ActBook> {
+  const { configuration } = order
   const plan = planAudit(configuration.audit, configuration.data, isSidecar(configuration))
   if (plan === undefined) return NO_BOOK
-  const operator: Operator = { by: operatorName(terminal), reason: checkedReason(options), via: 'cli' }
   const deadline = performance.now() + PATIENCE
   for (;;) {
     const own = await openOwnBook(plan.folder, order, operator)
@@ -136,7 +131,7 @@ function reasonOf(thrown: unknown): string {
 }
 
 /** Whether an act must not be done unless its record is durable. */
-const gives = ({ event }: CommandChange): boolean => ['gives', 'either'].includes(AUDIT_EVENTS[event].weight)
+const gives = ({ event }: AuditedChange): boolean => ['gives', 'either'].includes(AUDIT_EVENTS[event].weight)
 
 /**
  * Does the work, which gives an exit code, and records it. What gives something is recorded before: if that fails, the
@@ -148,29 +143,32 @@ const gives = ({ event }: CommandChange): boolean => ['gives', 'either'].include
  */
 export async function recorded(
   order: RecordedOrder,
-  act: CommandChange,
+  act: AuditedChange,
   work: () => Promise<number>,
   giving = gives(act),
 ): Promise<number> {
   checkOrder(order.options, order.terminal)
-  const refusal = await refusalOfToken(order)
-  if (refusal !== undefined) {
-    order.terminal.stderr.write(`postern: nothing was changed: ${refusal}\n`)
+  const author = await authorOf(order)
+  if ('refusal' in author) {
+    order.terminal.stderr.write(`postern: nothing was changed: ${author.refusal}\n`)
     return EXIT.failed
   }
-  return giving ? recordedBefore(order, act, work) : recordedAfter(order, act, work)
+  const { options, terminal } = order
+  const operator = { ...author, by: operatorName(terminal), reason: checkedReason(options), via: 'cli' }
+  const open = (): Promise<ActBook> => openBook(order, operator)
+  return giving ? recordedBefore(open, act, work, terminal) : recordedAfter(open, act, work, terminal)
 }
 
 async function recordedBefore(
-  order: RecordedOrder,
-  act: CommandChange,
+  open: () => Promise<ActBook>,
+  act: AuditedChange,
   work: () => Promise<number>,
+  { stderr }: Terminal,
 ): Promise<number> {
-  const { stderr } = order.terminal
   let book: ActBook | undefined
   let intent: number
   try {
-    book = await openBook(order)
+    book = await open()
     intent = await book.begin(act)
   } catch (thrown) {
     await book?.close()
@@ -190,9 +188,10 @@ async function recordedBefore(
 }
 
 async function recordedAfter(
-  order: RecordedOrder,
-  act: CommandChange,
+  open: () => Promise<ActBook>,
+  act: AuditedChange,
   work: () => Promise<number>,
+  { stderr }: Terminal,
 ): Promise<number> {
   let code: number = EXIT.failed
   try {
@@ -200,14 +199,14 @@ async function recordedAfter(
     return code
   } finally {
     try {
-      const book = await openBook(order)
+      const book = await open()
       try {
         await book.done(outcomeOf(code), act)
       } finally {
         await book.close()
       }
     } catch (thrown) {
-      order.terminal.stderr.write(`postern: this could not be recorded: ${reasonOf(thrown)}\n`)
+      stderr.write(`postern: this could not be recorded: ${reasonOf(thrown)}\n`)
     }
   }
 }
@@ -215,31 +214,31 @@ async function recordedAfter(
 /** Any operation that needs the right to change all. */
 const ADMINISTERED = { method: 'GET', path: '/sessions' } as const
 
+/** Who gives the order: as the service names the token that it is shown; here by its own token, or the user of the system. */
+type Author = { readonly operator: string | undefined } | { readonly refusal: string }
+
 /**
- * Why an operator's own token does not allow an act; undefined if it does, or none is given. What takes away is recorded
- * after it was done: so the token is looked at before. The service decides, where one runs.
+ * Refused if the operator's own token does not allow an act. What takes away is recorded after it was done: so the token is
+ * looked at before. The service decides, where one runs.
  */
-async function refusalOfToken({
-  configuration,
-  options,
-  terminal,
-}: RecordedOrder): Promise<string | undefined> {
+async function authorOf({ configuration, options, terminal }: RecordedOrder): Promise<Author> {
   const own = ownToken(options, terminal)
-  if (own === undefined) return undefined
+  if (own === undefined) return { operator: systemOperatorName() }
   const { admin, audit, data } = configuration
   const trail = planAudit(audit, data, isSidecar(configuration))?.folder
   const service = findService({ data, trail })
   if (service !== undefined && (await isReachable(service))) {
     const access = { address: service.adminUrl, token: own }
     return sendTo(access, ADMINISTERED, { query: { limit: '1' } }).then(
-      () => undefined,
-      (thrown: unknown) => messageOf(thrown),
+      () => ({ operator: undefined }),
+      (thrown: unknown) => ({ refusal: messageOf(thrown) }),
     )
   }
   const ownOfService = admin.token ?? (await readAdminToken(data).catch(() => newSecret()))
   const operators = new Operators(ownOfService, admin.tokens, systemClock)
   const operator = operators.find(`Bearer ${own}`)
-  if (operator === undefined) return unknownOperator(`Bearer ${own}`).message
-  if (operators.hasExpired(operator)) return expiredOperator(operator).message
-  return hasRight(operator.role, 'administer') ? undefined : refusedOperator(operator, 'administer').message
+  if (operator === undefined) return { refusal: unknownOperator(`Bearer ${own}`).message }
+  if (operators.hasExpired(operator)) return { refusal: expiredOperator(operator).message }
+  if (hasRight(operator.role, 'administer')) return { operator: operator.name }
+  return { refusal: refusedOperator(operator, 'administer').message }
 }

@@ -18,13 +18,9 @@ const body = members(
     outcome: { enum: ['success', 'refused', 'failed'], description: 'Unless it begins.' },
     intent: count('Of an end: what its begin was answered with.'),
     on: members({
-      kind: text('`client`, `user`, `business`, `fund`, `role`, `key`, `store`.'),
+      kind: text('`key` or `store`.'),
       id: text('Its id.'),
-      business: text('The code of a business, or of that of a fund.'),
-      fund: text('The code of a fund.'),
-      subject: text('The `sub` of a user.'),
     }),
-    username: text('Of a user: kept as a personal value.'),
     change: { type: 'object', description: 'What has changed. No secret.' },
     ...WHO,
   },
@@ -37,16 +33,10 @@ interface Reported {
   readonly outcome?: ActOutcome
   readonly intent?: number
   readonly on: AuditObject
-  readonly username?: string
   readonly change?: JsonObject
 }
 
-const actOf = ({ event, on, username, change }: Reported): AuditedChange => ({
-  event,
-  on,
-  ...(change && { change }),
-  ...(username !== undefined && { personal: { 'on.id': username } }),
-})
+const actOf = ({ event, on, change }: Reported): AuditedChange => ({ event, on, ...(change && { change }) })
 
 /** The record names the operator whose token was shown; what the command says of its user is claimed. */
 export const ACT_ROUTE: Operation = {
@@ -54,7 +44,7 @@ export const ACT_ROUTE: Operation = {
   path: '/audit/records',
   operationId: 'reportAct',
   needs: 'administer',
-  summary: 'Record a change that a command makes to the directory, the keys or the store',
+  summary: 'Record a change that a command makes to the keys or the store',
   body,
   answers: {
     200: ['Recorded', members({ intent: count('For the end of what has begun.') })],

@@ -1,17 +1,10 @@
 /** Acts that commands report to the service that holds the lock of the audit trail (C12.1.7). */
 import { type AuditedChange, byOperator, type Operator } from '../audit/audited-change.ts'
 import type { AuditEntry, AuditTrail } from '../contracts/audit.ts'
-import { NOUN_NAMES } from '../directory/nouns.ts'
 import type { AuditEvent } from '../kernel/audit-events.ts'
-
-/** What is done to every kind of record in the directory. */
-const DONE = ['added', 'changed', 'disabled', 'enabled', 'removed'] as const
 
 /** What commands do without the service. Nothing else can be reported, so that no record of a call is forged. */
 export const REPORTABLE = [
-  ...NOUN_NAMES.flatMap((noun) => DONE.map((done) => `${noun}.${done}` as const)),
-  'client.secret_rotated',
-  'user.password_set',
   'keys.announced',
   'keys.compromised',
   'keys.resealed',

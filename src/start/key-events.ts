@@ -1,4 +1,7 @@
-/** Tells the audit trail which signing key is announced, signs or is retired (C6.3.4, C12.3): once for each service. */
+/**
+ * Tells the audit trail which signing key is announced, signs or is retired (C6.3.4, C12.3): once for each service. "By the
+ * schedule" stands only where the schedule did it: what a command did is recorded by the command, with its operator.
+ */
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { Entry, Store } from '../contracts/store.ts'
 import type { AuditEvent } from '../kernel/audit-events.ts'
@@ -34,10 +37,18 @@ const EVENTS: Readonly<Record<ScheduledKey['state'], AuditEvent | undefined>> = 
   retired: 'keys.retired',
 }
 
+interface KeyEvent {
+  readonly event: AuditEvent
+  readonly kid: string
+  readonly name?: string
+  /** Whether the schedule did it, and nobody else can have. */
+  readonly scheduled: boolean
+}
+
 /** What there is to tell, and what is told then. */
 interface Next {
   readonly told: Told
-  readonly events: readonly { readonly event: AuditEvent; readonly kid: string; readonly name?: string }[]
+  readonly events: readonly KeyEvent[]
 }
 
 const same = (one: Told, other: Told): boolean => JSON.stringify(one) === JSON.stringify(other)
@@ -51,6 +62,8 @@ export class KeyEvents {
   readonly #recorded = new Set<string>()
   /** Announced keys of the last look: told by the next one, unless a command or another node has told of them meanwhile. */
   #found: ReadonlySet<string> = new Set()
+  /** The keys of the first look: who made them is not known. */
+  #atStart: ReadonlySet<string> | undefined
   #keys: readonly StoredKey[] = []
   /** That of the store before the last reading of the keys. */
   #mark: string | undefined
@@ -98,6 +111,7 @@ export class KeyEvents {
       this.#mark = known
     }
     const schedule = scheduleKeys(this.#keys, plan.rotation, epochSeconds(clock))
+    this.#atStart ??= new Set(schedule.map(({ key }) => key.kid))
     if (this.#told === undefined || !same(this.#next(schedule, this.#told).told, this.#told))
       await this.#tell(schedule)
     this.#found = new Set(schedule.flatMap(({ key, state }) => (state === 'announced' ? [key.kid] : [])))
@@ -110,7 +124,7 @@ export class KeyEvents {
     const { told, events } = this.#next(schedule, before)
     if (!same(told, before) && !(await this.#remember(told, entry))) return
     this.#told = told
-    for (const { event, kid, name } of events) this.#note(event, kid, name)
+    for (const event of events) this.#note(event)
   }
 
   /** What is to be told after `before`. */
@@ -122,11 +136,12 @@ export class KeyEvents {
       const event = EVENTS[state]
       if (event === 'keys.announced' && before[kid] === undefined && !this.#mayTell(key)) continue
       told[kid] = event ?? before[kid] ?? 'keys.signing'
-      if (event !== undefined && before[kid] !== event) events.push({ event, kid, name })
+      if (event !== undefined && before[kid] !== event)
+        events.push({ event, kid, name, scheduled: before[kid] !== undefined || this.#isMadeNow(key, event) })
     }
     for (const kid of Object.keys(before))
       if (told[kid] === undefined && before[kid] !== 'keys.retired')
-        events.push({ event: 'keys.retired', kid })
+        events.push({ event: 'keys.retired', kid, scheduled: false })
     return { told, events }
   }
 
@@ -135,12 +150,19 @@ export class KeyEvents {
     return this.#found.has(kid) || this.#recorded.has(name)
   }
 
-  #note(event: AuditEvent, kid: string, name?: string): void {
+  /** Whether the schedule has made a key while this service ran. One that signs at once replaces others: a command does that. */
+  #isMadeNow({ kid }: StoredKey, event: AuditEvent): boolean {
+    return (
+      event === 'keys.announced' && this.#parts.plan.rotation.automatic && this.#atStart?.has(kid) === false
+    )
+  }
+
+  #note({ event, kid, name, scheduled }: KeyEvent): void {
     if (event === 'keys.announced' && name !== undefined && this.#recorded.delete(name)) return
     this.#parts.audit.note({
       event,
       outcome: 'success',
-      actor: { kind: 'service', via: 'schedule' },
+      actor: { kind: 'service', ...(scheduled && { via: 'schedule' as const }) },
       on: { kind: 'key', id: name ?? kid },
       change: { kid },
     })

@@ -189,10 +189,15 @@ describe('C12.1.7 an operator’s own token', { timeout: 60_000 }, () => {
 
   it('is not needed here: the record names the user of the system, and the host', async () => {
     const here = await place()
-    expect((await here.run(ADD)).code).toBe(0)
-    expect(here.records('client.added')[0]).toMatchObject({
-      actor: { kind: 'operator', operator: `${userInfo().username}@${hostname()}`, via: 'cli' },
-    })
+    const actor = { kind: 'operator', operator: `${userInfo().username}@${hostname()}`, via: 'cli' }
+    for (const [line, event] of [
+      [ADD, 'client.added'],
+      ['keys rotate', 'keys.announced'],
+      ['keys rotate --compromised --yes', 'keys.compromised'],
+    ] as const) {
+      expect((await here.run(line)).code).toBe(0)
+      expect(here.records(event)[0]).toMatchObject({ actor })
+    }
   })
 })
 
@@ -237,15 +242,17 @@ describe('C12.1.7 POST /audit/records', { timeout: 60_000 }, () => {
       })
       return { status: response.status, body: (await response.json()) as { intent?: number } }
     }
-    const act = { event: 'client.added', on: { kind: 'client', id: 'x' } }
+    const act = { event: 'keys.announced', on: { kind: 'key', id: 'x' } }
     expect((await post({ ...act, stage: 'begin', event: 'call.settled' })).status).toBe(400)
     expect((await post({ ...act, stage: 'begin', event: 'audit.verified' })).status).toBe(400)
+    // A running service does it itself: nobody reports it.
+    expect((await post({ ...act, stage: 'begin', event: 'client.added' })).status).toBe(400)
     expect((await post({ ...act, stage: 'end', intent: 1 })).status).toBe(409)
     expect((await post({ ...act, stage: 'begin', change: { a: 'x'.repeat(9000) } })).status).toBe(400)
     const begun = await post({ ...act, stage: 'begin' })
     expect(begun.status).toBe(200)
     expect(
-      (await post({ ...act, stage: 'end', event: 'client.enabled', intent: begun.body.intent })).status,
+      (await post({ ...act, stage: 'end', event: 'keys.resealed', intent: begun.body.intent })).status,
     ).toBe(409)
     expect((await post({ ...act, stage: 'end', intent: begun.body.intent })).status).toBe(200)
     expect((await post({ ...act, stage: 'end', intent: begun.body.intent })).status).toBe(409)

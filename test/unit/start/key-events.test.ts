@@ -5,6 +5,7 @@ import { Fault } from '../../../src/kernel/faults.ts'
 import { epochSeconds } from '../../../src/kernel/clock.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
 import { dataFolder } from '../../support/data-folder.ts'
+import type { AuditEntry } from '../../../src/contracts/audit.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 
 const HOUR = 3_600_000
@@ -17,13 +18,24 @@ async function start() {
   const rotation = { automatic: true, every: 86_400, announce: 3600, longestLife: 900 }
   const place = new FolderKeys(folder)
   const plan = { place, algorithms: ['ES256' as const], rotation }
+  const scheduled: string[] = []
   const audit = {
-    note: ({ event, on }: { event: string; on?: { id?: string | undefined } | undefined }) =>
-      void told.push(`${event} ${on?.id ?? ''}`),
+    note: ({ event, on, actor }: Pick<AuditEntry, 'event' | 'on' | 'actor'>) => {
+      told.push(`${event} ${on?.id ?? ''}`)
+      if (actor.via === 'schedule') scheduled.push(told.at(-1) ?? '')
+    },
   }
   const key = (generation: number, ahead = 0) =>
     place.create({ algorithm: 'ES256', generation, signsFrom: epochSeconds(clock) + ahead }, clock)
-  return { clock, told, key, place, store, events: () => new KeyEvents({ plan, store, audit, clock }) }
+  return {
+    clock,
+    told,
+    scheduled,
+    key,
+    place,
+    store,
+    events: () => new KeyEvents({ plan, store, audit, clock }),
+  }
 }
 
 describe('C12.3 events of keys', () => {
@@ -76,6 +88,27 @@ describe('C12.3 events of keys', () => {
     await Promise.all([one.look(), other.look()])
     await Promise.all([one.look(), other.look()])
     expect(told).toEqual(['keys.signing ES256-1', 'keys.signing ES256-2'])
+  })
+
+  it('name the schedule only where the schedule did it, not where a command replaced the keys', async () => {
+    const { clock, scheduled, told, key, place, events } = await start()
+    await key(1)
+    const watch = events()
+    await watch.look()
+    await key(2, 3600)
+    await watch.look()
+    await watch.look()
+    clock.advance(HOUR)
+    await watch.look()
+    expect(scheduled).toEqual(['keys.announced ES256-2', 'keys.signing ES256-2'])
+    // As `keys rotate --compromised` leaves them.
+    await key(3)
+    await place.remove('ES256-1')
+    await place.remove('ES256-2')
+    await watch.look()
+    await watch.look()
+    expect(told.slice(3)).toHaveLength(3)
+    expect(scheduled).toHaveLength(2)
   })
 
   it('are told later, and once, if the store could not be reached', async () => {
