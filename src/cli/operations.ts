@@ -46,7 +46,10 @@ const namesWho = ({ query = {}, body }: Operation): boolean =>
 
 /** The options of a command line: its own, then those that many have. */
 function optionsOf({ operation, line }: Line): Options {
-  const { reason, ...reading } = SERVICE_ORDER
+  const { reason, ...others } = SERVICE_ORDER
+  // Of a call that is described, `--data` is its body.
+  const { data, ...withoutFolder } = others
+  const reading = line.options['data'] === undefined ? { ...withoutFolder, data } : withoutFolder
   const common =
     operation.runs !== 'service or here' || namesWho(operation) ? { reason, ...reading } : reading
   return { ...line.options, ...JSON_ANSWER, ...common }
@@ -122,9 +125,10 @@ interface Requests {
 function sessionOf({ operation, line }: Line, given: Given, terminal: Terminal): Requests {
   const { values } = given
   const who = { by: operatorName(terminal), reason: checkedReason(values) }
+  const optionsOfCall = line.options['data'] === undefined ? values : { ...values, data: undefined }
   let engine: Promise<Engine> | undefined
   const answer = async <A>(requested: Operation, input: OperationInput = {}): Promise<OperationAnswer<A>> => {
-    engine ??= openEngine({ operation, options: values, terminal })
+    engine ??= openEngine({ operation, options: optionsOfCall, terminal })
     return (await (await engine).send(requested, withWho(requested, input, who))) as OperationAnswer<A>
   }
   const session: Session = {

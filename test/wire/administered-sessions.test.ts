@@ -42,6 +42,7 @@ async function recorded(service: Operated, event: string, count: number): Promis
 }
 
 const ADMIN = { kind: 'operator', operator: 'admin', via: 'admin' }
+const BY_COMMAND = { ...ADMIN, via: 'cli' }
 
 describe('operators', { timeout: 30_000 }, () => {
   it('C11.5.2 list sessions, families and consents, and see no secret', async () => {
@@ -150,7 +151,7 @@ describe('operators', { timeout: 30_000 }, () => {
     expect(await isLoggedIn(person)).toBe(false)
     expect((await refresh(service, refreshToken, 'ledgerline')).status).toBe(200)
     expect(await recorded(service, 'session.revoked', 1)).toMatchObject([
-      { actor: { ...ADMIN, claimed: expect.any(String) }, on: { kind: 'session', subject: ALICE } },
+      { actor: { ...BY_COMMAND, claimed: expect.any(String) }, on: { kind: 'session', subject: ALICE } },
     ])
     expect((await service.postern('sessions', 'end', '--subject', ALICE, '--yes')).out).toBe(
       'no sessions match\n',
@@ -168,7 +169,7 @@ describe('operators', { timeout: 30_000 }, () => {
     expect((await person.open(authorizeUrl())).text).toContain('name="decision"')
     expect(await recorded(service, 'consent.withdrawn', 1)).toMatchObject([
       {
-        actor: ADMIN,
+        actor: BY_COMMAND,
         on: { client: 'ledgerline', subject: ALICE, business: 'ACME' },
         change: { families: 1 },
       },

@@ -116,7 +116,7 @@ describe('C12.5 who changed a fund', () => {
       .poll(() => recordsOf(service, 'audit.queried'))
       .toMatchObject([
         {
-          actor: { kind: 'operator', operator: 'admin', claimed: expect.any(String), via: 'admin' },
+          actor: { kind: 'operator', operator: 'admin', claimed: expect.any(String), via: 'cli' },
           change: { asked: { fund: 'SUPER1', changed: 'true' } },
           why: 'audit of 2026',
         },

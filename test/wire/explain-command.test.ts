@@ -129,7 +129,7 @@ describe('postern explain', () => {
     expect(records).toMatchObject([
       {
         ...{ event: 'explain.asked', outcome: 'success' },
-        actor: { kind: 'operator', operator: 'admin', via: 'admin' },
+        actor: { kind: 'operator', operator: 'admin', via: 'cli' },
         on: { business: 'ACME', area: 'fund-data', action: 'fund-list', method: 'GET', client: 'acme-books' },
         grant: { target: 'b/ACME' },
         change: { answer: 'let in' },

@@ -452,8 +452,8 @@ describe('C5.7 names and subjects of several layers', () => {
     }
     const refused = gateway.worker?.prepare({ ...gateway.configuration, directory })
     await expect(refused).rejects.toMatchObject({
-      report: {
-        problems: [
+      problems: {
+        list: [
           expect.objectContaining({
             path: ['directory', 'users', 'zoe', 'subject'],
             message: expect.stringContaining('belongs to "dora", who was found by `directory.people`'),
