@@ -107,7 +107,7 @@ export class DirectoryControl implements DirectoryOrders {
     const editors = await this.#parts.editors()
     const planned: PlannedAdd = await (noun === 'client'
       ? editors.client.planAdd(written as Written & WrittenClient, brought)
-      : (editors[noun] as NounEditor).planAdd(written))
+      : editors[noun].planAdd(written))
     const { unshown, warnings } = planned
     if (preview) {
       await this.#parts.canRecord?.()
