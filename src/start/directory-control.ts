@@ -105,9 +105,10 @@ export class DirectoryControl implements DirectoryOrders {
     refuseHidden(noun, given, hashed)
     const written = { ...defaults?.(given), ...given }
     const editors = await this.#parts.editors()
+    const editor: NounEditor = editors[noun]
     const planned: PlannedAdd = await (noun === 'client'
       ? editors.client.planAdd(written as Written & WrittenClient, brought)
-      : editors[noun].planAdd(written))
+      : editor.planAdd(written))
     const { unshown, warnings } = planned
     if (preview) {
       await this.#parts.canRecord?.()
