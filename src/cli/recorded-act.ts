@@ -59,14 +59,14 @@ async function openOwnBook(
   const note = (level: string): void => {
     if (level === 'error') failed = true
   }
-  // Only here: what reads, and what a running service records, needs no keeper of the trail.
+  // Only here: what reads, and what a running service records, needs no trailOwner of the trail.
   const { openTrailOwner } = await import('../start/trail-owner.ts')
-  const keeper = await openTrailOwner(configuration, { clock: systemClock, recorder: { note } })
-  if (keeper?.trail === undefined || keeper.lock === undefined) {
-    await keeper?.close()
+  const trailOwner = await openTrailOwner(configuration, { clock: systemClock, recorder: { note } })
+  if (trailOwner?.trail === undefined || trailOwner.lock === undefined) {
+    await trailOwner?.close()
     return undefined
   }
-  const acts = new ReportedActs(keeper.trail)
+  const acts = new ReportedActs(trailOwner.trail)
   return {
     begin: (act) => acts.begin(act, operator),
     end: async (intent, outcome, act) => {
@@ -74,7 +74,7 @@ async function openOwnBook(
     },
     done: (outcome, act) => acts.keep(outcome, act, operator),
     close: async () => {
-      await keeper.close()
+      await trailOwner.close()
       if (failed) terminal.stderr.write('postern: the audit trail could not be written in part\n')
     },
   }

@@ -67,14 +67,14 @@ export const startPostern = (configuration: Configuration, options: AppOptions):
 async function start(configuration: Configuration, options: AppOptions): Promise<Running> {
   const supervisor = openSupervisor(configuration, options)
   await admitStore(configuration, supervisor)
-  supervisor.keeper = await openTrailOwner(configuration, {
+  supervisor.trailOwner = await openTrailOwner(configuration, {
     ...options,
     recorder: supervisor.recorder,
     meter: supervisor.measures.metrics,
     anchorFailed: supervisor.measures.metrics.anchorFailed,
     node: nodeOf(configuration),
   })
-  supervisor.audit = supervisor.keeper?.trail
+  supervisor.audit = supervisor.trailOwner?.trail
   const use = isSidecar(configuration) ? undefined : useData(configuration.data)
   if (use?.isShared === true) supervisor.recorder.note('warn', 'data_shared', { detail: configuration.data })
   try {
@@ -86,7 +86,7 @@ async function start(configuration: Configuration, options: AppOptions): Promise
     }
   } catch (error) {
     use?.end()
-    await supervisor.keeper?.close()
+    await supervisor.trailOwner?.close()
     throw error
   }
 }
@@ -126,7 +126,7 @@ async function startServing(
     })
     ready.resolve(control)
     // The store of a sidecar forgets.
-    if (!isSidecar(configuration)) await supervisor.keeper?.remembered.compare(state.store, configuration)
+    if (!isSidecar(configuration)) await supervisor.trailOwner?.remembered.compare(state.store, configuration)
     const admin = await openAdmin(configuration, supervisor, control, operators)
     const announced = announce(configuration, localUrl(configuration.admin.listen, admin.port), supervisor)
     const { keysPlan } = control
@@ -167,14 +167,14 @@ interface Serving extends Started {
 function announce(
   configuration: Configuration,
   adminUrl: string,
-  { keeper }: Supervisor,
+  { trailOwner }: Supervisor,
 ): DataFolderLock | undefined {
   const data = resolve(configuration.data)
   const announcement = { adminUrl, ...(ownTokenFile(configuration) !== undefined && { data }) }
   const plan = planAudit(configuration.audit, configuration.data, isSidecar(configuration))
-  if (keeper === undefined || plan === undefined)
+  if (trailOwner === undefined || plan === undefined)
     return isSidecar(configuration) ? undefined : new DataFolderLock(data, announcement)
-  keeper.announce(announcement)
+  trailOwner.announce(announcement)
   if (!isSidecar(configuration)) pointToTrail(data, plan.folder)
   return undefined
 }
@@ -195,7 +195,7 @@ async function endService(serving: Serving): Promise<number> {
   for (const close of opened) await close()
   events.noteStopped(cut)
   announced?.release()
-  await supervisor.keeper?.close()
+  await supervisor.trailOwner?.close()
   supervisor.recorder.note('info', 'stopped', { connectionsCut: cut })
   await supervisor.closeLog()
   return cut
@@ -247,10 +247,10 @@ async function startWorkerPool(
 }
 
 /** The count of abandoned intents belongs to this process only from when it holds the lock of the trail. */
-const readerOf = (plan: AuditPlan, { keeper }: Supervisor): TrailReader =>
+const readerOf = (plan: AuditPlan, { trailOwner }: Supervisor): TrailReader =>
   noticing(
-    trailReader(plan, async () => keeper?.remembered.read()),
-    () => keeper?.abandoned,
+    trailReader(plan, async () => trailOwner?.remembered.read()),
+    () => trailOwner?.abandoned,
   )
 
 function openAdmin(

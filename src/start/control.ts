@@ -87,7 +87,7 @@ export interface ControlParts {
   /** Of the configuration; undefined if it does not come from one. */
   readonly file: string | undefined
   /** Absent where no trail is kept. */
-  readonly keeper: TrailOwner | undefined
+  readonly trailOwner: TrailOwner | undefined
 }
 
 type Refused = Extract<RestartOutcome, { outcome: 'refused' }>
@@ -164,8 +164,8 @@ export class ServiceControl implements OperatorControl {
   }
 
   directory(operator: Operator): DirectoryOrders {
-    const keeper = recorderOf(operator, this.#parts)
-    return new DirectoryControl({ keeper, editors: () => this.#editors.of(this.#configuration) })
+    const changes = recorderOf(operator, this.#parts)
+    return new DirectoryControl({ changes, editors: () => this.#editors.of(this.#configuration) })
   }
 
   closableNames(): ClosableNames {

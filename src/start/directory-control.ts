@@ -57,7 +57,7 @@ export interface ChangeRecorder {
 export interface DirectoryControlParts {
   /** Those for the configuration in force. */
   readonly editors: () => Promise<Editors>
-  readonly keeper: ChangeRecorder
+  readonly changes: ChangeRecorder
   /** Rejects with Fault `audit_unavailable` if what gives something could not be recorded now. Default: nobody knows before. */
   readonly canRecord?: () => Promise<void>
 }
@@ -117,7 +117,7 @@ export class DirectoryControl implements DirectoryOrders {
     }
     const at = { noun, names: names.map((name) => String(written[name])) }
     const act = { ...actOf(at, 'added', written['subject']), change: addedFacts(noun, written) }
-    const secret = await this.#parts.keeper.keep(act, true, () => planned.commit())
+    const secret = await this.#parts.changes.keep(act, true, () => planned.commit())
     return { ...(await this.show(at)), secret, warnings }
   }
 
@@ -234,7 +234,7 @@ export class DirectoryControl implements DirectoryOrders {
       if (result === undefined) throw overtaken
       return result
     }
-    return this.#parts.keeper.keep(act, gives, orThrow).catch((thrown: unknown) => {
+    return this.#parts.changes.keep(act, gives, orThrow).catch((thrown: unknown) => {
       if (thrown === overtaken) return undefined
       throw thrown
     })

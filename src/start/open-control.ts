@@ -70,7 +70,7 @@ export async function openControl(
   options: ControlOptions,
   { supervisor, pool, files, opened, operators }: Started,
 ): Promise<OpenedControl> {
-  const { recorder, lockouts, audit = NO_TRAIL, keeper } = supervisor
+  const { recorder, lockouts, audit = NO_TRAIL, trailOwner } = supervisor
   const { environment, source } = options
   const state = await stateOf(configuration, options, supervisor, opened)
   joinNodes(configuration, state, supervisor, opened)
@@ -81,7 +81,7 @@ export async function openControl(
   const beat = beatOf(configuration, state, options, supervisor, agreed)
   supervisor.measures.gauges.add(() => [...readMaintenance(state.maintenance), ...readNode(beat)])
   const parts: Omit<ControlParts, 'holdings'> = {
-    ...{ state, pool, lockouts, recorder, audit, keeper, clock: options.clock, environment },
+    ...{ state, pool, lockouts, recorder, audit, trailOwner, clock: options.clock, environment },
     file: source?.file,
     readings: () => readingsOf(supervisor),
     readiness: () => supervisor.health.readiness(),

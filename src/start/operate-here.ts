@@ -150,7 +150,7 @@ export class OperatedHere implements AsyncDisposable {
     this.authority = {
       directory: (operator) =>
         new DirectoryControl({
-          keeper: recorderOf(operator, { audit, recorder }),
+          changes: recorderOf(operator, { audit, recorder }),
           editors: () => (this.#editors ??= this.#openEditors()),
           canRecord: async () => {
             if ((await this.#trail?.trouble()) !== undefined) throw new Fault('audit_unavailable')

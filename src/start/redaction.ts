@@ -10,7 +10,7 @@ import type { TrailOwner } from './trail-owner.ts'
 
 export interface RedactionRequest {
   readonly audit: AuditTrail
-  readonly keeper: TrailOwner | undefined
+  readonly trailOwner: TrailOwner | undefined
   readonly pool: Pick<WorkerPool<Configuration>, 'rollTrail'>
   readonly recorder: Pick<Recorder, 'note'>
 }
@@ -21,14 +21,14 @@ const NOT_ROLLED = 'nothing was erased: a worker process could not end its segme
 export async function orderRedaction(
   subject: string,
   operator: Operator,
-  { audit, keeper, pool, recorder }: RedactionRequest,
+  { audit, trailOwner, pool, recorder }: RedactionRequest,
 ): Promise<Redacted | undefined> {
   const rollWorkers = (): Promise<void> =>
     pool.rollTrail().catch((cause: unknown) => {
       recorder.note('warn', 'audit_not_rolled', { cause, ...operator })
       throw new AdminError(503, NOT_ROLLED)
     })
-  const redacted = await keeper?.redact(subject, rollWorkers, (change, erase) => {
+  const redacted = await trailOwner?.redact(subject, rollWorkers, (change, erase) => {
     const act: AuditedChange = { event: 'audit.redacted', on: { subject }, change: plainFacts(change) }
     return recordGiving(audit, operator, act, erase)
   })

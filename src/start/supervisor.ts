@@ -60,7 +60,7 @@ export interface Supervisor {
   /** The audit trail of this process. Absent where none is kept, and until it is open. */
   audit: OpenTrail | undefined
   /** What only this process does with the audit trail. Absent as `audit` is. */
-  keeper: TrailOwner | undefined
+  trailOwner: TrailOwner | undefined
   /** The supervisor's own connection to the store. Only with several workers: one worker shares its own. */
   state: State | undefined
 }
@@ -103,8 +103,8 @@ export function openSupervisor(
         void supervisor.state?.feed.refresh()
       },
       rateUsage: () => undefined, // a single worker shares its rates with nobody; a pool's workers exchange usage in the pool
-      trailHead: (head) => supervisor.keeper?.report(head),
-      trailEnded: (writer) => supervisor.keeper?.ended(writer),
+      trailHead: (head) => supervisor.trailOwner?.report(head),
+      trailEnded: (writer) => supervisor.trailOwner?.ended(writer),
       attempts: lockouts,
     },
     linesDropped: () => sink.dropped ?? 0,
@@ -115,7 +115,7 @@ export function openSupervisor(
     reportOnlyAreas: 0,
     pool: undefined,
     audit: undefined,
-    keeper: undefined,
+    trailOwner: undefined,
     state: undefined,
   }
   exposition.absorb(measures.metrics.take())
@@ -124,13 +124,13 @@ export function openSupervisor(
   return supervisor
 }
 
-const conditionOf = ({ pool, state, audit, keeper }: Supervisor, sink: LogDestination): Condition =>
+const conditionOf = ({ pool, state, audit, trailOwner }: Supervisor, sink: LogDestination): Condition =>
   mergeConditions([
     pool?.condition() ?? HEALTHY,
     // Only this process tells the other nodes that it is alive: the one write that comes by itself.
     degradedStore(state),
     conditionOfLog(sink),
-    conditionOfTrail(audit, keeper),
+    conditionOfTrail(audit, trailOwner),
   ])
 
 /** The service goes on without its log, so readiness is the place where somebody learns of it. */
@@ -145,8 +145,8 @@ function addSources(gauges: GaugeSources, supervisor: Supervisor, sidecar: boole
   gauges.add(() => [reading(FAMILIES.reportOnlyAreas, supervisor.reportOnlyAreas)])
   gauges.add(() => readLoads(supervisor.loads))
   gauges.add(() => (supervisor.audit === undefined ? [] : readTrail(supervisor.audit)))
-  gauges.add(() => readSigner(supervisor.keeper?.signer?.state))
-  gauges.add(() => readAbandoned(supervisor.keeper?.abandoned))
+  gauges.add(() => readSigner(supervisor.trailOwner?.signer?.state))
+  gauges.add(() => readAbandoned(supervisor.trailOwner?.abandoned))
   gauges.add(() => (supervisor.pool === undefined ? [] : readWorkers(supervisor.pool.states?.())))
   if (!sidecar) gauges.add(() => readLockouts(supervisor.lockouts))
 }

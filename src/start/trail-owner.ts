@@ -21,7 +21,7 @@ import { after as systemAfter } from '../kernel/clock.ts'
 import type { WorkerMessages } from '../processes/worker-pool.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 
-type KeeperParts = Omit<TrailParts, 'bodyKey' | 'announced'> &
+type TrailOwnerParts = Omit<TrailParts, 'bodyKey' | 'announced'> &
   Pick<SignerParts, 'anchorFailed' | 'linger'> & {
     /** That of the folder, if this process has it already. It is released with the owner. */
     readonly lock?: TrailLock
@@ -40,19 +40,19 @@ const PERIOD = 1000
  */
 export async function openTrailOwner(
   configuration: Configuration,
-  parts: KeeperParts,
+  parts: TrailOwnerParts,
 ): Promise<TrailOwner | undefined> {
   const plan = planAudit(configuration.audit, configuration.data, isSidecar(configuration))
   if (plan === undefined) return undefined
   await prepareAuditFolder(plan.folder)
   const keys = await openAuditKeys(plan.folder)
   const { drain } = configuration.server.timeouts
-  const keeper = new TrailOwner(plan, keys, { linger: drain + LINGER_SLACK, ...parts })
+  const trailOwner = new TrailOwner(plan, keys, { linger: drain + LINGER_SLACK, ...parts })
   try {
-    await keeper.open()
-    return keeper
+    await trailOwner.open()
+    return trailOwner
   } catch (error) {
-    await keeper.close()
+    await trailOwner.close()
     throw error
   }
 }
@@ -61,7 +61,7 @@ export class TrailOwner {
   readonly remembered: RememberedBeginning
   readonly #plan: AuditPlan
   readonly #keys: AuditKeys
-  readonly #parts: KeeperParts
+  readonly #parts: TrailOwnerParts
   #trail: OpenTrail | undefined
   #lock: TrailLock | undefined
   #signer: ManifestSigner | undefined
@@ -81,7 +81,7 @@ export class TrailOwner {
   #closed = false
   #service: Announcement | undefined
 
-  constructor(plan: AuditPlan, keys: AuditKeys, parts: KeeperParts) {
+  constructor(plan: AuditPlan, keys: AuditKeys, parts: TrailOwnerParts) {
     this.#plan = plan
     this.#keys = keys
     this.#parts = parts

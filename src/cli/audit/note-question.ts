@@ -34,10 +34,10 @@ export async function noteQuestion(
     const free = tryLock(plan.folder)
     if (free === undefined) return 'service'
     free.release()
-    const keeper = await openTrailOwner(configuration, { clock: systemClock, recorder })
-    const { trail, lock } = keeper ?? {}
+    const trailOwner = await openTrailOwner(configuration, { clock: systemClock, recorder })
+    const { trail, lock } = trailOwner ?? {}
     if (lock !== undefined) trail?.note(entryOf(question))
-    await keeper?.close()
+    await trailOwner?.close()
     if (lock === undefined) return 'service'
   } catch (thrown) {
     return { failed: messageOf(thrown) }

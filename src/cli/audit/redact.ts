@@ -33,17 +33,17 @@ async function redactByService(url: string, redaction: Redaction): Promise<Redac
 /** By this process. Undefined if another one has begun to write the trail meanwhile. */
 async function redactHere({ audited, subject, why, terminal }: Redaction): Promise<Redacted | undefined> {
   const recorder = { note: () => undefined }
-  const keeper = await openTrailOwner(audited.configuration, { clock: systemClock, recorder })
+  const trailOwner = await openTrailOwner(audited.configuration, { clock: systemClock, recorder })
   const actor = { kind: 'operator', claimed: operatorName(terminal), via: 'cli' } as const
   const entry = { event: 'audit.redacted', outcome: 'success', actor, on: { subject }, why } as const
   const noWorkers = (): Promise<void> => Promise.resolve()
   try {
-    return await keeper?.redact(subject, noWorkers, async ({ values, files }, erase) => {
-      await keeper.trail?.require({ ...entry, change: { values, files } })
+    return await trailOwner?.redact(subject, noWorkers, async ({ values, files }, erase) => {
+      await trailOwner.trail?.require({ ...entry, change: { values, files } })
       await erase()
     })
   } finally {
-    await keeper?.close()
+    await trailOwner?.close()
   }
 }
 
