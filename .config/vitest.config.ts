@@ -15,9 +15,10 @@ export default defineConfig({
     globalSetup: ['test/support/temporary-files.ts'],
     setupFiles: ['test/support/property-seed.ts'],
     reporters: ['default', 'test/support/machine-reporter.ts'],
-    // Real sockets, real servers: generous, and never a way to be right (no test sleeps).
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // Real sockets, real servers, and machines of any speed: generous, and never a way to be right (no test sleeps).
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 30_000 } },
     sequence: { shuffle: true, sequencer: LongestFirst },
     // Files share a process and its loaded modules, which takes a third of the time. No file may leave anything behind.
     isolate: false,

@@ -107,23 +107,24 @@ interface KeyWatchParts {
 
 /**
  * Logs at the start whether the keys are the right ones (C6.3.4). Then keeps them in step with their place until the
- * returned function is called. Every process may do it: if several make the same key, one wins. Never rejects:
- * failures are logged.
+ * returned function is called; it resolves when nothing is written to the place any more. Every process may do it: if
+ * several make the same key, one wins. Never rejects: failures are logged.
  */
-export async function watchKeys(parts: KeyWatchParts): Promise<() => void> {
+export async function watchKeys(parts: KeyWatchParts): Promise<() => Promise<void>> {
   await reportHistory(parts).catch((cause: unknown) =>
     parts.recorder.note('warn', 'signing_keys_history_unknown', { cause: String(cause) }),
   )
   const watch = new KeyWatch(parts)
-  let running = false
+  let running: Promise<void> | undefined
   const timer = setInterval(() => {
-    if (running) return
-    running = true
-    void watch.run().finally(() => {
-      running = false
+    running ??= watch.run().finally(() => {
+      running = undefined
     })
   }, parts.keys.place.every).unref()
-  return () => clearInterval(timer)
+  return async () => {
+    clearInterval(timer)
+    await running
+  }
 }
 
 async function reportHistory({ keys, store, recorder }: KeyWatchParts): Promise<void> {

@@ -146,8 +146,8 @@ export async function watchOwnKeys(
   { keys, store, feed, tokenRevoker }: WorkerDependencies,
   { store: { kind } }: Configuration,
   recorder: Recorder,
-): Promise<() => void> {
-  if (keys === undefined) return () => undefined
+): Promise<() => Promise<void>> {
+  if (keys === undefined) return () => Promise.resolve()
   const endFamilies = async (): Promise<void> =>
     recorder.note('warn', 'refresh_token_families_ended', { families: await tokenRevoker.endAllFamilies() })
   const secretReplaced = kind === 'memory' ? endFamilies : () => Promise.resolve()

@@ -74,7 +74,7 @@ export class ServingWorker implements Worker {
   #current: Generation
   #prepared: Generation | undefined
   /** Stops watching the signing keys. */
-  stopWatching: () => void = () => undefined
+  stopWatching: () => Promise<void> = () => Promise.resolve()
   /** Changes with each order, so that a long `prepare` notices that it was aborted. */
   #order = 0
   /** Replaced configurations on which calls may still be in flight. */
@@ -203,7 +203,7 @@ export class ServingWorker implements Worker {
     await this.abort()
     for (const { closeLog } of this.#serving()) closeLog()
     await closeAll(this.#closablesInUse())
-    this.stopWatching()
+    await this.stopWatching()
     this.dependencies.issuerKeys.close()
     this.dependencies.conversions.close()
     await this.dependencies.state.close()

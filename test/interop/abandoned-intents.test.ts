@@ -11,7 +11,7 @@ import { startUpstream } from '../support/start-upstream.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
 import { childrenOf, poolConfig } from '../support/worker-pool.ts'
 
-const PATIENCE = { timeout: 60_000 }
+const PATIENCE = { timeout: 30_000 }
 const LONG = 180_000
 const ABANDONED = 'audit_abandoned_intents'
 

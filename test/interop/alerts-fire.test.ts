@@ -13,7 +13,7 @@ import {
 } from '../support/watched-service.ts'
 
 /** Milliseconds. */
-const PATIENCE = 60_000
+const PATIENCE = 120_000
 
 /** Nobody waits a quarter of an hour, or ninety days, for a test. */
 const hasty = (rules: string): string =>

@@ -63,7 +63,7 @@ async function openHidingProxy() {
   }
 }
 
-describe('C6.2 in a browser', { timeout: 120_000, ...needing('chromium') }, () => {
+describe('C6.2 in a browser', needing('chromium'), () => {
   let scene: Scene
 
   beforeAll(async () => {

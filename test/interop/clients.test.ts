@@ -32,7 +32,7 @@ const startFor = (program: ClientProgram, origin: string): Promise<StartedPoster
     },
   })
 
-describe('a client that others wrote', { timeout: 60_000 }, () => {
+describe('a client that others wrote', () => {
   for (const [name, program] of Object.entries(CLIENTS))
     it(`C6.2 ${name} logs a user in, and calls the API`, needing(...program.needs), async () => {
       const port = await freePort()

@@ -113,107 +113,103 @@ async function walkStepByStep(person: Person) {
   return { server, tokens, redeem, refresh, state }
 }
 
-describe(
-  'C6.2 the code flow with clients that others wrote',
-  { timeout: 60_000, ...needing('chromium') },
-  () => {
-    it('C6.2, C6.1.7, C6.3.3 openid-client: discovery, authorize, code, userinfo, refresh, introspect, revoke, logout', async () => {
-      const configuration = await client.discovery(
-        new URL(postern.authUrl),
-        'ledgerline',
-        { id_token_signed_response_alg: 'RS256', require_auth_time: true, default_max_age: 600 },
-        client.ClientSecretBasic(SECRET),
-        // eslint-disable-next-line @typescript-eslint/no-deprecated -- marked so to be noticed; loopback only
-        { execute: [client.allowInsecureRequests] },
-      )
-      client.enableNonRepudiationChecks(configuration)
-      const verifier = client.randomPKCECodeVerifier()
-      const [nonce, state] = [client.randomNonce(), client.randomState()]
-      const person = await openPerson()
-      const asked = client.buildAuthorizationUrl(configuration, {
-        redirect_uri: callback,
-        scope: SCOPE,
-        code_challenge: await client.calculatePKCECodeChallenge(verifier),
-        code_challenge_method: 'S256',
-        nonce,
-        state,
-      })
-      const tokens = await client.authorizationCodeGrant(configuration, await person.allow(asked), {
-        pkceCodeVerifier: verifier,
-        expectedNonce: nonce,
-        expectedState: state,
-        idTokenExpected: true,
-      })
-      expect(tokens.scope).toBe(SCOPE.replace('target:b', 'target:b/ACME'))
-      const subject = tokens.claims()?.sub ?? ''
-      const userinfo = await client.fetchUserInfo(configuration, tokens.access_token, subject)
-      expect(userinfo).toMatchObject({ service_profile: { business_code: 'ACME' } })
-      const refreshed = await client.refreshTokenGrant(configuration, tokens.refresh_token ?? '')
-      expect(refreshed.claims()?.sub).toBe(subject)
-      const active = async (): Promise<boolean> =>
-        (await client.tokenIntrospection(configuration, refreshed.access_token)).active
-      expect(await active()).toBe(true)
-      await client.tokenRevocation(configuration, refreshed.refresh_token ?? '')
-      expect(await active()).toBe(false)
-      const left = client.buildEndSessionUrl(configuration, {
-        id_token_hint: tokens.id_token ?? '',
-        post_logout_redirect_uri: bye,
-        state,
-      })
-      expect(await person.leave(left)).toBe(`${bye}?state=${state}`)
+describe('C6.2 the code flow with clients that others wrote', needing('chromium'), () => {
+  it('C6.2, C6.1.7, C6.3.3 openid-client: discovery, authorize, code, userinfo, refresh, introspect, revoke, logout', async () => {
+    const configuration = await client.discovery(
+      new URL(postern.authUrl),
+      'ledgerline',
+      { id_token_signed_response_alg: 'RS256', require_auth_time: true, default_max_age: 600 },
+      client.ClientSecretBasic(SECRET),
+      // eslint-disable-next-line @typescript-eslint/no-deprecated -- marked so to be noticed; loopback only
+      { execute: [client.allowInsecureRequests] },
+    )
+    client.enableNonRepudiationChecks(configuration)
+    const verifier = client.randomPKCECodeVerifier()
+    const [nonce, state] = [client.randomNonce(), client.randomState()]
+    const person = await openPerson()
+    const asked = client.buildAuthorizationUrl(configuration, {
+      redirect_uri: callback,
+      scope: SCOPE,
+      code_challenge: await client.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+      nonce,
+      state,
+    })
+    const tokens = await client.authorizationCodeGrant(configuration, await person.allow(asked), {
+      pkceCodeVerifier: verifier,
+      expectedNonce: nonce,
+      expectedState: state,
+      idTokenExpected: true,
+    })
+    expect(tokens.scope).toBe(SCOPE.replace('target:b', 'target:b/ACME'))
+    const subject = tokens.claims()?.sub ?? ''
+    const userinfo = await client.fetchUserInfo(configuration, tokens.access_token, subject)
+    expect(userinfo).toMatchObject({ service_profile: { business_code: 'ACME' } })
+    const refreshed = await client.refreshTokenGrant(configuration, tokens.refresh_token ?? '')
+    expect(refreshed.claims()?.sub).toBe(subject)
+    const active = async (): Promise<boolean> =>
+      (await client.tokenIntrospection(configuration, refreshed.access_token)).active
+    expect(await active()).toBe(true)
+    await client.tokenRevocation(configuration, refreshed.refresh_token ?? '')
+    expect(await active()).toBe(false)
+    const left = client.buildEndSessionUrl(configuration, {
+      id_token_hint: tokens.id_token ?? '',
+      post_logout_redirect_uri: bye,
+      state,
+    })
+    expect(await person.leave(left)).toBe(`${bye}?state=${state}`)
+  })
+
+  it('C6.2, C6.1.7, C6.3.3 oauth4webapi: the same step by step, each answer validated', async () => {
+    const person = await openPerson()
+    const { refresh, server, state, tokens } = await walkStepByStep(person)
+    const { sub = '', auth_time } = oauth.getValidatedIdTokenClaims(tokens) ?? {}
+    const told = await oauth.userInfoRequest(server, SELF, tokens.access_token, LOOPBACK)
+    expect(await oauth.processUserInfoResponse(server, SELF, sub, told)).toMatchObject({
+      given_name: 'Alice',
+      service_profile: { business_code: 'ACME' },
     })
 
-    it('C6.2, C6.1.7, C6.3.3 oauth4webapi: the same step by step, each answer validated', async () => {
-      const person = await openPerson()
-      const { refresh, server, state, tokens } = await walkStepByStep(person)
-      const { sub = '', auth_time } = oauth.getValidatedIdTokenClaims(tokens) ?? {}
-      const told = await oauth.userInfoRequest(server, SELF, tokens.access_token, LOOPBACK)
-      expect(await oauth.processUserInfoResponse(server, SELF, sub, told)).toMatchObject({
-        given_name: 'Alice',
-        service_profile: { business_code: 'ACME' },
-      })
+    const answer = await refresh(tokens.refresh_token)
+    const refreshed = await oauth.processRefreshTokenResponse(server, SELF, answer)
+    await oauth.validateApplicationLevelSignature(server, answer, LOOPBACK)
+    expect(oauth.getValidatedIdTokenClaims(refreshed)).toMatchObject({ sub, auth_time })
+    const introspect = async (token: string): Promise<oauth.IntrospectionResponse> => {
+      const asked = await oauth.introspectionRequest(server, SELF, AUTHENTICATION, token, LOOPBACK)
+      return oauth.processIntrospectionResponse(server, SELF, asked)
+    }
+    const scope = SCOPE.replace('target:b', 'target:b/ACME')
+    const described = { active: true, client_id: SELF.client_id, iss: server.issuer, scope, sub }
+    expect(await introspect(refreshed.access_token)).toMatchObject(described)
+    expect(await introspect(refreshed.refresh_token ?? '')).toMatchObject({ active: true, sub })
 
-      const answer = await refresh(tokens.refresh_token)
-      const refreshed = await oauth.processRefreshTokenResponse(server, SELF, answer)
-      await oauth.validateApplicationLevelSignature(server, answer, LOOPBACK)
-      expect(oauth.getValidatedIdTokenClaims(refreshed)).toMatchObject({ sub, auth_time })
-      const introspect = async (token: string): Promise<oauth.IntrospectionResponse> => {
-        const asked = await oauth.introspectionRequest(server, SELF, AUTHENTICATION, token, LOOPBACK)
-        return oauth.processIntrospectionResponse(server, SELF, asked)
-      }
-      const scope = SCOPE.replace('target:b', 'target:b/ACME')
-      const described = { active: true, client_id: SELF.client_id, iss: server.issuer, scope, sub }
-      expect(await introspect(refreshed.access_token)).toMatchObject(described)
-      expect(await introspect(refreshed.refresh_token ?? '')).toMatchObject({ active: true, sub })
+    const revoked = await oauth.revocationRequest(
+      server,
+      SELF,
+      AUTHENTICATION,
+      refreshed.refresh_token ?? '',
+      LOOPBACK,
+    )
+    await oauth.processRevocationResponse(revoked)
+    for (const token of [tokens.access_token, refreshed.access_token, refreshed.refresh_token ?? ''])
+      expect(await introspect(token)).toEqual({ active: false })
+    const ended = oauth.processRefreshTokenResponse(server, SELF, await refresh(refreshed.refresh_token))
+    await expect(ended).rejects.toMatchObject({ error: 'invalid_grant' })
 
-      const revoked = await oauth.revocationRequest(
-        server,
-        SELF,
-        AUTHENTICATION,
-        refreshed.refresh_token ?? '',
-        LOOPBACK,
-      )
-      await oauth.processRevocationResponse(revoked)
-      for (const token of [tokens.access_token, refreshed.access_token, refreshed.refresh_token ?? ''])
-        expect(await introspect(token)).toEqual({ active: false })
-      const ended = oauth.processRefreshTokenResponse(server, SELF, await refresh(refreshed.refresh_token))
-      await expect(ended).rejects.toMatchObject({ error: 'invalid_grant' })
+    const left = new URL(server.end_session_endpoint ?? '')
+    left.search = new URLSearchParams({
+      id_token_hint: refreshed.id_token ?? '',
+      post_logout_redirect_uri: bye,
+      state,
+    }).toString()
+    expect(await person.leave(left)).toBe(`${bye}?state=${state}`)
+  })
 
-      const left = new URL(server.end_session_endpoint ?? '')
-      left.search = new URLSearchParams({
-        id_token_hint: refreshed.id_token ?? '',
-        post_logout_redirect_uri: bye,
-        state,
-      }).toString()
-      expect(await person.leave(left)).toBe(`${bye}?state=${state}`)
-    })
-
-    it('C6.1.6 oauth4webapi: a code’s second use is invalid_grant, and ends what the first one gave', async () => {
-      const { redeem, refresh, server, tokens } = await walkStepByStep(await openPerson())
-      const replayed = oauth.processAuthorizationCodeResponse(server, SELF, await redeem())
-      await expect(replayed).rejects.toMatchObject({ error: 'invalid_grant' })
-      const ended = oauth.processRefreshTokenResponse(server, SELF, await refresh(tokens.refresh_token))
-      await expect(ended).rejects.toMatchObject({ error: 'invalid_grant' })
-    })
-  },
-)
+  it('C6.1.6 oauth4webapi: a code’s second use is invalid_grant, and ends what the first one gave', async () => {
+    const { redeem, refresh, server, tokens } = await walkStepByStep(await openPerson())
+    const replayed = oauth.processAuthorizationCodeResponse(server, SELF, await redeem())
+    await expect(replayed).rejects.toMatchObject({ error: 'invalid_grant' })
+    const ended = oauth.processRefreshTokenResponse(server, SELF, await refresh(tokens.refresh_token))
+    await expect(ended).rejects.toMatchObject({ error: 'invalid_grant' })
+  })
+})

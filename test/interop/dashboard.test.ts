@@ -15,7 +15,7 @@ const expressions = panels.flatMap(({ title, targets = [] }) =>
   targets.map(({ expr }) => [title, expr] as const),
 )
 /** Milliseconds. */
-const PATIENCE = 90_000
+const PATIENCE = 120_000
 
 describe('deploy/grafana/postern.json', () => {
   it('C11.1 has the rows that people look for, and the variables that they choose by', () => {

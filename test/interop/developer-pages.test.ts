@@ -16,7 +16,7 @@ const VIEWPORTS = [
   { width: 1280, height: 860 },
 ]
 
-describe('C11.4 every developer page', { timeout: 120_000, ...needing('chromium') }, () => {
+describe('C11.4 every developer page', needing('chromium'), () => {
   let service: StartedPostern
 
   beforeAll(async () => {

@@ -8,7 +8,7 @@ import { answerJson, startUpstream } from '../support/start-upstream.ts'
 // C11.2: a sidecar in front of issuers that others wrote: oidc-provider and oauth2-mock-server.
 
 const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
-const SOON = { timeout: 10_000, interval: 50 }
+const SOON = { timeout: 30_000, interval: 50 }
 
 const DEFAULTS: Omit<IssuerConfig, 'issuer'> = {
   ...{

@@ -73,7 +73,7 @@ async function readWhileServing(workers: number): Promise<void> {
 describe('T5.14 a foreign program reads the store’s file', needing('sqlite3'), () => {
   it('while one worker serves, or four: logins and refreshes go on, and nothing is lost', async () => {
     await Promise.all([1, 4].map(readWhileServing))
-  }, 60_000)
+  })
 
   it('after the store’s thread has died and another one has begun: nothing is lost', async () => {
     const path = join(await dataFolder(), 'postern.sqlite')
@@ -85,12 +85,14 @@ describe('T5.14 a foreign program reads the store’s file', needing('sqlite3'),
     )
     onTestFinished(() => store.close())
     for (const key of ['a', 'b', 'c']) {
-      await vi.waitUntil(() => store.create('key', key, { value: {} }).catch(() => false), { timeout: 5000 })
+      await vi.waitUntil(() => store.create('key', key, { value: {} }).catch(() => false), {
+        timeout: 30_000,
+      })
       expect(sqlite3(path, 'select count(*) from record')).not.toBe('0')
       expect(existsSync(`${path}-wal`)).toBe(true)
       await (post.mock.contexts as Worker[]).at(-1)?.terminate()
     }
-    const found = await vi.waitUntil(() => store.list('key').catch(() => undefined), { timeout: 5000 })
+    const found = await vi.waitUntil(() => store.list('key').catch(() => undefined), { timeout: 30_000 })
     expect(found.map(({ key }) => key)).toEqual(['a', 'b', 'c'])
   })
 

@@ -18,7 +18,7 @@ import { issueToken } from '../support/tokens.ts'
 
 const DAY = 24 * 3_600_000
 const SCOPE = 'openid offline_access business.fund.list target:b/ACME'
-const SOON = { timeout: 15_000, interval: 50 }
+const SOON = { timeout: 30_000, interval: 50 }
 
 /** A store whose database has a clock of its own. */
 async function clockedStore() {

@@ -10,7 +10,7 @@ import { basic } from '../support/tokens.ts'
 /** Statements that a node asks of itself, and not for a login. */
 const OF_THE_NODE = /^(changes|clock|node_.*|running|ran|hold|purge_.*|page.*|lockout_renew|budget_.*|meta)$/
 /** A login that waits for a lease that lapses is long done by then, and one that waits for half a minute is not. */
-const SOON = { timeout: 12_000, interval: 50 }
+const SOON = { timeout: 30_000, interval: 50 }
 
 async function startNode(cluster: PostgresCluster) {
   const started = await startNodes(cluster, { count: 1, server: 'trustedProxies: [127.0.0.1]' })

@@ -51,7 +51,7 @@ describe('T5.13 two nodes on a Postgres', WITH, () => {
   let world: World
   beforeAll(async () => {
     world = await startWorld({ settings: 'load: { shedding: { delay: 0s } }' })
-  }, 60_000)
+  })
   afterAll(() => world.close())
 
   it.each(troubles(false))(
@@ -72,7 +72,7 @@ describe('T5.13 two nodes on a Postgres', WITH, () => {
     other.proxy.mend()
     await until(async () => (await login(other, 'dora')) !== 503, 'the other node reads again')
     expect([await login(one, 'dora'), await login(other, 'dora')]).toEqual([400, 400])
-  }, 60_000)
+  })
 
   it('C11.7 refuse a revoked token in the first calls after a pause', async () => {
     const [one, other] = world.nodes as [StartedNode, StartedNode]
@@ -90,7 +90,7 @@ describe('T5.13 two nodes on a Postgres', WITH, () => {
     } finally {
       process.kill(other.pid, 'SIGCONT')
     }
-  }, 60_000)
+  })
 })
 
 describe('T5.13 two nodes on a Postgres with a standby', WITH, () => {
@@ -132,7 +132,7 @@ describe('T5.13 two nodes of which one is killed', WITH, () => {
     } finally {
       await world.close()
     }
-  }, 60_000)
+  })
 })
 
 describe('T5.13 two nodes whose clocks are 5 s apart', WITH, () => {
@@ -151,12 +151,12 @@ describe('T5.13 two nodes whose clocks are 5 s apart', WITH, () => {
     } finally {
       await world.close()
     }
-  }, 60_000)
+  })
 })
 
 describe('T5.13 three nodes behind HAProxy', needing('postgresql', 'haproxy'), () => {
   it('C11.1 lose no call while they are restarted one after another', async () => {
     const { statuses } = await restartInTurn(1000)
     expect(Object.keys(statuses)).toEqual(['200'])
-  }, 120_000)
+  })
 })

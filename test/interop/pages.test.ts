@@ -16,7 +16,7 @@ const VIEWPORTS = [
   { width: 1280, height: 860 },
 ]
 
-describe('C6.2.3 every page', { timeout: 120_000, ...needing('chromium') }, () => {
+describe('C6.2.3 every page', { timeout: 300_000, ...needing('chromium') }, () => {
   for (const colorScheme of ['light', 'dark'] as const)
     for (const viewport of VIEWPORTS)
       it(`C6.2.3 is seen whole ${viewport.width} pixels wide, ${colorScheme}, and axe finds nothing on it`, async () => {

@@ -142,7 +142,7 @@ describe('C5.7 the example of users in LDAP', needing('slapd', 'openssl'), () =>
     process.env['TEST_LDAP_PASSWORD'] = 'reader-password'
     people = await createLdapPeople(options())
     delete process.env['TEST_LDAP_PASSWORD']
-  }, 30_000)
+  })
   afterAll(async () => {
     await slapd.stop()
     elsewhere.close()

@@ -7,7 +7,7 @@ import { answerJson, startUpstream } from '../support/start-upstream.ts'
 
 const FUNDS = answerJson({ FundSummaries: [], TotalCount: 0 })
 /** Milliseconds: on a busy machine a process takes seconds to start. Nobody waits that long otherwise. */
-const PATIENCE = 60_000
+const PATIENCE = 120_000
 const LONG = 120_000
 
 const isAlive = (pid: number): boolean => {

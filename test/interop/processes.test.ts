@@ -11,7 +11,7 @@ const RATE = 150
 const SECOND = 1000
 
 /** Milliseconds: on a busy machine a process takes seconds to start. Nobody waits that long otherwise. */
-const PATIENCE = 60_000
+const PATIENCE = 120_000
 const LONG = 120_000
 
 const until = async (condition: () => boolean, what: string): Promise<void> => {

@@ -155,21 +155,17 @@ describe('README.md', () => {
     for (const name of ['start', 'test', 'postern']) expect(scriptsOf()[name]).toBeDefined()
   })
 
-  it(
-    'takes the reader to a first call and round the demo, and every answer is as shown',
-    { timeout: 90_000 },
-    async () => {
-      const demo = await inTerminal('npm start', ports.POSTERN_PORT)
-      try {
-        const blocks = typedOf('README.md').filter(({ heading }) => heading !== OWN)
-        expectShown(blocks, await typed(blocks))
-      } finally {
-        await demo.stop()
-      }
-    },
-  )
+  it('takes the reader to a first call and round the demo, and every answer is as shown', async () => {
+    const demo = await inTerminal('npm start', ports.POSTERN_PORT)
+    try {
+      const blocks = typedOf('README.md').filter(({ heading }) => heading !== OWN)
+      expectShown(blocks, await typed(blocks))
+    } finally {
+      await demo.stop()
+    }
+  })
 
-  it('C10 serves a configuration of the reader before a service of theirs', { timeout: 90_000 }, async () => {
+  it('C10 serves a configuration of the reader before a service of theirs', async () => {
     const own = blocksOf('README.md')
       .filter(({ heading }) => heading === OWN)
       .map(({ command, ...block }) => ({ ...block, command: inFolder(command, join(data, 'my')) }))
@@ -185,7 +181,7 @@ describe('README.md', () => {
     }
   })
 
-  it('C10 serves it by the command that init prints in a clone', { timeout: 90_000 }, async () => {
+  it('C10 serves it by the command that init prints in a clone', async () => {
     const folder = join(data, 'printed')
     const init = ['run', '-s', 'postern', '--', 'init', folder, '--business', 'ACME']
     const { stderr } = await promisify(execFile)('npm', init, { cwd: ROOT, env: environment() })
@@ -216,7 +212,7 @@ describe('config/tour.md', () => {
     expect(scriptsOf()['upstream']).toBeDefined()
   })
 
-  it('takes the reader round the demo world, and every answer is as shown', { timeout: 90_000 }, async () => {
+  it('takes the reader round the demo world, and every answer is as shown', async () => {
     const demo = await inTerminal('npm start', ports.POSTERN_PORT)
     try {
       const outputs = await typed(demoTour)
@@ -236,7 +232,7 @@ describe('config/tour.md', () => {
     }
   })
 
-  it('takes the same way with the data behind an upstream', { timeout: 90_000 }, async () => {
+  it('takes the same way with the data behind an upstream', async () => {
     const upstream = await inTerminal('npm run upstream', ports.UPSTREAM_PORT)
     const gateway = await inTerminal('POSTERN_CONFIG=config/upstream.yaml npm start', ports.POSTERN_PORT)
     try {
@@ -247,29 +243,25 @@ describe('config/tour.md', () => {
     }
   })
 
-  it(
-    'promises that a token outlives the change to the upstream, since the keys are kept',
-    { timeout: 90_000 },
-    async () => {
-      const demo = await inTerminal('npm start', ports.POSTERN_PORT)
-      const settingOut = demoTour.filter(({ command }) => SETTING_OUT.test(command))
-      const keep: Block = { heading: '', command: 'echo "$AUTH"', output: undefined }
-      const auth = await typed([...settingOut.slice(0, 2), keep]).then(
-        (outputs) => outputs.at(-1)?.trim() ?? '',
-      )
-      await demo.stop()
-      const upstream = await inTerminal('npm run upstream', ports.UPSTREAM_PORT)
-      const gateway = await inTerminal('POSTERN_CONFIG=config/upstream.yaml npm start', ports.POSTERN_PORT)
-      try {
-        const url = `http://127.0.0.1:${ports.POSTERN_PORT}/api/1.0/b/ACME/fund-data/fund-list`
-        const response = await fetch(url, {
-          headers: { Authorization: auth.replace(/^Authorization: /, '') },
-        })
-        expect(response.status).toBe(200)
-      } finally {
-        await gateway.stop()
-        await upstream.stop()
-      }
-    },
-  )
+  it('promises that a token outlives the change to the upstream, since the keys are kept', async () => {
+    const demo = await inTerminal('npm start', ports.POSTERN_PORT)
+    const settingOut = demoTour.filter(({ command }) => SETTING_OUT.test(command))
+    const keep: Block = { heading: '', command: 'echo "$AUTH"', output: undefined }
+    const auth = await typed([...settingOut.slice(0, 2), keep]).then(
+      (outputs) => outputs.at(-1)?.trim() ?? '',
+    )
+    await demo.stop()
+    const upstream = await inTerminal('npm run upstream', ports.UPSTREAM_PORT)
+    const gateway = await inTerminal('POSTERN_CONFIG=config/upstream.yaml npm start', ports.POSTERN_PORT)
+    try {
+      const url = `http://127.0.0.1:${ports.POSTERN_PORT}/api/1.0/b/ACME/fund-data/fund-list`
+      const response = await fetch(url, {
+        headers: { Authorization: auth.replace(/^Authorization: /, '') },
+      })
+      expect(response.status).toBe(200)
+    } finally {
+      await gateway.stop()
+      await upstream.stop()
+    }
+  })
 })

@@ -48,9 +48,7 @@ describe('config/recipes', () => {
 
 describe.concurrent('a page of config/recipes', () => {
   for (const name of recipeNames())
-    it(
-      `${name}.md works as it stands there`,
-      { timeout: 90_000, ...needing(...(RECIPES[name]?.needs ?? [])) },
-      () => runPage(readPage(name), RECIPES[name] ?? { needs: [] }),
+    it(`${name}.md works as it stands there`, { ...needing(...(RECIPES[name]?.needs ?? [])) }, () =>
+      runPage(readPage(name), RECIPES[name] ?? { needs: [] }),
     )
 })

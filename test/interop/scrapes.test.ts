@@ -13,7 +13,7 @@ const FUNDS = answerJson({ FundSummaries: [], TotalCount: 0 })
 /** Busy or not, every request is decided as it would be alone. */
 const QUIET = 'log: { calls: none }\nload: { shedding: { delay: 0s } }'
 /** Milliseconds. */
-const PATIENCE = 60_000
+const PATIENCE = 120_000
 const LONG = 180_000
 
 interface Scrape {

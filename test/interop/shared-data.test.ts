@@ -5,7 +5,7 @@ import { spawnPostern, type SpawnedPostern } from '../support/spawn-postern.ts'
 
 const WARNING = 'another service uses the data folder'
 
-describe('a data folder', { timeout: 120_000 }, () => {
+describe('a data folder', () => {
   it('C6.3.5 a second service on it is warned of; one that starts after the first was killed is not', async () => {
     const data = await dataFolder()
     const start = async (): Promise<SpawnedPostern> => {

@@ -62,7 +62,7 @@ describe('T5.5 a store that takes 3 s makes logins, refreshes and revocations sl
         return { end: () => holder.process.stdin?.write('release\n') }
       },
     })
-  }, 30_000)
+  })
 
   it('in a Postgres whose tables another session has locked', needing('postgresql'), async () => {
     const cluster = await sharedPostgres()

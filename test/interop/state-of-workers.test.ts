@@ -10,7 +10,7 @@ import { answerJson, startUpstream } from '../support/start-upstream.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
 import { poolConfig, startPool, UPSTREAM_WORLD, type StartedPool } from '../support/worker-pool.ts'
 
-const PATIENCE = { timeout: 60_000 }
+const PATIENCE = { timeout: 30_000 }
 const LONG = 180_000
 const FUNDS = answerJson({ FundSummaries: [], TotalCount: 0 })
 

@@ -8,4 +8,4 @@ const MIB = 1024 ** 2
 it('T5.3 of 600 connections that were opened and left, in every state, nothing remains', async () => {
   // Descriptors are waited for: it ends only when none is left.
   expect((await abandonConnections(600, await dataFolder())).added).toBeLessThan(2 * MIB)
-}, 60_000)
+})

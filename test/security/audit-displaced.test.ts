@@ -107,7 +107,6 @@ describe.each([
     const shared = shareService(workers)
     it.each(cases)(
       'C12.4.3 lose no record of what is answered afterwards; readiness and a metric tell: %s',
-      { timeout: 120_000 },
       async (name) => {
         const { service, token } = shared()
         const folder = join(service.data, 'audit')

@@ -19,7 +19,7 @@ import { basic } from '../support/tokens.ts'
 
 const ANY = '/api/1.0/b/ACME/fund-data/any/one'
 const BODY = '{"change":1}'
-const LOOK = { interval: 10, timeout: 5000 }
+const LOOK = { interval: 10, timeout: 30_000 }
 
 const post = ({ authorization }: Attacked, target = ANY, body = BODY): Buffer =>
   bytesOf({

@@ -54,7 +54,7 @@ describe('T7 a data folder as fsGroup leaves it', () => {
     for (const name of await readdir(join(data, 'keys')))
       expect(await modeOf(join(data, 'keys', name))).toBe('600')
     for (const name of ['admin-token', 'postern.sqlite']) expect(await modeOf(join(data, name))).toBe('600')
-  }, 60_000)
+  })
 
   it('is refused otherwise, and the words name the setting', async () => {
     const data = await dataFolder()
@@ -62,7 +62,7 @@ describe('T7 a data folder as fsGroup leaves it', () => {
     await asFsGroupLeaves(data)
     await expect(serving(data, 'others')).rejects.toThrow(/can be written by other users.*`dataGroup: own`/)
     expect(await modeOf(join(data, 'keys'))).toBe('2770')
-  }, 60_000)
+  })
 
   it('is refused where anybody else may do anything, whatever its group is', async () => {
     const data = await dataFolder()
@@ -71,7 +71,7 @@ describe('T7 a data folder as fsGroup leaves it', () => {
     const [key = ''] = await readdir(join(data, 'keys'))
     await chmod(join(data, 'keys', key), 0o664)
     await expect(serving(data, 'own')).rejects.toThrow(/is open to other users \(mode 0664\)/)
-  }, 60_000)
+  })
 })
 
 describe('T7 what is taken back from a group', () => {

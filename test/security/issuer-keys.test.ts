@@ -15,7 +15,7 @@ import { answerJson, startUpstream, type Upstream } from '../support/start-upstr
 // T3.5, T3.10: a sidecar and the keys of its issuer: withdrawn, unreachable, ambiguous, unfit.
 
 const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
-const SOON = { timeout: 8_000, interval: 20 }
+const SOON = { timeout: 30_000, interval: 20 }
 
 interface Scene {
   readonly sidecar: StartedPostern

@@ -113,7 +113,7 @@ const FAULTS = {
 } as const
 
 /** Lines are written once a second at the latest. */
-const FLUSHED = { timeout: 5000 }
+const FLUSHED = { timeout: 30_000 }
 
 const lines = (): string[] => gateway.output().split('\n')
 

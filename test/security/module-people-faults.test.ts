@@ -80,7 +80,7 @@ const login = (username: string, password = 'right-password', at = gateway) =>
   })
 
 /** Lines are written once a second at the latest. */
-const FLUSHED = { timeout: 5000 }
+const FLUSHED = { timeout: 30_000 }
 const linesWith = (text: string): string[] =>
   gateway
     .output()

@@ -42,7 +42,7 @@ async function start(changes: string, environment: Record<string, string> = {}) 
   return { code, said }
 }
 
-describe('T7 the service does not start', { timeout: 60_000 }, () => {
+describe('T7 the service does not start', () => {
   it.each([
     [
       'with a proxy list that trusts everybody',

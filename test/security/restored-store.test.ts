@@ -13,7 +13,7 @@ import { issueToken } from '../support/tokens.ts'
 
 const MINUTE = 60_000
 const SCOPE = 'openid offline_access business.fund.list target:b/ACME'
-const SOON = { timeout: 15_000, interval: 50 }
+const SOON = { timeout: 30_000, interval: 50 }
 
 const refresh = (service: StartedPostern, refresh_token: string) =>
   postForm(service, '/connect/token', { params: { grant_type: 'refresh_token', refresh_token } })

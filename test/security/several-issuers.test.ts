@@ -13,7 +13,7 @@ import { askWebsocket, closeOf, messageOn, startWebsocketUpstream } from '../sup
 
 const AUDIENCE = 'https://api.example'
 const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
-const SOON = { timeout: 8_000, interval: 20 }
+const SOON = { timeout: 30_000, interval: 20 }
 
 const [keyOfOne, keyOfTwo] = [await makeIssuerKey('same'), await makeIssuerKey('same')]
 

@@ -74,7 +74,7 @@ const OPEN = { api: 200, active: true }
 const SHUT = { api: 401, userinfo: false, active: false }
 
 /** Milliseconds within which every process follows; polled, so that a slow machine fails nothing that is right. */
-const SOON = { timeout: 5_000, interval: 20 }
+const SOON = { timeout: 30_000, interval: 20 }
 
 async function rotateCompromised({ data }: StartedPostern, kind = 'sqlite') {
   let told = ''

@@ -52,7 +52,7 @@ describe('several processes on one store', () => {
       expect(told.length).toBe(new Set(told).size)
       expect(new Set([...told, ...unanswered]).size).toBe(600)
     }
-  }, 60_000)
+  })
 
   it('T5.7 a process killed at any moment loses nothing that it was answered', async () => {
     const path = await newPath()

@@ -103,7 +103,7 @@ const appending = (id: number): VerbRequest => ({
   args: [{ now: 1, ran: 1 }, 'topic', '{}', null, 0],
 })
 
-const LOOK = { interval: 20, timeout: 5000 }
+const LOOK = { interval: 20, timeout: 30_000 }
 
 describe('T5.12 a store whose file is a link to one elsewhere', () => {
   it('is opened, read and watched there: also its -wal', async () => {

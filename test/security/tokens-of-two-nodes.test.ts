@@ -68,5 +68,5 @@ describe('T3.6 two nodes whose Postgres is killed', needing('postgresql'), () =>
   it('C6.1.7 nobody is logged out, however often (`npm run prove postgres-kills`)', async () => {
     const told = await refreshThroughKills(await ownPostgres(), 1)
     expect([...told.keys()].filter((status) => status !== 503)).toEqual([200])
-  }, 30_000)
+  })
 })

@@ -55,7 +55,7 @@ export class AuditedPeople {
 
   /** The records of an event, once there are so many. */
   async recorded(event: AuditEvent, count = 1): Promise<readonly WrittenRecord[]> {
-    await expect.poll(() => recordsOf(this.service, event).length, { timeout: 5000 }).toBe(count)
+    await expect.poll(() => recordsOf(this.service, event).length, { timeout: 30_000 }).toBe(count)
     return recordsOf(this.service, event)
   }
 

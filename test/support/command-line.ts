@@ -44,7 +44,7 @@ export const spawnVerb = (
     const child = execFile(
       process.execPath,
       [join(ROOT, 'src/main.ts'), ...args],
-      { cwd, env: { PATH: process.env['PATH'], ...env }, timeout: 25_000 },
+      { cwd, env: { PATH: process.env['PATH'], ...env }, timeout: 100_000 },
       (_error, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
     )
     child.stdin?.end(input)

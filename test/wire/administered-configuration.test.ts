@@ -6,7 +6,7 @@ import { issueToken } from '../support/tokens.ts'
 
 const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
 
-describe('operators', { timeout: 30_000 }, () => {
+describe('operators', () => {
   it.each([1, 2])(
     'C11.5.4 check a bad file while what is in force goes on; then reload a good one: with %i worker(s)',
     async (workers) => {

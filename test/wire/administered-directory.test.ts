@@ -174,7 +174,7 @@ const nameless = ({ names }: Case, record: object) => {
   return Object.fromEntries(Object.entries(record).filter(([member]) => !own.includes(member)))
 }
 
-describe('C11.5.1 the directory', { timeout: 60_000 }, () => {
+describe('C11.5.1 the directory', () => {
   it('is managed by the admin API and by commands alike: every verb of every noun, recorded, without a hash', async () => {
     const here = await administered()
     expect((await here.call('POST', '/businesses', { body: HOOLI })).status).toBe(201)

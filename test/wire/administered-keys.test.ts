@@ -33,7 +33,7 @@ const BOTH = [
   ['two workers', () => operated(2)],
 ] as const
 
-describe('operators', { timeout: 30_000 }, () => {
+describe('operators', () => {
   it.each(BOTH)(
     'C11.5.3 rotate the keys: all workers publish the next one: with %s',
     async (_name, start) => {
@@ -59,11 +59,11 @@ describe('operators', { timeout: 30_000 }, () => {
       expect(signing).toMatchObject({ nextRotation: announced.signsFrom, ends: expect.stringMatching(/Z$/) })
       const kids = body.keys.map(({ kid }: { kid: string }) => kid).sort()
       const expected = new Set([kids.join(' ')])
-      await expect.poll(() => everywhere(() => publishedKids(service)), { timeout: 5000 }).toEqual(expected)
+      await expect.poll(() => everywhere(() => publishedKids(service))).toEqual(expected)
       const listed = await service.postern('keys', 'list', '--json')
       expect(JSON.parse(listed.out).keys).toMatchObject(kids.map(() => ({ kid: expect.any(String) })))
       await expect
-        .poll(() => recordsOf(service, 'keys.announced'), { timeout: 5000 })
+        .poll(() => recordsOf(service, 'keys.announced'))
         .toMatchObject([
           { on: { id: 'ES256-2' }, actor: { operator: 'admin', via: 'admin' }, why: 'planned' },
           { on: { id: 'RS256-2' }, actor: { operator: 'admin', via: 'admin' }, why: 'planned' },
@@ -96,14 +96,14 @@ describe('operators', { timeout: 30_000 }, () => {
         families: 1,
       })
       await expect
-        .poll(() => everywhere(() => userinfo(service, stolen.access_token)), { timeout: 5000 })
+        .poll(() => everywhere(() => userinfo(service, stolen.access_token)))
         .toEqual(new Set([401]))
       const params = { grant_type: 'refresh_token', refresh_token: stolen.refresh_token ?? '' }
       expect((await postForm(service, '/connect/token', { params })).status).toBe(400)
       const fresh = await issueToken(service, { scope: SCOPE })
       expect(await everywhere(() => userinfo(service, fresh.access_token))).toEqual(new Set([200]))
       await expect
-        .poll(() => recordsOf(service, 'keys.compromised'), { timeout: 5000 })
+        .poll(() => recordsOf(service, 'keys.compromised'))
         .toMatchObject([
           { outcome: 'success', actor: { operator: 'admin' }, change: { families: 1 }, why: 'laptop lost' },
         ])
@@ -117,7 +117,7 @@ describe('operators', { timeout: 30_000 }, () => {
       service.admin('POST', '/keys/rotate', { compromised: true }),
     )
     expect(status).toBe(200)
-    await expect.poll(() => userinfo(service, token), { timeout: 5000 }).toBe(401)
-    await expect.poll(() => recordsOf(service.service, 'keys.compromised').length, { timeout: 5000 }).toBe(1)
+    await expect.poll(() => userinfo(service, token)).toBe(401)
+    await expect.poll(() => recordsOf(service.service, 'keys.compromised').length).toBe(1)
   })
 })

@@ -37,14 +37,14 @@ const isLoggedIn = async (person: Person): Promise<boolean> =>
 
 /** The records of an event, once there are so many. */
 async function recorded(service: Operated, event: string, count: number): Promise<readonly WrittenRecord[]> {
-  await expect.poll(() => recordsOf(service, event).length, { timeout: 5000 }).toBe(count)
+  await expect.poll(() => recordsOf(service, event).length).toBe(count)
   return recordsOf(service, event)
 }
 
 const ADMIN = { kind: 'operator', operator: 'admin', via: 'admin' }
 const BY_COMMAND = { ...ADMIN, via: 'cli' }
 
-describe('operators', { timeout: 30_000 }, () => {
+describe('operators', () => {
   it('C11.5.2 list sessions, families and consents, and see no secret', async () => {
     const service = await operatedHere()
     const { person, refreshToken } = await throughPartner(service)
@@ -127,7 +127,7 @@ describe('operators', { timeout: 30_000 }, () => {
       expect(await userinfo(mine.access_token)).toBe(200)
       const ended = await service.admin('DELETE', `/families?id=${id}&reason=lost`)
       expect(ended.body).toMatchObject({ outcome: 'ended', count: 1, families: 1, rows: [{ id }] })
-      await expect.poll(() => userinfo(mine.access_token), { timeout: 5000 }).toBe(401)
+      await expect.poll(() => userinfo(mine.access_token)).toBe(401)
       expect(await userinfo(other.access_token)).toBe(200)
       expect((await refresh(service, other.refresh_token ?? '')).status).toBe(200)
       expect((await service.admin('DELETE', `/families?id=${id}`)).status).toBe(404)

@@ -4,7 +4,7 @@ import { newSecret } from '../../src/kernel/ids.ts'
 import { hashSecret } from '../../src/directory/hasher.ts'
 import { operated, operatedHere } from '../support/operated.ts'
 
-describe('operators', { timeout: 30_000 }, () => {
+describe('operators', () => {
   it.each([
     ['one worker', operatedHere],
     ['two workers', () => operated(2)],

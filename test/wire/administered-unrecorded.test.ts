@@ -95,7 +95,7 @@ const COMMANDS: readonly (readonly string[])[] = [
   ['user', 'edit', 'dora', '--access', 'ACME=Administrator'],
 ]
 
-describe('C11.5.1 C12.1.4 an order whose record cannot be kept', { timeout: 60_000 }, () => {
+describe('C11.5.1 C12.1.4 an order whose record cannot be kept', () => {
   it('C12.1.4 is refused and changes nothing, by the admin API and by command; reads answer', async () => {
     const { call, command, begin, end } = await withRecords()
     const shown = () => Promise.all(SHOWN.map((path) => call('GET', path)))

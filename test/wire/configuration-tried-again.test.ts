@@ -30,7 +30,7 @@ it(
     const holder = startStoreProcess('hold', sqliteFile(service.data))
     await holder.line('held')
     writeFileSync(file, text('true'))
-    await expect.poll(refused, { timeout: 20_000 }).toMatchObject({
+    await expect.poll(refused).toMatchObject({
       ...{ via: 'file change', cause: 'store' },
       problems: [expect.stringContaining('the store is out of reach')],
     })
@@ -47,7 +47,7 @@ it(
     expect(shown.directory.users['alice']?.disabled).toBe(true)
 
     writeFileSync(file, text('perhaps'))
-    await expect.poll(refused, { timeout: 20_000 }).toMatchObject({ via: 'file change' })
+    await expect.poll(refused).toMatchObject({ via: 'file change' })
     expect(await refused()).not.toHaveProperty('cause')
     expect(await causes()).toEqual(['file'])
   },

@@ -17,7 +17,7 @@ const shell = async (commands: readonly string[]): Promise<string> =>
 /** Without the indents and line ends that are there for people. */
 const flat = (xml: string): string => xml.replaceAll(/>\s+</g, '><')
 
-describe('C11.4 the commands of the developer pages', { ...needing('curl') }, () => {
+describe('C11.4 the commands of the developer pages', needing('curl'), () => {
   let service: StartedPostern
 
   beforeAll(async () => {

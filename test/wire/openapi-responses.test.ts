@@ -100,7 +100,7 @@ describe.each(Object.entries(WORLDS))('C11.3.3 the document of %s', (_name, star
     }
     expect(missing).toEqual([])
     expect([...headers].filter(([, isMet]) => !isMet)).toEqual([])
-  }, 60_000)
+  })
 
   it('C11.3.2 has the types that a success comes in, and it comes in each of them', async () => {
     for (const at of operationsOf(document).filter(([, method]) => method === 'get')) {

@@ -45,7 +45,7 @@ function operate(service: Served, file: string) {
   return { ...service, postern, token, call, write }
 }
 
-describe('operators', { timeout: 60_000 }, () => {
+describe('operators', () => {
   it('C9.1 switch on, plan, ask, and switch off', async () => {
     const service = await start()
     const token = await service.token()
@@ -191,7 +191,7 @@ describe('operators', { timeout: 60_000 }, () => {
     await expect(token()).rejects.toThrow('invalid_grant')
     // The watch of the file may have come first: then the command found nothing new.
     await expect
-      .poll(() => service.log(), { timeout: 10_000 })
+      .poll(() => service.log())
       .toContainEqual(expect.objectContaining({ outcome: 'reloaded', warnings: [], revoked: 2 }))
   })
 
@@ -232,7 +232,7 @@ describe('operators', { timeout: 60_000 }, () => {
     const held = await token()
     write('maintenance: [{ scope: service }]')
     process.kill(spawned.pid, 'SIGHUP')
-    await expect.poll(async () => (await call(held)).status, { timeout: 20_000 }).toBe(503)
+    await expect.poll(async () => (await call(held)).status).toBe(503)
     expect(spawned.output()).not.toMatch(/configuration_refused/)
   })
 })

@@ -218,7 +218,7 @@ describe('postern explain --log -', () => {
 })
 
 describe('with several workers', () => {
-  it('C14.4 finds a call, whichever worker it was of', { timeout: 60_000 }, async () => {
+  it('C14.4 finds a call, whichever worker it was of', async () => {
     const at = configFiles({
       'two.yaml': `extends: ${ROOT}config/upstream.yaml\nworkers: 2\n${WITHOUT_WAITS}\n`,
     })

@@ -14,7 +14,7 @@ const FULL = {
   reason:
     'it takes no writes: its disk is full (SQLSTATE 53100). Logins and refreshes fail, and data calls go on',
 }
-const SOON = { timeout: 20_000, interval: 100 }
+const SOON = { timeout: 30_000, interval: 100 }
 
 async function readiness({ adminUrl }: StartedPostern) {
   const response = await fetch(`${adminUrl}/health/ready`)

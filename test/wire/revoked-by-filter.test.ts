@@ -88,7 +88,7 @@ async function revokeBy(service: Operated, { member, valueOf, endsFamily, unknow
 describe.each(STORES)('on a store of kind %s', (_name, needs, store) => {
   it(
     `C6.3.3 POST /revoke by ${MEMBERS} ends what lives, takes what has ended, and refuses what nobody knows`,
-    { timeout: 60_000, ...needs },
+    { ...needs },
     async () => {
       const service = await operatedHere({ change: onStore(await store()) })
       for (const filter of FILTERS) await revokeBy(service, filter)
@@ -97,7 +97,7 @@ describe.each(STORES)('on a store of kind %s', (_name, needs, store) => {
 
   it(
     'C6.3.3 `postern revoke --family` ends one family and no other, and takes one that has ended',
-    { timeout: 60_000, ...needs },
+    { ...needs },
     async () => {
       const service = await operatedHere({ change: onStore(await store()) })
       const given = await issueToken(service, { scope: SCOPE })

@@ -161,7 +161,7 @@ async function started(
   return { upstream, service: await operated(2, changes, { UPSTREAM_URL: upstream.url }) }
 }
 
-describe('C6.3.6 C11.5.1 a change of the directory in the store', { timeout: 120_000 }, () => {
+describe('C6.3.6 C11.5.1 a change of the directory in the store', () => {
   it('ends what it takes away, in both workers, and nothing else', async () => {
     const { service, upstream } = await started()
     await expectDone(service, 'POST', '/roles', { name: 'Weak', scopes: ['fund.read'] })

@@ -18,7 +18,7 @@ import { issueToken } from '../support/tokens.ts'
 
 const NOW = Date.UTC(2026, 0, 15)
 const DAY = 86_400
-const PATIENCE = { timeout: 10_000 }
+const PATIENCE = { timeout: 30_000 }
 
 const valueOf = async (of: StartedPostern, series: string): Promise<number | undefined> =>
   (await seriesOf(of)).get(`postern_${series}`)

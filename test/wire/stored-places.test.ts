@@ -247,7 +247,7 @@ describe('C5.5 a role of the store', () => {
 })
 
 describe('C11.5.1 changes of places by another process', () => {
-  it('are in force in both workers when the editor is done', { timeout: 60_000 }, async () => {
+  it('are in force in both workers when the editor is done', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'postern-places-'))
     const file = join(folder, 'two.yaml')
     await writeFile(file, `extends: ${join(ROOT, 'config/upstream.yaml')}\nworkers: 2\n${WITHOUT_WAITS}\n`)

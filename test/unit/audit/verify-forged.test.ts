@@ -30,7 +30,7 @@ beforeAll(async () => {
   }
   await recording.close()
   return () => rmSync(recorded, { recursive: true, force: true })
-}, 30_000)
+})
 
 interface Copy {
   readonly folder: string

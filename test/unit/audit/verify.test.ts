@@ -48,7 +48,7 @@ beforeAll(async () => {
   await recording.close()
   recorded = { folder, earlier, anchors }
   return () => rmSync(root, { recursive: true, force: true })
-}, 30_000)
+})
 
 interface Copy extends Recorded {
   /** Segments below the folder, of the first writer, then of the second. */

@@ -41,7 +41,7 @@ async function place(state = 'down') {
 const GIVEN = ['pending', 'success']
 const TAKEN = ['success']
 
-describe('C12.1.7 a change of a client or user', { timeout: 120_000 }, () => {
+describe('C12.1.7 a change of a client or user', () => {
   it.each(['down', 'up'])(
     'is recorded before it is made if it gives, else after it, with the service %s',
     async (state) => {
@@ -118,7 +118,7 @@ describe('C12.1.7 a change of a client or user', { timeout: 120_000 }, () => {
   })
 })
 
-describe('C6.3.3 a change of a client or user, beside a service that runs', { timeout: 120_000 }, () => {
+describe('C6.3.3 a change of a client or user, beside a service that runs', () => {
   it('is in force when the command ends, and ends what was issued beyond it', async () => {
     const { service, secret, client, user } = await place('up')
     if (service === undefined) throw new Error('no service')

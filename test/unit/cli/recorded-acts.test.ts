@@ -68,7 +68,7 @@ const FURTHER: readonly Step[] = [
   { line: 'keys rotate --compromised --yes', records: taken('keys.compromised') },
 ]
 
-describe('C12.1.7 what commands change', { timeout: 120_000 }, () => {
+describe('C12.1.7 what commands change', () => {
   it.each(['down', 'up'])('is recorded once, with the service %s, and says who and why', async (state) => {
     const here = await place()
     if (state === 'up') await here.serve()
@@ -169,7 +169,7 @@ describe('C12.1.7 what commands change', { timeout: 120_000 }, () => {
   })
 })
 
-describe('C12.1.7 an operator’s own token', { timeout: 60_000 }, () => {
+describe('C12.1.7 an operator’s own token', () => {
   it.each(['down', 'up'])('that is wrong changes nothing, with the service %s', async (state) => {
     const here = await place()
     if (state === 'up') await here.serve()
@@ -201,7 +201,7 @@ describe('C12.1.7 an operator’s own token', { timeout: 60_000 }, () => {
   })
 })
 
-describe('C12.1.7 a mistake in the configuration file', { timeout: 120_000 }, () => {
+describe('C12.1.7 a mistake in the configuration file', () => {
   it('stops no command that a running service can do', async () => {
     const here = await place()
     const service = await here.serve()
@@ -229,7 +229,7 @@ describe('C12.1.7 a mistake in the configuration file', { timeout: 120_000 }, ()
   })
 })
 
-describe('C12.1.7 POST /audit/records', { timeout: 60_000 }, () => {
+describe('C12.1.7 POST /audit/records', () => {
   it('takes only what commands do, and the end of an act only from who began it', async () => {
     const here = await place()
     const service = await here.serve()

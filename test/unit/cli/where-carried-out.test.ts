@@ -111,7 +111,7 @@ describe.skipIf(process.geteuid?.() !== 0)(
   },
 )
 
-describe('C12.1.7 the lock', { timeout: 120_000 }, () => {
+describe('C12.1.7 the lock', () => {
   it('is that of the data folder where no trail is kept: the service is found by it', async () => {
     const here = await place(NO_TRAIL)
     const service = await here.serve()
@@ -164,7 +164,7 @@ describe('C12.1.7 the lock', { timeout: 120_000 }, () => {
   })
 })
 
-describe('C11.5.1 a secret that the caller brings', { timeout: 60_000 }, () => {
+describe('C11.5.1 a secret that the caller brings', () => {
   it('is 400 if it is short, or no base64url, and nothing is changed; else it is in force', async () => {
     const here = await place()
     const service = await here.serve()

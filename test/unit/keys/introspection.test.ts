@@ -8,7 +8,7 @@ import { movableClock } from '../../support/movable-clock.ts'
 import { settled } from '../../support/settled.ts'
 
 const AUDIENCE = 'https://api.example'
-const UNTIL = { timeout: 5_000, interval: 5 }
+const UNTIL = { timeout: 30_000, interval: 5 }
 
 async function introspector() {
   const server = await startIssuerServer()

@@ -17,7 +17,7 @@ import { settled } from '../../support/settled.ts'
 /** Milliseconds between two readings of the folder. */
 const INTERVAL = 250
 /** How often a condition is looked at while the file system works. */
-const OFTEN = { interval: 2, timeout: 10_000 }
+const OFTEN = { interval: 2, timeout: 30_000 }
 
 interface Note {
   readonly level: string
@@ -182,10 +182,26 @@ describe('C6.3.4 the watch over the keys', () => {
       vi.advanceTimersByTime(INTERVAL)
       expect(finished.mock.calls.length).toBeGreaterThan(before)
     }, OFTEN)
-    stop()
+    await stop()
     const last = finished.mock.calls.length
     vi.advanceTimersByTime(10 * INTERVAL)
     expect(finished.mock.calls.length).toBe(last)
+  })
+
+  it('C6.3.4 have been written when the watch has stopped: nothing comes into the folder afterwards', async () => {
+    const { stop, finished } = await watched()
+    const held = Promise.withResolvers<undefined>()
+    finished.mockImplementation(() => held.promise)
+    await vi.waitFor(() => {
+      vi.advanceTimersByTime(INTERVAL)
+      expect(finished.mock.results.at(-1)?.value).toBe(held.promise)
+    }, OFTEN)
+    let stopped = false
+    const stopping = stop().then(() => (stopped = true))
+    await settled()
+    expect(stopped).toBe(false)
+    held.resolve(undefined)
+    await stopping
   })
 })
 

@@ -115,7 +115,9 @@ describe('the SQLite store', () => {
     post.mockRestore()
     void thread?.terminate()
     await expect(waiting).rejects.toMatchObject({ code: 'identity_unavailable' })
-    const found = await vi.waitUntil(() => store.find('code', 'k').catch(() => undefined), { timeout: 5000 })
+    const found = await vi.waitUntil(() => store.find('code', 'k').catch(() => undefined), {
+      timeout: 30_000,
+    })
     expect(found.key).toBe('k')
   })
 
@@ -163,7 +165,7 @@ describe('C11.7.2 a SQLite store whose thread waits for a write', () => {
     const first = store.find('code', 'k')
     await settled()
     holdUp()
-    await vi.waitUntil(() => ended.mock.calls.some(([event]) => event === 'exit'), { timeout: 5000 })
+    await vi.waitUntil(() => ended.mock.calls.some(([event]) => event === 'exit'), { timeout: 30_000 })
     writeFileSync(markerOf(path), marker)
     const second = store.find('code', 'k')
     await settled()

@@ -105,7 +105,7 @@ async function run(events: readonly Event[]): Promise<void> {
 describe('C6.1.7 a family of refresh tokens', () => {
   it('C6.1.7 is as described, whatever two processes, time and a store that loses writes do to it', async () => {
     await fc.assert(fc.asyncProperty(fc.array(event, { maxLength: 25 }), run), { numRuns: 150 })
-  }, 30_000)
+  })
 
   it('C6.1.7 what a process remembers of lost writes does not fit a later record', async () => {
     const use = (process: 0 | 1, back = 0): Event => ({ what: 'use', process, back })

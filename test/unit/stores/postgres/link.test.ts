@@ -106,9 +106,9 @@ describe('T5.13 a Postgres on whose connections nothing comes any more', needing
     // Long before their own time is over.
     expect((await stuck).includes('done')).toBe(false)
     proxy.forget()
-    await expect.poll(async () => (await outcomes(link, 1))[0], { timeout: 5000 }).toBe('done')
+    await expect.poll(async () => (await outcomes(link, 1))[0]).toBe('done')
     expect(new Set(await outcomes(link, 20))).toEqual(new Set(['done']))
-  }, 30_000)
+  })
 })
 
 describe('T5.13 a Postgres that takes connections and says nothing on them', needing('postgresql'), () => {
@@ -124,9 +124,9 @@ describe('T5.13 a Postgres that takes connections and says nothing on them', nee
       if ((await Promise.race([asked, delay(50)])) === undefined) waiting = asked
     }
     proxy.forget()
-    await expect.poll(async () => (await outcomes(link, 1))[0], { timeout: 30_000 }).toBe('done')
+    await expect.poll(async () => (await outcomes(link, 1))[0]).toBe('done')
     expect(await waiting).not.toEqual(['done'])
-  }, 90_000)
+  })
 })
 
 describe('C11.7.2 a Postgres whose disk is full', needing('postgresql'), () => {
