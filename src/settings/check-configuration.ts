@@ -130,7 +130,7 @@ const SECTION_CHECKS: readonly Check[] = [
   },
 ]
 
-/** The checks that `openParts` (start/service.ts) makes when it opens a configuration for serving. */
+/** The checks that `openParts` (start/compile-service.ts) makes when it opens a configuration for serving. */
 const PART_CHECKS: readonly Check[] = [
   { needs: ['scopes'], run: ({ scopes }, problems) => compileScopes(scopes, problems) },
   { needs: ['directory', 'scopes'], run: (_all, _report, _environment, { directory }) => directory() },

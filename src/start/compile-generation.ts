@@ -11,7 +11,7 @@ import type { WorkerDependencies } from './dependencies.ts'
 import { Generation } from './generation.ts'
 import type { Parts } from './parts.ts'
 import { nodeOf } from './node-id.ts'
-import { compileService } from './service.ts'
+import { compileService } from './compile-service.ts'
 
 /** What outlives a configuration. */
 interface Lasting {

@@ -14,7 +14,7 @@ import { Fault } from '../kernel/faults.ts'
 import type { IssuerConfig } from '../keys/issuers-schema.ts'
 import { LONGEST_LIFE } from '../keys/token-verifier.ts'
 import { compileServer } from '../server/schema.ts'
-import type { Service } from './service.ts'
+import type { Service } from './compile-service.ts'
 
 /** @param early the limits ahead of the decision */
 export function explainPartsOf(

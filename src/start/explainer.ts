@@ -27,7 +27,7 @@ import { openDependencies, type WorkerDependencies } from './dependencies.ts'
 import { explainPartsOf } from './explain.ts'
 import { openMeasures } from './measures.ts'
 import { closablesOf, closeAll, ConfigurationError, openParts, type Parts } from './parts.ts'
-import { compileService } from './service.ts'
+import { compileService } from './compile-service.ts'
 
 export type {
   ExplainedAction,

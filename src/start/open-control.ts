@@ -16,7 +16,7 @@ import { endLostMeanwhile, settleHoldings } from './holdings-record.ts'
 import { readHoldings, Reloader } from './reload.ts'
 import type { Worker } from './serving-worker.ts'
 import { longestLifeOf, openState, type State } from './state.ts'
-import { readingsOf, reportReportOnlyAreas, type Supervisor } from './supervisor.ts'
+import { readingsOf, reportReportOnlyAreas, type Supervisor } from './observation.ts'
 
 export interface ControlOptions {
   readonly clock: Clock

@@ -1,147 +1,276 @@
-/** Compiles one configuration into everything that a decision reads. A reload compiles another and swaps the whole. */
-import type { Configuration } from '../settings/configuration.ts'
-import type { ApiDescription } from '../contracts/api-description.ts'
-import type { Recorder } from '../contracts/recorder.ts'
-import type { Places } from '../contracts/places.ts'
-import { DirectoryMethods } from '../directory/people.ts'
-import { LayeredPlaces } from '../directory/places.ts'
-import { changingScopes } from '../gateway/compile-actions.ts'
-import { compileFaultRenderer, type FaultRenderer } from '../gateway/represent.ts'
-import type { Runtime } from '../gateway/runtime.ts'
-import { TokenCheck } from '../gateway/token-check.ts'
-import { compileNegotiation } from '../http/accept.ts'
-import { compileAuthorities, type Authorities } from '../http/request-target.ts'
-import { Cors } from '../http/cors.ts'
-import type { ReadyDocument } from '../http/entity-tag.ts'
-import { openIdentity, type Identity } from '../identity/identity.ts'
-import { userinfo } from '../identity/claims.ts'
-import { createTokenVerifier } from '../keys/token-verifier.ts'
-import type { ServiceUrls } from '../server/schema.ts'
-import { describedApi, developerOffer, openapiOf } from './described-api.ts'
-import type { Dependencies, Parts } from './parts.ts'
-import { peopleOf } from './people.ts'
-import { foreignAuthority, ownAuthority } from './token-authorities.ts'
+/** The composition root: starts the supervisor's parts, the workers and the admin listener, and connects them. */
+import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { noticing } from '../audit/abandoned.ts'
+import { type AuditPlan, planAudit } from '../audit/schema.ts'
+import { trailReader } from '../audit/read/read-trail.ts'
+import type { TrailReader } from '../contracts/audit-query.ts'
+import { NO_TRAIL } from '../contracts/audit.ts'
+import { isSidecar, type Configuration } from '../settings/configuration.ts'
+import type { ServiceControl } from './control.ts'
+import { programBeside } from '../kernel/beside.ts'
+import { newSecret } from '../kernel/ids.ts'
+import { localUrl } from '../kernel/listen-address.ts'
+import { withStartBudget } from '../kernel/store-budget.ts'
+import { adminRoutes } from '../operator/openapi.ts'
+import { type AdminListener, startAdminListener } from '../operator/listener.ts'
+import { DataFolderLock, pointToTrail } from '../operator/announcement.ts'
+import { Operators } from '../operator/operators.ts'
+import { adminTokenFile, ensureAdminToken } from '../operator/token-file.ts'
+import type { OperatorControl } from '../operator/operator-control.ts'
+import { plainFacts } from '../audit/audited-change.ts'
+import { FileWatch } from '../watch/file-watch.ts'
+import { serviceUrls, type ServiceUrls } from '../server/schema.ts'
+import { useData } from './data-users.ts'
+import { ServiceEvents } from './service-events.ts'
+import { countWorkers, type WorkerPool } from '../processes/worker-pool.ts'
+import {
+  admitStore,
+  openSupervisor,
+  reportReportOnlyAreas,
+  scrape,
+  type Supervisor,
+  type SupervisorOptions,
+} from './observation.ts'
+import type { NodeBeat } from './node-beat.ts'
+import { nodeOf } from './node-id.ts'
+import { openTrailOwner } from './trail-owner.ts'
+import { VERSION } from './version.ts'
+import type { Worker } from './serving-worker.ts'
+import { type ControlOptions, isWorker, openControl, type Started } from './open-control.ts'
 
-/** What the public listener's doors serve. */
-export interface Service {
-  readonly parts: Parts
-  readonly runtime: Runtime
-  /** Absent in a sidecar. */
-  readonly identity: Identity | undefined
-  readonly authorities: Authorities
-  readonly renderFault: FaultRenderer
-  /** What clients are told of the API (C11.3). */
-  readonly description: ApiDescription
-  /** The same as an OpenAPI document; undefined if there is none (`openapi: off`). */
-  readonly document: ReadyDocument | undefined
+export type AppOptions = SupervisorOptions & ControlOptions
+
+/** A service that answers. */
+export interface Running extends ServiceUrls {
+  readonly adminPort: number
+  /** The file that holds the token of the admin API. Absent where the configuration gives the token, and in a sidecar. */
+  readonly adminTokenFile: string | undefined
+  /** Whether another service used the data folder when this one started. */
+  readonly sharesData: boolean
+  readonly pool: WorkerPool<Configuration>
+  /** The one worker, where this very process serves; absent where there are several. */
+  readonly worker: Worker | undefined
+  readonly control: OperatorControl
+  /** Stops taking calls, finishes those in flight, then ends. Resolves with the number of connections that were cut. */
+  close(): Promise<number>
 }
 
-/** Compiles the parts for the service's URLs, which are known once the listener is bound. */
-export function compileService(
-  parts: Parts,
-  dependencies: Dependencies,
-  urls: ServiceUrls,
-  recorder: Recorder,
-): Service {
-  const { configuration } = parts
-  const { vendor, defaultFormat } = configuration
-  const negotiation = compileNegotiation({ vendor, defaultFormat })
-  const tokens = openTokenCheck(parts, dependencies, urls, recorder)
-  const description = describedApi(parts, urls)
-  const identity = openOwnIdentity(parts, dependencies, urls, tokens, recorder, description)
-  const runtime: Runtime = Object.freeze({
-    ...dependencies,
-    actions: parts.actions.table,
-    reportOnly: parts.actions.reportOnly,
-    negotiation,
-    tokens,
-    places: placesOf(parts, dependencies),
-    userinfo: identity && userinfo(identity.dependencies),
-    recorder,
-    baseUrl: urls.baseUrl,
-    issuer: urls.authUrl,
-    host: new URL(urls.baseUrl).host,
-    bodyLimit: configuration.server.limits.body,
-    answerLimit: configuration.server.limits.answer,
-    strictHeaderNames: configuration.server.strictHeaderNames,
-    anySchemeCase: configuration.identity.strictRfc6749,
-    cors: corsOf(configuration),
+/**
+ * Starts the service that a configuration describes, in this process or in several. Rejects with ConfigurationError,
+ * KeyError, AdminTokenError or StoreError, or with the system's error if an address cannot be bound. Nothing is
+ * left open then.
+ */
+export const startPostern = (configuration: Configuration, options: AppOptions): Promise<Running> =>
+  withStartBudget(() => start(configuration, options))
+
+async function start(configuration: Configuration, options: AppOptions): Promise<Running> {
+  const supervisor = openSupervisor(configuration, options)
+  await admitStore(configuration, supervisor)
+  supervisor.trailOwner = await openTrailOwner(configuration, {
+    ...options,
+    recorder: supervisor.recorder,
+    meter: supervisor.measures.metrics,
+    anchorFailed: supervisor.measures.metrics.anchorFailed,
+    node: nodeOf(configuration),
   })
-  return {
-    parts,
-    runtime,
-    identity,
-    authorities: compileAuthorities([urls.authUrl, urls.baseUrl]),
-    renderFault: compileFaultRenderer(negotiation, urls.baseUrl),
-    description,
-    document: openapiOf(configuration, description, identity?.dependencies.metadata),
+  supervisor.audit = supervisor.trailOwner?.trail
+  const use = isSidecar(configuration) ? undefined : useData(configuration.data)
+  if (use?.isShared === true) supervisor.recorder.note('warn', 'data_shared', { detail: configuration.data })
+  try {
+    const running = await startServing(configuration, options, supervisor)
+    return {
+      ...running,
+      sharesData: use?.isShared ?? false,
+      close: () => running.close().finally(() => use?.end()),
+    }
+  } catch (error) {
+    use?.end()
+    await supervisor.trailOwner?.close()
+    throw error
   }
 }
 
-/** A sidecar has no store, and one that names no businesses compares the target with the URL only (C11.2). */
-function placesOf({ directory }: Parts, { keys, storedPlaces }: Dependencies): Places | undefined {
-  if (keys !== undefined) return new LayeredPlaces(directory.places, storedPlaces)
-  return directory.businesses.size === 0 ? undefined : directory.places
+async function startServing(
+  configuration: Configuration,
+  options: AppOptions,
+  supervisor: Supervisor,
+): Promise<Omit<Running, 'sharesData'>> {
+  reportReportOnlyAreas(configuration, supervisor)
+  const { metrics, directory } = configuration
+  supervisor.exposition.limitClients(metrics.clients, Object.keys(directory.clients))
+  // Files are watched before the workers start, so that a change meanwhile is not missed. The reload waits for `ready`.
+  const ready = Promise.withResolvers<ServiceControl>()
+  const reload = (via: string): void =>
+    void ready.promise.then((control) => control.reload({ via, channel: 'file' }))
+  const files = new FileWatch(supervisor.recorder, () => reload('file change'))
+  files.watch(options.source?.files ?? new Set())
+  const contentsChanged = (): void => reload('worker')
+  const pool = await startWorkerPool(configuration, options, supervisor, contentsChanged).catch(
+    (error: unknown) => {
+      files.close()
+      throw error
+    },
+  )
+  supervisor.pool = pool
+  const opened: (() => Promise<void>)[] = []
+  try {
+    const token = configuration.admin.token ?? (await ownAdminToken(configuration))
+    const operators = new Operators(token, configuration.admin.tokens, options.clock)
+    const { control, state, beat } = await openControl(configuration, options, {
+      supervisor,
+      pool,
+      files,
+      opened,
+      operators,
+    })
+    ready.resolve(control)
+    // The store of a sidecar forgets.
+    if (!isSidecar(configuration)) await supervisor.trailOwner?.remembered.compare(state.store, configuration)
+    const admin = await openAdmin(configuration, supervisor, control, operators)
+    const announced = announce(configuration, localUrl(configuration.admin.listen, admin.port), supervisor)
+    const { keysPlan } = control
+    const watched = { audit: supervisor.audit, state, keysPlan, files: options.source?.files ?? [] }
+    const events = new ServiceEvents(configuration, watched, options.clock)
+    control.acts.reported = (act) => events.reported(act)
+    events.start()
+    return {
+      ...serviceUrls(configuration.server, pool.port),
+      adminPort: admin.port,
+      adminTokenFile: ownTokenFile(configuration),
+      pool,
+      worker: isWorker(pool) ? pool : undefined,
+      control,
+      close: () =>
+        endService({ supervisor, pool, files, opened, operators, control, admin, events, beat, announced }),
+    }
+  } catch (error) {
+    files.close()
+    await pool.close()
+    for (const close of opened) await close()
+    throw error
+  }
 }
 
-function openOwnIdentity(
-  parts: Parts,
-  dependencies: Dependencies,
-  urls: ServiceUrls,
-  issuedTokens: TokenCheck,
-  recorder: Recorder,
-  description: ApiDescription,
-): Identity | undefined {
-  const { configuration, directory, catalogue } = parts
-  const { keys, clock } = dependencies
-  if (keys === undefined) return undefined
-  return openIdentity({
-    ...dependencies,
-    ...peopleOf(parts, { ...dependencies, recorder }),
-    places: new LayeredPlaces(directory.places, dependencies.storedPlaces),
-    catalogue,
-    signer: keys,
-    publicKeys: keys,
-    tokenVerifier: createTokenVerifier(keys, clock),
-    deriver: keys,
-    issuedTokens,
-    recorder,
-    urls: { issuer: urls.authUrl, api: urls.baseUrl },
-    config: configuration.identity,
-    strictHeaderNames: configuration.server.strictHeaderNames,
-    anySchemeCase: configuration.identity.strictRfc6749,
-    changingScopes: changingScopes(configuration.actions, catalogue),
-    longestTarget: configuration.server.limits.target,
-    clientMethods: new DirectoryMethods({
-      configured: directory.clients.values(),
-      store: dependencies.store,
-      clock,
-    }),
-    cors: corsOf(configuration),
-    developers: developerOffer(configuration, description),
+interface Serving extends Started {
+  readonly control: ServiceControl
+  readonly admin: AdminListener
+  readonly events: ServiceEvents
+  readonly beat: NodeBeat | undefined
+  readonly announced: DataFolderLock | undefined
+}
+
+/**
+ * Tells commands of this service, as long as it holds the lock of its trail; where none is kept, that of its data folder. A
+ * sidecar without a trail writes nothing to disk, and is found by its configuration.
+ */
+function announce(
+  configuration: Configuration,
+  adminUrl: string,
+  { trailOwner }: Supervisor,
+): DataFolderLock | undefined {
+  const data = resolve(configuration.data)
+  const announcement = { adminUrl, ...(ownTokenFile(configuration) !== undefined && { data }) }
+  const plan = planAudit(configuration.audit, configuration.data, isSidecar(configuration))
+  if (trailOwner === undefined || plan === undefined)
+    return isSidecar(configuration) ? undefined : new DataFolderLock(data, announcement)
+  trailOwner.announce(announcement)
+  if (!isSidecar(configuration)) pointToTrail(data, plan.folder)
+  return undefined
+}
+
+/** Resolves with the number of connections that were cut. */
+async function endService(serving: Serving): Promise<number> {
+  const { supervisor, pool, files, opened, control, admin, events, beat, announced } = serving
+  supervisor.health.drain()
+  files.close()
+  // Called before anything is awaited: a reload or restart that is under way must not delay the end.
+  const closed = pool.close()
+  // The store stays open until the last call has ended.
+  await beat?.stop()
+  await control.stop()
+  await events.stop()
+  const cut = await closed
+  await admin.close()
+  for (const close of opened) await close()
+  events.noteStopped(cut)
+  announced?.release()
+  await supervisor.trailOwner?.close()
+  supervisor.recorder.note('info', 'stopped', { connectionsCut: cut })
+  await supervisor.closeLog()
+  return cut
+}
+
+/**
+ * A sidecar writes nothing to disk (C11.2). Unless its configuration gives a token, its admin API gets a random one that
+ * nobody knows, so nobody can use it.
+ */
+const ownAdminToken = (configuration: Configuration): Promise<string> =>
+  isSidecar(configuration) ? Promise.resolve(newSecret()) : ensureAdminToken(configuration.data)
+
+const ownTokenFile = (configuration: Configuration): string | undefined =>
+  configuration.admin.token === undefined && !isSidecar(configuration)
+    ? adminTokenFile(configuration.data)
+    : undefined
+
+/** Imports only the kind in use: a supervisor of several workers never needs the serving code, and saves its memory. */
+async function startWorkerPool(
+  configuration: Configuration,
+  options: AppOptions,
+  { audit, reports, recorder, measures }: Supervisor,
+  contentsChanged: () => void,
+): Promise<WorkerPool<Configuration>> {
+  const size = countWorkers(configuration.workers)
+  if (size === 1) {
+    const { startWorker } = await import('./worker.ts')
+    return startWorker(configuration, reports, { ...options, audit: audit ?? NO_TRAIL })
+  }
+  const { ClusterWorkerPool } = await import('../processes/cluster-worker-pool.ts')
+  const program = fileURLToPath(programBeside(import.meta.url, 'worker-main'))
+  return ClusterWorkerPool.start(configuration, {
+    program,
+    size,
+    reports,
+    note: (...args) => recorder.note(...args),
+    died: ({ pid, livedMs }) => {
+      measures.metrics.workerDied()
+      audit?.note({
+        event: 'worker.died',
+        outcome: 'failed',
+        actor: { kind: 'service' },
+        change: plainFacts({ pid, livedMs }),
+      })
+    },
+    contentsChanged,
+    closeTimes: ({ server }) => server.timeouts,
   })
 }
 
-const corsOf = ({ server: { cors } }: Configuration): Cors | undefined => cors && new Cors(cors)
+/** The count of abandoned intents belongs to this process only from when it holds the lock of the trail. */
+const readerOf = (plan: AuditPlan, { trailOwner }: Supervisor): TrailReader =>
+  noticing(
+    trailReader(plan, async () => trailOwner?.remembered.read()),
+    () => trailOwner?.abandoned,
+  )
 
-/** Accepts, in a sidecar, the tokens of the configured issuers; otherwise our own (C11.2). */
-function openTokenCheck(
-  { configuration }: Parts,
-  dependencies: Dependencies,
-  urls: ServiceUrls,
-  recorder: Recorder,
-): TokenCheck {
-  const { clock, issuerKeys, keys, revocations, tallies } = dependencies
-  return new TokenCheck({
-    authority:
-      keys === undefined
-        ? foreignAuthority(configuration.issuers, clock, issuerKeys)
-        : ownAuthority(keys, clock, urls),
-    revocations,
+function openAdmin(
+  { admin, ...configuration }: Configuration,
+  supervisor: Supervisor,
+  control: OperatorControl,
+  operators: Operators,
+): Promise<AdminListener> {
+  const { audit, health, recorder } = supervisor
+  const plan = planAudit(configuration.audit, configuration.data, isSidecar(configuration))
+  return startAdminListener({
+    config: admin,
+    health,
     recorder,
-    clock,
-    cacheSize: configuration.tokenCache.size,
-    // A sidecar has no directory: its clients are known to their issuers only.
-    tallyOf: keys && ((client) => tallies.of(client)),
+    metrics: () => scrape(supervisor),
+    operators,
+    api: {
+      audit: audit ?? NO_TRAIL,
+      routes: adminRoutes(VERSION, audit && plan && { reader: readerOf(plan, supervisor), audit }),
+      control,
+    },
   })
 }

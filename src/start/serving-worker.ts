@@ -32,7 +32,7 @@ import { digestOfHoldings, servedHoldings } from './holdings-record.ts'
 import { adoptSeals } from './key-plan.ts'
 import { type Closable, closablesOf, closeAll, openParts, type Parts } from './parts.ts'
 import { recallCall } from './past-calls.ts'
-import type { Service } from './service.ts'
+import type { Service } from './compile-service.ts'
 import { readProcess } from './traffic.ts'
 
 export interface Worker extends WorkerPool<Configuration> {

@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
-import type * as app from '../../src/start/app.ts'
+import type * as app from '../../src/start/service.ts'
 import type * as configurations from '../../src/settings/configuration.ts'
 import type * as clocks from '../../src/kernel/clock.ts'
 
@@ -27,7 +27,7 @@ const COUNTED = 10
 
 const source = pathToFileURL(join(resolve(options.code), 'src/')).href
 const from = async (file: string): Promise<unknown> => import(source + file)
-const { startPostern } = (await from('start/app.ts')) as typeof app
+const { startPostern } = (await from('start/service.ts')) as typeof app
 const { readConfiguration } = (await from('settings/configuration.ts')) as typeof configurations
 const { systemClock } = (await from('kernel/clock.ts')) as typeof clocks
 

@@ -12,7 +12,7 @@ import { join, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
-import type * as app from '../../src/start/app.ts'
+import type * as app from '../../src/start/service.ts'
 import type * as configurations from '../../src/settings/configuration.ts'
 import type * as clocks from '../../src/kernel/clock.ts'
 
