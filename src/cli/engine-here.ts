@@ -10,7 +10,7 @@ import { newSecret } from '../kernel/ids.ts'
 import { hasCode } from '../kernel/thrown.ts'
 import { AdminError, errorBodyOf, OperationError } from '../operator/errors.ts'
 import type { OperationAnswer, OperationInput, SharedOperation } from '../operator/operation.ts'
-import type { Authority } from '../operator/operator-control.ts'
+import type { OperationContext } from '../operator/context.ts'
 import { type AuthenticatedOperator, Operators, unknownOperator } from '../operator/operators.ts'
 import { authorize, performerOf } from '../operator/perform.ts'
 import type { Terminal } from '../operator/terminal.ts'
@@ -150,7 +150,7 @@ export async function engineHere(purpose: HerePurpose): Promise<Engine> {
     operator: AuthenticatedOperator,
   ): Promise<OperationAnswer<unknown>> {
     try {
-      const answer = await performerOf<Authority>(operation, operation.handle)(here.authority, {
+      const answer = await performerOf<OperationContext>(operation, operation.handle)(here.context, {
         params,
         query: plain(query),
         body: body === undefined ? null : plain(body),

@@ -60,10 +60,10 @@ function untilStopped(running: Running): Promise<number> {
 const LEFTOVERS_MS = 2000
 
 /** SIGHUP reads the configuration again. SIGUSR2 replaces the workers one by one. The function that is returned ends it. */
-function handleSignals({ control }: Running): () => void {
+function handleSignals({ context }: Running): () => void {
   const handlers = {
-    SIGHUP: () => void control.reload({ via: 'SIGHUP', channel: 'signal' }),
-    SIGUSR2: () => void control.restart({ via: 'SIGUSR2', channel: 'signal' }),
+    SIGHUP: () => void context.reload({ via: 'SIGHUP', channel: 'signal' }),
+    SIGUSR2: () => void context.restart({ via: 'SIGUSR2', channel: 'signal' }),
   }
   for (const [signal, handler] of Object.entries(handlers)) process.on(signal, handler)
   return () => {

@@ -131,7 +131,7 @@ const SHOW: Operation = {
   summary:
     'The configuration in force: extended, with defaults and what the environment sets, without secrets; without users for who lacks the right `administer`',
   answers: { 200: ['As it is in force', { type: 'object' }] },
-  handle: (control) => ok(control.configuration()),
+  handle: (control) => ok(control.shownConfiguration()),
   commands: [
     commandLine({
       words: ['configuration show'],

@@ -25,7 +25,7 @@ import {
   text,
   WHO,
 } from './operation.ts'
-import type { OperatorControl } from './operator-control.ts'
+import type { ServiceContext } from './context.ts'
 import { isDuration } from './option-kinds.ts'
 import { EXIT, type Options, UsageError, type Values } from './verb.ts'
 
@@ -125,7 +125,7 @@ const lines = (problems: readonly SwitchProblem[]): string[] =>
 /** Drops problems about clients that are unknown to the configuration but stand in the store (C9.2). */
 async function withoutStored(
   problems: readonly SwitchProblem[],
-  control: Pick<OperatorControl, 'hasStored'>,
+  control: Pick<ServiceContext, 'hasStored'>,
 ): Promise<SwitchProblem[]> {
   const left: SwitchProblem[] = []
   for (const problem of problems) if (!(await control.hasStored(problem))) left.push(problem)
@@ -135,7 +135,7 @@ async function withoutStored(
 /** The switch that a body describes; without one, the problems. */
 async function checkSwitch(
   body: AdminRequest['body'],
-  control: Pick<OperatorControl, 'closableNames' | 'hasStored' | 'maintenance'>,
+  control: Pick<ServiceContext, 'closableNames' | 'hasStored' | 'maintenance'>,
 ): Promise<{ readonly entry?: MaintenanceSwitch; readonly problems: readonly string[] }> {
   const entry = readSwitch(body as unknown as SwitchBody)
   if (entry === undefined) return { problems: ['scope  names nothing that can be closed'] }

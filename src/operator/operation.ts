@@ -8,7 +8,7 @@ import type { BodySchema } from '../http/body-schema.ts'
 import type { TagCondition } from '../http/entity-tag.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import type { OperationError } from './errors.ts'
-import type { Authority, OperatorControl } from './operator-control.ts'
+import type { OperationContext, ServiceContext } from './context.ts'
 import type { Right } from './rights.ts'
 import type { Terminal } from './terminal.ts'
 import type { Options, Values, Verb } from './verb.ts'
@@ -78,18 +78,18 @@ interface OperationFacts {
   readonly commands?: readonly CommandLine[]
 }
 
-type Handler<C> = (control: C, request: AdminRequest) => AdminAnswer | Promise<AdminAnswer>
+type Handler<C> = (context: C, request: AdminRequest) => AdminAnswer | Promise<AdminAnswer>
 
 /** Only a running service carries it out. */
 export interface ServiceOperation extends OperationFacts {
   readonly runs?: 'service'
-  readonly handle: Handler<OperatorControl>
+  readonly handle: Handler<ServiceContext>
 }
 
 /** A running service carries it out; where none runs, a command does, in its own process. */
 export interface SharedOperation extends OperationFacts {
   readonly runs: 'service or here'
-  readonly handle: Handler<Authority>
+  readonly handle: Handler<OperationContext>
   /** Why the operation is none for a configuration. `here`: no service runs. */
   readonly unfit?: (configuration: Configuration, here: boolean) => string | undefined
 }

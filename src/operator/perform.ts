@@ -69,21 +69,21 @@ function bodyCheckOf({ body, bodyOptional, checksBody }: Operation): Check | und
 }
 
 /** Carries out an operation for requests. Rejects as its handler does, and with AdminError 400 if a request does not fit. */
-export type Performer<C> = (control: C, received: Received) => Promise<AdminAnswer>
+export type Performer<C> = (context: C, received: Received) => Promise<AdminAnswer>
 
 /** Throws RangeError on a schema keyword that the validator does not support. */
 export function performerOf<C>(
   operation: Operation,
-  handle: (control: C, request: AdminRequest) => AdminAnswer | Promise<AdminAnswer>,
+  handle: (context: C, request: AdminRequest) => AdminAnswer | Promise<AdminAnswer>,
 ): Performer<C> {
   const checkParams = operation.params && checkOf('params', members(operation.params))
   const checkBody = bodyCheckOf(operation)
   const checkQuery = checkOf('querystring', members(operation.query ?? {}))
-  return async (control, received) => {
+  return async (context, received) => {
     checkParams?.(received.params)
     checkBody?.(received.body)
     checkQuery(received.query)
-    const answer = await handle(control, requestOf(operation, received))
+    const answer = await handle(context, requestOf(operation, received))
     return tellsPeople(operation, received.operator)
       ? answer
       : { ...answer, body: withoutPeople(answer.body) }

@@ -6,14 +6,14 @@ import { withStoreBudget } from '../kernel/store-budget.ts'
 import { AdminError } from './errors.ts'
 import type { AdminApp, IncomingRequest } from './framework.ts'
 import { MERGE_PATCH, type Operation } from './operation.ts'
-import type { OperatorControl } from './operator-control.ts'
+import type { ServiceContext } from './context.ts'
 import { type AuthenticatedOperator, type Operators, unknownOperator } from './operators.ts'
 import { authorize, performerOf } from './perform.ts'
 
 export interface AdminApi {
   readonly audit: Pick<AuditTrail, 'note'>
   readonly routes: readonly Operation[]
-  readonly control: OperatorControl
+  readonly context: ServiceContext
 }
 
 /** The API, and who may use it. */
@@ -38,7 +38,7 @@ function authorized(request: IncomingRequest, route: Operation, api: GuardedApi)
 export function addRoute(app: AdminApp, route: Operation, api: GuardedApi): void {
   const { method, path: url } = route
   const known = new WeakMap<IncomingRequest, AuthenticatedOperator>()
-  const perform = performerOf<OperatorControl>(route, route.handle)
+  const perform = performerOf<ServiceContext>(route, route.handle)
   app.route({
     method,
     url,
@@ -57,7 +57,7 @@ export function addRoute(app: AdminApp, route: Operation, api: GuardedApi): void
         ...{ params: (params ?? {}) as JsonValue, query: (query ?? {}) as JsonValue, body: body ?? null },
         ...{ ifMatch: headers['if-match'], operator, from: fromOf(request) },
       }
-      const answer = await withPatience(headers, () => perform(api.control, received))
+      const answer = await withPatience(headers, () => perform(api.context, received))
       const { status, type, tag, location } = answer
       if (type !== undefined) reply.type(type)
       if (tag !== undefined) reply.header('ETag', `"${tag}"`)

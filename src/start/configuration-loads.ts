@@ -1,6 +1,6 @@
 /** What became of the configuration files that were read: for the metrics and for the status. */
 import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
-import type { ReloadOutcome } from '../operator/operator-control.ts'
+import type { ReloadOutcome } from '../operator/context.ts'
 import type { ConfigurationStanding } from '../watch/status/configuration-orders.ts'
 import type { Operator } from '../audit/audited-change.ts'
 

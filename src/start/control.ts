@@ -29,13 +29,12 @@ import { type MaintenancePreview, previewSwitch } from '../maintenance/preview.t
 import { type ClosableNames, compileMaintenance } from '../maintenance/schema.ts'
 import type { DirectoryOrders } from '../operator/directory-orders.ts'
 import type {
-  OperatorControl,
-  Redacted,
+  ServiceContext,
   ReloadOutcome,
   RestartOutcome,
   RevokeOptions,
   RevokeOutcome,
-} from '../operator/operator-control.ts'
+} from '../operator/context.ts'
 import { ReportedActs } from '../operator/reported-acts.ts'
 import type { RevocableOrders } from '../operator/revocable-orders.ts'
 import type { WorkerPool } from '../processes/worker-pool.ts'
@@ -104,7 +103,9 @@ function keyControlOf(
   return new KeyControl({ plan, store, audit, recorder, clock, reported: (act) => acts.reported(act) })
 }
 
-export class ServiceControl implements OperatorControl {
+export class ServiceControl {
+  /** What operations work on. */
+  readonly context: ServiceContext
   readonly maintenance: State['maintenance']
   readonly lockouts: LocalLockouts
   readonly acts: ReportedActs
@@ -137,6 +138,41 @@ export class ServiceControl implements OperatorControl {
     this.#editors = new ConfiguredEditors(parts)
     this.#explanations = new ExplainControl({ ...parts, isSidecar: isSidecar(configuration) })
     this.#activate(configuration)
+    this.context = this.#contextOf(parts)
+  }
+
+  #contextOf({ state, ...parts }: ControlParts): ServiceContext {
+    const { store, rules, tokenRevoker, maintenance, doubts } = state
+    const { acts, revocables, onDisk, keys, testTokens } = this
+    return {
+      ...parts,
+      store,
+      rules,
+      tokenRevoker,
+      maintenance,
+      doubts,
+      acts,
+      revocables,
+      onDisk,
+      keys,
+      testTokens,
+      configuration: () => this.#configuration,
+      editors: () => this.#editors.of(this.#configuration),
+      directory: (operator) => this.directory(operator),
+      status: () => this.status(),
+      previewSwitch: (entry) => this.previewSwitch(entry),
+      closableNames: () => this.closableNames(),
+      hasStored: (named) => this.hasStored(named),
+      shownConfiguration: () => shownConfiguration(this.#configuration),
+      revoke: (...named) => this.revoke(...named),
+      explain: (...call) => this.explain(...call),
+      explainPast: (...call) => this.explainPast(...call),
+      clearLockouts: (...which) => this.clearLockouts(...which),
+      redact: (...whom) => this.redact(...whom),
+      acceptStore: (...what) => this.acceptStore(...what),
+      reload: (operator) => this.reload(operator),
+      restart: (operator) => this.restart(operator),
+    }
   }
 
   /** Makes `reload` possible, if the configuration comes from a file. */
@@ -172,14 +208,10 @@ export class ServiceControl implements OperatorControl {
     return closableNames(this.#configuration)
   }
 
-  async hasStored({ client, business }: Parameters<OperatorControl['hasStored']>[0]): Promise<boolean> {
+  async hasStored({ client, business }: Parameters<ServiceContext['hasStored']>[0]): Promise<boolean> {
     const { store } = this.#parts.state
     if (client !== undefined) return (await store.find(CLIENT, client)) !== undefined
     return business !== undefined && (await store.find(BUSINESS, business)) !== undefined
-  }
-
-  configuration(): unknown {
-    return shownConfiguration(this.#configuration)
   }
 
   status(): Promise<Status> {
@@ -248,7 +280,7 @@ export class ServiceControl implements OperatorControl {
     return accepted
   }
 
-  redact(subject: string, operator: Operator): Promise<Redacted | undefined> {
+  redact(subject: string, operator: Operator): ReturnType<ServiceContext['redact']> {
     return orderRedaction(subject, operator, this.#parts)
   }
 

@@ -12,7 +12,7 @@ import type { Editors } from '../directory/editors.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { messageOf } from '../kernel/thrown.ts'
-import type { Authority } from '../operator/operator-control.ts'
+import type { OperationContext } from '../operator/context.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import { ANSWER_COMMAND_WITHIN } from '../stores/open-store.ts'
 import { openConfiguredEditors } from './configured-editors.ts'
@@ -136,7 +136,7 @@ class CommandTrail implements AuditTrail {
 
 /** What operations of a command work on. */
 export class OperatedHere implements AsyncDisposable {
-  readonly authority: Authority
+  readonly context: OperationContext
   readonly #parts: HereParts
   readonly #trail: CommandTrail | undefined
   #state: Promise<State> | undefined
@@ -147,15 +147,18 @@ export class OperatedHere implements AsyncDisposable {
     this.#trail = parts.trail === 'none' ? undefined : new CommandTrail(parts.configuration, parts.trail)
     const audit: AuditTrail = this.#trail ?? NO_TRAIL
     const recorder = NO_RECORDER
-    this.authority = {
+    const editors = (): Promise<Editors> => (this.#editors ??= this.#openEditors())
+    const canRecord = async (): Promise<void> => {
+      if ((await this.#trail?.trouble()) !== undefined) throw new Fault('audit_unavailable')
+    }
+    this.context = {
+      audit,
+      recorder,
+      clock: systemClock,
+      editors,
+      canRecord,
       directory: (operator) =>
-        new DirectoryControl({
-          changes: recorderOf(operator, { audit, recorder }),
-          editors: () => (this.#editors ??= this.#openEditors()),
-          canRecord: async () => {
-            if ((await this.#trail?.trouble()) !== undefined) throw new Fault('audit_unavailable')
-          },
-        }),
+        new DirectoryControl({ changes: recorderOf(operator, { audit, recorder }), editors, canRecord }),
     }
   }
 

@@ -1,7 +1,7 @@
 /** What the audit trail says of orders that revoke tokens or end delays. */
 import type { GuessingKey } from '../contracts/lockouts.ts'
 import { type AuditedChange, plainFacts } from '../audit/audited-change.ts'
-import type { RevokeOptions } from '../operator/operator-control.ts'
+import type { RevokeOptions } from '../operator/context.ts'
 
 /** What the revocation rule names is what the record is about. */
 export const revocationChange = (

@@ -3,7 +3,7 @@ import { type AuditedChange, type Operator, plainFacts, recordGiving } from '../
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import { AdminError } from '../operator/errors.ts'
-import type { Redacted } from '../operator/operator-control.ts'
+import type { Redacted } from '../audit/read/read-trail.ts'
 import type { WorkerPool } from '../processes/worker-pool.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import type { TrailOwner } from './trail-owner.ts'
@@ -17,7 +17,7 @@ export interface RedactionRequest {
 
 const NOT_ROLLED = 'nothing was erased: a worker process could not end its segment of the trail; try again'
 
-/** As `OperatorControl.redact`. The log does not name the subject. */
+/** As `ServiceContext.redact`. The log does not name the subject. */
 export async function orderRedaction(
   subject: string,
   operator: Operator,

@@ -18,7 +18,7 @@ import type { RevocationCause, Revoker, TokenRevoker } from '../contracts/tokens
 import { compileDirectory } from '../directory/compile.ts'
 import type { Holdings, Loss } from '../directory/holdings.ts'
 import { Fault } from '../kernel/faults.ts'
-import type { ReloadOutcome } from '../operator/operator-control.ts'
+import type { ReloadOutcome } from '../operator/context.ts'
 import { ContentsChanged, type WorkerPool } from '../processes/worker-pool.ts'
 import { checkConfiguration, loadConfiguration } from '../settings/check-configuration.ts'
 import { type Configuration, fixedChanges } from '../settings/configuration.ts'

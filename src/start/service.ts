@@ -17,7 +17,7 @@ import { type AdminListener, startAdminListener } from '../operator/listener.ts'
 import { DataFolderLock, pointToTrail } from '../operator/announcement.ts'
 import { Operators } from '../operator/operators.ts'
 import { adminTokenFile, ensureAdminToken } from '../operator/token-file.ts'
-import type { OperatorControl } from '../operator/operator-control.ts'
+import type { ServiceContext } from '../operator/context.ts'
 import { plainFacts } from '../audit/audited-change.ts'
 import { FileWatch } from '../watch/file-watch.ts'
 import { serviceUrls, type ServiceUrls } from '../server/schema.ts'
@@ -51,7 +51,8 @@ export interface Running extends ServiceUrls {
   readonly pool: WorkerPool<Configuration>
   /** The one worker, where this very process serves; absent where there are several. */
   readonly worker: Worker | undefined
-  readonly control: OperatorControl
+  /** What operations work on. */
+  readonly context: ServiceContext
   /** Stops taking calls, finishes those in flight, then ends. Resolves with the number of connections that were cut. */
   close(): Promise<number>
 }
@@ -127,7 +128,7 @@ async function startServing(
     ready.resolve(control)
     // The store of a sidecar forgets.
     if (!isSidecar(configuration)) await supervisor.trailOwner?.remembered.compare(state.store, configuration)
-    const admin = await openAdmin(configuration, supervisor, control, operators)
+    const admin = await openAdmin(configuration, supervisor, control.context, operators)
     const announced = announce(configuration, localUrl(configuration.admin.listen, admin.port), supervisor)
     const { keysPlan } = control
     const watched = { audit: supervisor.audit, state, keysPlan, files: options.source?.files ?? [] }
@@ -140,7 +141,7 @@ async function startServing(
       adminTokenFile: ownTokenFile(configuration),
       pool,
       worker: isWorker(pool) ? pool : undefined,
-      control,
+      context: control.context,
       close: () =>
         endService({ supervisor, pool, files, opened, operators, control, admin, events, beat, announced }),
     }
@@ -256,7 +257,7 @@ const readerOf = (plan: AuditPlan, { trailOwner }: Supervisor): TrailReader =>
 function openAdmin(
   { admin, ...configuration }: Configuration,
   supervisor: Supervisor,
-  control: OperatorControl,
+  context: ServiceContext,
   operators: Operators,
 ): Promise<AdminListener> {
   const { audit, health, recorder } = supervisor
@@ -270,7 +271,7 @@ function openAdmin(
     api: {
       audit: audit ?? NO_TRAIL,
       routes: adminRoutes(VERSION, audit && plan && { reader: readerOf(plan, supervisor), audit }),
-      control,
+      context,
     },
   })
 }

@@ -119,7 +119,7 @@ describe('T3.8 the key of a lockout', () => {
         const address = `203.0.113.${at}`
         await guessAt(service, { [name]: name === 'Forwarded' ? `for=${address}` : address })
       }
-      expect(service.control.lockouts.list()).toMatchObject([
+      expect(service.context.lockouts.list()).toMatchObject([
         { user: 'alice', client: 'acme-books', network: '127.0.0.1', failures: 5 },
       ])
     },

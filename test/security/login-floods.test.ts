@@ -92,7 +92,7 @@ describe('C6.3.5 one account, guessed at from many networks', () => {
     expect((await logIn(service, 'alice-password', from('192.0.2.7'))).status).toBe(200)
     for (let at = 0; at < 10; at++)
       expect((await logIn(service, 'wrong', from(`198.51.${at}.1`))).status).toBe(400)
-    expect(service.control.lockouts.list()).toMatchObject([{ user: 'alice', failures: 10, delay: 600_000 }])
+    expect(service.context.lockouts.list()).toMatchObject([{ user: 'alice', failures: 10, delay: 600_000 }])
 
     // One waits for its delay, four for that one; what is more is refused as a wrong password is.
     const sent = await Promise.all(
@@ -110,7 +110,7 @@ describe('C6.3.5 one account, guessed at from many networks', () => {
     expect(answered()).toHaveLength(0)
 
     // An operator ends it: whoever comes next is let in at once.
-    expect(await service.control.clearLockouts({ user: 'alice' }, { via: 'test' })).toBeGreaterThan(0)
+    expect(await service.context.clearLockouts({ user: 'alice' }, { via: 'test' })).toBeGreaterThan(0)
     expect((await logIn(service, 'alice-password', from('203.0.101.1'))).status).toBe(200)
   })
 

@@ -242,7 +242,7 @@ describe('C6.3.3 a revocation in a sidecar', () => {
       force = false,
     } = body as Record<string, string> & { force?: boolean }
     const tokens = { ...(jti && { jti }), ...(subject && { subject }), ...(client && { client }) }
-    return sidecar.control.revoke(
+    return sidecar.context.revoke(
       { ...tokens, ...(issuer && { issuer }) } as never,
       { preview: false, consents: false, force },
       { via: 'test' },
@@ -337,7 +337,7 @@ describe('C11.2 an issuer with opaque tokens', () => {
     expect(asked()).toBe(2)
     server.answers.set(INTROSPECTION, active)
     expect(await call('another')).toBe(200)
-    await sidecar.control.revoke(
+    await sidecar.context.revoke(
       { client: 'app' },
       { preview: false, consents: false, force: false },
       { via: 'test' },

@@ -210,7 +210,7 @@ describe('C14.3 what the wire hides', () => {
     })
     const operator = { by: 'olga', reason: 'laptop lost', via: '127.0.0.1' }
     const options = { preview: false, consents: false, force: false }
-    await gateway.control.revoke({ client: 'globex-ledger' }, options, operator)
+    await gateway.context.revoke({ client: 'globex-ledger' }, options, operator)
     const sent = { target: '/api/1.0/b/GLOBEX/fund-data/fund-list', headers: bearer(token) }
     expect(await send(gateway, sent)).toMatchObject({ status: 401 })
     const { facts, words } = checkOf(await expectExplained(gateway, sent, 'revoked_token'), 'C4.4')

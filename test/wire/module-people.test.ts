@@ -160,7 +160,7 @@ describe('C5.7 a user of another system', () => {
       expect(await login(gateway, name, 'wrong')).toMatchObject(INVALID)
       clock.advance(60_000)
     }
-    const lockouts = gateway.control.lockouts.list()
+    const lockouts = gateway.context.lockouts.list()
     expect(lockouts).toMatchObject([{ user: 'dora', failures: 5 }])
   })
 })
@@ -408,7 +408,7 @@ describe('C5.7 whoever is gone, disabled or locked there', () => {
   it('C5.7 C6.3.3 keeps nothing that an operator has ended by subject', async () => {
     const answer = await login(gateway, 'dora')
     const rule = { subject: 'subject-of-dora' }
-    const revoked = await gateway.control.revoke(
+    const revoked = await gateway.context.revoke(
       rule,
       { preview: false, consents: false, force: false },
       {} as never,

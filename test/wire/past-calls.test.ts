@@ -79,7 +79,7 @@ describe('postern explain --request', () => {
       code: 0,
       difference: { then: 'let in', now: 'let in', same: true },
     })
-    await gateway.control.revoke(
+    await gateway.context.revoke(
       { client: 'acme-books', subject: '45733adb-9b07-4d40-ae57-20cf9b802f51' },
       { preview: false, consents: false, force: false },
       { operator: 'admin', by: 'olga', reason: 'left', via: 'test' },
@@ -99,7 +99,7 @@ describe('postern explain --request', () => {
 
   it('C14.4 tells that a call which maintenance refused would be let in now', async () => {
     const headers = bearer(await token('fund.read target:b/ACME'))
-    await gateway.control.maintenance.set(
+    await gateway.context.maintenance.set(
       {
         ...{ scope: { kind: 'business', name: 'ACME' }, from: undefined, until: undefined },
         ...{ message: undefined, retryAfter: undefined, addresses: [], clients: [] },
@@ -113,7 +113,7 @@ describe('postern explain --request', () => {
       now: 'place_maintenance',
       same: true,
     })
-    await gateway.control.maintenance.end(gateway.control.maintenance.list(), { via: 'test' })
+    await gateway.context.maintenance.end(gateway.context.maintenance.list(), { via: 'test' })
     const open = await ask(id)
     expect(open).toMatchObject({ code: 0, difference: { now: 'let in', same: false } })
     expect(open.difference.words).toMatch(/^It would be let in now\./)

@@ -143,7 +143,7 @@ async function prepare(service: StartedPostern): Promise<Ids> {
   const params = { grant_type: 'password', username: ZOE.name, password: PASSWORD, scope: SCOPE }
   const revoked = (await issueToken(service, { username: ZOE.name, password: PASSWORD, scope: SCOPE }))
     .access_token
-  await service.control.revoke(
+  await service.context.revoke(
     { subject: ZOE.subject },
     { preview: false, consents: false, force: false },
     { via: 'the test' },

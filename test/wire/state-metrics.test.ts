@@ -68,8 +68,8 @@ describe('C11.1 what happens rarely', () => {
     const { free } = people.service.configuration.identity.guessing.attempts
     for (let count = 0; count < free; count += 1) await people.byPassword('wrong')
     expect(await valueOf(people.service, 'lockouts')).toBe(1)
-    expect(people.service.control.lockouts.list()).toHaveLength(1)
-    await people.service.control.clearLockouts({ user: 'alice' }, { via: 'test' })
+    expect(people.service.context.lockouts.list()).toHaveLength(1)
+    await people.service.context.clearLockouts({ user: 'alice' }, { via: 'test' })
     expect(await valueOf(people.service, 'lockouts')).toBe(0)
   })
 })
@@ -170,7 +170,7 @@ describe('C11.1 maintenance', () => {
   it('C9.1 C11.1 a planned window counts from when it begins by itself, until it ends', async () => {
     const clock = movableClock(NOW)
     const service = await postern({ clock })
-    const { maintenance } = service.control
+    const { maintenance } = service.context
     const [from, until] = [NOW + 60_000, NOW + 120_000]
     await maintenance.set({ scope: { kind: 'area', name: 'fund-data' }, from, until }, operator)
     expect(await valueOf(service, since('area'))).toBe(0)
@@ -183,7 +183,7 @@ describe('C11.1 maintenance', () => {
   it('C9.1 C11.1 of several switches the earliest counts, by kind', async () => {
     const clock = movableClock(NOW)
     const service = await postern({ clock })
-    const { maintenance } = service.control
+    const { maintenance } = service.context
     await maintenance.set({ scope: { kind: 'business', name: 'ACME' } }, operator)
     clock.advance(5000)
     await maintenance.set({ scope: { kind: 'business', name: 'GLOBEX' } }, operator)

@@ -5,7 +5,7 @@ import { Fault } from '../../../src/kernel/faults.ts'
 import { adminRoutes } from '../../../src/operator/openapi.ts'
 import { startAdminListener } from '../../../src/operator/listener.ts'
 import { Operators } from '../../../src/operator/operators.ts'
-import type { OperatorControl } from '../../../src/operator/operator-control.ts'
+import type { ServiceContext } from '../../../src/operator/context.ts'
 import { Health } from '../../../src/watch/health.ts'
 import { MaintenanceRecords } from '../../../src/maintenance/records.ts'
 import { ReportedActs } from '../../../src/operator/reported-acts.ts'
@@ -23,7 +23,7 @@ const EXPLANATION: Explanation = {
   ...{ reportOnly: undefined, caller: undefined, action: undefined, checks: [] },
 }
 
-async function startApi(overrides: Partial<OperatorControl> = {}) {
+async function startApi(overrides: Partial<ServiceContext> = {}) {
   const clock = movableClock()
   const recorder = keepEvents()
   const feed = await ChangeFeed.open({
@@ -35,10 +35,11 @@ async function startApi(overrides: Partial<OperatorControl> = {}) {
   const switches = new MaintenanceSwitches(clock)
   const maintenance = new MaintenanceRecords({ feed, switches, clock, recorder, audit: NO_TRAIL })
   const asked: unknown[] = []
-  const control: OperatorControl = {
+  const context: Partial<ServiceContext> = {
     maintenance,
     lockouts: {
       list: () => [{ user: 'ann', client: 'c', network: '::1', failures: 7, delay: 1000, at: clock.now() }],
+      clear: () => Promise.resolve(0),
     },
     acts: new ReportedActs(NO_TRAIL),
     revocables: {
@@ -65,7 +66,7 @@ async function startApi(overrides: Partial<OperatorControl> = {}) {
       stored: true,
     }),
     hasStored: ({ client, business }) => Promise.resolve(client === 'stored' || business === 'STORED'),
-    configuration: () => ({ vendor: 'postern' }),
+    shownConfiguration: () => ({ vendor: 'postern' }),
     revoke: (...told) => {
       asked.push(told)
       return Promise.resolve(
@@ -89,7 +90,7 @@ async function startApi(overrides: Partial<OperatorControl> = {}) {
     health: new Health(),
     recorder,
     metrics: () => ({ contentType: 'text/plain', text: Promise.resolve('') }),
-    api: { audit: NO_TRAIL, routes, control },
+    api: { audit: NO_TRAIL, routes, context: context as ServiceContext },
   })
   onTestFinished(() => admin.close())
   const call = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {

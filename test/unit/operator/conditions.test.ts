@@ -60,7 +60,7 @@ async function start() {
     health: new Health(),
     recorder: keepEvents(),
     metrics: () => ({ contentType: 'text/plain', text: Promise.resolve('') }),
-    api: { audit: NO_TRAIL, routes, control: undefined as never },
+    api: { audit: NO_TRAIL, routes, context: undefined as never },
   })
   onTestFinished(() => admin.close())
   return async (method: string, path: string, headers: Record<string, string> = {}, body?: object) => {

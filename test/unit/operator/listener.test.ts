@@ -41,7 +41,7 @@ const ROUTE: Operation = {
 const apiOf = (...routes: Operation[]): AdminApi => ({
   audit: NO_TRAIL,
   routes,
-  control: undefined as never,
+  context: undefined as never,
 })
 
 describe('admin listener', () => {
