@@ -1,11 +1,11 @@
 import type { Catalogue } from '../config/scopes/catalogue.ts'
+import type { ExampleDescription } from '../contracts/api-description.ts'
 import type { ActionFacts, Backend } from '../contracts/backend.ts'
 import type { ActionVersions } from '../http/accept.ts'
 import type { BodySchema } from '../http/body-schema.ts'
 import type { JsonPointer } from '../http/json.ts'
 import { decodeSegment } from '../http/request-target.ts'
 import type { BodyValidator } from '../http/validate-body.ts'
-import type { ExampleDescription } from '../contracts/api-description.ts'
 import type { AreasConfig, ScopeRuleConfig } from './schema.ts'
 
 /** The type of a path parameter (C3.3). Two types with the same text are the same. */
@@ -102,7 +102,6 @@ export interface BodyRule {
 
 /** A part of a request's body that the audit trail keeps (C12.2.2). */
 interface KeptField {
-  /** As configured. */
   readonly name: string
   readonly pointer: JsonPointer
 }
@@ -121,7 +120,7 @@ export interface AuditRule {
 export interface Documentation {
   readonly summary: string | undefined
   readonly description: string | undefined
-  /** Of `Data`. */
+  /** The schema of `Data`. */
   readonly data: BodySchema | undefined
   readonly examples: readonly ExampleDescription[]
   /** As `OperationDescription.scopes`. */
@@ -146,7 +145,7 @@ export interface Operation {
   readonly audit: AuditRule | undefined
   /** XML names of array items (C7.5). */
   readonly items: Readonly<Record<string, string>>
-  /** What the documents say of it. Undefined for one that the configuration does not have. */
+  /** Undefined for an operation that the configuration does not have (report-only.ts). */
   readonly documentation: Documentation | undefined
 }
 
@@ -198,7 +197,6 @@ export function compileScopeRule(
   }
 }
 
-/** Whether a token's scope values satisfy a rule (C4.7). */
 export function satisfies(scopes: ReadonlySet<string>, { groups }: ScopeRule): boolean {
   for (const group of groups) if (!haveCommon(scopes, group)) return false
   return true
@@ -210,7 +208,6 @@ function haveCommon(scopes: ReadonlySet<string>, group: ReadonlySet<string>): bo
   return false
 }
 
-/** Whether calls of an area are let through whatever their token says (report-only.ts). */
 export const isReportOnly = (area: AreaConfig | undefined): boolean => area?.mode === 'report-only'
 
 /** The branch for a parameter. Parameters of one type at one place share a branch, whatever their names. */

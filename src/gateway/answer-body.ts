@@ -11,7 +11,6 @@ import { Fault, toFault } from '../kernel/faults.ts'
 import { type Conversions, isSmall, type OnGone } from './conversion/conversions.ts'
 import { type AnswerTask, broken, convertAnswer, dataOf, type Speech } from './conversion/tasks.ts'
 
-/** The upstream's answer is not the JSON that it should be (C8.4). */
 const notJson = (detail: string, cause?: unknown): Fault => new Fault('upstream_broken', { detail, cause })
 
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf] as const
@@ -215,7 +214,6 @@ export function wrapJsonStream(): Transform {
 const NOTHING = Buffer.alloc(0)
 
 interface EnvelopeRules {
-  /** The backend that answered. */
   readonly backend: Speech & { readonly name: string }
   readonly to: Format
   readonly items: ItemNames
@@ -260,7 +258,6 @@ const taskOf = (
   limit,
 })
 
-/** Whether XML is read or written. */
 const isOfXml = ({ speech, to }: AnswerTask): boolean => speech.format === 'xml' || to === 'xml'
 
 async function convertLarge(

@@ -1,8 +1,8 @@
 import type { CallBody } from '../contracts/backend.ts'
 import type { Exchange } from '../contracts/exchange.ts'
-import { checkContentType, checkOwnContentType, MEDIA_TYPE_OF, type BodyKind } from '../http/media-type.ts'
 import { type BodyDeclaration, declaredBody, type Head } from '../http/head.ts'
 import { parseJsonInSlices } from '../http/json.ts'
+import { type BodyKind, checkContentType, checkOwnContentType, MEDIA_TYPE_OF } from '../http/media-type.ts'
 import { readBody } from '../http/read-body.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { BodyRule, Operation } from './action-table.ts'
@@ -94,7 +94,6 @@ function recorded(
   return record.received(bytes, as)?.then(() => body) ?? body
 }
 
-/** A body that has been read. `onGone` tells when its client leaves. */
 interface Received {
   readonly bytes: Buffer
   readonly onGone: OnGone

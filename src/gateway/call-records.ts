@@ -1,4 +1,3 @@
-/** What the audit trail keeps of calls (C12.1). */
 import type { AuditActor, AuditObject, AuditOutcome } from '../contracts/audit.ts'
 import type { Exchange } from '../contracts/exchange.ts'
 import type { Fault, FaultCode } from '../kernel/faults.ts'

@@ -95,7 +95,8 @@ function callOf(
 const DECISION_HEADER = 'x-postern-decision'
 
 /**
- * Without codings and ranges where the client does not get the upstream's own bytes: they would be of other bytes.
+ * The client's headers for the upstream. Where the client does not get the upstream's own bytes, `Accept-Encoding` and
+ * ranges are left out: they would mean other bytes.
  * @throws Fault `unsendable_argument` for a condition of a change that would be dropped
  */
 function requestHeaders(
@@ -115,8 +116,8 @@ function requestHeaders(
 }
 
 /**
- * What else a body that passes unread needs, or it is stored as what it is not: its codings, and which part of the whole
- * it is (RFC 9110 §14.5). They pass whatever `requestHeaders` says, as Content-Type does.
+ * A body that passes unread keeps its codings and its range (RFC 9110 §14.5), whatever the backend's `requestHeaders`
+ * say: without them the upstream would store it as something else.
  */
 function describeBody(clean: Record<string, string>, { headers }: Head): void {
   for (const name of ['content-encoding', 'content-range'] as const) {
@@ -125,7 +126,10 @@ function describeBody(clean: Record<string, string>, { headers }: Head): void {
   }
 }
 
-/** Whatever `requestHeaders` says: without its condition a change would be made to what the client has not seen (C8.2). */
+/**
+ * A change whose condition the backend's `requestHeaders` drop would be made to data that the client has not seen
+ * (C8.2).
+ */
 function requireConditions(clean: Record<string, string>, { headers }: Head): void {
   for (const name of CONDITIONS_OF_CHANGES) {
     const folded = name.toLowerCase()
@@ -136,12 +140,10 @@ function requireConditions(clean: Record<string, string>, { headers }: Head): vo
   }
 }
 
-/** Headers that speak of the bytes as the upstream sends them. */
+/** Headers about the bytes as the upstream sends them. */
 const OF_BYTES: ReadonlySet<string> = new Set(['accept-encoding', 'range', 'if-range'])
 
-/**
- * Calls the backend, and records how long it took. The call counts as in flight until the answer has been read.
- */
+/** The call counts as in flight until the answer has been read. */
 function callBackend(
   runtime: Runtime,
   exchange: Exchange,
@@ -187,8 +189,8 @@ function knownOrNot(make: () => Answer | Promise<Answer>, call: Call): Answer | 
 }
 
 /**
- * The fault of a call that its backend was given. Where that may have changed something, and it is not known, nobody is
- * told to send the call again (C8.4a).
+ * The fault of a call that the backend has got. Where the call may have changed something, and nobody knows whether it
+ * did, the client must not be asked to send it again (C8.4a).
  */
 function afterSending(thrown: unknown, { method }: Call): Fault {
   const fault = toFault(thrown)
@@ -231,10 +233,7 @@ function releaseAfter({ body }: BackendAnswer, exchange: Exchange, release: Rele
 
 const SWITCHED = 101
 
-/**
- * What follows the decision about an upgrade to websocket: the backend takes the connection over, or answers why not.
- * The decision is the same as for any call. Rejects with the faults of `carryOut`.
- */
+/** The backend takes the connection over, or answers why not. Rejects with the faults of `carryOut`. */
 export async function carryUpgrade(
   runtime: Runtime,
   exchange: Exchange,
@@ -306,14 +305,13 @@ const newTrace = (): string => `00-${newRequestId()}-${newSpanId()}-00`
 interface Represented {
   readonly runtime: Runtime
   readonly exchange: Exchange
-  /** What the backend took, in milliseconds. */
+  /** Milliseconds until the backend answered. */
   readonly ms: number
 }
 
-/** The outcome of a call to a backend that gave a usable answer. */
 const ANSWERED = 'answered'
 
-/** `represent`, and the record of the call to the backend: an answer that cannot be represented is none. */
+/** An answer that cannot be represented is recorded as a failure of the backend. */
 function representRecorded(
   answer: BackendAnswer,
   decision: Decision,
@@ -340,7 +338,7 @@ function recordUnusable(thrown: unknown, backend: string, { runtime, ms }: Repre
   throw thrown
 }
 
-/** Whether a stream is answered is known at its end: it is verified while it passes, and may break. */
+/** The outcome of a stream is known at its end: it is verified while it passes, and may break. */
 function recordAnswer(answer: Answer, backend: string, { runtime, exchange, ms }: Represented): Answer {
   const { recorder } = runtime
   const { body } = answer
@@ -357,8 +355,8 @@ function recordAnswer(answer: Answer, backend: string, { runtime, exchange, ms }
 }
 
 /**
- * A stream may break after the call's log line was written, which tells of the answer's head only. The client's
- * connection is then cut, and this line says why.
+ * A stream may break after the call's log line was written. The client's connection is then cut, and this line says
+ * why.
  * @returns the code of what broke it; undefined if the client has left
  */
 function noteCut(thrown: unknown, { id }: Exchange, backend: string, recorder: Recorder): string | undefined {

@@ -12,7 +12,7 @@ import { Fault, type FaultCode } from '../kernel/faults.ts'
 import { type ActionTable, type Operation, type Route, satisfies, type ScopeRule } from './action-table.ts'
 import type { Runtime } from './runtime.ts'
 
-/** What a decision answers whose token is not known yet: once the token was verified, the call is decided again. */
+/** What a decision returns where the token is not known yet: the token is verified, then the call is decided again. */
 export class VerifyFirst {
   readonly token: string
 
@@ -21,7 +21,7 @@ export class VerifyFirst {
   }
 }
 
-/** What the verification of a call's token came to: who calls, or why the token is refused. */
+/** The result of verifying a call's token: who calls, or why the token is refused. */
 export type Verification = Principal | Fault
 
 /**
@@ -85,8 +85,8 @@ const NO_TOKEN = {
 
 /**
  * C4.4: a genuine, unexpired, unrevoked access token of this issuer and audience.
- * @param verified what the verification of this call's token came to, if there was one
- * @throws Fault `no_credentials`, `other_scheme`, `invalid_token`; `token_judge_unavailable` as the verification's result
+ * @throws Fault `no_credentials`, `other_scheme`, `invalid_token`; `token_judge_unavailable` as the verification's
+ *   result
  */
 export function authenticate(
   runtime: Runtime,
@@ -103,7 +103,7 @@ export function authenticate(
 
 /**
  * C4.5: the client is within its rate and its calls in flight.
- * @throws Fault `rate_limited`, `too_many_calls`; the headers that tell the rate are in the findings by then
+ * @throws Fault `rate_limited`, `too_many_calls`; the headers of the rate are in the findings by then
  */
 export function admit(
   { admission }: Runtime,
@@ -155,7 +155,6 @@ export function matchAction(
 
 const NO_PARAMS: NamedAction['params'] = Object.freeze({})
 
-/** The parameters' values by the names that this action has for them. */
 function paramsOf(names: readonly string[], values: readonly string[]): NamedAction['params'] {
   if (names.length === 0) return NO_PARAMS
   const params = Object.create(null) as Record<string, string>
@@ -253,7 +252,6 @@ export function takesWebsocket({ actions }: Runtime, target: RequestTarget): boo
 const USERINFO_METHODS = ['GET', 'HEAD', 'POST']
 export const USERINFO_PATH = '/api/1.0/u/connect/userinfo'
 
-/** Whether it is a call of userinfo, which has checks of its own. */
 export const isUserinfo = ({ userinfo }: Runtime, { target }: Exchange): boolean =>
   userinfo !== undefined && !(target instanceof Fault) && target.path === USERINFO_PATH
 

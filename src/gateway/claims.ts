@@ -68,7 +68,6 @@ export function readOwnClaims({ claims, key }: Verified): Principal {
 const badScope = (): Fault =>
   badClaim('the scope claim holds an item that can be no scope value (RFC 6749 §3.3)')
 
-/** Reads one claim; undefined if the token does not have it. */
 type ClaimReader = (claims: Claims) => unknown
 
 const isObject = (value: unknown): value is Claims =>

@@ -84,7 +84,8 @@ class RouteCompiler {
   }
 
   /**
-   * Whether calls of a path are this action's. They may be another's, which has a literal there. For when all are added.
+   * Whether calls of a path are this action's, and not those of another one with a literal there. To be called when all
+   * actions are added.
    * @param segments of the whole path, in canonical form
    */
   leadsTo(action: Action, segments: readonly string[]): boolean {
@@ -142,7 +143,6 @@ interface Overlap<T> {
   readonly types: readonly [ParameterType, ParameterType]
 }
 
-/** All overlaps in a tree. */
 function overlapsIn<T>(node: RouteNode<T>): Overlap<T>[] {
   const here = pairsOf(node.parameters).flatMap(([one, other]): Overlap<T>[] => {
     if (areDisjoint(one.type, other.type)) return []
@@ -231,9 +231,8 @@ const takesStep = <T>({ type }: ParameterBranch<T>, step: Step): boolean =>
 
 export interface CompiledActions {
   readonly table: ActionTable<Route>
-  /** Each stands at its slot. */
+  /** By slot. */
   readonly actions: readonly Action[]
-  /** The same, with their paths and methods. */
   readonly routes: readonly ConfiguredRoute[]
   /** The backends of report-only areas, by area. */
   readonly reportOnly: ReadonlyMap<string, Backend>
@@ -340,9 +339,9 @@ const mayChange = (method: string, { audit, upstream, websocket }: OperationConf
   audit !== 'none' && (!SAFE.has(upstream?.method ?? method) || websocket === true)
 
 /**
- * The scope values whose tokens may change data, for the consent page (C6.2.2): those that operations which change
- * something require, and those that imply them. Of values that are required together, those that reading takes too do
- * not count, unless all of them are such: then they open a change together.
+ * The scope values whose tokens may change data, for the consent page (C6.2.2): those that a changing operation
+ * requires, and those that imply them. Of values that are required together (`all`), those that a read requires too do
+ * not count, unless reads require all of them.
  */
 export function changingScopes(actions: readonly ActionConfig[], catalogue: Catalogue): ReadonlySet<string> {
   const operations = actions.flatMap(({ methods }) =>

@@ -22,7 +22,6 @@ import {
 import { compileDocumentation } from './describe/documentation.ts'
 import type { AreasConfig, BodyRuleConfig, OperationConfig, ScopeRuleConfig } from './schema.ts'
 
-/** What an action may name. */
 export interface CompileContext {
   readonly catalogue: Catalogue
   readonly backends: ReadonlyMap<string, OpenedBackend>
@@ -34,13 +33,12 @@ export interface CompileContext {
 export interface ActionContext extends CompileContext {
   /** The operations that each backend answers, by the backend's name. Filled as they are compiled. */
   readonly offered: Map<string, OfferedOperation[]>
-  /** Whether a call of these segments is of this action. To be asked when all actions are known. */
+  /** Whether a call of these segments is of this action. To be called when all actions are known. */
   readonly leadsTo: (action: Action, segments: readonly string[]) => boolean
 }
 
 const NO_BODY: BodyRule = { kind: 'none', schema: undefined, validate: undefined }
 
-/** Compiles one method of an action, and reports every problem of it. */
 export function compileMethod(
   action: Action,
   method: string,
@@ -93,7 +91,6 @@ export function compileMethod(
   }
 }
 
-/** Reports where an operation says of bodies what goes with no method, or not together. */
 function checkBodyKeys(method: string, config: OperationConfig, path: KeyPath, problems: Problems): void {
   if (config.body && config.consumes)
     problems.error(
@@ -108,7 +105,6 @@ function checkBodyKeys(method: string, config: OperationConfig, path: KeyPath, p
     problems.error([...path, 'upstream', 'method'], `is ${sent}, and the body of a ${sent} has no meaning`)
 }
 
-/** Reports why a websocket cannot be. */
 function checkWebsocket(
   method: string,
   config: OperationConfig,
@@ -138,7 +134,7 @@ const ABSENT: Backend = {
 
 /**
  * The backend that answers an operation: of its area, or its own; with what its `upstream` section says (C8.7).
- * Undefined if there is none: of an area's, the area's problem tells it.
+ * Undefined if there is none; for that of an area, the problem is reported at the area.
  */
 function backendOf(
   own: Action,
@@ -193,7 +189,6 @@ function backendOf(
   return backend
 }
 
-/** Reports what only a backend that forwards understands. */
 function reportForwardingKeys(
   upstream: OperationConfig['upstream'],
   backend: string,
@@ -239,7 +234,6 @@ function checkedRule(
   return config
 }
 
-/** Reports scope values of a list that are not in the catalogue. */
 export function reportUnknownScopes(
   values: readonly string[],
   catalogue: Catalogue,

@@ -13,7 +13,6 @@ import { decideData } from './report-only.ts'
 import { type FaultRenderer, guardBytes } from './represent.ts'
 import type { Runtime } from './runtime.ts'
 
-/** One decision about a call and, if it passed, what follows. */
 type Serve = (
   runtime: Runtime,
   exchange: Exchange,
@@ -93,7 +92,10 @@ export function apiDoor(current: () => Runtime, render: () => FaultRenderer): Do
     return served instanceof Promise ? served.then(finish, refuse) : finish(served)
   }
 
-  /** A second decision has what the first one lacked; one that asks again is a defect, and no third one is made. */
+  /**
+   * The second decision has the verification that the first one lacked. If it asks again, that is a defect: there is no
+   * third one.
+   */
   async function verifyAndAnswer(
     runtime: Runtime,
     exchange: Exchange,

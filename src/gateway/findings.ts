@@ -1,10 +1,9 @@
 import type { AuditOutcome } from '../contracts/audit.ts'
 import type { Principal } from '../contracts/principal.ts'
+import { type Fault, toFault } from '../kernel/faults.ts'
 import type { Operation } from './action-table.ts'
 import type { NamedAction } from './checks.ts'
-import { toFault, type Fault } from '../kernel/faults.ts'
 
-/** Takes the outcome of a call into the audit trail. */
 export interface OutcomeRecord {
   /**
    * Resolves when it is written, or cannot be: it changes no answer.
@@ -33,13 +32,11 @@ export class Findings {
   operation: Operation | undefined = undefined
   business: string | undefined = undefined
   fund: string | undefined = undefined
-  /** Path parameters of the action. */
   params: NamedAction['params'] = NONE
   /** Headers that go on the answer, whatever it is (rate limits). */
   headers: Readonly<Record<string, string>> | undefined = undefined
   /** Milliseconds spent waiting for the backend. */
   upstreamMs: number | undefined = undefined
-  /** The status that the backend answered. */
   upstreamStatus: number | undefined = undefined
   /** Set for a call of a report-only area. */
   observation: Observation | undefined = undefined
@@ -78,7 +75,6 @@ export class Observation {
     }
   }
 
-  /** The same for a check that waits for something. */
   async holdLater<T>(check: () => Promise<T>): Promise<T | undefined> {
     try {
       return await check()

@@ -1,6 +1,5 @@
 import type { FaultCode } from '../kernel/faults.ts'
 
-/** One check of the decision (C4). */
 export interface Check {
   readonly clause: string
   /** The function that `pipeline.ts` calls for it. */
@@ -122,6 +121,14 @@ export const CHECKS: readonly Check[] = [
   },
 ]
 
+/** The checks that a report-only area enforces, too (report-only.ts). */
+export const ENFORCED_STEPS: ReadonlySet<string> = new Set([
+  'readTarget',
+  'passServiceMaintenance',
+  'requireApiVersion',
+  'refuseInPlaceMaintenance',
+])
+
 /** What follows C4.11, right before the backend is asked (carry-out.ts): the rest of C4.5. */
 export const BACKEND_CHECK: Check = {
   clause: 'C4.5',
@@ -130,7 +137,7 @@ export const BACKEND_CHECK: Check = {
   faults: ['too_many_backend_calls', 'backend_busy'],
 }
 
-/** Userinfo shares C4.1 to C4.5, and has this instead of the rest (userinfo.ts). */
+/** Userinfo shares C4.1 to C4.5, and has this instead of the rest. */
 export const USERINFO_CHECK: Check = {
   clause: 'C6.3.1',
   step: 'checkUserinfo',

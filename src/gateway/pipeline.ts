@@ -60,12 +60,12 @@ function enter(
 }
 
 /**
- * The decision pipeline of C4: one line per check, in order; the first failure is thrown and wins. It waits for nothing.
- * Where the token is not known yet, it answers that it must be verified first, has counted nothing by then, and is
- * called once more with the result and fresh findings. Where the place has to be read from the store, it answers a promise:
- * everything up to C4.8 has passed by then, and is not asked again. The rest of C4.11 (reading and parsing the body) follows in
- * carry-out.ts, since the body may be read only when all of this has passed.
- * @param verified what the verification of the call's token came to, the second time
+ * The decision pipeline of C4: one line per check, in order; the first failure is thrown and wins. It waits for
+ * nothing. Where the token is not known yet, it returns `VerifyFirst` before it has counted anything, and is called
+ * once more with the result and fresh findings. Where the place has to be read from the store, it returns a promise;
+ * everything up to C4.8 has passed by then. The rest of C4.11 (reading and parsing the body) follows in carry-out.ts:
+ * the body may be read only when all of this has passed.
+ * @param verified the result of verifying the call's token, in the second decision
  * @throws the faults of order.ts
  */
 export function decide(
@@ -99,7 +99,15 @@ function decideRest(
   const negotiated = negotiate(runtime.negotiation, head, operation) // C4.10 → 406, 501
   const body = checkBody(head, operation, runtime.bodyLimit) // C4.11 → 415, 413, 400
   return {
-    ...{ operation, params, business, fund, target, principal, place, negotiated, body },
+    operation,
+    params,
+    business,
+    fund,
+    target,
+    principal,
+    place,
+    negotiated,
+    body,
     observation: undefined,
   }
 }
@@ -117,7 +125,6 @@ export function decideUserinfo(
   return entered.principal
 }
 
-/** Whether a browser asks if it may call: checks of its own (C4.18). */
 export const isPreflight = ({ cors }: Runtime, { head }: Exchange): boolean =>
   cors?.isPreflight(head) === true
 

@@ -219,7 +219,6 @@ export class RecordedCall implements CallRecord, OutcomeRecord {
   }
 }
 
-/** A report-only area refuses nothing (C12.1.6). */
 const GOES_ON = { goesOn: true }
 
 /** Bytes of a body that are hashed before other calls get a turn. */
@@ -237,7 +236,6 @@ const TUNNEL_ENDS: Readonly<Record<TunnelEnd, string | undefined>> = {
   shutdown: 'shutdown',
 }
 
-/** What has passed. */
 interface Passed {
   readonly bytes: number
   /** The HMAC of these bytes, base64url. */
@@ -247,8 +245,8 @@ interface Passed {
 }
 
 /**
- * The client's streamed body as its backend reads it: it is hashed on its way (C12.2.2). It asks for nothing before it
- * is read itself, and no faster. It never destroys the client's stream, which belongs to `server/`.
+ * The client's streamed body as its backend reads it: it is hashed on its way (C12.2.2). It reads the client's stream
+ * only when it is read itself, and no faster. It never destroys that stream, which belongs to `server/`.
  */
 class HashedStream extends Readable {
   readonly #source: Readable
@@ -288,7 +286,7 @@ class HashedStream extends Readable {
   }
 
   readonly #end = (): void => {
-    this.#tell(true)
+    this.#finish(true)
     this.push(null)
   }
 
@@ -298,18 +296,18 @@ class HashedStream extends Readable {
 
   /** The exchange is over: what nobody has begun to read will not be read. */
   stop(): void {
-    if (!this.#listening) this.#tell(false)
+    if (!this.#listening) this.#finish(false)
   }
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     const source = this.#source
     source.off('data', this.#take).off('end', this.#end).off('error', this.#broken).off('close', this.#broken)
     if (!source.readableEnded) source.pause()
-    this.#tell(false)
+    this.#finish(false)
     done(error)
   }
 
-  #tell(whole: boolean): void {
+  #finish(whole: boolean): void {
     if (this.#over) return
     this.#over = true
     this.#ended({ bytes: this.#bytes, body: this.#hash.digest(), whole })
@@ -326,7 +324,8 @@ const MOST_LEVELS = 3
 const MOST_VALUES = 64
 
 /**
- * What an upstream says of a change by its header X-Postern-Audit (C12.2.2): the values by their names, `before.Status`. A text is as it is, all else is JSON.
+ * What an upstream says of a change by its header X-Postern-Audit (C12.2.2): values by their names, such as
+ * `before.Status`. A text stays as it is, everything else is JSON.
  * @param header base64url of a JSON object
  * @returns undefined if it cannot be read
  */

@@ -51,7 +51,6 @@ export function decideData(
     : decideReportOnly(runtime, exchange, findings, area, verified)
 }
 
-/** The report-only area that a target lies in; undefined if it lies in none. Only the path is looked at. */
 export function reportOnlyArea({ reportOnly }: Runtime, target: RequestTarget | Fault): string | undefined {
   if (target instanceof Fault) return undefined
   const area = areaOf(target)
@@ -232,7 +231,6 @@ interface Prefix {
   readonly rest: Readable | undefined
 }
 
-/** Reads up to `limit` bytes; if there are more, they follow what was read. */
 async function readPrefix(body: Readable, limit: number): Promise<Prefix> {
   const chunks: Buffer[] = []
   let length = 0

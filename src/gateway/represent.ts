@@ -91,7 +91,7 @@ function headersOf(
   // A cache may give an answer with a content coding only to clients that accept it.
   kept['Vary'] = headers['content-encoding'] === undefined ? 'Accept' : 'Accept, Accept-Encoding'
   if (contentType !== undefined) kept['Content-Type'] = contentType
-  // Code of the user's need not make the same bytes of the same answer of its upstream's.
+  // A module need not make the same bytes from the same answer of its upstream.
   const { etag } = headers
   if (typeof etag === 'string') kept['etag'] = tagOf(etag, decision, speech === undefined || !converted)
   return kept
@@ -103,7 +103,7 @@ const guarded = (answer: Answer): Answer => ({ ...answer, headers: guardBytes(an
 function passOn(answer: BackendAnswer, decision: Decision, type: string): Answer {
   const { status, body } = answer
   const given = 'contentType' in body ? body.contentType : undefined
-  // Nothing has no type, and a media range or a list is none.
+  // Without a body there is no type, and a media range or a list is not a type.
   const named = body.kind === 'none' || /[*,]/.test(type) ? undefined : type
   const headers = withLength(headersOf(answer, decision, given ?? named), body)
   return { status, headers, body: body.kind === 'value' ? stringifyJson(body.value) : payloadOf(body) }
@@ -145,7 +145,7 @@ function envelop(
   return convert(answer, decision, { status, headers }, { format: negotiated.format, onGone }, runtime)
 }
 
-/** Whether an answer becomes an envelope by what is put around it. */
+/** Whether an answer becomes an envelope by what is put before and behind it. */
 const isBareJson = ({ format, payload, data }: Pick<Backend, 'format' | 'payload' | 'data'>): boolean =>
   format !== 'xml' && payload === 'bare' && data === undefined
 
@@ -262,10 +262,8 @@ const DESCRIPTIONS: Readonly<Record<NonNullable<FaultRow['challenge']>, string>>
   insufficient_scope: 'The access token does not carry the scope that this action needs',
 }
 
-export interface FaultRenderer {
-  /** The answer of a fault under `/api`, and of requests that belong neither to `/api` nor to identity (C2.3). */
-  (fault: Fault, accept: AcceptLines): Answer
-}
+/** Makes the answer of a fault under `/api`, and of requests that belong neither to `/api` nor to identity (C2.3). */
+export type FaultRenderer = (fault: Fault, accept: AcceptLines) => Answer
 
 /** Renders faults as envelopes. Bodies, and challenges without a scope, are rendered in advance. */
 export function compileFaultRenderer(negotiation: Negotiation, realm: string): FaultRenderer {
@@ -308,10 +306,10 @@ const challengeOf = (realm: string, { challenge: error, description }: FaultRow,
 
 type Represented = Pick<Decision, 'negotiated' | 'operation'>
 
-/** What ends an opaque part that is marked. */
+/** The end of a marked opaque part. */
 const MARK = /-(?:json|xml|own)\.[\w-]{8}$/
 
-/** Of bytes that pass as they came without an envelope. Only a tag that ends like a mark gets it. */
+/** The mark of bytes that pass unchanged, without an envelope. Only a tag that already ends like a mark gets it. */
 const OWN = '-own.upstream'
 
 /** To be raised when the same answer of an upstream becomes other bytes than before, by another version of Postern. */
@@ -354,8 +352,8 @@ function tagOf(etag: string, decision: Represented, isExact: boolean): string {
 }
 
 /**
- * The `ETag` of a 304. To a client whose tag has no mark, which it got before there were marks, that tag is confirmed: of
- * another one it would have no answer to go on with (RFC 9111 §4.3.4).
+ * The `ETag` of a 304. A client may still have a tag without a mark, from before there were marks. That tag is
+ * confirmed: for another one the client has no stored answer (RFC 9111 §4.3.4).
  * @param asked the client's If-None-Match, if any
  */
 function confirmedTag(etag: string, decision: Represented, asked: string | undefined): string {
@@ -370,9 +368,9 @@ function confirmedTag(etag: string, decision: Represented, asked: string | undef
 const CONDITIONS = ['if-match', 'if-none-match', 'if-range'] as const
 
 /**
- * Takes the marks out of a call's conditions. Of a GET or HEAD only that of the representation which is asked for: a
- * client that has another one must not be answered that it has this one. A change is of the data, whatever its representation.
- * The other tags stay marked, and so fit nothing of the upstream's.
+ * Takes the marks out of a call's conditions. For GET and HEAD only the mark of the requested representation: a client
+ * that has another one must not be answered that it has this one. A change is of the data, whatever its representation.
+ * The other tags keep their marks, and so match none of the upstream's.
  */
 export function unmarkConditions(
   headers: Record<string, string>,

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { ClientTally, Principal } from '../contracts/principal.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { IssuedTokens, RevocationRule, Revocations } from '../contracts/tokens.ts'
-import { epochSeconds, type Clock } from '../kernel/clock.ts'
+import { type Clock, epochSeconds } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 
 /** Verifies tokens of the issuers that this service trusts. */
@@ -11,7 +11,7 @@ export interface TokenAuthority {
   verify(token: string): Promise<Principal>
   /** The same by what is known in this process: nothing is read, asked or remembered (C14.1). See `TokenVerifier.verifyLocally`. */
   verifyLocally(token: string): Promise<Principal>
-  /** What a token claims, true or not, for people only. @throws Fault `invalid_token` if that cannot be read */
+  /** The claims of a token, unverified: for people only. @throws Fault `invalid_token` if they cannot be read */
   read(token: string): Principal
   /** Seconds for which a token stays valid after its expiry, by issuer; 0 for those that are not listed (C4.16). */
   readonly leeways: ReadonlyMap<string, number>
@@ -19,14 +19,12 @@ export interface TokenAuthority {
   readonly ownIssuer?: string
 }
 
-/** Tokens as the decision about a call asks for them. */
 export interface CallTokens {
-  /** See `TokenCheck`. */
   readonly isKnown: (token: string) => boolean
   find(token: string): Principal | undefined
   verify(token: string): Promise<Principal>
   verifyLocally(token: string): Promise<Principal>
-  /** Whom a token claims to be of, true or not; undefined if that cannot be read. */
+  /** The principal that a token claims, unverified; undefined if it cannot be read. */
   claimed(token: string): Principal | undefined
   ruleFor(principal: Principal): RevocationRule | undefined
   isCurrent(principal: Principal): boolean
@@ -67,14 +65,14 @@ export class TokenCheck implements IssuedTokens, CallTokens {
     })
   }
 
-  /** Who a token speaks for. Waits only for a token that is not known. @throws what `find` and `verify` throw */
+  /** Waits only for a token that is not known. @throws what `find` and `verify` throw */
   check(token: string): Principal | Promise<Principal> {
     return this.find(token) ?? this.verify(token)
   }
 
   /**
-   * Who a known token speaks for; undefined for one that has to be verified first. A token whose key is trusted no
-   * more is not known any more: it is verified again, by the keys of now (T3.10).
+   * The principal of a known token; undefined for one that has to be verified first. A token whose key is no longer
+   * trusted is verified again, with the keys of now (T3.10).
    * @throws Fault `expired_token`, `revoked_token`; of a foreign issuer's token `invalid_token`
    */
   find(token: string): Principal | undefined {
@@ -146,7 +144,7 @@ export class TokenCheck implements IssuedTokens, CallTokens {
     return principal
   }
 
-  /** From here on its client has proved who it is, and its calls are counted by its name. */
+  /** Its client has proved who it is, so that its calls are counted by its name from here on. */
   #remember(token: string, verified: Principal): Principal {
     const tally = this.#parts.tallyOf?.(verified.client)
     const principal = tally === undefined ? verified : Object.freeze({ ...verified, tally })

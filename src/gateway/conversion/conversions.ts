@@ -19,7 +19,6 @@ interface Job {
   readonly reject: (fault: Fault) => void
 }
 
-/** A thread and its current job. */
 class Thread {
   readonly #worker: Worker
   readonly #after: After
@@ -160,12 +159,11 @@ const AT_ONCE = { xml: 8 * 1024, json: 64 * 1024 }
 export const isSmall = (bytes: Uint8Array, xml: boolean): boolean =>
   bytes.length <= (xml ? AT_ONCE.xml : AT_ONCE.json)
 
-/** Slots for large bodies that are read for a conversion or converted; calls that may wait for one, and how long. */
-const PLACES = { most: 16, waiting: 64, patience: 10_000 }
+const SLOTS = { most: 16, waiting: 64, patience: 10_000 }
 
 /** Conversions of large bodies on other threads (T4.7). There is one instance per process. */
 export class Conversions {
-  readonly #places = new ConversionSlots(PLACES)
+  readonly #slots = new ConversionSlots(SLOTS)
   readonly #threads = new Threads()
 
   /**
@@ -173,7 +171,7 @@ export class Conversions {
    * @param owner the name of the backend
    */
   enter(owner: string, onGone: OnGone): Promise<LeaveSlot> {
-    return this.#places.enter(owner, onGone)
+    return this.#slots.enter(owner, onGone)
   }
 
   /** Runs a task on another thread. Rejects with its fault. */
@@ -203,7 +201,6 @@ interface Waiting {
 /** Gives a slot back. To be called once. */
 type LeaveSlot = () => void
 
-/** Calls the listener when the client of the call has left. */
 export type OnGone = (listener: () => void) => void
 
 /** Seconds, for Retry-After. */

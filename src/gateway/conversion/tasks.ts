@@ -1,4 +1,3 @@
-/** Conversions from bytes to bytes, which can run on any thread. */
 import type { BackendFormat } from '../../contracts/backend.ts'
 import type { Format } from '../../http/accept.ts'
 import type { BodySchema } from '../../http/body-schema.ts'
@@ -194,7 +193,7 @@ export function convertAnswer(task: AnswerTask): Uint8Array {
 const envelopeOf = ({ bytes, speech, to, items, limit }: AnswerTask): Uint8Array =>
   successEnvelope(to, bytes.length === 0 ? {} : dataOf(parse(bytes, speech, limit), speech), items)
 
-/** Faults that are an answer's already. */
+/** Faults that speak of an answer already. */
 const OF_ANSWERS: ReadonlySet<FaultCode> = new Set([
   'answer_unmappable',
   'answer_too_large',
@@ -238,7 +237,6 @@ export function broken(thrown: unknown): Fault {
 
 type Parser = (bytes: Uint8Array, schema: BodySchema | undefined) => JsonValue
 
-/** How a client's body is read, by its type. */
 export const PARSERS: Readonly<Record<BodyKind, Parser>> = {
   json: (bytes) => parseJson(bytes),
   // The bytes were counted as they were read: a limit of XML's own must not be lower than the configured one.
@@ -309,7 +307,6 @@ export function writeRequest(value: JsonValue, to: 'json' | 'xml', items: ItemNa
   }
 }
 
-/** What the thread sends back for a task. */
 export type Reply =
   | { readonly bytes: Uint8Array<ArrayBuffer> }
   | { readonly code: FaultCode; readonly say: string | undefined; readonly detail: string | undefined }

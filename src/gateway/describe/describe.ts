@@ -24,7 +24,6 @@ export interface Described {
   readonly actions: Pick<CompiledActions, 'routes'>
   readonly areas: AreasConfig
   readonly catalogue: Catalogue
-  /** What the configuration says of the document; undefined where it says nothing. */
   readonly openapi: OpenapiConfig | undefined
   readonly baseUrl: string
   readonly vendor: string
@@ -36,7 +35,6 @@ export interface Described {
 
 const TITLE = 'Data API'
 
-/** Describes a configuration's actions to clients. It is made once, when the configuration is loaded. */
 export function describeApi(described: Described): ApiDescription {
   const { openapi, baseUrl, vendor, defaultFormat } = described
   const about = openapi === undefined || openapi === 'off' ? {} : openapi
@@ -142,7 +140,7 @@ function describeOperation(
   }
 }
 
-/** Of a backend that does not tell. */
+/** For a backend without `possibleAnswers`. */
 const ANYTHING: PossibleAnswers = {
   successes: { other: true, notModified: true, precondition: true, ranges: true },
   faults: ['upstream_unreachable', 'upstream_timeout', 'upstream_broken'],
@@ -262,10 +260,10 @@ function describeScopes(
       .flatMap(({ methods }) => [...methods.values()])
       .flatMap(({ documentation }) => documentation?.scopes.flat() ?? []),
   )
-  const isTold = (name: string): boolean => shown.has(name) || !secret.has(name)
-  return catalogue.values.filter(isTold).map((name) => ({
+  const isShown = (name: string): boolean => shown.has(name) || !secret.has(name)
+  return catalogue.values.filter(isShown).map((name) => ({
     name,
     description: catalogue.get(name)?.description ?? name,
-    includedIn: [...catalogue.satisfiers(name)].filter((other) => other !== name && isTold(other)),
+    includedIn: [...catalogue.satisfiers(name)].filter((other) => other !== name && isShown(other)),
   }))
 }

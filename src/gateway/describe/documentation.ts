@@ -6,19 +6,18 @@ import { type BodyProblem, compileProblems } from '../../http/validate-body.ts'
 import { type Documentation, type PatternSegment, takes } from '../action-table.ts'
 import type { OperationConfig, ScopeRuleConfig } from '../schema.ts'
 
-interface Surroundings {
+interface OperationContext {
   readonly versions: readonly number[]
   readonly defaultVersion: number
   /** Scope values that the area requires. */
   readonly areaScopes: readonly string[]
-  /** The path of the action. */
   readonly pattern: readonly PatternSegment[]
 }
 
 /** Reports schemas that are not supported, and examples that do not fit them. */
 export function compileDocumentation(
   config: OperationConfig,
-  surroundings: Surroundings,
+  context: OperationContext,
   path: KeyPath,
   problems: Problems,
 ): Documentation {
@@ -28,8 +27,8 @@ export function compileDocumentation(
     summary,
     description,
     data,
-    examples: compileExamples(config, surroundings, path, problems),
-    scopes: alternativesOf(config.scopes, surroundings.areaScopes),
+    examples: compileExamples(config, context, path, problems),
+    scopes: alternativesOf(config.scopes, context.areaScopes),
   }
 }
 
@@ -59,7 +58,7 @@ function problemsOf(schema: BodySchema | undefined, at: KeyPath, problems: Probl
 
 function compileExamples(
   config: OperationConfig,
-  { versions, defaultVersion, pattern }: Surroundings,
+  { versions, defaultVersion, pattern }: OperationContext,
   path: KeyPath,
   problems: Problems,
 ): readonly ExampleDescription[] {

@@ -1,22 +1,20 @@
 import type { PossibleAnswers } from '../../contracts/backend.ts'
-import type { FaultCode } from '../../kernel/faults.ts'
-import type { Operation } from '../action-table.ts'
 import { CONDITIONS_OF_CHANGES } from '../../http/end-to-end-headers.ts'
 import { isSafe } from '../../http/head.ts'
-import { BACKEND_CHECK, CHECKS } from '../order.ts'
+import type { FaultCode } from '../../kernel/faults.ts'
+import type { Operation } from '../action-table.ts'
+import { BACKEND_CHECK, CHECKS, ENFORCED_STEPS } from '../order.ts'
 
 /** What of a deployment decides which faults its operations can raise. */
 export interface Limits {
-  /** Whether a client, any one, has a rate. */
+  /** Whether any client has a rate. */
   readonly clientRate: boolean
   readonly addressRate: boolean
   readonly shedding: boolean
   readonly severalBackends: boolean
-  /** Whether an audit trail is kept. */
   readonly audited: boolean
 }
 
-/** What of an operation decides it. */
 export interface OperationFacts {
   readonly operation: Pick<Operation, 'method' | 'backend' | 'body' | 'produces' | 'consumes' | 'audit'>
   readonly answers: PossibleAnswers
@@ -35,13 +33,13 @@ const changes: Applies = ({ operation: { method } }) => !isSafe(method)
 const isEnveloped: Applies = ({ operation: { produces } }) => produces === undefined
 const dropsConditions = ({ backend: { requestHeaders } }: OperationFacts['operation']): boolean =>
   CONDITIONS_OF_CHANGES.some((name) => requestHeaders?.has(name.toLowerCase()) === false)
-/** Of a call that may have changed something only that is said (C8.4a). */
+/** A call that may have changed something is answered with `outcome_unknown` instead (C8.4a). */
 const isRead: Applies = (facts) => isEnveloped(facts) && !changes(facts)
 const convertsBytes: Applies = (facts) => isRead(facts) && facts.answers.bytes
 
 /**
- * Which operations the faults of the checks can befall. Those that do not stand here befall every operation. A fault of
- * another path, or one that no client sees, befalls none.
+ * Which operations a fault can befall. One that is not listed can befall every operation; `never` is for faults of
+ * other paths, and for those that no client sees.
  */
 const APPLIES: Readonly<Partial<Record<FaultCode, Applies>>> = {
   connect_refused: never,
@@ -71,14 +69,7 @@ const APPLIES: Readonly<Partial<Record<FaultCode, Applies>>> = {
   conversion_busy: (facts) => convertsBytes(facts) || (parses(facts) && takesBody(facts)),
 }
 
-const ENFORCED_STEPS: ReadonlySet<string> = new Set([
-  'readTarget',
-  'passServiceMaintenance',
-  'requireApiVersion',
-  'refuseInPlaceMaintenance',
-])
-
-/** Faults that a report-only area refuses a call with all the same (report-only.ts). */
+/** Faults with which a report-only area refuses a call, too. */
 const ENFORCED: ReadonlySet<FaultCode> = new Set([
   ...CHECKS.filter(({ step }) => ENFORCED_STEPS.has(step)).flatMap(({ faults }) => faults),
   'address_rate_limited',
@@ -86,7 +77,6 @@ const ENFORCED: ReadonlySet<FaultCode> = new Set([
   'backend_busy',
 ])
 
-/** Every check's faults, in the order of the checks. */
 const OF_CHECKS: readonly FaultCode[] = [
   ...new Set([...CHECKS.flatMap(({ faults }) => faults), ...BACKEND_CHECK.faults]),
 ]
@@ -119,11 +109,18 @@ export function faultFinder(): (facts: OperationFacts) => readonly FaultCode[] {
 /** All that `APPLIES` reads, but for the limits, which are the same for all. */
 const shapeOf = ({ operation, answers, typed, reportOnly }: OperationFacts): string =>
   [
-    ...[operation.body.kind, operation.body.schema === undefined],
-    ...[operation.produces === undefined, operation.consumes === undefined],
-    ...[isSafe(operation.method), dropsConditions(operation)],
-    ...[operation.audit === undefined, operation.backend.xml === undefined],
-    ...[typed, reportOnly, answers.bytes, ...answers.faults],
+    operation.body.kind,
+    operation.body.schema === undefined,
+    operation.produces === undefined,
+    operation.consumes === undefined,
+    isSafe(operation.method),
+    dropsConditions(operation),
+    operation.audit === undefined,
+    operation.backend.xml === undefined,
+    typed,
+    reportOnly,
+    answers.bytes,
+    ...answers.faults,
   ].join()
 
 function faultsOf(facts: OperationFacts): readonly FaultCode[] {

@@ -1,3 +1,5 @@
+import { reportUnknownName } from '../../config/problem-text.ts'
+import type { Problems } from '../../config/problems.ts'
 import {
   choice,
   either,
@@ -8,13 +10,11 @@ import {
   opaque,
   optional,
   section,
+  type Static,
   text,
   url,
   wholeNumber,
-  type Static,
 } from '../../config/schema.ts'
-import { reportUnknownName } from '../../config/problem-text.ts'
-import type { Problems } from '../../config/problems.ts'
 import type { BodySchema } from '../../http/body-schema.ts'
 import type { JsonValue } from '../../http/json.ts'
 
@@ -57,7 +57,7 @@ const example = section({
   ),
 })
 
-/** What an operation's configuration tells its clients, and the gateway itself never reads. */
+/** For clients: the gateway itself never reads these. */
 export const documentationKeys = {
   summary: optional(line('What it does, in a few words. Clients read it.')),
   description: optional(words('More about it. Clients read it, as Markdown (CommonMark).')),
@@ -108,7 +108,6 @@ const contact = section(
 
 const OFF = ['off'] as const
 
-/** The section `openapi`. */
 export const openapiSchema = either(
   choice(OFF, { description: 'There is no document.' }),
   section(
@@ -132,7 +131,6 @@ export const openapiSchema = either(
   },
 )
 
-/** Reports areas that there are not. */
 export function checkOpenapi(
   openapi: OpenapiConfig | undefined,
   areas: readonly string[],

@@ -1,4 +1,3 @@
-/** A described call as the exchange that the decision reads. It never was on a wire, and nothing is ever sent for it. */
 import { type IncomingHttpHeaders, METHODS } from 'node:http'
 import { Readable } from 'node:stream'
 import type { Carrier } from '../../contracts/backend.ts'
@@ -26,7 +25,10 @@ export interface DescribedExchange extends Exchange {
 
 const LOOPBACK = '127.0.0.1'
 
-/** @param startedAt Clock.monotonic() */
+/**
+ * A described call as the exchange that the decision reads. Nothing is ever sent for it.
+ * @param startedAt Clock.monotonic()
+ */
 export function describedExchange(
   call: DescribedCall,
   reading: CallReading,

@@ -1,7 +1,3 @@
-/**
- * Explains the decision about a call that nobody makes (C14): every check of order.ts, with the functions of the
- * decision, and why each passes or fails. Nothing is forwarded, counted, cached or admitted.
- */
 import type { Catalogue } from '../../config/scopes/catalogue.ts'
 import type { EarlyAdmission } from '../../contracts/admission.ts'
 import type { ClaimedCallers } from '../../contracts/claimed-callers.ts'
@@ -20,7 +16,7 @@ import { Fault, toFault } from '../../kernel/faults.ts'
 import { readBodyOf } from '../carry-out.ts'
 import { authenticate, isUserinfo, type Verification, VerifyFirst } from '../checks.ts'
 import { Findings } from '../findings.ts'
-import { BACKEND_CHECK, type Check, CHECKS, USERINFO_CHECK } from '../order.ts'
+import { BACKEND_CHECK, type Check, CHECKS, ENFORCED_STEPS, USERINFO_CHECK } from '../order.ts'
 import { decidePreflight, decideUserinfo, type Decision, isPreflight } from '../pipeline.ts'
 import { decideData, reportOnlyArea } from '../report-only.ts'
 import type { Runtime } from '../runtime.ts'
@@ -50,7 +46,6 @@ type Decide = (
   verified?: Verification,
 ) => unknown
 
-/** The kinds of calls that the gateway decides about. */
 type DecidedKind = Exclude<Explanation['kind'], 'identity'>
 
 const DECIDE: Readonly<Record<DecidedKind, Decide>> = {
@@ -62,7 +57,7 @@ const DECIDE: Readonly<Record<DecidedKind, Decide>> = {
   preflight: (runtime, exchange, _findings, verified) => decidePreflight(runtime, exchange, verified),
 }
 
-/** What follows a decision ahead of the backend: the rest of C4.11, and the room of C4.5. */
+/** What follows a decision before the backend is asked: the rest of C4.11, and the limits of the backend (C4.5). */
 async function goOn(runtime: PreviewRuntime, exchange: Exchange, decision: Decision): Promise<void> {
   await readBodyOf(runtime, exchange, decision)
   const { observation, operation, principal } = decision
@@ -72,7 +67,7 @@ async function goOn(runtime: PreviewRuntime, exchange: Exchange, decision: Decis
   observation.keep(refusal)
 }
 
-/** As the door decides: once without the token's verification and, where that is asked for, once with it. */
+/** As the door decides: once without the verification of the token and, where the decision needs it, once with it. */
 async function decideOnly(
   kind: DecidedKind,
   { runtime, exchange }: { readonly runtime: PreviewRuntime; readonly exchange: Exchange },
@@ -108,14 +103,10 @@ const CHECKS_OF: Readonly<Record<DecidedKind, readonly Check[]>> = {
   preflight: CHECKS.slice(0, CHECKS.findIndex(({ step }) => step === 'passServiceMaintenance') + 1),
 }
 
-/** In a report-only area only these refuse a call (report-only.ts). */
-const ENFORCED: ReadonlySet<string> = new Set([
-  ...['readTarget', 'passServiceMaintenance', 'requireApiVersion', 'refuseInPlaceMaintenance'],
-])
-
 /**
- * Resolves with the explanation of one call. Rejects with Fault `internal` if the explanation and the decision do not
- * agree, twice: the first time the world may have changed in between.
+ * Explains the decision about a call that nobody makes (C14): every check of order.ts, with the functions of the
+ * decision, and why each passes or fails. Nothing is forwarded, counted, cached or admitted. Rejects with Fault
+ * `internal` if explanation and decision disagree twice: the first time, something may have changed in between.
  */
 export async function explainCall(parts: ExplainParts, call: DescribedCall): Promise<Explanation> {
   return (await explainOnce(parts, call)) ?? (await explainOnce(parts, call)) ?? disagree()
@@ -125,7 +116,7 @@ function disagree(): never {
   throw new Fault('internal', { detail: 'the explanation of a call is not what was decided' })
 }
 
-/** Undefined if the explanation is not what was decided. */
+/** Undefined if the explanation differs from the decision. */
 async function explainOnce(parts: ExplainParts, call: DescribedCall): Promise<Explanation | undefined> {
   const runtime = previewRuntime(parts.runtime)
   const exchange = describedExchange(call, parts.reading, runtime.clock.monotonic())
@@ -193,7 +184,6 @@ async function credentialsOf(
   return { ...none, token, verified, claimed: runtime.tokens.claimed(token) }
 }
 
-/** The token that the decision would verify. */
 function tokenOf(runtime: PreviewRuntime, exchange: Exchange): string | undefined {
   try {
     const found = authenticate(runtime, exchange, undefined)
@@ -236,7 +226,8 @@ async function makeCheck(
     title,
     verdict,
     wouldFailToo: failed !== undefined && isRefused,
-    enforced: progress.reportOnly === undefined || ENFORCED.has(step) || failed?.code === 'backend_busy',
+    enforced:
+      progress.reportOnly === undefined || ENFORCED_STEPS.has(step) || failed?.code === 'backend_busy',
     reason: failed?.code,
     facts: described.facts,
     words:
@@ -317,15 +308,15 @@ function refusalAgain(principal: Principal, tokens: CallTokens): Fault {
   return tokens.refusal(principal, tokens.ruleFor(principal) === undefined ? 'expired' : 'revoked')
 }
 
-/** Takes every token for that of one caller, who was verified before: expiry, revocation and key are judged anew. */
+/** Takes every token for that of one caller, who was verified before: expiry, revocation and key are checked anew. */
 function callerAgain(principal: Principal, tokens: CallTokens): CallTokens {
-  const judge = (): Promise<Principal> =>
+  const verify = (): Promise<Principal> =>
     tokens.isCurrent(principal) ? Promise.resolve(principal) : Promise.reject(refusalAgain(principal, tokens))
   return {
     isKnown: () => false,
     find: () => undefined,
-    verify: judge,
-    verifyLocally: judge,
+    verify,
+    verifyLocally: verify,
     claimed: () => principal,
     ruleFor: (whose) => tokens.ruleFor(whose),
     isCurrent: (whose) => tokens.isCurrent(whose),

@@ -1,7 +1,3 @@
-/**
- * How each check of order.ts is explained: the function of the decision that makes it, what it needs, and what is told
- * of it. By the name of that function.
- */
 import { smallestScopes } from '../../config/scopes/catalogue.ts'
 import { isTargetValue } from '../../config/scopes/scope-token.ts'
 import { NEEDS_ISSUER } from '../../contracts/keys.ts'
@@ -244,6 +240,7 @@ const hasCaller = ({ principal }: Progress): boolean => principal !== undefined
 const hasAction = ({ named }: Progress): boolean => named !== undefined
 const hasBoth = (progress: Progress): boolean => hasCaller(progress) && hasAction(progress)
 
+/** How each check of order.ts is explained, by the name of the function that makes it. */
 export const EXPLAINERS: Readonly<Record<string, CheckExplainer>> = {
   readTarget: { isReady: always, check: readRequest, describe: describeRequest },
   passServiceMaintenance: { isReady: always, check: passService, describe: describeServiceSwitch },

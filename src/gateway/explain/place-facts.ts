@@ -1,4 +1,3 @@
-/** Facts of actions and places for operators (C14.3): which of the three 404s it is. */
 import { readCode } from '../../config/scopes/scope-token.ts'
 import type { RateLeft, Use } from '../../contracts/admission.ts'
 import type { ClosedBy, Closure } from '../../contracts/switches.ts'
@@ -61,7 +60,6 @@ export function describeAction(progress: Progress, { fault }: CheckResult): Chec
 const hint = (other: string | undefined): string =>
   other === undefined ? '' : ` There is one at ${other} level.`
 
-/** How many actions are named. */
 const MOST_NAMED = 10
 
 /** The actions that the area has at the level: somebody who mistyped one finds it among them. */
@@ -77,7 +75,6 @@ function namesBelow({ value, literals, parameters }: RouteNode<Route>): readonly
   return [...own, ...[...literals.values(), ...parameters.map(({ node }) => node)].flatMap(namesBelow)]
 }
 
-/** The level at which there is an action of this area and path; undefined if there is none. */
 function otherLevel({ target, runtime }: Progress, level: string): string | undefined {
   const other = level === 'f' ? 'b' : 'f'
   const areaAt = AREA_AT[level] ?? 0
@@ -86,7 +83,7 @@ function otherLevel({ target, runtime }: Progress, level: string): string | unde
   return found && LEVELS[other]
 }
 
-/** The row of C4.8. Which of the 404s it is the wire does not tell (C4.12). */
+/** The row of C4.8. The wire does not say which of the 404s it is (C4.12). */
 export async function describePlace(progress: Progress, { verdict }: CheckResult): Promise<CheckDescription> {
   const { principal, named } = progress
   if (named === undefined) return { facts: {}, words: 'The place is not known without the action.' }
@@ -137,8 +134,6 @@ const PROBLEMS: Readonly<Record<string, (place: string, held: string) => string>
   'other target': (place, held) =>
     `The token is for another target: it is for ${held}, and the call is about ${place}.`,
 }
-
-// Limits and switches (C14.3): how much rate is left, which switch closes.
 
 const time = (ms: number | undefined): string | undefined =>
   ms === undefined ? undefined : new Date(ms).toISOString()

@@ -14,8 +14,6 @@ import type { NamedAction, Verification } from '../checks.ts'
 import type { Runtime } from '../runtime.ts'
 import type { CallTokens } from '../token-check.ts'
 
-// The runtime as an explained decision reads it: everything is looked at, and nothing is spent (C14.1).
-
 /** Every token is verified anew: none is found in the cache, and none comes into it. */
 const uncached = (tokens: CallTokens): CallTokens => ({
   isKnown: () => false,
@@ -28,7 +26,7 @@ const uncached = (tokens: CallTokens): CallTokens => ({
   refusal: (principal, why) => tokens.refusal(principal, why),
 })
 
-/** Admission that answers what it was seen to be at the first look, so that one explanation does not contradict itself. */
+/** Keeps what the first look answered, so that one explanation does not contradict itself. */
 interface SeenAdmission extends Admission {
   readonly seen: (principal: Parameters<Admission['admit']>[0]) => AdmissionPreview | undefined
 }
@@ -44,7 +42,7 @@ function uncounted(admission: Admission): SeenAdmission {
   return { seen, admit: (principal) => seen(principal)?.verdict, ...(previewBackend && { previewBackend }) }
 }
 
-/** A switch of the whole service is looked at once; those of places by each check that asks. */
+/** The switch of the whole service is read once; those of places by each check that needs them. */
 function frozen(switches: Switches): Switches {
   const service = switches.service()
   return {
@@ -58,6 +56,7 @@ export interface PreviewRuntime extends Runtime {
   readonly admission: SeenAdmission
 }
 
+/** The runtime as an explained decision reads it: everything is read, and nothing is used up (C14.1). */
 export const previewRuntime = (runtime: Runtime): PreviewRuntime => ({
   ...runtime,
   tokens: uncached(runtime.tokens),
@@ -70,11 +69,11 @@ export const previewRuntime = (runtime: Runtime): PreviewRuntime => ({
 
 /** Who calls, as far as it was found out before the first check. */
 export interface Credentials {
-  /** What the verification came to; undefined if there is no token to verify. */
+  /** Undefined if there is no token to verify. */
   readonly verified: Verification | undefined
-  /** The token that was looked at. It goes into no fact and no word. */
+  /** It must not become part of a fact or a text. */
   readonly token: string | undefined
-  /** Whom a refused token claims to be of. */
+  /** The unverified principal of a refused token. */
   readonly claimed: Principal | undefined
   /** Set if the caller was claimed, and not shown by a token. */
   readonly grant: ClaimedGrant | undefined
@@ -88,10 +87,9 @@ export interface Progress {
   readonly catalogue: Catalogue
   readonly credentials: Credentials
   readonly early: EarlyPreview | undefined
-  /** The report-only area that the call lies in. */
   readonly reportOnly: string | undefined
   target: RequestTarget | undefined
-  /** Who calls. Where the token is refused, whom it claims to be of. */
+  /** Where the token is refused, the principal that it claims. */
   principal: Principal | undefined
   /** Whether C4.4 has passed. */
   authenticated: boolean
@@ -99,7 +97,7 @@ export interface Progress {
   body: BodyPlan | undefined
 }
 
-/** A check cannot be result, since somebody who is not asked would have to tell. The message is for people. */
+/** A check has no result, since it depends on somebody who is not asked. The message is for people. */
 export class Undecidable extends Error {
   override readonly name = 'Undecidable'
 }
@@ -114,7 +112,6 @@ export interface CheckResult {
   readonly fault: Fault | undefined
 }
 
-/** How one check is explained. */
 export interface CheckExplainer {
   /** Whether the earlier checks have found what it needs. Otherwise it is not reached. */
   readonly isReady: (progress: Progress) => boolean

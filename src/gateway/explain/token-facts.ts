@@ -1,11 +1,10 @@
-/** Facts of a token for operators (C14.3). Never a piece of the token itself. */
+import { targetText } from '../../config/scopes/scope-token.ts'
+import type { Facts } from '../../contracts/explanation.ts'
 import { NEEDS_ISSUER } from '../../contracts/keys.ts'
 import type { Principal } from '../../contracts/principal.ts'
 import type { RevocationRule } from '../../contracts/tokens.ts'
 import { parseCompactToken } from '../../keys/token-verifier.ts'
-import { targetText } from '../../config/scopes/scope-token.ts'
-import type { Facts } from '../../contracts/explanation.ts'
-import type { CheckResult, Progress, CheckDescription } from './progress.ts'
+import type { CheckDescription, CheckResult, Progress } from './progress.ts'
 
 export const instant = (seconds: unknown): string | undefined =>
   typeof seconds === 'number' && Math.abs(seconds) < 8e12 ? new Date(seconds * 1000).toISOString() : undefined
@@ -15,7 +14,7 @@ interface Claimed {
   readonly payload: Readonly<Record<string, unknown>>
 }
 
-/** What the token says of itself, before anybody has verified it; undefined if it is no JWT. */
+/** The claims, unverified; undefined if it is no JWT. */
 function claimsOf(token: string | undefined): Claimed | undefined {
   try {
     return token === undefined ? undefined : parseCompactToken(token)
@@ -131,7 +130,6 @@ function text(claim: unknown): string {
 const reasonOf = (detail: string): Reason | undefined =>
   REASONS.find((each) => detail.startsWith(each.detail))
 
-/** The rule that revokes the token. */
 function ruleOf({ runtime, credentials, principal }: Progress): RevocationRule | undefined {
   const whose = principal ?? credentials.claimed
   return whose && runtime.tokens.ruleFor(whose)
@@ -176,7 +174,7 @@ const principalFacts = (principal: Principal | undefined): Facts =>
         expiresAt: instant(principal.expiresAt),
       }
 
-/** The row of C4.4. */
+/** The row of C4.4. No part of the token itself is among the facts. */
 export function describeToken(progress: Progress, result: CheckResult): CheckDescription {
   const { credentials, principal } = progress
   const claimed = claimsOf(credentials.token)
@@ -200,7 +198,6 @@ const kindOf = ({ credentials }: Progress, { fault }: CheckResult): string | und
   return reasonOf(fault.facts.detail ?? '')?.kind ?? 'other'
 }
 
-/** With one full stop. */
 const closed = (words: string): string => (words.endsWith('.') ? words : `${words}.`)
 
 function wordsOf(progress: Progress, { verdict, fault }: CheckResult, claimed: Claimed | undefined): string {

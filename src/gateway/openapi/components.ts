@@ -4,7 +4,6 @@
  */
 export type JsonText = string
 
-/** An object with these members. */
 export function objectText(members: Iterable<readonly [name: string, value: JsonText]>): JsonText {
   let text = ''
   for (const [name, value] of members) text += `${text === '' ? '' : ','}${JSON.stringify(name)}:${value}`

@@ -310,9 +310,7 @@ function bodyExamples({ id, examples }: OperationDescription, components: Compon
   )
 }
 
-/** What a configuration answers at the address of its description. */
 export interface ServedDescription {
-  /** Undefined: there is none (`openapi: off`). */
   readonly document: ReadyDocument | undefined
   readonly cors: Cors | undefined
   readonly clock: Clock

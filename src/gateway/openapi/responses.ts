@@ -94,7 +94,6 @@ function successSchema({ id, answer }: OperationDescription, components: Compone
   })
 }
 
-/** The schema of a body that is parsed. */
 export const bodySchema = (
   schema: BodySchema,
   { id, answer }: OperationDescription,
@@ -143,7 +142,6 @@ const HEADERS = {
 
 type HeaderName = keyof typeof HEADERS
 
-/** The headers that a status has, besides those of every answer. */
 const BY_STATUS: Readonly<Record<string, readonly HeaderName[]>> = {
   '206': ['Content-Range'],
   '304': ['ETag'],
@@ -157,7 +155,7 @@ const BY_STATUS: Readonly<Record<string, readonly HeaderName[]>> = {
 const RATE: readonly HeaderName[] = ['RateLimit', 'RateLimit-Policy']
 const VALIDATORS: readonly HeaderName[] = ['ETag', 'Last-Modified']
 
-/** Headers without which no answer is that has them at all. The others depend on the caller or on the data service. */
+/** Headers that every answer of their statuses has. The others depend on the caller or on the data service. */
 const REQUIRED: ReadonlySet<string> = new Set<HeaderName>([
   'X-Request-Id',
   'Retry-After',
@@ -175,7 +173,6 @@ const headersOf = (status: string, more: readonly HeaderName[], components: Comp
   return Object.fromEntries(shared)
 }
 
-/** Headers of a success that depend on the operation. */
 const moreHeaders = ({ answer: { successes }, tellsRate }: OperationDescription): readonly HeaderName[] => [
   ...(successes.notModified || successes.precondition ? VALIDATORS : []),
   ...(tellsRate ? RATE : []),
@@ -290,7 +287,6 @@ function examplesOf(
   )
 }
 
-/** The failures by status, in rising order. */
 function failuresOf(operation: OperationDescription, components: Components): Node {
   const { otherRefusals, tellsRate, answer } = operation
   const other = (status: string, description: string): Reference =>
@@ -324,7 +320,6 @@ function failuresByStatus(
 interface Failure {
   readonly status: string
   readonly codes: readonly FaultCode[]
-  /** Whether errors of the data service's own may come. */
   readonly isOwn: boolean
   readonly tellsRate: boolean
 }
