@@ -25,7 +25,7 @@ export const problemsAt = (problems: Problems, base: KeyPath): RecordProblems =>
 const MOST = 20
 
 /** Collects the problems of a JSON Lines file, each with file and line, under the key path that names the file. */
-export class FileProblems {
+class FileProblems {
   readonly #problems: Problems
   readonly #base: KeyPath
   readonly #file: string
@@ -148,7 +148,7 @@ function converter<T extends TSchema>(schema: T, file: string, environment: Envi
   }
 }
 
-export interface RecordFile<T extends TSchema> {
+interface RecordFile<T extends TSchema> {
   /** Absolute path. */
   readonly file: string
   /** The key that names the file. */

@@ -26,10 +26,10 @@ export const STORE_VERBS = [
   'purge',
 ] as const satisfies readonly Verb[]
 
-export type StoreVerb = (typeof STORE_VERBS)[number]
+type StoreVerb = (typeof STORE_VERBS)[number]
 
 /** Told after each call. `seconds`: how long it took. */
-export type StoreCalled = (verb: StoreVerb, seconds: number, failed: boolean) => void
+type StoreCalled = (verb: StoreVerb, seconds: number, failed: boolean) => void
 
 export class MeasuredStore implements Store {
   readonly #store: Store

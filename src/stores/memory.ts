@@ -19,12 +19,12 @@ import { NO_MARK, toPage } from './feed-changes.ts'
 const MINUTE = 60_000
 
 /** `expiresAt` in milliseconds since the epoch; undefined: never. */
-export interface Expiring {
+interface Expiring {
   readonly expiresAt: number | undefined
 }
 
 /** Groups items by the minute in which they expire, so that finding the expired ones does not scan the others. */
-export class ExpiryBuckets<T extends Expiring> {
+class ExpiryBuckets<T extends Expiring> {
   readonly #minutes = new Map<number, Set<T>>()
 
   add(item: T): void {
@@ -62,7 +62,7 @@ const minuteOf = ({ expiresAt }: Expiring): number | undefined =>
   expiresAt === undefined ? undefined : Math.floor(expiresAt / MINUTE)
 
 /** A record of the memory store. It is never changed in place: `put` replaces it by another. */
-export interface MemoryRecord {
+interface MemoryRecord {
   readonly kind: string
   readonly key: string
   /** JSON: a copy, and the same copy that a store on disk would give back. */
@@ -74,7 +74,7 @@ export interface MemoryRecord {
 }
 
 /** Records by key, by kind, by index value and by expiry, so that no verb needs a scan. */
-export class MemoryRecords {
+class MemoryRecords {
   readonly #kinds = new Map<string, Map<string, MemoryRecord>>()
   readonly #indexed = new Map<string, Set<MemoryRecord>>()
   readonly #endings = new ExpiryBuckets<MemoryRecord>()

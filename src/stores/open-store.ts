@@ -114,7 +114,7 @@ export async function examineStore(
   return examineSqlite(planSqlite(config, data))
 }
 
-export interface PurgeParts {
+interface PurgeParts {
   readonly store: Store
   readonly recorder: Pick<Recorder, 'note'>
   readonly after?: After

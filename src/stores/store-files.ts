@@ -155,7 +155,7 @@ export function requireSame(path: string): void {
 }
 
 /** What the guard reads of the open files, and nobody opens for it. */
-export interface OpenFiles {
+interface OpenFiles {
   /** Of the database, and of its -wal. Whoever opened them closes them (`countConnection`). */
   readonly database: number
   readonly log: number

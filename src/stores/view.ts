@@ -4,7 +4,7 @@ import { Fault } from '../kernel/faults.ts'
 import type { ClockOffset } from '../kernel/store-clock.ts'
 import type { ChangeFeed } from './change-feed.ts'
 
-export interface ViewParts {
+interface ViewParts {
   readonly feed: Pick<ChangeFeed, 'age' | 'isBehind' | 'seen' | 'refresh'>
   /** Milliseconds after which tokens can no longer be judged by it. */
   readonly maxAge: number

@@ -13,11 +13,11 @@ import {
 } from './serve-module.ts'
 
 /** Milliseconds that a call of the module may take. */
-export const CALL_DEADLINE = 2000
+const CALL_DEADLINE = 2000
 /** Milliseconds between two starts of a thread. */
 const RESTART_AFTER = 1000
 
-export interface ModuleCallParts {
+interface ModuleCallParts {
   readonly after: After
   readonly clock: Clock
   /** Told of what the module's code threw where no call waits for it any more. Must not throw. */
@@ -35,7 +35,7 @@ export interface ModuleCall<T> {
   readonly read: (answer: unknown) => T
 }
 
-export type CallTrouble = 'late' | 'threw' | 'mistaken'
+type CallTrouble = 'late' | 'threw' | 'mistaken'
 
 /** A failed call of the module: 503 to the client that waits for it. */
 export class ModuleCallFault extends Fault {

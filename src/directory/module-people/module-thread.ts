@@ -7,9 +7,9 @@ import { type ErrorFacts, errorForLog } from './error-for-log.ts'
 import type { CallReply, ModulePlan, ModuleMessage, ThreadData, ThreadMessage } from './serve-module.ts'
 
 /** Milliseconds within which the module must be imported and made. */
-export const OPENED_WITHIN = 30_000
+const OPENED_WITHIN = 30_000
 /** Milliseconds within which the thread must answer a ping: as long as one call may take. */
-export const ANSWERED_WITHIN = 2000
+const ANSWERED_WITHIN = 2000
 /** Milliseconds that `close` of the module may take. */
 const CLOSED_WITHIN = 3000
 /** Milliseconds that its thread may take to end after that. */
@@ -29,7 +29,7 @@ export interface Runner {
 }
 export type StartRunner = (plan: ModulePlan) => Runner
 
-export interface ThreadParts {
+interface ThreadParts {
   readonly after: After
   readonly start?: StartRunner | undefined
   readonly replied: (reply: CallReply) => void

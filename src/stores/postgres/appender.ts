@@ -10,7 +10,7 @@ import { markOf, type PostgresStatements } from './statements.ts'
 const GROUP = 100
 const MARK_BYTES = 12
 
-export interface NewChange {
+interface NewChange {
   readonly topic: string
   readonly value: string
   /** Milliseconds since the epoch. */

@@ -126,7 +126,7 @@ interface Address {
 }
 
 /** The parts of a URL, or what is wrong with it, in words that go on a sentence about it. */
-export function readAddress(url: string): Address | { readonly problem: string; readonly advice: string } {
+function readAddress(url: string): Address | { readonly problem: string; readonly advice: string } {
   const parsed = URL.parse(url)
   const wanted = 'write postgres://user:password@host:5432/database'
   if (parsed === null || !['postgres:', 'postgresql:'].includes(parsed.protocol))

@@ -277,7 +277,7 @@ const BATCH = { rows: 500, characters: 1_000_000 }
 /** Milliseconds for one statement. */
 const ANSWER_WITHIN = 60_000
 
-export interface CopyRequest {
+interface CopyRequest {
   /** The file of the SQLite store. */
   readonly from: string
   readonly to: PostgresConfig
@@ -287,7 +287,7 @@ export interface CopyRequest {
   readonly add: (store: Store) => Promise<void>
 }
 
-export interface CopiedSize {
+interface CopiedSize {
   readonly records: number
   readonly changes: number
 }

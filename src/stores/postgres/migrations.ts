@@ -64,7 +64,7 @@ export const tables = (schema: string): readonly string[] => [
  * Settings of Postgres itself, which other databases may not know. Updates of the same row stay on its page, and dead rows
  * are cleared soon.
  */
-export const tuning = (schema: string): readonly string[] => [
+const tuning = (schema: string): readonly string[] => [
   `ALTER TABLE ${schema}.record SET (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02)`,
   `ALTER TABLE ${schema}.feed SET (fillfactor = 20, autovacuum_vacuum_threshold = 200)`,
   `ALTER TABLE ${schema}.bucket SET (fillfactor = 50, autovacuum_vacuum_threshold = 200)`,
@@ -84,7 +84,7 @@ export const MIGRATIONS: readonly Migration[] = [{ adds: tables, takes: () => []
 
 export const NEWEST_TABLES = MIGRATIONS.length
 
-export interface SchemaState {
+interface SchemaState {
   /** 0: there are no tables. */
   readonly version: number
   /** The oldest version that may use the tables as they are. */
@@ -141,7 +141,7 @@ export function isUsable({ version, readableFrom }: SchemaState, known = NEWEST_
   return version >= known
 }
 
-export interface Migrated {
+interface Migrated {
   readonly before: SchemaState
   readonly after: SchemaState
   /** Statements of tuning that the database has refused, with its reasons. Nothing depends on them. */
