@@ -76,7 +76,6 @@ export interface Admission {
   occupy?(backend: string, client: string | undefined): Release | undefined
   /** What `admit` would answer now. Nothing is counted. If the method is absent, nobody can tell. */
   preview?(principal: Principal): AdmissionPreview
-  /** What `occupy` would do now. Nothing is counted. */
   previewBackend?(backend: string, client: string | undefined): BackendPreview
 }
 
@@ -106,8 +105,8 @@ export interface RateUsage {
 }
 
 /**
- * With this the keys of addresses begin. Anybody can call from many, so their budgets may be forgotten two days after their
- * last use; those of clients may not.
+ * Prefix of the keys of addresses. Anybody can call from many addresses, so their budgets may be forgotten two days
+ * after their last use; those of clients may not.
  */
 export const OF_ADDRESS = 'a:'
 
@@ -132,13 +131,10 @@ export interface BudgetGrant {
   readonly level: number
 }
 
-/** Keys of one request at most. */
+/** Most keys of one request. */
 export const MOST_USES = 500
 
-/**
- * The budgets of rates that several nodes share. A budget fills up by its rate, to its burst. Fits any engine that can
- * change a few rows at once.
- */
+/** The budgets of rates that several nodes share. A budget fills up by its rate, to its burst. */
 export interface Budgets {
   /**
    * Of several keys at once, MOST_USES at most. A number that `who` has used before changes nothing, so

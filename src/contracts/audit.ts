@@ -96,7 +96,6 @@ export interface Refusal {
   readonly client?: string | undefined
 }
 
-/** A hash that is fed piece by piece. */
 export interface BodyHash {
   update(bytes: Uint8Array): void
   /** base64url. Called once. */

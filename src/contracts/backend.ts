@@ -100,7 +100,6 @@ export interface Call {
   readonly baseUrl: string
   /** W3C Trace Context: the incoming one continued, or a new one. */
   readonly traceparent: string
-  /** Sends the requests that a backend forwards for this call. */
   readonly carrier: Carrier
   /** Set for a call that the audit trail records, and for one that a module may make a changing one. */
   readonly record?: CallRecord | undefined
@@ -231,7 +230,6 @@ export interface Forwarding {
    * @param attempt 0 for the first attempt
    */
   retryDelay(error: Error | null, attempt: number): number | null
-  /** Called with the upstream's answer. */
   answered(response: UpstreamResponse): void
   /** Called if there is no answer, with the error of the last attempt or the Fault `client_gone`. */
   failed(error: Error): void

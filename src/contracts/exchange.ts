@@ -26,7 +26,6 @@ export interface Exchange {
   onGone(listener: () => void): void
   /** Calls the listener once, when the answer was sent completely or the client has left. */
   onEnd(listener: () => void): void
-  /** Sends the requests that a backend forwards for this exchange. */
   readonly carrier: Carrier
   /** Set before the door is called if the service refuses the request, for example under overload. The first check throws it. */
   readonly refusal?: Fault | undefined

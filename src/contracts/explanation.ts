@@ -26,7 +26,6 @@ export type Verdict = 'passed' | 'failed' | 'not reached' | 'unknown'
 
 export type Facts = Readonly<Record<string, unknown>>
 
-/** One check of the decision. */
 export interface ExplainedCheck {
   readonly clause: string
   /** What must hold. */

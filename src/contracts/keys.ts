@@ -70,7 +70,6 @@ export interface TokenPolicy {
   readonly ignoresConfirmation?: boolean
 }
 
-/** The claims of a verified token, and the key that verified it. */
 export interface Verified {
   readonly claims: Claims
   readonly key: KeyStanding

@@ -84,7 +84,6 @@ export interface TakenTurn {
   readonly wait: number
 }
 
-/** What one attempt has. */
 export interface AttemptTurns {
   /** Drawn for each attempt. */
   readonly by: string

@@ -1,10 +1,9 @@
 import type { Address } from './places.ts'
 
-export type ClientKind = 'customer' | 'partner' | 'public'
+type ClientKind = 'customer' | 'partner' | 'public'
 export type Grant = 'password' | 'authorization_code' | 'refresh_token'
 export type SigningAlgorithm = 'ES256' | 'RS256'
 
-/** An OAuth client of the directory. */
 export interface Client {
   readonly id: string
   readonly kind: ClientKind

@@ -79,7 +79,7 @@ export interface Recorder {
   ): void
 }
 
-/** What the event of a call tells that no action decided. */
+/** Of the event of a call for which no action was found. */
 export const WITHOUT_ACTION = {
   slot: undefined,
   principal: undefined,
@@ -88,7 +88,7 @@ export const WITHOUT_ACTION = {
   upstreamMs: undefined,
 } as const satisfies Partial<DecisionEvent>
 
-/** Where nothing is recorded: nobody calls. */
+/** Where nothing is recorded. */
 export const NO_RECORDER: Recorder = {
   decision: () => undefined,
   token: () => undefined,

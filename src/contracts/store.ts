@@ -174,7 +174,6 @@ export interface Store {
   countBy(kind: string, where: IndexValues): Promise<number>
   /** When one of these records was used last, milliseconds since the epoch; undefined if none was. */
   lastUseBy(kind: string, where: IndexValues): Promise<number | undefined>
-  /** Appends to the change feed. Resolves with the place of the change. */
   append(topic: string, value: StoredValue, options?: AppendOptions): Promise<FeedPlace>
   /**
    * The changes behind a place that are still in force (Change.remaining), in order, at most `limit` of them.
@@ -325,7 +324,6 @@ export interface Nodes {
   readonly knownSchema: number
   /** Tells that a node is alive, and what it is. */
   beat(facts: NodeFacts): Promise<LiveNodes>
-  /** Those that are alive. */
   live(): Promise<LiveNodes>
   /** For a process that starts, and cannot know whether the store's clock is right, nor what its newest change hides. */
   atStart(): Promise<StoreAtStart>

@@ -41,7 +41,6 @@ export const emptyAnswer = (): Answer => ({
   body: '',
 })
 
-/** A JSON document that anyone may read and cache. */
 export const publicDocument = (json: string, maxAgeSeconds: number): Answer => ({
   status: 200,
   headers: {

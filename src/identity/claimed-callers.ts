@@ -37,12 +37,10 @@ export const claimedCallers = (dependencies: GrantDependencies): ClaimedCallers 
   },
 })
 
-/** Whom a token would be for, and its scope. */
 interface ResolvedCaller {
   readonly client: Client
   readonly user: User
   readonly scope: GrantedScope
-  /** Values that were asked for and are not granted. */
   readonly dropped: readonly string[]
 }
 

@@ -35,7 +35,6 @@ interface HasScope {
   has(value: string): boolean
 }
 
-/** A copy without the members that are undefined or empty. */
 function withoutEmpty(members: Readonly<Record<string, string | undefined>>): JsonObject {
   const object: JsonObject = {}
   for (const [name, value] of Object.entries(members))
@@ -70,7 +69,7 @@ export const idTokenClaims = (user: User, scopes: HasScope): JsonObject =>
  * @param business that of the token's target; if undefined, or if the user has no access to it, `service_profile` is an
  *   empty object
  */
-export function userClaims(user: User, scopes: HasScope, business: Business | undefined): JsonObject {
+function userClaims(user: User, scopes: HasScope, business: Business | undefined): JsonObject {
   return {
     sub: user.subject,
     ...textClaims(user, scopes, TEXT_SCOPES),

@@ -23,7 +23,7 @@ import type { Catalogue } from '../config/scopes/catalogue.ts'
 import type { IdentityConfig } from './schema.ts'
 import type { DeveloperOffer } from './developers/frame.ts'
 
-export interface IdentityUrls {
+interface IdentityUrls {
   /** `{auth_url}`, the issuer: no trailing slash; it may have a path. */
   readonly issuer: string
   /** `{base_url}`, the audience of access tokens: no path. */
@@ -74,7 +74,6 @@ export interface IdentityDeps {
   readonly developers?: DeveloperOffer | undefined
 }
 
-/** The user or client, if it may hold tokens. */
 const holding = <T extends User | Client>(found: T | undefined): T | undefined =>
   found !== undefined && mayHold(found) ? found : undefined
 
@@ -102,10 +101,7 @@ export const hashedPasswords = (hasher: PasswordHasher): PasswordVerifier => ({
   verify: (password, user, owner) => hasher.verify(password, user?.passwordHash, owner),
 })
 
-/**
- * Waits for the directory (C6.1.4).
- * @throws Fault `identity_unavailable` if it cannot be reached
- */
+/** Waits for the directory (C6.1.4). @throws Fault `identity_unavailable` if it cannot be reached */
 export async function orUnavailable<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer

@@ -96,7 +96,6 @@ type RefreshPlan =
   /** The grant was a refresh token: its successor, which is good after `take`. */
   | { readonly kind: 'rotated'; readonly family: string; readonly token: string }
 
-/** What every step may use: the contracts of other folders, and identity's own state. */
 export interface StepDependencies extends IdentityDeps {
   readonly people: Holders
   readonly passwords: PasswordVerifier

@@ -39,7 +39,6 @@ export async function give<T>(
 /** Records what was taken away. Never rejects. */
 export const took = (entry: AuditEntry, { audit }: Recording): Promise<void> => audit.keep(entry)
 
-/** A call of identity, and what is known of it. */
 type Acting = Pick<Arrived, 'attempt' | 'exchange'>
 
 /** Records that something was refused; where there are many, it only counts (C12.1.5). */
@@ -141,7 +140,7 @@ export const tokenRevoked = (exchange: Exchange, { client, id, kind, subject }: 
   })
 
 /** Of a family: a token, or the code that began it, was used once more. */
-export interface Replay {
+interface Replay {
   readonly event: 'token.replayed' | 'code.replayed'
   readonly family: string
   readonly subject: string
@@ -169,7 +168,7 @@ function replayOf({ ended, event, family, subject }: Replay, { attempt, exchange
 }
 
 /** A user at a browser, and the client whose request is answered. */
-export interface Authorizing {
+interface Authorizing {
   readonly exchange: Exchange
   readonly subject: string
   readonly client: string
@@ -187,7 +186,7 @@ export const codeIssued = ({ client, exchange, scope, subject }: Authorizing, fa
 // People
 
 /** One login in one browser: `key` is that of the record in the store, a hash of the cookie. */
-export interface BrowserLogin {
+interface BrowserLogin {
   readonly subject: string
   readonly key: string
   /** The client that asked for it, which has proven nothing. */

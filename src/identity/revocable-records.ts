@@ -15,7 +15,7 @@ import { isOver, SESSION, type SessionRecord } from './browser/sessions.ts'
 import { placeOf, readGrantedScope } from './scopes.ts'
 import { begunAs, FAMILY, type FamilyRecord, OLDER_TOKEN } from './tokens/families.ts'
 
-export interface RevocableRecordsParts {
+interface RevocableRecordsParts {
   readonly store: Pick<Store, 'find' | 'listBy' | 'pageBy' | 'lastUseBy' | 'remove'>
   readonly rules: RuleGuard
   readonly tokenRevoker: Pick<TokenRevoker, 'end'>

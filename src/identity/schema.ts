@@ -15,7 +15,6 @@ import {
 } from '../config/schema.ts'
 import { LONGEST_ACCESS_TOKEN } from '../kernel/lifetimes.ts'
 
-/** Media types of logos, by file extension. */
 export const LOGO_TYPES: ReadonlyMap<string, string> = new Map([
   ['.svg', 'image/svg+xml'],
   ['.png', 'image/png'],
@@ -191,7 +190,7 @@ function checkTimeZone(timeZone: string, problems: Problems): void {
   }
 }
 
-/** Reports what the schema cannot check: lifetimes that are too short, too long or contradict each other, the logo and the time zone. */
+/** Reports what the schema cannot check. */
 export function compileIdentity(slice: IdentityConfig, problems: Problems): IdentityConfig {
   const { accessToken, idToken, refreshToken, code, session } = slice
   const lifetimes = { accessToken, idToken, refreshToken, code, session }

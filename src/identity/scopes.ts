@@ -26,7 +26,6 @@ export interface GrantedScope extends RequestedScope {
   readonly text: ScopeText
 }
 
-/** Business and fund of the target, if there is one. */
 export const placeOf = ({
   target,
 }: GrantedScope): {

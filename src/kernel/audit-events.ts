@@ -11,7 +11,7 @@
  *
  * With `either`, the event gives or takes by what has changed.
  */
-export type AuditWeight = 'gives' | 'takes' | 'tells' | 'either'
+type AuditWeight = 'gives' | 'takes' | 'tells' | 'either'
 
 interface AuditEventRow {
   readonly weight: AuditWeight
@@ -120,7 +120,7 @@ export type AuditEvent = keyof typeof AUDIT_EVENTS
 /** What the metrics tell apart. */
 export const AUDIT_GROUPS = ['calls', 'tokens', 'people', 'directory', 'service', 'trail'] as const
 
-export type AuditGroup = (typeof AUDIT_GROUPS)[number]
+type AuditGroup = (typeof AUDIT_GROUPS)[number]
 
 type NounOf<E> = E extends `${infer Noun}.${string}` ? Noun : never
 

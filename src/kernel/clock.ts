@@ -28,7 +28,6 @@ export type After = (ms: number, work: () => void) => () => void
 /** Milliseconds, about 24 days. A longer timer of Node fires at once. */
 const LONGEST_TIMER = 2 ** 31 - 1
 
-/** Limits a configured time, in milliseconds, to what a timer can be set to. */
 export const timerMs = (ms: number): number => Math.min(ms, LONGEST_TIMER)
 
 /** Uses a timer of Node, which does not keep the process alive. */

@@ -5,7 +5,6 @@ const OTHERS_MAY_ANYTHING = 0o077
 const OTHERS_MAY_WRITE = 0o022
 const OTHERS = 0o007
 
-/** Whether others than the owner may do anything with it. */
 export const mayOthersAccess = (mode: number): boolean => HAS_MODES && (mode & OTHERS_MAY_ANYTHING) !== 0
 
 export const mayOthersWrite = (mode: number): boolean => HAS_MODES && (mode & OTHERS_MAY_WRITE) !== 0

@@ -9,14 +9,12 @@
  */
 export const escapedKey = (key: string): string => JSON.stringify(key).slice(1, -1)
 
-/** Compares two escaped keys, for `sort`. */
 export const byEscapedKey = (one: string, other: string): number =>
   Buffer.compare(Buffer.from(one), Buffer.from(other))
 
 /** Without what is escaped, and without surrogates: the order of UTF-16 is that of UTF-8. Nearly every key. */
 const PLAIN = /^[ !#-[\]-\ud7ff]*$/
 
-/** Compares two keys, for `sort`. */
 export function byKey(one: string, other: string): number {
   if (one === other) return 0
   if (PLAIN.test(one) && PLAIN.test(other)) return one < other ? -1 : 1

@@ -16,7 +16,7 @@ export interface Budget {
 }
 
 /** The store time of one request. Only waiting for the store counts, not hashing a password in between. */
-export class StoreBudget implements Budget {
+class StoreBudget implements Budget {
   #used = 0
   /** Queries that are open, and the time since when at least one is. */
   #open = 0
@@ -93,7 +93,6 @@ const ahead = new AsyncLocalStorage<true>()
 /** Runs work that all calls are judged by (the change feed, the keys): it waits behind no request, however many there are. */
 export const aheadOfRequests = <T>(work: () => T): T => outsideBudgets(() => ahead.run(true, work))
 
-/** Whether the current work goes ahead of all requests. */
 export const goesFirst = (): boolean => ahead.getStore() === true
 
 /** Runs work that many callers share outside the budget of the one that happens to begin it. */

@@ -33,7 +33,6 @@ export class ClockOffset {
     this.#median = medianOf(this.#readings)
   }
 
-  /** As if it had been read so. */
   set(value: number): void {
     this.#readings.splice(0, READINGS, value)
     this.#median = value
@@ -46,7 +45,7 @@ export class ClockOffset {
 }
 
 /**
- * The same, of a clock that is not believed whatever it says. When it has jumped by more than a minute against this machine's
+ * As ClockOffset, of a clock that may be wrong. When it has jumped by more than a minute against this machine's
  * monotonic clock, it is doubted: time goes on as before, until the clock is back, or somebody says that it is right.
  */
 export class TrustedOffset {
@@ -65,7 +64,6 @@ export class TrustedOffset {
     this.#changed = changed
   }
 
-  /** As ClockOffset. */
   get value(): number | undefined {
     return this.#trusted.value
   }
@@ -75,7 +73,6 @@ export class TrustedOffset {
     return this.#doubt
   }
 
-  /** As ClockOffset. */
   read(storeNow: number, askedAt: number, answeredAt: number): void {
     const error = (answeredAt - askedAt) / 2
     const seen = storeNow - (askedAt + error)
@@ -96,7 +93,6 @@ export class TrustedOffset {
     this.#setDoubt(undefined)
   }
 
-  /** As ClockOffset. */
   advance(ms: number): void {
     this.#before ??= this.#trusted.value
     this.#trusted.advance(ms)

@@ -1,5 +1,3 @@
-/** What is caught may be anything: how the rest of the code reads it. */
-
 /** The message, for operators: it may name files. */
 export const messageOf = (thrown: unknown): string =>
   thrown instanceof Error ? thrown.message : String(thrown)
@@ -8,7 +6,6 @@ export const messageOf = (thrown: unknown): string =>
 export const hasCode = (thrown: unknown, code: string): boolean =>
   thrown instanceof Error && 'code' in thrown && thrown.code === code
 
-/** What operators meet most, in words. */
 const WORDS: Readonly<Record<string, string>> = {
   EACCES: 'this user has no right to it',
   ECONNREFUSED: 'nothing listens there',

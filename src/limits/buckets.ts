@@ -11,7 +11,6 @@ interface Bucket {
   unreported: number
 }
 
-/** Calls of a key that were let in here. */
 export interface Usage {
   readonly key: string
   readonly rate: Rate
@@ -19,7 +18,7 @@ export interface Usage {
 }
 
 /** One call. A sum of fractions may miss 1 by a rounding error. */
-const ONE = 1 - 1e-9
+export const ONE = 1 - 1e-9
 
 /** Entries examined to make room in a full table: a flood of keys costs no more per key. */
 const LOOKED_AT = 8
@@ -96,7 +95,7 @@ export class Buckets {
     return usage
   }
 
-  /** There are no more calls left of a key than that, as others know. */
+  /** Lowers the calls that are left of a key to what others know of. */
   limitTo(key: string, left: number): void {
     const bucket = this.#buckets.get(key)
     if (bucket !== undefined) bucket.tokens = Math.min(bucket.tokens, left)
@@ -148,7 +147,6 @@ export class Buckets {
   }
 }
 
-/** The calls that a bucket holds now. */
 function tokensOf({ tokens, at }: Bucket, rate: Rate, now: number): number {
   const filled = tokens + (now - at) * rate.perMs
   return filled > rate.burst ? rate.burst : filled
@@ -161,7 +159,6 @@ const waitOf = (tokens: number, rate: Rate): number => (tokens - 1) / rate.perMs
 const missingOf = ({ tokens, at, rate }: Bucket, now: number): number =>
   Math.max(0, rate.burst - tokens - (now - at) * rate.perMs) / rate.burst
 
-/** A rate, as the buckets reckon with it. */
 export interface Rate {
   /** Calls per millisecond. */
   readonly perMs: number
@@ -173,7 +170,7 @@ export interface Rate {
   readonly policy: string
 }
 
-export interface RateSettings {
+interface RateSettings {
   readonly requests: number
   /** Milliseconds; whole seconds. */
   readonly per: number

@@ -6,7 +6,7 @@ import {
   OF_ADDRESS,
 } from '../contracts/admission.ts'
 import { newSecret } from '../kernel/ids.ts'
-import type { Buckets, Rate } from './buckets.ts'
+import { type Buckets, ONE, type Rate } from './buckets.ts'
 
 /** A part of a budget that this process has taken out, and spends from memory. */
 interface Lease {
@@ -32,8 +32,6 @@ interface Lease {
   isUrgent: boolean
 }
 
-/** One call. A sum of fractions may miss 1 by a rounding error. */
-const ONE = 1 - 1e-9
 /** Milliseconds between two exchanges of all leases that moved. */
 const LEASE_MS = 250
 /** What is asked for beyond the demand, so that a lease lasts until the next answer. */
@@ -78,7 +76,6 @@ export class LeasedBuckets {
     return this.#leases.size
   }
 
-  /** Processes that are alive on all nodes, this one included. */
   set processes(count: number) {
     this.#processes = Math.max(1, count)
   }
@@ -119,7 +116,6 @@ export class LeasedBuckets {
     return moved.map((lease) => this.#useOf(lease, now))
   }
 
-  /** What the budgets have answered to `uses`. */
   settle(grants: readonly BudgetGrant[], now: number): void {
     this.#isAlone = false
     for (const { key, granted, level } of grants) {
@@ -266,7 +262,7 @@ const PATIENCE = 300
 const ID_BYTES = 9
 /** By how much intervals differ: so no process is always the first one. */
 const SPREAD = 0.3
-/** With this the keys of clients begin, as those of addresses do with `OF_ADDRESS`. */
+/** Prefix of the keys of clients. */
 const CLIENT = 'c:'
 
 /** Tells the shared budgets what this process has let in, and takes out what it will need. One request at a time. */
@@ -293,7 +289,6 @@ export class BudgetExchange {
     this.#now = now
   }
 
-  /** Processes that are alive on all nodes, this one included. */
   set processes(count: number) {
     this.#processes = Math.max(1, count)
     this.#clients.processes = count
@@ -357,7 +352,6 @@ export class BudgetExchange {
   }
 }
 
-/** Of the uses of clients those that must be sent again. */
 function unanswered(uses: readonly BudgetUse[], grants: readonly BudgetGrant[]): readonly BudgetUse[] {
   const answered = new Set(grants.map(({ key }) => key))
   return uses.filter(({ key }) => !answered.has(CLIENT + key))

@@ -98,7 +98,6 @@ export class LoadGuard implements Admission, EarlyAdmission {
     this.#timer = undefined
   }
 
-  /** Whether new calls are refused at the moment because the event loop is late. */
   get isShedding(): boolean {
     return this.#shedding.share > 0
   }
@@ -201,7 +200,6 @@ export class LoadGuard implements Admission, EarlyAdmission {
 
   // Called between requests
 
-  /** Counts the calls that other workers let in. */
   applyRemoteUsage({ clients, addresses }: RateUsage): void {
     const now = this.#now()
     forEach(clients, (client, count) => {
@@ -315,7 +313,6 @@ export class Shedding {
     else if (now - this.#steppedAt >= STEP_MS) this.#step(now)
   }
 
-  /** What `refuses` would answer. */
   wouldRefuse(): boolean {
     return this.#due + this.share >= 1
   }
@@ -367,7 +364,6 @@ class InFlight {
   }
 }
 
-/** Calls in flight to one backend: all of them, and those of each client. */
 class BackendInFlight {
   total = 0
   /** Counted only if there are several backends: one of them may take a part of a client's calls, and no more. */

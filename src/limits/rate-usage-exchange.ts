@@ -2,14 +2,13 @@ import type { RateUsage, Tallies } from '../contracts/admission.ts'
 import { EXCHANGE_MS } from './load-guard.ts'
 
 /** One worker's link to the others. */
-export interface RateUsageLink {
+interface RateUsageLink {
   /** The worker has let in so many calls. */
   readonly report: (usage: RateUsage) => void
   /** The worker has ended. What it let in stays counted by the others. */
   readonly leave: () => void
 }
 
-/** Calls by key. */
 type Counts = Map<string, number>
 
 interface Member {

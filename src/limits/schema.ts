@@ -110,7 +110,6 @@ export interface ClientLimits {
   readonly perBackend: number
 }
 
-/** The limits as they are asked for on every call. */
 export interface CompiledLoad {
   readonly clients: ClientLimits
   readonly clientsById: ReadonlyMap<string, ClientLimits>
@@ -136,13 +135,12 @@ const ratePaths = (config: LoadConfig): readonly (readonly [KeyPath, RateConfig 
 ]
 
 /** The names of the configuration that limits may use. */
-export interface LoadNames {
+interface LoadNames {
   readonly backends: ReadonlySet<string>
   /** Undefined unless there are several: then clients are named with their issuer. */
   readonly issuers: ReadonlySet<string> | undefined
 }
 
-/** Reports what the schema cannot say. */
 export function checkLoad(config: LoadConfig, problems: Problems, { backends, issuers }: LoadNames): void {
   for (const id of Object.keys(config.clients.byId)) {
     const wrong = clientKeyProblem(id, issuers)

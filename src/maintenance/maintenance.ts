@@ -96,15 +96,21 @@ export function compileClosure(entry: MaintenanceSwitch, clock: Clock): Closure 
   }
 }
 
-/** Switches as they are kept have a name, and say who set them. */
+/** Switches that are kept have a name, and say who set them. */
 type NamedSwitch = MaintenanceSwitch & Partial<Pick<ClosedBy, 'id' | 'source' | 'by' | 'reason'>>
 
 const closedByOf = ({ scope, id, source, from, until, by, reason }: NamedSwitch): ClosedBy => ({
-  ...{ scope: scopeText(scope), id, source, from, until, by, reason },
+  scope: scopeText(scope),
+  id,
+  source,
+  from,
+  until,
+  by,
+  reason,
 })
 
 /** Several closures of one call as one: only who is on the allow list of each passes. */
-export function mergeClosures(closures: readonly Closure[]): Closure | undefined {
+function mergeClosures(closures: readonly Closure[]): Closure | undefined {
   const [first, ...others] = closures
   if (first === undefined || others.length === 0) return first
   return {

@@ -2,7 +2,6 @@
 import type { CallCount } from './recent-calls.ts'
 import { type ClosureScope, type MaintenanceSwitch, scopeText } from './switch.ts'
 
-/** What there is to close. */
 export interface Closable {
   readonly actions: readonly {
     readonly area: string
@@ -15,7 +14,7 @@ export interface Closable {
   readonly businesses: readonly string[] | undefined
 }
 
-export interface History {
+interface History {
   /** Milliseconds since the epoch. */
   readonly since: number
   readonly counts: Iterable<CallCount>
@@ -23,9 +22,9 @@ export interface History {
   readonly websockets: Readonly<Record<string, number>>
 }
 
-/** Names that an answer lists at most; their number is always told. */
+/** Most names that an answer lists. Their number is complete all the same. */
 export const MOST_LISTED = 200
-/** Clients that an answer names at most: those with most calls. */
+/** Most clients that an answer names: those with most calls. */
 export const MOST_CLIENTS = 20
 
 export interface Names {
@@ -57,7 +56,6 @@ export interface MaintenancePreview {
   }
   /** Open websockets behind it, which stay open; undefined where they are not counted apart. */
   readonly websockets: number | undefined
-  /** Who may still call. */
   readonly passes: { readonly clients: readonly string[]; readonly addresses: readonly string[] }
 }
 

@@ -33,7 +33,6 @@ class Row {
   }
 }
 
-/** The counts of one process under one configuration. */
 export class RecentCalls implements Pick<Recorder, 'decision'> {
   /** Of each area, then `service`, then `identity`. */
   readonly #places: readonly string[]

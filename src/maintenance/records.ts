@@ -33,7 +33,7 @@ export interface KeptSwitch extends MaintenanceSwitch {
   readonly setAt?: number | undefined
 }
 
-export interface MaintenanceRecordsParts {
+interface MaintenanceRecordsParts {
   readonly feed: Feed
   readonly switches: MaintenanceSwitches
   readonly clock: Clock
@@ -41,7 +41,7 @@ export interface MaintenanceRecordsParts {
   readonly audit: AuditTrail
 }
 
-export const MAINTENANCE_TOPIC = 'maintenance'
+const MAINTENANCE_TOPIC = 'maintenance'
 
 /** What the feed keeps: one change is one decision of an operator, so that nothing is ever half in force. */
 interface RecordedChange {
@@ -75,7 +75,6 @@ export class MaintenanceRecords {
     return this.#parts.clock.now()
   }
 
-  /** Replaces the switches of the configuration. */
   configure(switches: readonly MaintenanceSwitch[]): void {
     this.#configured = switches.map((entry, index) => ({
       ...entry,
@@ -215,10 +214,13 @@ export class MaintenanceRecords {
 /** Most addresses and clients of a switch that a record names. */
 const MOST_NAMED = 20
 
-/** A switch as records tell it. */
 export const switchFacts = ({ id, scope, from, until, message, ...entry }: KeptSwitch): JsonObject =>
   plainFacts({
-    ...{ id, scope: scopeText(scope), from: instantText(from), until: instantText(until), message },
+    id,
+    scope: scopeText(scope),
+    from: instantText(from),
+    until: instantText(until),
+    message,
     addresses: entry.addresses?.slice(0, MOST_NAMED),
     clients: entry.clients?.slice(0, MOST_NAMED),
   })

@@ -47,7 +47,7 @@ export const maintenanceSchema = list(entrySchema, {
     'Maintenance, now or planned. `postern maintenance` does the same without a change of this file.',
 })
 
-export type MaintenanceConfig = Static<typeof maintenanceSchema>
+type MaintenanceConfig = Static<typeof maintenanceSchema>
 type EntryConfig = MaintenanceConfig[number]
 
 /** What switches may name; undefined where that is not known without reading large files. */
@@ -144,7 +144,7 @@ const KEYS: Readonly<Record<SwitchProblem['member'], string>> = {
   clients: 'allowClients',
 }
 
-/** The switches of a configuration. Every problem goes to the report; of use only if it has not failed. */
+/** Every problem goes to `problems`; the result is of use only if none is an error. */
 export function compileMaintenance(
   config: MaintenanceConfig,
   names: ClosableNames,

@@ -1,10 +1,9 @@
 /** What a maintenance switch is: what it closes, and when (C9.1). Apart, so that a command loads no more. */
 
-/** What has no name of its own, and what is named by code or configuration key. */
+/** Kinds that have no name, and kinds that are named by code or configuration key. */
 export const WHOLE_KINDS = ['service', 'identity'] as const
 export const NAMED_KINDS = ['business', 'area', 'backend'] as const
 
-/** What a switch closes (C9.1). */
 export type ClosureScope =
   | { readonly kind: (typeof WHOLE_KINDS)[number] }
   | { readonly kind: (typeof NAMED_KINDS)[number]; readonly name: string }
@@ -16,13 +15,12 @@ export interface MaintenanceSwitch {
   readonly from?: number | undefined
   /** Open again from this moment on; until somebody says so, if not given. */
   readonly until?: number | undefined
-  /** CheckDescription to clients in place of the fixed text. */
+  /** Text for clients in place of the fixed one. */
   readonly message?: string | undefined
   /** Seconds. If not given: what is left of the window, else two minutes. */
   readonly retryAfter?: number | undefined
   /** Addresses and CIDR networks that pass. */
   readonly addresses?: readonly string[]
-  /** Ids of clients that pass. */
   readonly clients?: readonly string[]
 }
 
@@ -33,7 +31,6 @@ export const SCOPE_PATTERN = `^(?:(?:${WHOLE_KINDS.join('|')})|(?:${NAMED_KINDS.
 export const scopeText = (scope: ClosureScope): string =>
   'name' in scope ? `${scope.kind}/${scope.name}` : scope.kind
 
-/** The scope that a text names; undefined if it names none. */
 export function parseScope(text: string): ClosureScope | undefined {
   const whole = WHOLE_KINDS.find((kind) => kind === text)
   if (whole !== undefined) return { kind: whole }

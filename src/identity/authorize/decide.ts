@@ -15,7 +15,6 @@ export interface Candidate {
   readonly scope: GrantedScope
 }
 
-/** What has to happen next. */
 export type Decision =
   | { readonly kind: 'login' }
   | { readonly kind: 'choice'; readonly login: Login; readonly candidates: readonly Candidate[] }

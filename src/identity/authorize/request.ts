@@ -37,7 +37,6 @@ type ResponseMode = (typeof RESPONSE_MODES)[number]
 /** How a client is answered (C6.2.1). */
 interface ReturnPath {
   readonly client: string
-  /** One of the client's own. */
   readonly redirectUri: string
   readonly state: string | undefined
   readonly mode: ResponseMode

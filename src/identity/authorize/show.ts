@@ -21,15 +21,14 @@ import type { GrantedScope } from '../scopes.ts'
 import type { Candidate } from './decide.ts'
 import { anyAppMayTake, type AuthorizationRequest, carry, onlyValue } from './request.ts'
 
-/** What a login page is shown again with. */
 interface LoginAgain extends Pick<LoginForm, 'notice' | 'cookieless'> {
   readonly username?: string
   readonly problems?: readonly Problem[]
 }
 
 /**
- * What happened before a page, which tells it: a form came from a page that was out of date, or was not needed any more.
- * It is a parameter of the address, so it may not matter who wrote it: it chooses one of our own texts.
+ * Why a page is shown again: the form came from a page that was out of date, or was not needed any more. It is a
+ * parameter of the address, which anybody may write, so it only chooses one of our own texts.
  */
 export type Notice = keyof typeof TEXTS.login.notices
 

@@ -13,7 +13,6 @@ import type { Session } from './sessions.ts'
 export interface BrowserContext {
   /** The value of the browser's cookie: the one that it sent, or a new one that the answer must set. */
   readonly cookie: string
-  /** Whether the cookie is new. */
   readonly fresh: boolean
   readonly login: Login | undefined
   /** The CSRF token for the forms of this browser's pages. */

@@ -13,7 +13,6 @@ export interface SessionCookie {
   read(head: Head): string | undefined
   /** The Set-Cookie value that sets it until the browser is closed. The store has the expiry of the session. */
   write(value: string): string
-  /** The Set-Cookie value that removes it. */
   clear(): string
 }
 
@@ -63,15 +62,14 @@ export interface Session extends SessionRecord {
   readonly version: number
 }
 
-export type NewSession = Required<Omit<SessionRecord, 'authTime' | 'lastUsedAt'>>
+type NewSession = Required<Omit<SessionRecord, 'authTime' | 'lastUsedAt'>>
 
 /** How exactly the time of the last use is kept: each page would be a write otherwise. */
 const USE_STEP_MS = 60_000
 
 /** A session that is drawn. Its cookie is of no use before `begin` has stored it. */
-export interface DrawnSession {
+interface DrawnSession {
   readonly key: string
-  /** The value of the cookie. */
   readonly cookie: string
   readonly begin: () => Promise<void>
 }
@@ -100,7 +98,6 @@ const sessionOf = ({ key, value, version }: Entry): Session => ({
   ...(value as SessionRecord),
 })
 
-/** Whether a revocation rule has ended the session. */
 export const isOver = ({ asOf, authTime, subject }: SessionRecord, rules: RuleGuard): boolean =>
   rules.hasEnded({ subject, asOf, begunAt: authTime * 1000 })
 

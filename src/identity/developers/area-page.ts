@@ -70,7 +70,7 @@ const contents = ({ operations }: AreaDescription): Html =>
     </ul>
   </nav>`
 
-/** Of `Slices`. One operation takes about as long as so many of its steps. */
+/** Steps of `Slices` that one operation counts as, since it takes about as long. */
 const STEPS = 64
 
 /** In slices: an area may have hundreds of operations, and other calls are served meanwhile. */
@@ -88,7 +88,6 @@ async function operationParts(
   return made
 }
 
-/** The operations of one area. */
 export function areaPage(area: AreaDescription, parts: DeveloperParts): DeveloperPage {
   const { description, mode, name } = area
   return {
@@ -109,7 +108,6 @@ type Row = readonly [string, Slot]
 const scopeWords = (value: string, catalogue: Catalogue): Html =>
   html`<code>${value}</code> ${catalogue.get(value)?.description}`
 
-/** What a token needs, in people's words. */
 function scopeRow({ scopes }: OperationDescription, { catalogue }: DeveloperParts): Row {
   const [only, ...others] = scopes
   const list = (values: readonly Slot[]): Html =>
@@ -212,7 +210,6 @@ function members(label: string, schema: BodySchema | undefined): Html | undefine
   </details>`
 }
 
-/** All that a client needs to know of one operation. */
 function operationPart(operation: OperationDescription, parts: DeveloperParts): Html {
   const { answer, body, description, id, method, path, websocket } = operation
   const rows = [
@@ -238,7 +235,7 @@ function operationPart(operation: OperationDescription, parts: DeveloperParts): 
 
 type Headers = NonNullable<CurlCall['headers']>
 
-/** What asks for the version of an example; nothing for the one that is given without asking. */
+/** The Accept header of an example's version; none for the default version. */
 function acceptOf({ answer, defaultVersion }: OperationDescription, version: number): Headers {
   if (answer.kind === 'own') return [['Accept', answer.types[0] ?? '*/*']]
   if (version === defaultVersion) return []
@@ -327,7 +324,6 @@ const exampleBlocks = (operation: OperationDescription, parts: DeveloperParts): 
     ? blocksOf(operation, undefined, parts)
     : html`${operation.examples.map((example) => blocksOf(operation, example, parts))}`
 
-/** A member of a JSON Schema, as a row of a table. */
 interface MemberRow {
   /** `Address.Locality`; the items of a list are `Tags[]`. */
   readonly path: string

@@ -33,7 +33,6 @@ function methodOption({ method, form, body }: CurlCall): readonly string[] {
   return method === undefined || method === chosen ? [] : [`-X ${method}`]
 }
 
-/** The command, an option a line. */
 export function curlCommand(call: CurlCall): string {
   const { bearer, body, form = [], headers = [], url, user } = call
   const options = [
@@ -69,7 +68,6 @@ const TO_BE_REPLACED: Login = {
 export const loginOf = (sample: SampleLogin | undefined): Login =>
   sample === undefined ? TO_BE_REPLACED : { ...sample, fund: sample.fund ?? TO_BE_REPLACED.fund }
 
-/** Gets a token for the login's business. */
 export const tokenCall = (login: Login, tokenUrl: string, scopes: readonly string[]): CurlCall => ({
   url: tokenUrl,
   user: `${login.client}:${login.secret}`,

@@ -80,7 +80,6 @@ const endpointOf = (path: string, document: Ready): Endpoint => ({
   refuse: refuseAsPage,
 })
 
-/** The endpoints of all developer pages. */
 export function developerEndpoints(parts: DeveloperParts): readonly Endpoint[] {
   const { theme } = parts
   const stylesheet = asset(RULES, 'text/css; charset=utf-8', theme.at(STYLESHEET_PATH))

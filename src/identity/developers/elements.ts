@@ -4,8 +4,6 @@ import type { JsonObject, JsonValue } from '../../http/json.ts'
 import { type ItemNames, writeXml } from '../../http/xml/write.ts'
 import { html, type Html, type Slot } from '../pages/layout.ts'
 
-/** Pieces that the developer pages are made of. */
-
 const MARKED = /(`[^`]*`|\*\*[^*]*\*\*)/
 
 const markedPart = (part: string): Slot => {
@@ -49,7 +47,6 @@ export const codeBlock = (kind: CodeKind, label: string, text: string): Html =>
     <pre tabindex="0" role="group" aria-label="${label}"><code>${text}</code></pre>
   </figure>`
 
-/** Terms and what they mean. */
 export const facts = (rows: readonly (readonly [term: Slot, meaning: Slot])[]): Html =>
   html`<dl class="pairs">
     ${rows.map(
@@ -86,7 +83,6 @@ export const table = (label: string, heads: readonly string[], rows: readonly (r
     </table>
   </div>`
 
-/** A table of our own texts. */
 export const proseTable = (
   label: string,
   heads: readonly string[],
@@ -98,7 +94,6 @@ export const proseTable = (
     rows.map((row) => row.map(prose)),
   )
 
-/** A part of a page with its heading, which can be linked to. */
 export const part = (id: string, title: Slot, ...body: readonly Slot[]): Html =>
   html`<section aria-labelledby="${id}">
     <h2 id="${id}">${title}</h2>

@@ -27,18 +27,15 @@ export interface DeveloperParts extends DeveloperOffer {
   readonly metadata: Readonly<Record<string, unknown>>
 }
 
-/** An address of the discovery document. */
 export const addressOf = ({ metadata }: Pick<DeveloperParts, 'metadata'>, member: string): string =>
   String(metadata[member])
 
-/** A developer page, as the files beside this one make it. */
 export interface DeveloperPage {
   /** Below the first page: empty for that one, else `/errors`. */
   readonly path: string
   readonly title: string
   /** Says in a sentence what the page is for. */
   readonly lead: Html | string | undefined
-  /** Makes the content. */
   readonly body: () => Html | Promise<Html>
 }
 
@@ -100,7 +97,6 @@ const groupOf = ({ links, title }: Group, at: number, here: string): Html =>
     </ul>
   </div>`
 
-/** The whole document of a page. */
 export async function renderPage(
   { groups, root, stylesheet, theme }: Frame,
   page: DeveloperPage,

@@ -44,13 +44,11 @@ export const developersSchema = either(
   },
 )
 
-export type DevelopersConfig = Static<typeof developersSchema>
+type DevelopersConfig = Static<typeof developersSchema>
 export type SampleLogin = Static<typeof sample>
 
-/** Whether the pages are served. */
 export const hasDeveloperPages = (config: DevelopersConfig): boolean => config !== 'off'
 
-/** The login for trying the API, if one is shown. */
 export const sampleLogin = (config: DevelopersConfig): SampleLogin | undefined =>
   typeof config === 'string' ? undefined : config.sample
 

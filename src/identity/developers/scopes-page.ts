@@ -15,10 +15,7 @@ const codes = (values: readonly string[]): Slot =>
  * The values that open something on these pages: those that operations need, and those that include them. What opens
  * hidden areas only is not named.
  */
-export const shownScopes = ({
-  api,
-  catalogue,
-}: Pick<DeveloperParts, 'api' | 'catalogue'>): readonly string[] => {
+const shownScopes = ({ api, catalogue }: Pick<DeveloperParts, 'api' | 'catalogue'>): readonly string[] => {
   const useful = new Set(api.scopes.flatMap(({ includedIn, name }) => [name, ...includedIn]))
   return catalogue.values.filter((value) => useful.has(value))
 }

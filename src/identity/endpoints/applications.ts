@@ -19,8 +19,7 @@ import { TEXTS } from '../pages/texts.ts'
 import { consentWithdrawn, loginEnded, sessionRevoked, took } from '../records.ts'
 import { paramsOf, readFields, readParameters } from '../steps/read-form.ts'
 
-/** Takes a consent back (C6.2.2) with all that it gave. */
-export async function withdrawConsent(
+async function withdrawConsent(
   consent: Consent,
   exchange: Exchange,
   dependencies: StepDependencies,

@@ -20,7 +20,6 @@ import type { DrawnFamily } from '../tokens/families.ts'
 import { findToken, type FoundToken } from '../tokens/find-token.ts'
 import { issueAccessToken, issueIdToken } from '../tokens/signed-tokens.ts'
 
-/** Goes on with the steps of the grant that was chosen. */
 export const redeemGrant: Step<GrantChosen, Granted> = (context, dependencies) => {
   const row = GRANTS.get(context.grant)
   if (row === undefined) throw new TypeError(`no such grant: ${context.grant}`)
@@ -55,7 +54,6 @@ export const issueTokens: Step<Granted, Answer> = async (granted, dependencies) 
   return tokenAnswer(body, dependencies)
 }
 
-/** The refresh token of the answer, with the record of its family if that begins with it. */
 type AnswerToken = Omit<DrawnFamily, 'record'> & Partial<DrawnFamily>
 
 async function putInForce(
@@ -76,7 +74,7 @@ function refreshOf(granted: Granted, dependencies: StepDependencies): AnswerToke
   return dependencies.families.draw(record, granted.family)
 }
 
-/** Tells the recorder of every token issued or refused (C12). */
+/** Reports every token that is issued or refused to the recorder (C12). */
 export const recordTokens =
   (steps: Step<Arrived, Answer>): Step<Arrived, Answer> =>
   async (arrived, dependencies) => {

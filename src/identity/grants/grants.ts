@@ -7,8 +7,7 @@ import { redeemCode } from './authorization-code.ts'
 import { redeemPassword } from './password.ts'
 import { redeemRefreshToken } from './refresh-token.ts'
 
-/** A row of the table of grants. */
-export interface GrantRow {
+interface GrantRow {
   /** What a client must be, beside having the grant in its list. */
   readonly mayUse: (client: Client, clock: Clock) => boolean
   readonly redeem: Step<GrantChosen, Granted>

@@ -20,7 +20,7 @@ import { requireParam, requireParams } from '../steps/read-form.ts'
  * Reads the requested scope, or the client's default if there is none, and limits it to the client (C6.1.0, C5.5).
  * @throws Fault `invalid_scope`
  */
-export const requestScope: Step<GrantChosen, ScopeRequested> = async (context, { catalogue, places }) => {
+const requestScope: Step<GrantChosen, ScopeRequested> = async (context, { catalogue, places }) => {
   const { client, params } = context
   const sent = params.get('scope')?.trim()
   const text = sent === undefined || sent === '' ? client.defaultScope : sent
@@ -32,8 +32,7 @@ export const requestScope: Step<GrantChosen, ScopeRequested> = async (context, {
   return { ...context, requested }
 }
 
-/** What is tried, and what else the user must be. */
-export interface PasswordAttempt {
+interface PasswordAttempt {
   readonly key: GuessingKey
   readonly password: string
   readonly mayLogIn: (user: User) => boolean

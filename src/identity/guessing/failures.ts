@@ -18,7 +18,7 @@ interface Entry<K> extends Tally<K> {
   at: number
 }
 
-export interface FailureTableRules {
+interface FailureTableRules {
   readonly clock: { now(): number; monotonic(): number }
   /** The largest number of entries, each well under a kilobyte. */
   readonly most: number
@@ -48,7 +48,6 @@ export class FailureTable<K> {
     return this.#entries.size
   }
 
-  /** Undefined for a key without failures. */
   find(id: string): Tally<K> | undefined {
     const entry = this.#entries.get(id)
     if (entry === undefined || !this.#isStale(entry)) return entry
@@ -67,7 +66,6 @@ export class FailureTable<K> {
     return entry
   }
 
-  /** True if the key had failures. */
   forget(id: string): boolean {
     const entry = this.#entries.get(id)
     if (entry === undefined) return false

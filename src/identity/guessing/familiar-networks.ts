@@ -24,7 +24,7 @@ export interface FamiliarNetworks {
   recall(subject: string | undefined, address: string): Promise<Familiarity>
 }
 
-export interface Familiarity {
+interface Familiarity {
   /** True if the user has logged in from there in the last 90 days. */
   readonly familiar: boolean
   /** Stores that the user has just logged in from there. Never rejects. */

@@ -3,7 +3,6 @@ import type { AttemptLimiter, AttemptStanding, GuessingKey } from '../../contrac
 import { timerMs } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 
-/** Resolves after that many milliseconds. */
 export type Timer = (ms: number) => Promise<void>
 
 /** An attempt whose turn had lapsed is made again. */

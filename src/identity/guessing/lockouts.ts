@@ -30,10 +30,13 @@ interface Delays {
 }
 
 /** The delay after that many failures, in milliseconds: 0 at first, then `delay`, doubled with each failure up to `longest`. */
-export const delayAfter = (failures: number, { free, delay, longest }: Delays): number =>
+const delayAfter = (failures: number, { free, delay, longest }: Delays): number =>
   failures < free || delay === 0 ? 0 : Math.min(longest, delay * 2 ** (failures - free))
 
-/** Failures by name. There is one for existing and one for invented names, so that invented ones fill only theirs. */
+/**
+ * Failures by name. Names that exist and invented names are counted apart, so that invented ones displace only each
+ * other.
+ */
 interface Counts {
   readonly attempts: FailureTable<GuessingKey>
   /** By name alone. */
@@ -41,7 +44,7 @@ interface Counts {
 }
 
 /** A delay that began with the latest failure. */
-export interface BegunLockout {
+interface BegunLockout {
   /** What was counted: one name by one client from one network, one name from everywhere, or all from one network. */
   readonly of: 'attempts' | 'accounts' | 'networks'
   /** The name, where it is the lockout of one. */
@@ -96,7 +99,6 @@ export class LocalLockouts implements AttemptLimiter {
     this.#shared = new SharedTurns(turns, this.#timer, this.#clock)
   }
 
-  /** Uses other rules from now on. The counts stay. */
   configure(rules: GuessingConfig): void {
     this.#rules = rules
   }
@@ -148,7 +150,6 @@ export class LocalLockouts implements AttemptLimiter {
     return lockouts.filter((lockout) => lockout.delay > 0).sort((a, b) => b.at - a.at)
   }
 
-  /** How many `list` has. */
   count(): number {
     const { attempts, accounts } = this.#rules
     const count = (table: FailureTable<unknown>, rules: Delays): number =>
@@ -216,7 +217,6 @@ export class LocalLockouts implements AttemptLimiter {
     return Promise.race([entered, late]).finally(cancel)
   }
 
-  /** Resolves as `Turn.end` does. */
   async #end(
     key: GuessingKey,
     counts: Counts,
@@ -287,7 +287,7 @@ export class LocalLockouts implements AttemptLimiter {
     return this.#grow('networks', this.#networks.fail(network, network), { network })
   }
 
-  /** Returns the delay after that many failures, and tells of it if it has just begun. */
+  /** Returns the delay after that many failures, and reports it if it has just begun. */
   #grow(
     of: BegunLockout['of'],
     { failures }: Tally<unknown>,

@@ -88,7 +88,6 @@ export class SharedTurns {
     return end
   }
 
-  /** Resolves with the number of what was forgotten. */
   clear({ user, client, network }: LockoutFilter): Promise<number> {
     const part = (value: string | undefined): string => (value === undefined ? '%' : digest(value))
     const patterns = [`${part(user)}/${part(client)}/${part(network)}`]

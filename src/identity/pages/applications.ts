@@ -109,7 +109,6 @@ const everywhere = (sessions: readonly SessionListed[], form: OwnForm): Html | u
         <p class="quiet">${T.endEverywhereText}</p>
       </form>`
 
-/** "Your connected applications": what was consented to and where one is signed in, each with its end. */
 export function applicationsPage(facts: {
   readonly form: OwnForm
   readonly user: string

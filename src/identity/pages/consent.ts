@@ -25,7 +25,6 @@ export interface BusinessChoice {
 
 /** The part of the consent page where a person chooses a business (C6.2.2). */
 export interface Picker {
-  /** Those that this page shows. */
   readonly choices: readonly BusinessChoice[]
   /** Whether there is one business only. It is chosen in advance. */
   readonly isOnly: boolean

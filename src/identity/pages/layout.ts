@@ -50,7 +50,6 @@ export const verbatim = (text: string): Html => new Markup(text)
 /** A name from outside that stands by itself: its direction of writing turns nothing around it. In sentences: `isolated` of texts.ts. */
 export const nameAlone = (name: string): Html => html`<bdi>${withoutDirectionControls(name)}</bdi>`
 
-/** A page as one of the files beside this one makes it. */
 export interface Page {
   readonly title: string
   /** Begins with the h1. */
@@ -120,10 +119,8 @@ const MARK = html`<svg viewBox="0 0 32 32" width="32" height="32" aria-hidden="t
 const logoOf = ({ logo }: Theme): Html =>
   logo === undefined ? MARK : html`<img src="${logo.href}" alt="" width="32" height="32" />`
 
-/** The theme's logo and name. */
 export const brandOf = (theme: Theme): Html => html`${logoOf(theme)}<span>${theme.name}</span>`
 
-/** A whole HTML document in the theme. */
 export function documentOf(
   theme: Theme,
   {
@@ -134,7 +131,6 @@ export function documentOf(
     readonly title: string
     /** What stands in `head` beside what every document has. */
     readonly head?: Html
-    /** What stands in `body`. */
     readonly body: Html
   },
 ): string {
@@ -168,7 +164,6 @@ function contactAddress(contact: string): string | undefined {
   return addressOf?.(contact)
 }
 
-/** A contact as configured: a link where a browser can open it, else its text. */
 export function contactLink(contact: string): Html {
   const address = contactAddress(contact)
   return address === undefined ? html`${contact}` : html`<a href="${address}">${contact}</a>`
@@ -199,11 +194,9 @@ export function pageAnswer(theme: Theme, page: Page, headers: Answer['headers'] 
   }
 }
 
-/** The hidden field of a form of ours. */
 export const csrfField = ({ csrf }: OwnForm): Html =>
   html`<input type="hidden" name="csrf" value="${csrf}" />`
 
-/** What happened meanwhile; undefined where nothing did. */
 export const noticeBox = (text: string | undefined): Html | undefined =>
   text === undefined ? undefined : html`<p class="notice" role="status">${text}</p>`
 
@@ -216,7 +209,6 @@ export interface Problem {
 const linkTo = ({ field, text }: Problem): Slot =>
   field === undefined ? text : html`<a href="#${field}">${text}</a>`
 
-/** What went wrong, at the top of the page, with a link to each field it is about. */
 export function problemSummary(title: string, problems: readonly Problem[]): Html | undefined {
   const [first, ...more] = problems
   if (first === undefined) return undefined

@@ -77,7 +77,6 @@ function readScript(name: string): OwnScript {
   }
 }
 
-/** Lets people see the password that they type. */
 const SHOW_PASSWORD = readScript('show-password.js')
 
 /** C6.2.2. The password is never sent back; the user name is. */

@@ -19,7 +19,6 @@ export function errorPage(
   {
     applications,
   }: {
-    /** The list of connected applications. */
     readonly applications: string
   },
 ): Page {
@@ -118,11 +117,9 @@ export function confirmLogoutPage({
   readonly form: OwnForm
   /** Who asks, where that is known. */
   readonly client: string | undefined
-  /** Where the form may lead. */
   readonly leadsTo: string | undefined
   /** Where one gets by staying signed in. */
   readonly stay: string
-  /** What happened meanwhile, if anything did. */
   readonly notice: string | undefined
 }): Page {
   const body = html`<h1>${LOGOUT.title}</h1>

@@ -25,7 +25,6 @@ type Params = Parsed['params']
 
 interface Where {
   readonly dependencies: StepDependencies
-  /** The client's address. */
   readonly address: string
 }
 

@@ -56,16 +56,10 @@ const PARAMETERS: ReadonlySet<string> = new Set([
   'cookieless',
 ])
 
-/**
- * Reads a form or a query of an identity endpoint, with repeated parameters.
- * @throws Fault `body_malformed`
- */
+/** Reads a form or a query of an identity endpoint, with repeated parameters. @throws Fault `body_malformed` */
 export const readParameters = (text: string | Uint8Array): Form => parseForm(text, { known: PARAMETERS })
 
-/**
- * The parameters with one value each (C6.0).
- * @throws Fault `oauth_bad_request` for a repeated parameter
- */
+/** The parameters with one value each (C6.0). @throws Fault `oauth_bad_request` for a repeated parameter */
 export const paramsOf = (form: Form): ReadonlyMap<string, string> => singleValues(form, PARAMETERS)
 
 /** Bytes. Far more than any request of C6 needs. */
@@ -118,10 +112,7 @@ export const requireParams =
     return context
   }
 
-/**
- * The value of a required parameter.
- * @throws Fault `oauth_bad_request` if it is missing
- */
+/** @throws Fault `oauth_bad_request` if it is missing */
 export function requireParam(params: ReadonlyMap<string, string>, name: string): string {
   const value = params.get(name)
   if (value === undefined) throw new Fault('oauth_bad_request', { say: `The parameter ${name} is missing.` })

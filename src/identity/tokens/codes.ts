@@ -41,7 +41,7 @@ export type CodeRecord = {
 }
 
 /** A code that is drawn. Nobody can redeem it before `open` has stored it. */
-export interface DrawnCode {
+interface DrawnCode {
   readonly code: string
   /** Of the tokens that it gives. */
   readonly family: string
@@ -76,9 +76,9 @@ export interface Codes {
  */
 export type CodeUse = 'first' | 'settled' | 'spent' | 'gone'
 
-export type NewCode = Omit<CodeRecord, 'family' | 'settled'>
+type NewCode = Omit<CodeRecord, 'family' | 'settled'>
 
-export interface CodeOwner {
+interface CodeOwner {
   readonly client: string
   readonly subject: string
   /** Selects codes by their scope. */

@@ -143,7 +143,6 @@ async function use(family: FoundFamily, rotated: RememberedRecords, deps: Family
   }
 }
 
-/** Draws a family, under the given id if there is one. */
 function drawFamily(family: NewFamily, deps: FamilyDeps, given?: string): DrawnFamily {
   const { clock, config } = deps
   const id = given ?? newOrderedId(clock.now())
@@ -160,7 +159,6 @@ function indexesOf({ client, subject, scope }: NewFamily): NonNullable<NewRecord
   return { client, subject, ...(business !== undefined && { business }) }
 }
 
-/** The business of a scope's target, if it has one. */
 const businessOf = (scope: string): string | undefined => readGrantedTarget(scope)?.business
 
 /** A family, or the code that it comes from, as `RuleGuard.hasEnded` takes it. */
@@ -188,7 +186,6 @@ const macOf = (family: string, number: number, salt: string, deriver: FamilyDeps
 /** Where the record of a family is looked up, for the token of this number. */
 type FamilySource = (family: string, number: number) => Promise<Entry | undefined>
 
-/** The family of a token of this form, as `Families.find` answers it. */
 async function findNumbered(
   token: string,
   source: FamilySource,
@@ -252,7 +249,6 @@ type OlderRecord = {
 /** The key of a token's record: its hash, because the token itself is never stored. */
 export const olderKey = (token: string): string => hash('sha256', token, 'base64url')
 
-/** The family of a token of the older form, as `Families.find` answers it. */
 async function findOlder(
   token: string,
   deps: FamilyDeps,

@@ -6,7 +6,6 @@ import type { StepDependencies } from '../endpoint.ts'
 import { readGrantedScope } from '../scopes.ts'
 import { isNumbered } from './families.ts'
 
-/** The client and the user of an id_token of ours. */
 export interface Hint {
   readonly client: string
   readonly subject: string

@@ -76,7 +76,6 @@ export async function issueAccessToken(
   return { token, lifetime, principal }
 }
 
-/** The mark of the role that the user has at the target's business. */
 function roleOf({ access }: Granted['user'], { target }: Granted['scope']): string | undefined {
   const role = target && access.get(target.business)?.role
   return role === undefined ? undefined : roleMark(role)
