@@ -1,6 +1,7 @@
 /** Records of what operators do, around the act itself (C12.1.4). */
 import { isIP } from 'node:net'
 import type { AuditActor, AuditEntry, AuditObject, AuditTrail } from '../contracts/audit.ts'
+import type { RevocationCause } from '../contracts/tokens.ts'
 import type { JsonObject } from '../http/json.ts'
 import type { AuditEvent } from '../kernel/audit-events.ts'
 import { Fault } from '../kernel/faults.ts'
@@ -27,6 +28,14 @@ export const byOperator = (
   actor: actorOf(order),
   why: order.reason,
   personal: isIP(order.via) === 0 ? {} : { 'actor.address': order.via },
+})
+
+/** What is kept of an operator with a revocation rule. */
+export const causeOf = ({ operator, by, reason, via }: Operator): RevocationCause => ({
+  operator,
+  by,
+  reason,
+  via,
 })
 
 const actorOf = ({ operator, by, channel }: Operator): AuditActor => ({

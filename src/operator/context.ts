@@ -4,19 +4,15 @@ import type { Redacted, RedactionParts } from '../audit/read/read-trail.ts'
 import type { Environment } from '../config/validate.ts'
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
-import type { GuessingKey } from '../contracts/lockouts.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Doubted, Store } from '../contracts/store.ts'
-import type { Ended, RevokedTokens, RuleGuard, TokenRevoker } from '../contracts/tokens.ts'
+import type { RuleGuard, TokenRevoker } from '../contracts/tokens.ts'
 import type { Editors } from '../directory/editors.ts'
 import type { Holdings } from '../directory/holdings.ts'
 import type { LocalLockouts } from '../identity/guessing/lockouts.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { CallHistory } from '../maintenance/call-history.ts'
-import type { MaintenancePreview } from '../maintenance/preview.ts'
 import type { MaintenanceRecords } from '../maintenance/records.ts'
-import type { ClosableNames } from '../maintenance/schema.ts'
-import type { MaintenanceSwitch } from '../maintenance/switch.ts'
 import type { WorkerPool } from '../processes/worker-pool.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import type { StoreDoubts } from '../stores/store-doubts.ts'
@@ -45,12 +41,12 @@ export interface OperationContext {
    * Those for the configuration in force, opened when they are asked for first. Rejects with AdminError or
    * ConfigurationError if the directory cannot be opened.
    */
-  editors(): Promise<Editors>
+  readonly editors: () => Promise<Editors>
   /**
    * Rejects with Fault `audit_unavailable` if what gives something could not be recorded now. Absent where nobody knows
    * before.
    */
-  canRecord?(): Promise<void>
+  readonly canRecord?: () => Promise<void>
   /** The directory's records, in the name of this operator. */
   directory(operator: Operator): DirectoryOrders
 }
@@ -59,7 +55,7 @@ export interface OperationContext {
 export interface ServiceContext extends OperationContext {
   readonly store: Store
   readonly rules: RuleGuard
-  readonly tokenRevoker: TokenRevoker
+  readonly tokenRevoker: Pick<TokenRevoker, 'end' | 'preview'>
   readonly maintenance: Pick<MaintenanceRecords, 'list' | 'set' | 'end' | 'now'>
   readonly doubts: Pick<StoreDoubts, Doubted | 'accept'>
   /** The processes that serve. */
@@ -71,12 +67,12 @@ export interface ServiceContext extends OperationContext {
   /** How the configuration in force was read, and what was refused since. */
   readonly loads: Pick<ConfigurationStanding, 'loadedAt' | 'refused'>
   /** The one in force. */
-  configuration(): Configuration
+  readonly configuration: () => Configuration
   /** The people and their rights in the configuration in force. */
-  holdings(): Holdings
+  readonly holdings: () => Holdings
   /** The gauges of all processes that live. */
-  readings(): readonly GaugeReading[]
-  readiness(): Readiness
+  readonly readings: () => readonly GaugeReading[]
+  readonly readiness: () => Readiness
   readonly callHistory: Pick<CallHistory, 'since' | 'counts'>
   /** Of the service, milliseconds since the epoch. */
   readonly startedAt: number
@@ -92,22 +88,8 @@ export interface ServiceContext extends OperationContext {
   readonly testTokens: TestTokenOrders
   /** How the service is: all processes, and what is wrong. */
   status(): Promise<Status>
-  /**
-   * What a switch would close, and whom it would have met in the last hour (C11.5.6). Changes nothing. Rejects with Fault
-   * `identity_unavailable` if the store cannot be read.
-   */
-  previewSwitch(entry: MaintenanceSwitch): Promise<MaintenancePreview>
-  /** The names that switches may close in the configuration in force. */
-  closableNames(): ClosableNames
-  /** Whether the store has the client, or the business. Rejects if the store cannot be read. */
-  hasStored(named: { readonly client?: string; readonly business?: string }): Promise<boolean>
   /** The configuration in force, without its secrets. */
   shownConfiguration(): unknown
-  /**
-   * Revokes tokens, sessions, codes and families (C6.3.3). If an id is not known, nothing changes and `problems` has a
-   * line for each such id. Rejects with Fault `identity_unavailable` if the store failed; a part may be done then.
-   */
-  revoke(tokens: RevokedTokens, options: RevokeOptions, operator: Operator): Promise<RevokeOutcome>
   /**
    * Decides a call that is described, and explains it (C14). Rejects with AdminError 503 if no process can be asked, and
    * with an error if the explanation is not what was decided: a defect.
@@ -118,22 +100,15 @@ export interface ServiceContext extends OperationContext {
    * process keeps it, or of that of a line of the log. Undefined if no process keeps it. Rejects as `explain` does.
    */
   explainPast(past: string | LoggedCall, operator: Operator): Promise<PastAnswer | undefined>
-  /** Forgets the failed logins that match every given member. Resolves with their number. */
-  clearLockouts(which: Partial<GuessingKey>, operator: Operator): Promise<number>
   /**
    * Erases the personal values of a subject in the audit trail. Undefined if this service does not sign the trail. Rejects
    * with Fault `audit_unavailable` or AdminError 503, with nothing erased.
    */
   redact(subject: string, operator: Operator): Promise<Redacted | undefined>
-  /**
-   * What every process doubts about a shared store is right (C11.7.1). Resolves with false if this one does not doubt it.
-   * Rejects with Fault `identity_unavailable`.
-   */
-  acceptStore(what: Doubted, operator: Operator): Promise<boolean>
   /** Reads the configuration anew. Never rejects. */
-  reload(operator: Operator): Promise<ReloadOutcome>
+  readonly reload: (operator: Operator) => Promise<ReloadOutcome>
   /** Replaces every worker process, one after the other, without losing a call. Never rejects. */
-  restart(operator: Operator): Promise<RestartOutcome>
+  readonly restart: (operator: Operator) => Promise<RestartOutcome>
 }
 
 /** Each line of `problems` says where the problem is, what it is and what to do. It holds no secret. */
@@ -149,19 +124,6 @@ export type ReloadOutcome =
 export type RestartOutcome =
   | { readonly outcome: 'restarted'; readonly workers: number }
   | { readonly outcome: 'refused'; readonly problems: readonly string[] }
-
-export interface RevokeOptions {
-  /** Count what would be ended, change nothing. */
-  readonly preview: boolean
-  /** End consents too. */
-  readonly consents: boolean
-  /** Make the rule even if an id is not known. */
-  readonly force: boolean
-}
-
-export type RevokeOutcome =
-  | { readonly outcome: 'revoked' | 'previewed'; readonly ended: Ended }
-  | { readonly outcome: 'unknown'; readonly problems: readonly string[] }
 
 /** What erases personal values of the trail: its owner. */
 export interface TrailEraser {

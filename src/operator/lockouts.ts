@@ -1,5 +1,8 @@
 /** Users whose logins are delayed after failures (C6.3.5): listed, and let in again. */
+import { type AuditedChange, type Operator, recordGiving } from '../audit/audited-change.ts'
+import type { LockoutFilter } from '../contracts/lockouts.ts'
 import { durationText } from '../kernel/units.ts'
+import type { ServiceContext } from './context.ts'
 import { commandLine, count, members, ok, type Operation, reject, text, WHO } from './operation.ts'
 import { UsageError } from './verb.ts'
 
@@ -60,6 +63,30 @@ const LIST: Operation = {
   ],
 }
 
+/** A user name as typed, and networks, are personal. */
+const clearingOf = ({ user, client, network }: LockoutFilter): AuditedChange => ({
+  event: 'lockout.cleared',
+  on: { kind: 'lockout', client },
+  personal: { 'on.user': user, 'on.network': network },
+})
+
+/** Forgets the failed logins that match every given member. Resolves with their number. */
+async function clear(
+  { lockouts, audit, recorder }: ServiceContext,
+  which: LockoutFilter,
+  operator: Operator,
+): Promise<number> {
+  const cleared = await recordGiving(
+    audit,
+    operator,
+    clearingOf(which),
+    () => lockouts.clear(which),
+    (count) => ({ cleared: count }),
+  )
+  recorder.note('info', 'lockouts_cleared', { which, cleared, ...operator })
+  return cleared
+}
+
 const CLEAR: Operation = {
   method: 'DELETE',
   path: '/lockouts',
@@ -74,7 +101,7 @@ const CLEAR: Operation = {
     ...WHO,
   },
   answers: { 200: ['Forgotten', members({ cleared: count('How many.') }, ['cleared'])] },
-  handle: async (control, { query: { user, client, network }, operator }) => {
+  handle: async (service, { query: { user, client, network }, operator }) => {
     if (user === undefined && client === undefined && network === undefined)
       return reject(['expected `user`, `client` or `network`'])
     const which = {
@@ -82,7 +109,7 @@ const CLEAR: Operation = {
       ...(client !== undefined && { client }),
       ...(network !== undefined && { network }),
     }
-    return ok({ cleared: await control.clearLockouts(which, operator) })
+    return ok({ cleared: await clear(service, which, operator) })
   },
   commands: [
     commandLine({

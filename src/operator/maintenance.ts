@@ -1,6 +1,5 @@
 /** Maintenance (C9.1): what is closed, now or in a window, and opened again. */
-import { INSTANT_PATTERN, instantText } from '../kernel/units.ts'
-import { parseDuration } from '../kernel/units.ts'
+import { INSTANT_PATTERN, instantText, parseDuration } from '../kernel/units.ts'
 import type { KeptSwitch } from '../maintenance/records.ts'
 import type { SwitchProblem } from '../maintenance/schema.ts'
 import {
@@ -10,6 +9,7 @@ import {
   SCOPE_PATTERN,
   scopeText,
 } from '../maintenance/switch.ts'
+import type { ServiceContext } from './context.ts'
 import { PREVIEW_SCHEMA, previewBody, previewText } from './maintenance-preview.ts'
 import {
   type AdminRequest,
@@ -25,7 +25,6 @@ import {
   text,
   WHO,
 } from './operation.ts'
-import type { ServiceContext } from './context.ts'
 import { isDuration } from './option-kinds.ts'
 import { EXIT, type Options, UsageError, type Values } from './verb.ts'
 
@@ -122,27 +121,16 @@ const lines = (problems: readonly SwitchProblem[]): string[] =>
     ({ member, message, hint }) => `${member}  ${message}${hint === undefined ? '' : ` — ${hint}`}`,
   )
 
-/** Drops problems about clients that are unknown to the configuration but stand in the store (C9.2). */
-async function withoutStored(
-  problems: readonly SwitchProblem[],
-  control: Pick<ServiceContext, 'hasStored'>,
-): Promise<SwitchProblem[]> {
-  const left: SwitchProblem[] = []
-  for (const problem of problems) if (!(await control.hasStored(problem))) left.push(problem)
-  return left
-}
-
 /** The switch that a body describes; without one, the problems. */
 async function checkSwitch(
   body: AdminRequest['body'],
-  control: Pick<ServiceContext, 'closableNames' | 'hasStored' | 'maintenance'>,
+  service: ServiceContext,
 ): Promise<{ readonly entry?: MaintenanceSwitch; readonly problems: readonly string[] }> {
   const entry = readSwitch(body as unknown as SwitchBody)
   if (entry === undefined) return { problems: ['scope  names nothing that can be closed'] }
-  // Only here: it loads the schema of the configuration, which commands do not need.
-  const { switchProblems } = await import('../maintenance/schema.ts')
-  const problems = await withoutStored(switchProblems(entry, control.closableNames()), control)
-  if (entry.until !== undefined && entry.until <= control.maintenance.now())
+  const { problemsOf } = await import('./closable.ts')
+  const problems = await problemsOf(entry, service)
+  if (entry.until !== undefined && entry.until <= service.maintenance.now())
     problems.push({ member: 'until', message: 'is over already' })
   return problems.length > 0 ? { problems: lines(problems) } : { entry, problems: [] }
 }
@@ -278,9 +266,9 @@ const SET: Operation = {
   summary: 'Switch something off, now or in a window; what was on for that scope is replaced, plans stay',
   body: members({ ...SETTABLE, ...WHO }, ['scope']),
   answers: { 200: ['In force (or planned) in this process; everywhere within a second', switchSchema] },
-  handle: async (control, { body, operator }) => {
-    const { maintenance } = control
-    const { entry, problems } = await checkSwitch(body, control)
+  handle: async (service, { body, operator }) => {
+    const { maintenance } = service
+    const { entry, problems } = await checkSwitch(body, service)
     if (entry === undefined) return reject(problems)
     return ok(describeSwitch(await maintenance.set(entry, operator), maintenance.now()))
   },
@@ -331,9 +319,11 @@ const PREVIEW: Operation = {
     'What a switch would close, and whose calls of the last hour it would have refused; changes nothing',
   body: members({ ...SETTABLE, ...WHO }, ['scope']),
   answers: { 200: ['What it would close', PREVIEW_SCHEMA] },
-  handle: async (control, { body }) => {
-    const { entry, problems } = await checkSwitch(body, control)
-    return entry === undefined ? reject(problems) : ok(previewBody(await control.previewSwitch(entry)))
+  handle: async (service, { body }) => {
+    const { entry, problems } = await checkSwitch(body, service)
+    if (entry === undefined) return reject(problems)
+    const { previewOf } = await import('./closable.ts')
+    return ok(previewBody(await previewOf(entry, service)))
   },
 }
 

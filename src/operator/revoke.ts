@@ -1,5 +1,14 @@
 /** What is held is ended, at once and for good: tokens, sessions, codes, families (C6.3.3). */
-import type { RevokedTokens } from '../contracts/tokens.ts'
+import {
+  type AuditedChange,
+  causeOf,
+  type Operator,
+  plainFacts,
+  recordTaking,
+} from '../audit/audited-change.ts'
+import type { Ended, RevokedTokens } from '../contracts/tokens.ts'
+import type { IssuerConfig } from '../keys/issuers-schema.ts'
+import type { ServiceContext } from './context.ts'
 import {
   commandLine,
   count,
@@ -120,6 +129,63 @@ function revokedText({ outcome, sessions, families, codes, consents }: Revoked):
     : `would be revoked: ${list}, and the access tokens. Nothing was changed.\n`
 }
 
+export interface RevokeOptions {
+  /** Count what would be ended, change nothing. */
+  readonly preview: boolean
+  /** End consents too. */
+  readonly consents: boolean
+  /** Make the rule even if an id is not known. */
+  readonly force: boolean
+}
+
+type RevokeOutcome =
+  | { readonly outcome: 'revoked' | 'previewed'; readonly ended: Ended }
+  | { readonly outcome: 'unknown'; readonly problems: readonly string[] }
+
+type NamedIssuer = Pick<IssuerConfig, 'issuer' | 'name'>
+
+/** The same rule with the `iss` of the issuer in place of its name. One that is not configured stays as it is. */
+function withIss(tokens: RevokedTokens, issuers: readonly NamedIssuer[]): RevokedTokens {
+  if (tokens.issuer === undefined) return tokens
+  const found = issuers.find(({ issuer, name }) => issuer === tokens.issuer || name === tokens.issuer)
+  return { ...tokens, issuer: found?.issuer ?? tokens.issuer }
+}
+
+/** What the revocation rule names is what the record is about. */
+const revocationOf = (
+  { subject, client, business, ...one }: Partial<Record<string, string>>,
+  { consents, force }: RevokeOptions,
+): AuditedChange => ({
+  event: 'revocation.ordered',
+  on: { kind: 'tokens', subject, client, business },
+  change: plainFacts({ ...one, withConsents: consents, force }),
+})
+
+/**
+ * Revokes tokens, sessions, codes and families. If an id is not known, nothing changes and `problems` has a line for each
+ * such id. Rejects with Fault `identity_unavailable` if the store failed; a part may be done then.
+ */
+export async function revoke(
+  service: ServiceContext,
+  named: RevokedTokens,
+  options: RevokeOptions,
+  operator: Operator,
+): Promise<RevokeOutcome> {
+  const { tokenRevoker, audit, recorder } = service
+  const tokens = withIss(named, service.configuration().issuers)
+  if (!options.force) {
+    // Only here: commands need no schema of the store.
+    const { problemsOf } = await import('./unknown-ids.ts')
+    const problems = await problemsOf(tokens, service)
+    if (problems.length > 0) return { outcome: 'unknown', problems }
+  }
+  if (options.preview) return { outcome: 'previewed', ended: await tokenRevoker.preview(tokens, options) }
+  const end = (): Promise<Ended> => tokenRevoker.end(tokens, { ...options, order: causeOf(operator) })
+  const ended = await recordTaking(audit, operator, revocationOf(tokens, options), end, plainFacts)
+  recorder.note('info', 'tokens_revoked', { rule: tokens, ...ended, ...operator })
+  return { outcome: 'revoked', ended }
+}
+
 const REVOKE: Operation = {
   method: 'POST',
   path: '/revoke',
@@ -135,13 +201,13 @@ const REVOKE: Operation = {
     ],
     404: ['An id that is not known, and no `force`: nothing has changed', problemsSchema],
   },
-  handle: async (control, { body, operator }) => {
+  handle: async (service, { body, operator }) => {
     const tokens = readRevocation(body)
     if (tokens === undefined)
       return reject([`expected one of: ${REVOCATIONS.map((row) => row.join(' + ')).join('; ')}`])
     const preview = body['preview'] === true
     const options = { preview, consents: body['consents'] === true, force: body['force'] === true }
-    const answer = await control.revoke(tokens, options, operator)
+    const answer = await revoke(service, tokens, options, operator)
     if (answer.outcome === 'unknown')
       return notFound('nobody and nothing of that id is known', answer.problems)
     return ok({ outcome: answer.outcome, ...answer.ended })

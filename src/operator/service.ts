@@ -1,5 +1,7 @@
 /** The running service: its processes are replaced, and what it doubts about its store is accepted. */
+import { type AuditedChange, type Operator, recordGiving } from '../audit/audited-change.ts'
 import { DOUBTED, type Doubted } from '../contracts/store.ts'
+import type { ServiceContext } from './context.ts'
 import {
   commandLine,
   count,
@@ -29,8 +31,8 @@ export const RESTART: Operation = {
     ],
     409: ['Not possible', problemsSchema],
   },
-  handle: async (control, { operator }) => {
-    const outcome = await control.restart(operator)
+  handle: async (service, { operator }) => {
+    const outcome = await service.restart(operator)
     return outcome.outcome === 'refused' ? refuse('not restarted', outcome.problems) : ok(outcome)
   },
   commands: [
@@ -43,6 +45,19 @@ export const RESTART: Operation = {
       text: ({ workers }: { readonly workers: number }) => `${countOf(workers, 'worker')} replaced\n`,
     }),
   ],
+}
+
+/** Resolves with false if this process does not doubt it. Rejects with Fault `identity_unavailable`. */
+async function accept(
+  { doubts, audit, recorder }: ServiceContext,
+  what: Doubted,
+  operator: Operator,
+): Promise<boolean> {
+  if (doubts[what] === undefined) return false
+  const change: AuditedChange = { event: 'store.accepted', on: { kind: 'store' }, change: { what } }
+  const accepted = await recordGiving(audit, operator, change, () => doubts.accept(what))
+  recorder.note('info', 'store_accepted', { what, ...operator })
+  return accepted
 }
 
 /** After a clock that jumped, and after a backup (C11.7.1). */
@@ -61,10 +76,10 @@ export const ACCEPT_STORE: Operation = {
     ],
     409: ['It is not doubted here: nothing has changed', problemsSchema],
   },
-  handle: async (control, { body, operator }) => {
+  handle: async (service, { body, operator }) => {
     const what = DOUBTED.find((each) => each === body['what'])
     if (what === undefined) return reject([`what  expected ${DOUBTED.join(' or ')}`])
-    return (await control.acceptStore(what, operator))
+    return (await accept(service, what, operator))
       ? ok({ outcome: 'accepted', what })
       : refuse('nothing has changed', [`this node does not doubt the ${what} of the store`])
   },

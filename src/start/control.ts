@@ -1,40 +1,20 @@
 /** Carries out the orders of operators, in the supervising process. */
 import { setTimeout as wait } from 'node:timers/promises'
-import {
-  type AuditedChange,
-  noteChange,
-  type Operator,
-  plainFacts,
-  recordGiving,
-  recordTaking,
-} from '../audit/audited-change.ts'
+import { noteChange, type Operator } from '../audit/audited-change.ts'
 import { Problems } from '../config/problems.ts'
 import type { Environment } from '../config/validate.ts'
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
-import type { GuessingKey } from '../contracts/lockouts.ts'
-import type { LocalLockouts } from '../identity/guessing/lockouts.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import type { Doubted } from '../contracts/store.ts'
-import type { Ended, RevokedTokens } from '../contracts/tokens.ts'
 import type { Holdings } from '../directory/holdings.ts'
-import { BUSINESS } from '../directory/schema.ts'
-import { CLIENT } from '../directory/stored-directory.ts'
+import type { LocalLockouts } from '../identity/guessing/lockouts.ts'
 import { StoredRevocableRecords } from '../identity/revocable-records.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { KeysPlan } from '../keys/service-keys.ts'
 import type { CallHistory } from '../maintenance/call-history.ts'
-import type { MaintenanceSwitch } from '../maintenance/switch.ts'
-import { type MaintenancePreview, previewSwitch } from '../maintenance/preview.ts'
-import { type ClosableNames, compileMaintenance } from '../maintenance/schema.ts'
+import { compileMaintenance } from '../maintenance/schema.ts'
+import type { ReloadOutcome, RestartOutcome, ServiceContext } from '../operator/context.ts'
 import type { DirectoryOrders } from '../operator/directory-orders.ts'
-import type {
-  ServiceContext,
-  ReloadOutcome,
-  RestartOutcome,
-  RevokeOptions,
-  RevokeOutcome,
-} from '../operator/context.ts'
 import { ReportedActs } from '../operator/reported-acts.ts'
 import type { RevocableOrders } from '../operator/revocable-orders.ts'
 import type { WorkerPool } from '../processes/worker-pool.ts'
@@ -44,26 +24,21 @@ import type { LoggedCall } from '../watch/log/call-lines.ts'
 import type { GaugeReading } from '../watch/metrics/gauges.ts'
 import type { PastAnswer } from '../watch/past-calls.ts'
 import { readStatus, type Status } from '../watch/status/status.ts'
-import { closableOf, openWebsockets } from './closable.ts'
 import { ConfigurationControl, shownConfiguration } from './configuration-control.ts'
 import type { ConfigurationLoads } from './configuration-loads.ts'
 import { ConfiguredEditors } from './configured-editors.ts'
 import { DirectoryControl } from './directory-control.ts'
 import { ExplainControl } from './explain-control.ts'
-import { issuerProblems, withIss } from './issuer-of-rule.ts'
 import { recorderOf } from './kept-acts.ts'
 import { KeyControl } from './key-control.ts'
 import { adoptSeals, keysPlanOf } from './key-plan.ts'
-import { clearingChange, revocationChange } from './order-acts.ts'
 import { orderRedaction } from './redaction.ts'
 import type { Reloader } from './reload.ts'
 import { RevocableControl } from './revocable-control.ts'
-import { causeOf } from './revocation-order.ts'
 import type { State } from './state.ts'
 import { statusFactsOf } from './status-facts.ts'
 import { TestTokenControl } from './test-token-control.ts'
 import type { TrailOwner } from './trail-owner.ts'
-import { unknownIds } from './unknown-ids.ts'
 
 export interface ControlParts {
   /** The state of this process. With several workers, the supervisor has its own. */
@@ -160,16 +135,10 @@ export class ServiceControl {
       editors: () => this.#editors.of(this.#configuration),
       directory: (operator) => this.directory(operator),
       status: () => this.status(),
-      previewSwitch: (entry) => this.previewSwitch(entry),
-      closableNames: () => this.closableNames(),
-      hasStored: (named) => this.hasStored(named),
       shownConfiguration: () => shownConfiguration(this.#configuration),
-      revoke: (...named) => this.revoke(...named),
       explain: (...call) => this.explain(...call),
       explainPast: (...call) => this.explainPast(...call),
-      clearLockouts: (...which) => this.clearLockouts(...which),
       redact: (...whom) => this.redact(...whom),
-      acceptStore: (...what) => this.acceptStore(...what),
       reload: (operator) => this.reload(operator),
       restart: (operator) => this.restart(operator),
     }
@@ -204,16 +173,6 @@ export class ServiceControl {
     return new DirectoryControl({ changes, editors: () => this.#editors.of(this.#configuration) })
   }
 
-  closableNames(): ClosableNames {
-    return closableNames(this.#configuration)
-  }
-
-  async hasStored({ client, business }: Parameters<ServiceContext['hasStored']>[0]): Promise<boolean> {
-    const { store } = this.#parts.state
-    if (client !== undefined) return (await store.find(CLIENT, client)) !== undefined
-    return business !== undefined && (await store.find(BUSINESS, business)) !== undefined
-  }
-
   status(): Promise<Status> {
     const { readings, readiness, startedAt, clock } = this.#parts
     return readStatus({
@@ -225,59 +184,12 @@ export class ServiceControl {
     })
   }
 
-  async previewSwitch(entry: MaintenanceSwitch): Promise<MaintenancePreview> {
-    const { callHistory, pool, readings, state } = this.#parts
-    pool.flush()
-    const closable = await closableOf(this.#configuration, state.store)
-    const websockets = openWebsockets(readings())
-    const { since } = callHistory
-    return previewSwitch(entry, closable, { since, counts: callHistory.counts(), websockets })
-  }
-
-  async revoke(named: RevokedTokens, options: RevokeOptions, operator: Operator): Promise<RevokeOutcome> {
-    const { tokenRevoker } = this.#parts.state
-    const tokens = withIss(named, this.#configuration.issuers)
-    const problems = options.force ? [] : await this.#unknown(tokens)
-    if (problems.length > 0) return { outcome: 'unknown', problems }
-    if (options.preview) return { outcome: 'previewed', ended: await tokenRevoker.preview(tokens, options) }
-    const act = revocationChange(tokens, options)
-    const end = (): Promise<Ended> => tokenRevoker.end(tokens, { ...options, order: causeOf(operator) })
-    const ended = await recordTaking(this.#parts.audit, operator, act, end, plainFacts)
-    this.#parts.recorder.note('info', 'tokens_revoked', { rule: tokens, ...ended, ...operator })
-    return { outcome: 'revoked', ended }
-  }
-
-  /** A sidecar has no directory, so every id of its issuers may be revoked. */
-  async #unknown(tokens: RevokedTokens): Promise<readonly string[]> {
-    const { state, holdings } = this.#parts
-    const problems = issuerProblems(tokens, this.#configuration.issuers)
-    if (isSidecar(this.#configuration) || 'before' in tokens || problems.length > 0) return problems
-    return unknownIds(tokens, { ...state, holdings: holdings() })
-  }
-
   explain(call: DescribedCall, operator: Operator): Promise<Explanation> {
     return this.#explanations.explain(call, operator)
   }
 
   explainPast(past: string | LoggedCall, operator: Operator): Promise<PastAnswer | undefined> {
     return this.#explanations.explainPast(past, operator)
-  }
-
-  async clearLockouts(which: Partial<GuessingKey>, operator: Operator): Promise<number> {
-    const clear = async (): Promise<number> => this.lockouts.clear(which)
-    const told = (count: number) => ({ cleared: count })
-    const cleared = await recordGiving(this.#parts.audit, operator, clearingChange(which), clear, told)
-    this.#parts.recorder.note('info', 'lockouts_cleared', { which, cleared, ...operator })
-    return cleared
-  }
-
-  async acceptStore(what: Doubted, operator: Operator): Promise<boolean> {
-    const { state, audit, recorder } = this.#parts
-    if (state.doubts[what] === undefined) return false
-    const act: AuditedChange = { event: 'store.accepted', on: { kind: 'store' }, change: { what } }
-    const accepted = await recordGiving(audit, operator, act, () => state.doubts.accept(what))
-    recorder.note('info', 'store_accepted', { what, ...operator })
-    return accepted
   }
 
   redact(subject: string, operator: Operator): ReturnType<ServiceContext['redact']> {

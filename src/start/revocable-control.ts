@@ -1,16 +1,21 @@
 /** Ends sessions, families and consents as operators order it, and records each (C11.5.2). */
-import { type AuditedChange, type Operator, plainFacts, recordTaking } from '../audit/audited-change.ts'
+import {
+  type AuditedChange,
+  causeOf,
+  type Operator,
+  plainFacts,
+  recordTaking,
+} from '../audit/audited-change.ts'
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { RevocableKind, RevocablePage, RevocableRecord, RevocableWhere } from '../contracts/tokens.ts'
+import type { StoredRevocableRecords } from '../identity/revocable-records.ts'
 import {
   type Chosen,
   type EndOutcome,
   MOST_ENDED,
   type RevocableOrders,
 } from '../operator/revocable-orders.ts'
-import type { StoredRevocableRecords } from '../identity/revocable-records.ts'
-import { causeOf } from './revocation-order.ts'
 
 export interface RevocableControlParts {
   readonly records: StoredRevocableRecords

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { revoke as revokeTokens } from '../../src/operator/revoke.ts'
 import { type CryptoKey, SignJWT } from 'jose'
 import type { IssuerConfig } from '../../src/keys/issuers-schema.ts'
 import { makeIssuerKey } from '../support/foreign-issuer.ts'
@@ -242,7 +243,8 @@ describe('C6.3.3 a revocation in a sidecar', () => {
       force = false,
     } = body as Record<string, string> & { force?: boolean }
     const tokens = { ...(jti && { jti }), ...(subject && { subject }), ...(client && { client }) }
-    return sidecar.context.revoke(
+    return revokeTokens(
+      sidecar.context,
       { ...tokens, ...(issuer && { issuer }) } as never,
       { preview: false, consents: false, force },
       { via: 'test' },
@@ -337,7 +339,8 @@ describe('C11.2 an issuer with opaque tokens', () => {
     expect(asked()).toBe(2)
     server.answers.set(INTROSPECTION, active)
     expect(await call('another')).toBe(200)
-    await sidecar.context.revoke(
+    await revokeTokens(
+      sidecar.context,
       { client: 'app' },
       { preview: false, consents: false, force: false },
       { via: 'test' },

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { revoke } from '../../src/operator/revoke.ts'
 import type { ClaimedCaller } from '../../src/contracts/claimed-callers.ts'
 import type { ExplainedCheck, Explanation } from '../../src/contracts/explanation.ts'
 import { expectExplained, explain } from '../support/explained.ts'
@@ -210,7 +211,7 @@ describe('C14.3 what the wire hides', () => {
     })
     const operator = { by: 'olga', reason: 'laptop lost', via: '127.0.0.1' }
     const options = { preview: false, consents: false, force: false }
-    await gateway.context.revoke({ client: 'globex-ledger' }, options, operator)
+    await revoke(gateway.context, { client: 'globex-ledger' }, options, operator)
     const sent = { target: '/api/1.0/b/GLOBEX/fund-data/fund-list', headers: bearer(token) }
     expect(await send(gateway, sent)).toMatchObject({ status: 401 })
     const { facts, words } = checkOf(await expectExplained(gateway, sent, 'revoked_token'), 'C4.4')

@@ -1,4 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs'
+import { revoke } from '../../src/operator/revoke.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Configuration } from '../../src/settings/configuration.ts'
 import { checkConfiguration } from '../../src/settings/check-configuration.ts'
@@ -408,7 +409,8 @@ describe('C5.7 whoever is gone, disabled or locked there', () => {
   it('C5.7 C6.3.3 keeps nothing that an operator has ended by subject', async () => {
     const answer = await login(gateway, 'dora')
     const rule = { subject: 'subject-of-dora' }
-    const revoked = await gateway.context.revoke(
+    const revoked = await revoke(
+      gateway.context,
       rule,
       { preview: false, consents: false, force: false },
       {} as never,

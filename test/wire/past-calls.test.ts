@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { revoke } from '../../src/operator/revoke.ts'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { auditRecords } from '../support/audit-files.ts'
 import { type Given, runVerb } from '../support/command-line.ts'
@@ -79,7 +80,8 @@ describe('postern explain --request', () => {
       code: 0,
       difference: { then: 'let in', now: 'let in', same: true },
     })
-    await gateway.context.revoke(
+    await revoke(
+      gateway.context,
       { client: 'acme-books', subject: '45733adb-9b07-4d40-ae57-20cf9b802f51' },
       { preview: false, consents: false, force: false },
       { operator: 'admin', by: 'olga', reason: 'left', via: 'test' },

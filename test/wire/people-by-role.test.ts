@@ -1,4 +1,5 @@
 /** Which roles of the admin API are told of people, route by route (C12.2.4). */
+import { revoke } from '../../src/operator/revoke.ts'
 import { writeFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { hashSecret } from '../../src/directory/hasher.ts'
@@ -143,7 +144,8 @@ async function prepare(service: StartedPostern): Promise<Ids> {
   const params = { grant_type: 'password', username: ZOE.name, password: PASSWORD, scope: SCOPE }
   const revoked = (await issueToken(service, { username: ZOE.name, password: PASSWORD, scope: SCOPE }))
     .access_token
-  await service.context.revoke(
+  await revoke(
+    service.context,
     { subject: ZOE.subject },
     { preview: false, consents: false, force: false },
     { via: 'the test' },

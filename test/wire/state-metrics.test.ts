@@ -69,7 +69,7 @@ describe('C11.1 what happens rarely', () => {
     for (let count = 0; count < free; count += 1) await people.byPassword('wrong')
     expect(await valueOf(people.service, 'lockouts')).toBe(1)
     expect(people.service.context.lockouts.list()).toHaveLength(1)
-    await people.service.context.clearLockouts({ user: 'alice' }, { via: 'test' })
+    await people.service.context.lockouts.clear({ user: 'alice' })
     expect(await valueOf(people.service, 'lockouts')).toBe(0)
   })
 })
