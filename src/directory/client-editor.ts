@@ -119,7 +119,9 @@ export class ClientEditor extends RecordEditor<ClientRecord, Client> {
     }
   }
 
-  /** What a client of the store holds that is not disabled is not the configuration's. */
+  /**
+   * An enabled client of the store holds what was issued to it, also where the configuration has one of the same id.
+   */
   protected override isHidden(record: ClientRecord, id: string): boolean {
     return super.isHidden(record, id) && !mayHold(record)
   }

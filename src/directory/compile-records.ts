@@ -207,7 +207,6 @@ const RULES: readonly Rule[] = [
   checkSettings,
 ]
 
-/** Checks a client; reports what would make it useless or dangerous. */
 export function compileClient(record: ClientRecord, known: ReferableNames, problems: RecordProblems): Client {
   for (const rule of RULES) rule(record, known, problems)
   return toClient(record)
@@ -221,7 +220,6 @@ export function toClient({ secrets, accessTokenLifetime, ...same }: ClientRecord
   }
 }
 
-/** The record that `toClient` made it of. */
 export function toClientRecord({ secretHashes, accessTokenLifetime, ...same }: Client): ClientRecord {
   return {
     ...same,
@@ -241,7 +239,6 @@ function checkCustomers({ customers }: UserRecord, known: ReferableNames, proble
   }
 }
 
-/** Reports businesses and roles that the configuration does not have. */
 export function checkAccess(
   { access }: PersonRecord,
   known: Pick<ReferableNames, 'businesses' | 'roles'>,

@@ -65,11 +65,9 @@ export async function referable(
   }
 }
 
-/** What to say of a record that is added, and is there already. */
 export const alreadyThere = (what: string, key: string): DirectoryRefusal =>
   new DirectoryRefusal(`There is a ${what} "${key}" already.`)
 
-/** What to say if a record is changed by others all the time. */
 export const changedByOthers = (key: string): DirectoryRefusal =>
   new DirectoryRefusal(`"${key}" is being changed by somebody else; try again`)
 
@@ -104,7 +102,6 @@ export interface PlannedStep<T> {
   commit(exactly?: boolean): Promise<T | undefined>
 }
 
-/** A change that was checked, and is not made yet. */
 export interface PlannedChange extends PlannedStep<readonly EndedLoss[]> {
   /** As they are loaded: durations in milliseconds. */
   readonly records: Versions<object>
@@ -120,7 +117,6 @@ export interface UnshownSecret {
   readonly client: FoundRecord<object>
 }
 
-/** A new record that was checked, and is not in the store yet. */
 export interface PlannedAdd<R = object> {
   readonly record: R
   readonly warnings: readonly Problem[]
@@ -132,7 +128,6 @@ export interface PlannedAdd<R = object> {
   commit(): Promise<string | undefined>
 }
 
-/** A record, and where it stands. */
 export interface FoundRecord<R> {
   readonly key: string
   readonly source: 'configuration' | 'store'

@@ -67,7 +67,6 @@ function readCost(parts: readonly string[]): Argon2Cost | undefined {
 /** Whether it is an argon2id hash (version 19) whose cost is within the limits. */
 export const isArgon2 = (encoded: string): boolean => readCost(ARGON2_HASH.exec(encoded) ?? []) !== undefined
 
-/** Undefined if `isArgon2` is false. */
 export function parseArgon2(encoded: string): Argon2Hash | undefined {
   const parts = ARGON2_HASH.exec(encoded) ?? []
   const cost = readCost(parts)
@@ -83,9 +82,7 @@ const formatArgon2 = ({ memory, passes, parallelism, salt, tag }: Argon2Hash): s
 
 const SALT_BYTES = 16
 const TAG_BYTES = 32
-/**
- * Jobs: about three seconds of waiting. After that a client should rather try again. One client gets half of them.
- */
+/** Jobs: about three seconds of waiting. After that a client should rather try again. One client gets half of them. */
 const WAITING = 128
 /** For clients that have failed too often. Few, because a client with the right secret tries again. */
 const DOUBTFUL_WAITING = 4
@@ -124,14 +121,6 @@ const dummyHash = (): Argon2Hash => ({
   tag: randomBytes(TAG_BYTES),
 })
 
-interface HasherOptions {
-  readonly atOnce?: number
-  /** Jobs that may wait in the ordinary line. */
-  readonly waiting?: number
-  readonly doubtfulWaiting?: number
-  readonly timer?: ((ms: number) => Promise<void>) | undefined
-}
-
 /**
  * Passwords by argon2id, off the event loop; generated secrets by SHA-256, at once (C6.3.5).
  *
@@ -148,7 +137,13 @@ export class Hasher implements PasswordHasher {
     waiting = WAITING,
     doubtfulWaiting = DOUBTFUL_WAITING,
     timer,
-  }: HasherOptions = {}) {
+  }: {
+    readonly atOnce?: number
+    /** Jobs that may wait in the ordinary line. */
+    readonly waiting?: number
+    readonly doubtfulWaiting?: number
+    readonly timer?: ((ms: number) => Promise<void>) | undefined
+  } = {}) {
     this.#queue = new VerificationQueue({
       atOnce,
       waiting,

@@ -113,7 +113,6 @@ export interface Loss {
 
 const losing = (tokens: RevokedTokens, consents = false): Loss => ({ tokens, consents })
 
-/** Two directories, and how what they say is compared. */
 interface Compared {
   readonly before: Holdings
   readonly after: Holdings
@@ -127,7 +126,7 @@ const without = (before: Iterable<string>, after: { includes(value: string): boo
 const closed = (values: readonly string[], { scopes }: Holdings): ReadonlySet<string> =>
   new Set(values.flatMap((value) => [...(scopes.get(value) ?? [])]))
 
-/** The scope values that were given by these, and are not given by those. */
+/** Scope values that were given before and are not given now. */
 function fewer(
   had: readonly string[],
   has: readonly string[],

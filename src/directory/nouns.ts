@@ -145,7 +145,6 @@ export const showRecord = (what: NounName, found: FoundRecord<object>): ShownRec
 /** Characters of JSON, below what the admin API accepts of commands. */
 const MOST_FACTS = 8000
 
-/** The members that have a value, as plain data. */
 const plain = (members: object): JsonObject => JSON.parse(JSON.stringify(members)) as JsonObject
 
 /**

@@ -37,7 +37,6 @@ const BUSINESSES: RecordKind<BusinessRecord, ConfiguredBusiness> = {
   clear: (business, { store }) => store.removeBy(FUND, { business }),
 }
 
-/** A fund of the configuration. */
 interface ConfiguredFund {
   readonly business: string
   readonly code: string

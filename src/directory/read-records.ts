@@ -53,7 +53,6 @@ class FileProblems {
       this.#problems.list.push({ ...problem, path: [...this.#base, ...problem.path] })
   }
 
-  /** Reports how many problems were left out. */
   finish(): void {
     if (this.#count <= MOST) return
     const message = `has ${this.#count - MOST} more problems`
@@ -66,8 +65,7 @@ const NOWHERE = { file: '', line: 0 }
 
 /**
  * Checks a record like one of the configuration: fills in defaults, turns units into numbers. It refers to no file and
- * no variable: whoever sends a record must not read those of the service. All problems go to the report; undefined if
- * there is an error.
+ * no variable: whoever sends a record must not read those of the service. Undefined if there is an error.
  */
 export function readRecord<T extends TSchema>(
   schema: T,
@@ -168,8 +166,8 @@ const nameOf = (value: unknown, key: string): readonly string[] => {
 }
 
 /**
- * Passes every valid record of a JSON Lines file to `visit`, in order. They go to `problems`, also that the file
- * can't be read; names of records that have one, to its `unread`.
+ * Passes every valid record of a JSON Lines file to `visit`, in order. Problems go to `problems`, also that the file
+ * can't be read; names of records with a problem go to its `unread`.
  */
 export async function readRecords<T extends TSchema>(
   { file, path, schema, key, environment, problems }: RecordFile<T>,

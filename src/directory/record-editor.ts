@@ -28,7 +28,6 @@ interface Switchable {
   readonly disabled: boolean
 }
 
-/** What differs between the kinds of records. */
 export interface RecordKind<R extends Switchable, C> {
   /** As people call it, and the member of the announcement that has its key. */
   readonly what: NounName
@@ -41,13 +40,11 @@ export interface RecordKind<R extends Switchable, C> {
   readonly asRecord: (configured: C) => R
   /** Why a key cannot be changed here; undefined if it can. Default: the configuration has it. */
   readonly taken?: (key: string, parts: EditingParts) => string | undefined
-  /** Reports what the schema cannot say. */
   readonly check?: (record: R, parts: EditingParts, problems: RecordProblems) => void | Promise<void>
   /** Rejects with DirectoryRefusal if such a record may not be added. */
   readonly admit?: (record: R, parts: EditingParts) => Promise<void>
   /** What others may hold because of it. Undefined: it was removed. */
   readonly holdings: (record: R | undefined, key: string, parts: EditingParts) => Holdings
-  /** Removes what belongs to it. */
   readonly clear?: (key: string, parts: EditingParts) => Promise<unknown>
   /** Frees what nobody else may get before everything has ended that was issued for it. */
   readonly free?: (record: R, parts: EditingParts) => Promise<unknown>
@@ -326,7 +323,6 @@ const capital = (word: string): string => `${word.charAt(0).toUpperCase()}${word
 const memberOf = (record: object, member: string): unknown =>
   (record as Readonly<Record<string, unknown>>)[member]
 
-/** The record with the changes, without the keys that they remove. */
 const merged = (before: WrittenRecord, changes: WrittenRecord): WrittenRecord =>
   Object.fromEntries(Object.entries({ ...before, ...changes }).filter(([, value]) => value !== undefined))
 
@@ -356,7 +352,6 @@ function inOrder(configured: ReadonlyMap<string, unknown>): readonly string[] {
   return keys
 }
 
-/** What a page has of the configuration. */
 function entriesOn<C>(
   configured: ReadonlyMap<string, C>,
   { prefix = '', after, limit }: Page,

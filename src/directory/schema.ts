@@ -28,9 +28,7 @@ import { defaultsOf } from './read-records.ts'
 export const CODE_PATTERN = "^(?!\\.{1,2}$)[A-Za-z0-9._~!$&'()*+,=:@-]{1,64}$"
 /** Names stand in a path of the admin API, where a client removes dot segments, encoded ones too (RFC 3986 §6.2.2.3). */
 const NO_DOT_SEGMENT = '(?!\\.{1,2}$)'
-/**
- * RFC 6749 appendix A.1, without the colon that ends the id in Basic credentials (RFC 7617 §2), and without spaces.
- */
+/** RFC 6749 appendix A.1, without the colon that ends the id in Basic credentials (RFC 7617 §2), and without spaces. */
 export const CLIENT_ID_PATTERN = `^${NO_DOT_SEGMENT}[!-9;-~]{1,128}$`
 /** Whatever a person can type on one line; no space at either end. */
 export const USERNAME_PATTERN = `^${NO_DOT_SEGMENT}(?! )[^\\p{Cc}\\p{Cs}${DIRECTION_CONTROLS}]{1,128}(?<! )$`
@@ -49,7 +47,6 @@ const CLIENT_ID_EXPECTED =
 export const USERNAME_EXPECTED = `a user name of at most 128 characters on one line, ${WITHOUT_CONTROLS}, and not "." or ".."`
 const ROLE_EXPECTED = `a name of at most 128 characters on one line, ${WITHOUT_CONTROLS}, and not "." or ".."`
 
-/** The code of a business or fund, as a key of a section. */
 const code = (description: string) =>
   text({ description, pattern: CODE_PATTERN, expected: 'a code that can stand in a path, such as "ACME"' })
 
@@ -60,13 +57,11 @@ export const NAME_EXPECTED = `a text of at most 256 characters on one line, ${WI
 const nameForPeople = (description: string) =>
   text({ description, pattern: NAME_PATTERN, expected: NAME_EXPECTED })
 
-/** A part of a person's name, as a claim. It stands on pages. */
 const claimOfName = (description: string) =>
   text({ description, pattern: `^[^${DIRECTION_CONTROLS}]*$`, expected: `a name ${WITHOUT_CONTROLS}` })
 
 const GRANTS = ['password', 'authorization_code', 'refresh_token'] as const
 
-/** A page of a client's own, for people. */
 const page = (description: string) =>
   literalText({
     pattern: '^https?://[^\\s/@#?<>"]+(/[^\\s<>"]*)?$',

@@ -17,7 +17,6 @@ import {
 } from './schema.ts'
 import { announce, DIRECTORY_TOPIC, everyPage } from './stored-directory.ts'
 
-/** A business as a decision needs it. */
 interface OpenBusiness extends Business {
   readonly anyFund: boolean
 }

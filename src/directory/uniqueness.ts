@@ -23,7 +23,6 @@ import {
   USER,
 } from './stored-directory.ts'
 
-/** An id, and who wants it. */
 export type Claim = { readonly subject: string; readonly username: string } | { readonly client: string }
 
 /** Why a claim contradicts the configuration; undefined if it does not. */

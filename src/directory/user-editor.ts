@@ -83,7 +83,6 @@ export class UserEditor extends RecordEditor<UserRecord, UserRecord> {
     this.#peopleElsewhere = peopleElsewhere
   }
 
-  /** Refuses a user or password that has problems, and a name or subject that is taken. */
   override async planAdd({ password, ...written }: WrittenUser): Promise<PlannedAdd<UserRecord>> {
     this.refuseTaken(written.username)
     const problems = new Problems()
@@ -118,7 +117,7 @@ export class UserEditor extends RecordEditor<UserRecord, UserRecord> {
     return this.planUnchecked(username, (record) => ({ record: { ...record, password } }))
   }
 
-  /** With the roles of both, as they are now. */
+  /** With the roles of both records, as they are now. */
   protected override async losses(
     username: string,
     before: UserRecord,

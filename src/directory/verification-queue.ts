@@ -129,11 +129,10 @@ interface VerificationRules {
   /** The fault of a full queue, and what is full, for the log. */
   readonly full: FaultCode
   readonly what: string
-  /** Tests pass their own. */
   readonly timer?: ((ms: number) => Promise<void>) | undefined
 }
 
-const systemTimer = (ms: number): Promise<void> => delay(ms, undefined, { ref: false })
+export const systemTimer = (ms: number): Promise<void> => delay(ms, undefined, { ref: false })
 
 /**
  * Runs verifications of passwords a few at a time (C6.3.5). One that can't succeed, since nobody has the name, takes as

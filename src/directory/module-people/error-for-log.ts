@@ -58,7 +58,6 @@ export interface ErrorFacts {
 export const errorForLog = (thrown: unknown, secrets: readonly string[] = []): Error =>
   errorOf(errorFacts(thrown, secrets))
 
-/** The same as plain data. */
 export function errorFacts(thrown: unknown, secrets: readonly string[] = [], depth = 0): ErrorFacts {
   try {
     return factsOf(thrown, secrets, depth)

@@ -20,11 +20,10 @@ const RESTART_AFTER = 1000
 interface ModuleCallParts {
   readonly after: After
   readonly clock: Clock
-  /** Told of what the module's code threw where no call waits for it any more. Must not throw. */
+  /** Called with what the module's code threw where no call waits for it any more. Must not throw. */
   readonly failed: (cause: Error) => void
-  /** Told why its thread was replaced. Must not throw. */
+  /** Called with why its thread was replaced. Must not throw. */
   readonly replaced: (cause: Error) => void
-  /** Tests pass their own. */
   readonly start?: StartRunner | undefined
 }
 
@@ -151,7 +150,7 @@ export class ModuleCalls {
   }
 
   #send(message: CallMessage): void {
-    this.#thread?.tell(message)
+    this.#thread?.send(message)
     // Behind the call: a thread that answers has taken it.
     this.#thread?.ping()
   }
@@ -160,7 +159,7 @@ export class ModuleCalls {
     if (!this.#waiting.has(call)) return
     this.#fail(call, 'late', `took more than ${CALL_DEADLINE} ms`)
     if (!this.#open) return
-    this.#thread?.tell({ abort: call })
+    this.#thread?.send({ abort: call })
     this.#thread?.ping()
   }
 
@@ -173,7 +172,7 @@ export class ModuleCalls {
     else if (reply.stray) this.#parts.failed(errorOf(reply.threw))
   }
 
-  /** What it had begun may have been what ended it; all else is asked once more. */
+  /** A call that the thread had begun may have ended it, so it fails; the others are asked once more. */
   #ended(thread: ModuleThread, why: Error): void {
     this.#open = false
     this.#thread = undefined

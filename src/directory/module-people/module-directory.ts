@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { LRUCache } from 'lru-cache'
 import type { LoadedFile } from '../../config/modules/import-file.ts'
 import { openSource } from '../../config/modules/open-module.ts'
@@ -16,7 +15,7 @@ import {
   USERNAME_PATTERN,
 } from '../schema.ts'
 import { timedCache } from '../stored-directory.ts'
-import { VerificationQueue } from '../verification-queue.ts'
+import { systemTimer, VerificationQueue } from '../verification-queue.ts'
 import { ModuleCallFault, ModuleCalls } from './module-calls.ts'
 import { PersonMistake, plainPerson } from './plain-person.ts'
 
@@ -49,7 +48,7 @@ interface Answered {
 /** Lookups of one kind that run at once. More are refused: invented names must not end refreshing. */
 const AT_ONCE = 32
 
-/** Lookups of one kind: remembered, one flight a key, a bounded number of flights. */
+/** Lookups of one kind: answers are remembered, equal lookups share one call, and few run at once. */
 class Lookups {
   readonly #kept: LRUCache<string, Answered>
   readonly #flights = new Map<string, Promise<Answered>>()
@@ -96,9 +95,8 @@ const EXPECTED_VERIFICATION = 50
 
 interface ModuleDirectoryParts {
   readonly clock: Clock
-  /** Told once, if the module fails for a user who does not exist. Must not throw. */
+  /** Called once, if the module fails for a user who does not exist. Must not throw. */
   readonly decoyFailed: (cause: unknown) => void
-  /** Resolves after that many milliseconds. Tests pass their own. */
   readonly timer?: ((ms: number) => Promise<void>) | undefined
 }
 
@@ -236,8 +234,6 @@ export class ModuleDirectory {
 /** Milliseconds to wait after a verification that was far too quick to have been one. */
 const missingTime = (took: number, queue: VerificationQueue): number =>
   took < queue.quickest() / 2 ? Math.max(0, queue.typical() - took) : 0
-
-const systemTimer = (ms: number): Promise<void> => delay(ms, undefined, { ref: false })
 
 export interface PeopleOpening {
   readonly clock: Clock

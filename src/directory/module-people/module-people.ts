@@ -61,7 +61,6 @@ export class ModulePeople implements People {
     this.#lost = timedCache<true>(MOST_LOST, LOST_FOR, parts.clock)
   }
 
-  /** It has no clients. */
   findClient(): Promise<Client | undefined> {
     return Promise.resolve(undefined)
   }

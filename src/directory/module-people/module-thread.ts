@@ -33,7 +33,7 @@ interface ThreadParts {
   readonly after: After
   readonly start?: StartRunner | undefined
   readonly replied: (reply: CallReply) => void
-  /** Told of the files that the module consists of, before it is opened and whenever there are more. */
+  /** Called with the files that the module consists of, before it is opened and whenever there are more. */
   readonly loaded: (files: readonly LoadedFile[]) => void
   /** The module's code has thrown where no call was to blame. */
   readonly failed: (facts: ErrorFacts) => void
@@ -41,7 +41,6 @@ interface ThreadParts {
   readonly ended: (why: Error) => void
 }
 
-/** One thread with one module in it, from its start to its end. */
 export class ModuleThread {
   readonly #runner: Runner
   readonly #parts: ThreadParts
@@ -89,19 +88,19 @@ export class ModuleThread {
     return Atomics.load(this.#begun, 0)
   }
 
-  tell(order: ModuleMessage): void {
-    this.#runner.port.postMessage(order)
+  send(message: ModuleMessage): void {
+    this.#runner.port.postMessage(message)
   }
 
-  /** Whether it has taken no order for so long that it may never end. */
+  /** Whether it has taken no message for so long that it may never end. */
   get isSilent(): boolean {
     return this.#silentSince !== undefined && performance.now() - this.#silentSince > SURELY_STUCK
   }
 
-  /** Asks whether it still takes orders. If it does not, it ends. */
+  /** Asks whether it still takes messages. If it does not, it ends. */
   ping(): void {
     if (this.#state !== 'open' || this.#cancelPing !== undefined) return
-    this.tell('ping')
+    this.send('ping')
     this.#silentSince = performance.now()
     // If this process was held up, the answer may have arrived already: it is read in one more turn of the event loop.
     this.#cancelPing = this.#parts.after(ANSWERED_WITHIN, () => setImmediate(() => this.#blocks()))
@@ -112,7 +111,7 @@ export class ModuleThread {
     const closed = Promise.withResolvers<undefined>()
     this.#closed = () => closed.resolve(undefined)
     const cancel = this.#parts.after(CLOSED_WITHIN, this.#closed)
-    if (this.#state === 'open') this.tell('close')
+    if (this.#state === 'open') this.send('close')
     else closed.resolve(undefined)
     this.#state = 'ended'
     await Promise.race([closed.promise, this.#exited.promise])

@@ -57,28 +57,27 @@ export type ThreadMessage =
 /** Milliseconds of a clock that all threads share. */
 export const monotonicMs = (): number => Number(process.hrtime.bigint() / 1_000_000n)
 
-/** Opens the module and answers what it is asked, until it is closed. */
 export function serveModule(
   port: Pick<MessagePort, 'on' | 'postMessage'>,
   plan: ModulePlan,
   load: (source: ModuleSource) => unknown = importSource,
 ): void {
   const served = new ServedModule((message) => port.postMessage(message), plan)
-  port.on('message', (order: ModuleMessage) => served.obey(order))
+  port.on('message', (message: ModuleMessage) => served.receive(message))
   void served.open(load)
 }
 
 class ServedModule {
-  readonly #tell: (message: ThreadMessage) => void
+  readonly #send: (message: ThreadMessage) => void
   readonly #plan: ModulePlan
   readonly #begun: Int32Array
-  /** By the numbers of calls that somebody waits for: ends one. */
+  /** Ends a call that somebody waits for, by its number. */
   readonly #aborts = new Map<number, () => void>()
   #module: PeopleModule | undefined
-  #filesTold = 0
+  #filesReported = 0
 
-  constructor(tell: (message: ThreadMessage) => void, plan: ModulePlan) {
-    this.#tell = tell
+  constructor(send: (message: ThreadMessage) => void, plan: ModulePlan) {
+    this.#send = send
     this.#plan = plan
     this.#begun = new Int32Array(plan.begun)
   }
@@ -88,21 +87,21 @@ class ServedModule {
     try {
       const opening = async (): Promise<PeopleModule> => make(await load(source), options)
       this.#module = await onAccountOf({ failed: this.#failed }, opening)
-      this.#tellFiles()
-      this.#tell({ opened: true })
+      this.#reportFiles()
+      this.#send({ opened: true })
     } catch (thrown) {
-      this.#tell({ opened: false, reason: `${reasonOf(thrown)}${adviceFor(thrown)}` })
+      this.#send({ opened: false, reason: `${reasonOf(thrown)}${adviceFor(thrown)}` })
     }
   }
 
-  obey(order: ModuleMessage): void {
-    if (order === 'ping') this.#tell('pong')
-    else if (order === 'close') void this.#close()
-    else if ('abort' in order) this.#aborts.get(order.abort)?.()
-    else this.#begin(order)
+  receive(message: ModuleMessage): void {
+    if (message === 'ping') this.#send('pong')
+    else if (message === 'close') void this.#close()
+    else if ('abort' in message) this.#aborts.get(message.abort)?.()
+    else this.#begin(message)
   }
 
-  readonly #failed = (thrown: unknown): void => this.#tell({ failed: errorFacts(thrown) })
+  readonly #failed = (thrown: unknown): void => this.#send({ failed: errorFacts(thrown) })
 
   #begin(message: CallMessage): void {
     const { call, name, args, deadline } = message
@@ -116,13 +115,13 @@ class ServedModule {
       if (over) return
       over = true
       this.#aborts.delete(call)
-      this.#tell(reply)
-      this.#tellFiles()
+      this.#send(reply)
+      this.#reportFiles()
     }
     const account = {
       failed: (thrown: unknown): void => {
         const threw = errorFacts(thrown, secrets)
-        if (over) this.#tell({ failed: threw })
+        if (over) this.#send({ failed: threw })
         else answer({ call, threw, stray: true })
       },
     }
@@ -149,11 +148,11 @@ class ServedModule {
   }
 
   /** A file that is imported at a call is known from then on. */
-  #tellFiles(): void {
+  #reportFiles(): void {
     const files = loadedFilesOf(this.#plan.source)
-    if (files.length === this.#filesTold) return
-    this.#filesTold = files.length
-    this.#tell({ files })
+    if (files.length === this.#filesReported) return
+    this.#filesReported = files.length
+    this.#send({ files })
   }
 
   async #close(): Promise<void> {
@@ -162,7 +161,7 @@ class ServedModule {
     } catch (thrown) {
       this.#failed(thrown)
     }
-    this.#tell('closed')
+    this.#send('closed')
   }
 }
 
