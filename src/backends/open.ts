@@ -1,4 +1,3 @@
-/** Opens the configured backends, and tells whether one is to be opened anew. */
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { contentsOf } from '../config/modules/import-file.ts'
@@ -29,7 +28,6 @@ export interface OpenedBackend extends Backend {
   readonly checkUnmatched?: (area: string, problems: Problems) => void
 }
 
-/** What backends need of the rest of the deployment. */
 export type BackendDependencies = ForwardingDependencies & ModuleDependencies
 
 /**

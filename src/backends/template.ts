@@ -139,7 +139,8 @@ function percentEncoded(value: string, name: string): string {
 }
 
 /**
- * A segment that a value is, or is part of. Judged as a whole, because text beside a value may give it another meaning.
+ * A segment that a value is, or is part of. Checked as a whole, because text beside a value may give it another
+ * meaning.
  * @param name of the placeholder to blame
  * @throws Fault `unsendable_value` for one that C3.4 would refuse
  */
@@ -166,7 +167,7 @@ export const holdsEscape = (text: string): boolean => /%(?:[0-9A-Fa-f]{2}|[Uu][0
 /** How values stand in a place. Both throw Fault `unsendable_value`, naming the placeholder to blame. */
 interface Encoding {
   readonly value: (value: string, name: string) => string
-  /** Judges a value with the text beside it, once each value is good by itself. */
+  /** Checks a value with the text beside it, once each value is good by itself. */
   readonly whole: (text: string, name: string) => string
 }
 
@@ -250,7 +251,6 @@ export interface PathTemplate {
    * the action, and `{fund}` alone for none in a call at business level.
    */
   readonly segments: readonly Template[]
-  /** The names of its placeholders. */
   readonly placeholders: readonly string[]
   /** @throws Fault `unsendable_value`, `unsendable_argument` */
   readonly render: Fill
@@ -299,7 +299,7 @@ function parseSegment(
     : 'has characters that may not stand in a path as they are; a query goes into `query`'
 }
 
-/** What alone is no segment, or several: with the slashes. */
+/** Placeholders that stand for no segment, or for several: with the slashes. */
 const WHOLE: Readonly<Record<string, Fill>> = {
   action: (call) => actionSegments(call).reduce((path, segment) => `${path}/${segment}`, ''),
   fund: ({ fund }) => (fund === undefined ? '' : `/${encodeSegment(fund, 'fund')}`),
@@ -406,7 +406,6 @@ export interface RequestTemplates {
   readonly headers: FixedHeaders
 }
 
-/** The placeholders of all templates together. */
 export function placeholdersIn({ path, query, headers }: RequestTemplates): ReadonlySet<string> {
   const texts = [...query.values(), ...[...headers.values()].map(({ template }) => template)]
   return new Set([...(path?.placeholders ?? []), ...texts.flatMap(placeholdersOf)])

@@ -79,7 +79,7 @@ export interface OperationDescription {
   /** Whether a 4xx of the data service that has no row in the table of faults keeps its status. */
   readonly otherRefusals: boolean
   /** Whether its answers tell the rate that is left (`RateLimit`, `RateLimit-Policy`). */
-  readonly tellsRate: boolean
+  readonly hasRateHeaders: boolean
 }
 
 export interface ParameterDescription {

@@ -61,7 +61,7 @@ const cut = (): Fault =>
     detail: 'the upstream closed the connection before its answer was whole',
   })
 
-/** Node does not tell the end that TLS authenticates from one that anybody on the way can make. */
+/** Node does not distinguish the end that TLS authenticates from one that anybody on the way can make. */
 const unauthenticatedEnd = (): Fault =>
   new Fault('upstream_broken', {
     detail:
@@ -123,12 +123,10 @@ export class UpstreamConnection implements PooledConnection, ResponseSink {
     if (this.#isConnected) this.#write(request)
   }
 
-  /** Ends the call, and the connection with it. */
   abort(reason: Error): void {
     this.#fail(reason)
   }
 
-  /** Stops reading until `resume`: the reader of the body is slower than the upstream. */
   pause(): void {
     this.#isReading = false
     this.#deadline.lift()
@@ -193,7 +191,10 @@ export class UpstreamConnection implements PooledConnection, ResponseSink {
     waiting: (forUpstream) => this.#uploadWaits(forUpstream),
   }
 
-  /** While the client's body is awaited, the upstream cannot be late. `#timeOut` sees to an answer that comes before. */
+  /**
+   * While the client's body is awaited, the upstream cannot be late. `#timeOut` does the same once the answer has
+   * begun.
+   */
   #uploadWaits(forUpstream: boolean): void {
     if (this.#phase === 'answering' && this.#isReading) this.#deadline.set(this.#timeouts.idle)
     if (this.#phase !== 'waiting') return
@@ -230,7 +231,6 @@ export class UpstreamConnection implements PooledConnection, ResponseSink {
     this.#fail(new Fault(code, { cause: error, detail: String(error) }))
   }
 
-  /** The upstream ended the connection. */
   #ended(): void {
     const parser = this.#parser
     if (parser?.closeDelimited === true && !this.#rules.acceptsCloseDelimited)
@@ -239,7 +239,6 @@ export class UpstreamConnection implements PooledConnection, ResponseSink {
     else this.#fail(cut())
   }
 
-  /** The answer is whole. */
   #complete(persistent: boolean): void {
     if (this.#reader === undefined) return
     const upload = this.#upload
@@ -264,7 +263,6 @@ export class UpstreamConnection implements PooledConnection, ResponseSink {
     this.#owner.freed(this)
   }
 
-  /** Ends the connection, and the call that it serves. */
   #fail(error: unknown): void {
     if (this.#phase === 'closed') return
     this.#phase = 'closed'
@@ -278,7 +276,7 @@ export class UpstreamConnection implements PooledConnection, ResponseSink {
   }
 
   #timeOut(): void {
-    // While the client's body is awaited, the upstream cannot be late.
+    // As in `#uploadWaits`.
     if (this.#phase === 'answering' && this.#upload?.isReading === true) {
       this.#deadline.set(this.#timeouts.idle)
       return
@@ -302,9 +300,7 @@ export class Deadline {
   #firesAt = Infinity
   #cancelTimer: (() => void) | undefined
 
-  /**
-   * @param expired called when the limit is over: once, unless it is set again
-   */
+  /** @param expired called when the limit is over: once, unless it is set again */
   constructor(
     expired: () => void,
     after: After = systemAfter,
@@ -315,7 +311,7 @@ export class Deadline {
     this.#clock = clock
   }
 
-  /** Sets the limit to so many milliseconds from now, in place of the one before. */
+  /** @param ms from now, in place of the limit before */
   set(ms: number): void {
     const now = this.#clock.monotonic()
     this.#expiresAt = now + ms
@@ -327,7 +323,6 @@ export class Deadline {
     this.#expiresAt = Infinity
   }
 
-  /** Removes the limit and the timer. */
   stop(): void {
     this.#expiresAt = this.#firesAt = Infinity
     this.#cancelTimer?.()

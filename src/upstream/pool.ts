@@ -6,13 +6,11 @@ import type { UpstreamRequest, UpstreamTimeouts } from './request.ts'
 import { isTls, socketOpener, type UpstreamAddress, type UpstreamTls } from './socket.ts'
 
 /**
- * Opens a connection that tells its owner what becomes of it.
  * @param singleUse whether it is to be closed after one call
  * @throws where no socket can be made
  */
 type OpenConnection = (owner: ConnectionOwner, singleUse: boolean) => PooledConnection
 
-/** What there is of connections, and of calls without one. */
 export interface ConnectionCounts {
   /** Connections that a call uses, or that are being opened for one. */
   readonly active: number

@@ -105,7 +105,6 @@ export class UpstreamReader {
     } else this.#source.abort(reason)
   }
 
-  /** The call has its connection. */
   begin(source: UpstreamSource): void {
     this.#source = source
   }

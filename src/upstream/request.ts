@@ -1,6 +1,6 @@
-import { Readable } from 'node:stream'
-import { cannotBeSent, checkedValue, isToken, type HeaderText } from '../http/header-text.ts'
 import type { Socket } from 'node:net'
+import { Readable } from 'node:stream'
+import { cannotBeSent, checkedValue, type HeaderText, isToken } from '../http/header-text.ts'
 import { Fault } from '../kernel/faults.ts'
 
 /** Milliseconds. */
@@ -103,7 +103,6 @@ function writeWithBody(socket: Socket, head: string, body: Buffer): void {
 }
 
 export interface UploadEvents {
-  /** Everything is written. */
   readonly done: () => void
   readonly failed: (error: unknown) => void
   /** From now on the upload waits for the upstream (true) or for the client (false). */

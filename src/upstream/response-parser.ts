@@ -79,7 +79,6 @@ export class ResponseParser {
     this.#headerLines = headerLines
   }
 
-  /** Whether the response is whole. */
   get ended(): boolean {
     return this.#state === 'ended'
   }
@@ -198,7 +197,6 @@ export class ResponseParser {
     return until
   }
 
-  /** Reads the lines before and after chunks. */
   #readLine(bytes: Buffer, at: number, end: number): number {
     const feed = bytes.indexOf(0x0a, at)
     const until = feed < 0 || feed >= end ? end : feed + 1

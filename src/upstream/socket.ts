@@ -1,12 +1,12 @@
 import { connect, isIP, type Socket } from 'node:net'
 import {
   connect as connectTls,
-  createSecureContext,
-  TLSSocket,
   type ConnectionOptions,
+  createSecureContext,
   type SecureContext,
+  TLSSocket,
 } from 'node:tls'
-import { systemClock, type Clock } from '../kernel/clock.ts'
+import { type Clock, systemClock } from '../kernel/clock.ts'
 
 /** Where an upstream listens. */
 export interface UpstreamAddress {
@@ -16,7 +16,6 @@ export interface UpstreamAddress {
   readonly origin: string
   /** Put before the path of every request: empty, or with a leading and no trailing slash. */
   readonly basePath: string
-  /** Path of a unix socket. */
   readonly socketPath: string | undefined
   /** The Host header, unless another is configured. */
   readonly host: string

@@ -1,4 +1,3 @@
-/** The keys of forwarding backends that say what their upstream answers (C8.4, C8.6). An operation may say them too. */
 import {
   choice,
   either,
@@ -62,7 +61,6 @@ const xmlSchema = section(
 
 export type XmlSection = Static<typeof xmlSchema>
 
-/** Redirects that may follow each other. */
 const MOST_REDIRECTS = 5
 
 const redirects = section(
@@ -120,6 +118,7 @@ const errorPaths = section(
 export type ErrorPaths = Static<typeof errorPaths>
 export type RedirectsConfig = Static<typeof redirects>
 
+/** What an upstream answers (C8.4, C8.6): keys of forwarding backends, and of operations. */
 export const answerKeys = {
   format: choice(['json', 'xml'], { default: 'json', description: 'Format that the service speaks.' }),
   payload: choice(['bare', 'envelope'], {

@@ -1,4 +1,3 @@
-/** Whether the calls of an operation have what the templates name that they are sent by (C8.7). */
 import { didYouMean } from '../../config/problem-text.ts'
 import type { KeyPath, Problems } from '../../config/problems.ts'
 import {
@@ -13,12 +12,11 @@ import {
   type Template,
 } from '../template.ts'
 
-/** What is known of calls before there are any. */
+/** What is known of the calls of an action when the configuration is loaded. */
 export interface CallShape {
   /** For messages: `fund-data/fund-list`. */
   readonly described: string
   readonly level: 'business' | 'fund'
-  /** Names of the action's path parameters. */
   readonly parameters: readonly string[]
   /** Whether the action may have more than one segment. */
   readonly isNested: boolean
@@ -70,7 +68,7 @@ const namesFor = ({ parameters }: CallShape): readonly string[] => [...Object.ke
 
 const listed = (names: readonly string[]): string => names.map((name) => `{${name}}`).join(', ')
 
-/** Of those that are broken the first one is reported. */
+/** The first one that is broken is reported. */
 const RULES: readonly Rule[] = [
   {
     isBroken: ({ name }, { parameters }) => !isBuiltIn(name) && !parameters.includes(name),

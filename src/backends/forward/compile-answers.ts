@@ -42,8 +42,8 @@ export function compileAnswers(
 }
 
 /**
- * Reports where an operation says `data` that its answers are not of.
- * @param backend how the backend of the operation answers
+ * Reports `data` where the answers of an operation cannot have such a part.
+ * @param backend the backend of the operation
  */
 export function checkDataKey(
   { data, payload }: AnswerConfig,
@@ -247,7 +247,6 @@ function compilePaths(section: XmlSection, at: KeyPath, problems: Problems): Pat
   return top
 }
 
-/** What is wrong with one path by itself. */
 function problemOf(
   names: readonly string[],
   list: keyof typeof LISTS,

@@ -13,22 +13,19 @@ import type { HttpBackendRules } from './rules.ts'
 import type { ForwardingConfig } from './schema.ts'
 import type { TargetChange } from './targets.ts'
 
-/** What forwarding backends need of the rest of the deployment. */
 export interface ForwardingDependencies {
   readonly vendor: string
   readonly clock: Clock
   /** Absent where Postern has no keys of its own (C11.2). */
   readonly signer: Signer | undefined
-  /** Called when a target is put out or taken back. */
   readonly targetChanged: (backend: string, target: string, change: TargetChange) => void
   /** Called before each further attempt at a call. */
   readonly retried: (backend: string) => void
-  /** Called with why a backend gets no access tokens for its upstream; undefined once it gets them again. */
+  /** Called with the reason when a backend cannot get tokens for its upstream; with undefined when it can again. */
   readonly tokenChanged: (backend: string, failure: string | undefined) => void
 }
 
-/** What holds where a section says nothing. */
-const UNSAID = {
+const DEFAULTS = {
   path: undefined,
   query: new Map<string, Template>(),
   queryOnly: undefined,
@@ -54,7 +51,7 @@ export async function compileForwarding(
   const targets = compileTargets(config, at, problems)
   const sources = new TokenSources(dependencies.clock, (failure) => dependencies.tokenChanged(name, failure))
   const exchange = compileExchange(config, { sources, targets: targets ?? [] }, at, problems)
-  const rules = { ...UNSAID, ...exchange }
+  const rules = { ...DEFAULTS, ...exchange }
   reportTakenNames(rules, at, problems)
   reportTwoOfOneHeader(rules, at, problems)
   const identify = compileIdentity(name, config, at, problems, dependencies)

@@ -53,7 +53,7 @@ function compileRequest(config: RequestConfig, at: KeyPath, problems: Problems):
   }
 }
 
-/** Of an operation and its backend what is said name by name: where both say it, the operation does. */
+/** What an operation and its backend say name by name: for one name, the operation wins. */
 const mergeNamed = (
   shared: RequestRules,
   own: RequestChanges,
@@ -63,7 +63,7 @@ const mergeNamed = (
   timeouts: own.timeouts ? { ...shared.timeouts, ...own.timeouts } : shared.timeouts,
 })
 
-/** What of a backend's templates an operation does not replace. */
+/** The templates of a backend that an operation does not replace. */
 const notReplaced = (shared: TemplateRules, own: TemplateRules): TemplateRules => ({
   ...('path' in own ? {} : { path: shared.path }),
   ...('redirects' in own ? {} : { redirects: shared.redirects }),
@@ -167,7 +167,6 @@ function reportRequestHeaders(names: readonly string[], at: KeyPath, problems: P
   }
 }
 
-/** The keys that a backend and an operation may have. */
 type ExchangeConfig = Omit<OperationUpstream, 'backend'>
 
 /** What an operation says. What it does not say is the backend's. */
@@ -201,7 +200,6 @@ function checkResponseHeaders(names: readonly string[], at: KeyPath, problems: P
       problems.error([...at, 'responseHeaders', index], 'is a header that never passes from an upstream')
 }
 
-/** Reports a header that two keys set. */
 export function reportTwoOfOneHeader(
   { headers, credentials }: Pick<ExchangeRules, 'headers' | 'credentials'>,
   at: KeyPath,
@@ -211,11 +209,9 @@ export function reportTwoOfOneHeader(
     problems.error(at, `sets the header ${credentials.name} by \`auth\` and by \`headers\``)
 }
 
-/** What an operation over a backend that forwards is answered by. */
 export interface ForwardedOperation {
   /** Absent: it says nothing different. */
   readonly upstream: OperationUpstream | undefined
-  /** The calls that it may get. */
   readonly calls: CallShape
   /** The client's method; GET includes HEAD. */
   readonly method: string
@@ -226,7 +222,6 @@ export interface ForwardedOperation {
     readonly operation: Omit<OfferedOperation, 'path' | 'query' | 'headers'>
     readonly all: OfferedOperation[]
   }
-  /** Where the operation stands in the configuration. */
   readonly at: KeyPath
 }
 
@@ -280,10 +275,7 @@ function compileOwn(
   return { ...compileExchange(upstream, rules, at, problems), ...(xml && { xml }) }
 }
 
-/**
- * Reports what calls cannot be sent by that match no action: a report-only area forwards them as its backend says
- * (C8.7).
- */
+/** Checks the templates of a backend for calls that match no action: a report-only area forwards them, too (C8.7). */
 export function checkUnmatchedCalls(backend: HttpBackend, area: string, problems: Problems): void {
   const calls: CallShape = {
     described: `a call of the area ${area} that matches no action`,

@@ -32,14 +32,12 @@ export interface ForwardingBackend<T = BackendAnswer> {
   answerOf(call: Call, response: UpstreamResponse, source: ResponseSource): T | Promise<T>
 }
 
-/** What answered a call. */
 export interface ResponseSource {
   /** Made when it is asked for. */
   readonly url: HttpUrl
   readonly redirected: Redirected | undefined
 }
 
-/** Methods whose redirects are followed. */
 const FOLLOWED: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
 /** Milliseconds: the shortest timer there is. */

@@ -1,8 +1,8 @@
+import { followedBy, headerLine } from '../../http/header-text.ts'
 import { type After, after as systemAfter, type Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
-import { followedBy, headerLine } from '../../http/header-text.ts'
-import type { UpstreamRequest } from '../../upstream/request.ts'
 import type { UpstreamCallback, UpstreamReader } from '../../upstream/reader.ts'
+import type { UpstreamRequest } from '../../upstream/request.ts'
 
 export interface EjectionRules {
   /** Failed attempts in a row after which a target gets no more calls. */
@@ -88,7 +88,6 @@ export interface HealthCheckRules {
   readonly healthy: number
 }
 
-/** A target, as far as its health is concerned. */
 export interface CheckedTarget {
   /** Sends a request that does not count as a call. */
   probe(request: UpstreamRequest, callback: UpstreamCallback): UpstreamReader

@@ -10,8 +10,8 @@ import type {
 import { isBodiless } from '../../http/head.ts'
 import { followedBy, type HeaderText } from '../../http/header-text.ts'
 import type { JsonPointer } from '../../http/json.ts'
-import type { PlainXmlRules } from '../../http/xml/plain-document.ts'
 import { compileQueryFilter } from '../../http/query.ts'
+import type { PlainXmlRules } from '../../http/xml/plain-document.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { type FaultCode, toFault } from '../../kernel/faults.ts'
 import type { UpstreamResponse } from '../../upstream/reader.ts'
@@ -35,7 +35,7 @@ import {
 } from './response.ts'
 import type { ExchangeRules, HttpBackendRules } from './rules.ts'
 import { UpstreamTargets } from './targets.ts'
-import { compileTellsAddress, LinkHeaders, type LinkRules } from './upstream-addresses.ts'
+import { compileHoldsAddress, LinkHeaders, type LinkRules } from './upstream-addresses.ts'
 
 /** Forwards calls to an HTTP upstream (C8.1 to C8.4). */
 export class HttpBackend implements Backend, ForwardingBackend {
@@ -85,7 +85,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
   #compileRedirects(): Redirects | undefined {
     const { redirects, host, timeouts, query, operations = [] } = this.rules
     if (redirects === undefined || redirects.max === 0) return undefined
-    // The other two are for what clients send.
+    // `queryOnly` and `strictQuery` are for what clients send.
     const queryOf = compileQueryTemplate({ query, queryOnly: undefined, strictQuery: false })
     return new Redirects(redirects, {
       targets: this.targets,
@@ -157,13 +157,13 @@ export class HttpBackend implements Backend, ForwardingBackend {
     return own === undefined || (method === 'HEAD' && own === 'GET') ? method : own
   }
 
-  /** What the upstream knows Postern by; at once, unless a token has to be fetched first. */
+  /** Postern's credentials; a promise only where a token has to be fetched first. */
   authorize(call: Call): Authorized | undefined | Promise<Authorized> {
     const { credentials } = this.rules
     return credentials === undefined ? undefined : authorize(call, credentials)
   }
 
-  /** The headers of C8.2, but for our credentials; at once, unless a token has to be signed first. */
+  /** The headers of C8.2, but for our credentials; a promise only where a token has to be signed first. */
   headersOf(call: Call): HeaderText | Promise<HeaderText> {
     const headers = this.#requestHeaders(call)
     const caller = this.rules.identify(call)
@@ -172,7 +172,6 @@ export class HttpBackend implements Backend, ForwardingBackend {
       : followedBy(headers, caller)
   }
 
-  /** What an upstream's response is as an answer. Throws the fault that it is instead (C8.4). */
   answerOf(
     call: Call,
     response: UpstreamResponse,
@@ -202,7 +201,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
     return this.#refusals.answer(verdict, refusal, stopped)
   }
 
-  /** What of an upstream's headers reaches the client (C8.3, C8.8). @param source tells the URL that was answered */
+  /** What of an upstream's headers reaches the client (C8.3, C8.8). */
   passedHeaders(
     call: Call,
     headers: IncomingHttpHeaders,
@@ -267,6 +266,6 @@ function linkRules(rules: HttpBackendRules): LinkRules {
     filterQuery:
       compileQueryFilter({ taken: [...rules.query.keys()], only: undefined, strict: false }) ??
       ((query) => query),
-    tellsAddress: compileTellsAddress(targets, host, redirects?.origins),
+    holdsAddress: compileHoldsAddress(targets, host, redirects?.origins),
   }
 }

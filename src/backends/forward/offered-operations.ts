@@ -1,4 +1,3 @@
-/** Which public URL a path of an upstream is, by the operations that its backend answers (C8.8). */
 import type { Call } from '../../contracts/backend.ts'
 import {
   type Authorities,
@@ -21,7 +20,6 @@ export type PublicSegment =
   | { readonly kind: 'literal'; readonly text: string }
   | { readonly kind: 'parameter'; readonly name: string; readonly takes: (value: string) => boolean }
 
-/** An operation that a backend answers. */
 export interface OfferedOperation {
   readonly level: 'business' | 'fund'
   readonly area: string
@@ -32,13 +30,12 @@ export interface OfferedOperation {
   readonly isAt: (target: RequestTarget) => boolean
   /** Undefined: its upstream path is the public one. */
   readonly path: PathTemplate | undefined
-  /** Sets in a query what the operation's calls say there; undefined: nothing. */
+  /** Adds to a query what the calls of the operation have there; undefined: nothing. */
   readonly query: QueryTemplate | undefined
-  /** Writes the headers of the configuration that its calls have; undefined: none. */
+  /** Writes the configured headers of its calls; undefined: none. */
   readonly headers: FixedHeaderWriter | undefined
 }
 
-/** A call that an operation would be sent by. */
 export interface OperationCall {
   readonly operation: OfferedOperation
   readonly call: Call

@@ -18,14 +18,12 @@ export interface RedirectRules {
   readonly origins: ReadonlySet<string>
 }
 
-/** The upstream whose redirects are followed. */
 interface RedirectingUpstream {
   readonly targets: UpstreamTargets
   /** The configured Host header, by which the upstream may know itself. */
   readonly host: string | undefined
-  /** The operations that the backend answers. */
   readonly operations: readonly OfferedOperation[]
-  /** Sets in a query what each call of this operation says there. @throws Fault */
+  /** Adds to a query what each call of this operation has there. @throws Fault */
   readonly queryOf: (call: Call, query: string) => string
   /** Milliseconds for all steps of a call together. */
   readonly firstByte: number
@@ -37,7 +35,7 @@ const FOLLOWED: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 /** All that another origin learns of a call, besides its method. */
 const FOR_OTHERS = ['accept', 'range', 'traceparent'] as const
 
-/** What a call was answered by, if not by the URL that it was sent to. */
+/** What answered a call that was sent to another URL. */
 export interface Redirected {
   /** Undefined: it was no redirect that was followed. */
   readonly url: HttpUrl | undefined
@@ -135,13 +133,14 @@ class Following {
     const own = this.#ownTarget(url.origin, target, left)
     const sent = own === undefined ? 'it leads to another origin' : this.#withinBusiness(url, own)
     if (typeof sent !== 'string') return { target: own ?? target, url: sent, left, count: count + 1 }
-    // Whoever answers at an origin that is named learns nothing: not whose data is asked for, and no credentials.
+    // An origin that the configuration names learns nothing: not whose data is asked for, and no credentials.
     return this.#rules.origins.has(url.origin) ? { target, url, left: true, count: count + 1 } : sent
   }
 
   /**
-   * A URL of the service as a call of the same business and fund is sent there: what such calls say in their query is not
-   * left to the service. Otherwise why not: with our credentials, one business's service could ask for another's data.
+   * The URL that a call of the same business and fund would be sent to, with the query that such calls have: the
+   * service must not choose it. A text says why the redirect is not followed: with our credentials, one business's
+   * service could ask for another's data.
    */
   #withinBusiness(url: HttpUrl, { address: { basePath } }: UpstreamTarget): HttpUrl | string {
     if (!isBelow(url.path, basePath)) return 'it leads out of the target’s path'
@@ -224,7 +223,7 @@ export function urlOf(
   return { origin, path: target.slice(0, end), query: target.slice(end) }
 }
 
-/** The origin by which a target knows itself, if the Host header tells it another one than its own. */
+/** The origin under which a target knows itself, where the configured Host header names another one. */
 export const originByHost = (
   { address: { origin } }: Pick<UpstreamTarget, 'address'>,
   host: string | undefined,

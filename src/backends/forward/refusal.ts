@@ -19,9 +19,9 @@ import { Fault } from '../../kernel/faults.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'
 import type { RedirectRules } from './redirects.ts'
 import { isOfFormat, statusFault, type StatusVerdict, verdictOfStatus } from './response.ts'
-import { compileTellsAddress, type TellsAddress } from './upstream-addresses.ts'
+import { compileHoldsAddress, type HoldsAddress } from './upstream-addresses.ts'
 
-/** Where an upstream's own 4xx tells its errors (C8.8). */
+/** Where the errors stand in an upstream's own 4xx (C8.8). */
 export interface OwnErrors {
   /** Where several errors are listed; the others then start at each item. Undefined: there is one. */
   readonly list: JsonPointer | undefined
@@ -39,9 +39,9 @@ interface RefusalRules {
   readonly format: Format
   readonly targets: readonly UpstreamAddress[]
   readonly host: string | undefined
-  /** Where answers may come from as well. */
+  /** Their origins are addresses of the upstream, too. */
   readonly redirects: RedirectRules | undefined
-  /** Where the upstream's own 4xx tell their errors; undefined: in envelopes only. */
+  /** Where errors stand in the upstream's own 4xx; undefined: in envelopes only. */
   readonly errors: OwnErrors | 'problem' | undefined
   /** Statuses that stand for the upstream's own 4xx; undefined: none. */
   readonly errorStatus: ReadonlyMap<number, number> | undefined
@@ -89,18 +89,17 @@ const OWN_PARSERS: Parsers = {
   },
 }
 
-/** Makes the answers to an upstream's refusals. */
 export class Refusals {
   readonly #rules: RefusalRules
   readonly #clock: Clock
   readonly #errors: OwnErrors | undefined
-  readonly #tellsAddress: TellsAddress
+  readonly #holdsAddress: HoldsAddress
 
   constructor(rules: RefusalRules, clock: Clock) {
     this.#rules = rules
     this.#clock = clock
     this.#errors = rules.errors === 'problem' ? PROBLEM[rules.format] : rules.errors
-    this.#tellsAddress = compileTellsAddress(rules.targets, rules.host, rules.redirects?.origins)
+    this.#holdsAddress = compileHoldsAddress(rules.targets, rules.host, rules.redirects?.origins)
   }
 
   /**
@@ -120,12 +119,12 @@ export class Refusals {
     const fault = statusFault(verdict, { given: statusCode, replaced, stopped }, headers, this.#clock.now())
     const isRead = verdict.kind === 'errors' && this.#isReadable(refusal)
     const contentType = contentTypeOf(headers)
-    if (Buffer.isBuffer(body)) return this.#tell(isRead ? body : undefined, contentType, fault)
+    if (Buffer.isBuffer(body)) return this.#answerWith(isRead ? body : undefined, contentType, fault)
     if (!isRead) {
       body.destroy()
       throw fault
     }
-    return readSlow(body).then((bytes) => this.#tell(bytes, contentType, fault))
+    return readSlow(body).then((bytes) => this.#answerWith(bytes, contentType, fault))
   }
 
   #isReadable({ headers, body }: UpstreamRefusal): boolean {
@@ -139,14 +138,14 @@ export class Refusals {
     )
   }
 
-  #tell(bytes: Buffer | undefined, contentType: string | undefined, fault: Fault): BackendAnswer {
+  #answerWith(bytes: Buffer | undefined, contentType: string | undefined, fault: Fault): BackendAnswer {
     const isEmpty = bytes === undefined || bytes.length === 0
     const errors = isEmpty ? undefined : this.#errorsIn(bytes, contentType, fault)
     if (errors === undefined) throw fault
     return {
       status: fault.status,
       headers: errorHeaders(fault),
-      body: { kind: 'errors', errors: withoutAddresses(errors, this.#tellsAddress, fault.row.text) },
+      body: { kind: 'errors', errors: withoutAddresses(errors, this.#holdsAddress, fault.row.text) },
     }
   }
 
@@ -182,23 +181,21 @@ async function readSlow(body: Readable): Promise<Buffer | undefined> {
   }
 }
 
-/** What a client needs beside the upstream's own errors. */
 const errorHeaders = ({ facts }: Fault): Record<string, string> => ({
   ...(facts.retryAfter !== undefined && { 'retry-after': String(facts.retryAfter) }),
   ...(facts.allow && { allow: facts.allow.join(', ') }),
   ...(facts.contentRange !== undefined && { 'content-range': facts.contentRange }),
 })
 
-/** Stands for what the upstream does not tell of an error: the row of its status. */
+/** The code and text of a status, for what an upstream's error does not have. */
 interface RowText {
   readonly wire: string
   readonly text: string
 }
 
-/** Errors of an answer that reach the client. */
 const MOST_ERRORS = 100
 
-/** The errors that a document tells; undefined if it tells none. */
+/** The errors in a document; undefined if there are none. */
 function readOwnErrors(
   document: JsonValue,
   rules: OwnErrors,
@@ -210,7 +207,7 @@ function readOwnErrors(
   return errors.length === 0 ? undefined : errors
 }
 
-/** In XML one item is no list, and there is no telling. */
+/** In XML a list of one item cannot be distinguished from the item. */
 function itemsOf(document: JsonValue, list: JsonPointer | undefined): readonly JsonValue[] {
   if (list === undefined) return [document]
   const found = valueAt(document, list)
@@ -263,8 +260,9 @@ function codeOfType(type: string): string | undefined {
 }
 
 /**
- * Problem details (RFC 9457 §3.1): the code is the last part of `type`, as in `https://example.com/probs/out-of-credit`;
- * the message is `detail`, which explains this occurrence, else `title`, which tells the kind.
+ * Problem details (RFC 9457 §3.1): the code is the last part of `type`, as in
+ * `https://example.com/probs/out-of-credit`; the message is `detail`, which explains this occurrence, else `title`,
+ * which names the kind.
  * @param root the name of XML's root element; none in JSON
  */
 function problemErrors(root: readonly string[]): OwnErrors {
@@ -281,11 +279,10 @@ function problemErrors(root: readonly string[]): OwnErrors {
 
 /** Code points of a message that reaches a client (C8.8). */
 const LONGEST_MESSAGE = 500
-/** UTF-16 code units that hold as many in any case, and those that are removed before a message is cut. */
+/** UTF-16 code units that are enough for them, and for what is removed before a message is cut. */
 const LOOKED_AT = 8 * LONGEST_MESSAGE
 
 const CODE = /^[A-Za-z0-9_.-]{1,64}$/
-/** What becomes of a code that is not of this form. */
 const UNUSABLE_CODE = 'API_BAD_REQUEST'
 
 /** Where words end, or a line. */
@@ -310,13 +307,13 @@ function cleanMessage(text: string): string | undefined {
 /** A code of an upstream as a client may read it (C8.8). */
 const cleanCode = (text: string): string => (CODE.test(text) ? text : UNUSABLE_CODE)
 
-/** The same errors, without what tells an address of the upstream: the table's words stand in its place (C8.8). */
+/** Replaces what holds an address of the upstream by the words of the table (C8.8). */
 const withoutAddresses = (
   errors: readonly BackendError[],
-  tellsAddress: TellsAddress,
+  holdsAddress: HoldsAddress,
   text: string,
 ): readonly BackendError[] =>
   errors.map(({ code, message }) => ({
-    code: tellsAddress(code) ? UNUSABLE_CODE : code,
-    message: tellsAddress(message) ? text : message,
+    code: holdsAddress(code) ? UNUSABLE_CODE : code,
+    message: holdsAddress(message) ? text : message,
   }))

@@ -1,16 +1,16 @@
+import { LRUCache } from 'lru-cache'
 import type { Call } from '../../contracts/backend.ts'
 import type { KeyStanding, Signer } from '../../contracts/keys.ts'
 import type { Place } from '../../contracts/places.ts'
 import type { Principal } from '../../contracts/principal.ts'
-import type { Clock } from '../../kernel/clock.ts'
+import { forwardedLines } from '../../http/addresses.ts'
 import { foldName } from '../../http/end-to-end-headers.ts'
 import { followedBy, headerLine, type HeaderText, NO_HEADERS } from '../../http/header-text.ts'
-import type { Credentials } from './auth/credentials.ts'
+import type { Clock } from '../../kernel/clock.ts'
 import { compileFixedHeaders, type FixedHeaders } from '../template.ts'
-import { LRUCache } from 'lru-cache'
-import { forwardedLines } from '../../http/addresses.ts'
+import type { Credentials } from './auth/credentials.ts'
 
-/** Headers that tell an upstream who calls (C8.2): at once, or when the promise resolves. */
+/** Headers that state the caller to an upstream (C8.2). */
 export type Identify = (call: Call) => HeaderText | Promise<HeaderText>
 
 /** Printable ASCII without `%`, and no space at the ends, which a receiver would trim. */
@@ -136,7 +136,6 @@ function claimsOf(
   }
 }
 
-/** What of the `http` backend's configuration the request's headers depend on. */
 export interface RequestHeaderRules {
   readonly vendor: string
   readonly format: 'json' | 'xml'

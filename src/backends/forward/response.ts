@@ -8,7 +8,6 @@ import { Fault, type FaultCode, type FaultFacts } from '../../kernel/faults.ts'
 import type { UpstreamResponse } from '../../upstream/reader.ts'
 import type { AttemptOutcome } from './health.ts'
 
-/** What of the call the meaning of an upstream's status depends on. */
 interface StatusContext {
   /** A GET or HEAD that carried If-None-Match or If-Modified-Since: another method is never 304 (RFC 9110 §13.1). */
   readonly conditional: boolean
@@ -18,16 +17,14 @@ interface StatusContext {
   readonly authorizationForwarded: boolean
 }
 
-/**
- * `answer`: it passes. `errors`: its own well-formed errors pass, else the fault. `fault`: always ours.
- */
+/** `answer`: it passes. `errors`: its own well-formed errors pass, else the fault. `fault`: always ours. */
 export interface StatusVerdict {
   readonly kind: 'answer' | 'errors' | 'fault'
   readonly code: FaultCode
 }
 
 /** Statuses whose Retry-After the client gets. */
-const TELLS_WAIT: ReadonlySet<number> = new Set([429, 502, 503, 504])
+const WITH_RETRY_AFTER: ReadonlySet<number> = new Set([429, 502, 503, 504])
 
 const ANSWER: StatusVerdict = { kind: 'answer', code: 'internal' }
 const fault = (code: FaultCode): StatusVerdict => ({ kind: 'fault', code })
@@ -78,7 +75,7 @@ function codesOf(verdicts: readonly StatusVerdict[]): readonly FaultCode[] {
   return [...new Set(verdicts.map(({ code }) => code))]
 }
 
-/** Of a status that an operator tells in place of an upstream's own 4xx (C8.8). */
+/** For a status that the configuration gives in place of an upstream's own 4xx (C8.8). */
 export const verdictOfStatus = (status: number): StatusVerdict =>
   BY_STATUS.get(status) ?? (status < 500 ? REFUSED : BROKEN)
 
@@ -92,7 +89,7 @@ function pointingTo(status: number, { location }: UpstreamHeaders): string {
 
 interface RefusedStatus {
   readonly given: number
-  /** What an operator says in its place. */
+  /** What the configuration gives in its place. */
   readonly replaced?: number | undefined
   /** Why a redirect was not followed. */
   readonly stopped?: string | undefined
@@ -112,7 +109,7 @@ export function statusFault(
   const contentRange = first(headers['content-range'])
   const facts: FaultFacts = {
     detail: `the upstream answered ${given}${pointingTo(given, headers)}${stopped === undefined ? '' : `: ${stopped}`}`,
-    ...(retryAfter !== undefined && TELLS_WAIT.has(status) && { retryAfter }),
+    ...(retryAfter !== undefined && WITH_RETRY_AFTER.has(status) && { retryAfter }),
     ...(status === 416 && contentRange !== undefined && UNSATISFIED.test(contentRange) && { contentRange }),
     ...(status === 405 && { allow: methodNames(allow ?? '') }),
     ...(kind === 'errors' && { status }),
@@ -124,7 +121,7 @@ export function statusFault(
 /** The length of the data (RFC 9110 §14.4). A client whose download is complete learns it so. */
 const UNSATISFIED = /^bytes \*\/[0-9]{1,15}$/
 
-/** What a service says that it did not do: by a 4xx, that it cannot do it (501), or that it does nothing now (503). */
+/** Statuses with which a service says that it has done nothing: a 4xx, 501 (it cannot), 503 (not now). */
 const saysUnchanged = (status: number): boolean =>
   (status >= 400 && status < 500) || status === 501 || status === 503
 

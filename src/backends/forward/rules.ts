@@ -1,4 +1,3 @@
-/** What of the configuration forwarding goes by, compiled. */
 import type { JsonPointer } from '../../http/json.ts'
 import type { PlainXmlRules } from '../../http/xml/plain-document.ts'
 import type { PoolRules } from '../../upstream/pool.ts'
@@ -46,15 +45,13 @@ export interface XmlSetting {
 /** What an operation may say differently from its backend (C8.7). */
 export interface ExchangeRules extends RequestRules {
   readonly forwardAuthorization: boolean
-  /** What the upstream knows Postern by. */
   readonly credentials: Credentials | undefined
   readonly format: 'json' | 'xml'
   readonly payload: 'bare' | 'envelope'
-  /** What is said of its XML. Undefined: nothing. */
   readonly xml?: XmlSetting | undefined
   /** Response headers that pass beyond the defaults. */
   readonly responseHeaders: readonly string[]
-  /** Where the upstream's own 4xx tell their errors; undefined: in envelopes only (C8.8). */
+  /** Where errors stand in the upstream's own 4xx; undefined: in envelopes only (C8.8). */
   readonly errors: OwnErrors | 'problem' | undefined
   /** Statuses that stand for the upstream's own 4xx; undefined: none (C8.8). */
   readonly errorStatus: ReadonlyMap<number, number> | undefined
@@ -70,10 +67,9 @@ export interface HttpBackendRules extends ExchangeRules, RequestHeaderRules, Poo
   readonly name: string
   /** The upstream's instances; their base paths are put before every request's. */
   readonly targets: readonly UpstreamAddress[]
-  /** What Host says in place of the target's own. */
+  /** The Host header in place of the target's own. */
   readonly host: string | undefined
   readonly identify: Identify
-  /** The access tokens of the backend and its operations. */
   readonly sources: TokenSources
   readonly ejection: EjectionRules
   readonly healthCheck: HealthCheckRules | undefined

@@ -76,7 +76,7 @@ const oauth2 = section(
   },
 )
 
-/** How an upstream knows Postern (C8.7). */
+/** Postern's credentials at an upstream (C8.7). */
 const authSchema = section(
   {
     basic: optional(basic),
@@ -305,7 +305,7 @@ export const httpSchema = section(
   { description: 'Forwards calls to an HTTP service.' },
 )
 
-/** What compiling needs of all kinds that forward. */
+/** What all kinds that forward have. */
 export type ForwardingConfig = Static<typeof httpSchema>
 
 /** The `upstream` section of an operation: what differs from its backend. A key that is left out is the backend's. */

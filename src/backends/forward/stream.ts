@@ -54,7 +54,7 @@ export class StreamBackend extends HttpBackend {
     return { kind: 'refused', answer: await this.refuse(verdict, outcome) }
   }
 
-  /** Asks one target, and tells it what came of that. A handshake is not repeated: its client waits, and asks again. */
+  /** Asks one target, and reports the outcome to it. A handshake is not repeated: its client waits, and asks again. */
   async #attempt(call: Call, socket: Socket, head: Buffer): Promise<HandshakeOutcome> {
     const [headers, authorized] = await Promise.all([this.headersOf(call), this.authorize(call)])
     const given = authorized === undefined ? headers : followedBy(headers, authorized.line)
@@ -101,7 +101,7 @@ export class StreamBackend extends HttpBackend {
     return tunnel
   }
 
-  /** As of any call (C8.4), but that a success is none: it would be the answer to another question. */
+  /** As for any call (C8.4), but a success is a fault: it would be the answer to another question. */
   #verdictOn({ authorization }: Call, status: number): StatusVerdict {
     const authorizationForwarded = this.rules.forwardAuthorization && authorization !== undefined
     const verdict = checkStatus(status, { conditional: false, ranged: false, authorizationForwarded })

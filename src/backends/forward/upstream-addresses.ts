@@ -18,14 +18,13 @@ export interface LinkRules {
   readonly targets: readonly UpstreamAddress[]
   /** The origins by which the upstream may know itself beside its targets'. */
   readonly origins: ReadonlySet<string>
-  /** The operations that the backend answers. */
   readonly operations: readonly OfferedOperation[]
   /** Takes out of a query what clients do not send themselves. */
   readonly filterQuery: (query: string) => string
-  readonly tellsAddress: TellsAddress
+  readonly holdsAddress: HoldsAddress
 }
 
-type Rewrite = (value: string, toPublic: ToPublic, tellsAddress: TellsAddress) => string | undefined
+type Rewrite = (value: string, toPublic: ToPublic, holdsAddress: HoldsAddress) => string | undefined
 /** The public URL of a reference; undefined if it is none of this call's business and fund. */
 type ToPublic = (reference: string) => string | undefined
 
@@ -46,29 +45,29 @@ const unescaped = (query: string): string =>
 const MOST_LINKS = 20
 
 /** Each link is treated by itself: what does not map back is left out. */
-function rewriteLink(header: string, toPublic: ToPublic, tellsAddress: TellsAddress): string | undefined {
+function rewriteLink(header: string, toPublic: ToPublic, holdsAddress: HoldsAddress): string | undefined {
   const links = (parseLink(header) ?? []).slice(0, MOST_LINKS)
-  const kept = links.flatMap((link) => rewritten(link, toPublic, tellsAddress))
+  const kept = links.flatMap((link) => rewritten(link, toPublic, holdsAddress))
   return kept.length === 0 ? undefined : writeLink(kept)
 }
 
 function rewritten(
   { target, parameters }: LinkValue,
   toPublic: ToPublic,
-  tellsAddress: TellsAddress,
+  holdsAddress: HoldsAddress,
 ): readonly LinkValue[] {
   const url = toPublic(target)
   if (url === undefined) return []
   const kept: LinkParameter[] = []
   for (const { name, value = '' } of parameters) {
     const own = name === 'anchor' ? toPublic(value) : value
-    if (own === undefined || (name !== 'anchor' && tellsAddress(value))) return []
+    if (own === undefined || (name !== 'anchor' && holdsAddress(value))) return []
     kept.push({ name, value: own })
   }
   return [{ target: url, parameters: kept }]
 }
 
-/** Makes an upstream's headers tell no address of it (C8.8). For headers that are let through by name. */
+/** Keeps addresses of the upstream out of the headers that pass by configuration (C8.8). */
 export class LinkHeaders {
   readonly #rules: LinkRules
   readonly #listed: readonly string[]
@@ -93,7 +92,7 @@ export class LinkHeaders {
   }
 
   #withoutAddress(value: string | readonly string[]): string | readonly string[] | undefined {
-    const kept = [value].flat().filter((each) => !this.#rules.tellsAddress(each))
+    const kept = [value].flat().filter((each) => !this.#rules.holdsAddress(each))
     if (kept.length === 0) return undefined
     return typeof value === 'string' ? value : kept
   }
@@ -105,13 +104,13 @@ export class LinkHeaders {
     from: HttpUrl,
   ): string | undefined {
     if (typeof value !== 'string') return undefined
-    return rewrite(value, (reference) => this.#toPublic(reference, call, from), this.#rules.tellsAddress)
+    return rewrite(value, (reference) => this.#toPublic(reference, call, from), this.#rules.holdsAddress)
   }
 
   #toPublic(reference: string, call: Call, from: HttpUrl): string | undefined {
     const url = resolveReference(reference, from)
     if (typeof url === 'string') return undefined
-    const { targets, origins, operations, filterQuery, tellsAddress } = this.#rules
+    const { targets, origins, operations, filterQuery, holdsAddress } = this.#rules
     const found = new Set<string>()
     for (const { origin, basePath } of targets) {
       if ((url.origin !== origin && !origins.has(url.origin)) || !isBelow(url.path, basePath)) continue
@@ -122,7 +121,7 @@ export class LinkHeaders {
     if (path === undefined || found.size > 1) return undefined
     try {
       const query = filterQuery(url.query)
-      return tellsAddress(unescaped(query)) ? undefined : call.baseUrl + path + query
+      return holdsAddress(unescaped(query)) ? undefined : call.baseUrl + path + query
     } catch {
       return undefined
     }
@@ -156,20 +155,19 @@ function patternsOfHost(host: string, port: string): readonly string[] {
   ]
 }
 
-/** Whether a text tells an address of an upstream. */
-export type TellsAddress = (text: string) => boolean
+export type HoldsAddress = (text: string) => boolean
 
 /**
- * Tells whether a text holds an address of an upstream: a host name or IP address with a dot or colon in it, a one-word
- * name in a URL or before a port, the path of a socket; in any case of letters.
+ * Makes the test whether a text holds an address of an upstream: a host name or IP address with a dot or colon in it, a
+ * one-word name in a URL or before a port, the path of a socket; in any case of letters.
  * @param host the configured Host header
  * @param origins those that redirects may lead to
  */
-export function compileTellsAddress(
+export function compileHoldsAddress(
   targets: readonly UpstreamAddress[],
   host: string | undefined,
   origins: Iterable<string> = [],
-): TellsAddress {
+): HoldsAddress {
   const own = host === undefined ? [] : patternsOfHost(host.replace(/:\d+$/, ''), '')
   const patterns = new Set([
     ...targets.flatMap(patternsOf),

@@ -21,7 +21,6 @@ export interface CollectionFacts {
   readonly records: Readonly<Record<string, readonly JsonObject[]>>
 }
 
-/** What one method of an action does with a collection. */
 export interface MemoryRule {
   readonly do: 'list' | 'read' | 'create' | 'merge'
   readonly collection: string
@@ -83,10 +82,7 @@ const validateFile = compileValidator(
 
 const FILE_LIMITS = { depth: 50, nodes: 5_000_000 }
 
-/**
- * Reads and checks a data file.
- * @throws RangeError whose message names what is wrong, and where
- */
+/** @throws RangeError whose message names what is wrong, and where */
 export function parseMemoryFile(bytes: Uint8Array): MemoryFile {
   const value = readValue(bytes)
   // The validator has just seen that it is one.

@@ -8,7 +8,6 @@ import { Fault, type FaultCode } from '../../kernel/faults.ts'
 import { withoutTypes } from '../template.ts'
 import type { CollectionFacts, MemoryFile, MemoryRule } from './file.ts'
 
-/** A rule with its collection found. */
 interface Operation {
   readonly rule: MemoryRule
   readonly collection: MemoryCollection
@@ -86,7 +85,7 @@ export class MemoryBackend implements Backend {
   readonly name: string
   readonly format = 'value'
   readonly payload = 'bare'
-  /** It reads none, conditions neither. */
+  /** It reads no headers, conditions neither. */
   readonly requestHeaders: ReadonlySet<string> = new Set()
   /** By `METHOD area/action`. */
   readonly #operations: ReadonlyMap<string, Operation>

@@ -158,7 +158,6 @@ function errorOf(given: unknown): BackendError {
   return { code, message }
 }
 
-/** Lets go of a body that nobody will read. */
 export function discard(body: BackendBody): void {
   if (body.kind !== 'stream') return
   body.stream.once('error', () => undefined)

@@ -12,7 +12,6 @@ export const callOf = (call: Call, signal: AbortSignal): ModuleCall => ({
   body: bodyOf(call.body),
 })
 
-/** All of it but for the body. */
 export function factsOf(call: Call, signal: AbortSignal): Omit<ModuleCall, 'body'> {
   const { principal } = call
   if (principal === undefined) throw new Fault('internal', { detail: 'a module was called for nobody' })

@@ -30,7 +30,6 @@ export class Question implements Blamed {
   #stream: Readable | undefined
   #answered = false
 
-  /** @param reject fails the call */
   constructor(call: Call, rules: QuestionRules, reject: (fault: Fault) => void) {
     this.#rules = rules
     this.#reject = reject
@@ -77,7 +76,7 @@ export class Question implements Blamed {
     if (!over) this.stop(faultOf(thrown))
   }
 
-  /** From now on the body is bound to this call. False: nobody waits for it any more. */
+  /** Binds the body to this call. @returns false if nobody waits for the answer any more */
   hold({ body }: BackendAnswer): boolean {
     this.#stream = body.kind === 'stream' ? body.stream : undefined
     return !this.signal.aborted
@@ -131,17 +130,13 @@ export function withoutStream(answer: BackendAnswer): BackendAnswer {
   return { ...answer, body: { kind: 'none' } }
 }
 
-export interface ModuleRules {
+export interface ModuleRules extends Omit<QuestionRules, 'after'> {
   readonly name: string
-  /** Milliseconds until an answer must have begun: of a stream, until its first piece. */
-  readonly timeout: number
   /** Milliseconds between two pieces of a stream. */
   readonly idle: number
   readonly responseHeaders: readonly string[]
   /** Most bytes of a value as JSON. */
   readonly answerLimit: number
-  /** Called with what the module's code threw where no call could be failed for it any more. Must not throw. */
-  readonly failed: ModuleFailed
 }
 
 /** What a module fails with besides the statuses that it answers. */
@@ -186,7 +181,6 @@ export class UserModule implements Backend {
   }
 }
 
-/** What answers to a module's calls are checked by. */
 export class AnswerChecks {
   readonly #rules: Pick<ModuleRules, 'idle' | 'answerLimit'>
   readonly #passed: ReadonlySet<string>
@@ -218,18 +212,17 @@ export class AnswerChecks {
   }
 }
 
-/** What every module may have. */
 interface ModuleLife {
   healthy?(): boolean
   close?(): void | Promise<void>
 }
 
-/** What it does when it is asked for no call in particular. */
+/** For what it does when no call asks it. */
 const ownAccount = ({ failed }: Pick<ModuleRules, 'failed'>): Blamed => ({
   failed: (thrown) => failed(thrown, undefined),
 })
 
-/** What throws cannot answer. */
+/** A module that throws is not well. */
 export function isWell(module: ModuleLife, rules: Pick<ModuleRules, 'failed'>): boolean {
   try {
     return onAccountOf(ownAccount(rules), () => module.healthy?.()) !== false

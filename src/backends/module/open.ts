@@ -59,7 +59,7 @@ async function openUserModule<T>(
       problems.error([...at, 'responseHeaders', index], 'is a header that a module cannot set')
   const addFund = (business: string, fund: Code): Promise<void> => {
     const added = funds?.addFund(business, fund) ?? Promise.resolve()
-    // A module need not wait for it: then only the log tells that it failed.
+    // A module need not wait for it: then only the log has the failure.
     added.catch((thrown: unknown) => moduleFailed(name, thrown, undefined))
     return added
   }

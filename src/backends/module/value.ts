@@ -60,7 +60,7 @@ class Copier {
     return text
   }
 
-  /** By its length, which a sparse one has much of, before anything is visited. */
+  /** Counts the length before it visits anything: that of a sparse list may be billions. */
   #list(given: readonly unknown[], place: Place, depth: number): JsonValue[] {
     const { length } = given
     if (this.#values + length > AT_ONCE) throw new TooLarge()
@@ -95,7 +95,7 @@ export function plainValue(value: JsonValue): JsonValue {
 interface Level {
   readonly list: boolean
   readonly given: Readonly<Record<string, unknown>> | readonly unknown[]
-  /** Of an object; of a list the indices are. */
+  /** Undefined for a list. */
   readonly names: readonly string[] | undefined
   readonly length: number
   next: number
@@ -138,7 +138,6 @@ class ValueWriter {
     return Buffer.concat(this.#pieces, this.#size)
   }
 
-  /** Writes a level's next member, or its end. */
   #step(level: Level): Promise<void> | undefined {
     const { next, names, given, length } = level
     if (next >= length) {
@@ -240,8 +239,8 @@ const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xd
 type Place = () => string
 
 /**
- * What a module's value is as JSON, its members unread: `toJSON` is heeded, as JSON.stringify does. What that writes as
- * null or leaves out behind one's back (NaN, functions, maps) is refused.
+ * What a module's value is as JSON, its members unread: `toJSON` is called, as JSON.stringify does. What JSON.stringify
+ * silently writes as null or leaves out (NaN, functions, maps) is refused.
  * @throws Fault upstream_broken, naming the place for the log
  */
 function jsonPartOf(
@@ -268,13 +267,10 @@ function jsonPartOf(
 const hasToJson = (given: unknown): given is { readonly toJSON: () => unknown } =>
   typeof given === 'object' && given !== null && 'toJSON' in given && typeof given.toJSON === 'function'
 
-/** Array.isArray does not tell readonly lists from the rest. */
+/** Array.isArray does not narrow to readonly lists. */
 const isList = (part: object): part is readonly unknown[] => Array.isArray(part)
 
-/**
- * The names of an object's members.
- * @throws Fault upstream_broken for more than 100,000
- */
+/** @throws Fault upstream_broken for more than 100,000 */
 function memberNames(given: Readonly<Record<string, unknown>>): readonly string[] {
   const names = Object.keys(given)
   if (names.length > MOST_MEMBERS) throw broken(`answered an object of more than ${MOST_MEMBERS} members`)

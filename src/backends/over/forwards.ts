@@ -61,14 +61,13 @@ export class Forwards {
     })
   }
 
-  /** What may change something is sent only when the audit trail holds that it will be (C12.1.3). */
+  /** What may change something is sent only when its intent is in the audit trail (C12.1.3). */
   #intend({ method }: PreparedRequest): Promise<void> | undefined {
     if (isSafe(method)) return undefined
     if (this.#ended) throw isOver()
     return this.#call.record?.beforeChange(method)
   }
 
-  /** Resolves when there is a place for one more. */
   async #turn(): Promise<void> {
     while (this.#atOnce >= MOST_AT_ONCE) await new Promise<void>((resolve) => this.#waiting.push(resolve))
     this.#atOnce += 1
@@ -97,12 +96,10 @@ export class Forwards {
     return new Fault(thrown.code, { ...thrown.facts, unchanged: false })
   }
 
-  /** Whether the call has ended. */
   get isOver(): boolean {
     return this.#ended
   }
 
-  /** The client's body is read once. */
   #takeBody({ call: { body } }: PreparedRequest): void {
     if (body.kind !== 'stream') return
     const isClients = this.#call.body.kind === 'stream' && this.#call.body.stream === body.stream

@@ -113,7 +113,6 @@ export class ModuleOverForwarder implements Backend {
   }
 }
 
-/** A module, what it runs around, and what its answers are checked by. */
 interface ModuleSetup {
   readonly module: ForwardingModule
   readonly sender: HttpBackend
@@ -121,7 +120,6 @@ interface ModuleSetup {
   readonly name: string
 }
 
-/** One call, answered by a module and its forwarder. */
 class Run {
   readonly #call: Call
   readonly #question: Question
@@ -232,7 +230,6 @@ function baseOf(call: Call, module: ForwardingModule): Call {
 interface ViewRules extends ChangeRules {
   readonly sender: HttpBackend
   readonly signal: AbortSignal
-  /** Called when the module takes the client's stream. */
   readonly bodyTaken: () => void
 }
 

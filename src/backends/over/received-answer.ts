@@ -9,7 +9,7 @@ import { type ResponseHeaders, upstreamFault } from '../forward/response.ts'
 import { AccountedStream } from '../module/stream.ts'
 import { plainValue } from '../module/value.ts'
 
-/** What reading the answers to one call may take. */
+/** Bytes of answers that may be read for one call, and those that were. */
 export interface ReadBudget {
   readonly limit: number
   used: number
@@ -95,7 +95,7 @@ const incoming = (headers: ResponseHeaders): Incoming =>
     ]),
   )
 
-/** What tells of the bytes, which are the upstream's. */
+/** Headers about the bytes, which are the upstream's. */
 function ofBody(came: Incoming): Incoming {
   const { 'content-type': type, 'content-length': length, 'content-encoding': coding } = came
   return {
@@ -122,7 +122,6 @@ async function readWhole({ body }: UpstreamResponse, budget: ReadBudget): Promis
 const tooLarge = ({ limit }: ReadBudget): Fault =>
   new Fault('answer_too_large', { detail: `a module read more than ${limit} bytes of answers for one call` })
 
-/** An upstream's answer as a module gets it. */
 export class ReceivedAnswer implements UpstreamAnswer {
   readonly status: number
   readonly headers: ResponseHeaders
@@ -159,7 +158,7 @@ export class ReceivedAnswer implements UpstreamAnswer {
     return this.body.stream()
   }
 
-  /** None was asked for. */
+  /** No coding was asked for. */
   #decoded(): Promise<Buffer> {
     if (this.#coding === 'identity') return this.body.whole()
     throw new Fault('upstream_broken', { detail: 'the upstream answered with a Content-Encoding' })

@@ -100,7 +100,6 @@ function searchOf(given: unknown): URLSearchParams {
   return search
 }
 
-/** Of a value that a module gave, for the log. */
 const shown = (given: unknown): string =>
   typeof given === 'string' ? JSON.stringify(given.slice(0, 80)) : typeof given
 
@@ -147,7 +146,6 @@ function typeOf(given: unknown): string {
   return type
 }
 
-/** A request that is ready to be sent. */
 export interface PreparedRequest {
   /** The client's call, with what a module has changed of it. */
   readonly call: Call
@@ -218,7 +216,9 @@ function headersFor({ headers }: Call, changes: Changes): Call['headers'] {
   return merged
 }
 
-/** Folded. What frames a message is made of what is sent; the others are Postern's word, which upstreams believe (C8.2). */
+/**
+ * Folded. The framing follows from what is sent; the others are Postern's own statements, which upstreams trust (C8.2).
+ */
 const NOT_A_MODULES: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
   'host',

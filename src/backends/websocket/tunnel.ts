@@ -9,12 +9,10 @@ export class FrameFollower {
   /** Bytes of its payload, mask included, that are still to come. */
   #rest = 0
 
-  /** Whether the next byte begins a frame. */
   get isBetween(): boolean {
     return this.#head.length === 0 && this.#rest === 0
   }
 
-  /** Takes in what was read. */
   follow(bytes: Buffer): void {
     for (let at = 0; at < bytes.length;) at += this.#step(bytes, at)
   }

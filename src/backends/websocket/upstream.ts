@@ -17,7 +17,7 @@ import { type ResponseHeaders, upstreamFault } from '../forward/response.ts'
  * http-proxy-3, for websockets: it opens the connection to the upstream and passes the bytes both ways. Imported here
  * only. Its traps, each pinned by a test:
  * - it reads method, path and headers off the client's request, folds `..` in the path (T1.1), drops a bare `?`, and
- *   forwards what `Connection` names: it is given a request of our own making, and the judged target is written over
+ *   forwards what `Connection` names: it is given a request of our own making, and the checked target is written over
  *   its path;
  * - an answer other than 101 is relayed raw, banner and all, and whatever throws on the way ends the process (T2.1):
  *   its listeners for answers and errors are replaced before anything can come;

@@ -136,7 +136,7 @@ function describeOperation(
     faults: faultsOf({ operation, answers, limits: described.limits, typed, reportOnly }),
     ownErrors: answers.ownErrors,
     otherRefusals: answers.otherRefusals,
-    tellsRate: described.limits.clientRate,
+    hasRateHeaders: described.limits.clientRate,
   }
 }
 

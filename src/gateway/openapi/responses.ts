@@ -173,9 +173,12 @@ const headersOf = (status: string, more: readonly HeaderName[], components: Comp
   return Object.fromEntries(shared)
 }
 
-const moreHeaders = ({ answer: { successes }, tellsRate }: OperationDescription): readonly HeaderName[] => [
+const moreHeaders = ({
+  answer: { successes },
+  hasRateHeaders,
+}: OperationDescription): readonly HeaderName[] => [
   ...(successes.notModified || successes.precondition ? VALIDATORS : []),
-  ...(tellsRate ? RATE : []),
+  ...(hasRateHeaders ? RATE : []),
 ]
 
 /** All responses of an operation, by status. Operations of one shape share all but the success itself. */
@@ -194,10 +197,10 @@ export function responsesOf(operation: OperationDescription, components: Compone
 
 /** All that `otherSuccesses` and `failuresOf` read. */
 function shapeOf(operation: OperationDescription, components: Components): string {
-  const { answer, faults, mode, otherRefusals, ownErrors, tellsRate, websocket } = operation
+  const { answer, faults, mode, otherRefusals, ownErrors, hasRateHeaders, websocket } = operation
   const { notModified, precondition, ranges } = answer.successes
   const numbers = `${components.numberOf(faults)} ${components.numberOf(answer.types)} ${ownErrors.join()}`
-  return `${notModified} ${precondition} ${ranges} ${otherRefusals} ${tellsRate} ${websocket} ${mode} ${numbers}`
+  return `${notModified} ${precondition} ${ranges} ${otherRefusals} ${hasRateHeaders} ${websocket} ${mode} ${numbers}`
 }
 
 /** The success that has the operation's data. */
@@ -288,11 +291,11 @@ function examplesOf(
 }
 
 function failuresOf(operation: OperationDescription, components: Components): Node {
-  const { otherRefusals, tellsRate, answer } = operation
+  const { otherRefusals, hasRateHeaders, answer } = operation
   const other = (status: string, description: string): Reference =>
-    components.shareEqual('responses', `Failure${status}`, String(tellsRate), () => ({
+    components.shareEqual('responses', `Failure${status}`, String(hasRateHeaders), () => ({
       description,
-      headers: headersOf(status, tellsRate ? RATE : [], components),
+      headers: headersOf(status, hasRateHeaders ? RATE : [], components),
       content: failureContent(undefined, components),
     }))
   return {
@@ -303,7 +306,7 @@ function failuresOf(operation: OperationDescription, components: Components): No
 }
 
 function failuresByStatus(
-  { faults, ownErrors, tellsRate }: OperationDescription,
+  { faults, ownErrors, hasRateHeaders }: OperationDescription,
   components: Components,
 ): Node {
   const own = new Set(ownErrors)
@@ -312,7 +315,7 @@ function failuresByStatus(
     .sort(([a], [b]) => a - b)
     .map(([number, codes]) => {
       const status = String(number)
-      return [status, failure({ status, codes, isOwn: own.has(number), tellsRate }, components)] as const
+      return [status, failure({ status, codes, isOwn: own.has(number), hasRateHeaders }, components)] as const
     })
   return Object.fromEntries(responses)
 }
@@ -321,15 +324,15 @@ interface Failure {
   readonly status: string
   readonly codes: readonly FaultCode[]
   readonly isOwn: boolean
-  readonly tellsRate: boolean
+  readonly hasRateHeaders: boolean
 }
 
-function failure({ status, codes, isOwn, tellsRate }: Failure, components: Components): Reference {
+function failure({ status, codes, isOwn, hasRateHeaders }: Failure, components: Components): Reference {
   const rows: readonly FaultRow[] = codes.map((code) => FAULTS[code])
-  const key = `${codes.join(' ')} ${isOwn} ${tellsRate}`
+  const key = `${codes.join(' ')} ${isOwn} ${hasRateHeaders}`
   return components.shareEqual('responses', `Failure${status}`, key, () => ({
     description: [...new Set(rows.map(({ text }) => `- ${text}`))].join('\n'),
-    headers: headersOf(status, tellsRate ? RATE : [], components),
+    headers: headersOf(status, hasRateHeaders ? RATE : [], components),
     content: failureContent(isOwn ? undefined : [...new Set(rows.map(({ wire }) => wire))], components),
   }))
 }

@@ -4,8 +4,8 @@ import { Fault } from '../../../kernel/faults.ts'
 import { NOT_SENT } from '../../../upstream/reader.ts'
 
 /**
- * What an upstream knows Postern by (C8.7). Kept apart from the other headers of a call: it goes to the targets of its
- * backend, and to no other origin.
+ * Postern's credentials at an upstream (C8.7). Kept apart from the other headers of a call: they go to the targets of
+ * the backend, and to no other origin.
  */
 export interface Credentials {
   /** The header that they stand in, in lower case. A client's header of that name is dropped. */
@@ -18,13 +18,12 @@ export interface Credentials {
   refused(line: HeaderText): boolean
 }
 
-/** Credentials that never change. Throws Fault `internal` for a value that is no header value. */
+/** @throws Fault `internal` for a value that is no header value */
 export function fixedCredentials(name: string, value: string): Credentials {
   const line = headerLine(name, value)
   return { name, renewable: false, line: () => line, refused: () => false }
 }
 
-/** Credentials of ours, and their line in the attempt under way. */
 export interface Authorized {
   readonly credentials: Credentials
   readonly line: HeaderText

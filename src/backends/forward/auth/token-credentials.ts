@@ -8,12 +8,12 @@ import { type GrantedToken, NoToken, TokenEndpoint } from './token-endpoint.ts'
 
 /** Milliseconds. */
 const SECOND = 1000
-/** Milliseconds that a token is renewed ahead of its end; of a short life, half of it. */
+/** Milliseconds before its end at which a token is renewed; at most half of its life. */
 const AHEAD = 30 * SECOND
-/** Milliseconds that a token lives whose life is unknown, and that any lives at most. */
+/** Milliseconds that a token lives: where its answer states no life, and at most. */
 const UNKNOWN_LIFE = 60 * SECOND
 const LONGEST_LIFE = 24 * 60 * 60 * SECOND
-/** Milliseconds from one failure to the next attempt: doubled each time, between these. */
+/** Milliseconds from one failure to the next attempt: doubled each time, within these limits. */
 const SHORTEST_WAIT = SECOND
 const LONGEST_WAIT = 30 * SECOND
 
@@ -30,7 +30,9 @@ interface TokenFetching {
   /** Rejects with NoToken. Called once at a time. */
   readonly ask: () => Promise<GrantedToken>
   readonly clock: Clock
-  /** Called with why tokens cannot be got, when that begins and when the reason changes; undefined once they can again. */
+  /**
+   * Called with the reason when tokens cannot be got, and when it changes; with undefined when they can be got again.
+   */
   readonly changed: (failure: string | undefined) => void
 }
 
@@ -46,11 +48,11 @@ export class TokenCredentials implements Credentials {
   #fetching: Promise<HeaderText> | undefined
   /** Fetches that failed, in a row. */
   #failures = 0
-  /** Clock.monotonic() before which none begins. */
+  /** Clock.monotonic() before which no fetch begins. */
   #retryAt = Number.NEGATIVE_INFINITY
   /** Of the last failure; undefined if the last fetch succeeded. */
   #reason: string | undefined
-  /** Tokens that the upstream refused, of late. */
+  /** Recent tokens that the upstream refused. */
   #refusals = 0
   /** Clock.monotonic() of the last one. */
   #refusedAt = Number.NEGATIVE_INFINITY
@@ -85,7 +87,6 @@ export class TokenCredentials implements Credentials {
     return true
   }
 
-  /** From now on nothing is fetched. */
   close(): void {
     this.#isClosed = true
   }
@@ -96,7 +97,7 @@ export class TokenCredentials implements Credentials {
   }
 
   #renew(now: number): void {
-    // Nobody waits for it. If it fails, `changed` tells, and the next call tries again.
+    // Nobody waits for it. If it fails, `changed` is called, and the next call tries again.
     if (this.#fetching === undefined && this.#mayFetch(now)) this.#fetch(now).catch(() => undefined)
   }
 
@@ -159,15 +160,15 @@ interface TokenSource {
 }
 
 /**
- * The tokens that a backend and its operations send, by how they are got: who gets them in the same way shares one, and
- * a reload that leaves the backend as it is leaves them too.
+ * The tokens that a backend and its operations send. Those with the same configuration share one, and a reload that
+ * does not change the backend keeps them.
  */
 export class TokenSources {
   readonly #clock: Clock
   readonly #changed: (failure: string | undefined) => void
   readonly #sources: TokenSource[] = []
 
-  /** @param changed called with why tokens cannot be got; undefined once they can again */
+  /** @param changed called with the reason when tokens cannot be got; with undefined when they can be got again */
   constructor(clock: Clock, changed: (failure: string | undefined) => void) {
     this.#clock = clock
     this.#changed = changed

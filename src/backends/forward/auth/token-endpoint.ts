@@ -9,10 +9,9 @@ import type { UpstreamResponse } from '../../../upstream/reader.ts'
 import type { UpstreamRequest } from '../../../upstream/request.ts'
 import type { OAuth2Config } from '../schema.ts'
 
-/** A token, as its endpoint gives it. */
 export interface GrantedToken {
   readonly accessToken: string
-  /** Milliseconds from the request on; undefined where the answer does not tell. */
+  /** Milliseconds from the request on; undefined where the answer states none. */
   readonly life: number | undefined
 }
 
@@ -21,7 +20,6 @@ export class NoToken extends Error {
   override readonly name = 'NoToken'
 }
 
-/** The answer of a token endpoint, read whole. */
 interface TokenAnswer {
   readonly status: number
   readonly contentType: string | undefined
@@ -81,7 +79,6 @@ export class TokenEndpoint {
     return promise.finally(stop)
   }
 
-  /** Ends what is being asked. */
   close(): Promise<void> {
     this.#giveUp(new NoToken('the backend was closed'))
     return this.#pool.close()
@@ -161,7 +158,6 @@ const LONGEST_TOKEN = 16 * 1024
 export const isToken68 = (text: string): boolean => text.length <= LONGEST_TOKEN && TOKEN68.test(text)
 
 const JSON_TYPE = /^application\/json\s*(?:;|$)/i
-/** A token's answer holds a few values. */
 const LIMITS = { depth: 20, nodes: 2000 }
 
 /** What is logged of a refusal (RFC 6749 §5.2, RFC 8707 §2): a word of this list, never one of the answer's own. */
