@@ -1,12 +1,13 @@
 /** Commands that are made from operations: what is typed for each, and how it is carried out. */
 import { NO_TRAIL_NOW, OperationError } from '../operator/errors.ts'
-import type {
-  CommandLine,
-  Operation,
-  OperationAnswer,
-  OperationInput,
-  Session,
-  Typed,
+import {
+  type CommandLine,
+  type Operation,
+  type OperationAnswer,
+  type OperationInput,
+  type Session,
+  type Typed,
+  whoMember,
 } from '../operator/operation.ts'
 import type { Terminal } from '../operator/terminal.ts'
 import { jsonText } from '../operator/text.ts'
@@ -40,10 +41,6 @@ function linesOf(command: string, operations: readonly Operation[]): ReadonlyMap
   )
 }
 
-/** Whether its requests say who gives the order, and why. */
-const namesWho = ({ query = {}, body }: Operation): boolean =>
-  query['by'] !== undefined || body?.properties?.['by'] !== undefined
-
 /** The options of a command line: its own, then those that many have. */
 function optionsOf({ operation, line }: Line): Options {
   const { reason, ...others } = SERVICE_ORDER
@@ -51,7 +48,9 @@ function optionsOf({ operation, line }: Line): Options {
   const { data, ...withoutFolder } = others
   const reading = line.options['data'] === undefined ? { ...withoutFolder, data } : withoutFolder
   const common =
-    operation.runs !== 'service or here' || namesWho(operation) ? { reason, ...reading } : reading
+    operation.runs !== 'service or here' || whoMember(operation) !== undefined
+      ? { reason, ...reading }
+      : reading
   return { ...line.options, ...JSON_ANSWER, ...common }
 }
 
@@ -92,12 +91,16 @@ type Given = Typed & { readonly values: CallOptions }
 
 /** Who gives the order and why, in its place in the request: where the schemas of the operation have it. */
 function withWho(
-  { query = {}, body }: Operation,
+  operation: Operation,
   input: OperationInput,
-  who: Readonly<Record<'by' | 'reason', string | undefined>>,
+  { by, reason }: Readonly<Record<'by' | 'reason', string | undefined>>,
 ): OperationInput {
-  if (query['by'] !== undefined) return { ...input, query: { ...who, ...input.query } }
-  return body?.properties?.['by'] === undefined ? input : { ...input, body: { ...who, ...input.body } }
+  const name = whoMember(operation)
+  if (name === undefined) return input
+  const who = { [name]: by, reason }
+  return operation.query?.[name] === undefined
+    ? { ...input, body: { ...who, ...input.body } }
+    : { ...input, query: { ...who, ...input.query } }
 }
 
 /**

@@ -152,7 +152,6 @@ export interface TrailVerdict {
 
 /** Reads the trail of a service, in a thread. */
 export interface TrailReader {
-  readQuery(texts: QueryTexts): QueryRead
   /** The answer, in batches. It waits until each was taken. Rejects with TrailReadError. */
   query(
     order: Omit<ScanRequest, 'folders'>,

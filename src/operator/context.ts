@@ -2,7 +2,8 @@
 import type { Operator } from '../audit/audited-change.ts'
 import type { Redacted, RedactionParts } from '../audit/read/read-trail.ts'
 import type { Environment } from '../config/validate.ts'
-import type { AuditTrail } from '../contracts/audit.ts'
+import type { TrailReader } from '../contracts/audit-query.ts'
+import type { AuditEntry, AuditTrail } from '../contracts/audit.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Doubted, Store } from '../contracts/store.ts'
@@ -49,6 +50,18 @@ export interface OperationContext {
   readonly canRecord?: () => Promise<void>
   /** The directory's records, in the name of this operator. */
   directory(operator: Operator): DirectoryOrders
+  /** The trail that is asked. Absent where none is kept. */
+  readonly trail: QueriedTrail | undefined
+  /** Absent where no trail is kept. */
+  readonly trailOwner: TrailEraser | undefined
+  /** The processes that serve. Absent where none do. */
+  readonly pool?: Pick<WorkerPool<Configuration>, 'rollTrail'>
+}
+
+/** The trail that is asked, and where the question is recorded. */
+export interface QueriedTrail extends Pick<TrailReader, 'query'> {
+  /** Records a question. Never rejects: what cannot be recorded stops no question. */
+  note(entry: AuditEntry): void | Promise<void>
 }
 
 /** What operations of a running service work on, in the process that holds all that there is only one of. */
@@ -58,7 +71,7 @@ export interface ServiceContext extends OperationContext {
   readonly tokenRevoker: Pick<TokenRevoker, 'end' | 'preview'>
   readonly maintenance: Pick<MaintenanceRecords, 'list' | 'set' | 'end' | 'now'>
   readonly doubts: Pick<StoreDoubts, Doubted | 'accept'>
-  /** The processes that serve. */
+  readonly trail: (QueriedTrail & Pick<TrailReader, 'verify'>) | undefined
   readonly pool: WorkerPool<Configuration>
   readonly lockouts: Pick<LocalLockouts, 'list' | 'clear'>
   readonly environment: Environment
@@ -76,8 +89,6 @@ export interface ServiceContext extends OperationContext {
   readonly callHistory: Pick<CallHistory, 'since' | 'counts'>
   /** Of the service, milliseconds since the epoch. */
   readonly startedAt: number
-  /** Absent where no trail is kept. */
-  readonly trailOwner: TrailEraser | undefined
   /** What commands report. */
   readonly acts: ReportedActs
   readonly revocables: RevocableOrders
@@ -100,11 +111,6 @@ export interface ServiceContext extends OperationContext {
    * process keeps it, or of that of a line of the log. Undefined if no process keeps it. Rejects as `explain` does.
    */
   explainPast(past: string | LoggedCall, operator: Operator): Promise<PastAnswer | undefined>
-  /**
-   * Erases the personal values of a subject in the audit trail. Undefined if this service does not sign the trail. Rejects
-   * with Fault `audit_unavailable` or AdminError 503, with nothing erased.
-   */
-  redact(subject: string, operator: Operator): Promise<Redacted | undefined>
   /** Reads the configuration anew. Never rejects. */
   readonly reload: (operator: Operator) => Promise<ReloadOutcome>
   /** Replaces every worker process, one after the other, without losing a call. Never rejects. */
@@ -127,7 +133,7 @@ export type RestartOutcome =
 
 /** What erases personal values of the trail: its owner. */
 export interface TrailEraser {
-  /** Undefined if another process signs the trail. @param rollWorkers ends the segments of the worker processes */
+  /** Undefined if another process signs the trail. Rejects as `recorded` and `rollWorkers` do, with nothing erased. @param rollWorkers ends the segments of the worker processes */
   redact(
     subject: string,
     rollWorkers: () => Promise<void>,

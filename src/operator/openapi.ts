@@ -1,6 +1,6 @@
 /** The table of the admin API's routes, and the OpenAPI 3.1 document that is made from it. */
 import { ACT_ROUTE } from './acts.ts'
-import { auditRoutes, type QueriedTrail } from './audit-routes.ts'
+import { AUDIT_OPERATIONS, REDACT } from './audit.ts'
 import { IF_MATCH } from './conditions.ts'
 import { CONFIGURATION_OPERATIONS, RELOAD } from './configuration.ts'
 import { RECORD_OPERATIONS } from './records.ts'
@@ -16,7 +16,6 @@ import {
   problemsSchema,
   type Schema,
 } from './operation.ts'
-import { REDACT_ROUTE } from './redact.ts'
 import { REVOCABLE_OPERATIONS } from './revocables.ts'
 import { REVOKE_OPERATIONS } from './revoke.ts'
 import { rolesWith } from './rights.ts'
@@ -179,11 +178,8 @@ export const describeAdminApi = (routes: readonly Operation[], version: string) 
   components: { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
 })
 
-/**
- * All routes, including the one for the OpenAPI document. `version` is that of the service, `trail` the audit trail, if
- * one is kept.
- */
-export function adminRoutes(version: string, trail?: QueriedTrail): readonly Operation[] {
+/** All routes, including the one for the OpenAPI document. `version` is that of the service. */
+export function adminRoutes(version: string): readonly Operation[] {
   const routes: Operation[] = [
     ...MAINTENANCE_OPERATIONS,
     RELOAD,
@@ -198,9 +194,9 @@ export function adminRoutes(version: string, trail?: QueriedTrail): readonly Ope
     ...TEST_TOKEN_OPERATIONS,
     ...EXPLAIN_OPERATIONS,
     ...RECORD_OPERATIONS,
-    ...auditRoutes(trail),
+    ...AUDIT_OPERATIONS,
     ACT_ROUTE,
-    REDACT_ROUTE,
+    REDACT,
   ]
   routes.push({
     method: 'GET',

@@ -184,6 +184,12 @@ export const WHO: Members = {
   reason: text('Why, in at most 500 bytes; it goes to the log and to the audit trail.'),
 }
 
+/** The member of a request that says who gives the order, as they call themselves. Undefined if it cannot say so. */
+export function whoMember({ query = {}, body }: OperationFacts): 'by' | 'claimed' | undefined {
+  if (query['claimed'] !== undefined) return 'claimed'
+  return query['by'] === undefined && body?.properties?.['by'] === undefined ? undefined : 'by'
+}
+
 export const problemsSchema = members(
   {
     error: text('What is wrong.'),

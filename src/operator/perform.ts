@@ -5,7 +5,14 @@ import type { JsonValue } from '../http/json.ts'
 import { compileProblems } from '../http/validate-body.ts'
 import { readIfMatch } from './conditions.ts'
 import { AdminError } from './errors.ts'
-import { type AdminAnswer, type AdminRequest, members, type Operation, type Schema } from './operation.ts'
+import {
+  type AdminAnswer,
+  type AdminRequest,
+  members,
+  type Operation,
+  type Schema,
+  whoMember,
+} from './operation.ts'
 import { type AuthenticatedOperator, expiredOperator, refusedOperator } from './operators.ts'
 import { withoutPeople } from './people-in-answers.ts'
 import { hasRight } from './rights.ts'
@@ -98,7 +105,7 @@ function requestOf(operation: Operation, received: Received): AdminRequest {
   const body = (received.body ?? {}) as AdminRequest['body']
   const query = received.query as AdminRequest['query']
   const params = received.params as AdminRequest['params']
-  const { by, reason } = { ...query, ...body }
+  const { [whoMember(operation) ?? 'by']: by, reason } = { ...query, ...body }
   const said = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
   const { operator, from } = received
   return {

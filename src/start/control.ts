@@ -32,7 +32,6 @@ import { ExplainControl } from './explain-control.ts'
 import { recorderOf } from './kept-acts.ts'
 import { KeyControl } from './key-control.ts'
 import { adoptSeals, keysPlanOf } from './key-plan.ts'
-import { orderRedaction } from './redaction.ts'
 import type { Reloader } from './reload.ts'
 import { RevocableControl } from './revocable-control.ts'
 import type { State } from './state.ts'
@@ -60,7 +59,8 @@ export interface ControlParts {
   readonly startedAt: number
   /** Of the configuration; undefined if it does not come from one. */
   readonly file: string | undefined
-  /** Absent where no trail is kept. */
+  /** Absent where no trail is kept, as its owner is. */
+  readonly trail: ServiceContext['trail']
   readonly trailOwner: TrailOwner | undefined
 }
 
@@ -138,7 +138,6 @@ export class ServiceControl {
       shownConfiguration: () => shownConfiguration(this.#configuration),
       explain: (...call) => this.explain(...call),
       explainPast: (...call) => this.explainPast(...call),
-      redact: (...whom) => this.redact(...whom),
       reload: (operator) => this.reload(operator),
       restart: (operator) => this.restart(operator),
     }
@@ -190,10 +189,6 @@ export class ServiceControl {
 
   explainPast(past: string | LoggedCall, operator: Operator): Promise<PastAnswer | undefined> {
     return this.#explanations.explainPast(past, operator)
-  }
-
-  redact(subject: string, operator: Operator): ReturnType<ServiceContext['redact']> {
-    return orderRedaction(subject, operator, this.#parts)
   }
 
   reload(operator: Operator): Promise<ReloadOutcome> {

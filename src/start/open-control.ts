@@ -1,4 +1,7 @@
 /** Opens the control of a service: on the state of its one worker, or on a state of its own. */
+import { noticing } from '../audit/abandoned.ts'
+import { trailReader } from '../audit/read/read-trail.ts'
+import { planAudit } from '../audit/schema.ts'
 import type { Environment } from '../config/validate.ts'
 import { NO_TRAIL } from '../contracts/audit.ts'
 import type { FeedReading } from '../contracts/store.ts'
@@ -6,7 +9,7 @@ import { type Holdings, NO_HOLDINGS } from '../directory/holdings.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Operators } from '../operator/operators.ts'
 import type { WorkerPool } from '../processes/worker-pool.ts'
-import type { Configuration } from '../settings/configuration.ts'
+import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { SeenChanges } from '../stores/feed-progress.ts'
 import type { FileWatch } from '../watch/file-watch.ts'
 import { type ControlParts, ServiceControl } from './control.ts'
@@ -82,6 +85,7 @@ export async function openControl(
   supervisor.measures.gauges.add(() => [...readMaintenance(state.maintenance), ...readNode(beat)])
   const parts: Omit<ControlParts, 'holdings'> = {
     ...{ state, pool, lockouts, recorder, audit, trailOwner, clock: options.clock, environment },
+    trail: queriedTrail(configuration, supervisor),
     file: source?.file,
     readings: () => readingsOf(supervisor),
     readiness: () => supervisor.health.readiness(),
@@ -124,6 +128,20 @@ export async function openControl(
   const control = new ServiceControl(configuration, { ...parts, holdings })
   control.reloadBy(reloader)
   return { control, state, beat }
+}
+
+/** The count of abandoned intents belongs to this process only from when it holds the lock of the trail. */
+function queriedTrail(
+  { data, ...configuration }: Configuration,
+  { audit, trailOwner }: Supervisor,
+): ControlParts['trail'] {
+  const plan = planAudit(configuration.audit, data, isSidecar(configuration))
+  if (plan === undefined || audit === undefined) return undefined
+  const reader = noticing(
+    trailReader(plan, async () => trailOwner?.remembered.read()),
+    () => trailOwner?.abandoned,
+  )
+  return { ...reader, note: (entry) => audit.note(entry) }
 }
 
 /** Where several nodes share the store: failed logins count for all, and this one remembers what it has seen of the feed. */

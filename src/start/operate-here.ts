@@ -157,6 +157,8 @@ export class OperatedHere implements AsyncDisposable {
       clock: systemClock,
       editors,
       canRecord,
+      trail: undefined,
+      trailOwner: undefined,
       directory: (operator) =>
         new DirectoryControl({ changes: recorderOf(operator, { audit, recorder }), editors, canRecord }),
     }

@@ -1,10 +1,7 @@
 /** The composition root: starts the supervisor's parts, the workers and the admin listener, and connects them. */
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { noticing } from '../audit/abandoned.ts'
-import { type AuditPlan, planAudit } from '../audit/schema.ts'
-import { trailReader } from '../audit/read/read-trail.ts'
-import type { TrailReader } from '../contracts/audit-query.ts'
+import { planAudit } from '../audit/schema.ts'
 import { NO_TRAIL } from '../contracts/audit.ts'
 import { isSidecar, type Configuration } from '../settings/configuration.ts'
 import type { ServiceControl } from './control.ts'
@@ -247,31 +244,19 @@ async function startWorkerPool(
   })
 }
 
-/** The count of abandoned intents belongs to this process only from when it holds the lock of the trail. */
-const readerOf = (plan: AuditPlan, { trailOwner }: Supervisor): TrailReader =>
-  noticing(
-    trailReader(plan, async () => trailOwner?.remembered.read()),
-    () => trailOwner?.abandoned,
-  )
-
 function openAdmin(
-  { admin, ...configuration }: Configuration,
+  { admin }: Configuration,
   supervisor: Supervisor,
   context: ServiceContext,
   operators: Operators,
 ): Promise<AdminListener> {
   const { audit, health, recorder } = supervisor
-  const plan = planAudit(configuration.audit, configuration.data, isSidecar(configuration))
   return startAdminListener({
     config: admin,
     health,
     recorder,
     metrics: () => scrape(supervisor),
     operators,
-    api: {
-      audit: audit ?? NO_TRAIL,
-      routes: adminRoutes(VERSION, audit && plan && { reader: readerOf(plan, supervisor), audit }),
-      context,
-    },
+    api: { audit: audit ?? NO_TRAIL, routes: adminRoutes(VERSION), context },
   })
 }

@@ -13,7 +13,6 @@ import { messageOf } from '../../kernel/thrown.ts'
 import type { TrailBeginning } from '../beginning.ts'
 import type { AuditPlan } from '../schema.ts'
 import { segmentsOf, type SubjectValues } from './personal.ts'
-import { readQuery } from './query.ts'
 import type { ReadingMessage, ReadingRequest } from './reading-thread.ts'
 import type { Verification, VerifyProgress, VerifyRequest } from './verify.ts'
 
@@ -25,7 +24,6 @@ export const trailReader = (
   { folder, anchors }: AuditPlan,
   beginning: () => Promise<TrailBeginning | undefined>,
 ): TrailReader => ({
-  readQuery,
   query: (request, onProgress) => queryTrail({ ...request, folders: [folder] }, onProgress),
   verify: async () => runVerification({ folder, anchors: filesOf(anchors), beginning: await beginning() }),
 })

@@ -81,7 +81,8 @@ async function startApi(overrides: Partial<ServiceContext> = {}) {
     explainPast: (...told) => (asked.push(told), Promise.resolve(undefined)),
     explain: (...told) => (asked.push(told), Promise.resolve(EXPLANATION)),
     reload: (...told) => Promise.resolve({ outcome: 'reloaded', warnings: [], revoked: asked.push(told) }),
-    redact: (...told) => (asked.push(told), Promise.resolve(undefined)),
+    trail: undefined,
+    trailOwner: undefined,
     restart: () => Promise.resolve({ outcome: 'refused', problems: ['one process serves'] }),
     ...overrides,
   }
