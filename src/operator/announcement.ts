@@ -70,30 +70,43 @@ export async function isReachable({ adminUrl, host }: Announced): Promise<boolea
 }
 
 /** Holds the lock of the data folder of a service that keeps no trail; waits for it where another process has it. */
-export class DataFolderLock {
+export class DataFolderLock implements Disposable {
   readonly #data: string
-  readonly #announcement: Announcement
+  #announcement: Announcement | undefined
   #lock: TrailLock | undefined
   #cancel: (() => void) | undefined
 
-  constructor(data: string, announcement: Announcement) {
+  constructor(data: string) {
     this.#data = data
-    this.#announcement = announcement
     this.#take()
+  }
+
+  /** Says where the service is, as long as it holds the lock. */
+  announce(announcement: Announcement): void {
+    this.#announcement = announcement
+    this.#tell()
+  }
+
+  #tell(): void {
+    try {
+      if (this.#announcement !== undefined) this.#lock?.announce(this.#announcement)
+    } catch {
+      // As where there is no lock.
+    }
   }
 
   /** A folder that cannot be written has no lock: commands are then told by hand where the service is. */
   #take(): void {
     try {
       this.#lock = tryLock(this.#data)
-      this.#lock?.announce(this.#announcement)
     } catch {
       return
     }
+    this.#tell()
     if (this.#lock === undefined) this.#cancel = systemAfter(PERIOD, () => this.#take())
   }
 
-  release(): void {
+  [Symbol.dispose](): void {
     this.#cancel?.()
     this.#lock?.release()
   }

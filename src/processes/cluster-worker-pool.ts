@@ -44,10 +44,15 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
   readonly #workers: WorkerProcesses<C>
   readonly #size: number
   #prepared: Prepared<C> | undefined
+  #closed: Promise<number> | undefined
 
   private constructor(configuration: C, parts: WorkerPoolParts<C>) {
     this.#size = parts.size
-    this.#workers = new WorkerProcesses(configuration, parts)
+    const changed = (): void => {
+      this.pollChanges()
+      parts.reports.changed()
+    }
+    this.#workers = new WorkerProcesses(configuration, { ...parts, reports: { ...parts.reports, changed } })
   }
 
   /** Resolves when every worker serves. Rejects, with no process left, if one cannot start. */
@@ -60,7 +65,7 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
       await pool.#workers.add()
       await Promise.all(Array.from({ length: parts.size - 1 }, () => pool.#workers.add()))
     } catch (error) {
-      await pool.close()
+      await pool.close(0)
       throw error
     }
     return pool
@@ -218,11 +223,19 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
   }
 
   /** Workers accept connections as long as the port is open. They end after they got everything that was handed over. */
-  async close(): Promise<number> {
+  close(lameDuck = this.#workers.closeTimes.lameDuck): Promise<number> {
+    return (this.#closed ??= this.#close(lameDuck))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close(0)
+  }
+
+  async #close(lameDuck: number): Promise<number> {
     this.#workers.startClosing()
     if (this.#workers.serving.length > 0) {
       this.drain()
-      await wait(timerMs(this.#workers.closeTimes.lameDuck))
+      await wait(timerMs(lameDuck))
       await this.#ports.close()
       await this.#untilHandedOver()
       for (const worker of this.#workers.serving) worker.leaveRotation()

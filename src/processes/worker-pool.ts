@@ -48,7 +48,7 @@ export interface WorkerMessages {
   calls(counts: readonly CallCount[]): void
   /** Whole log lines. `lost`: the number of lines that were dropped before them (T5.11). */
   lines(text: string, lost: number): void
-  /** The process appended to the change feed. The other processes should read it. */
+  /** The process appended to the change feed. The supervisor should read it; the pool lets the other workers do so. */
   changed(): void
   /** What the process admitted under rates that it shares with other processes (C4.5). */
   rateUsage(usage: RateUsage): void
@@ -85,7 +85,7 @@ export type WorkerStates = Readonly<Partial<Record<WorkerState, number>>>
  * Serves a configuration `C`, in one process or in several. A reload is `prepare` (validate and open everything, change
  * nothing), then `commit` or `abort`.
  */
-export interface WorkerPool<C> {
+export interface WorkerPool<C> extends AsyncDisposable {
   /** The port of the public listener. */
   readonly port: number
   /** The digest that `prepare` returned for the configuration in force. */
@@ -132,9 +132,7 @@ export interface WorkerPool<C> {
   drain(): void
   /**
    * Stops accepting calls after `lameDuck` milliseconds (default: the configured time), finishes those in flight, then
-   * ends. Resolves with the number of connections that were cut.
+   * ends. Resolves with the number of connections that were cut. May be called again.
    */
   close(lameDuck?: number): Promise<number>
 }
-
-export type StartWorkerPool<C> = (configuration: C, reports: WorkerMessages) => Promise<WorkerPool<C>>

@@ -8,7 +8,7 @@ import { fromMachineTime } from '../kernel/clock.ts'
 import { readingAt } from '../stores/feed-changes.ts'
 import { HEALTHY, type Condition } from '../watch/health.ts'
 import type { Delta } from '../watch/metrics/counts.ts'
-import type { WorkerMessages, StartWorkerPool, TrailHead, WorkerPool } from './worker-pool.ts'
+import type { WorkerMessages, TrailHead, WorkerPool } from './worker-pool.ts'
 import { type Notice, type SupervisorMessage, type Serving, reportOfError } from './messages.ts'
 import { RemoteAttempts } from './shared-attempts.ts'
 
@@ -85,8 +85,18 @@ const answersOf = <C>(serving: () => WorkerPool<C>) => ({
   recall: (requestId: string) => serving().recall(requestId),
 })
 
+/**
+ * Starts what serves. What lies beneath it goes on `opened`, which is disposed when the pool is closed, and where this
+ * rejects.
+ */
+type StartWorker<C> = (
+  configuration: C,
+  reports: WorkerMessages,
+  opened: AsyncDisposableStack,
+) => Promise<WorkerPool<C>>
+
 /** Runs this process as a worker of the supervisor that forked it. Returns at once; the channel keeps the process alive. */
-export function runWorkerProcess<C>(start: StartWorkerPool<C>): void {
+export function runWorkerProcess<C>(start: StartWorker<C>): void {
   const channel = new Channel()
   let pool: WorkerPool<C> | undefined
   const get = (): WorkerPool<C> => {
@@ -95,12 +105,24 @@ export function runWorkerProcess<C>(start: StartWorkerPool<C>): void {
   }
   let started: Promise<WorkerPool<C>> | undefined
   let ended: Promise<number> | undefined
-  /** Runs once, though the supervisor may end meanwhile. No lame-duck time: the supervisor has waited already. */
-  const end = (): Promise<number> => (ended ??= get().close(0))
+  const opened = new AsyncDisposableStack()
+  const close = async (serving: WorkerPool<C>): Promise<number> => {
+    // No lame-duck time: the supervisor has waited already.
+    const cut = await serving.close(0)
+    await opened.disposeAsync()
+    serving.flush() // once more: the trail has counted its last records
+    return cut
+  }
+  /** Runs once, though the supervisor may end meanwhile. */
+  const end = (): Promise<number> => (ended ??= close(get()))
   setInterval(() => pool && channel.state(pool), STATE_MS).unref()
   const work = {
     start: async (configuration: C) => {
-      pool = await (started = start(configuration, channel))
+      started = start(configuration, channel, opened).catch(async (error: unknown) => {
+        await opened.disposeAsync()
+        throw error
+      })
+      pool = await started
       // The supervisor must know the condition before the worker counts as serving.
       channel.state(pool)
       return { port: pool.port, holdingsDigest: pool.holdingsDigest } satisfies Serving

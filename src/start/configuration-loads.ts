@@ -15,13 +15,14 @@ export class ConfigurationLoads {
   loadedAt: number
   /** The last reload, if it was refused. */
   refused: ConfigurationStanding['refused']
-  /** Carries out an order once more. Set by who reloads. */
-  again: (order: Operator) => void = () => undefined
+  readonly #again: (order: Operator) => void
   #attempts = 0
   #cancel: () => void = () => undefined
 
-  constructor(clock: Pick<Clock, 'now'>, after: After = systemAfter) {
+  /** @param again carries out an order once more */
+  constructor(clock: Pick<Clock, 'now'>, again: (order: Operator) => void, after: After = systemAfter) {
     this.#clock = clock
+    this.#again = again
     this.#after = after
     this.loadedAt = clock.now()
   }
@@ -47,7 +48,7 @@ export class ConfigurationLoads {
     }
     const wait = Math.min(FIRST_WAIT * 2 ** this.#attempts, LONGEST_WAIT)
     this.#attempts += 1
-    this.#cancel = this.#after(wait, () => this.again(order))
+    this.#cancel = this.#after(wait, () => this.#again(order))
   }
 
   /** Tries nothing again by itself. */

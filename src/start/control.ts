@@ -146,7 +146,6 @@ export class ServiceControl {
   /** Makes `reload` possible, if the configuration comes from a file. */
   reloadBy(reloader: Reloader): void {
     this.#reloader = reloader
-    this.#parts.loads.again = (order) => void this.reload(order)
   }
 
   /** Takes over the configuration that is in force now. */

@@ -10,15 +10,13 @@ const PRIVATE_FOLDER = 0o700
 /** Milliseconds to wait for another service that looks at this very moment. */
 const PATIENCE = 1000
 
-export interface DataUse {
+export interface DataUse extends Disposable {
   /** Whether another service used the folder when this one began to. */
   readonly isShared: boolean
-  /** May be called again. */
-  end(): void
 }
 
 /** Of a folder that cannot be written: nobody changes anything in it. */
-const READ_ONLY: DataUse = { isShared: false, end: () => undefined }
+const READ_ONLY: DataUse = { isShared: false, [Symbol.dispose]: () => undefined }
 
 /**
  * Begins to use a data folder, which is made if it is missing. Every service holds a shared lock of the operating system on a file of it,
@@ -41,8 +39,7 @@ export function useData(folder: string): DataUse {
 /** Whether a service uses a folder. Nothing is made in a folder that no service has used. */
 export function hasService(folder: string): boolean {
   if (!existsSync(join(folder, FILE))) return false
-  const use = useData(folder)
-  use.end()
+  using use = useData(folder)
   return use.isShared
 }
 
@@ -51,7 +48,7 @@ function lookInto(db: DatabaseSync): DataUse {
   try {
     const isShared = !isAlone(db)
     db.exec(`PRAGMA busy_timeout = ${PATIENCE}; BEGIN; SELECT count(*) FROM sqlite_schema`)
-    return { isShared, end: () => db.isOpen && db.close() }
+    return { isShared, [Symbol.dispose]: () => db.close() }
   } catch (thrown) {
     db.close()
     throw thrown

@@ -10,7 +10,7 @@ import {
   type TrailParts,
 } from '../audit/trail.ts'
 import type { Environment } from '../config/validate.ts'
-import { type AuditTrail, NO_TRAIL } from '../contracts/audit.ts'
+import type { AuditTrail } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Nodes } from '../contracts/store.ts'
 import { Hasher } from '../directory/hasher.ts'
@@ -35,13 +35,20 @@ import type { ProcessMetrics } from '../watch/metrics/metrics.ts'
 import { keysPlanOf } from './key-plan.ts'
 import { type Measures, readKeys } from './measures.ts'
 import type { Dependencies } from './parts.ts'
-import { openState, type State } from './state.ts'
+import type { State } from './state.ts'
 
-export interface WorkerOptions {
+/** On what a process serves: opened before it, by the process that serves and supervises, or by a worker process. */
+export interface WorkerBase {
+  /** The clock of this machine. */
   readonly clock: Clock
-  /** The trail of this process, where one process serves and supervises. A worker process opens its own. */
-  readonly audit?: AuditTrail
   readonly environment: Environment
+  readonly state: State
+  readonly audit: AuditTrail
+  readonly measures: Measures
+  /** It passes events to the configuration in force. */
+  readonly recorder: Recorder
+  /** To be disposed when nothing serves any more. */
+  readonly opened: AsyncDisposableStack
 }
 
 /** The dependencies, with the concrete parts that a worker starts, polls and closes. */
@@ -66,40 +73,35 @@ const EJECTIONS: ReadonlySet<string> = new Set(['ejected', 'unhealthy'])
 /** Changes that operators are to see. */
 const BAD_CHANGES: ReadonlySet<string> = new Set([...EJECTIONS, 'distrusted'])
 
-/** Undefined in a sidecar, which issues nothing. If they cannot be opened, the state is closed. */
+/** Undefined in a sidecar, which issues nothing. */
 async function openKeysOf(configuration: Configuration, state: State): Promise<ServiceKeys | undefined> {
-  if (isSidecar(configuration)) return undefined
-  try {
-    return await openKeys(keysPlanOf(configuration, state.store), state.clock)
-  } catch (thrown) {
-    await state.close()
-    throw thrown
-  }
+  return isSidecar(configuration) ? undefined : openKeys(keysPlanOf(configuration, state.store), state.clock)
 }
 
-/** Opens everything. Rejects with KeyError or StoreError; nothing is left open then. */
+/** Opens everything. Rejects with KeyError or StoreError. */
 export async function openDependencies(
   configuration: Configuration,
-  options: WorkerOptions & { readonly measures: Measures },
-  recorder: Recorder,
-  reports: WorkerMessages,
+  { clock: machine, environment, state, audit, measures, recorder, opened }: WorkerBase,
+  reports: Pick<WorkerMessages, 'rateUsage' | 'attempts'>,
 ): Promise<WorkerDependencies> {
-  const { environment, audit = NO_TRAIL, measures } = options
-  const appended = (): void => reports.changed()
-  const state = await openState(configuration, { ...options, recorder, audit, appended })
   const { clock, store, feed, rules, tokenRevoker, switches, maintenance } = state
   const keys = await openKeysOf(configuration, state)
   if (keys !== undefined) measures.gauges.add(() => readKeys(keys))
+  const issuerKeys = new IssuerKeys(clock, recorder)
+  opened.defer(() => issuerKeys.close())
+  const conversions = new Conversions()
+  opened.defer(() => conversions.close())
   const processes = new LiveProcesses(countWorkers(configuration.workers), store.shared?.nodes)
+  opened.defer(() => processes.stop())
   const storedPlaces = new StoredPlaces({ store, feed, clock })
   // On one machine a place is read in a millisecond, when it is named first.
   if (store.shared !== undefined) await storedPlaces.readAll()
   return {
     clock,
-    machine: options.clock,
+    machine,
     environment,
     keys,
-    issuerKeys: new IssuerKeys(clock, recorder),
+    issuerKeys,
     store,
     feed,
     state,
@@ -131,7 +133,7 @@ export async function openDependencies(
       if (event === 'people_thread_replaced') measures.metrics.peopleThreadReplaced()
     },
     ...measures,
-    conversions: new Conversions(),
+    conversions,
     tallies: new ClientTallies(),
     storedDirectory: new StoredDirectory({ store, feed, clock }),
     storedPlaces,
@@ -176,7 +178,7 @@ const openGuard = (
   configuration: Configuration,
   { clock, store }: Pick<State, 'clock' | 'store'>,
   recorder: Recorder,
-  reports: WorkerMessages,
+  reports: Pick<WorkerMessages, 'rateUsage'>,
 ): LoadGuard =>
   new LoadGuard(loadOf(configuration), {
     clock,

@@ -22,11 +22,11 @@ import { serviceUrls } from '../server/schema.ts'
 import { loadConfiguration } from '../settings/check-configuration.ts'
 import { closableNames, type Configuration, isSidecar } from '../settings/configuration.ts'
 import { inspectStore } from '../stores/read-store.ts'
-import type { WorkerMessages } from '../processes/worker-pool.ts'
 import { openDependencies, type WorkerDependencies } from './dependencies.ts'
 import { explainPartsOf } from './explain.ts'
 import { openMeasures } from './measures.ts'
-import { closablesOf, closeAll, ConfigurationError, openParts, type Parts } from './parts.ts'
+import { openState } from './state.ts'
+import { closablesOf, closeAll, ConfigurationError, openParts } from './parts.ts'
 import { compileService } from './compile-service.ts'
 
 export type {
@@ -96,8 +96,9 @@ export async function openExplainer(file: string, options: ExplainerOptions = {}
   const environment = options.environment ?? process.env
   const { configuration, problems } = loadConfiguration(file, environment)
   if (configuration === undefined) throw new ExplainerError(file, problemLines(problems))
+  await using opened = new AsyncDisposableStack()
   const folder = await mkdtemp(join(tmpdir(), 'postern-explain-'))
-  const removeFolder = (): Promise<void> => rm(folder, { recursive: true, force: true })
+  opened.defer(() => rm(folder, { recursive: true, force: true }))
   const clock = clockOf(options)
   try {
     const apart = {
@@ -105,31 +106,28 @@ export async function openExplainer(file: string, options: ExplainerOptions = {}
       data: folder,
       store: { ...configuration.store, kind: 'memory' as const },
     }
-    const reports = reportsTo(apart, clock)
-    const dependencies = await openDependencies(
-      apart,
-      { clock, environment, audit: NO_TRAIL, measures: openMeasures(apart) },
-      NO_RECORDER,
-      reports,
-    )
+    const beneath = { clock, recorder: NO_RECORDER, audit: NO_TRAIL, measures: openMeasures(apart) }
+    const state = opened.use(await openState(apart, beneath))
+    const attempts = new LocalLockouts(apart.identity.guessing, clock)
+    const reports = { attempts, rateUsage: () => undefined }
+    const dependencies = await openDependencies(apart, { ...beneath, environment, state, opened }, reports)
     if (options.store !== false) await copyDirectory(configuration, dependencies.store)
-    return await openWith(apart, dependencies, removeFolder)
+    const explain = await openExplain(apart, dependencies, opened)
+    const inUse = opened.move()
+    return { explain, close: () => inUse.disposeAsync() }
   } catch (error) {
-    await removeFolder()
     throw error instanceof ConfigurationError ? new ExplainerError(file, problemLines(error.problems)) : error
   }
 }
 
-async function openWith(
+async function openExplain(
   configuration: Configuration,
   dependencies: WorkerDependencies,
-  removeFolder: () => Promise<void>,
-): Promise<Explainer> {
+  opened: AsyncDisposableStack,
+): Promise<Explainer['explain']> {
   const { admission, maintenance } = dependencies
-  const parts = await openParts(configuration, dependencies).catch(async (error: unknown) => {
-    await closeDependencies(dependencies)
-    throw error
-  })
+  const parts = await openParts(configuration, dependencies)
+  opened.defer(() => closeAll(closablesOf(parts)))
   dependencies.openedFunds.attach(parts.directory.places)
   maintenance.configure(
     compileMaintenance(configuration.maintenance, closableNames(configuration), new Problems()),
@@ -137,38 +135,11 @@ async function openWith(
   const { port } = splitListenAddress(configuration.server.listen)
   const service = compileService(parts, dependencies, serviceUrls(configuration.server, port), NO_RECORDER)
   const explainParts = explainPartsOf(service, admission)
-  return {
-    explain: async (call) => explainCall(explainParts, describe(call)),
-    close: async () => {
-      await closeParts(parts)
-      await closeDependencies(dependencies)
-      await removeFolder()
-    },
-  }
-}
-
-const closeParts = (parts: Parts): Promise<void> => closeAll(closablesOf(parts))
-
-async function closeDependencies({ issuerKeys, conversions, state }: WorkerDependencies): Promise<void> {
-  issuerKeys.close()
-  conversions.close()
-  await state.close()
+  return async (call) => explainCall(explainParts, describe(call))
 }
 
 const clockOf = ({ now }: ExplainerOptions): Clock =>
   now === undefined ? systemClock : { now, monotonic: () => systemClock.monotonic() }
-
-/** Nobody supervises, and no password is tried. */
-const reportsTo = ({ identity }: Configuration, clock: Clock): WorkerMessages => ({
-  metrics: () => undefined,
-  calls: () => undefined,
-  lines: () => undefined,
-  changed: () => undefined,
-  rateUsage: () => undefined,
-  trailHead: () => undefined,
-  trailEnded: () => undefined,
-  attempts: new LocalLockouts(identity.guessing, clock),
-})
 
 /** The directory of the store, which is only read. */
 async function copyDirectory(configuration: Configuration, into: Pick<Store, 'create'>): Promise<void> {

@@ -185,7 +185,6 @@ export class OperatedHere implements AsyncDisposable {
       clock: systemClock,
       recorder: NO_RECORDER,
       audit: NO_TRAIL,
-      appended: () => undefined,
       measures: openMeasures(configuration),
       answerWithin: ANSWER_COMMAND_WITHIN,
     })
@@ -207,7 +206,7 @@ export class OperatedHere implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     const state = await this.#state?.catch(() => undefined)
-    await state?.close()
+    await state?.[Symbol.asyncDispose]()
     await this.#trail?.close()
   }
 }

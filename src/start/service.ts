@@ -1,42 +1,70 @@
-/** The composition root: starts the supervisor's parts, the workers and the admin listener, and connects them. */
+/** The start of a service, from top to bottom: what is opened, in which order, and how it ends. */
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { noticing } from '../audit/abandoned.ts'
+import { type Operator, plainFacts } from '../audit/audited-change.ts'
+import { trailReader } from '../audit/read/read-trail.ts'
 import { planAudit } from '../audit/schema.ts'
-import { NO_TRAIL } from '../contracts/audit.ts'
-import { isSidecar, type Configuration } from '../settings/configuration.ts'
-import type { ServiceControl } from './control.ts'
+import type { Environment } from '../config/validate.ts'
+import { type AuditTrail, NO_TRAIL } from '../contracts/audit.ts'
+import { type Holdings, NO_HOLDINGS } from '../directory/holdings.ts'
+import { systemTimer } from '../identity/guessing/guessing.ts'
+import { LocalLockouts, recordLockout } from '../identity/guessing/lockouts.ts'
 import { programBeside } from '../kernel/beside.ts'
+import type { Clock } from '../kernel/clock.ts'
 import { newSecret } from '../kernel/ids.ts'
 import { localUrl } from '../kernel/listen-address.ts'
 import { withStartBudget } from '../kernel/store-budget.ts'
-import { adminRoutes } from '../operator/openapi.ts'
-import { type AdminListener, startAdminListener } from '../operator/listener.ts'
 import { DataFolderLock, pointToTrail } from '../operator/announcement.ts'
+import type { ServiceContext } from '../operator/context.ts'
+import { type AdminListener, startAdminListener } from '../operator/listener.ts'
+import { adminRoutes } from '../operator/openapi.ts'
 import { Operators } from '../operator/operators.ts'
 import { adminTokenFile, ensureAdminToken } from '../operator/token-file.ts'
-import type { ServiceContext } from '../operator/context.ts'
-import { plainFacts } from '../audit/audited-change.ts'
-import { FileWatch } from '../watch/file-watch.ts'
+import { countWorkers, type WorkerMessages, type WorkerPool } from '../processes/worker-pool.ts'
 import { serviceUrls, type ServiceUrls } from '../server/schema.ts'
+import { type Configuration, isSidecar } from '../settings/configuration.ts'
+import { SeenChanges } from '../stores/feed-progress.ts'
+import { FileWatch } from '../watch/file-watch.ts'
+import { RelayRecorder } from '../watch/recorders.ts'
+import { conditionOfStore, conditionOfTrail } from './conditions.ts'
+import { ConfigurationLoads } from './configuration-loads.ts'
+import { type ControlParts, ServiceControl } from './control.ts'
 import { useData } from './data-users.ts'
-import { ServiceEvents } from './service-events.ts'
-import { countWorkers, type WorkerPool } from '../processes/worker-pool.ts'
+import { endLostMeanwhile, settleHoldings } from './holdings-record.ts'
 import {
-  admitStore,
-  openSupervisor,
-  reportReportOnlyAreas,
-  scrape,
-  type Supervisor,
-  type SupervisorOptions,
-} from './observation.ts'
-import type { NodeBeat } from './node-beat.ts'
+  openMeasures,
+  readAbandoned,
+  readLoads,
+  readLockouts,
+  readMaintenance,
+  readNode,
+  readSigner,
+  readTrail,
+  readWorkers,
+} from './measures.ts'
+import { NodeBeat } from './node-beat.ts'
 import { nodeOf } from './node-id.ts'
-import { openTrailOwner } from './trail-owner.ts'
-import { VERSION } from './version.ts'
+import { Observation, type ObservationOptions } from './observation.ts'
+import { readHoldings, Reloader } from './reload.ts'
+import { ServiceEvents } from './service-events.ts'
 import type { Worker } from './serving-worker.ts'
-import { type ControlOptions, isWorker, openControl, type Started } from './open-control.ts'
+import { admitState, longestLifeOf, openState, type State } from './state.ts'
+import { openTrailOwner, type TrailOwner } from './trail-owner.ts'
+import { VERSION } from './version.ts'
 
-export type AppOptions = SupervisorOptions & ControlOptions
+export interface StartOptions extends ObservationOptions {
+  readonly clock: Clock
+  readonly environment: Environment
+  /** Where a reload reads the configuration from. Absent: the service cannot be reloaded. */
+  readonly source?: ConfigurationSource
+}
+
+interface ConfigurationSource {
+  readonly file: string
+  /** Every file that it consists of, as absolute paths. They are watched; a change of one reloads the configuration. */
+  readonly files: ReadonlySet<string>
+}
 
 /** A service that answers. */
 export interface Running extends ServiceUrls {
@@ -59,144 +87,350 @@ export interface Running extends ServiceUrls {
  * KeyError, AdminTokenError or StoreError, or with the system's error if an address cannot be bound. Nothing is
  * left open then.
  */
-export const startPostern = (configuration: Configuration, options: AppOptions): Promise<Running> =>
+export const startPostern = (configuration: Configuration, options: StartOptions): Promise<Running> =>
   withStartBudget(() => start(configuration, options))
 
-async function start(configuration: Configuration, options: AppOptions): Promise<Running> {
-  const supervisor = openSupervisor(configuration, options)
-  await admitStore(configuration, supervisor)
-  supervisor.trailOwner = await openTrailOwner(configuration, {
-    ...options,
-    recorder: supervisor.recorder,
-    meter: supervisor.measures.metrics,
-    anchorFailed: supervisor.measures.metrics.anchorFailed,
-    node: nodeOf(configuration),
-  })
-  supervisor.audit = supervisor.trailOwner?.trail
-  const use = isSidecar(configuration) ? undefined : useData(configuration.data)
-  if (use?.isShared === true) supervisor.recorder.note('warn', 'data_shared', { detail: configuration.data })
-  try {
-    const running = await startServing(configuration, options, supervisor)
-    return {
-      ...running,
-      sharesData: use?.isShared ?? false,
-      close: () => running.close().finally(() => use?.end()),
-    }
-  } catch (error) {
-    use?.end()
-    await supervisor.trailOwner?.close()
-    throw error
-  }
-}
+// long: what is opened, in its order, on one page
+async function start(configuration: Configuration, options: StartOptions): Promise<Running> {
+  const { clock, environment, source } = options
+  const sidecar = isSidecar(configuration)
+  // What the last record and the last line of the log need, and what serves: that ends first.
+  await using lasting = new AsyncDisposableStack()
+  await using serving = new AsyncDisposableStack()
 
-async function startServing(
-  configuration: Configuration,
-  options: AppOptions,
-  supervisor: Supervisor,
-): Promise<Omit<Running, 'sharesData'>> {
-  reportReportOnlyAreas(configuration, supervisor)
-  const { metrics, directory } = configuration
-  supervisor.exposition.limitClients(metrics.clients, Object.keys(directory.clients))
-  // Files are watched before the workers start, so that a change meanwhile is not missed. The reload waits for `ready`.
+  const observation = lasting.use(new Observation(configuration, options))
+  const { health, measures, recorder } = observation
+  await admitStore(configuration, observation)
+  const trailOwner = await openTrail(configuration, options, observation, lasting)
+  const audit = trailOwner?.trail ?? NO_TRAIL
+  const data = sidecar ? undefined : lasting.use(useData(configuration.data))
+  if (data?.isShared === true) recorder.note('warn', 'data_shared', { detail: configuration.data })
+  const announcer =
+    trailOwner ?? (sidecar ? undefined : lasting.use(new DataFolderLock(resolve(configuration.data))))
+  const lockouts = openLockouts(configuration, clock, audit, observation)
+
+  // What changes while the service starts is read when everything serves.
   const ready = Promise.withResolvers<ServiceControl>()
-  const reload = (via: string): void =>
-    void ready.promise.then((control) => control.reload({ via, channel: 'file' }))
-  const files = new FileWatch(supervisor.recorder, () => reload('file change'))
-  files.watch(options.source?.files ?? new Set())
-  const contentsChanged = (): void => reload('worker')
-  const pool = await startWorkerPool(configuration, options, supervisor, contentsChanged).catch(
-    (error: unknown) => {
-      files.close()
-      throw error
-    },
-  )
-  supervisor.pool = pool
-  const opened: (() => Promise<void>)[] = []
-  try {
-    const token = configuration.admin.token ?? (await ownAdminToken(configuration))
-    const operators = new Operators(token, configuration.admin.tokens, options.clock)
-    const { control, state, beat } = await openControl(configuration, options, {
-      supervisor,
-      pool,
-      files,
-      opened,
-      operators,
-    })
-    ready.resolve(control)
-    // The store of a sidecar forgets.
-    if (!isSidecar(configuration)) await supervisor.trailOwner?.remembered.compare(state.store, configuration)
-    const admin = await openAdmin(configuration, supervisor, control.context, operators)
-    const announced = announce(configuration, localUrl(configuration.admin.listen, admin.port), supervisor)
-    const { keysPlan } = control
-    const watched = { audit: supervisor.audit, state, keysPlan, files: options.source?.files ?? [] }
-    const events = new ServiceEvents(configuration, watched, options.clock)
-    control.acts.reported = (act) => events.reported(act)
-    events.start()
-    return {
-      ...serviceUrls(configuration.server, pool.port),
-      adminPort: admin.port,
-      adminTokenFile: ownTokenFile(configuration),
-      pool,
-      worker: isWorker(pool) ? pool : undefined,
-      context: control.context,
-      close: () =>
-        endService({ supervisor, pool, files, opened, operators, control, admin, events, beat, announced }),
-    }
-  } catch (error) {
-    files.close()
-    await pool.close()
-    for (const close of opened) await close()
-    throw error
-  }
-}
+  const reload = (order: Operator): void => void ready.promise.then((control) => control.reload(order))
+  const loads = new ConfigurationLoads(clock, reload)
+  measures.gauges.add(() => readLoads(loads))
+  const files = new FileWatch(recorder, () => reload({ via: 'file change', channel: 'file' }))
+  serving.defer(() => files.close())
+  files.watch(source?.files ?? new Set())
 
-interface Serving extends Started {
-  readonly control: ServiceControl
-  readonly admin: AdminListener
-  readonly events: ServiceEvents
-  readonly beat: NodeBeat | undefined
-  readonly announced: DataFolderLock | undefined
+  observation.reportReportOnlyAreas(configuration)
+  observation.exposition.limitClients(
+    configuration.metrics.clients,
+    Object.keys(configuration.directory.clients),
+  )
+  const base = { ...options, observation, audit, opened: serving }
+  const messages = messagesTo(observation, lockouts, trailOwner)
+  const contentsChanged = (): void => reload({ via: 'worker', channel: 'file' })
+  const { state, pool, worker } =
+    countWorkers(configuration.workers) === 1
+      ? await serveHere(configuration, base, messages)
+      : await serveByProcesses(configuration, base, messages, contentsChanged)
+  health.include(() => observation.conditionOfLog())
+  health.include(() => conditionOfTrail(trailOwner?.trail, trailOwner))
+  measures.gauges.add(() => [...readWorkers(pool.states?.()), ...readMaintenance(state.maintenance)])
+
+  const token = configuration.admin.token ?? (await ownAdminToken(configuration))
+  const operators = new Operators(token, configuration.admin.tokens, clock)
+  const inForce = (next: Configuration): void => {
+    control.adopt(next)
+    beat?.adopt(next)
+    operators.configure(next.admin.tokens)
+    lockouts.configure(next.identity.guessing)
+    observation.reportReportOnlyAreas(next)
+    observation.exposition.limitClients(next.metrics.clients, holdings().clients.keys())
+  }
+  const reloader =
+    source && (await openReloader(configuration, source, { ...base, state, pool, files, inForce }))
+  const served = reloader ?? { holdings: (await readHoldings(configuration, environment)) ?? NO_HOLDINGS }
+  const holdings = (): Holdings => served.holdings
+  observation.exposition.limitClients(configuration.metrics.clients, holdings().clients.keys())
+  const beat = joinNodes(configuration, { ...base, state, lockouts, holdings })
+  measures.gauges.add(() => readNode(beat))
+  await endLostMeanwhile(holdings(), { ...state, recorder })
+
+  const control = new ServiceControl(configuration, {
+    state,
+    pool,
+    holdings,
+    lockouts,
+    recorder,
+    audit,
+    clock,
+    environment,
+    readings: () => observation.readings(pool),
+    readiness: () => health.readiness(),
+    loads,
+    callHistory: observation.callHistory,
+    startedAt: clock.now(),
+    file: source?.file,
+    trailOwner,
+    trail: trailOwner && queriedTrail(configuration, trailOwner),
+  })
+  if (reloader !== undefined) control.reloadBy(reloader)
+  serving.defer(() => control.stop())
+  ready.resolve(control)
+  // The store of a sidecar forgets.
+  if (!sidecar) await trailOwner?.remembered.compare(state.store, configuration)
+
+  const admin = await openAdmin(configuration, observation, {
+    pool,
+    audit,
+    operators,
+    context: control.context,
+  })
+  serving.defer(() => admin.close())
+  announce(configuration, localUrl(configuration.admin.listen, admin.port), announcer)
+  const watched = { audit, state, keysPlan: control.keysPlan, files: source?.files ?? [] }
+  const events = new ServiceEvents(configuration, watched, clock)
+  serving.defer(() => events.stop())
+  control.acts.reported = (act) => events.reported(act)
+  events.start()
+
+  const [first, last] = [serving.move(), lasting.move()]
+  return {
+    ...serviceUrls(configuration.server, pool.port),
+    adminPort: admin.port,
+    adminTokenFile: ownTokenFile(configuration),
+    sharesData: data?.isShared ?? false,
+    pool,
+    worker,
+    context: control.context,
+    close: async () => {
+      // Not the reverse of the start: whoever balances load must know at once, and what is under way has its time.
+      health.drain()
+      files.close()
+      // Begun before anything is awaited: a reload or restart that is under way must not delay the end.
+      const closed = pool.close()
+      // The store stays open until the last call has ended, and the admin listener tells until then how it goes.
+      await beat?.stop()
+      await control.stop()
+      await events.stop()
+      const connectionsCut = await closed
+      await first.disposeAsync()
+      events.noteStopped(connectionsCut)
+      recorder.note('info', 'stopped', { connectionsCut })
+      await last.disposeAsync()
+      return connectionsCut
+    },
+  }
 }
 
 /**
- * Tells commands of this service, as long as it holds the lock of its trail; where none is kept, that of its data folder. A
- * sidecar without a trail writes nothing to disk, and is found by its configuration.
+ * Checks the store before any process opens it. The long part of the check goes on in the background; damage that it
+ * finds makes the service unready. Rejects as `admitState` does.
  */
+async function admitStore(configuration: Configuration, { health, recorder }: Observation): Promise<void> {
+  const { later } = await admitState(configuration, recorder)
+  let damaged = false
+  health.add({ name: 'store', healthy: () => !damaged })
+  void later.then((error) => {
+    if (error === undefined) return
+    damaged = true
+    recorder.note('error', 'store.unfit', { detail: error.message })
+  })
+}
+
+/** Undefined where no trail is kept. Rejects as `openTrailOwner` does. */
+async function openTrail(
+  configuration: Configuration,
+  options: StartOptions,
+  { measures: { metrics, gauges }, recorder }: Observation,
+  opened: AsyncDisposableStack,
+): Promise<TrailOwner | undefined> {
+  const owner = await openTrailOwner(configuration, {
+    ...options,
+    recorder,
+    meter: metrics,
+    anchorFailed: metrics.anchorFailed,
+    node: nodeOf(configuration),
+  })
+  if (owner === undefined) return undefined
+  opened.defer(() => owner.close())
+  gauges.add(() => (owner.trail === undefined ? [] : readTrail(owner.trail)))
+  gauges.add(() => [...readSigner(owner.signer?.state), ...readAbandoned(owner.abandoned)])
+  return owner
+}
+
+/** Counts failed logins for all processes (C6.3.5). */
+function openLockouts(
+  configuration: Configuration,
+  clock: Clock,
+  audit: AuditTrail,
+  { measures: { gauges } }: Observation,
+): LocalLockouts {
+  const begun: ConstructorParameters<typeof LocalLockouts>[3] = (lockout) => recordLockout(lockout, audit)
+  const lockouts = new LocalLockouts(configuration.identity.guessing, clock, systemTimer, begun)
+  if (!isSidecar(configuration)) gauges.add(() => readLockouts(lockouts))
+  return lockouts
+}
+
+/** What serving processes report. One process that serves and supervises shares its rates and its state with nobody. */
+const messagesTo = (
+  observation: Observation,
+  lockouts: LocalLockouts,
+  trailOwner: TrailOwner | undefined,
+): WorkerMessages => ({
+  metrics: (deltas) => observation.exposition.absorb(deltas),
+  calls: (counts) => observation.callHistory.absorb(counts),
+  lines: (text, lost) => observation.lines(text, lost),
+  changed: () => undefined,
+  rateUsage: () => undefined,
+  trailHead: (head) => trailOwner?.report(head),
+  trailEnded: (writer) => trailOwner?.ended(writer),
+  attempts: lockouts,
+})
+
+/** On what processes serve. */
+interface ServiceBase {
+  readonly clock: Clock
+  readonly environment: Environment
+  readonly observation: Observation
+  readonly audit: AuditTrail
+  readonly opened: AsyncDisposableStack
+}
+
+interface Serving {
+  /** Of this process. */
+  readonly state: State
+  readonly pool: WorkerPool<Configuration>
+  readonly worker: Worker | undefined
+}
+
+/** Serves in this process. Rejects as `openState` and `startServing` do. */
+async function serveHere(
+  configuration: Configuration,
+  { clock, environment, observation, audit, opened }: ServiceBase,
+  messages: WorkerMessages,
+): Promise<Serving> {
+  const measures = openMeasures(configuration)
+  const relay = new RelayRecorder()
+  const state = opened.use(await openState(configuration, { clock, recorder: relay, audit, measures }))
+  // Imported only here: a supervisor of several workers never needs the serving code, and saves its memory.
+  const { startServing } = await import('./worker.ts')
+  const base = { clock, environment, state, audit, measures, recorder: relay, opened }
+  const worker = opened.use(await startServing(configuration, base, messages))
+  observation.health.include(() => worker.condition())
+  return { state, pool: worker, worker }
+}
+
+/**
+ * Serves in processes of their own, each of which opens a state. That of this process reads the change feed for all of them.
+ * Rejects as `openState` does, and with what kept the first process from serving.
+ */
+async function serveByProcesses(
+  configuration: Configuration,
+  { clock, observation, audit, opened }: ServiceBase,
+  messages: WorkerMessages,
+  contentsChanged: () => void,
+): Promise<Serving> {
+  const { measures, health, recorder } = observation
+  const state = opened.use(await openState(configuration, { clock, recorder, audit, measures }))
+  health.add({ name: 'store', healthy: () => state.store.trouble === undefined })
+  // Only this process tells the other nodes that it is alive: the one write that comes by itself. What fails is told by those
+  // who serve.
+  health.include(() => ({ failing: [], degraded: conditionOfStore(state).degraded }))
+  const { ClusterWorkerPool } = await import('../processes/cluster-worker-pool.ts')
+  const pool = opened.use(
+    await ClusterWorkerPool.start(configuration, {
+      program: fileURLToPath(programBeside(import.meta.url, 'worker-main')),
+      size: countWorkers(configuration.workers),
+      reports: { ...messages, changed: () => void state.feed.refresh() },
+      note: (...args) => recorder.note(...args),
+      died: ({ pid, livedMs }) => {
+        measures.metrics.workerDied()
+        audit.note({
+          event: 'worker.died',
+          outcome: 'failed',
+          actor: { kind: 'service' },
+          change: plainFacts({ pid, livedMs }),
+        })
+      },
+      contentsChanged,
+      closeTimes: ({ server }) => server.timeouts,
+    }),
+  )
+  state.feed.shareWith(pool)
+  health.add({ name: 'workers', healthy: () => pool.isServing() })
+  health.include(() => pool.condition())
+  return { state, pool, worker: undefined }
+}
+
+interface Reloading extends Pick<ServiceBase, 'environment' | 'observation' | 'audit'> {
+  readonly state: State
+  readonly pool: WorkerPool<Configuration>
+  readonly files: FileWatch
+  /** Called when another configuration is in force. */
+  readonly inForce: (configuration: Configuration) => void
+}
+
+/** Rejects as `Reloader.open` does. */
+const openReloader = (
+  configuration: Configuration,
+  { file, files }: ConfigurationSource,
+  { environment, observation: { recorder }, audit, state, pool, files: watch, inForce }: Reloading,
+): Promise<Reloader> =>
+  Reloader.open(configuration, {
+    file,
+    files,
+    audit,
+    environment,
+    pool,
+    revoker: state.rules,
+    tokenRevoker: state.tokenRevoker,
+    store: state.store,
+    adopting: (next) => state.longestLife.raise(longestLifeOf(next).all),
+    recorder,
+    changed: inForce,
+    read: (read) => watch.watch(read),
+  })
+
+interface Joining extends ServiceBase {
+  readonly state: State
+  readonly lockouts: LocalLockouts
+  readonly holdings: () => Holdings
+}
+
+/**
+ * Where several nodes share the store: tells them of this one, which counts failed logins with them and remembers what it has
+ * seen of the feed.
+ */
+function joinNodes(
+  configuration: Configuration,
+  { clock: machine, observation: { recorder }, opened, state, lockouts, holdings }: Joining,
+): NodeBeat | undefined {
+  const { store, feed, tokenRevoker } = state
+  if (store.shared === undefined) return undefined
+  const { nodes, lockouts: shared } = store.shared
+  lockouts.share(shared)
+  const seen = new SeenChanges({ data: configuration.data, feed, recorder })
+  opened.defer(() => seen.stop())
+  // All nodes have one configuration then: what it takes away is ended once more. False if another node is about it.
+  const agreed = async (): Promise<boolean> => {
+    const losses = await settleHoldings(holdings(), { store, tokenRevoker })
+    if (losses !== undefined && losses > 0)
+      recorder.note('info', 'revoked_when_nodes_agreed', { rules: losses })
+    return losses !== undefined
+  }
+  const beat = new NodeBeat(configuration, { nodes, state, machine, recorder, agreed })
+  opened.defer(() => beat.stop())
+  return beat
+}
+
+/** Tells commands where this service is. A sidecar without a trail writes nothing to disk, and is found by its configuration. */
 function announce(
   configuration: Configuration,
   adminUrl: string,
-  { trailOwner }: Supervisor,
-): DataFolderLock | undefined {
+  announcer: TrailOwner | DataFolderLock | undefined,
+): void {
   const data = resolve(configuration.data)
-  const announcement = { adminUrl, ...(ownTokenFile(configuration) !== undefined && { data }) }
+  announcer?.announce({ adminUrl, ...(ownTokenFile(configuration) !== undefined && { data }) })
   const plan = planAudit(configuration.audit, configuration.data, isSidecar(configuration))
-  if (trailOwner === undefined || plan === undefined)
-    return isSidecar(configuration) ? undefined : new DataFolderLock(data, announcement)
-  trailOwner.announce(announcement)
-  if (!isSidecar(configuration)) pointToTrail(data, plan.folder)
-  return undefined
-}
-
-/** Resolves with the number of connections that were cut. */
-async function endService(serving: Serving): Promise<number> {
-  const { supervisor, pool, files, opened, control, admin, events, beat, announced } = serving
-  supervisor.health.drain()
-  files.close()
-  // Called before anything is awaited: a reload or restart that is under way must not delay the end.
-  const closed = pool.close()
-  // The store stays open until the last call has ended.
-  await beat?.stop()
-  await control.stop()
-  await events.stop()
-  const cut = await closed
-  await admin.close()
-  for (const close of opened) await close()
-  events.noteStopped(cut)
-  announced?.release()
-  await supervisor.trailOwner?.close()
-  supervisor.recorder.note('info', 'stopped', { connectionsCut: cut })
-  await supervisor.closeLog()
-  return cut
+  if (plan !== undefined && !isSidecar(configuration)) pointToTrail(data, plan.folder)
 }
 
 /**
@@ -211,52 +445,37 @@ const ownTokenFile = (configuration: Configuration): string | undefined =>
     ? adminTokenFile(configuration.data)
     : undefined
 
-/** Imports only the kind in use: a supervisor of several workers never needs the serving code, and saves its memory. */
-async function startWorkerPool(
-  configuration: Configuration,
-  options: AppOptions,
-  { audit, reports, recorder, measures }: Supervisor,
-  contentsChanged: () => void,
-): Promise<WorkerPool<Configuration>> {
-  const size = countWorkers(configuration.workers)
-  if (size === 1) {
-    const { startWorker } = await import('./worker.ts')
-    return startWorker(configuration, reports, { ...options, audit: audit ?? NO_TRAIL })
-  }
-  const { ClusterWorkerPool } = await import('../processes/cluster-worker-pool.ts')
-  const program = fileURLToPath(programBeside(import.meta.url, 'worker-main'))
-  return ClusterWorkerPool.start(configuration, {
-    program,
-    size,
-    reports,
-    note: (...args) => recorder.note(...args),
-    died: ({ pid, livedMs }) => {
-      measures.metrics.workerDied()
-      audit?.note({
-        event: 'worker.died',
-        outcome: 'failed',
-        actor: { kind: 'service' },
-        change: plainFacts({ pid, livedMs }),
-      })
-    },
-    contentsChanged,
-    closeTimes: ({ server }) => server.timeouts,
-  })
+interface Administered {
+  readonly pool: WorkerPool<Configuration>
+  readonly audit: AuditTrail
+  readonly operators: Operators
+  readonly context: ServiceContext
 }
 
 function openAdmin(
   { admin }: Configuration,
-  supervisor: Supervisor,
-  context: ServiceContext,
-  operators: Operators,
+  observation: Observation,
+  { pool, audit, operators, context }: Administered,
 ): Promise<AdminListener> {
-  const { audit, health, recorder } = supervisor
+  const { health, recorder } = observation
   return startAdminListener({
     config: admin,
     health,
     recorder,
-    metrics: () => scrape(supervisor),
+    metrics: () => observation.scrape(pool),
     operators,
-    api: { audit: audit ?? NO_TRAIL, routes: adminRoutes(VERSION), context },
+    api: { audit, routes: adminRoutes(VERSION), context },
   })
+}
+
+/** The count of abandoned intents belongs to this process only from when it holds the lock of the trail. */
+function queriedTrail({ data, ...configuration }: Configuration, owner: TrailOwner): ControlParts['trail'] {
+  const plan = planAudit(configuration.audit, data, isSidecar(configuration))
+  const { trail } = owner
+  if (plan === undefined || trail === undefined) return undefined
+  const reader = noticing(
+    trailReader(plan, async () => owner.remembered.read()),
+    () => owner.abandoned,
+  )
+  return { ...reader, note: (entry) => trail.note(entry) }
 }

@@ -20,11 +20,13 @@ import type { RecalledCall, WorkerMessages, WorkerPool } from '../processes/work
 import type { PublicListener } from '../server/public-listener.ts'
 import { serviceUrls, type ServiceUrls } from '../server/schema.ts'
 import { closableNames, type Configuration } from '../settings/configuration.ts'
+import type { OpenTrail } from '../audit/trail.ts'
 import { type Condition, mergeConditions } from '../watch/health.ts'
 import type { GaugeReading } from '../watch/metrics/gauges.ts'
 import { PastCalls } from '../watch/past-calls.ts'
 import type { RelayRecorder } from '../watch/recorders.ts'
 import { compileGeneration } from './compile-generation.ts'
+import { conditionOfTrail } from './conditions.ts'
 import { loadOf, type WorkerDependencies } from './dependencies.ts'
 import { explainPartsOf } from './explain.ts'
 import { conditionOf, type Generation } from './generation.ts'
@@ -53,12 +55,8 @@ interface ServingParts {
   readonly relay: RelayRecorder
   readonly listener: PublicListener
   readonly reports: WorkerMessages
-  /** Closes the audit trail, if it is this process's own. */
-  readonly closeTrail: () => Promise<void> | undefined
-  /** Ends its segment, if it is this process's own. */
-  readonly rollTrail: () => Promise<void> | undefined
-  /** What works badly in it, if it is this process's own. */
-  readonly trailCondition: () => Condition
+  /** The part of the audit trail that is this process's own. */
+  readonly trail: OpenTrail | undefined
 }
 
 /** A worker whose parts are open: it serves one configuration after another until it is closed. */
@@ -73,8 +71,7 @@ export class ServingWorker implements Worker {
   readonly #past: PastCalls
   #current: Generation
   #prepared: Generation | undefined
-  /** Stops watching the signing keys. */
-  stopWatching: () => Promise<void> = () => Promise.resolve()
+  #closed: Promise<number> | undefined
   /** Changes with each order, so that a long `prepare` notices that it was aborted. */
   #order = 0
   /** Replaced configurations on which calls may still be in flight. */
@@ -100,7 +97,7 @@ export class ServingWorker implements Worker {
   condition(): Condition {
     return mergeConditions([
       conditionOf(this.#current.parts, this.dependencies),
-      this.#fixtures.trailCondition(),
+      conditionOfTrail(this.#fixtures.trail),
     ])
   }
 
@@ -161,7 +158,7 @@ export class ServingWorker implements Worker {
   }
 
   async rollTrail(): Promise<void> {
-    await this.#fixtures.rollTrail()
+    await this.#fixtures.trail?.roll()
   }
 
   gauges(): readonly GaugeReading[] {
@@ -194,21 +191,22 @@ export class ServingWorker implements Worker {
     this.#fixtures.listener.drain()
   }
 
-  async close(lameDuck?: number): Promise<number> {
+  close(lameDuck?: number): Promise<number> {
+    return (this.#closed ??= this.#close(lameDuck))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close(0)
+  }
+
+  async #close(lameDuck: number | undefined): Promise<number> {
     const cut = await this.#fixtures.listener.close(lameDuck)
     clearInterval(this.#flusher)
     this.dependencies.admission.stop()
-    this.dependencies.processes.stop()
     this.flush()
     await this.abort()
     for (const { closeLog } of this.#serving()) closeLog()
     await closeAll(this.#closablesInUse())
-    await this.stopWatching()
-    this.dependencies.issuerKeys.close()
-    this.dependencies.conversions.close()
-    await this.dependencies.state.close()
-    await this.#fixtures.closeTrail()
-    this.flush() // once more: the trail has counted its last records
     return cut
   }
 

@@ -22,7 +22,7 @@ import { FeedView } from '../stores/view.ts'
 import { type Measures, readClock, readStore } from './measures.ts'
 
 /** The recorded state as one process sees it: the store, the change feed, and what is read from the feed. */
-export interface State {
+export interface State extends AsyncDisposable {
   /** The time that all nodes of the store share; with a store of this machine alone its own clock. */
   readonly clock: Clock
   /** What this process knows of the store. */
@@ -37,17 +37,12 @@ export interface State {
   readonly maintenance: MaintenanceRecords
   /** Takes over what another process of the machine has read of the feed, and of the store's clock. */
   take(reading: FeedReading): void
-  close(): Promise<void>
 }
 
 export interface StateParts {
   readonly clock: Clock
   readonly recorder: Recorder
   readonly audit: AuditTrail
-  /** Called when this process appended to the change feed, so that others read it. */
-  readonly appended: () => void
-  /** Called with what this process has read of the change feed, for the others of its node. */
-  readonly hasRead?: (reading: FeedReading) => void
   readonly measures: Measures
   /** Milliseconds within which the store must answer; undefined: as callers of the service need it. */
   readonly answerWithin?: number
@@ -69,22 +64,32 @@ const troubleNotes =
 
 /** Opens the state. Rejects with StoreError or Fault `identity_unavailable`; nothing is left open then. */
 export async function openState(configuration: Configuration, parts: StateParts): Promise<State> {
-  const { recorder, audit, measures, answerWithin } = parts
+  await using opened = new AsyncDisposableStack()
+  const { clock: machine, recorder, audit, measures, answerWithin } = parts
   const config = storeOf(configuration)
   const { clock, offset } = sharedClock(config, parts)
   const options = { onTrouble: troubleNotes(recorder), answerWithin, offset }
-  const opened = await openStore(config, configuration.data, clock, options)
-  const store = new MeasuredStore(opened, clock, measures.metrics.storeCalled)
-  const machine = parts.clock
-  const { feed, longestLife } = await openRecords(store, configuration, { ...parts, clock, machine, offset })
+  const unmeasured = await openStore(config, configuration.data, clock, options)
+  const store = new MeasuredStore(unmeasured, clock, measures.metrics.storeCalled)
+  opened.defer(() => store.close())
+  const found = await store.shared?.nodes.atStart()
+  if (offset && found) compareClock(offset, found, machine)
+  const longestLife = await RecordedLife.open(store, longestLifeOf(configuration))
+  const before = found && readSeen(configuration.data)
+  // What was changed since a backup was restored would hide that from a node that starts later.
+  const seen = before && { ...before, doubted: before.doubted || found.contentsDoubted }
+  const feed = await ChangeFeed.open({ store, clock, machine, recorder, seen })
+  opened.defer(() => feed.stop())
   const doubts = new StoreDoubts({ feed, clock, offset })
   const view = new FeedView({ feed, offset, maxAge: config.kind === 'postgres' ? config.maxAge : NEVER })
+  opened.defer(() => view.stop())
   const drift = offset && new ClockDrift({ store: clock, offset, machine, recorder })
+  opened.defer(() => drift?.stop())
   if (!isSidecar(configuration)) measures.gauges.add(() => [...readStore(store, feed), ...readClock(drift)])
   const switches = new MaintenanceSwitches(clock)
-  const stopPurging = startPurging({ store, recorder })
+  opened.defer(startPurging({ store, recorder }))
   const rules = new RevocationRules({ feed, clock, recorder, longestLife, view })
-  return {
+  const state = {
     clock,
     view,
     doubts,
@@ -95,18 +100,13 @@ export async function openState(configuration: Configuration, parts: StateParts)
     tokenRevoker: new StoreTokenRevoker({ store, revoker: rules }),
     switches,
     maintenance: new MaintenanceRecords({ feed, switches, clock, recorder, audit }),
-    take: (reading) => {
+    take: (reading: FeedReading) => {
       offset?.read(reading.page.now, reading.askedAt, reading.answeredAt)
       feed.take(reading)
     },
-    close: async () => {
-      stopPurging()
-      drift?.stop()
-      view.stop()
-      await feed.stop()
-      await store.close()
-    },
   }
+  const inUse = opened.move()
+  return { ...state, [Symbol.asyncDispose]: () => inUse.disposeAsync() }
 }
 
 /** Milliseconds. With a store of this machine alone, nobody else can revoke anything while it is out of reach. */
@@ -144,24 +144,4 @@ export function longestLifeOf(configuration: Configuration): LongestLife {
   const { refreshToken, session, code } = configuration.identity
   const lives = [LONGEST_ACCESS_TOKEN, refreshToken.lifetime, session.lifetime, code.lifetime]
   return { tokens: LONGEST_ACCESS_TOKEN, all: Math.max(...lives) }
-}
-
-async function openRecords(
-  store: Store,
-  configuration: Configuration,
-  parts: StateParts & { readonly machine: Clock; readonly offset: TrustedOffset | undefined },
-): Promise<Pick<State, 'feed' | 'longestLife'>> {
-  const { offset, machine } = parts
-  try {
-    const found = await store.shared?.nodes.atStart()
-    if (offset && found) compareClock(offset, found, machine)
-    const longestLife = await RecordedLife.open(store, longestLifeOf(configuration))
-    const before = found && readSeen(configuration.data)
-    // What was changed since a backup was restored would hide that from a node that starts later.
-    const seen = before && { ...before, doubted: before.doubted || found.contentsDoubted }
-    return { feed: await ChangeFeed.open({ store, seen, ...parts }), longestLife }
-  } catch (error) {
-    await store.close()
-    throw error
-  }
 }

@@ -4,6 +4,6 @@ import { systemClock } from '../kernel/clock.ts'
 import { runWorkerProcess } from '../processes/worker-process.ts'
 import { startWorker } from './worker.ts'
 
-runWorkerProcess<Configuration>((configuration, reports) =>
-  startWorker(configuration, reports, { clock: systemClock, environment: process.env }),
+runWorkerProcess<Configuration>((configuration, reports, opened) =>
+  startWorker(configuration, reports, opened, { clock: systemClock, environment: process.env }),
 )

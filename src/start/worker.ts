@@ -1,76 +1,78 @@
-/** Opens one serving process: its state, its part of the audit trail and the public listener. */
-import { withStartBudget } from '../kernel/store-budget.ts'
-import type { Configuration } from '../settings/configuration.ts'
-import { Problems } from '../config/problems.ts'
+/** Opens one serving process: what it serves with, and the public listener. */
 import { NO_TRAIL } from '../contracts/audit.ts'
-import { RelayRecorder } from '../watch/recorders.ts'
-import { compileServer } from '../server/schema.ts'
-import { bindPublicListener } from '../server/public-listener.ts'
-import { openParts } from './parts.ts'
+import { Problems } from '../config/problems.ts'
+import type { Environment } from '../config/validate.ts'
+import type { OpenTrail } from '../audit/trail.ts'
+import type { Clock } from '../kernel/clock.ts'
+import { withStartBudget } from '../kernel/store-budget.ts'
 import type { WorkerMessages } from '../processes/worker-pool.ts'
-import { tellHeads } from './trail-owner.ts'
+import { bindPublicListener } from '../server/public-listener.ts'
+import { compileServer } from '../server/schema.ts'
+import type { Configuration } from '../settings/configuration.ts'
+import { RelayRecorder } from '../watch/recorders.ts'
+import { type WorkerBase, openAuditTrail, openDependencies, watchOwnKeys } from './dependencies.ts'
 import { openMeasures, readCertificateExpiry, readTrail } from './measures.ts'
 import { nodeOf } from './node-id.ts'
-import { openAuditTrail, openDependencies, watchOwnKeys, type WorkerOptions } from './dependencies.ts'
+import { openParts } from './parts.ts'
 import { ServingWorker, type Worker } from './serving-worker.ts'
-import { conditionOfTrail } from './conditions.ts'
+import { openState } from './state.ts'
+import { tellHeads } from './trail-owner.ts'
+
+export interface WorkerOptions {
+  readonly clock: Clock
+  readonly environment: Environment
+}
 
 /**
- * Starts to serve. Rejects with ConfigurationError, KeyError or StoreError, or with the system's error if the
- * address cannot be bound. Nothing is left open then.
+ * Starts to serve in a worker process, which has a state and a part of the audit trail of its own. Rejects as `startServing`
+ * does, and with AuditFolderError. What is opened goes on the stack.
  */
 export const startWorker = (
   configuration: Configuration,
   reports: WorkerMessages,
-  options: WorkerOptions,
-): Promise<Worker> => withStartBudget(() => start(configuration, reports, options))
-
-async function start(
-  configuration: Configuration,
-  reports: WorkerMessages,
-  options: WorkerOptions,
-): Promise<Worker> {
-  const relay = new RelayRecorder()
-  const { audit: shared } = options
-  const measures = openMeasures(configuration)
-  const trailParts = { ...options, recorder: relay, meter: measures.metrics, node: nodeOf(configuration) }
-  const own = shared ? undefined : await openAuditTrail(configuration, trailParts)
-  if (own !== undefined) measures.gauges.add(() => readTrail(own))
-  const audit = shared ?? own ?? NO_TRAIL
-  const closeOwn = own && tellHeads(own, reports)
-  const dependencies = await openDependencies(
-    configuration,
-    { ...options, audit, measures },
-    relay,
-    reports,
-  ).catch(async (error: unknown) => {
-    await closeOwn?.()
-    throw error
+  opened: AsyncDisposableStack,
+  { clock, environment }: WorkerOptions,
+): Promise<Worker> =>
+  withStartBudget(async () => {
+    const recorder = new RelayRecorder()
+    const measures = openMeasures(configuration)
+    const trailParts = { clock, recorder, meter: measures.metrics, node: nodeOf(configuration) }
+    const trail = await openAuditTrail(configuration, trailParts)
+    if (trail !== undefined) {
+      opened.defer(tellHeads(trail, reports))
+      measures.gauges.add(() => readTrail(trail))
+    }
+    const audit = trail ?? NO_TRAIL
+    const state = opened.use(await openState(configuration, { clock, recorder, audit, measures }))
+    state.feed.shareWith({ pollChanges: () => reports.changed() })
+    const base = { clock, environment, state, audit, measures, recorder, opened }
+    return startServing(configuration, base, reports, trail)
   })
-  try {
-    const parts = await openParts(configuration, dependencies)
-    const listener = await bindPublicListener({
-      config: configuration.server,
-      trustedProxies: compileServer(configuration.server, new Problems()),
-      recorder: relay,
-      clock: options.clock,
-      earlyAdmission: dependencies.admission,
-    })
-    measures.gauges.add(() => readCertificateExpiry('server', listener.certificateValidTo()))
-    const worker = new ServingWorker(parts, {
-      dependencies,
-      relay,
-      listener,
-      reports,
-      closeTrail: () => closeOwn?.(),
-      rollTrail: () => own?.roll(),
-      trailCondition: () => conditionOfTrail(own),
-    })
-    worker.stopWatching = await watchOwnKeys(dependencies, configuration, relay)
-    return worker
-  } catch (error) {
-    await dependencies.state.close()
-    await closeOwn?.()
-    throw error
-  }
+
+/**
+ * Starts to serve. Rejects with ConfigurationError, KeyError or StoreError, or with the system's error if the address cannot
+ * be bound.
+ *
+ * @param trail the part of the audit trail that is this process's own, if there is one
+ */
+export async function startServing(
+  configuration: Configuration,
+  base: WorkerBase & { readonly recorder: RelayRecorder },
+  reports: WorkerMessages,
+  trail?: OpenTrail,
+): Promise<Worker> {
+  const { recorder, measures, clock, opened } = base
+  const dependencies = await openDependencies(configuration, base, reports)
+  const parts = await openParts(configuration, dependencies)
+  const listener = await bindPublicListener({
+    config: configuration.server,
+    trustedProxies: compileServer(configuration.server, new Problems()),
+    recorder,
+    clock,
+    earlyAdmission: dependencies.admission,
+  })
+  measures.gauges.add(() => readCertificateExpiry('server', listener.certificateValidTo()))
+  const worker = new ServingWorker(parts, { dependencies, relay: recorder, listener, reports, trail })
+  opened.defer(await watchOwnKeys(dependencies, configuration, recorder))
+  return worker
 }

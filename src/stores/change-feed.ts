@@ -30,15 +30,21 @@ const HANDED_FOR = 600
 /** Milliseconds. An older reading tells nothing of the keys. */
 const CURRENT = 1000
 
+interface QuestionParts {
+  readonly store: Store
+  readonly machine: Clock
+  readonly hasRead: (reading: FeedReading) => void
+}
+
 /** What a process asks the store for the change feed, and how old its newest answer is. */
 class FeedQuestions {
-  readonly #parts: Pick<FeedParts, 'store' | 'hasRead'> & { readonly machine: Clock }
+  readonly #parts: QuestionParts
   #askedAt = 0
   #askedAtWall = 0
   #handedAt = Number.NEGATIVE_INFINITY
   #keys: string | undefined
 
-  constructor(parts: Pick<FeedParts, 'store' | 'hasRead'> & { readonly machine: Clock }) {
+  constructor(parts: QuestionParts) {
     this.#parts = parts
   }
 
@@ -73,7 +79,7 @@ class FeedQuestions {
 
   came({ from, askedAt, askedAtWall }: PendingPage, page: FeedPage): void {
     const { machine, hasRead } = this.#parts
-    hasRead?.({ from, page, askedAt, askedAtWall, answeredAt: machine.monotonic() })
+    hasRead({ from, page, askedAt, askedAtWall, answeredAt: machine.monotonic() })
   }
 
   /** The feed was read to its end. Not the time of the answer counts: it may have lain in the socket while this process was paused. */
@@ -101,9 +107,14 @@ interface FeedParts {
   readonly after?: After
   /** What this node has seen of the feed before this process started. */
   readonly seen?: SeenFeed | undefined
-  /** Called after this process has appended a change: other processes should poll at once. */
-  readonly appended?: () => void
-  readonly hasRead?: ((reading: FeedReading) => void) | undefined
+}
+
+/** The other processes of a node. */
+interface FeedFollowers {
+  /** This process has appended a change: they read the feed at once. */
+  pollChanges(): void
+  /** They take over what this process has read. */
+  takeReading?(reading: FeedReading): void
 }
 
 /** Milliseconds between two polls: what another process appended is in force here within a second. */
@@ -137,12 +148,14 @@ export class ChangeFeed implements Feed {
   #unreachable = false
   #stopped = false
   #cancel: () => void = () => undefined
+  #followers: FeedFollowers | undefined
 
   private constructor(parts: FeedParts) {
     this.#parts = parts
     this.#after = parts.after ?? systemAfter
     this.#known = new LiveChanges(parts.clock)
-    const { store, clock, machine = clock, hasRead } = parts
+    const { store, clock, machine = clock } = parts
+    const hasRead = (reading: FeedReading): void => this.#followers?.takeReading?.(reading)
     this.#questions = new FeedQuestions({ store, machine, hasRead })
     this.#progress = new FeedProgress(parts.seen, parts.clock)
   }
@@ -153,6 +166,11 @@ export class ChangeFeed implements Feed {
     await feed.#read()
     feed.#schedule()
     return feed
+  }
+
+  /** From now on the other processes of the node learn what this one appends and reads. */
+  shareWith(followers: FeedFollowers): void {
+    this.#followers = followers
   }
 
   /** Changes of the topic that are known already are applied before this returns. */
@@ -170,7 +188,7 @@ export class ChangeFeed implements Feed {
    */
   async append(topic: string, value: StoredValue, expiresAt?: number): Promise<void> {
     const change = await this.#appendUnread(topic, value, expiresAt)
-    this.#parts.appended?.()
+    this.#followers?.pollChanges()
     await waitInBudget(this.refresh(), () => undefined)
     // The store has the change but could not be read: the change must be in force here all the same.
     if (this.#known.isUnread(change)) this.#apply(change, true)

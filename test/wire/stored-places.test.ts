@@ -260,9 +260,9 @@ describe('C11.5.1 changes of places by another process', () => {
     const { configuration } = readConfiguration(file, { ...environment, POSTERN_DATA: service.data })
     const state = await openState(configuration!, {
       measures: openMeasures(configuration!),
-      ...{ clock: systemClock, recorder: new RelayRecorder(), audit: NO_TRAIL, appended: () => undefined },
+      ...{ clock: systemClock, recorder: new RelayRecorder(), audit: NO_TRAIL },
     })
-    onTestFinished(() => state.close())
+    onTestFinished(() => state[Symbol.asyncDispose]())
     const editors = await directoryEditors(configuration!, state)
     const secret = await fillStore(editors)
     const tokenFor = async (): Promise<string> => {

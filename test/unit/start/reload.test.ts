@@ -121,16 +121,16 @@ describe('C11.5.4 a reload that is refused though its files have no mistake', ()
           : Promise.resolve(),
     })
     const timers = manualAfter()
-    const loads = new ConfigurationLoads(systemClock, timers.after)
+    const again = (operator: Operator): void => {
+      trying = order(operator)
+    }
+    const loads = new ConfigurationLoads(systemClock, again, timers.after)
     const orders: Operator[] = []
     const order = async (operator: Operator): Promise<void> => {
       orders.push(operator)
       loads.ended(await reload(operator), operator)
     }
     let trying: Promise<void> = Promise.resolve()
-    loads.again = (operator) => {
-      trying = order(operator)
-    }
     const fire = async (): Promise<void> => {
       await timers.fire()
       await trying

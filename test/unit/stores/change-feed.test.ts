@@ -183,8 +183,8 @@ async function followed() {
   const [timers, followerTimers] = [manualAfter(), manualAfter()]
   const held: FeedReading[] = []
   const recorder = keepNotes()
-  const hasRead = (reading: FeedReading) => void held.push(reading)
-  const reader = await ChangeFeed.open({ store, clock, recorder, after: timers.after, hasRead })
+  const reader = await ChangeFeed.open({ store, clock, recorder, after: timers.after })
+  reader.shareWith({ pollChanges: () => undefined, takeReading: (reading) => void held.push(reading) })
   let asked = 0
   const counting = new Proxy(store, {
     get: (target, name) => {
