@@ -1,11 +1,6 @@
 /** The configuration: in force, and on disk; the file is checked, compared and put in force (C11.5.4). */
-import {
-  type AccessRow,
-  type FileCheck,
-  type FileDifference,
-  MOST_PATHS,
-  type NoFile,
-} from '../watch/status/configuration-orders.ts'
+import type { Access, AccessChange } from '../settings/access.ts'
+import type { FileCheck, FileDifference, NoFile } from './compare-configuration.ts'
 import {
   type AdminAnswer,
   commandLine,
@@ -22,6 +17,9 @@ import {
 } from './operation.ts'
 import { countOf } from './text.ts'
 import { EXIT } from './verb.ts'
+
+/** Key paths that a comparison names at most. */
+const MOST_PATHS = 200
 
 const lines = (description: string): Schema => ({ type: 'array', items: { type: 'string' }, description })
 
@@ -74,13 +72,8 @@ const NO_FILE = ['It does not come from a file, or that has problems', problemsS
 
 const HEADINGS = { anybody: 'anybody', client: 'clients', role: 'roles', user: 'users' } as const
 
-interface AccessRows {
-  readonly gained: readonly AccessRow[]
-  readonly lost: readonly AccessRow[]
-}
-
 /** One line for each access that somebody gains (`+`) or loses (`-`), with all places where. */
-function accessLines(sign: '+' | '-', changes: readonly AccessRow[]): string[] {
+function accessLines(sign: '+' | '-', changes: readonly Access[]): string[] {
   const grouped = Map.groupBy(changes, ({ who, what }) => `${who}  ${what}`)
   return [...grouped].map(([text, each]) => {
     const places = each.map(({ where }) => where).filter((where) => where !== '')
@@ -89,10 +82,9 @@ function accessLines(sign: '+' | '-', changes: readonly AccessRow[]): string[] {
 }
 
 /** Who gains and who loses access, for people. */
-export function accessChangeText({ gained, lost }: AccessRows): string {
+export function accessChangeText({ gained, lost }: AccessChange): string {
   const parts = Object.entries(HEADINGS).flatMap(([kind, heading]) => {
-    const mine = (changes: readonly AccessRow[]): AccessRow[] =>
-      changes.filter((access) => access.kind === kind)
+    const mine = (changes: readonly Access[]): Access[] => changes.filter((access) => access.kind === kind)
     const all = [...accessLines('-', mine(lost)), ...accessLines('+', mine(gained))]
     return all.length === 0 ? [] : [`${heading}\n`, ...all]
   })
@@ -131,7 +123,10 @@ const SHOW: Operation = {
   summary:
     'The configuration in force: extended, with defaults and what the environment sets, without secrets; without users for who lacks the right `administer`',
   answers: { 200: ['As it is in force', { type: 'object' }] },
-  handle: (control) => ok(control.shownConfiguration()),
+  handle: async ({ configuration }) => {
+    const { shownConfiguration } = await import('./compare-configuration.ts')
+    return ok(shownConfiguration(configuration()))
+  },
   commands: [
     commandLine({
       words: ['configuration show'],
@@ -152,7 +147,10 @@ const CHECK: Operation = {
   body: members(WHO),
   bodyOptional: true,
   answers: { 200: ['What a reload would say', checkSchema], 409: NO_FILE },
-  handle: async ({ onDisk }) => answerOf(await onDisk.check()),
+  handle: async (service) => {
+    const { checkFile } = await import('./compare-configuration.ts')
+    return answerOf(await checkFile(service))
+  },
   commands: [
     commandLine({
       words: ['configuration check'],
@@ -173,7 +171,10 @@ const COMPARE: Operation = {
   needs: 'inspect',
   summary: 'What a reload would change: settings, and who would gain or lose access',
   answers: { 200: ['The difference', differenceSchema], 409: NO_FILE },
-  handle: async ({ onDisk }) => answerOf(await onDisk.compare()),
+  handle: async (service) => {
+    const { compareFile } = await import('./compare-configuration.ts')
+    return answerOf(await compareFile(service, MOST_PATHS))
+  },
   commands: [
     commandLine({
       words: ['configuration diff'],
@@ -223,8 +224,8 @@ export const RELOAD: Operation = {
     ],
     409: ['Refused: nothing has changed', problemsSchema],
   },
-  handle: async (control, { operator }) => {
-    const outcome = await control.reload(operator)
+  handle: async (service, { operator }) => {
+    const outcome = await service.reload(operator)
     if (outcome.outcome === 'reloaded') return ok(outcome)
     const refused = outcome.cause === 'trail' ? notNow : refuse
     return refused('the configuration was refused; nothing has changed', outcome.problems)

@@ -4,7 +4,6 @@ import type { Redacted, RedactionParts } from '../audit/read/read-trail.ts'
 import type { Environment } from '../config/validate.ts'
 import type { TrailReader } from '../contracts/audit-query.ts'
 import type { AuditEntry, AuditTrail } from '../contracts/audit.ts'
-import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Doubted, Store } from '../contracts/store.ts'
 import type { RuleGuard, TokenRevoker } from '../contracts/tokens.ts'
@@ -18,20 +17,11 @@ import type { WorkerPool } from '../processes/worker-pool.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import type { StoreDoubts } from '../stores/store-doubts.ts'
 import type { Readiness } from '../watch/health.ts'
-import type { LoggedCall } from '../watch/log/call-lines.ts'
 import type { GaugeReading } from '../watch/metrics/gauges.ts'
-import type { PastAnswer } from '../watch/past-calls.ts'
-import type {
-  ConfigurationOrders,
-  ConfigurationStanding,
-  PassingCause,
-} from '../watch/status/configuration-orders.ts'
 import type { KeyOrders } from '../watch/status/key-orders.ts'
-import type { Status } from '../watch/status/status.ts'
+import type { ConfigurationStanding, PassingCause } from '../watch/status/status.ts'
 import type { DirectoryOrders } from './directory-orders.ts'
 import type { ReportedActs } from './reported-acts.ts'
-import type { RevocableOrders } from './revocable-orders.ts'
-import type { TestTokenOrders } from './test-token-orders.ts'
 
 /** What operations work on that are carried out with the service up or down: in it, or in the process of a command. */
 export interface OperationContext {
@@ -75,6 +65,8 @@ export interface ServiceContext extends OperationContext {
   readonly pool: WorkerPool<Configuration>
   readonly lockouts: Pick<LocalLockouts, 'list' | 'clear'>
   readonly environment: Environment
+  /** Of Postern. */
+  readonly version: string
   /** Of the configuration; undefined if it does not come from one. */
   readonly file: string | undefined
   /** How the configuration in force was read, and what was refused since. */
@@ -91,26 +83,8 @@ export interface ServiceContext extends OperationContext {
   readonly startedAt: number
   /** What commands report. */
   readonly acts: ReportedActs
-  readonly revocables: RevocableOrders
-  /** The configuration file, beside the configuration in force. */
-  readonly onDisk: ConfigurationOrders
   /** Absent in a sidecar, which signs nothing. */
   readonly keys: KeyOrders | undefined
-  readonly testTokens: TestTokenOrders
-  /** How the service is: all processes, and what is wrong. */
-  status(): Promise<Status>
-  /** The configuration in force, without its secrets. */
-  shownConfiguration(): unknown
-  /**
-   * Decides a call that is described, and explains it (C14). Rejects with AdminError 503 if no process can be asked, and
-   * with an error if the explanation is not what was decided: a defect.
-   */
-  explain(call: DescribedCall, operator: Operator): Promise<Explanation>
-  /**
-   * What was decided about a call of the past, and what would be now (C14.4): of the call of this request id, if a
-   * process keeps it, or of that of a line of the log. Undefined if no process keeps it. Rejects as `explain` does.
-   */
-  explainPast(past: string | LoggedCall, operator: Operator): Promise<PastAnswer | undefined>
   /** Reads the configuration anew. Never rejects. */
   readonly reload: (operator: Operator) => Promise<ReloadOutcome>
   /** Replaces every worker process, one after the other, without losing a call. Never rejects. */

@@ -233,11 +233,11 @@ export const EXPLAIN: Operation = {
     'Whether a call would be let in, and why not: decided, and not made. Nothing is sent, counted or stored',
   body: members({ ...CALL, ...WHO }, ['method', 'path']),
   answers: { 200: ['The outcome, and each check', ANSWER] },
-  handle: async (control, request) => {
+  handle: async (service, request) => {
     const problems = await problemsOf(request)
     if (problems.length > 0) return reject(problems)
-    const explanation: Explanation = await control.explain(readCall(request), request.operator)
-    return ok(explanation)
+    const { explainCall } = await import('./explain-call.ts')
+    return ok(await explainCall(readCall(request), service, request.operator))
   },
   commands: [
     commandLine({
@@ -337,15 +337,16 @@ const EXPLAIN_PAST: Operation = {
     ],
     404: ['No process keeps this call', problemsSchema],
   },
-  handle: async (control, { body, operator }) => {
+  handle: async (service, { body, operator }) => {
     const { request, line } = body
     if ((request === undefined) === (line === undefined))
       return reject(['expected `request` or `line`: one of them'])
     // Only here: commands read no lines of the log.
     const { NotACallLine, readCallLine } = await import('../watch/log/call-lines.ts')
+    const { explainPastCall } = await import('./explain-call.ts')
     try {
       const past = typeof line === 'string' ? readCallLine(line) : String(request)
-      const answer = await control.explainPast(past, operator)
+      const answer = await explainPastCall(past, service, operator)
       return answer === undefined
         ? notFound('no process keeps this call', [ELSEWHERE])
         : ok(pastAnswerOf(answer))

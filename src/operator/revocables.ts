@@ -1,6 +1,15 @@
 /** Sessions, token families and consents: listed and ended (C11.5.2). */
+import {
+  type AuditedChange,
+  causeOf,
+  type Operator,
+  plainFacts,
+  recordTaking,
+} from '../audit/audited-change.ts'
 import type { RevocableKind, RevocableRecord, RevocableWhere } from '../contracts/tokens.ts'
+import type { StoredRevocableRecords } from '../identity/revocable-records.ts'
 import { instantText } from '../kernel/units.ts'
+import type { ServiceContext } from './context.ts'
 import {
   type AdminAnswer,
   type AdminRequest,
@@ -20,10 +29,12 @@ import {
   WHO,
 } from './operation.ts'
 import { AFTER, LIMIT, pageBody, pageOf, pageSchema } from './paging.ts'
-import { type Chosen, type EndOutcome, MOST_ENDED } from './revocable-orders.ts'
 import { confirm } from './terminal.ts'
 import { countOf, countOfFamilies, rowLines } from './text.ts'
 import { EXIT, type Options, UsageError, type Values } from './verb.ts'
+
+/** Records that one request ends at most: each gets a revocation rule and an audit record of its own. */
+const MOST_ENDED = 1000
 
 /** Rows that the answer to an end shows at most; their number is always told. */
 const MOST_SHOWN = 100
@@ -195,12 +206,91 @@ const whereOf = ({ subject, client, business }: AdminRequest['query']): Revocabl
   ...(business !== undefined && { business }),
 })
 
+/** One by its id, or all that have these values. */
+type Chosen = { readonly id: string } | { readonly where: RevocableWhere }
+
 /** Undefined unless the request names an id, or filters: not both, and not nothing. */
 function chosenOf({ query }: AdminRequest): Chosen | undefined {
   const where = whereOf(query)
   const { id } = query
   if ((id === undefined) === (Object.keys(where).length === 0)) return undefined
   return id === undefined ? { where } : { id }
+}
+
+type EndOutcome =
+  | {
+      readonly outcome: 'ended' | 'previewed'
+      readonly records: readonly RevocableRecord[]
+      /** Families that ended with them. */
+      readonly families: number
+    }
+  | { readonly outcome: 'unknown' }
+  /** More than MOST_ENDED match: nothing has changed. */
+  | { readonly outcome: 'too many' }
+
+/** What the record of an end is about. The events are those of the user's own page, and of `revoke`. */
+const CHANGES: Readonly<Record<RevocableKind, (record: RevocableRecord) => AuditedChange>> = {
+  sessions: ({ id, subject }) => ({ event: 'session.revoked', on: { kind: 'session', id, subject } }),
+  families: ({ id: family, subject, client, business }) => ({
+    event: 'revocation.ordered',
+    on: { kind: 'tokens', family, subject, client, business },
+  }),
+  consents: ({ subject, client, business, scopes }) => ({
+    event: 'consent.withdrawn',
+    on: { kind: 'consent', subject, client, business },
+    change: plainFacts({ scopes }),
+  }),
+}
+
+async function recordsOf(service: ServiceContext): Promise<StoredRevocableRecords> {
+  // Only here: commands need nothing of what reads the store.
+  const { StoredRevocableRecords } = await import('../identity/revocable-records.ts')
+  return new StoredRevocableRecords(service)
+}
+
+/** Rejects with Fault `identity_unavailable` if the store cannot be reached; a part may be done then. */
+async function endChosen(
+  service: ServiceContext,
+  kind: RevocableKind,
+  chosen: Chosen,
+  preview: boolean,
+  operator: Operator,
+): Promise<EndOutcome> {
+  const { audit, recorder } = service
+  const stored = await recordsOf(service)
+  const records = await choose(stored, kind, chosen)
+  if (records === undefined) return { outcome: 'unknown' }
+  if (records.length > MOST_ENDED) return { outcome: 'too many' }
+  if (preview) return { outcome: 'previewed', records, families: 0 }
+  let families = 0
+  for (const record of records) {
+    const endOne = async (): Promise<number> => (await stored.end(kind, record, causeOf(operator))) ?? 0
+    families += await recordTaking(audit, operator, CHANGES[kind](record), endOne, (ended) =>
+      kind === 'sessions' ? {} : { families: ended },
+    )
+  }
+  recorder.note('info', `${kind}_ended`, { count: records.length, families, ...operator })
+  return { outcome: 'ended', records, families }
+}
+
+/** Undefined if there is none of this id. One more than MOST_ENDED at most. */
+async function choose(
+  stored: StoredRevocableRecords,
+  kind: RevocableKind,
+  chosen: Chosen,
+): Promise<readonly RevocableRecord[] | undefined> {
+  if ('id' in chosen) {
+    const record = await stored.find(kind, chosen.id)
+    return record && [record]
+  }
+  const found: RevocableRecord[] = []
+  let after: string | undefined
+  do {
+    const page = await stored.list(kind, chosen.where, { after, limit: MOST_ENDED + 1 - found.length })
+    found.push(...page.found)
+    after = page.next
+  } while (after !== undefined && found.length <= MOST_ENDED)
+  return found
 }
 
 function answerOf(end: EndOutcome, { instead }: Noun): AdminAnswer {
@@ -244,8 +334,9 @@ const listOperation = (noun: Noun): Operation => ({
     after: AFTER,
   },
   answers: { 200: ['One page, which may be shorter than `limit`', pageSchema(noun.kind, row)] },
-  handle: async ({ revocables }, { query }) => {
-    const { found, next } = await revocables.list(noun.kind, whereOf(query), pageOf(query))
+  handle: async (service, { query }) => {
+    const stored = await recordsOf(service)
+    const { found, next } = await stored.list(noun.kind, whereOf(query), pageOf(query))
     return ok(pageBody(noun.kind, { rows: found.map(rowOf), next }))
   },
   commands: [
@@ -332,12 +423,12 @@ function endOperation(noun: Noun): Operation {
       404: ['There is none of this id', problemsSchema],
       409: [`More than ${MOST_ENDED} match: nothing has changed`, problemsSchema],
     },
-    handle: async ({ revocables }, request) => {
+    handle: async (service, request) => {
       const chosen = chosenOf(request)
       if (chosen === undefined)
         return reject([`expected \`id\`, or one of: ${Object.keys(noun.filters).join(', ')}`])
       const preview = request.query['preview'] === 'true'
-      return answerOf(await revocables.end(noun.kind, chosen, preview, request.operator), noun)
+      return answerOf(await endChosen(service, noun.kind, chosen, preview, request.operator), noun)
     },
     commands: [
       commandLine({

@@ -267,7 +267,10 @@ export const STATUS: Operation = {
       ]),
     ],
   },
-  handle: async (control) => ok(await control.status()),
+  handle: async (service) => {
+    const { statusOf } = await import('./read-status.ts')
+    return ok(await statusOf(service))
+  },
   commands: [
     commandLine({
       words: ['status'],

@@ -2,6 +2,7 @@
 import type { Explanation } from '../contracts/explanation.ts'
 import { CALL_PARTS, headersWithType, METHOD_AND_PATH } from './described-call.ts'
 import { EXPLAIN } from './explain.ts'
+import type { TestTokenOutcome, UsableTestToken } from './issue-test-token.ts'
 import {
   type AdminAnswer,
   commandLine,
@@ -16,7 +17,6 @@ import {
   WHO,
 } from './operation.ts'
 import { readBytes, type Terminal } from './terminal.ts'
-import type { TestTokenOutcome, UsableTestToken } from './test-token-orders.ts'
 import { EXIT, type Options, UsageError, type Values } from './verb.ts'
 
 const body = members(
@@ -188,7 +188,7 @@ const ISSUE: Operation = {
       problemsSchema,
     ],
   },
-  handle: async ({ testTokens }, { body: sent, operator }) => {
+  handle: async (service, { body: sent, operator }) => {
     const said = (name: string): string | undefined => {
       const value = sent[name]
       return typeof value === 'string' ? value : undefined
@@ -199,7 +199,8 @@ const ISSUE: Operation = {
       target: said('target'),
       scope: said('scope'),
     }
-    return answerOf(await testTokens.issue(wish, operator))
+    const { issueTestToken } = await import('./issue-test-token.ts')
+    return answerOf(await issueTestToken(wish, service, operator))
   },
   commands: [
     commandLine({

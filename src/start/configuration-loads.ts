@@ -1,7 +1,7 @@
 /** What became of the configuration files that were read: for the metrics and for the status. */
 import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
 import type { ReloadOutcome } from '../operator/context.ts'
-import type { ConfigurationStanding } from '../watch/status/configuration-orders.ts'
+import type { ConfigurationStanding } from '../watch/status/status.ts'
 import type { Operator } from '../audit/audited-change.ts'
 
 /** Milliseconds until a refused configuration is tried again: doubled each time, up to the longest. */

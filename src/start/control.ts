@@ -4,11 +4,9 @@ import { noteChange, type Operator } from '../audit/audited-change.ts'
 import { Problems } from '../config/problems.ts'
 import type { Environment } from '../config/validate.ts'
 import type { AuditTrail } from '../contracts/audit.ts'
-import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Holdings } from '../directory/holdings.ts'
 import type { LocalLockouts } from '../identity/guessing/lockouts.ts'
-import { StoredRevocableRecords } from '../identity/revocable-records.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { KeysPlan } from '../keys/service-keys.ts'
 import type { CallHistory } from '../maintenance/call-history.ts'
@@ -16,28 +14,20 @@ import { compileMaintenance } from '../maintenance/schema.ts'
 import type { ReloadOutcome, RestartOutcome, ServiceContext } from '../operator/context.ts'
 import type { DirectoryOrders } from '../operator/directory-orders.ts'
 import { ReportedActs } from '../operator/reported-acts.ts'
-import type { RevocableOrders } from '../operator/revocable-orders.ts'
 import type { WorkerPool } from '../processes/worker-pool.ts'
 import { closableNames, type Configuration, isSidecar } from '../settings/configuration.ts'
 import type { Readiness } from '../watch/health.ts'
-import type { LoggedCall } from '../watch/log/call-lines.ts'
 import type { GaugeReading } from '../watch/metrics/gauges.ts'
-import type { PastAnswer } from '../watch/past-calls.ts'
-import { readStatus, type Status } from '../watch/status/status.ts'
-import { ConfigurationControl, shownConfiguration } from './configuration-control.ts'
 import type { ConfigurationLoads } from './configuration-loads.ts'
 import { ConfiguredEditors } from './configured-editors.ts'
 import { DirectoryControl } from './directory-control.ts'
-import { ExplainControl } from './explain-control.ts'
 import { recorderOf } from './kept-acts.ts'
 import { KeyControl } from './key-control.ts'
 import { adoptSeals, keysPlanOf } from './key-plan.ts'
 import type { Reloader } from './reload.ts'
-import { RevocableControl } from './revocable-control.ts'
 import type { State } from './state.ts'
-import { statusFactsOf } from './status-facts.ts'
-import { TestTokenControl } from './test-token-control.ts'
 import type { TrailOwner } from './trail-owner.ts'
+import { VERSION } from './version.ts'
 
 export interface ControlParts {
   /** The state of this process. With several workers, the supervisor has its own. */
@@ -84,15 +74,11 @@ export class ServiceControl {
   readonly maintenance: State['maintenance']
   readonly lockouts: LocalLockouts
   readonly acts: ReportedActs
-  readonly revocables: RevocableOrders
   /** Absent in a sidecar, as `keys` is. */
   readonly keysPlan: KeysPlan | undefined
   readonly keys: KeyControl | undefined
-  readonly testTokens: TestTokenControl
-  readonly onDisk: ConfigurationControl
   readonly #parts: ControlParts
   readonly #editors: ConfiguredEditors
-  readonly #explanations: ExplainControl
   #configuration: Configuration
   #reloader: Reloader | undefined
   /** Settles when the previous order is done. Only one order at a time changes configurations and workers. */
@@ -105,39 +91,29 @@ export class ServiceControl {
     this.maintenance = parts.state.maintenance
     this.lockouts = parts.lockouts
     this.acts = new ReportedActs(parts.audit)
-    this.revocables = new RevocableControl({ ...parts, records: new StoredRevocableRecords(parts.state) })
     this.keysPlan = isSidecar(configuration) ? undefined : keysPlanOf(configuration, parts.state.store)
     this.keys = this.keysPlan && keyControlOf(this.keysPlan, parts, this.acts)
-    this.testTokens = new TestTokenControl({ ...parts, configuration: () => this.#configuration })
-    this.onDisk = new ConfigurationControl(configuration, { ...parts, store: parts.state.store })
     this.#editors = new ConfiguredEditors(parts)
-    this.#explanations = new ExplainControl({ ...parts, isSidecar: isSidecar(configuration) })
     this.#activate(configuration)
     this.context = this.#contextOf(parts)
   }
 
   #contextOf({ state, ...parts }: ControlParts): ServiceContext {
     const { store, rules, tokenRevoker, maintenance, doubts } = state
-    const { acts, revocables, onDisk, keys, testTokens } = this
+    const { acts, keys } = this
     return {
       ...parts,
+      version: VERSION,
       store,
       rules,
       tokenRevoker,
       maintenance,
       doubts,
       acts,
-      revocables,
-      onDisk,
       keys,
-      testTokens,
       configuration: () => this.#configuration,
       editors: () => this.#editors.of(this.#configuration),
       directory: (operator) => this.directory(operator),
-      status: () => this.status(),
-      shownConfiguration: () => shownConfiguration(this.#configuration),
-      explain: (...call) => this.explain(...call),
-      explainPast: (...call) => this.explainPast(...call),
       reload: (operator) => this.reload(operator),
       restart: (operator) => this.restart(operator),
     }
@@ -150,7 +126,6 @@ export class ServiceControl {
 
   /** Takes over the configuration that is in force now. */
   adopt(configuration: Configuration): void {
-    this.onDisk.adopt(configuration)
     this.#activate(configuration)
   }
 
@@ -171,23 +146,6 @@ export class ServiceControl {
     return new DirectoryControl({ changes, editors: () => this.#editors.of(this.#configuration) })
   }
 
-  status(): Promise<Status> {
-    const { readings, readiness, startedAt, clock } = this.#parts
-    return readStatus({
-      ...statusFactsOf(this.#configuration),
-      ...{ readings, readiness, startedAt, now: () => clock.now() },
-      standing: () => this.onDisk.standing(),
-      keys: async () => this.keys?.list(),
-      switches: () => this.#parts.state.maintenance.list(),
-    })
-  }
-
-  explain(call: DescribedCall, operator: Operator): Promise<Explanation> {
-    return this.#explanations.explain(call, operator)
-  }
-
-  explainPast(past: string | LoggedCall, operator: Operator): Promise<PastAnswer | undefined> {
-    return this.#explanations.explainPast(past, operator)
   }
 
   reload(operator: Operator): Promise<ReloadOutcome> {

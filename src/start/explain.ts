@@ -1,11 +1,8 @@
 /** What explains calls by a configuration that is in force, or that is only read. */
-import { byOperator, type Operator } from '../audit/audited-change.ts'
 import { Problems } from '../config/problems.ts'
 import { isTargetValue, joinScope, parseTarget, splitScope } from '../config/scopes/scope-token.ts'
 import type { EarlyAdmission } from '../contracts/admission.ts'
-import type { AuditEntry } from '../contracts/audit.ts'
 import type { ClaimedCaller, ClaimedCallers, ClaimedGrant } from '../contracts/claimed-callers.ts'
-import type { Explanation } from '../contracts/explanation.ts'
 import type { KeyStanding } from '../contracts/keys.ts'
 import type { ExplainParts } from '../gateway/explain/explain.ts'
 import { claimedCallers } from '../identity/claimed-callers.ts'
@@ -35,29 +32,6 @@ export function explainPartsOf(
     callers: identity ? claimedCallers(identity.dependencies) : sidecarCallers(issuers, runtime.clock),
     isIdentityPath: (path) => identity?.endpoints.has(path) === true,
     early,
-  }
-}
-
-/** The record of a question (C12.3). A path may hold personal values: only what an action names is recorded. */
-export function recordOfQuestion(
-  { outcome, method, refusal, action, caller }: Explanation,
-  operator: Operator,
-): AuditEntry {
-  return {
-    event: 'explain.asked',
-    outcome: 'success',
-    ...byOperator(operator),
-    on: {
-      business: action?.business,
-      fund: action?.fund,
-      area: action?.area,
-      action: action?.action,
-      method,
-      subject: caller?.subject,
-      client: caller?.client,
-    },
-    grant: { scope: caller?.scope, target: caller?.target },
-    change: { answer: outcome, ...(refusal && { reason: refusal.reason }) },
   }
 }
 

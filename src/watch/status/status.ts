@@ -2,14 +2,12 @@
  * What a service is doing now, on one page (C11.5.5). What processes measure is read from the gauges that `/metrics` shows,
  * so that both say the same; nothing is counted a second time.
  */
-import { DAY_MS } from '../../kernel/units.ts'
-import { isInForce, type MaintenanceSwitch, scopeText } from '../../maintenance/switch.ts'
-import { instantText } from '../../kernel/units.ts'
+import { DAY_MS, instantText } from '../../kernel/units.ts'
 import type { KeptSwitch } from '../../maintenance/records.ts'
+import { isInForce, type MaintenanceSwitch, scopeText } from '../../maintenance/switch.ts'
 import type { Readiness } from '../health.ts'
 import { FAMILIES, type GaugeFamily } from '../metrics/families.ts'
 import { type GaugeReading, mergeReadings } from '../metrics/gauges.ts'
-import type { ConfigurationStanding } from './configuration-orders.ts'
 import type { ListedKey } from './key-orders.ts'
 
 export interface UpstreamStatus {
@@ -94,6 +92,32 @@ export interface Status {
     readonly signed: string | undefined
     readonly anchored: string | undefined
   }
+}
+
+/**
+ * Why a configuration without a mistake is refused: the store or the audit trail cannot be reached, its files change while
+ * they are read, or something else, which the log tells.
+ */
+export const PASSING_CAUSES = ['store', 'trail', 'files', 'unknown'] as const
+export type PassingCause = (typeof PASSING_CAUSES)[number]
+
+/** How the configuration in force came to be. Times in milliseconds since the epoch. */
+export interface ConfigurationStanding {
+  /** Undefined if it does not come from a file. */
+  readonly file: string | undefined
+  /** SHA-256 of it, without its secrets. */
+  readonly digest: string
+  readonly loadedAt: number
+  /** The last reload, if it was refused: the configuration before stays in force. */
+  readonly refused:
+    | {
+        readonly at: number
+        readonly via: string
+        readonly problems: readonly string[]
+        /** Undefined for a mistake in its files; any other is tried again by itself. */
+        readonly cause: PassingCause | undefined
+      }
+    | undefined
 }
 
 /** Where a status comes from. */

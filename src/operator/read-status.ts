@@ -1,12 +1,13 @@
-/** What a status tells of the configuration in force. */
+/** Reads how the service is (C11.5.5). Imported only by a service: commands need nothing of what it reads. */
 import { stat } from 'node:fs/promises'
 import { planAudit } from '../audit/schema.ts'
-import type { StatusSources } from '../watch/status/status.ts'
-import { type Configuration, isSidecar } from '../settings/configuration.ts'
+import { isSidecar } from '../settings/configuration.ts'
 import { reportOnlyAreas } from '../settings/dangers.ts'
 import { sqliteFile } from '../stores/schema.ts'
 import { logOf } from '../stores/store-files.ts'
-import { VERSION } from './version.ts'
+import { readStatus, type Status } from '../watch/status/status.ts'
+import { digestOf } from './compare-configuration.ts'
+import type { ServiceContext } from './context.ts'
 
 /** Bytes of the store's file and of its -wal, in which what was written last stands. Rejects with the system's error if there is no file. */
 async function sizeOnDisk(data: string): Promise<number> {
@@ -16,22 +17,31 @@ async function sizeOnDisk(data: string): Promise<number> {
   return size + (log?.size ?? 0)
 }
 
-type Facts = Pick<
-  StatusSources,
-  'version' | 'node' | 'sidecar' | 'storeKind' | 'storeSize' | 'auditKept' | 'reportOnlyAreas'
->
-
-export function statusFactsOf(configuration: Configuration): Facts {
+export function statusOf(service: ServiceContext): Promise<Status> {
+  const { version, startedAt, clock, file, loads, keys, maintenance, readings, readiness } = service
+  const configuration = service.configuration()
   const { store, data, audit } = configuration
   const sidecar = isSidecar(configuration)
   const onDisk = !sidecar && store.kind === 'sqlite'
-  return {
-    version: VERSION,
+  return readStatus({
+    version,
     node: process.version,
+    startedAt,
     sidecar,
     storeKind: sidecar ? 'memory' : store.kind,
     storeSize: () => (onDisk ? sizeOnDisk(data) : Promise.resolve(undefined)),
     auditKept: planAudit(audit, data, sidecar) !== undefined,
+    now: () => clock.now(),
+    readings,
+    readiness,
+    standing: () => ({
+      file,
+      digest: digestOf(configuration),
+      loadedAt: loads.loadedAt,
+      refused: loads.refused,
+    }),
+    keys: async () => keys?.list(),
+    switches: () => maintenance.list(),
     reportOnlyAreas: () => reportOnlyAreas(configuration),
-  }
+  })
 }

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { NO_TRAIL } from '../../../src/contracts/audit.ts'
 import { type Configuration, readConfiguration } from '../../../src/settings/configuration.ts'
-import { TestTokenControl, type TestTokenParts } from '../../../src/start/test-token-control.ts'
+import type { ServiceContext } from '../../../src/operator/context.ts'
+import { issueTestToken } from '../../../src/operator/issue-test-token.ts'
 import { WorkerRequestError } from '../../../src/processes/open-requests.ts'
 
 const WISH = { client: undefined, user: 'alice', target: undefined, scope: undefined }
@@ -19,19 +20,21 @@ const served = (server: Partial<Configuration['server']>): Configuration => ({
   server: { ...DEMO.server, ...server },
 })
 
-type Issue = TestTokenParts['pool']['issueTestToken']
+type Issue = ServiceContext['pool']['issueTestToken']
 
-const issueBy = (configuration: Configuration, issueTestToken: Issue) =>
-  new TestTokenControl({
-    pool: { port: 8080, issueTestToken },
+const issueBy = (configuration: Configuration, issue: Issue) => {
+  const service: Partial<ServiceContext> = {
+    pool: { port: 8080, issueTestToken: issue } as ServiceContext['pool'],
     audit: NO_TRAIL,
     recorder: { note: () => undefined },
     configuration: () => configuration,
-  }).issue(WISH, OPERATOR)
+  }
+  return issueTestToken(WISH, service as ServiceContext, OPERATOR)
+}
 
 const unasked: Issue = () => Promise.reject(new Error('no process is to be asked'))
 
-describe('C11.5.7 orders for test tokens', () => {
+describe('C11.5.7 test tokens', () => {
   it.each([
     [
       'the listener',
