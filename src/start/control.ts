@@ -146,8 +146,6 @@ export class ServiceControl {
     return new DirectoryControl({ changes, editors: () => this.#editors.of(this.#configuration) })
   }
 
-  }
-
   reload(operator: Operator): Promise<ReloadOutcome> {
     const reloader = this.#reloader
     if (reloader === undefined)
