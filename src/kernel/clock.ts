@@ -19,6 +19,9 @@ export const toMachineTime = (ms: number): number => ms + ORIGIN
 /** A time of another process, as one of Clock.monotonic(). */
 export const fromMachineTime = (ms: number): number => ms - ORIGIN
 
+/** Milliseconds of a clock that all threads of the machine share (performance.now() starts from 0 in each thread). */
+export const monotonicMs = (): number => Number(process.hrtime.bigint() / 1_000_000n)
+
 /** Wall time in whole seconds, the unit of JWT NumericDate (RFC 7519 §2). */
 export const epochSeconds = (clock: Clock): number => Math.floor(clock.now() / 1000)
 

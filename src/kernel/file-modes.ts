@@ -1,5 +1,8 @@
 /** The mode of a file or folder, as Unix has it. Windows has no mode bits: there the access list says who may do what. */
 
+/** For a file that only its owner may read. */
+export const PRIVATE_FILE = 0o600
+
 const HAS_MODES = process.platform !== 'win32'
 const OTHERS_MAY_ANYTHING = 0o077
 const OTHERS_MAY_WRITE = 0o022

@@ -27,7 +27,7 @@ interface PendingPage {
 const PAGE = 5000
 /** Milliseconds. If the reading that was handed over last is older, this process reads itself. */
 const HANDED_FOR = 600
-/** Milliseconds. An older reading tells nothing of the keys. */
+/** Milliseconds. Of an older reading the keys are not used. */
 const CURRENT = 1000
 
 interface QuestionParts {
@@ -36,7 +36,7 @@ interface QuestionParts {
   readonly hasRead: (reading: FeedReading) => void
 }
 
-/** What a process asks the store for the change feed, and how old its newest answer is. */
+/** Asks the store for the change feed, and knows how old the newest answer is. */
 class FeedQuestions {
   readonly #parts: QuestionParts
   #askedAt = 0
@@ -82,7 +82,10 @@ class FeedQuestions {
     hasRead({ from, page, askedAt, askedAtWall, answeredAt: machine.monotonic() })
   }
 
-  /** The feed was read to its end. Not the time of the answer counts: it may have lain in the socket while this process was paused. */
+  /**
+   * The feed was read to its end. The time of the request counts, not that of the answer, which may have waited in the
+   * socket while this process was paused.
+   */
   applied(
     { askedAt, askedAtWall }: Pick<PendingPage, 'askedAt' | 'askedAtWall'>,
     keys: string | undefined,
@@ -119,7 +122,10 @@ interface FeedFollowers {
 
 /** Milliseconds between two polls: what another process appended is in force here within a second. */
 const INTERVAL = 250
-/** Of the change that a process appends when the store has lost some, and its life in milliseconds. It tells nothing. */
+/**
+ * Topic of the change that a process appends when the store has lost some, and its life in milliseconds. It says
+ * nothing more.
+ */
 const RESTART_TOPIC = 'restart'
 const RESTART_KEPT = 3_600_000
 /** Lost changes that are appended between two readings: so what others append meanwhile is not read late. */
@@ -202,7 +208,7 @@ export class ChangeFeed implements Feed {
     // A poll under way may have missed the newest change. One more poll follows, shared by all callers meanwhile.
     this.#nextReading ??= (this.#reading ?? Promise.resolve()).then(() => {
       this.#nextReading = undefined
-      // It is shared: one of its callers may have little time left, and that tells nothing of the store.
+      // It is shared: that one of its callers has little time left must not count as a failure of the store.
       this.#reading = aheadOfRequests(() => this.#tryRead())
       return this.#reading
     })
@@ -236,7 +242,7 @@ export class ChangeFeed implements Feed {
     this.#at = page.last
     this.#progress.saw(page.last)
     this.#questions.appliedHanded(reading)
-    this.#tellReachable()
+    this.#noteReachable()
     this.#sweep()
   }
 
@@ -270,7 +276,7 @@ export class ChangeFeed implements Feed {
     this.#isReading = true
     try {
       await this.#read()
-      this.#tellReachable()
+      this.#noteReachable()
     } catch (thrown) {
       if (!this.#unreachable)
         this.#parts.recorder.note('error', 'change_feed.unreachable', { reason: toFault(thrown).message })
@@ -281,7 +287,7 @@ export class ChangeFeed implements Feed {
     this.#sweep()
   }
 
-  #tellReachable(): void {
+  #noteReachable(): void {
     if (this.#unreachable) this.#parts.recorder.note('info', 'change_feed.reachable_again')
     this.#unreachable = false
   }

@@ -10,8 +10,7 @@ interface LostChange {
 /** Milliseconds: by so much before their end some changes may have been purged, since the clocks of nodes differ a little. */
 const PURGED = 60_000
 
-/** What a change says, when it is appended again. */
-const wordsOf = ({ topic, expiresAt }: Change, value: StoredValue): string =>
+const contentOf = ({ topic, expiresAt }: Change, value: StoredValue): string =>
   JSON.stringify([topic, value, expiresAt])
 
 /**
@@ -47,7 +46,7 @@ export class LostChanges {
     for (const change of known) {
       const value = marks.get(change.sequence) === change.mark ? undefined : this.#restored(change)
       if (value === undefined) continue
-      this.#lost.set(wordsOf(change, value), { change, value })
+      this.#lost.set(contentOf(change, value), { change, value })
       first = Math.min(first, change.sequence)
       if ((change.expiresAt ?? Number.POSITIVE_INFINITY) > now + PURGED)
         oldest = Math.min(oldest, change.sequence)
@@ -62,16 +61,16 @@ export class LostChanges {
     if (this.#lost.size === 0) return
     for (const change of stored) {
       const value = this.#restored(change)
-      if (value !== undefined) this.#lost.delete(wordsOf(change, value))
+      if (value !== undefined) this.#lost.delete(contentOf(change, value))
     }
   }
 
   /** Gives some to `append`, all at the same time. Those that it rejects stay lost. Rejects as it does. */
   async append(limit: number, append: (lost: LostChange) => Promise<unknown>): Promise<void> {
     await Promise.all(
-      [...this.#lost.entries().take(limit)].map(async ([words, lost]) => {
+      [...this.#lost.entries().take(limit)].map(async ([content, lost]) => {
         await append(lost)
-        this.#lost.delete(words)
+        this.#lost.delete(content)
       }),
     )
   }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { FeedPlace } from '../contracts/store.ts'
 import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
+import { PRIVATE_FILE } from '../kernel/file-modes.ts'
 
 /** What a node remembers of the feed when it starts again. */
 export interface SeenFeed {
@@ -51,12 +52,11 @@ export class FeedProgress {
     return { highest: this.#highest, settled: this.#settled }
   }
 
-  /** The store is older than what this node has seen, and nobody has accepted that. */
   get isDoubted(): boolean {
     return this.#isDoubted
   }
 
-  /** Numbers may be ahead of the time, and then tell nothing about it. */
+  /** A number that is ahead of the clock counts as of now. */
   saw(place: Pick<FeedPlace, 'sequence'> | undefined): void {
     if (place === undefined) return
     const { sequence } = place
@@ -132,8 +132,8 @@ interface SeenChangesParts {
 }
 
 /**
- * Writes to the data folder how far a node has seen the feed of a shared store: a store that was restored forgets. One process of
- * a node does.
+ * Writes to the data folder how far a node has seen the feed of a shared store, since a restored store does not know
+ * it. One process of a node does this.
  */
 export class SeenChanges {
   readonly #parts: SeenChangesParts
@@ -172,7 +172,7 @@ export class SeenChanges {
     if (text === this.#written) return
     const file = fileOf(data)
     try {
-      await writeFile(`${file}.new`, text, { mode: 0o600 })
+      await writeFile(`${file}.new`, text, { mode: PRIVATE_FILE })
       await rename(`${file}.new`, file)
       this.#written = text
       this.#hasFailed = false

@@ -28,7 +28,7 @@ export const STORE_VERBS = [
 
 type StoreVerb = (typeof STORE_VERBS)[number]
 
-/** Told after each call. `seconds`: how long it took. */
+/** Called after each call. `seconds`: how long it took. */
 type StoreCalled = (verb: StoreVerb, seconds: number, failed: boolean) => void
 
 export class MeasuredStore implements Store {

@@ -96,10 +96,10 @@ export async function openStore(
 }
 
 /**
- * Examines a store file before anyone opens it, or waits for the tables of a database that another makes; the service does
- * this once, when it starts. Rejects with StoreError if
- * the store is damaged, or missing in a folder that had one. After 10 seconds the examination of a large store goes
- * on in the background: `later` resolves with the damage that it finds, if any.
+ * Examines a store file before anyone opens it, or waits for the tables of a database that another makes; the service
+ * does this once, when it starts. Rejects with StoreError if the store is damaged, or missing in a folder that had one.
+ * After 10 seconds the examination of a large store goes on in the background: `later` resolves with the damage that it
+ * finds, if any.
  */
 export async function examineStore(
   config: StoreConfig,
@@ -114,13 +114,6 @@ export async function examineStore(
   return examineSqlite(planSqlite(config, data))
 }
 
-interface PurgeParts {
-  readonly store: Store
-  readonly recorder: Pick<Recorder, 'note'>
-  readonly after?: After
-  readonly random?: () => number
-}
-
 /** Milliseconds. */
 const INTERVAL = 60_000
 /** Milliseconds for which the node that purges keeps the others from it. */
@@ -131,16 +124,21 @@ const BATCH = 200
 const PAUSE = 50
 
 /**
- * Removes expired records once a minute, in small batches. Of several nodes that share a store one does it. The interval varies by up to a quarter, so that processes
- * that started together don't purge at the same moment. Returns a function that stops it. Failures are logged, not
- * thrown.
+ * Removes expired records once a minute, in small batches. Of several nodes that share a store one does it. The
+ * interval varies by up to a quarter, so that processes that started together don't purge at the same moment. Returns a
+ * function that stops it. Failures are logged, not thrown.
  */
 export function startPurging({
   store,
   recorder,
   after = systemAfter,
   random = Math.random,
-}: PurgeParts): () => void {
+}: {
+  readonly store: Store
+  readonly recorder: Pick<Recorder, 'note'>
+  readonly after?: After
+  readonly random?: () => number
+}): () => void {
   let cancel: () => void
   let stopped = false
   const next = (removed: number): void => {

@@ -4,6 +4,7 @@ import { dirname, resolve } from 'node:path'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import type { Entry, Store, StoredValue } from '../contracts/store.ts'
 import { systemClock } from '../kernel/clock.ts'
+import { PRIVATE_FILE } from '../kernel/file-modes.ts'
 import { newSecret } from '../kernel/ids.ts'
 import { escapedKey } from '../kernel/key-order.ts'
 import { hasCode } from '../kernel/thrown.ts'
@@ -131,7 +132,6 @@ function readFile<K extends string>(
   }
 }
 
-const PRIVATE_FILE = 0o600
 // Milliseconds. A backup may wait for a lock longer than a call.
 const TIMEOUT = 10_000
 

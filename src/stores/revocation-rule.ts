@@ -72,7 +72,6 @@ export const RULE_KINDS: readonly RuleKind[] = [
   },
 ]
 
-/** A rule as the change feed holds it. */
 export interface Rule {
   readonly kind: RuleKind
   readonly key: string
@@ -97,7 +96,7 @@ export const writeRule = (
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
-/** Explains only: whatever is not understood of it is left out. */
+/** Used to explain only, so what cannot be read is left out. */
 function readOrder(order: unknown): RevocationCause | undefined {
   if (typeof order !== 'object' || order === null) return undefined
   const { operator, by, reason, via } = order as Record<string, unknown>

@@ -3,6 +3,7 @@ import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import type { Change, Entry, StoredValue } from '../contracts/store.ts'
+import { mayOthersAccess, PRIVATE_FILE } from '../kernel/file-modes.ts'
 import { NO_MARK } from './feed-changes.ts'
 import { isBusy, reasonOf, StoreError } from './store-error.ts'
 import { createOnce, logOf, markStore, recoveryAdvice, requireNotLost, requireSame } from './store-files.ts'
@@ -180,8 +181,6 @@ export const BUSY_TIMEOUT = 250
 
 // Milliseconds. At its start a process may meet the locks of others that migrate, or that end and empty the WAL.
 const OPENING_TIMEOUT = 5000
-const PRIVATE_FILE = 0o600
-const OTHERS_MAY_ANYTHING = 0o077
 const PAGE_SIZE = 4096
 // Bytes. A long read delays the checkpoint and lets the WAL grow; afterwards the file is cut back to this.
 const WAL_LIMIT = 16 * 1024 ** 2
@@ -191,7 +190,7 @@ function claimFile({ path, marked = false }: SqlitePlan): void {
   if (marked && requireNotLost(path)) requireSame(path)
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   createOnce(path)
-  if ((statSync(path).mode & OTHERS_MAY_ANYTHING) !== 0) chmodSync(path, PRIVATE_FILE)
+  if (mayOthersAccess(statSync(path).mode)) chmodSync(path, PRIVATE_FILE)
 }
 
 function configure(db: DatabaseSync, { path, synchronous, maxSize }: SqlitePlan): void {
@@ -235,9 +234,6 @@ export function openSqliteFile(plan: SqlitePlan): DatabaseSync {
     }
   }
 }
-
-/** Milliseconds of a clock that all threads of the machine share (performance.now() starts from 0 in each thread). */
-export const monotonicMs = (): number => Number(process.hrtime.bigint() / 1_000_000n)
 
 /** Milliseconds: a reader waits while another process migrates or restores. */
 const LOCK_TIMEOUT = 5000

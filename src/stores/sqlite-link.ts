@@ -1,8 +1,9 @@
 import { Worker } from 'node:worker_threads'
 import { programBeside, threadEnvironment } from '../kernel/beside.ts'
+import { monotonicMs } from '../kernel/clock.ts'
 import { budget, goesFirst, STORE_TIME } from '../kernel/store-budget.ts'
 import { messageOf } from '../kernel/thrown.ts'
-import { monotonicMs, type SqlitePlan } from './sqlite-file.ts'
+import type { SqlitePlan } from './sqlite-file.ts'
 import type { Opening, ReadingVerb, Reply, ThreadMessage, VerbRequest } from './sqlite-requests.ts'
 import type { SqliteVerb, SqliteVerbs } from './sqlite-verbs.ts'
 import { StoreError, type TroubleListener } from './store-error.ts'
@@ -104,7 +105,10 @@ class SqliteLink {
     return this.#put(verb, args, true) as Promise<ReturnType<SqliteVerbs[V]>>
   }
 
-  /** The readings that wait here are asked there, with the time that they have left. What comes here for them is not heard. */
+  /**
+   * The other link asks the readings that wait here, with the time that they have left. Answers that come here for them
+   * are ignored.
+   */
   handReadingsTo(other: SqliteLink): void {
     if (other.#worker === undefined) return
     for (const [id, { question, timers }] of this.#waiting) {
@@ -216,7 +220,7 @@ class SqliteLink {
 
   #abandon(worker: Worker): void {
     if (this.#worker === worker) this.#worker = undefined
-    // Their callers hear of a failure now: another thread must not write what they asked for.
+    // Their callers get a failure now: another thread must not write what they asked for.
     this.#asked = []
     for (const id of [...this.#waiting.keys()]) this.#fail(id, unavailable('its thread has ended'))
   }

@@ -1,10 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { BUSY_TIMEOUT, monotonicMs } from './sqlite-file.ts'
+import { monotonicMs } from '../kernel/clock.ts'
+import { BUSY_TIMEOUT } from './sqlite-file.ts'
 import { atOnce, prepareVerbs, type SqliteVerb, type SqliteVerbs } from './sqlite-verbs.ts'
 import { describeRefusal, describeTrouble } from './store-error.ts'
 import type { FileGuard } from './store-files.ts'
 
-/** A request to the thread of the store. */
 export type VerbRequest<V extends SqliteVerb = SqliteVerb> = {
   [Verb in V]: {
     readonly id: number
@@ -32,7 +32,6 @@ interface TroubleMessage {
   readonly trouble: string | undefined
 }
 
-/** What the thread sends while it runs. */
 export type ThreadMessage = readonly Reply[] | TroubleMessage
 
 /** The first message of the thread. The descriptors are of the store's files, and stay open when the thread ends. */
@@ -198,13 +197,14 @@ const TO_WRITE = 50
 /** Milliseconds. SQLite's timeout is changed only when the step changes. */
 const STEP = 50
 
-/** Milliseconds that a write may wait for the lock, so that its caller hears of it in time. */
+/** Milliseconds that a write may wait for the lock, so that its caller gets the answer in time. */
 const patienceOf = (request: VerbRequest): number =>
   Math.max(0, Math.floor((request.deadline - monotonicMs() - TO_WRITE) / STEP) * STEP)
 
 /**
- * Throws NotDoneError if one of them would miss its deadline: so nothing is written after its caller has heard that it failed. And
- * where a frozen process holds the lock, the requests behind one waiting statement fail with it instead of one by one.
+ * Throws NotDoneError if one of them would miss its deadline: so nothing is written after its caller was answered that
+ * it failed. And where a frozen process holds the lock, the requests behind one waiting statement fail with it instead
+ * of one by one.
  */
 function requireInTime(group: readonly VerbRequest[]): void {
   const now = monotonicMs()

@@ -237,7 +237,6 @@ function whereVerbs(db: DatabaseSync) {
   }
 }
 
-/** The change feed. */
 function feedVerbs(db: DatabaseSync) {
   const append = db.prepare(`
     INSERT INTO change (sequence, topic, value, expires_at, runs_until)

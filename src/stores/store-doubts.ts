@@ -33,7 +33,7 @@ export class StoreDoubts {
     })
   }
 
-  /** As TrustedOffset. */
+  /** As `TrustedOffset.doubt`. */
   get clock(): number | undefined {
     return this.#parts.offset?.doubt
   }

@@ -2,16 +2,13 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { TrustedOffset } from '../kernel/store-clock.ts'
 import { messageOf } from '../kernel/thrown.ts'
 
-/**
- * The store cannot be used as it is, so the service must not start (T7). The message says what an operator can do.
- */
+/** The store cannot be used as it is, so the service must not start (T7). The message says what an operator can do. */
 export class StoreError extends Error {
   override readonly name = 'StoreError'
   /** A code as system errors have one: the command line then prints one line instead of a stack. */
   readonly code = 'ERR_STORE_UNFIT'
 }
 
-/** How a store is opened. */
 export interface OpenOptions {
   readonly onTrouble?: TroubleListener | undefined
   /** Milliseconds within which each verb must answer; undefined: as callers of the service need it. */

@@ -13,6 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { PRIVATE_FILE } from '../kernel/file-modes.ts'
 import { hasCode, messageOf } from '../kernel/thrown.ts'
 import { describeDamage, describeTrouble, StoreError } from './store-error.ts'
 
@@ -48,9 +49,7 @@ function readMarker(path: string): string | undefined {
   }
 }
 
-/**
- * Marks the folder of an existing store. The marker appears complete or not at all. Throws as the file system does.
- */
+/** Marks the folder of an existing store. The marker appears complete or not at all. Throws as the file system does. */
 export function markStore(path: string): void {
   const file = identityOf(path)
   if (file === undefined || readMarker(path) === file) return
@@ -58,7 +57,7 @@ export function markStore(path: string): void {
   // The global one: node:crypto takes the thread of the store 8 ms to load, and most openings need no draft.
   const draft = `${marker}.${crypto.randomUUID()}`
   try {
-    writeFileSync(draft, `${JSON.stringify({ file, means: MEANING })}\n`, { mode: 0o600, flag: 'wx' })
+    writeFileSync(draft, `${JSON.stringify({ file, means: MEANING })}\n`, { mode: PRIVATE_FILE, flag: 'wx' })
     flush(draft)
     renameSync(draft, marker)
     flush(dirname(marker))
@@ -66,8 +65,6 @@ export function markStore(path: string): void {
     rmSync(draft, { force: true })
   }
 }
-
-const PRIVATE_FILE = 0o600
 
 const MEANING = 'This folder has a store. Remove this file only to begin with an empty one on purpose.'
 
@@ -154,9 +151,9 @@ export function requireSame(path: string): void {
   )
 }
 
-/** What the guard reads of the open files, and nobody opens for it. */
+/** The open files that the guard reads. Others open them, and close them (`countConnection`). */
 interface OpenFiles {
-  /** Of the database, and of its -wal. Whoever opened them closes them (`countConnection`). */
+  /** Of the database, and of its -wal. */
   readonly database: number
   readonly log: number
   /** How many frames SQLite believes to be in the -wal. */
@@ -259,7 +256,7 @@ const LOGS = ['377f0682', '377f0683']
 /** Bytes of the header in which the sizes are. */
 const HEADER = 32
 
-/** Bytes of a database whose header says so. */
+/** Bytes of a database, as its header says. */
 function sizeIn(header: Buffer): number {
   const page = header.readUInt16BE(16)
   return header.readUInt32BE(28) * (page === 1 ? 65_536 : page)

@@ -8,7 +8,7 @@ interface ViewParts {
   readonly feed: Pick<ChangeFeed, 'age' | 'isBehind' | 'seen' | 'refresh'>
   /** Milliseconds after which tokens can no longer be judged by it. */
   readonly maxAge: number
-  /** Of a store whose clock is used: it hears of a suspension, in which Clock.monotonic() stands still. */
+  /** Of a store whose clock is used: moved forward after a suspension, in which Clock.monotonic() stands still. */
   readonly offset?: Pick<ClockOffset, 'advance'> | undefined
   /** The clock of this machine, never that of the store. */
   readonly machine?: Clock
@@ -117,7 +117,7 @@ export class FeedView implements View {
   async #read(): Promise<void> {
     let before = { wall: this.#wall, monotonic: this.#monotonic }
     for (let readings = 1; ; readings += 1) {
-      this.#tellSuspension(before)
+      this.#addSuspension(before)
       before = { wall: this.#machine.now(), monotonic: this.#machine.monotonic() }
       await this.#readOnce()
       if (readings === MOST_READINGS || !this.#hasPaused(before)) break
@@ -137,7 +137,7 @@ export class FeedView implements View {
   }
 
   /** Until a reading says otherwise, a suspension took as long as the wall clock says. */
-  #tellSuspension(before: Moment): void {
+  #addSuspension(before: Moment): void {
     const wall = this.#machine.now() - before.wall
     const ran = this.#machine.monotonic() - before.monotonic
     if (wall - ran > PAUSE) this.#parts.offset?.advance(wall - ran)

@@ -1,5 +1,5 @@
 import type { LoadedFile } from '../../config/modules/import-file.ts'
-import type { After, Clock } from '../../kernel/clock.ts'
+import { type After, type Clock, monotonicMs } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { errorOf } from './error-for-log.ts'
 import { ModuleThread, type StartRunner } from './module-thread.ts'
@@ -9,7 +9,6 @@ import {
   type CallName,
   type CallReply,
   type ModulePlan,
-  monotonicMs,
 } from './serve-module.ts'
 
 /** Milliseconds that a call of the module may take. */

@@ -10,6 +10,7 @@ import {
 } from '../../config/modules/import-file.ts'
 import { reasonOf } from '../../config/modules/open-module.ts'
 import type { PeopleModule } from '../../contracts/people-module.ts'
+import { monotonicMs } from '../../kernel/clock.ts'
 import { type ErrorFacts, errorFacts } from './error-for-log.ts'
 import { kindOf, PersonMistake, plainPerson } from './plain-person.ts'
 
@@ -53,9 +54,6 @@ export type ThreadMessage =
   | { readonly files: readonly LoadedFile[] }
   | 'pong'
   | 'closed'
-
-/** Milliseconds of a clock that all threads share. */
-export const monotonicMs = (): number => Number(process.hrtime.bigint() / 1_000_000n)
 
 export function serveModule(
   port: Pick<MessagePort, 'on' | 'postMessage'>,

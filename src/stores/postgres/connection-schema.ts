@@ -96,7 +96,6 @@ export const postgresSchema = section(
 /** Without the seals: they are for what is kept in the store, and not for whoever keeps it. */
 export type PostgresConfig = Omit<Static<typeof postgresSchema>, 'seal'>
 
-/** How this process connects. */
 export interface PostgresPlan {
   /** A host name, an address, or the folder of a Unix socket. */
   readonly host: string
@@ -151,7 +150,6 @@ function readAddress(url: string): Address | { readonly problem: string; readonl
 
 const isOnThisMachine = (host: string): boolean => host.startsWith('/') || isLoopback(host)
 
-/** Reports what is wrong with the address. */
 export function compilePostgres({ url, tls: asked }: PostgresConfig, problems: Problems): void {
   const address = readAddress(url)
   if ('problem' in address) problems.error(['store', 'url'], address.problem, address.advice)

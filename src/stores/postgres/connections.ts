@@ -276,8 +276,9 @@ export class Connections {
   }
 
   /**
-   * Runs work that uses one connection at a time, when it is its turn. To wait for that tells nothing of the database.
-   * Rejects with Fault `identity_unavailable` where too many wait, or until `performance.now()` is `until`; else as the work does.
+   * Runs work that uses one connection at a time, when it is its turn. Waiting for that says nothing about the
+   * database. Rejects with Fault `identity_unavailable` where too many wait, or until `performance.now()` is `until`;
+   * else as the work does.
    */
   async inTurn<T>(until: number, work: () => Promise<T>): Promise<T> {
     await this.#turn(until)

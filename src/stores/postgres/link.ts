@@ -31,9 +31,9 @@ interface Interval {
 }
 
 /**
- * When the database did not answer this process. Times are those of `performance.now()`. Only
- * the times without an answer count, and not those between them: else a database that fails now and then would lengthen
- * the grace of a refresh token by as long as it goes on so.
+ * When the database did not answer this process. Times are those of `performance.now()`. Only the times without an
+ * answer count, and not those between them: else a database that fails now and then would lengthen the grace of a
+ * refresh token by as long as it goes on so.
  */
 export class Silence {
   readonly #intervals: Interval[] = []
@@ -95,7 +95,7 @@ const FIRST_READINGS = 8
 export class PostgresLink {
   readonly plan: PostgresPlan
   readonly #requests: Connections
-  /** Of its own, so that what all calls are judged by waits behind no login. */
+  /** Of its own, so that the change feed and the keys wait behind no login. */
   readonly #ahead: Connections
   readonly #breaker = new Breaker()
   readonly #silence = new Silence()

@@ -104,7 +104,6 @@ const POLL = 250
 /** Milliseconds for which no older node may have been seen before something is taken away. */
 const OLD_NODES = 600_000
 
-/** The version of the tables. */
 export async function readSchema(link: PostgresLink): Promise<SchemaState> {
   const statement = reading(
     'meta',

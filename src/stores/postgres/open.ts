@@ -90,7 +90,7 @@ const areMade = (link: PostgresLink): Promise<boolean> =>
     },
   )
 
-/** Waits for tables that another makes (`migrate: never`), and tells so. Rejects with StoreError. */
+/** Waits for tables that another makes (`migrate: never`), and reports that it waits. Rejects with StoreError. */
 export async function awaitTables(config: PostgresConfig, onTrouble: TroubleListener): Promise<void> {
   if (config.migrate === 'auto') return
   const plan = { ...planPostgres(config), connections: 1 }

@@ -1,13 +1,13 @@
 /** Removes what has ended, in rounds that take equally long however large the tables are, and however much of them is dead. */
 import { OF_ADDRESS } from '../../contracts/admission.ts'
+import { DAY_MS } from '../../kernel/units.ts'
 import type { PostgresLink } from './link.ts'
 import { type Statement, STORE_NOW, writing } from './statements.ts'
 
-const DAY = 24 * 3_600_000
 /** Milliseconds. Failures that old count no more, nor does what an address has called. */
-const COUNTED_FOR = 2 * DAY
+const COUNTED_FOR = 2 * DAY_MS
 /** Milliseconds. A client's budget may take months to be full again: `requests: 1000, per: 90d`. */
-const KEPT_FOR = 400 * DAY
+const KEPT_FOR = 400 * DAY_MS
 
 /**
  * Rows of one statement, whatever its parameter says: the planner doesn't know parameters, and for an unknown number of rows it
@@ -64,7 +64,10 @@ const forgotten = (schema: string, table: string, isForgotten: string): Statemen
     last: () => `SELECT 1 AS done, last, size, (SELECT count(*) FROM gone) AS removed FROM part`,
   })
 
-/** What nobody counts any more, in a table whose rows have no expiry: a round looks at a part of it, the next one goes on. */
+/**
+ * Removes old counts from a table whose rows have no expiry. Each round looks at a part of the table, and the next one
+ * goes on behind it.
+ */
 class Counts {
   readonly #link: PostgresLink
   readonly #statement: Statement
@@ -101,7 +104,7 @@ export class Purging {
   }
 
   /**
-   * Of the contract of stores. What nobody counts any more is counted with the rest: so the next round follows soon.
+   * As `Store.purge`. Old counts that were removed count too, so the next round follows soon.
    * @param ran how long the service has run on this store, in milliseconds
    */
   async purge(limit: number, now: number, ran: number): Promise<number> {

@@ -324,7 +324,7 @@ export class PostgresNodes implements Nodes {
     })
   }
 
-  /** Behind no login: others would take this node for dead. */
+  /** Ahead of all requests: otherwise others would take this node for dead while many log in. */
   beat({ id, version, config, ...facts }: NodeFacts): Promise<LiveNodes> {
     return aheadOfRequests(async () => {
       await this.#link.run(this.#beat, [id, version, config, JSON.stringify(facts)])

@@ -25,20 +25,26 @@ export const reading = (name: string, sql: string, clock?: string): Statement =>
 
 export const READ_CLOCK = reading('clock', `SELECT ${STORE_NOW} AS now`)
 
-/** A write. Its parts must name every row that they write: `RETURNING 1 AS done`. */
-interface WriteParts {
-  readonly parameters: number
-  /** Earlier parts, `name AS (…)`, which the last one may use. */
-  readonly before?: (inTime: string) => readonly string[]
-  readonly last: (inTime: string) => string
-}
-
 /**
  * A write ends by the store's clock: it has no effect behind the time at which its caller learned that it failed. (A
  * frozen Postgres runs what lies in its sockets when it goes on: without this a code would be used up after a 503.) It
  * answers one row at least, so that "too late" is not taken for "no such row", and with the store's clock.
+ *
+ * Its parts must name every row that they write: `RETURNING 1 AS done`.
  */
-export function writing(name: string, { parameters, before, last }: WriteParts): Statement {
+export function writing(
+  name: string,
+  {
+    parameters,
+    before,
+    last,
+  }: {
+    readonly parameters: number
+    /** Earlier parts, `name AS (…)`, which the last one may use. */
+    readonly before?: (inTime: string) => readonly string[]
+    readonly last: (inTime: string) => string
+  },
+): Statement {
   const until = `$${parameters + 1}::int8`
   const inTime = `${STORE_NOW} < ${until}`
   const parts = [...(before?.(inTime) ?? []), `written AS (${last(inTime)})`]

@@ -83,13 +83,6 @@ const drawAttempt = (): string => randomBytes(ATTEMPT_BYTES).toString('base64url
 /** Times in columns are whole milliseconds. */
 const whole = (ms: number | undefined): number | null => (ms === undefined ? null : Math.ceil(ms))
 
-interface PostgresStoreParts {
-  readonly link: PostgresLink
-  readonly clock: Clock
-  /** Where the store's clock stands, if `clock` is that one. */
-  readonly offset: TrustedOffset | undefined
-}
-
 /** The store contract in a Postgres database that several nodes share. README.md says what survives what. */
 export class PostgresStore implements Store {
   readonly shared: SharedParts
@@ -105,7 +98,16 @@ export class PostgresStore implements Store {
   readonly #openedAt: number
 
   private constructor(
-    { link, clock, offset }: PostgresStoreParts,
+    {
+      link,
+      clock,
+      offset,
+    }: {
+      readonly link: PostgresLink
+      readonly clock: Clock
+      /** Where the store's clock stands, if `clock` is that one. */
+      readonly offset: TrustedOffset | undefined
+    },
     statements: PostgresStatements,
     ranBefore: number,
   ) {
