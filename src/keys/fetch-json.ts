@@ -8,7 +8,6 @@ interface JsonRequest {
   readonly accept: string
   /** Bytes of the answer's body. */
   readonly largest: number
-  /** Aborts the whole request. */
   readonly signal: AbortSignal
   /** Only with a body. */
   readonly headers?: Readonly<Record<string, string>>

@@ -34,10 +34,9 @@ import {
 const EXTENSION = '.jwk'
 const SECRET_FILE = 'successors.secret'
 
-/** What a process leaves that dies while it writes a file. */
+/** A draft that is left by a process that died while it wrote a file. */
 const DRAFT = /^\..+\.[\w-]{12}$/
 
-/** The name of a key by that of its file; undefined for other files. */
 function nameOfFile(file: string): string | undefined {
   const name = file.endsWith(EXTENSION) ? file.slice(0, -EXTENSION.length) : undefined
   return name !== undefined && parseKeyName(name) !== undefined ? name : undefined

@@ -16,16 +16,14 @@ interface ForeignKeysParts {
   readonly introspectionEndpoint?: () => string | undefined
   readonly clock: Clock
   readonly recorder: Pick<Recorder, 'note'>
-  /** Resolves after so many milliseconds. Tests pass their own. */
   readonly pause?: (milliseconds: number) => Promise<void>
 }
 
 /** Milliseconds between two checks whether the key set should be read again. */
 const TICK = 250
 /**
- * Milliseconds for which a `kid` that a reading did not bring counts as unknown without another reading. No longer
- * than the pause between two readings: otherwise someone who guesses the next `kid` could get its first tokens
- * refused.
+ * Milliseconds for which a `kid` that a reading did not bring counts as unknown without another reading. No longer than
+ * the pause between two readings: otherwise someone who guesses the next `kid` could get its first tokens refused.
  */
 const ABSENT = INTERVAL
 /** Limits for unknown ids in memory and for calls that wait for a reading, so that a flood of ids costs little. */
@@ -33,8 +31,8 @@ const MAX_ABSENT = 1_000
 const MAX_WAITING = 1_000
 /** Most keys of one `kid` with which a signature is tried. */
 const MAX_TRIED = 4
-/** Most remarks remembered. Each is logged once. */
-const MAX_TOLD = 200
+/** Most remarks remembered. Each is logged once, however often the key set is read. */
+const MAX_REPORTED = 200
 
 const systemPause = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, milliseconds).unref())
@@ -87,7 +85,6 @@ export class ForeignKeys implements KeyFinder {
     this.#timer = setInterval(() => this.tick(), TICK).unref()
   }
 
-  /** Reads the key set again if that is due. */
   tick(): void {
     if (!this.#reader.isStale()) return
     if (this.#takeAsked() || !this.#reader.had) void this.#reader.refresh()
@@ -220,10 +217,9 @@ export class ForeignKeys implements KeyFinder {
     return asked
   }
 
-  /** Logs each remark once, however often the key set is read. */
   #report({ level, event, kid, reason }: KeyRemark): void {
     const remark = `${event} ${kid} ${reason}`
-    if (this.#reported.has(remark) || this.#reported.size >= MAX_TOLD) return
+    if (this.#reported.has(remark) || this.#reported.size >= MAX_REPORTED) return
     this.#reported.add(remark)
     this.#parts.recorder.note(level, event, { issuer: this.#parts.issuer, kid, reason })
   }

@@ -30,7 +30,6 @@ interface IntrospectorParts {
   readonly clientSecret: string
   readonly clock: Clock
   readonly recorder: Pick<Recorder, 'note'>
-  /** The timer of the deadline. Tests pass their own. */
   readonly after?: After
 }
 
@@ -56,7 +55,6 @@ const ENTRY_OVERHEAD = 512
 
 const NOT_ACTIVE = 'introspection: not active'
 
-/** What is known of one token. */
 interface Known {
   /** Undefined if the token is not active. */
   readonly claims: Claims | undefined
@@ -251,7 +249,7 @@ class AnswerStanding implements KeyStanding {
     return true
   }
 
-  /** The same, without asking. */
+  /** As `isTrusted`, but asks for nothing. */
   counts(): boolean {
     return this.#parts.now() < this.#until
   }

@@ -12,7 +12,6 @@ export interface IssuerCondition {
   readonly introspects: boolean
 }
 
-/** What the keys and the introspection depend on. */
 type Source = Pick<IssuerConfig, 'issuer' | 'jwks' | 'introspection'>
 
 /**
@@ -51,7 +50,6 @@ export class IssuerKeys {
     return opened
   }
 
-  /** Introspects the opaque tokens of an issuer; undefined if that is not configured. */
   introspectorOf(source: Source): Introspector | undefined {
     const { issuer, introspection } = source
     if (introspection === undefined) return undefined
@@ -74,7 +72,6 @@ export class IssuerKeys {
     closeOthers(this.#introspectors, new Set(configured.map(introspectionIdOf)))
   }
 
-  /** The state of each issuer of the configuration in force. */
   conditions(): readonly IssuerCondition[] {
     return this.#configured.map((source) => ({
       issuer: source.issuer,

@@ -5,7 +5,6 @@ import { fetchJwks } from './key-set-reader.ts'
 import type { Jwk } from './signatures.ts'
 
 interface IssuerSourceParts {
-  /** Its `iss`. */
   readonly issuer: string
   /** The URL of its key set. Undefined: the metadata says it. */
   readonly jwks: string | undefined

@@ -131,7 +131,6 @@ export const issuersSchema = list(issuer, {
 
 export type IssuerConfig = Static<typeof issuer>
 
-/** A check of one issuer beyond the schema. */
 type IssuerCheck = (config: IssuerConfig, at: KeyPath, problems: Problems, catalogue: Catalogue) => void
 
 /** Whether an address is not given, so that it is looked for in the issuer's metadata. */
@@ -189,7 +188,6 @@ const checkScopeMap: IssuerCheck = ({ scopeMap = {} }, at, problems, catalogue) 
 
 const CHECKS: readonly IssuerCheck[] = [checkAddresses, checkTimes, warnOfRisks, checkScopeMap]
 
-/** Reports what the schema can't express. */
 export function compileIssuers(
   issuers: readonly IssuerConfig[],
   problems: Problems,

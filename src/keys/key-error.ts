@@ -6,7 +6,6 @@ export class KeyError extends Error {
 /** Something is sealed with a seal that `store.seal` does not have. */
 export class MissingSeal extends KeyError {
   override readonly name = 'MissingSeal'
-  /** The id of the seal. */
   readonly seal: string
 
   constructor(message: string, seal: string) {

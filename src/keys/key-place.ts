@@ -8,7 +8,6 @@ import { KeyError } from './key-error.ts'
 import type { Seals } from './seal.ts'
 import { inOrder, type NewKey, parseKeyName, type StoredKey } from './stored-key.ts'
 
-/** What a place has. */
 export interface FoundKeys {
   /** Oldest generation first. */
   readonly keys: readonly StoredKey[]
@@ -24,7 +23,6 @@ export interface KeptSecret {
   readonly stamp: string
 }
 
-/** Something that an operator should know about the keys. */
 export interface KeyFinding {
   readonly level: 'fine' | 'warning' | 'error'
   readonly text: string

@@ -46,7 +46,6 @@ export class KeyRing implements Signer, PublicKeys, KeyFinder {
     for (const [kid, { standing }] of before) if (!this.#keys.has(kid)) standing.end()
   }
 
-  /** Whether there is a key to sign with. */
   signs(algorithm: SigningAlgorithm): boolean {
     return this.#signing.has(algorithm)
   }

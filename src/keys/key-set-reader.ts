@@ -36,7 +36,6 @@ const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'] as const
 export interface KeyRemark {
   readonly level: 'info' | 'warn'
   readonly event: string
-  /** Undefined if the key has none. */
   readonly kid: string | undefined
   readonly reason: string
 }
@@ -107,7 +106,6 @@ interface KeySetReaderParts {
   readonly clock: Clock
   /** Called with the cause when readings begin to fail, and with undefined when they succeed again. */
   readonly changed: (failure: { readonly cause: unknown } | undefined) => void
-  /** Resolves after so many milliseconds. */
   readonly pause: (milliseconds: number) => Promise<void>
 }
 
@@ -147,7 +145,6 @@ export class KeySetReader {
     return this.#had
   }
 
-  /** Whether the last reading failed. */
   get failing(): boolean {
     return this.#failures > 0
   }

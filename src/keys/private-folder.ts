@@ -61,9 +61,8 @@ export async function listPrivateFolder(folder: string, purpose = TOKEN_KEYS): P
 }
 
 /**
- * The text of a file; undefined if it is gone. The mode is that of the open file, so that the file that was checked
- * is the file that is read. Rejects with KeyError if other users may access it. `what` names it in that
- * message.
+ * The text of a file; undefined if it is gone. The mode is that of the open file, so that the file that was checked is
+ * the file that is read. Rejects with KeyError if other users may access it. `what` names it in that message.
  */
 export async function readPrivateFile(
   path: string,

@@ -33,9 +33,7 @@ export const NOTICED_WITHIN = 60
 const ofAlgorithm = (keys: readonly StoredKey[], algorithm: SigningAlgorithm): readonly StoredKey[] =>
   keys.filter((key) => key.algorithm === algorithm).sort((a, b) => a.generation - b.generation)
 
-/**
- * The newest key whose time has come. If there is none (a clock may have been set back), the one that comes first.
- */
+/** The newest key whose time has come. If there is none (a clock may have been set back), the one that comes first. */
 const signerOf = (keys: readonly StoredKey[], now: number): StoredKey | undefined =>
   keys.findLast((key) => key.signsFrom <= now) ?? keys.toSorted((a, b) => a.signsFrom - b.signsFrom)[0]
 
@@ -116,6 +114,7 @@ export interface Rotation {
 
 export const rotationsOf = (schedule: readonly ScheduledKey[], plan: RotationPlan): readonly Rotation[] =>
   [...keySetOf(schedule).signing].map(([algorithm, { createdAt }]) => ({
-    ...{ algorithm, createdAt },
+    algorithm,
+    createdAt,
     nextAt: nextRotation(algorithm, schedule, plan),
   }))

@@ -1,6 +1,7 @@
 import type { Problems } from '../config/problems.ts'
 import { duration, flag, section, type Static } from '../config/schema.ts'
 import type { SigningAlgorithm } from '../contracts/people.ts'
+import { DAY_MS } from '../kernel/units.ts'
 import type { KeyPlace } from './key-place.ts'
 import { SEAL_ADVICE, sealBytes, type SealKey } from './seal.ts'
 import type { KeysPlan } from './service-keys.ts'
@@ -37,13 +38,11 @@ export const keysSchema = section(
   },
 )
 
-/** The part of the section `store` that is about keys. */
 interface SealedStore {
   readonly kind: string
   readonly seal?: readonly SealKey[]
 }
 
-/** Reports seals that are no keys. */
 export function compileSeals({ seal = [] }: SealedStore, problems: Problems): void {
   const ids = seal.map(({ id }) => id)
   for (const [at, { id, key }] of seal.entries()) {
@@ -55,11 +54,9 @@ export function compileSeals({ seal = [] }: SealedStore, problems: Problems): vo
 export type KeysConfig = Static<typeof keysSchema>
 
 const MINUTE = 60_000
-const DAY = 24 * 60 * MINUTE
 /** Milliseconds. Caches may keep our key set for five minutes; some clients keep it longer. */
 const SHORTEST_ANNOUNCEMENT = 10 * MINUTE
 
-/** Reports what the schema can't express. */
 export function compileKeys({ rotation }: KeysConfig, problems: Problems): void {
   const { announce, every } = rotation
   const at = ['keys', 'rotation', 'announce']
@@ -76,13 +73,13 @@ export function compileKeys({ rotation }: KeysConfig, problems: Problems): void 
  * The plan for the keys of a place. Keys of both algorithms always exist, because clients may ask for either on
  * their id_tokens. `longestLife`: milliseconds that any token may live. A day at least, since a client may have that.
  */
-export const planKeys = (place: KeyPlace, { rotation }: KeysConfig, longestLife = DAY): KeysPlan => ({
+export const planKeys = (place: KeyPlace, { rotation }: KeysConfig, longestLife = DAY_MS): KeysPlan => ({
   place,
   algorithms: SIGNING_ALGORITHMS,
   rotation: {
     automatic: rotation.automatic,
     every: Math.floor(rotation.every / 1000),
     announce: Math.floor(rotation.announce / 1000),
-    longestLife: Math.ceil(Math.max(DAY, longestLife) / 1000),
+    longestLife: Math.ceil(Math.max(DAY_MS, longestLife) / 1000),
   },
 })

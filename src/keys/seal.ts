@@ -11,7 +11,6 @@ export interface SealKey {
 
 /** What is kept of a sealed text. All members but the id are base64url. */
 interface Sealed {
-  /** The id of the seal. */
   readonly seal: string
   /** Drawn for each sealing. */
   readonly nonce: string

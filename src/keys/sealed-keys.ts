@@ -29,7 +29,6 @@ const SUCCESSORS = 'successors'
 export const STORE = 'store'
 const ID = 'id'
 
-/** What keys need of a store. */
 export type KeyStore = Pick<Store, 'list' | 'find' | 'create' | 'replace' | 'remove'>
 
 const stampOf = ({ value }: Entry): string => String(value['nonce'])

@@ -28,7 +28,6 @@ export interface KeysPlan {
   readonly unread?: UnreadKeys
 }
 
-/** What the place has when the service opens it. */
 interface OpenedPlace {
   readonly keys: readonly StoredKey[]
   readonly made: boolean
@@ -97,7 +96,6 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
     return this.#states
   }
 
-  /** The state of each key now. */
   schedule(): readonly ScheduledKey[] {
     return scheduleKeys(this.#keys, this.#plan.rotation, epochSeconds(this.#clock))
   }

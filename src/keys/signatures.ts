@@ -1,9 +1,10 @@
 /**
- * Signatures and keys of JOSE (RFC 7515, 7517, 7518, 7638). The only file that imports jose. Its traps: - it decodes
- * base64url leniently, so sixteen spellings of one token verify: token-verifier.ts checks the spelling first; -
- * `importJWK` lets the caller's algorithm win over the key's own `alg`, and hands symmetric keys out as bytes:
- * `importPublicKey` refuses both; - `compactVerify` honours `crit` and `b64`: token-verifier.ts refuses such headers
- * before it gets here.
+ * Signatures and keys of JOSE (RFC 7515, 7517, 7518, 7638). The only file that imports jose. Its traps:
+ * - It decodes base64url leniently, so sixteen spellings of one token verify: token-verifier.ts checks the spelling
+ *   first.
+ * - `importJWK` lets the caller's algorithm win over the key's own `alg`, and hands symmetric keys out as bytes:
+ *   `importPublicKey` refuses both.
+ * - `compactVerify` honours `crit` and `b64`: token-verifier.ts refuses such headers before it gets here.
  */
 import { hash, createPrivateKey, type KeyObject, sign, type SigningOptions } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -60,17 +61,15 @@ function weaknessOf(bits: number, exponent: Uint8Array): string | undefined {
   return exponent.length === 1 && last === 1 ? 'its RSA exponent is 1' : undefined
 }
 
-/** What Web Crypto says about RSA keys only. */
-interface RsaFacts {
-  readonly modulusLength?: number
-  readonly publicExponent?: Uint8Array
-}
-
 async function importKey(jwk: Jwk, algorithm: string): Promise<CryptoKey> {
   const key = await importJWK(jwk, algorithm)
   if (key instanceof Uint8Array) throw new TypeError('a symmetric key')
   // Checked on the imported key, because a number can be encoded in several ways.
-  const { modulusLength, publicExponent } = key.algorithm as RsaFacts
+  // Web Crypto has these two of RSA keys only.
+  const { modulusLength, publicExponent } = key.algorithm as {
+    readonly modulusLength?: number
+    readonly publicExponent?: Uint8Array
+  }
   if (modulusLength === undefined || publicExponent === undefined) return key
   const weakness = weaknessOf(modulusLength, publicExponent)
   if (weakness !== undefined) throw new TypeError(weakness)
@@ -84,8 +83,7 @@ export async function importPublicKey(jwk: Jwk, algorithm: string): Promise<Cryp
 }
 
 /**
- * The result cannot be exported again. Rejects as `importPublicKey` does, and with TypeError if the key is not
- * private.
+ * The result cannot be exported again. Rejects as `importPublicKey` does, and with TypeError if the key is not private.
  */
 export async function importPrivateKey(jwk: Jwk, algorithm: SigningAlgorithm): Promise<CryptoKey> {
   if (!fitsAlgorithm(jwk, algorithm)) throw new TypeError(`not a signature key for ${algorithm}`)

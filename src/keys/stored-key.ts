@@ -85,7 +85,6 @@ export interface StoredKey extends SigningKey {
   readonly stamp: string
 }
 
-/** The algorithm and the generation of a key. */
 interface KeyName {
   readonly algorithm: SigningAlgorithm
   readonly generation: number
@@ -100,7 +99,6 @@ const NAME = /^(ES256|RS256)-([1-9][0-9]{0,8})$/
 
 export const keyName = ({ algorithm, generation }: KeyName): string => `${algorithm}-${generation}`
 
-/** Undefined if it is no name of a key. */
 export function parseKeyName(name: string): KeyName | undefined {
   const [, algorithm, generation] = NAME.exec(name) ?? []
   if (algorithm === undefined) return undefined

@@ -73,7 +73,6 @@ export async function rememberKeys(
   }
 }
 
-/** The warning for an operator at the start; undefined if all is well. */
 export const historyWarning = (
   finding: HistoryResult,
   { name }: Pick<KeyPlace, 'name'>,

@@ -4,12 +4,7 @@ import { Fault } from '../../kernel/faults.ts'
 import { errorOf } from './error-for-log.ts'
 import { ModuleThread, type StartRunner } from './module-thread.ts'
 import { PersonMistake } from './plain-person.ts'
-import {
-  type CallMessage,
-  type CallName,
-  type CallReply,
-  type ModulePlan,
-} from './serve-module.ts'
+import { type CallMessage, type CallName, type CallReply, type ModulePlan } from './serve-module.ts'
 
 /** Milliseconds that a call of the module may take. */
 const CALL_DEADLINE = 2000
