@@ -51,7 +51,7 @@ export const backupCommand = commandOf(BACKUP, {
         on: { kind: 'store' },
         change: { file: resolve(file) },
       } as const
-      const order = { configuration, options: values, terminal }
+      const order = { configuration, options: values, terminal, opensData: true }
       const { data } = configuration
       const work = (): number => copy({ data, file, json: values.json === true }, terminal)
       return recorded(order, act, () => Promise.resolve(work()))

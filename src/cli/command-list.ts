@@ -179,6 +179,8 @@ const KEEPING = {
   },
   keys: {
     summary: 'List the signing keys, make the next ones, find problems',
+    operations: async () => (await import('../operator/keys.ts')).KEY_OPERATIONS,
+    verbs: ['list', 'rotate', 'doctor', 'rewrap'],
     table: async () => (await import('./tables/keeping.ts')).KEYS,
   },
   backup: {

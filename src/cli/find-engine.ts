@@ -10,15 +10,11 @@ import { OperationError } from '../operator/errors.ts'
 import type { SharedOperation } from '../operator/operation.ts'
 import type { Terminal } from '../operator/terminal.ts'
 import { adminTokenFile, readAdminToken } from '../operator/token-file.ts'
-import {
-  type Configuration,
-  isSidecar,
-  readConfiguration,
-  readDataFolder,
-} from '../settings/configuration.ts'
+import { type Configuration, isSidecar, readConfiguration, readDataFolder } from '../settings/configuration.ts'
 import type { CallOptions } from './call-options.ts'
 import { configurationFile, writeReport } from './command.ts'
 import { type Engine, type LockHere, NothingDone, type Purpose, remoteEngine } from './engine.ts'
+import { refuseOtherUser } from './operator-here.ts'
 
 /** Milliseconds to wait for another command, or for a service that starts or ends. */
 const PATIENCE = 10_000
@@ -163,7 +159,6 @@ async function findShared(purpose: Shared, ground: Ground, given: Given): Promis
         terminal,
         `${ground.file ?? ''}: ${unfit}`,
       )
-    const { refuseOtherUser } = await import('./engine-here.ts')
     refuseOtherUser(configuration.data)
     if (!changes(operation)) return openHere(purpose, read, given, undefined)
     const lock = lockOf(ground, configuration)

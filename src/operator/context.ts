@@ -18,10 +18,9 @@ import type { Configuration } from '../settings/configuration.ts'
 import type { StoreDoubts } from '../stores/store-doubts.ts'
 import type { Readiness } from '../watch/health.ts'
 import type { GaugeReading } from '../watch/metrics/gauges.ts'
-import type { KeyOrders } from '../watch/status/key-orders.ts'
 import type { ConfigurationStanding, PassingCause } from '../watch/status/status.ts'
 import type { DirectoryOrders } from './directory-orders.ts'
-import type { ReportedActs } from './reported-acts.ts'
+import type { KeyWork } from './key-work.ts'
 
 /** What operations work on that are carried out with the service up or down: in it, or in the process of a command. */
 export interface OperationContext {
@@ -40,6 +39,8 @@ export interface OperationContext {
   readonly canRecord?: () => Promise<void>
   /** The directory's records, in the name of this operator. */
   directory(operator: Operator): DirectoryOrders
+  /** Undefined in a sidecar, which signs nothing. Rejects with KeyError or StoreError if the keys cannot be used. */
+  keys(): Promise<KeyWork | undefined>
   /** The trail that is asked. Absent where none is kept. */
   readonly trail: QueriedTrail | undefined
   /** Absent where no trail is kept. */
@@ -81,10 +82,6 @@ export interface ServiceContext extends OperationContext {
   readonly callHistory: Pick<CallHistory, 'since' | 'counts'>
   /** Of the service, milliseconds since the epoch. */
   readonly startedAt: number
-  /** What commands report. */
-  readonly acts: ReportedActs
-  /** Absent in a sidecar, which signs nothing. */
-  readonly keys: KeyOrders | undefined
   /** Reads the configuration anew. Never rejects. */
   readonly reload: (operator: Operator) => Promise<ReloadOutcome>
   /** Replaces every worker process, one after the other, without losing a call. Never rejects. */

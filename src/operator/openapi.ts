@@ -1,11 +1,10 @@
 /** The table of the admin API's routes, and the OpenAPI 3.1 document that is made from it. */
-import { ACT_ROUTE } from './acts.ts'
 import { AUDIT_OPERATIONS, REDACT } from './audit.ts'
 import { IF_MATCH } from './conditions.ts'
 import { CONFIGURATION_OPERATIONS, RELOAD } from './configuration.ts'
 import { RECORD_OPERATIONS } from './records.ts'
 import { EXPLAIN_OPERATIONS } from './explain.ts'
-import { KEY_ROUTES } from './keys.ts'
+import { KEY_OPERATIONS } from './keys.ts'
 import { LOCKOUT_OPERATIONS } from './lockouts.ts'
 import { MAINTENANCE_OPERATIONS } from './maintenance.ts'
 import {
@@ -190,12 +189,11 @@ export function adminRoutes(version: string): readonly Operation[] {
     STATUS,
     ...CONFIGURATION_OPERATIONS,
     ...Object.values(REVOCABLE_OPERATIONS).flat(),
-    ...KEY_ROUTES,
+    ...KEY_OPERATIONS,
     ...TEST_TOKEN_OPERATIONS,
     ...EXPLAIN_OPERATIONS,
     ...RECORD_OPERATIONS,
     ...AUDIT_OPERATIONS,
-    ACT_ROUTE,
     REDACT,
   ]
   routes.push({

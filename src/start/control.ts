@@ -8,12 +8,11 @@ import type { Recorder } from '../contracts/recorder.ts'
 import type { Holdings } from '../directory/holdings.ts'
 import type { LocalLockouts } from '../identity/guessing/lockouts.ts'
 import type { Clock } from '../kernel/clock.ts'
-import type { KeysPlan } from '../keys/service-keys.ts'
 import type { CallHistory } from '../maintenance/call-history.ts'
 import { compileMaintenance } from '../maintenance/schema.ts'
 import type { ReloadOutcome, RestartOutcome, ServiceContext } from '../operator/context.ts'
 import type { DirectoryOrders } from '../operator/directory-orders.ts'
-import { ReportedActs } from '../operator/reported-acts.ts'
+import { type KeyWork, oneAtATime } from '../operator/key-work.ts'
 import type { WorkerPool } from '../processes/worker-pool.ts'
 import { closableNames, type Configuration, isSidecar } from '../settings/configuration.ts'
 import type { Readiness } from '../watch/health.ts'
@@ -22,7 +21,6 @@ import type { ConfigurationLoads } from './configuration-loads.ts'
 import { ConfiguredEditors } from './configured-editors.ts'
 import { DirectoryControl } from './directory-control.ts'
 import { recorderOf } from './kept-acts.ts'
-import { KeyControl } from './key-control.ts'
 import { adoptSeals, keysPlanOf } from './key-plan.ts'
 import type { Reloader } from './reload.ts'
 import type { State } from './state.ts'
@@ -60,12 +58,18 @@ const STOPPING: Refused = { outcome: 'refused', problems: ['the service is stopp
 /** The longest wait, when the service stops, for an order that is under way. */
 const LONGEST_SETTLING_MS = 1000
 
-function keyControlOf(
-  plan: KeysPlan,
-  { state: { store }, audit, recorder, clock }: ControlParts,
-  acts: ReportedActs,
-): KeyControl {
-  return new KeyControl({ plan, store, audit, recorder, clock, reported: (act) => acts.reported(act) })
+/** Undefined in a sidecar. */
+function keyWorkOf(configuration: Configuration, { state, clock }: ControlParts): KeyWork | undefined {
+  if (isSidecar(configuration)) return undefined
+  const { store } = state
+  return {
+    plan: keysPlanOf(configuration, store),
+    clock,
+    store: () => Promise.resolve(store),
+    elsewhere: false,
+    announced: new Set(),
+    inTurn: oneAtATime(),
+  }
 }
 
 export class ServiceControl {
@@ -73,10 +77,8 @@ export class ServiceControl {
   readonly context: ServiceContext
   readonly maintenance: State['maintenance']
   readonly lockouts: LocalLockouts
-  readonly acts: ReportedActs
-  /** Absent in a sidecar, as `keys` is. */
-  readonly keysPlan: KeysPlan | undefined
-  readonly keys: KeyControl | undefined
+  /** Absent in a sidecar. */
+  readonly keys: KeyWork | undefined
   readonly #parts: ControlParts
   readonly #editors: ConfiguredEditors
   #configuration: Configuration
@@ -90,9 +92,7 @@ export class ServiceControl {
     this.#configuration = configuration
     this.maintenance = parts.state.maintenance
     this.lockouts = parts.lockouts
-    this.acts = new ReportedActs(parts.audit)
-    this.keysPlan = isSidecar(configuration) ? undefined : keysPlanOf(configuration, parts.state.store)
-    this.keys = this.keysPlan && keyControlOf(this.keysPlan, parts, this.acts)
+    this.keys = keyWorkOf(configuration, parts)
     this.#editors = new ConfiguredEditors(parts)
     this.#activate(configuration)
     this.context = this.#contextOf(parts)
@@ -100,7 +100,7 @@ export class ServiceControl {
 
   #contextOf({ state, ...parts }: ControlParts): ServiceContext {
     const { store, rules, tokenRevoker, maintenance, doubts } = state
-    const { acts, keys } = this
+    const { keys } = this
     return {
       ...parts,
       version: VERSION,
@@ -109,8 +109,7 @@ export class ServiceControl {
       tokenRevoker,
       maintenance,
       doubts,
-      acts,
-      keys,
+      keys: () => Promise.resolve(keys),
       configuration: () => this.#configuration,
       editors: () => this.#editors.of(this.#configuration),
       directory: (operator) => this.directory(operator),
@@ -132,7 +131,7 @@ export class ServiceControl {
   #activate(configuration: Configuration): void {
     this.#configuration = configuration
     this.#editors.forget()
-    if (this.keysPlan !== undefined) adoptSeals(this.keysPlan.place, configuration)
+    if (this.keys !== undefined) adoptSeals(this.keys.plan.place, configuration)
     const switches = compileMaintenance(
       configuration.maintenance,
       closableNames(configuration),

@@ -1,6 +1,6 @@
 /**
  * Tells the audit trail which signing key is announced, signs or is retired (C6.3.4, C12.3): once for each service. "By the
- * schedule" stands only where the schedule did it: what a command did is recorded by the command, with its operator.
+ * schedule" stands only where the schedule did it: what an operator did is recorded as theirs.
  */
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { Entry, Store } from '../contracts/store.ts'
@@ -15,6 +15,8 @@ export interface KeyEventsParts {
   readonly store: Pick<Store, 'find' | 'create' | 'replace'>
   readonly audit: Pick<AuditTrail, 'note'>
   readonly clock: Clock
+  /** Names of keys (`ES256-2`) whose announcement the record of an operator tells: it is not told again. */
+  readonly announced: Set<string>
   /** What tells whether the keys in the store have changed; undefined: not known. */
   readonly mark?: () => string | undefined
 }
@@ -59,8 +61,7 @@ const same = (one: Told, other: Told): boolean => JSON.stringify(one) === JSON.s
  */
 export class KeyEvents {
   readonly #parts: KeyEventsParts
-  readonly #recorded = new Set<string>()
-  /** Announced keys of the last look: told by the next one, unless a command or another node has told of them meanwhile. */
+  /** Announced keys of the last look: told by the next one, unless an operator or another node has told of them meanwhile. */
   #found: ReadonlySet<string> = new Set()
   /** The keys of the first look: who made them is not known. */
   #atStart: ReadonlySet<string> | undefined
@@ -83,11 +84,6 @@ export class KeyEvents {
   async stop(): Promise<void> {
     clearInterval(this.#timer)
     await this.#looking
-  }
-
-  /** An operator's command has recorded that it announces these keys (`ES256-2`): they are not told again. */
-  skipAnnouncement(name: string): void {
-    this.#recorded.add(name)
   }
 
   /** Tells what has changed since the last look. Never rejects: what cannot be read now is told later. */
@@ -147,7 +143,7 @@ export class KeyEvents {
 
   /** The node whose operator announced a key knows that at once; the others wait for it to record it. */
   #mayTell({ kid, name }: StoredKey): boolean {
-    return this.#found.has(kid) || this.#recorded.has(name)
+    return this.#found.has(kid) || this.#parts.announced.has(name)
   }
 
   /** Whether the schedule has made a key while this service ran. One that signs at once replaces others: a command does that. */
@@ -158,7 +154,7 @@ export class KeyEvents {
   }
 
   #note({ event, kid, name, scheduled }: KeyEvent): void {
-    if (event === 'keys.announced' && name !== undefined && this.#recorded.delete(name)) return
+    if (event === 'keys.announced' && name !== undefined && this.#parts.announced.delete(name)) return
     this.#parts.audit.note({
       event,
       outcome: 'success',

@@ -13,12 +13,14 @@ import { systemClock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { messageOf } from '../kernel/thrown.ts'
 import type { OperationContext } from '../operator/context.ts'
-import type { Configuration } from '../settings/configuration.ts'
+import { type KeyWork, oneAtATime } from '../operator/key-work.ts'
+import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { ANSWER_COMMAND_WITHIN } from '../stores/open-store.ts'
 import { openConfiguredEditors } from './configured-editors.ts'
 import { DirectoryControl } from './directory-control.ts'
 import { recorderOf } from './kept-acts.ts'
 import { openMeasures } from './measures.ts'
+import { OpenedKeys } from './opened-keys.ts'
 import { ConfigurationError } from './parts.ts'
 import { openState, type State } from './state.ts'
 import { openTrailOwner, type TrailOwner } from './trail-owner.ts'
@@ -141,6 +143,7 @@ export class OperatedHere implements AsyncDisposable {
   readonly #trail: CommandTrail | undefined
   #state: Promise<State> | undefined
   #editors: Promise<Editors> | undefined
+  #keys: Promise<OpenedKeys> | undefined
 
   constructor(parts: HereParts) {
     this.#parts = parts
@@ -161,6 +164,7 @@ export class OperatedHere implements AsyncDisposable {
       trailOwner: undefined,
       directory: (operator) =>
         new DirectoryControl({ changes: recorderOf(operator, { audit, recorder }), editors, canRecord }),
+      keys: () => this.#keyWork(),
     }
   }
 
@@ -204,7 +208,23 @@ export class OperatedHere implements AsyncDisposable {
     return editors
   }
 
+  async #keyWork(): Promise<KeyWork | undefined> {
+    const { configuration } = this.#parts
+    if (isSidecar(configuration)) return undefined
+    const keys = await (this.#keys ??= OpenedKeys.open(configuration))
+    return {
+      plan: keys.plan,
+      clock: keys.clock,
+      store: () => keys.store(),
+      elsewhere: configuration.store.kind === 'memory',
+      announced: new Set(),
+      inTurn: oneAtATime(),
+    }
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
+    const keys = await this.#keys?.catch(() => undefined)
+    await keys?.[Symbol.asyncDispose]()
     const state = await this.#state?.catch(() => undefined)
     await state?.[Symbol.asyncDispose]()
     await this.#trail?.close()

@@ -1,10 +1,10 @@
 /** Events of the audit trail that a service has once, however many processes serve (C12.3). */
-import { type AuditedChange, plainFacts } from '../audit/audited-change.ts'
+import { plainFacts } from '../audit/audited-change.ts'
 import { type AuditEntry, type AuditTrail, NO_TRAIL } from '../contracts/audit.ts'
 import type { Clock } from '../kernel/clock.ts'
-import type { KeysPlan } from '../keys/service-keys.ts'
 import { isInForce } from '../maintenance/switch.ts'
 import { type KeptSwitch, switchFacts } from '../maintenance/records.ts'
+import type { KeyWork } from '../operator/key-work.ts'
 import { countWorkers } from '../processes/worker-pool.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import { KeyEvents } from './key-events.ts'
@@ -16,7 +16,7 @@ interface ServiceEventParts {
   readonly audit: AuditTrail | undefined
   readonly state: Pick<State, 'maintenance' | 'store' | 'feed'>
   /** Absent in a sidecar. */
-  readonly keysPlan: KeysPlan | undefined
+  readonly keys: Pick<KeyWork, 'plan' | 'announced'> | undefined
   /** The files of the configuration; none if it comes from no file. */
   readonly files: Iterable<string>
 }
@@ -30,13 +30,13 @@ export class ServiceEvents {
 
   constructor(
     configuration: Configuration,
-    { audit = NO_TRAIL, state: { maintenance, store, feed }, keysPlan: plan, files }: ServiceEventParts,
+    { audit = NO_TRAIL, state: { maintenance, store, feed }, keys, files }: ServiceEventParts,
     clock: Clock,
   ) {
     const { workers } = configuration
     this.#audit = audit
     this.#windows = new WindowWatch({ switches: () => maintenance.list(), audit, clock })
-    this.#keys = plan && new KeyEvents({ plan, store, audit, clock, mark: () => feed.keys?.mark })
+    this.#keys = keys && new KeyEvents({ ...keys, store, audit, clock, mark: () => feed.keys?.mark })
     this.#started = { version: VERSION, workers: countWorkers(workers), files: digestFiles(files, audit) }
   }
 
@@ -56,11 +56,6 @@ export class ServiceEvents {
   /** The last record of the service. */
   noteStopped(connectionsCut: number): void {
     this.#note('service.stopped', { connectionsCut })
-  }
-
-  /** A command has recorded what it does. That it announces a key is not recorded again. */
-  reported({ event, on }: AuditedChange): void {
-    if (event === 'keys.announced' && on?.id !== undefined) this.#keys?.skipAnnouncement(on.id)
   }
 
   #note(event: 'service.started' | 'service.stopped', change: object): void {

@@ -185,10 +185,9 @@ async function start(configuration: Configuration, options: StartOptions): Promi
   })
   serving.defer(() => admin.close())
   announce(configuration, localUrl(configuration.admin.listen, admin.port), announcer)
-  const watched = { audit, state, keysPlan: control.keysPlan, files: source?.files ?? [] }
+  const watched = { audit, state, keys: control.keys, files: source?.files ?? [] }
   const events = new ServiceEvents(configuration, watched, clock)
   serving.defer(() => events.stop())
-  control.acts.reported = (act) => events.reported(act)
   events.start()
 
   const [first, last] = [serving.move(), lasting.move()]

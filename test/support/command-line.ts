@@ -17,15 +17,22 @@ export interface Given {
   readonly input?: string
 }
 
+interface GivenVerb extends Given {
+  /** In place of `input`: standard input itself, such as a terminal. */
+  readonly stdin?: PassThrough
+}
+
 export interface GivenProcess extends Given {
   /** The working folder. Default: the repository. */
   readonly cwd?: string
 }
 
 /** Runs a command in this process: quick, for all that needs no process of its own. */
-export async function runVerb(args: readonly string[], { env = {}, input = '' }: Given = {}): Promise<Ended> {
-  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
-  stdin.end(input)
+export async function runVerb(
+  args: readonly string[],
+  { env = {}, input = '', stdin = new PassThrough().end(input) }: GivenVerb = {},
+): Promise<Ended> {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()]
   const told = Promise.all([text(stdout), text(stderr)])
   const terminal = { env, stdin: stdin as unknown as NodeJS.ReadStream, stdout, stderr }
   const code = await runCommandLine([...args], terminal)

@@ -154,17 +154,46 @@ const ROWS: readonly Row[] = [
   { id: 'removeRole', line: 'role remove Clerk --json', records: takes('role.removed') },
   { id: 'removeFund', line: 'fund remove HOOLI ONE', records: takes('fund.removed') },
   { id: 'removeBusiness', line: 'business remove HOOLI', records: takes('business.removed') },
+
+  { id: 'listKeys', line: 'keys list' },
+  {
+    id: 'rotateKeys',
+    line: 'keys rotate --reason planned',
+    // Of each algorithm.
+    records: [...takes('keys.announced'), ...takes('keys.announced')],
+  },
+  { id: 'listKeys', line: 'keys list --json' },
+  { id: 'rotateKeys', line: 'keys rotate --compromised', code: 2 },
+  {
+    id: 'rotateKeys',
+    line: 'keys rotate --compromised --yes --reason stolen',
+    records: takes('keys.compromised'),
+  },
+  {
+    id: 'rotateKeys',
+    line: 'keys rotate --compromised --yes --json',
+    records: takes('keys.compromised'),
+  },
+  {
+    id: 'rotateKeys',
+    line: 'keys rotate --json',
+    records: [...takes('keys.announced'), ...takes('keys.announced')],
+  },
 ]
 
-/** What differs from run to run: secrets that are drawn, and times. */
+/** What differs from run to run: secrets that are drawn, times, and the data folder. */
 const steady = (text: string): string =>
-  text.replaceAll(/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME').replaceAll(/(?<![\w-])[\w-]{43}(?![\w-])/g, 'SECRET')
+  text
+    .replaceAll(/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
+    .replaceAll(/(?<="\w+(?:At|From)": )\d+/g, 'TIME')
+    .replaceAll(/(?<![\w-])[\w-]{43}(?![\w-])/g, 'SECRET')
+    .replaceAll(/the folder \S+keys/g, 'the folder of the keys')
 
 /** The part of a record that is the same both ways. What has come over the wire has an address, and another operator. */
 function partOf({ event, on, change, outcome, why, values: all, actor }: WrittenRecord): unknown {
   const { operator, ...from } = actor as Readonly<Record<string, unknown>>
   const values = { ...all, 'actor.address': undefined }
-  return { event, on, change, outcome, why, values, from, isNamed: typeof operator === 'string' }
+  return { event, on, change: steady(JSON.stringify(change ?? {})), outcome, why, values, from, isNamed: typeof operator === 'string' }
 }
 
 interface Done extends Ended {

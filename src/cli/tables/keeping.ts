@@ -4,32 +4,6 @@ import { CONFIG, JSON_ANSWER, ORDER } from './order.ts'
 
 export const KEYS = {
   verbs: {
-    list: {
-      summary: 'List the signing keys with their states',
-      arguments: [],
-      options: { ...JSON_ANSWER, ...CONFIG },
-      examples: [{ line: 'postern keys list', does: 'list them, oldest first' }],
-    },
-    rotate: {
-      summary: 'Make the next keys. They are published before they sign',
-      arguments: [],
-      options: {
-        compromised: {
-          type: 'boolean',
-          help: 'If somebody may have read the keys: replace them and the secret of refresh tokens now. All tokens issued so far are refused, and all refresh tokens end. It says how many, and asks',
-        },
-        yes: { type: 'boolean', help: 'With --compromised: do not ask; for scripts' },
-        ...JSON_ANSWER,
-        ...ORDER,
-      },
-      examples: [
-        { line: 'postern keys rotate', does: 'make the next keys before their time' },
-        {
-          line: "postern keys rotate --compromised --reason 'stolen laptop'",
-          does: 'replace keys that were stolen',
-        },
-      ],
-    },
     doctor: {
       summary: 'List problems of the keys, also coming ones. Exit code 1 if there is an error',
       arguments: [],

@@ -3,12 +3,12 @@
  * so that both say the same; nothing is counted a second time.
  */
 import { DAY_MS, instantText } from '../../kernel/units.ts'
+import type { ListedKey } from '../../keys/listed-keys.ts'
 import type { KeptSwitch } from '../../maintenance/records.ts'
 import { isInForce, type MaintenanceSwitch, scopeText } from '../../maintenance/switch.ts'
 import type { Readiness } from '../health.ts'
 import { FAMILIES, type GaugeFamily } from '../metrics/families.ts'
 import { type GaugeReading, mergeReadings } from '../metrics/gauges.ts'
-import type { ListedKey } from './key-orders.ts'
 
 export interface UpstreamStatus {
   readonly backend: string

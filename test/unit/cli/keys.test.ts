@@ -3,14 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { keysCommand } from '../../../src/cli/keys.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
 import { FolderKeys } from '../../../src/keys/folder-keys.ts'
 import { planKeys } from '../../../src/keys/schema.ts'
 import { openKeys } from '../../../src/keys/service-keys.ts'
 import { compareWithHistory } from '../../../src/keys/watch-keys.ts'
-import type { Terminal } from '../../../src/operator/terminal.ts'
 import { openStore } from '../../../src/stores/open-store.ts'
+import { runVerb } from '../../support/command-line.ts'
 import { PATIENT_STORE } from '../../support/patient-store.ts'
 
 const ROTATION = { automatic: true, every: 30 * 86_400_000, announce: 86_400_000 }
@@ -24,18 +23,14 @@ async function newData(): Promise<string> {
 const openIn = (data: string) =>
   openKeys(planKeys(new FolderKeys(join(data, 'keys')), { rotation: ROTATION }), systemClock)
 
-const run = (data: string, ...args: readonly string[]) => runAt(data, new PassThrough(), ...args)
+const run = (data: string, ...args: readonly string[]) =>
+  runVerb(['keys', ...args], { env: { POSTERN_DATA: data } })
 
-async function runAt(data: string, stdin: PassThrough, ...args: readonly string[]) {
-  const told = { stdout: '', stderr: '' }
-  const write = (name: 'stdout' | 'stderr') => ({ write: (text: string) => (told[name] += text) !== '' })
-  const terminal = {
-    env: { POSTERN_DATA: data },
-    stdin,
-    stdout: write('stdout'),
-    stderr: write('stderr'),
-  } as unknown as Terminal
-  return { code: await keysCommand.run(args, terminal), ...told }
+/** With somebody at the terminal who types a line. */
+const runTyping = (data: string, line: string, ...args: readonly string[]) => {
+  const stdin = Object.assign(new PassThrough(), { isTTY: true })
+  stdin.end(`${line}\n`)
+  return runVerb(['keys', ...args], { env: { POSTERN_DATA: data }, stdin })
 }
 
 const keyFiles = async (data: string): Promise<readonly string[]> =>
@@ -124,12 +119,6 @@ describe('postern keys', () => {
   }
   const secretOf = (data: string): Promise<string> =>
     readFile(join(data, 'keys', 'successors.secret'), 'utf8')
-  /** A terminal at which somebody types a line. */
-  const typing = (line: string): PassThrough => {
-    const stdin = Object.assign(new PassThrough(), { isTTY: true })
-    stdin.end(`${line}\n`)
-    return stdin
-  }
 
   it('T3.10 rotate --compromised replaces keys and secret, and ends all families; it says how many', async () => {
     const data = await newData()
@@ -160,15 +149,18 @@ describe('postern keys', () => {
     await openIn(data)
     const secret = await secretOf(data)
     await families(data, 2)
-    const refused = await runAt(data, typing('no'), 'rotate', '--compromised')
+    const refused = await runTyping(data, 'no', 'rotate', '--compromised')
     expect([refused.code, refused.stdout]).toEqual([
       2,
       expect.stringMatching(/2 families .*nothing was changed/s),
     ])
-    await expect(run(data, 'rotate', '--compromised')).rejects.toThrow('add --yes')
+    expect(await run(data, 'rotate', '--compromised')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('add --yes'),
+    })
     expect(await keyFiles(data)).toEqual(['ES256-1.jwk', 'RS256-1.jwk'])
     expect(await secretOf(data)).toBe(secret)
-    const done = await runAt(data, typing('yes'), 'rotate', '--compromised')
+    const done = await runTyping(data, 'yes', 'rotate', '--compromised')
     expect([done.code, done.stdout]).toEqual([
       0,
       expect.stringContaining('2 families of refresh tokens ended'),
@@ -189,6 +181,9 @@ describe('postern keys', () => {
   })
 
   it('refuses another word', async () => {
-    await expect(run(await newData(), 'drop')).rejects.toThrow('expected one of list, rotate, doctor')
+    expect(await run(await newData(), 'drop')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('expected one of list, rotate, doctor'),
+    })
   })
 })

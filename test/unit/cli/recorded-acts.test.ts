@@ -121,6 +121,16 @@ describe('C12.1.7 what commands change', () => {
     })
     expect(disabled.stderr).toMatch(/this could not be recorded/)
     expect((await here.run('client list')).stdout).toMatch(/tally .* disabled/)
+    const keys = readdirSync(join(here.data, 'keys'))
+    const rotated = await here.run('keys rotate')
+    expect(rotated).toMatchObject({ code: 1, stdout: '' })
+    expect(rotated.stderr).toMatch(/^postern: nothing was changed, because it could not be recorded: /)
+    expect(readdirSync(join(here.data, 'keys'))).toEqual(keys)
+    const replaced = await here.run('keys rotate --compromised --yes')
+    expect(replaced).toMatchObject({ code: 0, stderr: expect.stringMatching(/this could not be recorded/) })
+    expect(readdirSync(join(here.data, 'keys'))).not.toEqual(keys)
+    const copied = await here.run(`backup ${join(here.data, 'copy.sqlite')}`)
+    expect(copied).toMatchObject({ code: 0, stderr: expect.stringMatching(/this could not be recorded/) })
   })
 
   it('is not changed for a token whose role does not allow it; the record names the owner of one that does', async () => {
@@ -177,7 +187,14 @@ describe('C12.1.7 an operator’s own token', () => {
     expect((await here.run(ADD)).code).toBe(0)
     const keys = readdirSync(join(here.data, 'keys'))
     const wrong = { POSTERN_ADMIN_TOKEN: 'any-text-that-is-no-token' }
-    for (const line of ['keys rotate --compromised --yes', 'client disable tally', 'client list']) {
+    const copy = join(here.data, 'copy.sqlite')
+    for (const line of [
+      'keys rotate --compromised --yes',
+      'keys list',
+      'client disable tally',
+      'client list',
+      `backup ${copy}`,
+    ]) {
       const ended = await here.run(line, '', wrong)
       expect([line, ended.code]).toEqual([line, 1])
       expect(ended.stderr).toContain('this token is not that of the service')
@@ -185,6 +202,7 @@ describe('C12.1.7 an operator’s own token', () => {
     expect(readdirSync(join(here.data, 'keys'))).toEqual(keys)
     expect(here.records('client.disabled')).toEqual([])
     expect(here.records('keys.compromised')).toEqual([])
+    expect(existsSync(copy)).toBe(false)
   })
 
   it('is not needed here: the record names the user of the system, and the host', async () => {
@@ -194,6 +212,7 @@ describe('C12.1.7 an operator’s own token', () => {
       [ADD, 'client.added'],
       ['keys rotate', 'keys.announced'],
       ['keys rotate --compromised --yes', 'keys.compromised'],
+      [`backup ${join(here.data, 'copy.sqlite')}`, 'store.backed_up'],
     ] as const) {
       expect((await here.run(line)).code).toBe(0)
       expect(here.records(event)[0]).toMatchObject({ actor })
@@ -220,6 +239,9 @@ describe('C12.1.7 a mistake in the configuration file', () => {
         'maintenance on',
         'maintenance off',
         'revoke --client tally',
+        'keys list',
+        'keys rotate',
+        'keys rotate --compromised --yes',
       ])
         expect([
           line,
@@ -229,32 +251,43 @@ describe('C12.1.7 a mistake in the configuration file', () => {
   })
 })
 
-describe('C12.1.7 POST /audit/records', () => {
-  it('takes only what commands do, and the end of an act only from who began it', async () => {
-    const here = await place()
+describe('C12.1.7 what a command does by itself beside a running service', { timeout: 60_000 }, () => {
+  it('is recorded in a part of the trail of its own, which the service signs, and its end', async () => {
+    const token = newSecret()
+    const here = await place(
+      `admin: { tokens: [{ name: ann, role: administer, hash: '${hashSecret(token)}' }] }`,
+    )
     const service = await here.serve()
-    const token = readFileSync(join(here.data, 'admin-token'), 'utf8').trim()
-    const post = async (body: object) => {
-      const response = await fetch(`${service.adminUrl}/audit/records`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-      })
-      return { status: response.status, body: (await response.json()) as { intent?: number } }
+    const copy = (name: string) => `backup ${join(here.data, name)} --reason nightly`
+    expect(await here.run(copy('one'))).toMatchObject({ code: 0, stderr: '' })
+    expect(await here.run(copy('two'), '', { POSTERN_ADMIN_TOKEN: token })).toMatchObject({ code: 0 })
+    const [one, two] = here.records('store.backed_up')
+    expect(one).toMatchObject({
+      outcome: 'success',
+      actor: { kind: 'operator', operator: `${userInfo().username}@${hostname()}`, via: 'cli' },
+      why: 'nightly',
+    })
+    expect(two).toMatchObject({ actor: { operator: 'ann' }, change: { file: join(here.data, 'two') } })
+    const writers = [one, two].map((record) => String(record?.['writer']))
+    expect(new Set([...writers, service.world.audit && here.records('service.started')[0]?.['writer']]).size).toBe(3)
+    const trail = join(here.data, 'audit')
+    const verified = async () => {
+      const { code, stdout } = await here.run(`audit verify ${trail} --json`)
+      return { code, ...(JSON.parse(stdout) as { found: number; unsigned: number }) }
     }
-    const act = { event: 'keys.announced', on: { kind: 'key', id: 'x' } }
-    expect((await post({ ...act, stage: 'begin', event: 'call.settled' })).status).toBe(400)
-    expect((await post({ ...act, stage: 'begin', event: 'audit.verified' })).status).toBe(400)
-    // A running service does it itself: nobody reports it.
-    expect((await post({ ...act, stage: 'begin', event: 'client.added' })).status).toBe(400)
-    expect((await post({ ...act, stage: 'end', intent: 1 })).status).toBe(409)
-    expect((await post({ ...act, stage: 'begin', change: { a: 'x'.repeat(9000) } })).status).toBe(400)
-    const begun = await post({ ...act, stage: 'begin' })
-    expect(begun.status).toBe(200)
-    expect(
-      (await post({ ...act, stage: 'end', event: 'keys.resealed', intent: begun.body.intent })).status,
-    ).toBe(409)
-    expect((await post({ ...act, stage: 'end', intent: begun.body.intent })).status).toBe(200)
-    expect((await post({ ...act, stage: 'end', intent: begun.body.intent })).status).toBe(409)
+    expect(await verified()).toMatchObject({ code: 0, found: 0 })
+    // The service has taken them up, signed what they wrote, and seen that they ended.
+    const lastHeads = (): readonly string[] => {
+      const last = readFileSync(join(trail, 'manifest.jsonl'), 'utf8').trim().split('\n').at(-1) ?? ''
+      return (JSON.parse(last) as { heads: { writer: string }[] }).heads.map(({ writer }) => writer)
+    }
+    await vi.waitFor(() => expect(readdirSync(join(trail, 'announced'))).toEqual([]), 20_000)
+    await vi.waitFor(async () => expect(await verified()).toMatchObject({ unsigned: 0 }), 20_000)
+    await here.run('client list')
+    expect((await here.run(ADD)).code).toBe(0)
+    await vi.waitFor(() => expect(lastHeads().filter((writer) => writers.includes(writer))).toEqual([]), 20_000)
+    expect(await verified()).toMatchObject({ code: 0, found: 0 })
+    await service.close()
+    expect(await verified()).toMatchObject({ code: 0, found: 0, unsigned: 0 })
   })
 })

@@ -1,13 +1,11 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import { keysCommand } from '../../../src/cli/keys.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
 import type { SealKey } from '../../../src/keys/seal.ts'
-import type { Terminal } from '../../../src/operator/terminal.ts'
 import { openStore } from '../../../src/stores/open-store.ts'
 import { recordsOf } from '../../support/audit-files.ts'
+import { runVerb } from '../../support/command-line.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 import { needing } from '../../support/machine.ts'
 import { query, sharedPostgres } from '../../support/postgres.ts'
@@ -37,14 +35,11 @@ async function shared(prepare = true) {
   return { run, rows, schema, data }
 }
 
-async function runIn(env: Terminal['env'], ...args: readonly string[]) {
-  const told = { stdout: '', stderr: '' }
-  const write = (name: 'stdout' | 'stderr') => ({ write: (text: string) => (told[name] += text) !== '' })
-  const terminal = { env, stdin: new PassThrough(), stdout: write('stdout'), stderr: write('stderr') }
+async function runIn(env: Readonly<Record<string, string>>, ...args: readonly string[]) {
   const [, , ...rest] = args
-  const code = await keysCommand.run([...rest, ...args.slice(0, 2)], terminal as unknown as Terminal)
-  if (code === 2) throw new Error(told.stderr)
-  return { code, ...told }
+  const ended = await runVerb(['keys', ...rest, ...args.slice(0, 2)], { env })
+  if (ended.code === 2) throw new Error(ended.stderr)
+  return ended
 }
 
 describe('postern keys, where nodes share a store', needing('postgresql'), () => {

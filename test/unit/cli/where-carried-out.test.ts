@@ -80,7 +80,15 @@ describe.skipIf(process.geteuid?.() !== 0)(
   'C12.1.7 a data folder of another user',
   { timeout: 60_000 },
   () => {
-    it.each(['client list', ADD, 'client disable tally'])(
+    it.each([
+      'client list',
+      ADD,
+      'client disable tally',
+      'keys list',
+      'keys rotate',
+      'keys rotate --compromised --yes',
+      'backup copy-of-another-user.sqlite',
+    ])(
       'refuses, with nothing made in it, and names the user to run it as: %s',
       async (line) => {
         const here = await place()
@@ -96,6 +104,7 @@ describe.skipIf(process.geteuid?.() !== 0)(
           stderr: expect.stringMatching(/sudo -u (nobody|#65534) postern/),
         })
         expect(auditRecords(here)).toHaveLength(records)
+        expect(existsSync('copy-of-another-user.sqlite')).toBe(false)
       },
     )
 
@@ -156,6 +165,12 @@ describe('C12.1.7 the lock', () => {
     expect(taken.stderr).toMatch(/could not be recorded: .*give --admin-url/)
   })
 
+  it('is not taken by what reads: keys list waits for nobody', async () => {
+    const here = await place()
+    hold(join(here.data, 'audit'))
+    expect(await here.run('keys list')).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^ES256-1/) })
+  })
+
   it('held where no trail is kept by a service that does not answer: what gives is not done', async () => {
     const here = await place(NO_TRAIL)
     hold(here.data).announce({ adminUrl: NOWHERE, data: here.data })
@@ -209,5 +224,7 @@ describe.skipIf(process.geteuid?.() === 0)('C12.1.7 a data folder that cannot be
       stdout: '',
       stderr: expect.stringContaining('cannot be written'),
     })
+    expect(await here.run('keys list')).toMatchObject({ code: 0, stderr: '' })
+    expect(await here.run('keys rotate')).toMatchObject({ code: 1, stdout: '' })
   })
 })

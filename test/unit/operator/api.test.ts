@@ -11,7 +11,6 @@ import type { ServiceContext } from '../../../src/operator/context.ts'
 import { type Configuration, readConfiguration } from '../../../src/settings/configuration.ts'
 import { Health } from '../../../src/watch/health.ts'
 import { MaintenanceRecords } from '../../../src/maintenance/records.ts'
-import { ReportedActs } from '../../../src/operator/reported-acts.ts'
 import { MaintenanceSwitches } from '../../../src/maintenance/maintenance.ts'
 import { ChangeFeed } from '../../../src/stores/change-feed.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
@@ -67,7 +66,6 @@ async function startApi(overrides: Partial<ServiceContext> = {}) {
       list: () => [{ user: 'ann', client: 'c', network: '::1', failures: 7, delay: 1000, at: clock.now() }],
       clear: (...told) => Promise.resolve(asked.push(told)),
     },
-    acts: new ReportedActs(NO_TRAIL),
     configuration: () => CONFIGURATION,
     holdings: () => HOLDINGS,
     pool: {

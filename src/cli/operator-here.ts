@@ -1,0 +1,80 @@
+/** Who gives an order that is carried out in this process, and whether the data folder is theirs. */
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { systemClock } from '../kernel/clock.ts'
+import { newSecret } from '../kernel/ids.ts'
+import { hasCode } from '../kernel/thrown.ts'
+import { OperationError } from '../operator/errors.ts'
+import {
+  type AuthenticatedOperator,
+  expiredOperator,
+  Operators,
+  refusedOperator,
+  unknownOperator,
+} from '../operator/operators.ts'
+import { hasRight, type Right } from '../operator/rights.ts'
+import { readAdminToken } from '../operator/token-file.ts'
+import { ADMIN } from '../settings/admin.ts'
+import type { Configuration } from '../settings/configuration.ts'
+import { systemOperatorName } from './admin-commands.ts'
+
+/** Everything that files allow, the user of the operating system may do. */
+const systemOperator = (): AuthenticatedOperator => ({
+  name: systemOperatorName(),
+  role: ADMIN,
+  expires: Number.POSITIVE_INFINITY,
+})
+
+/**
+ * Who gives the order. A token that is given counts here too: a wrong one is refused, one that may less does less. Rejects
+ * with AdminError 401 or 403.
+ *
+ * @param own the operator's own token, if one is given
+ */
+export async function operatorHere(
+  { admin, data }: Pick<Configuration, 'admin' | 'data'>,
+  own: string | undefined,
+  needs: Right,
+): Promise<AuthenticatedOperator> {
+  if (own === undefined) return systemOperator()
+  const ownToken = admin.token ?? (await readAdminToken(data).catch(() => newSecret()))
+  const operators = new Operators(ownToken, admin.tokens, systemClock)
+  const operator = operators.find(`Bearer ${own}`)
+  if (operator === undefined) throw unknownOperator(`Bearer ${own}`)
+  if (operators.hasExpired(operator)) throw expiredOperator(operator)
+  if (!hasRight(operator.role, needs)) throw refusedOperator(operator, needs)
+  return operator
+}
+
+/** What the service makes in its data folder: only its user can use what another user makes there. */
+const OF_SERVICE = ['postern.sqlite', 'keys', 'service.lock', 'admin-token', 'audit']
+
+/**
+ * Throws OperationError for another user than that of the service. Root too: the service could not use what root makes. To be
+ * called before the lock is taken, which makes a file.
+ */
+export function refuseOtherUser(data: string): void {
+  const user = process.geteuid?.()
+  if (user === undefined || !existsSync(data)) return
+  const made = OF_SERVICE.map((name) => join(data, name)).find((path) => existsSync(path))
+  // A volume may belong to root, and what is in it to the service.
+  if (made === undefined && user !== 0) return
+  const { uid } = statSync(made ?? data)
+  if (uid === user) return
+  const name = nameOf(uid)
+  throw new OperationError(
+    `${data} belongs to the user ${name}, and what another one makes there could not be used by the service: run this as that user (sudo -u ${name} postern …)`,
+  )
+}
+
+function nameOf(uid: number): string {
+  try {
+    const line = readFileSync('/etc/passwd', 'utf8')
+      .split('\n')
+      .find((each) => each.split(':')[2] === String(uid))
+    return line?.split(':')[0] ?? `#${uid}`
+  } catch (thrown) {
+    if (!hasCode(thrown, 'ENOENT')) throw thrown
+    return `#${uid}`
+  }
+}
