@@ -1,6 +1,9 @@
 /** Commands whose operations a running service carries out, or the command itself where none runs (operator/README.md). */
 import { hostname, userInfo } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { systemClock } from '../../src/kernel/clock.ts'
+import { FolderKeys } from '../../src/keys/folder-keys.ts'
 import { adminRoutes } from '../../src/operator/openapi.ts'
 import { auditRecords, type WrittenRecord } from '../support/audit-files.ts'
 import { type Ended, runVerb } from '../support/command-line.ts'
@@ -204,6 +207,8 @@ interface Done extends Ended {
 async function runAll(isUp: boolean): Promise<ReadonlyMap<Row, Done>> {
   const data = await dataFolder()
   await giveKey(data)
+  // A service makes the other one at its start.
+  await new FolderKeys(join(data, 'keys')).create({ algorithm: 'ES256', generation: 1 }, systemClock)
   const file = configFiles({ 'a.yaml': `extends: ${DEMO}\n` })('a.yaml')
   const env = { POSTERN_DATA: data, POSTERN_CONFIG: file }
   const service = isUp ? await postern({ file, data }) : undefined

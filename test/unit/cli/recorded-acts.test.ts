@@ -273,7 +273,8 @@ describe('C12.1.7 what a command does by itself beside a running service', { tim
     const trail = join(here.data, 'audit')
     const verified = async () => {
       const { code, stdout } = await here.run(`audit verify ${trail} --json`)
-      return { code, ...(JSON.parse(stdout) as { found: number; unsigned: number }) }
+      const [verification] = JSON.parse(stdout) as readonly { found: number; unsigned: number }[]
+      return { code, ...verification }
     }
     expect(await verified()).toMatchObject({ code: 0, found: 0 })
     // The service has taken them up, signed what they wrote, and seen that they ended.
