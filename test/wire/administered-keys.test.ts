@@ -77,13 +77,12 @@ describe('operators', () => {
       const service = await start()
       const stolen = await issueToken(service, { scope: SCOPE })
       const preview = await service.admin('POST', '/keys/rotate', { compromised: true, preview: true })
-      expect(preview.body).toEqual({
-        ...{
-          outcome: 'previewed',
-          made: ['ES256-2', 'RS256-2'],
-          removed: ['ES256-1', 'RS256-1'],
-          families: 1,
-        },
+      expect(preview.body).toMatchObject({
+        outcome: 'previewed',
+        made: ['ES256-2', 'RS256-2'],
+        removed: ['ES256-1', 'RS256-1'],
+        families: 1,
+        keys: [{ name: 'ES256-2', file: 'ES256-2.jwk' }, {}, {}, { name: 'RS256-1' }],
       })
       expect(await userinfo(service, stolen.access_token)).toBe(200)
       const replaced = await service.admin('POST', '/keys/rotate', {
