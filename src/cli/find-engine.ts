@@ -10,7 +10,12 @@ import { OperationError } from '../operator/errors.ts'
 import type { SharedOperation } from '../operator/operation.ts'
 import type { Terminal } from '../operator/terminal.ts'
 import { adminTokenFile, readAdminToken } from '../operator/token-file.ts'
-import { type Configuration, isSidecar, readConfiguration, readDataFolder } from '../settings/configuration.ts'
+import {
+  type Configuration,
+  isSidecar,
+  readConfiguration,
+  readDataFolder,
+} from '../settings/configuration.ts'
 import type { CallOptions } from './call-options.ts'
 import { configurationFile, writeReport } from './command.ts'
 import { type Engine, type LockHere, NothingDone, type Purpose, remoteEngine } from './engine.ts'

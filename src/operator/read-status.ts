@@ -1,6 +1,7 @@
 /** Reads how the service is (C11.5.5). Imported only by a service: commands need nothing of what it reads. */
 import { stat } from 'node:fs/promises'
 import { planAudit } from '../audit/schema.ts'
+import { listKeys } from '../keys/listed-keys.ts'
 import { isSidecar } from '../settings/configuration.ts'
 import { reportOnlyAreas } from '../settings/dangers.ts'
 import { sqliteFile } from '../stores/schema.ts'
@@ -18,7 +19,7 @@ async function sizeOnDisk(data: string): Promise<number> {
 }
 
 export function statusOf(service: ServiceContext): Promise<Status> {
-  const { version, startedAt, clock, file, loads, keys, maintenance, readings, readiness } = service
+  const { version, startedAt, clock, file, loads, maintenance, readings, readiness } = service
   const configuration = service.configuration()
   const { store, data, audit } = configuration
   const sidecar = isSidecar(configuration)
@@ -40,7 +41,10 @@ export function statusOf(service: ServiceContext): Promise<Status> {
       loadedAt: loads.loadedAt,
       refused: loads.refused,
     }),
-    keys: async () => keys?.list(),
+    keys: async () => {
+      const work = await service.keys()
+      return work && listKeys(work.plan, work.clock)
+    },
     switches: () => maintenance.list(),
     reportOnlyAreas: () => reportOnlyAreas(configuration),
   })

@@ -196,7 +196,16 @@ const steady = (text: string): string =>
 function partOf({ event, on, change, outcome, why, values: all, actor }: WrittenRecord): unknown {
   const { operator, ...from } = actor as Readonly<Record<string, unknown>>
   const values = { ...all, 'actor.address': undefined }
-  return { event, on, change: steady(JSON.stringify(change ?? {})), outcome, why, values, from, isNamed: typeof operator === 'string' }
+  return {
+    event,
+    on,
+    change: steady(JSON.stringify(change ?? {})),
+    outcome,
+    why,
+    values,
+    from,
+    isNamed: typeof operator === 'string',
+  }
 }
 
 interface Done extends Ended {

@@ -269,7 +269,9 @@ describe('C12.1.7 what a command does by itself beside a running service', { tim
     })
     expect(two).toMatchObject({ actor: { operator: 'ann' }, change: { file: join(here.data, 'two') } })
     const writers = [one, two].map((record) => String(record?.['writer']))
-    expect(new Set([...writers, service.world.audit && here.records('service.started')[0]?.['writer']]).size).toBe(3)
+    expect(
+      new Set([...writers, service.world.audit && here.records('service.started')[0]?.['writer']]).size,
+    ).toBe(3)
     const trail = join(here.data, 'audit')
     const verified = async () => {
       const { code, stdout } = await here.run(`audit verify ${trail} --json`)
@@ -286,7 +288,10 @@ describe('C12.1.7 what a command does by itself beside a running service', { tim
     await vi.waitFor(async () => expect(await verified()).toMatchObject({ unsigned: 0 }), 20_000)
     await here.run('client list')
     expect((await here.run(ADD)).code).toBe(0)
-    await vi.waitFor(() => expect(lastHeads().filter((writer) => writers.includes(writer))).toEqual([]), 20_000)
+    await vi.waitFor(
+      () => expect(lastHeads().filter((writer) => writers.includes(writer))).toEqual([]),
+      20_000,
+    )
     expect(await verified()).toMatchObject({ code: 0, found: 0 })
     await service.close()
     expect(await verified()).toMatchObject({ code: 0, found: 0, unsigned: 0 })

@@ -88,25 +88,22 @@ describe.skipIf(process.geteuid?.() !== 0)(
       'keys rotate',
       'keys rotate --compromised --yes',
       'backup copy-of-another-user.sqlite',
-    ])(
-      'refuses, with nothing made in it, and names the user to run it as: %s',
-      async (line) => {
-        const here = await place()
-        expect(await here.run(ADD.replace('tally', 'first'))).toMatchObject({ code: 0, stderr: '' })
-        const records = auditRecords(here).length
-        const other = 65_534
-        for (const name of ['', 'postern.sqlite', 'keys', 'audit'])
-          chownSync(join(here.data, name), other, other)
-        const ended = await here.run(line)
-        expect(ended).toMatchObject({
-          code: 1,
-          stdout: '',
-          stderr: expect.stringMatching(/sudo -u (nobody|#65534) postern/),
-        })
-        expect(auditRecords(here)).toHaveLength(records)
-        expect(existsSync('copy-of-another-user.sqlite')).toBe(false)
-      },
-    )
+    ])('refuses, with nothing made in it, and names the user to run it as: %s', async (line) => {
+      const here = await place()
+      expect(await here.run(ADD.replace('tally', 'first'))).toMatchObject({ code: 0, stderr: '' })
+      const records = auditRecords(here).length
+      const other = 65_534
+      for (const name of ['', 'postern.sqlite', 'keys', 'audit'])
+        chownSync(join(here.data, name), other, other)
+      const ended = await here.run(line)
+      expect(ended).toMatchObject({
+        code: 1,
+        stdout: '',
+        stderr: expect.stringMatching(/sudo -u (nobody|#65534) postern/),
+      })
+      expect(auditRecords(here)).toHaveLength(records)
+      expect(existsSync('copy-of-another-user.sqlite')).toBe(false)
+    })
 
     it('refuses before anything is made in it, the lock neither', async () => {
       const here = await place(NO_TRAIL)
@@ -168,7 +165,11 @@ describe('C12.1.7 the lock', () => {
   it('is not taken by what reads: keys list waits for nobody', async () => {
     const here = await place()
     hold(join(here.data, 'audit'))
-    expect(await here.run('keys list')).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^RS256-1/) })
+    expect(await here.run('keys list')).toMatchObject({
+      code: 0,
+      stderr: '',
+      stdout: expect.stringMatching(/^RS256-1/),
+    })
   })
 
   it('held where no trail is kept by a service that does not answer: what gives is not done', async () => {
