@@ -1,32 +1,27 @@
 /** One configuration in force with its call count, and the condition of its parts. */
+import type { Backend, UpstreamTraffic } from '../contracts/backend.ts'
 import type { Exchange } from '../contracts/exchange.ts'
-import type { GaugeReading } from '../watch/metrics/gauges.ts'
-import type { RecentCalls } from '../maintenance/recent-calls.ts'
-import type { Metrics } from '../watch/metrics/metrics.ts'
-import { clientCertificates } from './measures.ts'
-import type { Parts } from './parts.ts'
-import type { Service } from './compile-service.ts'
-import type { Backend } from '../contracts/backend.ts'
+import { GRANTS } from '../identity/grants/grants.ts'
+import { FAULTS } from '../kernel/fault-table.ts'
 import type { IssuerCondition, IssuerKeys } from '../keys/issuer-keys.ts'
 import { type KeyError, MissingSeal } from '../keys/key-error.ts'
 import type { ServiceKeys } from '../keys/service-keys.ts'
+import { RecentCalls } from '../maintenance/recent-calls.ts'
+import type { WorkerMessages } from '../processes/worker-pool.ts'
+import type { ServiceUrls } from '../server/schema.ts'
 import type { Condition, Degradation } from '../watch/health.ts'
+import { openLog } from '../watch/log/log.ts'
+import { FAMILIES } from '../watch/metrics/families.ts'
+import { type GaugeReading, reading, readingOf } from '../watch/metrics/gauges.ts'
+import { compileMetrics, type Metrics } from '../watch/metrics/metrics.ts'
+import type { PastCalls } from '../watch/past-calls.ts'
+import { fanOut } from '../watch/recorders.ts'
+import { compileService, type Service } from './compile-service.ts'
 import { conditionOfStore, type StoreCondition } from './conditions.ts'
-
-/** What the condition of a process is read from, besides its configuration. */
-export interface ConditionParts {
-  readonly issuerKeys: Pick<IssuerKeys, 'conditions'>
-  readonly keys: Pick<ServiceKeys, 'trouble'> | undefined
-  readonly state: StoreCondition
-}
-
-export interface GenerationParts {
-  readonly parts: Parts
-  readonly service: Service
-  readonly metrics: Metrics
-  readonly recentCalls: RecentCalls
-  readonly closeLog: () => void
-}
+import type { WorkerDependencies } from './dependencies.ts'
+import { clientCertificates } from './measures.ts'
+import { nodeOf } from './node.ts'
+import type { Parts } from './parts.ts'
 
 /**
  * One configuration that is or was in force, with its service, metrics and log, and the number of its calls in flight. A
@@ -46,7 +41,13 @@ export class Generation {
     this.#calls -= 1
   }
 
-  constructor({ parts, service, metrics, recentCalls, closeLog }: GenerationParts) {
+  constructor({
+    parts,
+    service,
+    metrics,
+    recentCalls,
+    closeLog,
+  }: Pick<Generation, 'parts' | 'service' | 'metrics' | 'recentCalls' | 'closeLog'>) {
     this.parts = parts
     this.service = service
     this.metrics = metrics
@@ -77,7 +78,15 @@ export class Generation {
  */
 export function conditionOf(
   { backends }: Pick<Parts, 'backends'>,
-  { issuerKeys, keys, state }: ConditionParts,
+  {
+    issuerKeys,
+    keys,
+    state,
+  }: {
+    readonly issuerKeys: Pick<IssuerKeys, 'conditions'>
+    readonly keys: Pick<ServiceKeys, 'trouble'> | undefined
+    readonly state: StoreCondition
+  },
 ): Condition {
   const issuers = issuerKeys.conditions()
   // Without the keys of any issuer no token can be verified: every call would be 503 (C4.15).
@@ -117,3 +126,89 @@ const degradedIssuer = ({ issuer, state }: IssuerCondition): Degradation => ({
       ? 'its keys could not be fetched yet; calls with its signed tokens are 503'
       : 'its keys could not be fetched the last time; those that are known go on',
 })
+
+/** What outlives a configuration. */
+interface Lasting {
+  readonly dependencies: WorkerDependencies
+  readonly reports: Pick<WorkerMessages, 'lines'>
+  readonly urls: ServiceUrls
+  readonly past: PastCalls
+}
+
+/** Compiles what serves one configuration, with its log, metrics and call counts. Nothing of it is in force yet. */
+export function compileGeneration(parts: Parts, { dependencies, reports, urls, past }: Lasting): Generation {
+  const { configuration, actions, backends } = parts
+  const named = actions.actions.map(({ area, name }) => ({ area, action: name }))
+  const metrics = compileMetrics({
+    actions: named,
+    backends: [...backends.keys()],
+    reportOnly: [...actions.reportOnly.keys()],
+    reasons: Object.keys(FAULTS),
+    grants: [...GRANTS.keys()],
+  })
+  const destination = { write: (line: string) => reports.lines(line, 0) }
+  const log = openLog(configuration.log, {
+    clock: dependencies.machine,
+    actions: named,
+    destination,
+    node: nodeOf(configuration),
+  })
+  const recentCalls = new RecentCalls(named)
+  const recorder = fanOut(metrics.recorder, log, past, recentCalls)
+  const service = compileService(parts, dependencies, urls, recorder)
+  return new Generation({ parts, service, metrics, recentCalls, closeLog: () => log.close() })
+}
+
+type Serving = Pick<Generation, 'parts' | 'calls'>
+type Loaded = Pick<WorkerDependencies, 'admission' | 'hasher'>
+
+/**
+ * All gauges of a process that serves: how much it is doing at the moment (C11.1). Nothing is counted for them. The
+ * parameters are as those of `readTraffic`.
+ */
+export const readProcess = (
+  serving: readonly (Serving & Pick<Generation, 'metrics'>)[],
+  current: Serving & Pick<Generation, 'certificates'>,
+  dependencies: Loaded & Pick<WorkerDependencies, 'gauges'>,
+): readonly GaugeReading[] => [
+  ...dependencies.gauges.read(),
+  ...serving.flatMap(({ metrics }) => [...metrics.gauges()]),
+  ...current.certificates,
+  ...readTraffic(serving, current, dependencies),
+]
+
+/**
+ * @param serving all configurations on which calls may be in flight. Their backends have connections and waiting calls;
+ *   one that a reload has kept is of several of them, and is read once.
+ * @param current the one in force, whose targets get calls
+ */
+function* readTraffic(
+  serving: readonly Serving[],
+  current: Serving,
+  { admission, hasher }: Loaded,
+): Iterable<GaugeReading> {
+  yield reading(FAMILIES.callsInFlight, sum(serving.map(({ calls }) => calls)))
+  const people = new Set(serving.map(({ parts }) => parts.people?.module))
+  const waiting = [...people].map((module) => module?.waiting ?? 0)
+  yield reading(FAMILIES.hashQueue, hasher.waiting + sum(waiting))
+  yield readingOf(FAMILIES.shedding, admission.isShedding)
+  const backends = new Set(serving.flatMap(({ parts }) => [...parts.backends.values()]))
+  for (const name of new Set([...backends].map((backend) => backend.name)))
+    yield reading(FAMILIES.backendCallsInFlight, admission.previewBackend(name).inFlight.now, name)
+  for (const backend of backends) yield* readUpstream(backend, current)
+}
+
+function* readUpstream(backend: Backend, { parts }: Serving): Iterable<GaugeReading> {
+  const { name } = backend
+  const traffic = backend.traffic?.()
+  if (traffic === undefined) return
+  yield reading(FAMILIES.upstreamQueue, traffic.waiting, name)
+  for (const state of CONNECTIONS) yield reading(FAMILIES.upstreamConnections, traffic[state], name, state)
+  if (parts.backends.get(name) !== backend) return
+  for (const state of TARGETS) yield reading(FAMILIES.upstreamTargets, traffic[state], name, state)
+}
+
+const CONNECTIONS = ['active', 'idle'] as const satisfies readonly (keyof UpstreamTraffic)[]
+const TARGETS = ['healthy', 'ejected'] as const satisfies readonly (keyof UpstreamTraffic)[]
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0)

@@ -11,7 +11,7 @@ import { Exposition } from '../watch/metrics/exposition.ts'
 import { FAMILIES } from '../watch/metrics/families.ts'
 import { type GaugeReading, reading, readingOf } from '../watch/metrics/gauges.ts'
 import { type Measures, openMeasures } from './measures.ts'
-import { nodeOf } from './node-id.ts'
+import { nodeOf } from './node.ts'
 import { VERSION } from './version.ts'
 
 export interface ObservationOptions {

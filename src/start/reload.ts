@@ -1,4 +1,6 @@
 /** A reload: reads and checks a configuration, opens it in every process, then puts it in force. Or refuses, unchanged. */
+import { readFileSync } from 'node:fs'
+import { basename } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import {
   type AuditedChange,
@@ -17,17 +19,121 @@ import type { Store } from '../contracts/store.ts'
 import type { RevocationCause, Revoker, TokenRevoker } from '../contracts/tokens.ts'
 import { compileDirectory } from '../directory/compile.ts'
 import type { Holdings, Loss } from '../directory/holdings.ts'
+import type { JsonObject } from '../http/json.ts'
+import { type After, after as systemAfter, type Clock, systemClock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { ReloadOutcome } from '../operator/context.ts'
 import { ContentsChanged, type WorkerPool } from '../processes/worker-pool.ts'
+import { type Access, accessOf, compareAccess } from '../settings/access.ts'
 import { checkConfiguration, loadConfiguration } from '../settings/check-configuration.ts'
 import { type Configuration, fixedChanges } from '../settings/configuration.ts'
+import { NOTHING_STORED } from '../settings/parties.ts'
 import { onlyTakesAway } from '../settings/takes-away.ts'
-import type { PassingCause } from '../watch/status/status.ts'
+import type { ConfigurationStanding, PassingCause } from '../watch/status/status.ts'
+import { digestOfHoldings, lossesServed, recordHoldings, servedHoldings } from './holdings-record.ts'
 import { unfitSeals } from './key-plan.ts'
 import { ConfigurationError } from './parts.ts'
-import { digestOfHoldings, lossesServed, recordHoldings, servedHoldings } from './holdings-record.ts'
-import { describeReload, digestFiles, type FileDigests } from './reload-record.ts'
+
+/** Most rows of access, and most files, that one record names; their numbers are always told. */
+const MOST_ROWS = 100
+const MOST_FILES = 100
+
+/** By file name: the HMAC of a file's bytes under the key of the deployment, as `postern audit hash` prints it. */
+type FileDigests = Readonly<Record<string, string>>
+
+/** Folders, and files that are gone, are left out. */
+export function digestFiles(files: Iterable<string>, audit: Pick<AuditTrail, 'bodyHash'>): FileDigests {
+  const digests: Record<string, string> = {}
+  for (const file of [...files].slice(0, MOST_FILES)) {
+    const hash = audit.bodyHash()
+    try {
+      hash.update(readFileSync(file))
+    } catch {
+      continue
+    }
+    digests[basename(file)] = hash.digest()
+  }
+  return digests
+}
+
+/** What one configuration says about access, kept as long as it is in force. */
+interface ServedAccess {
+  readonly configuration: Configuration
+  readonly holdings: Holdings
+  readonly files: FileDigests
+}
+
+/** Whether clients, users or businesses stand in files, which may have changed since they were read. */
+const usesFiles = ({ directory: { files } }: Configuration): boolean => Object.keys(files).length > 0
+
+/** The same, without clients, users and businesses. */
+const withoutPeople = (configuration: Configuration): Configuration => ({
+  ...configuration,
+  directory: { ...configuration.directory, clients: {}, users: {}, businesses: {}, files: {} },
+})
+
+async function rowsOf(configuration: Configuration, environment: Environment): Promise<readonly Access[]> {
+  const problems = new Problems()
+  const parts = { environment, stored: NOTHING_STORED, clock: systemClock }
+  const rows = await accessOf(configuration, parts, problems)
+  return problems.failed ? [] : rows
+}
+
+/** A row for each business at which a client or a user may have tokens: for directories in files. */
+const rowsOfHoldings = ({ clients, users }: Holdings): Access[] => [
+  ...[...clients].flatMap(([who, { mayHold, businesses }]) =>
+    mayHold ? businesses.map((where): Access => ({ kind: 'client', who, what: 'access', where })) : [],
+  ),
+  ...[...users.values()].flatMap(({ username: who, mayHold, access }) =>
+    mayHold
+      ? Object.entries(access).map(([where, what]): Access => ({ kind: 'user', who, what, where }))
+      : [],
+  ),
+]
+
+/** By user name. */
+type Subjects = ReadonlyMap<string, string>
+
+const subjectsOf = (...all: readonly Holdings[]): Subjects =>
+  new Map(
+    all.flatMap(({ users }) => [...users].map(([subject, { username }]) => [username, subject] as const)),
+  )
+
+/** Users are told by their `sub`: a user name may be a name that a law lets them have erased. */
+const textOf =
+  (subjects: Subjects) =>
+  ({ kind, who, what, where }: Access): string =>
+    [kind, kind === 'user' ? (subjects.get(who) ?? '') : who, what, where].filter(Boolean).join('  ')
+
+function fileChanges(before: FileDigests, after: FileDigests): JsonObject {
+  const names = new Set([...Object.keys(before), ...Object.keys(after)])
+  return plainFacts(
+    Object.fromEntries([...names].map((name) => [name, { before: before[name], after: after[name] }])),
+  )
+}
+
+/**
+ * The member `change` of `configuration.reloaded`: `files` by name, `gained` and `lost` as texts (at most 100 each, with
+ * their numbers). Clients and users of the store are not compared, since a reload changes none of them.
+ */
+async function describeReload(
+  before: ServedAccess,
+  after: ServedAccess,
+  environment: Environment,
+): Promise<JsonObject> {
+  const inFiles = usesFiles(before.configuration) || usesFiles(after.configuration)
+  const rows = async ({ configuration, holdings }: ServedAccess): Promise<readonly Access[]> =>
+    inFiles
+      ? [...(await rowsOf(withoutPeople(configuration), environment)), ...rowsOfHoldings(holdings)]
+      : rowsOf(configuration, environment)
+  const { gained, lost } = compareAccess(await rows(before), await rows(after))
+  const text = textOf(subjectsOf(before.holdings, after.holdings))
+  return {
+    files: fileChanges(before.files, after.files),
+    ...{ gainedCount: gained.length, gained: gained.slice(0, MOST_ROWS).map(text) },
+    ...{ lostCount: lost.length, lost: lost.slice(0, MOST_ROWS).map(text) },
+  }
+}
 
 /** Who ends what people may no longer have. */
 const LOST: RevocationCause = { via: 'change of the configuration' }
@@ -70,7 +176,7 @@ const PASSING: Readonly<Record<PassingCause, string>> = {
 }
 
 /** For now: nothing is wrong with the files. */
-export const refusedNow = (cause: PassingCause): Refused => ({
+const refusedNow = (cause: PassingCause): Refused => ({
   ...refused(`${PASSING[cause]} — it is tried again by itself`),
   cause,
 })
@@ -263,4 +369,59 @@ export async function readHoldings(
   const catalogue = compileScopes(scopes, problems)
   const compiled = await compileDirectory(directory, catalogue, problems, environment)
   return problems.failed ? undefined : servedHoldings({ configuration, directory: compiled, catalogue })
+}
+
+/** Milliseconds until a refused configuration is tried again: doubled each time, up to the longest. */
+const FIRST_WAIT = 1000
+const LONGEST_WAIT = 30_000
+
+/** What became of the configuration files that were read: for the metrics and for the status. */
+export class ConfigurationLoads {
+  readonly #clock: Pick<Clock, 'now'>
+  readonly #after: After
+  /** When the configuration in force was read, milliseconds since the epoch. */
+  loadedAt: number
+  /** The last reload, if it was refused. */
+  refused: ConfigurationStanding['refused']
+  readonly #again: (order: Operator) => void
+  #attempts = 0
+  #cancel: () => void = () => undefined
+
+  /** @param again carries out an order once more */
+  constructor(clock: Pick<Clock, 'now'>, again: (order: Operator) => void, after: After = systemAfter) {
+    this.#clock = clock
+    this.#again = again
+    this.#after = after
+    this.loadedAt = clock.now()
+  }
+
+  /**
+   * A reload has ended. One that was refused for something that passes is tried again until it is in force, its files
+   * turn out to have a mistake, or another one is ordered, such as by a change of the files.
+   */
+  ended(outcome: ReloadOutcome, order: Operator): void {
+    this.stop()
+    const at = this.#clock.now()
+    if (outcome.outcome === 'reloaded') {
+      this.loadedAt = at
+      this.refused = undefined
+      this.#attempts = 0
+      return
+    }
+    const { cause, problems } = outcome
+    this.refused = { at, via: order.via, problems, cause }
+    if (cause === undefined) {
+      this.#attempts = 0
+      return
+    }
+    const wait = Math.min(FIRST_WAIT * 2 ** this.#attempts, LONGEST_WAIT)
+    this.#attempts += 1
+    this.#cancel = this.#after(wait, () => this.#again(order))
+  }
+
+  /** Tries nothing again by itself. */
+  stop(): void {
+    this.#cancel()
+    this.#cancel = () => undefined
+  }
 }

@@ -8,7 +8,7 @@ import type { KeyWork } from '../operator/key-work.ts'
 import { countWorkers } from '../processes/worker-pool.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import { KeyEvents } from './key-events.ts'
-import { digestFiles } from './reload-record.ts'
+import { digestFiles } from './reload.ts'
 import type { State } from './state.ts'
 import { VERSION } from './version.ts'
 

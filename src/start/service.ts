@@ -28,9 +28,8 @@ import { SeenChanges } from '../stores/feed-progress.ts'
 import { FileWatch } from '../watch/file-watch.ts'
 import { RelayRecorder } from '../watch/recorders.ts'
 import { conditionOfStore, conditionOfTrail } from './conditions.ts'
-import { ConfigurationLoads } from './configuration-loads.ts'
 import { type ControlParts, ServiceControl } from './control.ts'
-import { useData } from './data-users.ts'
+import { useData } from './data-folder.ts'
 import { endLostMeanwhile, settleHoldings } from './holdings-record.ts'
 import {
   openMeasures,
@@ -43,10 +42,9 @@ import {
   readTrail,
   readWorkers,
 } from './measures.ts'
-import { NodeBeat } from './node-beat.ts'
-import { nodeOf } from './node-id.ts'
+import { NodeBeat, nodeOf } from './node.ts'
 import { Observation, type ObservationOptions } from './observation.ts'
-import { readHoldings, Reloader } from './reload.ts'
+import { ConfigurationLoads, readHoldings, Reloader } from './reload.ts'
 import { ServiceEvents } from './service-events.ts'
 import type { Worker } from './serving-worker.ts'
 import { admitState, longestLifeOf, openState, type State } from './state.ts'

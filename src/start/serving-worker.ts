@@ -1,4 +1,5 @@
 /** What serves in one process: doors, the public listener, and the configurations that calls are decided by. */
+import type { OpenTrail } from '../audit/trail.ts'
 import { Problems } from '../config/problems.ts'
 import type { RateUsage } from '../contracts/admission.ts'
 import type { TestTokenAnswer, TestTokenRequest } from '../contracts/claimed-callers.ts'
@@ -20,22 +21,19 @@ import type { RecalledCall, WorkerMessages, WorkerPool } from '../processes/work
 import type { PublicListener } from '../server/public-listener.ts'
 import { serviceUrls, type ServiceUrls } from '../server/schema.ts'
 import { closableNames, type Configuration } from '../settings/configuration.ts'
-import type { OpenTrail } from '../audit/trail.ts'
 import { type Condition, mergeConditions } from '../watch/health.ts'
 import type { GaugeReading } from '../watch/metrics/gauges.ts'
 import { PastCalls } from '../watch/past-calls.ts'
 import type { RelayRecorder } from '../watch/recorders.ts'
-import { compileGeneration } from './compile-generation.ts'
+import type { Service } from './compile-service.ts'
 import { conditionOfTrail } from './conditions.ts'
 import { loadOf, type WorkerDependencies } from './dependencies.ts'
 import { explainPartsOf } from './explain.ts'
-import { conditionOf, type Generation } from './generation.ts'
+import { compileGeneration, conditionOf, type Generation, readProcess } from './generation.ts'
 import { digestOfHoldings, servedHoldings } from './holdings-record.ts'
 import { adoptSeals } from './key-plan.ts'
 import { type Closable, closablesOf, closeAll, openParts, type Parts } from './parts.ts'
 import { recallCall } from './past-calls.ts'
-import type { Service } from './compile-service.ts'
-import { readProcess } from './traffic.ts'
 
 export interface Worker extends WorkerPool<Configuration> {
   readonly urls: ServiceUrls

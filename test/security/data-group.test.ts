@@ -1,7 +1,7 @@
 import { chmod, chown, lstat, readdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { takeBackFromGroup } from '../../src/start/data-group.ts'
+import { takeBackFromGroup } from '../../src/start/data-folder.ts'
 import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { needing } from '../support/machine.ts'

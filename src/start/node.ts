@@ -1,17 +1,32 @@
-/** Tells the other nodes of a shared store, every two seconds, that this one is alive and what it is. */
+/** This node among those that share a store: its name, and how the others learn that it is alive. */
+import cluster from 'node:cluster'
 import { createHash } from 'node:crypto'
 import { hostname } from 'node:os'
-import type { LiveNodes, NodeFacts, Nodes } from '../contracts/store.ts'
 import type { Recorder } from '../contracts/recorder.ts'
+import type { LiveNodes, NodeFacts, Nodes } from '../contracts/store.ts'
 import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
 import { toFault } from '../kernel/faults.ts'
-import type { Configuration } from '../settings/configuration.ts'
+import { newSecret } from '../kernel/ids.ts'
 import { countWorkers } from '../processes/worker-pool.ts'
-import { NODE_ID } from './node-id.ts'
+import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import type { State } from './state.ts'
 import { VERSION } from './version.ts'
 
-export interface NodeBeatParts {
+const ID_BYTES = 9
+const VARIABLE = 'POSTERN_NODE_ID'
+
+/** The processes of a node inherit it by their environment. A service that another one has started is a node of its own. */
+const inherited = cluster.isWorker ? process.env[VARIABLE] : undefined
+
+/** Drawn at each start. It stands in the lines of the log and in the list of nodes. */
+const NODE_ID = inherited ?? newSecret(ID_BYTES)
+process.env[VARIABLE] = NODE_ID
+
+/** Undefined where there is one node only. */
+export const nodeOf = (configuration: Pick<Configuration, 'issuers' | 'store'>): string | undefined =>
+  !isSidecar(configuration) && configuration.store.kind === 'postgres' ? NODE_ID : undefined
+
+interface NodeBeatParts {
   readonly nodes: Nodes
   readonly state: Pick<State, 'clock'> & { readonly doubts: Pick<State['doubts'], 'clock' | 'contents'> } & {
     readonly feed: Pick<State['feed'], 'age'>
@@ -32,6 +47,7 @@ const INTERVAL = 2000
 const AGREED = 8
 const DIGEST_CHARACTERS = 12
 
+/** Every two seconds, the other nodes of the store learn that this one is alive and what it is. */
 export class NodeBeat {
   readonly #parts: NodeBeatParts
   readonly #after: After
