@@ -10,14 +10,12 @@ export interface Verdict {
   readonly refusal: Fault | undefined
 }
 
-/** A count beside its limit. */
 export interface Use {
   readonly now: number
   /** Undefined if there is no limit. */
   readonly most: number | undefined
 }
 
-/** A rate, and what is left of it. */
 export interface RateLeft {
   /** Calls per window. */
   readonly requests: number
@@ -29,26 +27,23 @@ export interface RateLeft {
   readonly left: number
 }
 
-/** What `admit` would answer now. */
 export interface AdmissionPreview {
   readonly verdict: Verdict | undefined
   /** Undefined if the client has no rate. */
   readonly rate: RateLeft | undefined
-  /** The client's calls in flight, in this process. */
+  /** In this process. */
   readonly inFlight: Use
 }
 
-/** What `occupy` would do now. */
 export interface BackendPreview {
   /** Fault `backend_busy` or `too_many_backend_calls`; undefined if there is room. */
   readonly refusal: Fault | undefined
-  /** All calls in flight to the backend, in this process. */
+  /** Of all clients, in this process. */
   readonly inFlight: Use
   /** The client's share of them. Undefined if it is not limited. */
   readonly ofClient: Use | undefined
 }
 
-/** What `EarlyAdmission.refuse` would answer now. */
 export interface EarlyPreview {
   readonly refusal: Fault | undefined
   /** Undefined if addresses have no rate. */
@@ -74,7 +69,7 @@ export interface Admission {
    *   is used up
    */
   occupy?(backend: string, client: string | undefined): Release | undefined
-  /** What `admit` would answer now. Nothing is counted. If the method is absent, nobody can tell. */
+  /** What `admit` would answer now. Nothing is counted. If the method is absent, that is not known. */
   preview?(principal: Principal): AdmissionPreview
   previewBackend?(backend: string, client: string | undefined): BackendPreview
 }

@@ -78,7 +78,7 @@ export interface OperationDescription {
   readonly ownErrors: readonly number[]
   /** Whether a 4xx of the data service that has no row in the table of faults keeps its status. */
   readonly otherRefusals: boolean
-  /** Whether its answers tell the rate that is left (`RateLimit`, `RateLimit-Policy`). */
+  /** Whether its answers carry `RateLimit` and `RateLimit-Policy`. */
   readonly hasRateHeaders: boolean
 }
 
@@ -91,7 +91,6 @@ export interface ParameterDescription {
   readonly values: readonly string[] | undefined
 }
 
-/** A media type that a client may ask for, and what it gets. */
 export interface MediaTypeDescription {
   /** `application/json`, `application/vnd.postern.action.v2+xml`. */
   readonly type: string
@@ -102,7 +101,6 @@ export interface MediaTypeDescription {
 export type AnswerDescription =
   | {
       readonly kind: 'envelope'
-      /** Every type and version that can be asked for, plain ones first. */
       readonly types: readonly MediaTypeDescription[]
       /** JSON Schema of `Data`. Undefined: any object. */
       readonly data: BodySchema | undefined
@@ -145,7 +143,6 @@ export type BodyDescription =
   /** Streamed through without being parsed: media types or ranges. */
   | { readonly kind: 'opaque'; readonly types: readonly string[] }
 
-/** As configured, and checked against the schemas. */
 export interface ExampleDescription {
   /** Unique in its operation. */
   readonly name: string

@@ -31,7 +31,6 @@ export interface AuditQuery {
   readonly singly?: boolean | undefined
 }
 
-/** A record as its line says. */
 export interface TrailRecord extends Omit<AuditEntry, 'personal'> {
   readonly writer: string
   readonly seq: number
@@ -40,7 +39,6 @@ export interface TrailRecord extends Omit<AuditEntry, 'personal'> {
   readonly hash?: string
 }
 
-/** As it is shown, exported and sent by the admin API. */
 export interface AuditRow extends Omit<TrailRecord, 'outcome' | 'personal'> {
   /** Of the whole call, where the row is an intent. `pending` only where each record is a row by itself. */
   readonly outcome: RowOutcome | 'pending'
@@ -59,7 +57,6 @@ export interface UnreadableLine {
   readonly offset: number
 }
 
-/** Where a row stands in the order of all: for the next page. */
 export interface Position {
   readonly day: string
   /** Milliseconds since the epoch. */
@@ -74,13 +71,12 @@ export interface ScanRequest {
   readonly query: AuditQuery
   /** Only rows behind this one. */
   readonly after?: Position | undefined
-  /** Rows at most. */
   readonly limit?: number | undefined
   /** Only the newest segments of these writers, not the whole trail. */
   readonly lastOf?: readonly string[] | undefined
 }
 
-/** What a trail does not have of the time that was asked for. */
+/** Part of the time that was asked for, of which a trail has nothing. */
 export interface UncoveredTime {
   /** It has nothing of that time. */
   readonly all: boolean

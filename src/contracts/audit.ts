@@ -48,9 +48,7 @@ export interface AuditCall {
   readonly status?: number | undefined
   readonly upstreamStatus?: number | undefined
   readonly ms?: number | undefined
-  /** The media type of the request's body. */
   readonly type?: string | undefined
-  /** The length of the request's body. */
   readonly bytes?: number | undefined
   /** The HMAC of the request's body (C12.2.2), base64url. */
   readonly body?: string | undefined
@@ -123,8 +121,9 @@ export interface AuditTrail {
    */
   settle(entry: AuditEntry): Promise<void>
   /**
-   * Records what was taken away. Resolves when the record is written, so that no answer tells of what a killed process
-   * has not recorded; or when that is not possible now: then it is logged, held, and written first later. Never rejects.
+   * Records what was taken away. Resolves when the record is written, so that no answer confirms what a killed process
+   * has not recorded; or when that is not possible now: then it is logged, held, and written first later. Never
+   * rejects.
    */
   keep(entry: AuditEntry): Promise<void>
   /** Records what stops nothing. If it cannot be written now, it may be lost, and is counted. */
@@ -139,7 +138,6 @@ export interface AuditTrail {
   bodyHash(): BodyHash
 }
 
-/** Where no trail is kept. */
 export const NO_TRAIL: AuditTrail = {
   on: false,
   require: () => Promise.resolve(0),

@@ -126,7 +126,7 @@ export interface BackendAnswer {
 }
 
 export type BackendBody =
-  /** An answer to HEAD may tell the type and the length of what a GET would get. */
+  /** An answer to HEAD may have the type and the length of what a GET would get. */
   | { readonly kind: 'none'; readonly contentType?: string | undefined; readonly length?: number | undefined }
   | { readonly kind: 'value'; readonly value: JsonValue }
   /** In the backend's format, or of `contentType` for an action with `produces`. */
@@ -144,7 +144,6 @@ export type BackendBody =
 /** Why a tunnel ended. `closed`: the client or the upstream closed it. The others are Postern's reasons. */
 export type TunnelEnd = 'closed' | 'token' | 'idle' | 'shutdown'
 
-/** A client's connection that a backend has taken over. HTTP is no longer spoken on it. */
 export interface Tunnel {
   /** True if it must be closed when the token that opened it expires or is revoked. */
   readonly endsWithToken: boolean
@@ -163,7 +162,7 @@ export type UpgradeOutcome =
 export interface PossibleAnswers {
   readonly successes: Successes
   readonly faults: readonly FaultCode[]
-  /** The statuses with which it may tell errors of its own, besides those of `otherRefusals`. */
+  /** The statuses of errors of its own, besides those of `otherRefusals`. */
   readonly ownErrors: readonly number[]
   /** Whether a 4xx that has no row in the table of faults keeps its status. */
   readonly otherRefusals: boolean
@@ -171,7 +170,6 @@ export interface PossibleAnswers {
   readonly bytes: boolean
 }
 
-/** What a backend does with its upstream now. */
 export interface UpstreamTraffic {
   /** Connections that a call uses, websockets included. */
   readonly active: number
@@ -219,7 +217,6 @@ export interface Backend {
   close(): Promise<void>
 }
 
-/** A request that a backend sends upstream, with its retries. */
 export interface Forwarding {
   /** Sends one attempt. The callback must be called exactly once. */
   send(callback: UpstreamCallback): void
@@ -235,7 +232,6 @@ export interface Forwarding {
   failed(error: Error): void
 }
 
-/** Sends the forwarded requests of one exchange. */
 export interface Carrier {
   /** Sends a forwarding and calls either `answered` or `failed`, exactly once. Never throws. */
   carry(forwarding: Forwarding): void

@@ -53,7 +53,6 @@ export interface TestToken {
   readonly fund: string | undefined
   /** Seconds. */
   readonly expiresIn: number
-  /** Values that were asked for and not granted. */
   readonly dropped: readonly string[]
 }
 

@@ -39,11 +39,9 @@ export interface ExplainedCheck {
   readonly reason: FaultCode | undefined
   /** What was found, by name. Members that are undefined are not known. */
   readonly facts: Facts
-  /** The same in a sentence or two. */
   readonly words: string
 }
 
-/** What the client gets. */
 export interface Refusal {
   readonly clause: string
   readonly reason: FaultCode
@@ -81,7 +79,6 @@ export interface Explanation {
   readonly path: string
   /** `identity`: an identity endpoint, about which the gateway decides nothing. It is `unknown`, without checks. */
   readonly kind: 'call' | 'userinfo' | 'preflight' | 'identity'
-  /** Set if it is refused. */
   readonly refusal: Refusal | undefined
   /** Set in a report-only area: what the call would be refused for, if anything. */
   readonly reportOnly: { readonly area: string; readonly wouldRefuse: FaultCode | undefined } | undefined

@@ -28,11 +28,12 @@ export interface Signer {
  * Used for refresh tokens (C6.1.7).
  */
 export interface SecretDeriver {
-  /** Tells which secret it derives from, without telling it: the first 8 characters of its SHA-256, base64url. */
+  /** Names the secret and does not reveal it: the first 8 characters of its SHA-256, base64url. */
   readonly secretId: string
   /**
    * Whether an id is that of this secret.
-   * @throws Fault `identity_unavailable` if it is another one, and nobody can tell whether the secret was replaced by that
+   * @throws Fault `identity_unavailable` if it is another one, and it is not known whether that one has replaced this
+   *   secret
    */
   isOf(secretId: string): boolean
   derive(secret: string): string
@@ -83,10 +84,10 @@ export interface TokenVerifier {
   verify(token: string, policy: TokenPolicy): Promise<Verified>
   /**
    * The same by what is known in this process: nothing is read, asked or remembered (C14.1). The detail of its Fault
-   * `token_judge_unavailable` is NEEDS_ISSUER if asking somebody could tell.
+   * `token_judge_unavailable` is NEEDS_ISSUER if the issuer would have to be asked.
    */
   verifyLocally(token: string, policy: TokenPolicy): Promise<Verified>
 }
 
-/** The detail of a fault: somebody else could tell, and was not asked. */
+/** The detail of a fault: the issuer would have to be asked, and was not. */
 export const NEEDS_ISSUER = 'nobody was asked'

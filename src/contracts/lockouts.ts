@@ -57,7 +57,6 @@ export interface Lockout {
   readonly at: number
 }
 
-/** Selects the failures that match every member that is present. */
 export interface LockoutFilter {
   readonly user?: string | undefined
   readonly client?: string | undefined
@@ -94,9 +93,9 @@ export interface AttemptTurns {
 }
 
 /**
- * Turns of attempts that several nodes share, by keys that say nothing. A turn is a lease by the store's clock. Every method has the
- * same effect when it is called twice by one attempt. Methods reject with Fault `identity_unavailable` if the store cannot
- * be reached.
+ * Turns of attempts that several nodes share. Their keys are digests: names and addresses are not stored. A turn is a
+ * lease by the store's clock. Every method has the same effect when it is called twice by one attempt. Methods reject
+ * with Fault `identity_unavailable` if the store cannot be reached.
  */
 export interface LockoutTurns {
   /** Takes the turn of a key for `ms` milliseconds, if nobody has it and the delay for its failures has passed. */

@@ -81,7 +81,7 @@ export interface ClientMethods {
   current(): Promise<ReadonlySet<ClientAuthMethod>>
 }
 
-/** Clients and users. A promise rejects if the directory cannot be reached. */
+/** A promise rejects if the directory cannot be reached. */
 export interface People {
   findClient(id: string): Promise<Client | undefined>
   findUserByName(username: string): Promise<User | undefined>

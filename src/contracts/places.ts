@@ -15,7 +15,6 @@ export interface Business {
   readonly phoneNumber?: string
 }
 
-/** A business of the configuration. */
 export interface ConfiguredBusiness extends Business {
   /** `any`: the backend decides whether a fund exists (C4.12). */
   readonly funds: 'any' | ReadonlySet<Code>

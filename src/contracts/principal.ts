@@ -25,7 +25,6 @@ export interface Principal {
   readonly issuerName?: string | undefined
   /** The token's scope values in its order, as sent to upstreams. */
   readonly scope: ScopeText
-  /** The same values, for checks. */
   readonly scopes: ReadonlySet<ScopeValue>
   readonly target: Target | undefined
   /** `jti`; undefined in tokens of some foreign issuers. */

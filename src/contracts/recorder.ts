@@ -48,7 +48,6 @@ export interface BackendEvent {
 /** What is only counted of an upstream: a further attempt at a call, or that a target was taken out because it failed. */
 export type UpstreamEvent = 'retry' | 'ejection'
 
-/** A tunnel was opened, or has ended. */
 export interface TunnelEvent {
   /** The call that opened it. */
   readonly exchange: Exchange

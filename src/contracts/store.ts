@@ -55,7 +55,6 @@ export interface FeedPlace {
   readonly mark: string
 }
 
-/** One reading of the change feed. */
 export interface FeedPage {
   readonly changes: readonly Change[]
   /** Where the next reading goes on; undefined while nothing was ever appended. */
@@ -206,8 +205,8 @@ export interface Store {
 }
 
 /**
- * What processes may doubt about a store that several nodes share: whether the time that its clock tells is right, and whether
- * its contents are the newest.
+ * What processes may doubt about a store that several nodes share: whether its clock is right, and whether its contents
+ * are the newest.
  */
 export const DOUBTED = ['clock', 'contents'] as const
 export type Doubted = (typeof DOUBTED)[number]
@@ -222,7 +221,6 @@ export interface Subscriber {
    *   missing. The change comes again, in its order, when the store can be read.
    */
   apply(change: Change, early: boolean): void
-  /** Called when a change has expired. */
   expire?(change: Change): void
   /**
    * Called when the store has lost changes in a failover, before all that it has come anew: whatever was made of changes
@@ -233,7 +231,6 @@ export interface Subscriber {
   restore?(change: Change): StoredValue
 }
 
-/** The numbered change feed, as one process follows it. */
 export interface Feed {
   /** Applies the changes of the topic that are known already before it returns. */
   subscribe(topic: string, subscriber: Subscriber): void
@@ -270,7 +267,7 @@ export const OWN_VIEW: View = {
   requireCurrent: () => Promise.resolve(),
 }
 
-/** What a node tells the others about itself. */
+/** What the other nodes know of a node. */
 export interface NodeFacts {
   /** Drawn at each start. */
   readonly id: string
@@ -302,7 +299,6 @@ export interface SeenNode extends NodeFacts {
 /** The nodes that are alive, and what they have in common. */
 export interface LiveNodes {
   readonly nodes: number
-  /** Of all of them. */
   readonly workers: number
   /** How many different configurations they have. */
   readonly configs: number
@@ -322,7 +318,7 @@ export interface StoreAtStart {
 export interface Nodes {
   /** The version of the tables that this process knows. */
   readonly knownSchema: number
-  /** Tells that a node is alive, and what it is. */
+  /** Says that this node is alive, and describes it. */
   beat(facts: NodeFacts): Promise<LiveNodes>
   live(): Promise<LiveNodes>
   /** For a process that starts, and cannot know whether the store's clock is right, nor what its newest change hides. */

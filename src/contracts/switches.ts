@@ -21,7 +21,6 @@ export interface Closure {
   admitsAddress(address: string): boolean
   /** Ids of clients whose calls pass if their token is valid (C9.2). Empty: no client passes. */
   readonly clients: ReadonlySet<string>
-  /** Each switch that takes part in it. */
   readonly closedBy: readonly ClosedBy[]
 }
 

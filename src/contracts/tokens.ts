@@ -49,7 +49,6 @@ export type RevokedTokens = RevokedIds & {
 
 type RevokedIds =
   | { readonly jti: string }
-  /** Everything. */
   | { readonly before: 'now' }
   | { readonly family: string }
   | { readonly subject: string }
@@ -80,7 +79,6 @@ export interface Revoker {
   revoke(tokens: RevokedTokens, until?: number, order?: RevocationCause): Promise<void>
 }
 
-/** What a rule may end: a session, a code, a family, or an access token that is about to be issued. */
 export interface Begun {
   readonly subject: string
   readonly client?: string | undefined

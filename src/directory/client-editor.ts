@@ -47,7 +47,7 @@ export class ClientEditor extends RecordEditor<ClientRecord, Client> {
     super(CLIENTS, parts)
   }
 
-  /** Refuses a client that has problems, or an id that is taken. Its secret is generated, unless one is given. */
+  /** @param given a secret; without it one is generated */
   override async planAdd(written: WrittenClient, given?: string): Promise<PlannedAdd<ClientRecord>> {
     this.refuseTaken(written.id)
     const { store } = this.parts

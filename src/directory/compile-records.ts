@@ -258,7 +258,7 @@ export function checkUser(record: UserRecord, known: ReferableNames, problems: R
   checkAccess(record, known, problems)
 }
 
-/** The user as contracts/people.ts describes it. Roles that do not exist any more are left out. */
+/** Roles that do not exist any more are left out. */
 export const compileUser = (
   { password, ...person }: UserRecord,
   roles: ReadonlyMap<string, Access>,

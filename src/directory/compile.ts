@@ -55,7 +55,6 @@ class DirectoryReader {
     this.#environment = environment
   }
 
-  /** Reads inline records first, then those of the file. Reports keys that occur twice. */
   async gather<T extends TSchema, R>(
     { section, key, schema }: Source<T>,
     compile: (record: Static<T>, problems: RecordProblems) => R | undefined,

@@ -19,7 +19,6 @@ type RefusalKind = 'problems' | 'missing' | 'conflict'
 export class DirectoryRefusal extends Error {
   override readonly name = 'DirectoryRefusal'
   readonly kind: RefusalKind
-  /** If the record has problems: all of them, by key of the record. */
   readonly problems: Problems | undefined
 
   constructor(message: string, problems?: Problems, kind: RefusalKind = problems ? 'problems' : 'conflict') {
@@ -91,7 +90,6 @@ export interface EndedLoss {
 export interface PlannedStep<T> {
   /** Of the record as it is shown; undefined for one of the configuration, which may hide that of the store. */
   readonly version: number | undefined
-  /** As it is written: durations with a unit. */
   readonly written: Pick<Versions<WrittenRecord>, 'before'>
   /**
    * Does it, and ends what was issued beyond it. In force everywhere when this resolves. Undefined, and the record is as it

@@ -35,7 +35,6 @@ export interface UserHoldings {
   readonly mayHold: boolean
   /** A digest of the password's hash. If it changes, the user must log in again. */
   readonly password: string
-  /** The name of the role, by business code. */
   readonly access: Readonly<Record<string, string>>
   readonly customers: readonly string[]
 }
@@ -47,7 +46,6 @@ export interface Holdings {
   /** The scope values of each role that is not disabled, before implication. */
   readonly roles: ReadonlyMap<string, readonly string[]>
   readonly clients: ReadonlyMap<string, ClientHoldings>
-  /** By subject. */
   readonly users: ReadonlyMap<string, UserHoldings>
 }
 

@@ -115,7 +115,8 @@ function inOrder(value: unknown): unknown {
 }
 
 /**
- * The tag of a version. Versions are counted from 1 for each record, so a digest tells a record from one that was removed.
+ * The tag of a version. Versions are counted from 1 for each record, so a digest distinguishes a record from a removed
+ * one of the same name.
  *
  * @param version undefined: of the configuration
  */

@@ -147,12 +147,9 @@ function converter<T extends TSchema>(schema: T, file: string, environment: Envi
 }
 
 interface RecordFile<T extends TSchema> {
-  /** Absolute path. */
   readonly file: string
-  /** The key that names the file. */
   readonly path: KeyPath
   readonly schema: T
-  /** The member that names a record. */
   readonly key: string
   readonly environment: Environment
   readonly problems: Problems

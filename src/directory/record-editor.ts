@@ -34,7 +34,6 @@ export interface RecordKind<R extends Switchable, C> {
   readonly kind: string
   readonly read: (value: StoredValue) => R
   readonly indexes?: (record: R) => IndexValues
-  /** Those of the configuration, by key. */
   readonly configured: (parts: EditingParts) => ReadonlyMap<string, C>
   /** One of the configuration, as a record of the store would be. */
   readonly asRecord: (configured: C) => R
@@ -81,7 +80,7 @@ export class RecordEditor<R extends Switchable, C> {
     this.parts = parts
   }
 
-  /** Refuses a record that has problems, and a key that is taken. In force everywhere within a second. */
+  /** In force everywhere within a second. */
   async planAdd(written: object): Promise<PlannedAdd<R>> {
     const { kind, what, admit, indexes } = this.#kind
     const { store } = this.parts

@@ -198,7 +198,6 @@ const subject = text({
   description: 'The claim `sub`. Never change it, and never give it to another user.',
 })
 
-/** What Postern knows of a user, wherever the password is. */
 const personal = {
   customers: list(text({ description: 'A client id.' }), {
     default: [],

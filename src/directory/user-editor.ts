@@ -59,7 +59,6 @@ const USERS: RecordKind<UserRecord, UserRecord> = {
   free: ({ subject }, { store }) => store.remove(SUBJECT, subject),
 }
 
-/** The clients that a user may name as customers: all of the configuration, and of the store those that the user names. */
 async function customersOf(
   { customers }: UserRecord,
   { configured, store }: EditingParts,

@@ -42,7 +42,6 @@ class HashQueue {
     return this.#ordinary.length + this.#doubtful.length
   }
 
-  /** Whether a job of the line would run at once. */
   isFree(line: Line): boolean {
     if (this.#running >= this.#sizes.concurrent) return false
     return (
@@ -50,7 +49,6 @@ class HashQueue {
     )
   }
 
-  /** Whether a job of the line can neither run nor wait. */
   isFull(line: Line, owner: string | undefined): boolean {
     if (this.isFree(line)) return false
     const { ordinary, doubtful } = this.#sizes
@@ -126,7 +124,6 @@ interface VerificationRules {
   readonly expected: number
   /** Whether jobs that only pretend cost what real ones do, and show as well how long one takes. */
   readonly alike: boolean
-  /** The fault of a full queue, and what is full, for the log. */
   readonly full: FaultCode
   readonly what: string
   readonly timer?: ((ms: number) => Promise<void>) | undefined
@@ -203,7 +200,7 @@ export class VerificationQueue {
   }
 
   #keep(duration: number): void {
-    // The first one tells more than what was expected.
+    // The first duration that is measured is better than the one that was assumed.
     if (this.#measured === 0) this.#durations.fill(duration)
     this.#durations[this.#measured++ % KEPT_DURATIONS] = duration
   }

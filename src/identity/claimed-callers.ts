@@ -182,7 +182,7 @@ async function issue(caller: ClaimedCaller, dependencies: StepDependencies): Pro
   }
 }
 
-/** How near to a token a client was: the reason of the nearest one tells most. */
+/** Reasons for a refusal, the latest check first: of several clients, the one that passed most checks is reported. */
 const NEARNESS: readonly FaultCode[] = ['invalid_scope', 'invalid_grant', 'unauthorized_client']
 
 const nearnessOf = ({ code }: Fault): number =>

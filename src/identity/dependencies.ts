@@ -30,14 +30,12 @@ interface IdentityUrls {
   readonly api: string
 }
 
-/** What identity needs from other folders. */
 export interface IdentityDeps {
   readonly people: People
   readonly places: Places
   readonly catalogue: Catalogue
   readonly signer: Signer
   readonly publicKeys: PublicKeys
-  /** Verifies our own tokens, for id_token hints. */
   readonly tokenVerifier: TokenVerifier
   readonly deriver: SecretDeriver
   readonly store: Store
@@ -66,7 +64,6 @@ export interface IdentityDeps {
   readonly changingScopes: ReadonlySet<string>
   /** Characters of a request target that the public listener takes. */
   readonly longestTarget: number
-  /** For the discovery document. */
   readonly clientMethods: ClientMethods
   /** Undefined if pages of other origins may not call (C4.18). */
   readonly cors?: Cors | undefined
@@ -96,7 +93,6 @@ export const holdersOf = (people: People): Holders => ({
   findClientName: async (id) => (await people.findClient(id))?.name,
 })
 
-/** Verifies the passwords of users whose hashes Postern has. */
 export const hashedPasswords = (hasher: PasswordHasher): PasswordVerifier => ({
   verify: (password, user, owner) => hasher.verify(password, user?.passwordHash, owner),
 })

@@ -18,7 +18,6 @@ import type { Families } from './tokens/families.ts'
  * authentication, so no step can use a client that is only named in the request.
  */
 
-/** A call before its first step. */
 export interface Arrived {
   readonly exchange: Exchange
   readonly attempt: Attempt
@@ -39,7 +38,6 @@ export interface Attempt {
   proven?: 'client' | 'user'
   /** The name of a client that failed to authenticate, or of a user, as somebody typed it. */
   typed?: string | undefined
-  /** Business and fund of the granted target. */
   business?: string | undefined
   fund?: string | undefined
   /** The fault that was sent to the client by a redirect. The answer itself is then a success (303 or a form). */
@@ -55,7 +53,6 @@ export interface ClientAuthenticated extends Parsed {
   readonly client: Client
 }
 
-/** The grant_type is supported, and this client may use it. */
 export interface GrantChosen extends ClientAuthenticated {
   readonly grant: Grant
 }
@@ -71,7 +68,6 @@ export interface UserVerified extends ScopeRequested {
   readonly authTime: number
 }
 
-/** The result of every grant: all that is needed to issue tokens. */
 export interface Granted extends GrantChosen {
   readonly user: User
   readonly authTime: number
@@ -120,7 +116,6 @@ export type Step<In, Out> = (context: In, dependencies: StepDependencies) => Out
 /** Turns a fault into the answer of an endpoint: JSON, or a page that shows the request id (C2.6). */
 export type Refusal = (fault: Fault, dependencies: StepDependencies, id: string) => Answer
 
-/** A row of the endpoint table in endpoints.ts. */
 export interface Endpoint {
   readonly name: string
   /** Its canonical path. `issuerPath` is the path of the issuer's URL: empty, or `/…` without a trailing slash. */

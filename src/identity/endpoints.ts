@@ -19,14 +19,12 @@ import { recordRefusals } from './records.ts'
 import { authenticateClient } from './steps/authenticate-client.ts'
 import { readForm } from './steps/read-form.ts'
 
-/** A path below the issuer's. */
 const below = (path: string) => (issuerPath: string) => `${issuerPath}${path}`
 /** A well-known path, which stands before the issuer's path (RFC 8414 §3.1). */
 const inserted = (path: string) => (issuerPath: string) => `${path}${issuerPath}`
 
 const READ = ['GET', 'HEAD'] as const
 const POST = ['POST'] as const
-/** Of pages with forms. */
 const PAGE = ['GET', 'POST'] as const
 
 /** The secret in the header, or in the body if the client is configured so (C6.1.2). */

@@ -26,7 +26,6 @@ export interface Identity {
   readonly endpoints: ReadonlyMap<string, Endpoint>
 }
 
-/** Compiles identity for one configuration: endpoints by path, the discovery document, and identity's own state. */
 export function openIdentity(deps: IdentityDeps): Identity {
   const issuerPath = new URL(deps.urls.issuer).pathname.replace(/\/$/, '')
   const theme = compileTheme(deps.config.pages, issuerPath)

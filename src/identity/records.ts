@@ -66,7 +66,7 @@ const refuse = (
   audit.refuse({ event, reason, address: exchange.clientAddress, client }, entry)
 }
 
-/** Records what these steps refuse, also what they tell the client by a redirect. */
+/** Records what these steps refuse, also what is sent to the client by a redirect. */
 export const recordRefusals =
   (event: AuditEvent, steps: Step<Arrived, Answer>): Step<Arrived, Answer> =>
   async (arrived, dependencies) => {
@@ -167,7 +167,6 @@ function replayOf({ ended, event, family, subject }: Replay, { attempt, exchange
   })
 }
 
-/** A user at a browser, and the client whose request is answered. */
 interface Authorizing {
   readonly exchange: Exchange
   readonly subject: string

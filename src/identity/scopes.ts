@@ -179,7 +179,6 @@ export function readGrantedScope(text: string): GrantedScope {
   return { values, text: joinScope(values), target: firstTarget(values) }
 }
 
-/** The target of a granted scope, as `readGrantedScope` reads it. */
 export const readGrantedTarget = (text: string): Target | undefined =>
   firstTarget(split(text).filter(isTargetValue))
 

@@ -17,7 +17,6 @@ interface JsonRequest {
   readonly strictType?: boolean
 }
 
-/** An answer with another status than 200. */
 export class UnexpectedStatus extends Error {
   override readonly name = 'UnexpectedStatus'
   readonly status: number

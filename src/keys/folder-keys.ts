@@ -102,7 +102,6 @@ export class FolderKeys implements KeyPlace {
     return foundKeys(names, read, byName)
   }
 
-  /** The private JWK of a key. */
   async textOf(name: string): Promise<string> {
     const path = join(this.#folder, this.fileOf(name))
     const text = await readPrivateFile(path, 'signing key')

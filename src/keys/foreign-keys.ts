@@ -8,7 +8,6 @@ import { fitsAlgorithm, importPublicKey, publicPart, type Jwk } from './signatur
 import { type KeyFinder, Standing, type TrustedKey } from './token-verifier.ts'
 
 interface ForeignKeysParts {
-  /** The `iss` of the issuer, for the log. */
   readonly issuer: string
   /** Resolves with the keys of the key set (RFC 7517 §5); rejects if it cannot be read. */
   readonly fetchKeys: () => Promise<readonly Jwk[]>
@@ -116,7 +115,7 @@ export class ForeignKeys implements KeyFinder {
     return undefined
   }
 
-  /** Rejects with Fault `token_judge_unavailable`, NEEDS_ISSUER, if a reading of the key set could tell. */
+  /** Rejects with Fault `token_judge_unavailable`, NEEDS_ISSUER, if the key set would have to be read. */
   async findLocally(kid: string | undefined, algorithm: string): Promise<readonly TrustedKey[] | undefined> {
     const known = this.#match(kid, algorithm)
     if (known.length > 0)
@@ -199,7 +198,6 @@ export class ForeignKeys implements KeyFinder {
     for (const remark of remarks) this.#report(remark)
   }
 
-  /** Withdraws all other keys. */
   #keep(keys: readonly Jwk[]): void {
     this.#keys = keys
     for (const [id, { algorithm, standing }] of this.#used) {

@@ -22,7 +22,6 @@ import {
 } from './token-verifier.ts'
 
 interface IntrospectorParts {
-  /** The `iss` of the issuer. */
   readonly issuer: string
   /** Resolves with the URL of the introspection endpoint; rejects if it is not known at the moment. */
   readonly endpoint: () => Promise<string>
@@ -213,7 +212,6 @@ const isOfOneToken = (cause: unknown): boolean =>
   cause.status < 500 &&
   !OF_ENDPOINT.has(cause.status)
 
-/** Settles as the promise does, unless the signal aborts first. */
 const beforeAbort = <T>(promise: Promise<T>, signal: AbortSignal): Promise<T> =>
   new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason as Error)
@@ -363,7 +361,6 @@ export class Slots {
     await this.#wait(signal)
   }
 
-  /** Hands the place to the one who has waited longest. */
   leave(): void {
     const [next] = this.#waiting
     if (next === undefined) this.#taken -= 1

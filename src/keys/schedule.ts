@@ -67,7 +67,6 @@ function scheduleOne(
   })
 }
 
-/** The keys that sign, and those that are published: all but the retired. */
 export function keySetOf(schedule: readonly ScheduledKey[]): KeySet {
   const signing = schedule.filter(({ state }) => state === 'signing')
   return {
@@ -108,7 +107,7 @@ export function nextRotation(
 export interface Rotation {
   readonly algorithm: SigningAlgorithm
   readonly createdAt: number
-  /** As `nextRotation` tells. It is past if that key was not made in time. */
+  /** As `nextRotation` returns it. It is past if that key was not made in time. */
   readonly nextAt: number | undefined
 }
 

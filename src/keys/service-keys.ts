@@ -309,7 +309,6 @@ interface UnreadKeys {
   readonly calls: number
 }
 
-/** The fault of a caller who needs keys for this. */
 const FAULT_OF = {
   tokens: 'identity_unavailable',
   calls: 'token_judge_unavailable',

@@ -234,7 +234,7 @@ const PART = /^[A-Za-z0-9_-]*$/
 const JOSE_PARTS: ReadonlySet<number> = new Set([3, 5])
 
 /**
- * Whether an access token is opaque: only its issuer can tell what it stands for. All others are judged here by their
+ * Whether an access token is opaque: only its issuer knows what it stands for. All others are judged here by their
  * signature, and are never sent to an introspection endpoint: an endpoint might accept what the rules here refuse, or
  * would learn a token of another issuer (C11.2).
  *

@@ -98,7 +98,7 @@ interface KeyWatchParts {
   readonly keys: ServiceKeys
   readonly store: Store
   readonly recorder: Pick<Recorder, 'note'>
-  /** What tells whether the keys in the store have changed, and how many milliseconds ago it was read; undefined: not known. */
+  /** Differs after the keys in the store have changed. `age`: milliseconds since it was read. Undefined: not known. */
   readonly mark?: () => { readonly mark: string; readonly age: number } | undefined
   /** Called after the secret for refresh tokens was replaced and the new one is in use here. */
   readonly secretReplaced: () => Promise<void>

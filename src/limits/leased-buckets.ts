@@ -48,9 +48,9 @@ const LEFT_PARTS = 2
 const NEWEST = 0.5
 
 /**
- * The rates of keys that several nodes share (C4.5). Each process holds calls that it has taken out of the shared budget,
- * and lets them in from memory: so a call never waits for the store. Four times a second it tells what it has used, and
- * takes out what it will need. A process that dies loses what it held: nobody gets more for it.
+ * The rates of keys that several nodes share (C4.5). Each process holds calls that it has taken out of the shared
+ * budget, and lets them in from memory: so a call never waits for the store. Four times a second it reports what it has
+ * used, and takes out what it will need. A process that dies loses what it held: nobody gets more for it.
  *
  * As long as the store is out of reach, each process goes on with its part of the rate.
  */
@@ -320,7 +320,7 @@ export class BudgetExchange {
           this.#clients.failed(unanswered(ofClients.slice(done, done + MOST_USES), grants), this.#now())
       }
     } catch {
-      // The change feed tells operators that the store is out of reach. What it has taken must not be sent again.
+      // The change feed reports that the store is out of reach. What the store has taken must not be sent again.
       this.#clients.failed(ofClients.slice(done), this.#now())
     } finally {
       clearTimeout(late)

@@ -57,7 +57,7 @@ class FeedQuestions {
     return Math.max(machine.monotonic() - this.#askedAt, machine.now() - this.#askedAtWall)
   }
 
-  /** What tells whether the keys in the store have changed, and its age; undefined if it is not known now. */
+  /** Differs after the keys in the store have changed. `age`: milliseconds since it was read. Undefined: not known. */
   get keys(): { readonly mark: string; readonly age: number } | undefined {
     const { age } = this
     return this.#keys === undefined || age > CURRENT ? undefined : { mark: this.#keys, age }

@@ -105,7 +105,6 @@ const SWEEP_INTERVAL = 10_000
 
 const placeText = ({ sequence, mark }: FeedPlace): string => `${sequence} ${mark}`
 
-/** The changes that a process knows of the change feed. */
 export class LiveChanges {
   readonly #clock: Clock
   /** Live ones that were read, by their numbers. */
@@ -175,7 +174,7 @@ export class LiveChanges {
   }
 }
 
-/** Of changes in a store that never loses one while it runs, so that numbers alone tell them apart. */
+/** Of changes in a store that never loses one while it runs: their numbers alone distinguish them. */
 export const NO_MARK = ''
 
 /** A page of such a store. @param now the store's clock, milliseconds since the epoch */

@@ -5,7 +5,6 @@ type Verb = {
   [K in keyof Store]: Store[K] extends (...args: never[]) => Promise<unknown> ? K : never
 }[keyof Store]
 
-/** The methods of a store that are measured: all that ask it something. */
 export const STORE_VERBS = [
   'create',
   'find',

@@ -71,7 +71,6 @@ const openToRead = async (config: PostgresConfig): Promise<Store> => {
 }
 
 interface StoredKinds<K extends string> {
-  /** The store, for people. */
   readonly place: string
   readonly records: Readonly<Record<K, readonly StoredValue[]>>
 }

@@ -1,4 +1,3 @@
-/** The section `store`: where state is kept. */
 import { join } from 'node:path'
 import type { Problems } from '../config/problems.ts'
 import { choice, duration, kinds, optional, section, size, type Static } from '../config/schema.ts'

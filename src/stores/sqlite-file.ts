@@ -162,7 +162,6 @@ export const toChange = (row: ChangeRow, ran: number): Change => ({
 })
 
 export interface SqlitePlan {
-  /** Absolute path of the file. */
   readonly path: string
   /** `normal`: what was answered survives the death of the process. `full`: it survives a power cut too. */
   readonly synchronous: 'normal' | 'full'

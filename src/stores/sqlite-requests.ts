@@ -73,7 +73,6 @@ const wayOf = ({ verb }: VerbRequest): 'read' | 'quick' | 'long' => WAYS[verb]
 /** Writes in one transaction: less than a millisecond in which no other process can write. */
 const GROUP = 100
 
-/** Runs the verbs that are requested, and reports when the store gets into trouble or out of it. */
 export class RequestHandler {
   readonly #db: DatabaseSync
   readonly #verbs: SqliteVerbs

@@ -20,7 +20,6 @@ function waitingAt(port: MessagePort): readonly Message[] {
   return found
 }
 
-/** Opens the store, reports that, and serves requests until the message `close`. */
 function serveRequests(port: MessagePort, plan: SqlitePlan): void {
   const send = (message: Opening | ThreadMessage): void => port.postMessage(message)
   const descriptors: number[] = []

@@ -109,7 +109,6 @@ type Values = Record<string, SQLInputValue>
 const changed = (statement: StatementSync, parameters: Values): number =>
   Number(statement.run(parameters).changes)
 
-/** One record by its key. */
 function recordVerbs(db: DatabaseSync) {
   const insert = db.prepare(`
     INSERT INTO record (kind, key, value, expires_at, family, subject, client, business)
@@ -175,7 +174,6 @@ function useVerbs(db: DatabaseSync, { find, create }: ReturnType<typeof recordVe
   }
 }
 
-/** Many records, by kind or by index. */
 function setVerbs(db: DatabaseSync) {
   const list = db.prepare(
     `SELECT ${COLUMNS} FROM record WHERE ${PART_OF_KIND} AND ${LIVE} ORDER BY key LIMIT :limit`,
@@ -194,7 +192,6 @@ function setVerbs(db: DatabaseSync) {
   }
 }
 
-/** All records of a kind, or those that have all the given index values. */
 function whereVerbs(db: DatabaseSync) {
   const rest = FINEST_FIRST.map((index) => `(:${index} IS NULL OR ${index} = :${index})`).join(' AND ')
   const set = (index: StoreIndex | undefined): string =>

@@ -64,7 +64,6 @@ export function describeTrouble(thrown: unknown): string | undefined {
 export const describeRefusal = (thrown: unknown): string | undefined =>
   [CANNOT_WRITE, FULL].includes(codeOf(thrown) ?? 0) ? describeTrouble(thrown) : undefined
 
-/** Why something failed, in words for the log and the command line. */
 export const reasonOf = (thrown: unknown): string => describeTrouble(thrown) ?? messageOf(thrown)
 
 /**

@@ -90,7 +90,6 @@ export function createOnce(path: string): void {
   }
 }
 
-/** What is open of one file. */
 interface Kept {
   connections: number
   readonly descriptors: number[]

@@ -17,7 +17,7 @@ export const spentBefore = (): Fault => unavailable('what this request asked bef
 
 /** Refusals alike, in a row, of one kind of write. One alone may have had a cause of its own. */
 const ALIKE = 2
-/** Milliseconds. Older refusals tell nothing: perhaps nobody has tried to write since. */
+/** Milliseconds. Older refusals do not count: perhaps nobody has tried to write since. */
 const RECENT = 30_000
 
 interface Refusals {

@@ -30,7 +30,6 @@ export interface ModuleCall<T> {
 
 type CallTrouble = 'late' | 'threw' | 'mistaken'
 
-/** A failed call of the module: 503 to the client that waits for it. */
 export class ModuleCallFault extends Fault {
   readonly trouble: CallTrouble
 

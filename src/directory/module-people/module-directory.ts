@@ -79,7 +79,7 @@ class Lookups {
 /** Milliseconds that a user found by subject is remembered: when tokens are refreshed and sessions used. */
 const SUBJECT_KEPT_FOR = 30_000
 /**
- * Milliseconds that an answer by name is remembered, found or not. Both alike: else the time of a second try would tell
+ * Milliseconds that an answer by name is remembered, found or not. Both alike: else the time of a second try would show
  * which names exist (T3.9). Short, so that who has just signed up can log in.
  */
 const NAME_KEPT_FOR = 1000
@@ -132,7 +132,6 @@ export class ModuleDirectory {
     })
   }
 
-  /** The files that its code consists of, as they were when they were loaded. */
   get files(): readonly LoadedFile[] {
     return this.#calls.files
   }

@@ -67,7 +67,7 @@ export class ModulePeople implements People {
 
   async findUserByName(username: string): Promise<User | undefined> {
     const record = await this.#parts.module.findByName(username)
-    // Of nobody too, so that the time of these lookups does not tell who exists (T3.9).
+    // Also where nobody was found, so that the time does not show who exists (T3.9).
     const other = await this.#otherOwner(record?.subject ?? NO_SUBJECT)
     if (record === undefined || (await this.#isTaken(record, username, other))) return undefined
     return this.#user(record)
@@ -172,7 +172,7 @@ interface PasswordParts {
 
 /**
  * Verifies passwords where some hashes are Postern's and others are in another system. A wrong one costs a verification
- * in either place, whosever it is: so the time does not tell where a name exists, or that it does (T3.9). A right one
+ * in either place, whosever it is: so the time does not show whether a name exists, or where (T3.9). A right one
  * costs only its own.
  */
 export class LayeredPasswords implements PasswordVerifier {

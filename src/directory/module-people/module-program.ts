@@ -1,4 +1,3 @@
-/** The program of the thread in which the module of `directory.people` runs. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { serveModule, type ThreadData } from './serve-module.ts'
 

@@ -8,7 +8,6 @@ import { chooseBusiness, demandsChoice, type GrantedScope, leavesChoice, limitTo
 import { readHint } from '../tokens/find-token.ts'
 import { anyAppMayTake, type AuthorizationRequest } from './request.ts'
 
-/** A business that the user may choose, and what is granted there. */
 export interface Candidate {
   readonly business: Business
   readonly role: string

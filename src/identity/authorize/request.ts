@@ -320,7 +320,7 @@ function queryOfCarried(valueOf: (name: Carried) => string | undefined): string 
   return new URLSearchParams(carried).toString()
 }
 
-/** The request once its user has logged in: what asked for that is fulfilled, and would ask again. */
+/** As `carry`, after the login: without the parameters that would ask for a login again. */
 export function carryLoggedIn(request: AuthorizationRequest): string {
   const prompt = [...request.prompt].filter((word) => word === 'consent').join(' ')
   return carry(request, {

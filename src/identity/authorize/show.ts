@@ -53,7 +53,6 @@ export function restartRequest(
 /** Characters. A longer `login_hint` is cut: nobody has such a user name. */
 const HINT_LENGTH = 200
 
-/** The login page: for a client's request, or for our own pages where there is none. */
 export function showLogin(
   request: AuthorizationRequest | undefined,
   browser: BrowserContext,
@@ -72,10 +71,9 @@ export function showLogin(
   return pageAnswer(dependencies.theme, page, cookieHeaders(browser, dependencies))
 }
 
-/** What the user is asked: the scope as it stands, or businesses to choose from. */
 type Question = { readonly scope: GrantedScope } | { readonly candidates: readonly Candidate[] }
 
-/** Scope values in people's words: those about the person, and those about data; in request order. */
+/** Scope values in the words of the catalogue: first those about the person, then those about data. */
 export function describeScope(
   values: readonly string[],
   { catalogue, changingScopes }: StepDependencies,
@@ -91,7 +89,6 @@ export function describeScope(
   }
 }
 
-/** What any of the businesses would give, in the order of the request. */
 const grantedSomewhere = (
   { scope }: AuthorizationRequest,
   candidates: readonly Candidate[],

@@ -9,13 +9,11 @@ import type { Attempt, StepDependencies } from '../endpoint.ts'
 import { sessionRevoked, took } from '../records.ts'
 import type { Session } from './sessions.ts'
 
-/** A browser, and the user who is logged in there, if any. */
 export interface BrowserContext {
   /** The value of the browser's cookie: the one that it sent, or a new one that the answer must set. */
   readonly cookie: string
   readonly fresh: boolean
   readonly login: Login | undefined
-  /** The CSRF token for the forms of this browser's pages. */
   readonly csrf: string
 }
 
@@ -118,7 +116,6 @@ export const isOwnForm = (
   csrf !== undefined &&
   equalSecrets(csrf, browser.csrf)
 
-/** The headers that a page with a form needs: the cookie, if the browser has none yet. */
 export const cookieHeaders = (
   { cookie, fresh }: BrowserContext,
   dependencies: StepDependencies,

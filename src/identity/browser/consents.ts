@@ -33,9 +33,7 @@ interface Consenting {
 
 /** All methods reject with Fault `identity_unavailable` if the store cannot be reached. */
 export interface Consents {
-  /** Whether everything in this scope was allowed before. */
   covers(consenting: Consenting): Promise<boolean>
-  /** Adds this scope to what was allowed before. */
   remember(consenting: Consenting): Promise<void>
   find(key: string): Promise<Consent | undefined>
   listOf(subject: string): Promise<readonly Consent[]>

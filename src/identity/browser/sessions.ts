@@ -48,7 +48,6 @@ export type SessionRecord = {
   readonly subject: string
   /** Time of the user's authentication, seconds since the epoch. */
   readonly authTime: number
-  /** Shown to the user in the list of sessions: "Firefox on Windows". */
   readonly browser: string
   /** Network address of the last use, and its time in milliseconds since the epoch; absent if an older version wrote it. */
   readonly address?: string

@@ -37,7 +37,6 @@ import {
 import { addressOf, areaPath, type DeveloperPage, type DeveloperParts, DEVELOPERS_PATH } from './frame.ts'
 import { AREA_TEXTS as T } from './texts.ts'
 
-/** What one needs before the commands of the page: a token with all that its operations need. */
 function tokenPart({ operations }: AreaDescription, parts: DeveloperParts): Html {
   const { catalogue, sample } = parts
   const needed = operations.flatMap((operation) => leastScopes(operation, catalogue))
@@ -174,7 +173,6 @@ function bodyRow({ body }: OperationDescription): Row | undefined {
   ]
 }
 
-/** The statuses that its faults have, each code once, with links to what to do. */
 function errorsRow({ faults }: OperationDescription, { theme }: DeveloperParts): Row {
   const rows = faults.map((code) => FAULTS[code]).sort((one, other) => one.status - other.status)
   const keys = new Set(rows.map(({ status, wire }) => `${wire} ${status}`))
@@ -318,7 +316,6 @@ function blocksOf(
   }`
 }
 
-/** A command and its answer for each example, or the command alone where there are none. */
 const exampleBlocks = (operation: OperationDescription, parts: DeveloperParts): Html =>
   operation.examples.length === 0
     ? blocksOf(operation, undefined, parts)
@@ -335,7 +332,7 @@ interface MemberRow {
 /** Deeper members are left out: a page is no place for them. */
 const DEEPEST = 8
 
-/** The members of an object's schema, in their order; empty for a schema that names none. */
+/** The members of an object's schema; empty for a schema that names none. */
 function memberRows(schema: BodySchema, under = '', depth = 0): readonly MemberRow[] {
   if (depth > DEEPEST) return []
   const own = Object.entries(schema.properties ?? {}).flatMap(([name, member]) => {

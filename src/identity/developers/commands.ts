@@ -1,4 +1,3 @@
-/** Commands for a POSIX shell, as the pages show them. */
 import type { Catalogue } from '../../config/scopes/catalogue.ts'
 import type { OperationDescription } from '../../contracts/api-description.ts'
 import type { SampleLogin } from './schema.ts'
@@ -20,7 +19,6 @@ export interface CurlCall {
 const PLAIN = /^[A-Za-z0-9_./:-]+$/
 const UNRESERVED = /^[A-Za-z0-9_.~-]+$/
 
-/** One word of a shell: in single quotes unless it is plain. */
 const shellWord = (text: string): string => (PLAIN.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)
 
 /** A field of a form; curl encodes what needs it. */
@@ -48,7 +46,6 @@ export function curlCommand(call: CurlCall): string {
 
 const TOKEN_MEMBER = `sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/'`
 
-/** Runs a call of the token endpoint and keeps the access token in the variable TOKEN. */
 export const keepToken = (call: CurlCall): string => `TOKEN=$(${curlCommand(call)} \\\n  | ${TOKEN_MEMBER})`
 
 /** What the commands on the pages fill in: the sample login, or words in capitals for the reader to replace. */
@@ -98,7 +95,6 @@ export function leastScopes({ scopes }: OperationDescription, catalogue: Catalog
   return least
 }
 
-/** The values without those that another one of them includes. */
 export const withoutIncluded = (values: readonly string[], catalogue: Catalogue): readonly string[] => {
   const each = [...new Set(values)]
   const includes = (one: string, other: string): boolean => catalogue.close([one]).has(other)

@@ -34,7 +34,6 @@ export const paragraph = (text: string): Html => html`<p>${prose(text)}</p>`
 
 export const paragraphs = (texts: readonly string[]): Html => html`${texts.map(paragraph)}`
 
-/** What a block of code is written in; stands above it. */
 type CodeKind = 'Shell' | 'HTTP' | 'JSON' | 'XML' | 'URL'
 
 /**
@@ -63,7 +62,6 @@ export const bullets = (items: readonly Slot[]): Html =>
     ${items.map((item) => html`<li>${item}</li>`)}
   </ul>`
 
-/** A table that scrolls within its box where it is wider than the page. */
 export const table = (label: string, heads: readonly string[], rows: readonly (readonly Slot[])[]): Html =>
   html`<div class="table" tabindex="0" role="group" aria-label="${label}">
     <table>
@@ -100,7 +98,6 @@ export const part = (id: string, title: Slot, ...body: readonly Slot[]): Html =>
     ${body}
   </section>`
 
-/** What an operation is called: its summary, or method and action. */
 export const operationTitle = ({
   action,
   method,

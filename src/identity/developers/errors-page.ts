@@ -209,11 +209,9 @@ const ERROR_GUIDE: Readonly<Record<FaultCode, Guidance>> = {
   identity_maintenance: at(IDENTITY, WAIT),
 }
 
-/** One text that a client can read, and what to do about it. */
 interface Case {
   readonly row: FaultRow
   readonly text: string
-  /** Faults that read the same may have several ways out. */
   readonly mends: readonly string[]
 }
 
@@ -233,12 +231,10 @@ function casesAt(place: Place): readonly Case[] {
 
 const wireKey = ({ row }: Case): string => `${row.wire} ${row.status}`
 
-/** By status and code, in the order of the statuses. */
 const API_CASES = [...Map.groupBy(casesAt('api'), wireKey)].sort(
   ([, [one]], [, [other]]) => (one?.row.status ?? 0) - (other?.row.status ?? 0),
 )
 
-/** By `error`, in the order of the table. */
 const byError = (place: Place): readonly (readonly [string, readonly Case[]])[] => [
   ...Map.groupBy(casesAt(place), ({ row }) => row.oauth),
 ]

@@ -1,4 +1,3 @@
-/** What all developer pages have around their content: the way past the menu, the menu, and the head of the document. */
 import type { Catalogue } from '../../config/scopes/catalogue.ts'
 import type { ApiDescription } from '../../contracts/api-description.ts'
 import { brandOf, documentOf, html, type Html } from '../pages/layout.ts'
@@ -7,7 +6,7 @@ import type { IdentityConfig } from '../schema.ts'
 import type { SampleLogin } from './schema.ts'
 import { FRAME_TEXTS as T } from './texts.ts'
 
-/** What a deployment tells those who write clients. */
+/** What the operator has configured for those who write clients. */
 export interface DeveloperOffer {
   readonly api: ApiDescription
   /** Where the description for programs is (C11.3); undefined where it is not offered. */
@@ -18,7 +17,6 @@ export interface DeveloperOffer {
   readonly sample: SampleLogin | undefined
 }
 
-/** What the pages are made of: everything that they say comes from here or from tables in the code. */
 export interface DeveloperParts extends DeveloperOffer {
   readonly catalogue: Catalogue
   readonly identity: IdentityConfig
@@ -34,7 +32,6 @@ export interface DeveloperPage {
   /** Below the first page: empty for that one, else `/errors`. */
   readonly path: string
   readonly title: string
-  /** Says in a sentence what the page is for. */
   readonly lead: Html | string | undefined
   readonly body: () => Html | Promise<Html>
 }

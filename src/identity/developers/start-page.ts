@@ -13,7 +13,6 @@ import { bullets, codeBlock, facts, paragraph, paragraphs, part, prose, proseTab
 import { addressOf, type DeveloperPage, type DeveloperParts } from './frame.ts'
 import { START_TEXTS as T, timeText } from './texts.ts'
 
-/** The first page: from nothing to a call that is answered. */
 export function startPage(parts: DeveloperParts): DeveloperPage {
   const { api } = parts
   return {
@@ -74,7 +73,7 @@ function firstCall(parts: DeveloperParts): Html {
   )
 }
 
-/** What the token endpoint answers, its token shortened. */
+/** The answer of the token endpoint, its token shortened. */
 const tokenAnswer = ({ identity }: DeveloperParts, scopes: readonly string[], login: Login): string =>
   JSON.stringify(
     {

@@ -12,7 +12,6 @@ export function timeText(milliseconds: number): string {
   return count === 1 ? `one ${name}` : `${count} ${name}s`
 }
 
-/** Of the first page. */
 export const START_TEXTS = {
   lead: 'How your software gets a token, calls the API and reads the answers.',
 
@@ -140,7 +139,6 @@ export const START_TEXTS = {
   ],
 } as const
 
-/** Of the pages about operations. */
 export const AREA_TEXTS = {
   lead: (area: string) => `The operations of the area ${area}.`,
   onThisPage: 'On this page',
@@ -260,7 +258,7 @@ export const SCOPE_TEXTS = {
   ],
 } as const
 
-/** Of the page about errors. What to do about each fault stands in errors-page.ts. */
+/** What to do about each fault stands in errors-page.ts. */
 export const ERROR_TEXTS = {
   title: 'Errors',
   lead: 'Every error that you can get: what it means, why it comes, and what to do.',
@@ -412,7 +410,6 @@ export const CHANGE_TEXTS = {
     'In these areas no call is refused yet for its token, scope or target. That will change. Send a token with the right scope and target already now.',
 } as const
 
-/** Of what stands on every page. */
 export const FRAME_TEXTS = {
   section: 'Developers',
   skip: 'Skip to the content',

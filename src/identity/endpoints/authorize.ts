@@ -53,12 +53,11 @@ async function answerCode(
   return answerClient(back, { code }, dependencies)
 }
 
-/** The next page, or the answer to the client. */
 const answerRequest: Step<AuthorizationRead, Answer> = async (context, dependencies) => {
   const { attempt, exchange, posted, request } = context
   const browser = await browserContextOf(exchange, dependencies)
   noteUser(attempt, browser)
-  // A form of another site comes without our SameSite cookie: only the browser's own next step tells who is logged in.
+  // A form of another site comes without our SameSite cookie: it is known only after a redirect who is logged in.
   if (posted && browser.fresh) return restartRequest(request, dependencies)
   const decision = await decide(request, browser, dependencies)
   const notice = noticeIn(context.form)

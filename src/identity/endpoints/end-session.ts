@@ -17,9 +17,8 @@ const PATH = '/connect/endsession'
 type Params = ReadonlyMap<string, string>
 
 interface LogoutParsed extends Arrived {
-  /** The client's request. */
   readonly params: Params
-  /** Our own form's fields, if it was that that was sent. */
+  /** The fields, if it is our own form that was sent. */
   readonly own: Params | undefined
   /** It came in a body, from another site perhaps. */
   readonly posted: boolean

@@ -71,7 +71,6 @@ async function logIn(
   return undefined
 }
 
-/** Resolves with the value of the cookie. */
 async function beginSession(
   { subject }: User,
   { asOf, attempt, exchange }: Arrived,

@@ -17,7 +17,6 @@ interface GrantRow {
 const isBoundCustomer = ({ kind, agreement }: Client, clock: Clock): boolean =>
   kind === 'customer' && agreement !== undefined && Date.parse(agreement) <= clock.now()
 
-/** The grants of the token endpoint, in the order of the discovery document. */
 export const GRANTS: ReadonlyMap<string, GrantRow> = new Map<Grant, GrantRow>([
   ['password', { mayUse: isBoundCustomer, redeem: redeemPassword }],
   ['authorization_code', { mayUse: () => true, redeem: redeemCode }],

@@ -42,8 +42,8 @@ interface PasswordAttempt {
 
 /**
  * The user whose name (`key.user`) and password were given; undefined whatever is wrong. Exactly one password is
- * verified in any case, so that time does not tell a user of somebody else, a locked one, or none, from a wrong
- * password (T3.9). The one way in: all doors count failures here (T3.8).
+ * verified in any case, so that the time of a wrong password is also that of a locked user, of another customer's, and
+ * of none (T3.9). The one way in: all doors count failures here (T3.8).
  */
 export async function verifyUser(
   attempt: PasswordAttempt,

@@ -24,7 +24,6 @@ interface ScopeRead extends GrantChosen {
 interface FamilyFound extends ScopeRead {
   readonly token: string
   readonly found: FoundFamily
-  /** The family's own scope. */
   readonly granted: RequestedScope
 }
 
@@ -61,7 +60,7 @@ const findFamily: Step<ScopeRead, FamilyFound> = async (context, dependencies) =
   return { ...context, token, found, granted: readGrantedScope(found.record.scope) }
 }
 
-/** One of two that hold the token is not who it was given to, and nobody can tell which: both lose it (C6.1.7). */
+/** The token has two holders, and nobody knows which of them has stolen it: both lose it (C6.1.7). */
 async function endReplayed(
   { id, record }: FoundFamily,
   context: GrantChosen,
@@ -76,7 +75,6 @@ async function endReplayed(
   return refuse('replayed: its family is revoked')
 }
 
-/** Whose family may go on: at this business, with this client. */
 function mayGoOn(user: User, { client, found, granted: { target } }: FamilyFound): boolean {
   if (target !== undefined && !user.access.has(target.business)) return false
   return found.record.grant !== 'password' || user.customers.includes(client.id)

@@ -2,7 +2,6 @@ import type { HashOwner } from '../../contracts/people.ts'
 import { networkOf } from '../../http/addresses.ts'
 import type { IdentityDeps } from '../dependencies.ts'
 
-/** Failures of one key. */
 export interface Tally<K> {
   readonly key: K
   readonly failures: number
@@ -73,7 +72,6 @@ export class FailureTable<K> {
     return this.#entries.delete(id) && !this.#isStale(entry)
   }
 
-  /** Forgets all entries that fit, and returns their number. */
   forgetWhere(fits: (key: K) => boolean): number {
     const ids = [...this.#entries].filter(([, { key }]) => fits(key)).map(([id]) => id)
     return ids.filter((id) => this.forget(id)).length

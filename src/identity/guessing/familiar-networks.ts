@@ -6,7 +6,6 @@ import { DAY_MS } from '../../kernel/units.ts'
 /** Kind of record: the networks from which a user has logged in, by subject (C6.3.5). */
 const LOGIN_NETWORKS = 'login_networks'
 
-/** The number of networks that are kept for a user. */
 const MOST = 8
 const KEPT_MS = 90 * DAY_MS
 /** Tries to write a record that other logins write too. After these, another login of the user was stored. */
@@ -62,7 +61,7 @@ export function openFamiliarNetworks({
 
   return {
     async recall(named, address) {
-      // The store is read for a user who does not exist too, because the time must not tell (T3.9).
+      // The store is read for a user who does not exist too: the time must be the same (T3.9).
       const subject = named ?? ''
       const hash = deriver.derive(JSON.stringify(['login network', subject, siteOf(address)]))
       try {

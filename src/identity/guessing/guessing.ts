@@ -24,7 +24,6 @@ export interface GuessingGuard {
   ): Promise<T | undefined>
 }
 
-/** The guard over a limiter of this process or of another one. */
 export const guardGuessing = (limiter: AttemptLimiter, timer: Timer = systemTimer): GuessingGuard => ({
   async attempt(key, standing, verify) {
     for (let tries = 0; tries < TRIES; tries += 1) {
@@ -50,7 +49,7 @@ export const guardGuessing = (limiter: AttemptLimiter, timer: Timer = systemTime
 })
 
 interface Line {
-  /** Those who wait, and the one who runs. */
+  /** Attempts that wait or run. */
   count: number
   /** Resolves when the last in the line has finished. */
   tail: Promise<unknown>
@@ -60,7 +59,6 @@ interface Line {
 export class OneAtATime {
   readonly #lines = new Map<string, Line>()
 
-  /** The number of attempts of the key that wait or run. */
   inLine(key: string): number {
     return this.#lines.get(key)?.count ?? 0
   }

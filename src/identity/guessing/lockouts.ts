@@ -39,11 +39,9 @@ const delayAfter = (failures: number, { free, delay, longest }: Delays): number 
  */
 interface Counts {
   readonly attempts: FailureTable<GuessingKey>
-  /** By name alone. */
   readonly accounts: FailureTable<string>
 }
 
-/** A delay that began with the latest failure. */
 interface BegunLockout {
   /** What was counted: one name by one client from one network, one name from everywhere, or all from one network. */
   readonly of: 'attempts' | 'accounts' | 'networks'
@@ -51,7 +49,6 @@ interface BegunLockout {
   readonly user?: string | undefined
   readonly subject?: string | undefined
   readonly client?: string | undefined
-  /** Where the latest failure came from. */
   readonly network: string
   readonly failures: number
   /** Milliseconds. */
@@ -73,7 +70,6 @@ export class LocalLockouts implements AttemptLimiter {
   readonly #networks: FailureTable<string>
   #shared: SharedTurns | undefined
 
-  /** @param began called once for each delay that begins */
   constructor(
     rules: GuessingConfig,
     clock: Clock,

@@ -7,7 +7,6 @@ export interface ConsentListed {
   readonly key: string
   readonly client: string
   readonly business: string | undefined
-  /** In people's words. */
   readonly scopes: readonly string[]
   readonly lasting: boolean
   /** Milliseconds since the epoch. */
@@ -33,7 +32,6 @@ interface Formats {
   readonly moment: Intl.DateTimeFormat
 }
 
-/** By time zone. */
 const known = new Map<string, Formats>()
 
 /** Made at the first page: the names of months are read then, which would take some 15 ms of each start. */
@@ -62,7 +60,7 @@ const timeOf = (at: number, format: Intl.DateTimeFormat): Html => {
   return html`<time datetime="${date.toISOString()}">${format.format(date)}</time>`
 }
 
-/** A form of one button, which says to a screen reader what it is about. */
+/** A form of one button. `about` is for screen readers. */
 const buttonFor = (form: OwnForm, name: string, value: string, label: string, about: string): Html =>
   html`<form method="post" action="${form.action}">
     ${csrfField(form)}
@@ -114,7 +112,7 @@ export function applicationsPage(facts: {
   readonly user: string
   readonly consents: readonly ConsentListed[]
   readonly sessions: readonly SessionListed[]
-  /** What was done a moment ago. */
+  /** The act that has led to this page. */
   readonly done: Done | undefined
   /** Of the times on the page: an IANA name. */
   readonly timeZone: string

@@ -19,7 +19,6 @@ export interface BusinessChoice {
   readonly code: string
   readonly name: string
   readonly role: string
-  /** Whether the user has allowed this client there before. */
   readonly before: boolean
 }
 
@@ -28,9 +27,8 @@ export interface Picker {
   readonly choices: readonly BusinessChoice[]
   /** Whether there is one business only. It is chosen in advance. */
   readonly isOnly: boolean
-  /** How many there are, on all pages of what was searched for. */
   readonly found: number
-  /** How many stand on the pages before. */
+  /** How many stand on the pages before this one. */
   readonly from: number
   /** Absent where there are few. */
   readonly search:
@@ -42,19 +40,17 @@ export interface Picker {
         readonly request: string
       }
     | undefined
-  /** Addresses of the pages beside this one. */
   readonly previous: string | undefined
   readonly next: string | undefined
 }
 
-/** Something of a business's data, in people's words. */
+/** Data of a business that a scope value opens. */
 export interface DataWord {
   readonly text: string
   /** Whether it lets the client change data. */
   readonly changes: boolean
 }
 
-/** Who asks, as its registration says. */
 export interface AskingClient {
   readonly name: string
   /** Host of the redirect URI; undefined for an app on the person's device. */
@@ -74,7 +70,6 @@ export interface ConsentDetails {
   /** In people's words, about the person. */
   readonly about: readonly string[]
   readonly data: readonly DataWord[]
-  /** The business (and fund) that the request names. */
   readonly place: { readonly business: string; readonly fund: string | undefined } | undefined
   /** To choose from (C6.2.2); undefined where there is nothing to choose. */
   readonly picker: Picker | undefined

@@ -129,7 +129,6 @@ export function documentOf(
     body,
   }: {
     readonly title: string
-    /** What stands in `head` beside what every document has. */
     readonly head?: Html
     readonly body: Html
   },
@@ -169,7 +168,6 @@ export function contactLink(contact: string): Html {
   return address === undefined ? html`${contact}` : html`<a href="${address}">${contact}</a>`
 }
 
-/** Where people find help, and who serves them, as far as it is configured. */
 function footerOf({ contact, footer, help }: Theme): Html | undefined {
   const parts = [
     help !== undefined && html`<a href="${help}">${TEXTS.footer.help}</a>`,

@@ -21,7 +21,6 @@ export interface LoginForm {
   readonly client: { readonly name: string; readonly leadsTo: string } | undefined
   readonly username: string
   readonly problems: readonly Problem[]
-  /** What happened meanwhile, if anything did. */
   readonly notice?: string | undefined
   /** The browser sent no cookie with the form before. If it sends none again, it keeps none. */
   readonly cookieless?: boolean

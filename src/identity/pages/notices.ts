@@ -115,7 +115,6 @@ export function confirmLogoutPage({
   stay,
 }: {
   readonly form: OwnForm
-  /** Who asks, where that is known. */
   readonly client: string | undefined
   readonly leadsTo: string | undefined
   /** Where one gets by staying signed in. */

@@ -10,12 +10,10 @@ export interface Asset {
   readonly href: string
 }
 
-/** What all pages have in common, compiled once. */
 export interface Theme {
   readonly name: string
   readonly logo: Asset | undefined
   readonly stylesheet: Asset
-  /** Address of a page for people who need help. */
   readonly help: string | undefined
   readonly contact: string | undefined
   readonly footer: string | undefined
@@ -44,7 +42,7 @@ export const asset = (bytes: Buffer, contentType: string, path: string): Asset =
   return { bytes, contentType, href: `${path}?v=${version}` }
 }
 
-/** Reads the logo and the stylesheet, when a configuration is loaded. `compileIdentity` has checked the logo. */
+/** `compileIdentity` has checked that the logo exists. */
 export function compileTheme(pages: IdentityConfig['pages'], issuerPath: string): Theme {
   const { accent, contact, footer, help, logo, name, timeZone } = pages
   const at = (path: string): string => `${issuerPath}${path}`

@@ -73,7 +73,7 @@ const isQuick = ({ encoded }: Trial): boolean => encoded?.startsWith('sha256:') 
 /**
  * Finds the client whose id and secret are one of the pairs. Quick hashes are compared first, so that a client whose
  * library form-encodes the secret (two pairs) waits for no slow one. A failure takes one slow comparison for each pair,
- * whether or not the client exists, so that the time does not tell (T3.9).
+ * so that the time does not show whether the client exists (T3.9).
  * @throws Fault `invalid_client` if no pair fits
  */
 async function findBySecret(pairs: readonly ClientPair[], { dependencies, address }: Where): Promise<Client> {

@@ -61,7 +61,7 @@ export interface Codes {
    * removed it, only `consume` and `redeem` may notice.
    */
   find(code: string): Promise<FoundCode | undefined>
-  /** Uses a code that gives nothing. */
+  /** Uses a code that gives no tokens. */
   consume(code: FoundCode): Promise<CodeUse>
   /**
    * Uses a code whose tokens are made, and stores what begins with them.

@@ -32,7 +32,6 @@ export type FamilyRecord = {
   readonly scope: string
   /** Seconds since the epoch. */
   readonly authTime: number
-  /** The grant that began the family. */
   readonly grant: string
   /** `RuleGuard.asOf` of the call that began it; absent if an older version did. */
   readonly asOf?: number
@@ -53,7 +52,6 @@ export interface DrawnFamily {
   readonly record: NewRecord
 }
 
-/** The family of a refresh token, and the state of that token. */
 export interface FoundFamily {
   readonly id: string
   readonly record: FamilyRecord

@@ -39,7 +39,6 @@ export async function readHint(
   }
 }
 
-/** A valid token of ours, for revocation and introspection. */
 export interface FoundToken {
   readonly kind: 'access_token' | 'refresh_token'
   /** What revokes it: the `jti` of an access token, the family of a refresh token. */

@@ -3,7 +3,7 @@ import { messageOf, reasonInWords } from '../../kernel/thrown.ts'
 import { QUEUE_LIMIT, tooMany, unavailable } from '../store-link.ts'
 import type { PostgresPlan } from './connection-schema.ts'
 
-/** An error with a SQLSTATE code, which Postgres itself has sent. `severity` tells it from a system error. */
+/** An error with a SQLSTATE code, which Postgres itself has sent. A system error has no `severity`. */
 interface ServerError extends Error {
   readonly code: string
   readonly severity: string
@@ -237,7 +237,6 @@ const poolConfig = (
   client_encoding: 'UTF8',
 })
 
-/** A few connections, and who waits for one of them. */
 export class Connections {
   /** Milliseconds that one statement may take. */
   readonly within: number
@@ -263,7 +262,6 @@ export class Connections {
     })
   }
 
-  /** Connects to nothing yet. */
   static async open(plan: PostgresPlan, of: ConnectionsPlan): Promise<Connections> {
     // Who has no store of this kind does not pay for it.
     const { default: pg } = await import('pg')

@@ -278,10 +278,8 @@ const BATCH = { rows: 500, characters: 1_000_000 }
 const ANSWER_WITHIN = 60_000
 
 interface CopyRequest {
-  /** The file of the SQLite store. */
   readonly from: string
   readonly to: PostgresConfig
-  /** Called after each part. */
   readonly progress: (progress: { readonly done: number; readonly total: number }) => void
   /** Adds what is not in a SQLite store, before the copy counts as whole. */
   readonly add: (store: Store) => Promise<void>

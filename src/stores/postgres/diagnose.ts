@@ -1,4 +1,4 @@
-/** Tells whether a Postgres can be used as a store, as sentences for operators. Changes nothing. */
+/** Says in sentences for operators whether a Postgres can be used as a store. Changes nothing. */
 import { Fault } from '../../kernel/faults.ts'
 import { StoreError } from '../store-error.ts'
 import { placeOf, planPostgres, type PostgresConfig } from './connection-schema.ts'

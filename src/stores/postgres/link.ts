@@ -282,7 +282,7 @@ async function openLanes(plan: PostgresPlan): Promise<Lanes> {
   ])
 }
 
-/** A write answers one row at least, which tells whether it arrived in time. */
+/** A write answers one row at least. It says whether the write arrived in time. */
 function writtenRows(rows: readonly Row[]): readonly Row[] {
   const written = rows.filter((row) => row['done'] !== null)
   if (written.length === 0 && rows[0]?.['late'] === true) throw new LateError()

@@ -1,4 +1,3 @@
-/** Opens a Postgres store: for the service, and for commands. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'

@@ -137,8 +137,8 @@ interface Removal {
 }
 
 /**
- * A write that removes. What is gone tells nobody who has removed it, so a note beside it counts what all tries of one attempt have
- * removed: else one whose answer was lost would be taken for somebody else's.
+ * A write that removes. A row that is gone does not show who has removed it. So a note counts what all tries of one
+ * attempt have removed: else a removal whose answer was lost would be taken for somebody else's.
  */
 const removing = (table: string, name: string, { parameters, gone }: Removal): Statement =>
   writing(name, {

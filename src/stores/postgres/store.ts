@@ -158,7 +158,7 @@ export class PostgresStore implements Store {
     const { rows } = await this.#link.run(this.#statements.find, [kind, short, this.#now()])
     const entry = rows[0] && toEntry(rows[0])
     if (purpose === 'end') return entry
-    // By the clock of the store it has expired. While that is doubted, nobody can tell.
+    // By the clock of the store it has expired. While that clock is doubted, nobody knows.
     if ((entry?.expiresAt ?? Number.POSITIVE_INFINITY) <= this.#now() + (this.#offset?.doubt ?? 0))
       throw unavailable('its clock has jumped, so nobody knows whether this has expired')
     return entry
