@@ -1,6 +1,5 @@
 /** Changes that are made only to the version that the operator has seen: `If-Match`, answered with 412 (C11.5). */
 import { fitsStrongly, readTagCondition, type TagCondition } from '../http/entity-tag.ts'
-import type { IsMeant } from './directory-orders.ts'
 import { AdminError } from './errors.ts'
 import { type AdminAnswer, type AdminRequest, text } from './operation.ts'
 
@@ -21,6 +20,9 @@ export function readIfMatch(header: string | undefined): TagCondition | undefine
     'If-Match  expected "*", or entity tags in quotes, divided by commas, such as "1-4"',
   ])
 }
+
+/** Whether a version, by its tag, is the one that is meant. */
+export type IsMeant = (tag: string) => boolean
 
 /** Which versions a request means; undefined if it does not say. */
 export const meantBy = ({ ifMatch }: Pick<AdminRequest, 'ifMatch'>): IsMeant | undefined =>

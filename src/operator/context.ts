@@ -19,7 +19,6 @@ import type { StoreDoubts } from '../stores/store-doubts.ts'
 import type { Readiness } from '../watch/health.ts'
 import type { GaugeReading } from '../watch/metrics/gauges.ts'
 import type { ConfigurationStanding, PassingCause } from '../watch/status/status.ts'
-import type { DirectoryOrders } from './directory-orders.ts'
 import type { KeyWork } from './key-work.ts'
 
 /** What operations work on that are carried out with the service up or down: in it, or in the process of a command. */
@@ -37,8 +36,6 @@ export interface OperationContext {
    * before.
    */
   readonly canRecord?: () => Promise<void>
-  /** The directory's records, in the name of this operator. */
-  directory(operator: Operator): DirectoryOrders
   /** Undefined in a sidecar, which signs nothing. Rejects with KeyError or StoreError if the keys cannot be used. */
   keys(): Promise<KeyWork | undefined>
   /** The trail that is asked. Absent where none is kept. */

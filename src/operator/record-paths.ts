@@ -1,7 +1,8 @@
 /** The paths of the directory's records in the admin API. */
 import { type NounName, NOUNS } from '../directory/nouns.ts'
-import type { RecordAt } from './directory-orders.ts'
+import { meantBy } from './conditions.ts'
 import { type AdminRequest, type Members, text } from './operation.ts'
+import type { MeantRecord, RecordAt } from './record-changes.ts'
 
 /** `/businesses/:business/funds`, without the last name. */
 export function collectionOf(noun: NounName): string {
@@ -25,6 +26,13 @@ export const namesIn = (names: readonly string[], { params }: AdminRequest): rea
 export const atOf = (noun: NounName, request: AdminRequest): RecordAt => ({
   noun,
   names: namesIn(NOUNS[noun].names, request),
+})
+
+/** The record of a request, and what the request says of its version. */
+export const meantOf = (noun: NounName, request: AdminRequest): MeantRecord => ({
+  at: atOf(noun, request),
+  operator: request.operator,
+  isMeant: meantBy(request),
 })
 
 /** Where a record is from now on. */

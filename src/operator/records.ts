@@ -6,9 +6,9 @@ import { type ChangesOf, DirectoryRefusal } from '../directory/editing.ts'
 import { NOUN_NAMES, type NounName, NOUNS, type Written } from '../directory/nouns.ts'
 import { applyMergePatch } from '../http/json.ts'
 import { DURATION_PATTERN, parseDuration } from '../kernel/units.ts'
-import { meantBy, overtaken } from './conditions.ts'
-import { type DirectoryOrders, OvertakenError } from './directory-orders.ts'
 import type { Configuration } from '../settings/configuration.ts'
+import { overtaken } from './conditions.ts'
+import type { OperationContext } from './context.ts'
 import { AdminError } from './errors.ts'
 import {
   type AdminAnswer,
@@ -27,6 +27,18 @@ import {
 import { PAGE_QUERY, pageBody, pageOf, pageSchema } from './paging.ts'
 import { ENDED, endedRows, lineOf, refusalOf, WARNINGS } from './record-answers.ts'
 import {
+  addRecord,
+  disableRecord,
+  editRecord,
+  enableRecord,
+  findRecord,
+  listRecords,
+  OvertakenError,
+  removeRecord,
+  rotateSecret,
+  setPassword,
+} from './record-changes.ts'
+import {
   addLine,
   editLine,
   listLine,
@@ -35,7 +47,16 @@ import {
   showLine,
   stateLine,
 } from './record-lines.ts'
-import { atOf, collectionOf, locationOf, namesIn, paramsOf, recordPath, withinOf } from './record-paths.ts'
+import {
+  atOf,
+  collectionOf,
+  locationOf,
+  meantOf,
+  namesIn,
+  paramsOf,
+  recordPath,
+  withinOf,
+} from './record-paths.ts'
 import { PASSWORD, patchSchema, shownSchema, writtenSchema } from './record-schemas.ts'
 import type { Right } from './rights.ts'
 
@@ -51,13 +72,13 @@ const READING: Readonly<Record<NounName, Right>> = {
 /** `fund` → `Fund`, for operation ids. */
 const capital = (word: string): string => `${word.charAt(0).toUpperCase()}${word.slice(1)}`
 
-type Work = (directory: DirectoryOrders, request: AdminRequest) => Promise<AdminAnswer>
+type Work = (context: OperationContext, request: AdminRequest) => Promise<AdminAnswer>
 
 const onRecords =
   (work: Work): SharedOperation['handle'] =>
-  async (control, request) => {
+  async (context, request) => {
     try {
-      return await work(control.directory(request.operator), request)
+      return await work(context, request)
     } catch (thrown) {
       if (thrown instanceof OvertakenError) return overtaken(thrown.tag)
       if (thrown instanceof DirectoryRefusal) return refusalOf(thrown)
@@ -91,9 +112,9 @@ function listRoute(noun: NounName): SharedOperation {
     ...(within.length > 0 && { params: paramsOf(within) }),
     query: PAGE_QUERY,
     answers: { 200: ['A page', pageSchema(plural, shownSchema(noun))], 404: MISSING },
-    handle: onRecords(async (directory, request) => {
+    handle: onRecords(async (context, request) => {
       const page = pageOf(request.query)
-      const { items, next } = await directory.list(noun, namesIn(within, request), page)
+      const { items, next } = await listRecords(context, noun, namesIn(within, request), page)
       return ok(pageBody(plural, { rows: items, next }))
     }),
     ...SHARED,
@@ -152,14 +173,15 @@ function addRoute(noun: NounName): SharedOperation {
       404: MISSING,
       409: ['The name is taken', problemsSchema],
     },
-    handle: onRecords(async (directory, request) => {
+    handle: onRecords(async (context, request) => {
       const { secret, ...given } = noun === 'client' ? broughtSecret(request) : request.body
       const written: Written = { ...given, ...request.params }
       const options = {
         secret: secret as string | undefined,
         preview: request.query['preview'] === 'true',
       }
-      const { record, tag, secret: stored, warnings } = await directory.add(noun, written, options)
+      const added = await addRecord(context, request.operator, noun, written, options)
+      const { record, tag, secret: stored, warnings } = added
       if (options.preview) return ok({ record, warnings: warnings.map(lineOf) })
       const body = { record, ...(stored !== undefined && { secret: stored }), warnings: warnings.map(lineOf) }
       const path = locationOf(
@@ -180,8 +202,8 @@ const showRoute = (noun: NounName): SharedOperation => ({
   summary: `One ${noun}`,
   params: paramsOf(NOUNS[noun].names),
   answers: { 200: ['The record', shownSchema(noun), ['ETag']], 404: MISSING },
-  handle: onRecords(async (directory, request) => {
-    const { record, tag } = await directory.show(atOf(noun, request))
+  handle: onRecords(async (context, request) => {
+    const { record, tag } = await findRecord(context, atOf(noun, request))
     return { ...ok(record), tag }
   }),
   ...SHARED,
@@ -220,8 +242,8 @@ const editRoute = (noun: NounName): SharedOperation => ({
     404: MISSING,
     409: CONFIGURED,
   },
-  handle: onRecords(async (directory, request) => {
-    const edited = await directory.edit(atOf(noun, request), patchChanges(request.body), meantBy(request))
+  handle: onRecords(async (context, request) => {
+    const edited = await editRecord(context, meantOf(noun, request), patchChanges(request.body))
     const { record, tag, changed, ended, warnings } = edited
     return { ...ok({ record, changed, ended: endedRows(ended), warnings: warnings.map(lineOf) }), tag }
   }),
@@ -239,10 +261,10 @@ const removeRoute = (noun: NounName): SharedOperation => ({
     404: MISSING,
     409: CONFIGURED,
   },
-  handle: onRecords(async (directory, request) => {
-    const at = atOf(noun, request)
-    await directory.remove(at, meantBy(request))
-    return ok({ removed: at.names.join('/') })
+  handle: onRecords(async (context, request) => {
+    const meant = meantOf(noun, request)
+    await removeRecord(context, meant)
+    return ok({ removed: meant.at.names.join('/') })
   }),
   ...SHARED,
   commands: [stateLine(noun, 'remove')],
@@ -251,8 +273,8 @@ const removeRoute = (noun: NounName): SharedOperation => ({
 const switchedSchema = (noun: NounName): Schema => members({ record: shownSchema(noun), ended: ENDED })
 
 const SWITCHES = {
-  disable: 'Refuse all that it is used for, and end what it holds',
-  enable: 'Let it be used again; what has ended stays so',
+  disable: { does: 'Refuse all that it is used for, and end what it holds', work: disableRecord },
+  enable: { does: 'Let it be used again; what has ended stays so', work: enableRecord },
 } as const
 
 const switchRoute = (noun: NounName, verb: keyof typeof SWITCHES): SharedOperation => ({
@@ -261,15 +283,15 @@ const switchRoute = (noun: NounName, verb: keyof typeof SWITCHES): SharedOperati
   operationId: `${verb}${capital(noun)}`,
   needs: 'administer',
   ...common(noun),
-  summary: `${SWITCHES[verb]}: a ${noun} of the store`,
+  summary: `${SWITCHES[verb].does}: a ${noun} of the store`,
   conditional: true,
   answers: {
     200: ['Done, in force everywhere', switchedSchema(noun), ['ETag']],
     404: MISSING,
     409: CONFIGURED,
   },
-  handle: onRecords(async (directory, request) => {
-    const { record, tag, ended } = await directory[verb](atOf(noun, request), meantBy(request))
+  handle: onRecords(async (context, request) => {
+    const { record, tag, ended } = await SWITCHES[verb].work(context, meantOf(noun, request))
     return { ...ok({ record, ended: endedRows(ended) }), tag }
   }),
   ...SHARED,
@@ -279,7 +301,7 @@ const switchRoute = (noun: NounName, verb: keyof typeof SWITCHES): SharedOperati
 /** Milliseconds. */
 const OVERLAP = '1d'
 
-const rotateSecret: SharedOperation = {
+const ROTATE_SECRET: SharedOperation = {
   ...{ method: 'POST', path: '/clients/:id/secrets', operationId: 'rotateSecret', needs: 'administer' },
   ...{ params: paramsOf(NOUNS['client'].names), query: { ...WHO, ...PREVIEW } },
   summary: 'Make another secret of a client in the store; the old one stays valid for a time',
@@ -303,20 +325,19 @@ const rotateSecret: SharedOperation = {
     404: MISSING,
     409: ['It is public, stands in the configuration, or has two secrets', problemsSchema],
   },
-  handle: onRecords(async (directory, request) => {
+  handle: onRecords(async (context, request) => {
     const { overlap: given } = request.body
     const overlap = parseDuration(typeof given === 'string' ? given : OVERLAP)
-    const id = request.params['id'] ?? ''
     const { secret: brought } = broughtSecret(request)
     const options = { secret: brought, preview: request.query['preview'] === 'true' }
-    const { record, tag, secret } = await directory.rotateSecret(id, overlap, meantBy(request), options)
+    const { record, tag, secret } = await rotateSecret(context, meantOf('client', request), overlap, options)
     return options.preview ? ok({ record }) : { ...ok({ record, secret }), tag }
   }),
   ...SHARED,
   commands: [ROTATE_SECRET_LINE],
 }
 
-const setPassword: SharedOperation = {
+const SET_PASSWORD: SharedOperation = {
   ...{ method: 'PUT', path: '/users/:username/password', operationId: 'setPassword', needs: 'administer' },
   ...common('user'),
   summary: 'Set another password of a user in the store, who must log in again everywhere',
@@ -324,10 +345,9 @@ const setPassword: SharedOperation = {
   checksBody: true,
   conditional: true,
   answers: { 200: ['Set', switchedSchema('user'), ['ETag']], 404: MISSING, 409: CONFIGURED },
-  handle: onRecords(async (directory, request) => {
-    const { params, body } = request
-    const username = params['username'] ?? ''
-    const { record, tag, ended } = await directory.setPassword(username, body['password'], meantBy(request))
+  handle: onRecords(async (context, request) => {
+    const { password } = request.body
+    const { record, tag, ended } = await setPassword(context, meantOf('user', request), password)
     return { ...ok({ record, ended: endedRows(ended) }), tag }
   }),
   ...SHARED,
@@ -351,11 +371,11 @@ const OF_NOUN = Object.fromEntries(NOUN_NAMES.map((noun) => [noun, operationsOf(
 /** The operations on the records of a noun. */
 export const recordOperations = (noun: NounName): readonly Operation[] => [
   ...OF_NOUN[noun],
-  ...(noun === 'client' ? [rotateSecret] : noun === 'user' ? [setPassword] : []),
+  ...(noun === 'client' ? [ROTATE_SECRET] : noun === 'user' ? [SET_PASSWORD] : []),
 ]
 
 export const RECORD_OPERATIONS: readonly Operation[] = [
   ...NOUN_NAMES.flatMap((noun) => OF_NOUN[noun]),
-  rotateSecret,
-  setPassword,
+  ROTATE_SECRET,
+  SET_PASSWORD,
 ]

@@ -11,15 +11,12 @@ import type { Clock } from '../kernel/clock.ts'
 import type { CallHistory } from '../maintenance/call-history.ts'
 import { compileMaintenance } from '../maintenance/schema.ts'
 import type { ReloadOutcome, RestartOutcome, ServiceContext } from '../operator/context.ts'
-import type { DirectoryOrders } from '../operator/directory-orders.ts'
 import { type KeyWork, oneAtATime } from '../operator/key-work.ts'
 import type { WorkerPool } from '../processes/worker-pool.ts'
 import { closableNames, type Configuration, isSidecar } from '../settings/configuration.ts'
 import type { Readiness } from '../watch/health.ts'
 import type { GaugeReading } from '../watch/metrics/gauges.ts'
 import { ConfiguredEditors } from './configured-editors.ts'
-import { DirectoryControl } from './directory-control.ts'
-import { recorderOf } from './kept-acts.ts'
 import { adoptSeals, keysPlanOf } from './key-plan.ts'
 import type { ConfigurationLoads, Reloader } from './reload.ts'
 import type { State } from './state.ts'
@@ -111,7 +108,6 @@ export class ServiceControl {
       keys: () => Promise.resolve(keys),
       configuration: () => this.#configuration,
       editors: () => this.#editors.of(this.#configuration),
-      directory: (operator) => this.directory(operator),
       reload: (operator) => this.reload(operator),
       restart: (operator) => this.restart(operator),
     }
@@ -137,11 +133,6 @@ export class ServiceControl {
       new Problems(),
     )
     this.maintenance.configure(switches)
-  }
-
-  directory(operator: Operator): DirectoryOrders {
-    const changes = recorderOf(operator, this.#parts)
-    return new DirectoryControl({ changes, editors: () => this.#editors.of(this.#configuration) })
   }
 
   reload(operator: Operator): Promise<ReloadOutcome> {

@@ -17,8 +17,6 @@ import { type KeyWork, oneAtATime } from '../operator/key-work.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { ANSWER_COMMAND_WITHIN } from '../stores/open-store.ts'
 import { openConfiguredEditors } from './configured-editors.ts'
-import { DirectoryControl } from './directory-control.ts'
-import { recorderOf } from './kept-acts.ts'
 import { openMeasures } from './measures.ts'
 import { OpenedKeys } from './opened-keys.ts'
 import { ConfigurationError } from './parts.ts'
@@ -162,8 +160,6 @@ export class OperatedHere implements AsyncDisposable {
       canRecord,
       trail: undefined,
       trailOwner: undefined,
-      directory: (operator) =>
-        new DirectoryControl({ changes: recorderOf(operator, { audit, recorder }), editors, canRecord }),
       keys: () => this.#keyWork(),
     }
   }
