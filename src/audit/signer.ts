@@ -70,7 +70,10 @@ export class ManifestSigner {
   readonly #announced = new Set<string>()
   /** Writers of a service before this one, whose processes may still write. */
   readonly #lingering = new Set<string>()
-  /** Writers of a service that waits for the end of this one: what they have written is read, until they have ended. */
+  /**
+   * Writers of a service that waits for the end of this one, and of commands: what they have written is read, until they have
+   * ended. One that was killed is read until this process ends: nothing tells it from one that waits.
+   */
   readonly #beside = new Set<string>()
   #lingerUntil = -Infinity
   #news = false

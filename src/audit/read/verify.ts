@@ -50,7 +50,7 @@ export interface Verification extends TrailVerdict {
   /** Records behind the last signed head, and the time of the first of them. */
   readonly unsigned: number
   readonly unsignedSince: string | undefined
-  /** Records that were signed when they were found: their process was killed, or waited for the end of another service. */
+  /** Records that were signed when they were found: a command wrote them, or their process was killed, or waited for the end of another service. */
   readonly foundLate: number
   /** Bytes at ends of files that power cuts and failed writes have left behind. */
   readonly torn: number

@@ -67,7 +67,7 @@ function* proofLines(verification: Verification, anchors: readonly string[]): Ge
     : `  anchored until ${anchoredUntil}`
   if (unsigned > 0) yield `  ${countOf(unsigned, 'record')} not signed yet, since ${unsignedSince ?? ''}`
   if (foundLate > 0)
-    yield `  ${countOf(foundLate, 'record')} signed as found on the disk: of a process that was killed, or waited for the end of another service`
+    yield `  ${countOf(foundLate, 'record')} signed as found on the disk: of a command, of a process that was killed, or of one that waited for the end of another service`
   if (tornValues > 0)
     yield `  ${countOf(tornValues, 'personal value')} missing at the end of what a process wrote, as a power cut leaves it`
   if (open > 0)

@@ -261,13 +261,16 @@ describe('C12.1.7 what a command does by itself beside a running service', { tim
     const copy = (name: string) => `backup ${join(here.data, name)} --reason nightly`
     expect(await here.run(copy('one'))).toMatchObject({ code: 0, stderr: '' })
     expect(await here.run(copy('two'), '', { POSTERN_ADMIN_TOKEN: token })).toMatchObject({ code: 0 })
-    const [one, two] = here.records('store.backed_up')
+    const copies = here.records('store.backed_up')
+    const [one, two] = ['one', 'two'].map((name) =>
+      copies.find(({ change }) => (change as { file: string }).file === join(here.data, name)),
+    )
     expect(one).toMatchObject({
       outcome: 'success',
       actor: { kind: 'operator', operator: `${userInfo().username}@${hostname()}`, via: 'cli' },
       why: 'nightly',
     })
-    expect(two).toMatchObject({ actor: { operator: 'ann' }, change: { file: join(here.data, 'two') } })
+    expect(two).toMatchObject({ actor: { operator: 'ann' } })
     const writers = [one, two].map((record) => String(record?.['writer']))
     expect(
       new Set([...writers, service.world.audit && here.records('service.started')[0]?.['writer']]).size,
@@ -286,7 +289,6 @@ describe('C12.1.7 what a command does by itself beside a running service', { tim
     }
     await vi.waitFor(() => expect(readdirSync(join(trail, 'announced'))).toEqual([]), 20_000)
     await vi.waitFor(async () => expect(await verified()).toMatchObject({ unsigned: 0 }), 20_000)
-    await here.run('client list')
     expect((await here.run(ADD)).code).toBe(0)
     await vi.waitFor(
       () => expect(lastHeads().filter((writer) => writers.includes(writer))).toEqual([]),
