@@ -8,14 +8,14 @@ import { compileQueryFilter, compileRefuseHidden, type RefuseHidden } from '../h
 import { canonicalSegment, decodeSegment } from '../http/request-target.ts'
 import { Fault } from '../kernel/faults.ts'
 
-export interface Placeholder {
+interface Placeholder {
   readonly kind: 'placeholder'
   readonly name: string
   /** The quotation marks that stand both before and behind it. */
   readonly quotes: readonly string[]
 }
 
-export type TemplatePart = { readonly kind: 'text'; readonly text: string } | Placeholder
+type TemplatePart = { readonly kind: 'text'; readonly text: string } | Placeholder
 
 /** A parsed text: no two parts of kind text stand side by side. */
 export type Template = readonly TemplatePart[]
@@ -318,7 +318,7 @@ function compileSegment(segment: Template): readonly Filled[] {
   ]
 }
 
-export interface QueryTemplateRules {
+interface QueryTemplateRules {
   /** What is added, by name. */
   readonly query: ReadonlyMap<string, Template>
   /** Names of the only pairs of a client that pass; undefined: all but those that are added. */

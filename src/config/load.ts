@@ -1,4 +1,3 @@
-/** Loads a configuration file: reads it, merges what it extends, checks and converts it. The schema is a parameter. */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { reasonInWords } from '../kernel/thrown.ts'
@@ -8,8 +7,8 @@ import { type ConfigNode, type Entry, type MapNode, placeOf } from './tree.ts'
 import { besideFile, type Environment, load } from './validate.ts'
 import { readYaml } from './yaml.ts'
 
-export interface LoadedFile<T> {
-  /** Complete unless the report has failed. Do not use what is below the path of a problem. */
+interface LoadedFile<T> {
+  /** Complete unless `problems` has failed. Do not use what is below the path of a problem. */
   readonly value?: T
   /** Knows the file and line of every path. The checks of the folders add their problems to it. */
   readonly problems: Problems
@@ -17,7 +16,7 @@ export interface LoadedFile<T> {
 
 /**
  * Loads `file` (YAML, which includes JSON) and what it extends. The value has the type of `schema`: units converted,
- * references resolved, defaults filled in. Never throws because of the file: its problems are in the report.
+ * references resolved, defaults filled in. Never throws because of the file.
  */
 export function loadFile<T extends TSchema>(
   schema: T,

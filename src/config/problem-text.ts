@@ -1,4 +1,3 @@
-/** The text of a problem: what is expected, what was given, and what was probably meant. */
 import type { KeyPath } from './problems.ts'
 import { holdsSecret, mapItem, type SchemaView, wordsOf } from './schema.ts'
 import type { ConfigNode } from './tree.ts'
@@ -124,7 +123,7 @@ export function didYouMeanOfFew(given: string, known: Iterable<string>): string 
   return names.length > FEW ? undefined : didYouMean(given, names)
 }
 
-/** Takes problems: a report, or the problems of one record. */
+/** All problems, or those of one record. */
 interface NamedProblems {
   error(path: KeyPath, message: string, hint?: string): void
   /** Names of entries that could not be read. */

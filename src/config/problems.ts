@@ -1,6 +1,5 @@
 import { withoutTricks } from '../kernel/clean-text.ts'
 
-/** A place in a file. */
 export interface Place {
   /** As named on the command line or by `extends`. */
   readonly file: string
@@ -88,7 +87,7 @@ export const reportText = (problems: Problems): string =>
     .map((each) => `${each}\n`)
     .join('')
 
-/** The problems of a report with their places, in the order of the files. */
+/** In the order of the files. */
 const located = (problems: Problems): Located[] =>
   problems.list.map((problem) => ({ problem, place: problems.placeOf(problem) })).sort(byPlace)
 
@@ -102,7 +101,7 @@ export const problemLines = (problems: Problems, severity?: Problem['severity'])
     .map(line)
 
 /** A problem for programs. Null where there is none: no line in the environment, no path of a whole file. No secret. */
-export interface ProblemRow {
+interface ProblemRow {
   readonly severity: Problem['severity']
   readonly file: string | null
   readonly line: number | null

@@ -10,7 +10,7 @@
  * typebox is imported here only, and only for its types: `Static` derives the static type from the schema. Its functions
  * would load 370 files, which hold 13 MB in each process, to build the plain objects that are built below. Its validator
  * is not used: `Errors()` stops at 8 by default and reports the first branch of a union whichever was meant, while
- * `validate.ts` must tell every problem, by line, for the branch that `kind` names. It reads the JSON Schema, and the
+ * `validate.ts` must report every problem, by line, for the branch that `kind` names. It reads the JSON Schema, and the
  * marks below.
  */
 import type { Static, TObject, TOptional, TProperties, TSchema, TUnsafe } from 'typebox'
@@ -21,7 +21,6 @@ export type { Static, TSchema }
 /** What JSON Schema has no keyword for. The loader reads it; the published schema leaves it out. */
 export type Mark = 'duration' | 'size' | 'secret' | 'path' | 'reference' | 'template' | 'kinds' | 'opaque'
 
-/** The keyword that carries a `Mark`. */
 export const MARK = 'x-postern'
 
 interface Described {
@@ -130,7 +129,6 @@ interface Bounds extends Described {
   readonly maximum?: number
 }
 
-/** A number with or without a fraction. */
 export const fraction = (options: Bounds): TUnsafe<number> => schemaOf({ type: 'number', ...options })
 
 export const wholeNumber = (options: Bounds): TUnsafe<number> => schemaOf({ type: 'integer', ...options })
@@ -162,7 +160,6 @@ interface MapOptions extends Described {
   readonly expectedKeys?: string
 }
 
-/** A map from keys to `item`s. */
 export const mapOf = <T extends TSchema>(
   item: T,
   { keys = NAME_PATTERN, ...options }: MapOptions,
@@ -311,11 +308,9 @@ const SECRET: ReadonlySet<Mark | undefined> = new Set<Mark | undefined>(['secret
 export const holdsSecret = (schema: SchemaView): boolean =>
   SECRET.has(schema[MARK]) || children(schema).some(holdsSecret)
 
-/** A configuration that was loaded, as it may be shown: every secret is replaced, whatever its value. */
-
 const HIDDEN = '[secret]'
 
-/** The value of `schema`'s type without what stands where a secret may. */
+/** A loaded value as it may be shown: every secret is replaced, whatever its value. */
 export function withoutSecrets(schema: SchemaView, value: unknown): unknown {
   if (value === undefined) return undefined
   if (SECRET.has(schema[MARK])) return HIDDEN

@@ -17,7 +17,6 @@ export interface ListNode {
 
 export interface Entry {
   readonly node: ConfigNode
-  /** The place of the key. */
   readonly at: Place
 }
 

@@ -11,8 +11,6 @@ import { type KeyPath, type Place, Problems } from './problems.ts'
 import { mapItem, type MapItem, MARK, type Mark, type SchemaView, withKind, wordsOf } from './schema.ts'
 import { type ConfigNode, type ListNode, type MapNode, nodeOf, type ScalarNode, valueOf } from './tree.ts'
 
-// Single values: texts, numbers, booleans and words
-
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /** The value after loading; undefined if a problem was reported. */
@@ -39,7 +37,6 @@ function reportProblem(path: KeyPath, message: string, { problems }: LoadContext
   return undefined
 }
 
-/** Reports that `node` does not match `schema`, and returns undefined. */
 const reportMismatch = (
   schema: SchemaView,
   node: ConfigNode,
@@ -48,7 +45,6 @@ const reportMismatch = (
   hint?: string,
 ): Loaded => reportProblem(path, mismatch(schema, node, path), context, hint)
 
-/** Loads a text, a number or a boolean, or a reference to one. */
 function loadScalar(schema: SchemaView, node: ConfigNode, path: KeyPath, context: LoadContext): Loaded {
   const mark = schema[MARK]
   if (context.literal !== true && REFERABLE.has(mark) && isReference(node))
@@ -105,7 +101,6 @@ function fitsScalar(schema: SchemaView, value: unknown): boolean {
   return value >= (schema.minimum ?? -Infinity) && value <= (schema.maximum ?? Infinity)
 }
 
-/** Loads one of a few words. */
 function loadWord(schema: SchemaView, node: ConfigNode, path: KeyPath, context: LoadContext): Loaded {
   const words = wordsOf(schema) ?? []
   const value = node.shape === 'scalar' ? node.value : null
@@ -173,7 +168,7 @@ function resolveReference(node: MapNode, path: KeyPath, context: LoadContext): s
   return undefined
 }
 
-/** Checks `node` against `schema` and converts it. Problems go to the report of `context`. */
+/** Checks `node` against `schema` and converts it. Problems are added to those of `context`. */
 export function load(schema: SchemaView, node: ConfigNode, path: KeyPath, context: LoadContext): Loaded {
   const mark = schema[MARK]
   if (mark === 'opaque' || allowsAll(schema)) return valueOf(node)
@@ -189,8 +184,6 @@ function allowsAll(schema: SchemaView): boolean {
   for (const key in schema) if (key !== 'description') return false
   return true
 }
-
-// Lists
 
 function loadList(schema: SchemaView, node: ConfigNode, path: KeyPath, context: LoadContext): Loaded {
   const { items } = schema
@@ -225,8 +218,6 @@ function checkUnique(schema: SchemaView, node: ListNode, path: KeyPath, { proble
     seen.add(key)
   }
 }
-
-// Sections, maps, kinds, unions
 
 function loadObject(schema: SchemaView, node: ConfigNode, path: KeyPath, context: LoadContext): Loaded {
   // `section:` without a value is an empty section.

@@ -75,8 +75,8 @@ class Reader {
       : this.refuse(path, at, 'is an alias without a target: put a text that begins with * in quotes')
   }
 
-  refuse(path: KeyPath, at: Place, message: string, tell = true): ConfigNode {
-    if (tell) this.problems.errorAt(at, path, message)
+  refuse(path: KeyPath, at: Place, message: string, report = true): ConfigNode {
+    if (report) this.problems.errorAt(at, path, message)
     return { shape: 'scalar', value: null, at }
   }
 
@@ -124,7 +124,7 @@ function targetsOf(document: Document): ReadonlyMap<Alias, Node> {
 /** The library's message without what it quotes of the source: `password: !x` and `*x` may be passwords. */
 const withoutSource = (message: string): string => (message.split(/[:("'`]/, 1)[0] ?? '').trim()
 
-/** Reads a text as one YAML document. Problems go to `report`; the result is what could be read. */
+/** Reads a text as one YAML document. The result is what could be read. */
 export function readYaml(source: string, file: string, problems: Problems): ConfigNode {
   const lines = new LineCounter()
   const top: Place = { file, line: 1 }

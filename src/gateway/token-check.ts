@@ -31,7 +31,7 @@ export interface CallTokens {
   refusal(principal: Principal, why: 'expired' | 'revoked'): Fault
 }
 
-export interface TokenCheckParts {
+interface TokenCheckParts {
   readonly authority: TokenAuthority
   readonly revocations: Revocations
   readonly recorder: Recorder

@@ -93,7 +93,7 @@ const withoutZone = (address: string): string => {
 const isTrusted = (address: string, { list }: TrustedProxies): boolean =>
   list.check(address, familyOf(address))
 
-/** Where a request comes from, as far as those whom we trust tell. */
+/** Where a request comes from, as far as trusted proxies say. */
 interface ClientOrigin {
   /** The rightmost address that is no trusted proxy's; the peer's own where nobody is trusted. */
   readonly address: string
@@ -128,7 +128,6 @@ export function clientOrigin(head: Head, trusted: TrustedProxies | undefined): C
   return { address, scheme }
 }
 
-/** The client's address alone; see clientOrigin. */
 export const clientAddress = (head: Head, trusted: TrustedProxies | undefined): string =>
   clientOrigin(head, trusted).address
 

@@ -1,24 +1,24 @@
 import type { Head } from './head.ts'
 import { isToken } from './header-text.ts'
 
-export interface AuthorizationRules {
+interface AuthorizationRules {
   /** The setting of C4.14: the header's name counts only if spelled exactly `Authorization`. */
   readonly strictHeaderNames: boolean
   /** The setting of C6.1.3: the scheme counts in any case, as RFC 9110 §11.1 says. */
   readonly anySchemeCase: boolean
 }
 
-export type NoCredentials = { readonly kind: 'none' } | { readonly kind: 'other-scheme' }
-export type Malformed = { readonly kind: 'malformed' }
+type NoCredentials = { readonly kind: 'none' } | { readonly kind: 'other-scheme' }
+type Malformed = { readonly kind: 'malformed' }
 
-export type BearerCredentials = NoCredentials | Malformed | { readonly kind: 'token'; readonly token: string }
+type BearerCredentials = NoCredentials | Malformed | { readonly kind: 'token'; readonly token: string }
 
 export interface ClientPair {
   readonly id: string
   readonly secret: string
 }
 
-export type BasicCredentials =
+type BasicCredentials =
   | NoCredentials
   | Malformed
   /** In the order to try (C6.1.2): as sent, then form-decoded where that is something else. */
@@ -39,8 +39,8 @@ const startsInAnyCase = (value: string, scheme: string): boolean =>
   value.slice(0, scheme.length).toLowerCase() === scheme.toLowerCase()
 
 /**
- * What follows the scheme and its spaces. The scheme's case counts, unless the rules say otherwise (C4.14, C6.1.2). Empty if the scheme is followed by
- * nothing, or by something that is no space.
+ * What follows the scheme and its spaces. The scheme's case counts, unless the rules say otherwise (C4.14, C6.1.2).
+ * Empty if the scheme is followed by nothing, or by something that is no space.
  */
 function afterScheme(
   value: string | undefined,
@@ -120,7 +120,7 @@ function formDecodePair(sent: ClientPair): ClientPair | undefined {
 
 const formDecode = (text: string): string => decodeURIComponent(text.replaceAll('+', ' '))
 
-export interface Challenge {
+interface Challenge {
   readonly realm: string
   readonly error?: 'invalid_token' | 'insufficient_scope' | undefined
   /** Fixed text. */

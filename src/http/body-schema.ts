@@ -42,7 +42,6 @@ export function typesOf(schema: BodySchema | undefined): readonly BodyType[] {
   return typeof type === 'string' ? [type] : type
 }
 
-/** Whether a schema names this type. */
 export const allowsType = (schema: BodySchema | undefined, type: BodyType): boolean =>
   typesOf(schema).includes(type)
 

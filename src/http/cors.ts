@@ -1,8 +1,7 @@
-/** Cross-origin calls from browsers (Fetch Standard, "CORS protocol"; C4.18). */
 import type { Head } from './head.ts'
 
 /** What a deployment allows. Names of methods and headers as they shall be sent. */
-export interface CorsRules {
+interface CorsRules {
   /** As browsers write them: scheme, host, and the port where it isn't the scheme's own. */
   readonly origins: readonly string[]
   readonly methods: readonly string[]
@@ -30,9 +29,9 @@ export const isOrigin = (text: string): boolean =>
   /^https?:\/\//.test(text) && URL.canParse(text) && new URL(text).origin === text
 
 /**
- * The rules, compiled. An origin that is not on the list is answered as if there were none: without the headers, and
- * so its browser keeps the answer from it. None is ever sent back that isn't on the list, nor are credentials allowed:
- * Postern's bear a token in a header, and its cookies are for its own pages.
+ * Cross-origin calls from browsers (Fetch Standard, "CORS protocol"; C4.18). An origin that is not on the list gets an
+ * answer without these headers, so that its browser keeps the answer from it. Credentials are never allowed: calls bear
+ * a token in a header, and Postern's cookies are for its own pages.
  */
 export class Cors {
   readonly #origins: ReadonlySet<string>

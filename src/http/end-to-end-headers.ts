@@ -2,9 +2,9 @@ import { LRUCache } from 'lru-cache'
 import type { Head } from './head.ts'
 
 /**
- * Which header names are whose. Names are compared folded: lower case, and `-` for whatever is no letter or digit,
- * since upstreams that hand names on as variables read them all as one (T2.2): WSGI and PHP do so with `_`, CGI as
- * lighttpd and older Apaches speak it with every mark (`x.postern.subject`).
+ * A name as it is compared: in lower case, with `-` for whatever is no letter or digit. Upstreams that hand names on as
+ * variables read all of these as one (T2.2): WSGI and PHP do so with `_`, CGI as lighttpd and older Apaches speak it
+ * with every mark (`x.postern.subject`).
  */
 export const foldName = (name: string): string => {
   const lower = name.toLowerCase()
@@ -13,10 +13,10 @@ export const foldName = (name: string): string => {
 
 const PLAIN = /^[a-z0-9-]*$/
 
-/** RFC 9110 §7.6.1 and what RFC 2616 §13.5.1 had: of one connection only, in both directions (C8.3). */
-/** By it an upstream tells the audit trail what has changed (C12.2.2). It never passes, in either direction. */
+/** In it an upstream reports to the audit trail what has changed (C12.2.2). It never passes, in either direction. */
 export const AUDIT_HEADER = 'x-postern-audit'
 
+/** RFC 9110 §7.6.1 and what RFC 2616 §13.5.1 had: of one connection only, in both directions (C8.3). */
 export const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -62,7 +62,7 @@ const STOPPED: ReadonlySet<string> = new Set([
   // Postern's own session cookies, and whatever else the browser holds for this host
   'cookie',
   'cookie2',
-  // another method, path or host than the judged one
+  // another method, path or host than the checked one
   'x-original-url',
   'x-original-uri',
   'x-original-host',
@@ -126,7 +126,7 @@ const STOPPED_FAMILIES = new RegExp(
     'x-custom-ip-',
     'wl-proxy-', // WebLogic
     'x-arr-', // IIS
-    // who ends TLS tells the certificate
+    // the certificate, from what ends TLS
     'ssl-',
     'x-ssl-',
     'x-tls-client-',
@@ -163,7 +163,7 @@ const STOPPED_FAMILIES = new RegExp(
 
 const isStopped = (folded: string): boolean => STOPPED.has(folded) || STOPPED_FAMILIES.test(folded)
 
-/** Whether a header is none that a client's request can ever bring to an upstream, whatever the configuration says. */
+/** Whether a client's header of this name never reaches an upstream, whatever the configuration says. */
 export const neverPasses = (name: string): boolean => isStopped(foldName(name))
 
 /**

@@ -1,4 +1,3 @@
-/** Entity tags in the headers of conditional requests: `If-Match`, `If-None-Match` (RFC 9110 §8.8.3, §13.1). */
 import { createHash } from 'node:crypto'
 import type { Head } from './head.ts'
 

@@ -14,7 +14,7 @@ export const ENVELOPE_TYPE: Readonly<Record<Format, string>> = {
 }
 
 /** An envelope as a JSON value (C2.1). */
-export interface Envelope {
+interface Envelope {
   readonly Errors: readonly { readonly Code: string; readonly Message: string }[]
   readonly Data: JsonObject
 }
@@ -59,7 +59,6 @@ const toXmlError = ({ code, message }: EnvelopeError): EnvelopeError => ({
   message: toXmlText(message),
 })
 
-/** An enveloped failure of one error. */
 export const errorEnvelope = (format: Format, code: string, message: string): Buffer =>
   errorsEnvelope(format, [{ code, message }])
 
@@ -77,7 +76,7 @@ const RENDERED: Readonly<Record<Format, ReadonlyMap<string, Buffer>>> = {
   xml: rendered('xml'),
 }
 
-export interface RenderedFault {
+interface RenderedFault {
   readonly status: number
   readonly contentType: string
   /** Shared between answers: never written to. */

@@ -7,23 +7,23 @@ import {
   readTyped,
   typesOf,
 } from './body-schema.ts'
-import { decodeUtf8, printable } from './read-body.ts'
 import type { JsonObject, JsonValue } from './json.ts'
+import { decodeUtf8, printable } from './read-body.ts'
 
 /** Names and values as sent, decoded, in the order of first appearance. Names are literal: `a[b]` is just that. */
 export type Form = ReadonlyMap<string, readonly string[]>
 
-export interface FormReading {
+interface FormReading {
   /** Fields, repeats included. */
   readonly maxFields?: number
   /**
-   * Names that may be repeated to the client. Another is what a client sent by mistake, and may be the tail of a password with an
-   * unescaped `&`: such a field is named by its number.
+   * Names that may be repeated to the client. Any other name is a mistake of the client's, and may be the tail of a
+   * password with an unescaped `&`: such a field is named by its number.
    */
   readonly known?: ReadonlySet<string>
 }
 
-export const MOST_FIELDS = 1000
+const MOST_FIELDS = 1000
 
 const NONE: ReadonlySet<string> = new Set()
 

@@ -31,7 +31,7 @@ export const SUPPORTED_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE
 
 const VERSIONS: ReadonlySet<string> = new Set(['1.0', '1.1'])
 
-/** Headers that a head is judged by. `_` counts as `-`: what CGI made equal may be equal behind us (T2.3). */
+/** Headers that decide about a head. `_` counts as `-`: what CGI made equal may be equal behind us (T2.3). */
 interface Lines {
   host: string | undefined
   contentLength: string | undefined
@@ -149,7 +149,7 @@ function declaration({ contentLength, transferEncoding }: Lines, httpVersion: st
   return Number(contentLength)
 }
 
-/** What a head that passed checkHead declares of its body; see there. */
+/** For a head that has passed checkHead. */
 export function declaredBody(head: Head): BodyDeclaration {
   if (head.headers['transfer-encoding'] !== undefined) return 'chunked'
   return Number(head.headers['content-length'] ?? 0)

@@ -23,7 +23,7 @@ const COLON = numberOf('colon')
 const AFTER = numberOf('after')
 const STRING = numberOf('string')
 const BROKEN = numberOf('broken')
-/** The first of what is no state, but something to do. */
+/** From here on: what to do, and no state. */
 const FIRST_ACT = numberOf('openObject')
 const OPEN_OBJECT = FIRST_ACT
 const OPEN_LIST = numberOf('openList')
@@ -35,7 +35,6 @@ const CLOSE_TEXT = numberOf('closeText')
 const COMMA = numberOf('comma')
 
 const NUMBERS_END: readonly State[] = ['zero', 'whole', 'fraction', 'exponent']
-/** A document may end in these, outside of everything. */
 const ENDS: ReadonlySet<number> = new Set((['after', ...NUMBERS_END] as const).map(numberOf))
 
 /** By `state * 256 + byte`. */

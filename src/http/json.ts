@@ -30,10 +30,7 @@ declare global {
 /** RFC 8259 §6, whole text: sign, integer part, fraction, exponent. */
 const JSON_NUMBER = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 
-/**
- * The JSON value of a number's literal. One that JavaScript would write back otherwise (`1e5`, `1.0`, `-0`, twenty
- * digits) is kept as it stands (C7.5 "a number's literal survives"). Throws SyntaxError if it is no JSON scalar.
- */
+/** Throws SyntaxError if the literal is no JSON scalar. */
 function numberOf(literal: string): number | RawNumber {
   const number = Number(literal)
   return String(number) === literal ? number : JSON.rawJSON(literal)
@@ -139,7 +136,6 @@ const WORDS: readonly (readonly [string, JsonValue])[] = [
 ]
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 
-/** An object or a list that is being read. */
 interface Level {
   readonly object: JsonObject | undefined
   readonly list: JsonValue[] | undefined
@@ -190,7 +186,6 @@ class JsonReader {
     return code
   }
 
-  /** Reads one value, or the beginning of one that holds others. */
   private step(): void {
     const code = this.peek()
     if (++this.nodes > this.limits.nodes) this.fail(`more than ${this.limits.nodes} values`)
@@ -316,7 +311,6 @@ export const parseJsonPointer = (text: string): JsonPointer =>
     .slice(1)
     .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
 
-/** As RFC 6901 writes it. */
 export const pointerText = (pointer: JsonPointer): string =>
   pointer.map((step) => `/${step.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 
@@ -339,8 +333,6 @@ function memberOf(value: JsonValue, step: string): JsonValue | undefined {
 
 export const isJsonObject = (value: JsonValue | undefined): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value)
-
-// JSON Merge Patch (RFC 7396).
 
 type Members = Readonly<Record<string, unknown>>
 

@@ -7,7 +7,9 @@ import { Fault } from '../kernel/faults.ts'
 interface MediaType {
   /** `type/subtype` in lower case. */
   readonly type: string
-  /** In order; names in lower case, values without quotes, case kept. Repeats are kept: the caller judges them. */
+  /**
+   * In order; names in lower case, values without quotes, case kept. Repeats are kept: the caller decides about them.
+   */
   readonly parameters: readonly MediaParameter[]
 }
 
@@ -137,10 +139,8 @@ export function decisiveRange(standing: readonly AcceptRange[]): AcceptRange | u
 
 const outranks = (range: AcceptRange, other: AcceptRange): boolean => range.q === 0 || range.q > other.q
 
-/** What a body is parsed as. */
 export type BodyKind = 'json' | 'xml' | 'form'
 
-/** What a request says about its body. */
 interface BodyFacts {
   /** The header's value; undefined if it was not sent. An empty value was sent. */
   readonly contentType: string | undefined
@@ -149,7 +149,7 @@ interface BodyFacts {
   readonly hasBody: boolean
 }
 
-/** The canonical media type of each kind: what is forwarded is what was judged (T4.1). */
+/** The canonical media type of each kind: what is forwarded is what was checked (T4.1). */
 export const MEDIA_TYPE_OF: Readonly<Record<BodyKind, string>> = {
   json: 'application/json',
   xml: 'application/xml',

@@ -1,4 +1,3 @@
-/** The pairs of a query, by the names under which upstreams of many makes may read them (C8.7). */
 import { Fault } from '../kernel/faults.ts'
 
 /** Letters of which a name is read in one way only. */
@@ -10,7 +9,7 @@ const SKIPPED = /[\s\p{Cc}\p{Cf}]/gu
 const caseless = (text: string): string => text.toUpperCase().toLowerCase()
 
 /** One decoding; undefined where that cannot be done. */
-export function decodeName(name: string): string | undefined {
+function decodeName(name: string): string | undefined {
   try {
     return decodeURIComponent(name.replaceAll('+', ' '))
   } catch {
@@ -38,7 +37,7 @@ export function readingsOf(name: string): readonly string[] {
  * All readings of a name as it stands in a query, decoded once and twice. Undefined where it cannot be decoded: nobody
  * knows what others make of it.
  */
-export function readingsOfSent(sent: string): readonly string[] | undefined {
+function readingsOfSent(sent: string): readonly string[] | undefined {
   if (PLAIN.test(sent)) return [caseless(sent)]
   const once = decodeName(sent)
   const twice = once === undefined ? undefined : decodeName(once)
@@ -102,7 +101,7 @@ export function compileRefuseHidden(taken: readonly string[]): RefuseHidden {
     return others.some((other) => other.includes('=') && isTaken(beforeSign(other)))
   }
   return (text, kind) => {
-    // Most pairs: a plain name, which the filter has judged, and a value that stays one value.
+    // Most pairs: a plain name, which the filter has checked, and a value that stays one value.
     const isPlainName = kind === 'pair' && text.indexOf('%') > text.indexOf('=') && text.includes('=')
     if (isPlainName && !DIVIDES.test(decodedOnce(text).normalize('NFKC'))) return
     for (const decoded of decodingsOf(text))
@@ -113,7 +112,6 @@ export function compileRefuseHidden(taken: readonly string[]): RefuseHidden {
   }
 }
 
-/** Refuses a pair that a second decoding changes. */
 function refuseTwiceEncoded(pair: string): void {
   if (decodedOnce(pair).search(ESCAPES) !== -1)
     throw new Fault('unsendable_argument', {
@@ -121,7 +119,7 @@ function refuseTwiceEncoded(pair: string): void {
     })
 }
 
-export interface QueryRules {
+interface QueryRules {
   /** Names, decoded, of which no pair passes in any reading. */
   readonly taken: readonly string[]
   /** Names, decoded, of the only pairs that pass; undefined: all others do. */
@@ -134,7 +132,7 @@ export interface QueryRules {
  * Takes pairs out of a query. What stays, stays byte for byte, with the separator before it.
  * @throws Fault `unsendable_argument`
  */
-export type QueryFilter = (query: string) => string
+type QueryFilter = (query: string) => string
 
 /** Names that were decided about: the same few in call after call, and no more than this many, nor longer ones. */
 const MOST_KNOWN = 1000
@@ -159,12 +157,12 @@ export function compileQueryFilter({ taken, only, strict }: QueryRules): QueryFi
     return decided
   }
   const refuseHidden = taken.length === 0 ? undefined : compileRefuseHidden(taken)
-  const judge = (pair: string): void => {
+  const check = (pair: string): void => {
     if (!pair.includes('%')) return
     if (strict) refuseTwiceEncoded(pair)
     refuseHidden?.(pair, 'pair')
   }
-  return (query) => filterPairs(query, passes, judge)
+  return (query) => filterPairs(query, passes, check)
 }
 
 const isSeparator = (query: string, at: number): boolean => query[at] === '&' || query[at] === ';'
@@ -173,19 +171,18 @@ const isSeparator = (query: string, at: number): boolean => query[at] === '&' ||
 function filterPairs(
   query: string,
   passes: (name: string) => boolean,
-  judge: (pair: string) => void,
+  check: (pair: string) => void,
 ): string {
   let kept: string | undefined
   for (let start = 1, end = 0; start <= query.length && query !== ''; start = end + 1) {
     for (end = start; end < query.length && !isSeparator(query, end);) end += 1
     if (!passes(nameIn(query, start, end))) continue
-    judge(query.slice(start, end))
+    check(query.slice(start, end))
     kept = kept === undefined ? query.slice(start, end) : kept + query.slice(start - 1, end)
   }
   return kept === undefined ? '' : `?${kept}`
 }
 
-/** The name of the pair that stands from `start` to `end`. */
 function nameIn(query: string, start: number, end: number): string {
   const sign = query.indexOf('=', start)
   return query.slice(start, sign === -1 ? end : Math.min(sign, end))

@@ -1,7 +1,7 @@
 import { toFault } from '../kernel/faults.ts'
 import { type Authorities, parseRequestTarget } from './request-target.ts'
 
-/** A URL, as far as a request to it tells it. */
+/** The parts of a URL that a request to it has. */
 export interface HttpUrl {
   /** Scheme, host and port as `URL.origin` writes them. */
   readonly origin: string
@@ -18,9 +18,9 @@ const AUTHORITY = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?$/
 const SCHEMES: ReadonlySet<string> = new Set(['http', 'https'])
 
 /**
- * The URL that a reference in an upstream's answer stands for (RFC 3986 §5.2), without its fragment. Its path is judged as
- * that of any request (C3.4), but may end in a slash. So dot segments are resolved in relative references alone, and only
- * as they are written: nobody who means well sends others.
+ * The URL that a reference in an upstream's answer stands for (RFC 3986 §5.2), without its fragment. Its path is
+ * checked as that of any request (C3.4), but may end in a slash. So dot segments are resolved in relative references
+ * alone, and only where they are not escaped.
  * @param base the URL that was answered
  * @returns a text that says why, if it is none
  */
@@ -29,9 +29,9 @@ export function resolveReference(reference: string, base: HttpUrl): HttpUrl | st
   if (matched === undefined) return 'it is no URL'
   const origin = originOf(scheme, authority, base.origin)
   if (origin === undefined) return 'it is no http or https URL'
-  if (authority !== undefined) return judged(origin, path === '' ? '/' : path, query)
+  if (authority !== undefined) return checked(origin, path === '' ? '/' : path, query)
   if (path === '') return { origin, path: base.path, query: query ?? base.query }
-  return judged(origin, path.startsWith('/') ? path : merged(path, base.path), query)
+  return checked(origin, path.startsWith('/') ? path : merged(path, base.path), query)
 }
 
 function originOf(
@@ -61,7 +61,7 @@ function merged(path: string, base: string): string {
 
 const NO_AUTHORITIES: Authorities = { known: new Set(), slashAllowedBelow: [] }
 
-function judged(origin: string, path: string, query = ''): HttpUrl | string {
+function checked(origin: string, path: string, query = ''): HttpUrl | string {
   const slashed = path.length > 1 && path.endsWith('/')
   try {
     const target = parseRequestTarget(`${slashed ? path.slice(0, -1) : path}${query}`, NO_AUTHORITIES)
@@ -75,7 +75,7 @@ function judged(origin: string, path: string, query = ''): HttpUrl | string {
 /** Whether a path is below another one, which is empty or has no slash at its end. */
 export const isBelow = (path: string, base: string): boolean => path === base || path.startsWith(`${base}/`)
 
-const LONGEST_TOLD = 200
+const LONGEST_LOGGED = 200
 
 const withoutUser = (text: string): string => text.slice(text.lastIndexOf('@') + 1)
 
@@ -84,14 +84,16 @@ const withoutUser = (text: string): string => text.slice(text.lastIndexOf('@') +
  * that a reader of the log would take for something else.
  */
 export function referenceForLog(reference: string): string {
-  const [, scheme, authority, path = ''] = REFERENCE.exec(reference.slice(0, 10 * LONGEST_TOLD)) ?? []
+  const [, scheme, authority, path = ''] = REFERENCE.exec(reference.slice(0, 10 * LONGEST_LOGGED)) ?? []
   const place = authority === undefined ? '' : `//${withoutUser(authority)}`
   // Without "//" user information may stand in what is the scheme and the first segment, by the letter of the syntax.
   const [first = ''] = path.split('/', 1)
   const text = first.includes('@')
     ? withoutUser(path)
     : `${scheme === undefined ? '' : `${scheme}:`}${place}${path}`
-  return text.slice(0, LONGEST_TOLD).replaceAll(/[^!-~]/g, (character) => encodeURI(character.toWellFormed()))
+  return text
+    .slice(0, LONGEST_LOGGED)
+    .replaceAll(/[^!-~]/g, (character) => encodeURI(character.toWellFormed()))
 }
 
 /** One value of a Link header (RFC 8288 §3). */
@@ -146,7 +148,6 @@ function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | u
   return pattern.exec(text) ?? undefined
 }
 
-/** A Link header of these values. */
 export const writeLink = (links: readonly LinkValue[]): string =>
   links
     .map(({ target, parameters }) => [`<${target}>`, ...parameters.map(parameterText)].join('; '))

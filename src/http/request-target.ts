@@ -149,7 +149,7 @@ function canonicalEscape(hex: string | undefined): string {
 /** Characters; RFC 9112 §3 recommends at least 8000 octets. */
 export const DEFAULT_TARGET_LIMIT = 8192
 
-class JudgedTarget {
+class CheckedTarget {
   /** Keeps the type nominal: neither an object literal nor `{ ...target, path }` is a request target. */
   declare protected readonly checked: true
   /** Canonical, with its leading `/`. */
@@ -168,7 +168,7 @@ class JudgedTarget {
 }
 
 /** A target that was parsed and checked. Only parseRequestTarget makes one; only one of these is matched or forwarded. */
-export type RequestTarget = JudgedTarget
+export type RequestTarget = CheckedTarget
 
 /**
  * The one parser of request targets (C3.4, C3.6): gateway, identity and upgrades all go through it.
@@ -192,21 +192,21 @@ export function parseRequestTarget(
   const path = mark === -1 ? local : local.slice(0, mark)
   const query = mark === -1 ? '' : checkedQuery(local.slice(mark))
   const known = canonicalAsSent(path)
-  if (known !== undefined) return query === '' ? known : new JudgedTarget(known.path, known.segments, query)
+  if (known !== undefined) return query === '' ? known : new CheckedTarget(known.path, known.segments, query)
   const segments = canonicalSegments(path, authorities)
-  return new JudgedTarget(`/${segments.join('/')}`, segments, query)
+  return new CheckedTarget(`/${segments.join('/')}`, segments, query)
 }
 
 // Most calls ask for what another one asked for. A flood of distinct paths costs their parsing and no more memory than
 // that of so many targets, which their paths may be cut from.
 const KNOWN_PATH_LENGTH = 256
-const knownPaths = new LRUCache<string, JudgedTarget>({ max: 500 })
+const knownPaths = new LRUCache<string, CheckedTarget>({ max: 500 })
 
 /** The target, without a query, of a path that is canonical as it was sent: the same for all who send it. */
-function canonicalAsSent(path: string): JudgedTarget | undefined {
+function canonicalAsSent(path: string): CheckedTarget | undefined {
   const known = knownPaths.get(path)
   if (known !== undefined || !CANONICAL_PATH.test(path)) return known
-  const target = new JudgedTarget(path, path.slice(1).split('/'), '')
+  const target = new CheckedTarget(path, path.slice(1).split('/'), '')
   if (path.length <= KNOWN_PATH_LENGTH) knownPaths.set(path, target)
   return target
 }

@@ -24,7 +24,6 @@ export interface BodyProblem {
 /** Enough to correct a form in one go; a client cannot make the answer longer than this. */
 const MOST_PROBLEMS = 5
 
-/** Where the check is in the body, and what it found. */
 interface Findings {
   readonly path: string[]
   readonly problems: BodyProblem[]
@@ -101,9 +100,9 @@ function compileCheck(schema: BodySchema): Check {
   const object = sequence(objectChecks(schema))
   return (value, findings) => {
     if (types.length > 0 && !types.some((type) => TYPES[type](value)))
-      tell(findings, `must be ${describeTypes(types)}`)
+      report(findings, `must be ${describeTypes(types)}`)
     else if (values !== undefined && !values.some((allowed) => sameScalar(allowed, value)))
-      tell(findings, `must be ${values.map((allowed) => JSON.stringify(allowed)).join(' or ')}`)
+      report(findings, `must be ${values.map((allowed) => JSON.stringify(allowed)).join(' or ')}`)
     else if (typeof value === 'string') text(value, findings)
     else if (isNumber(value)) number(value, findings)
     else if (Array.isArray(value)) list(value, findings)
@@ -147,11 +146,11 @@ const present = <T extends JsonValue>(...checks: readonly (Check<T> | undefined)
 const given = <A, R>(argument: A | undefined, make: (argument: A) => R): R | undefined =>
   argument === undefined ? undefined : make(argument)
 
-/** A check that tells `why` unless the value passes. */
+/** A check that reports `why` unless the value passes. */
 const demand =
   <T extends JsonValue>(passes: (value: T) => boolean, why: string): Check<T> =>
   (value, findings) => {
-    if (!passes(value)) tell(findings, why)
+    if (!passes(value)) report(findings, why)
   }
 
 function textChecks({ minLength, maxLength, pattern, format }: BodySchema): readonly Check<string>[] {
@@ -226,7 +225,7 @@ function objectChecks({
   const needed = given(required, (names): Check<JsonObject> => (object, findings) => {
     for (const name of names)
       if (!Object.hasOwn(object, name))
-        within(findings, memberStep(name), () => tell(findings, 'is required'))
+        within(findings, memberStep(name), () => report(findings, 'is required'))
   })
   if (properties === undefined && (additionalProperties ?? true) === true) return present(needed)
   const members = new Map(
@@ -259,7 +258,7 @@ function within(findings: Findings, step: string, check: () => void): void {
   findings.path.pop()
 }
 
-function tell({ path, problems }: Findings, why: string): void {
+function report({ path, problems }: Findings, why: string): void {
   if (problems.length >= MOST_PROBLEMS) return
   problems.push({ field: path.join('').replace(/^\./, ''), why })
 }

@@ -8,20 +8,20 @@
  */
 import cluster from 'node:cluster'
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
-import { timerMs, toMachineTime } from '../kernel/clock.ts'
+import type { TestTokenAnswer, TestTokenRequest } from '../contracts/claimed-callers.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import type { FeedReading } from '../contracts/store.ts'
-import type { TestTokenAnswer, TestTokenRequest } from '../contracts/claimed-callers.ts'
+import { timerMs, toMachineTime } from '../kernel/clock.ts'
 import { readingAt } from '../stores/feed-changes.ts'
-import { conditionOfPool, mergeConditions, type Condition } from '../watch/health.ts'
+import { type Condition, conditionOfPool, mergeConditions } from '../watch/health.ts'
 import type { GaugeReading } from '../watch/metrics/gauges.ts'
-import { ContentsChanged, type RecalledCall, type WorkerPool, type WorkerStates } from './worker-pool.ts'
 import { WorkerRequestError } from './open-requests.ts'
-import { WorkerProcesses, type WorkerProcessesParts } from './worker-processes.ts'
 import { SharedPorts } from './shared-ports.ts'
 import type { WorkerHandle } from './worker-handle.ts'
+import { ContentsChanged, type RecalledCall, type WorkerPool, type WorkerStates } from './worker-pool.ts'
+import { WorkerProcesses, type WorkerProcessesParts } from './worker-processes.ts'
 
-export interface WorkerPoolParts<C> extends WorkerProcessesParts<C> {
+interface WorkerPoolParts<C> extends WorkerProcessesParts<C> {
   /** The file that a worker process runs; it calls `runWorkerProcess`. */
   readonly program: string
 }

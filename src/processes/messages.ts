@@ -1,16 +1,15 @@
 /** The messages between the supervisor and a worker process, and how errors cross. */
-import type { AttemptStanding, GuessingKey } from '../contracts/lockouts.ts'
 import type { RateUsage } from '../contracts/admission.ts'
-import type { FeedReading } from '../contracts/store.ts'
-import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import type { TestTokenAnswer, TestTokenRequest } from '../contracts/claimed-callers.ts'
+import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
+import type { AttemptStanding, GuessingKey } from '../contracts/lockouts.ts'
+import type { FeedReading } from '../contracts/store.ts'
 import type { FaultCode } from '../kernel/faults.ts'
-import type { Condition } from '../watch/health.ts'
-import type { TrailHead } from './worker-pool.ts'
-import type { GaugeReading } from '../watch/metrics/gauges.ts'
-import type { Delta } from '../watch/metrics/counts.ts'
 import type { CallCount } from '../maintenance/recent-calls.ts'
-import type { RecalledCall } from './worker-pool.ts'
+import type { Condition } from '../watch/health.ts'
+import type { Delta } from '../watch/metrics/counts.ts'
+import type { GaugeReading } from '../watch/metrics/gauges.ts'
+import type { RecalledCall, TrailHead } from './worker-pool.ts'
 
 /**
  * From the supervisor to a worker process. One with an `id` is a request and is answered by `done` or `failed`. `ping` only tests
@@ -91,7 +90,7 @@ export type Notice =
  * An error of a worker, as plain data. By name and code the command `serve` tells an operator's mistake (a port in use, a
  * store that cannot be opened) from a defect, for which it prints a stack.
  */
-export interface ErrorReport {
+interface ErrorReport {
   readonly name: string
   readonly message: string
   /** Of a system error, such as `EADDRINUSE`. */

@@ -1,12 +1,12 @@
 import type { Clock } from '../kernel/clock.ts'
 
 /** A process, as far as its signals are concerned. */
-export interface SignalSource {
+interface SignalSource {
   on(signal: 'SIGTERM' | 'SIGINT', listener: () => void): unknown
   off(signal: 'SIGTERM' | 'SIGINT', listener: () => void): unknown
 }
 
-export interface DrainHandlers {
+interface DrainHandlers {
   /** The first signal: stop taking, finish what is in flight. */
   readonly drain: () => void
   /** A later one: end now. */

@@ -1,5 +1,5 @@
 import type { Recorder } from '../contracts/recorder.ts'
-import { WorkerRequestError, type RunningTime } from './open-requests.ts'
+import { type RunningTime, WorkerRequestError } from './open-requests.ts'
 import type { WorkerHandle } from './worker-handle.ts'
 
 /** Milliseconds between two pings of a worker, which has `PATIENCE_MS.ping` to answer. */
@@ -9,7 +9,7 @@ const REPLACED_MS = 30_000
 
 type Watched = Pick<WorkerHandle<never>, 'request' | 'kill' | 'onExit' | 'pid'>
 
-export interface WatchdogParts {
+interface WatchdogParts {
   readonly time: Pick<RunningTime, 'after'>
   readonly note: Recorder['note']
   /** Whether the configured number of workers serves. */

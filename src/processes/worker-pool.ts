@@ -1,16 +1,16 @@
 import { availableParallelism } from 'node:os'
-import { opaque } from '../config/schema.ts'
 import type { Problems } from '../config/problems.ts'
-import type { AttemptLimiter } from '../contracts/lockouts.ts'
+import { opaque } from '../config/schema.ts'
 import type { RateUsage } from '../contracts/admission.ts'
-import type { FeedReading } from '../contracts/store.ts'
-import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
-import type { Condition } from '../watch/health.ts'
-import type { CallCount } from '../maintenance/recent-calls.ts'
-import type { PastCall } from '../watch/past-calls.ts'
 import type { TestTokenAnswer, TestTokenRequest } from '../contracts/claimed-callers.ts'
-import type { GaugeReading } from '../watch/metrics/gauges.ts'
+import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
+import type { AttemptLimiter } from '../contracts/lockouts.ts'
+import type { FeedReading } from '../contracts/store.ts'
+import type { CallCount } from '../maintenance/recent-calls.ts'
+import type { Condition } from '../watch/health.ts'
 import type { Delta } from '../watch/metrics/counts.ts'
+import type { GaugeReading } from '../watch/metrics/gauges.ts'
+import type { PastCall } from '../watch/past-calls.ts'
 
 const MOST = 64
 
@@ -21,7 +21,7 @@ export const workersSchema = opaque<number | 'auto'>({
     'Number of processes that serve, or `auto` for one per core. With more than 1, a supervisor starts them.',
 })
 
-export type WorkersConfig = number | 'auto'
+type WorkersConfig = number | 'auto'
 
 /** How many processes a setting means on this machine. */
 export const countWorkers = (config: WorkersConfig): number =>
@@ -77,7 +77,7 @@ export class ContentsChanged extends Error {
 }
 
 /** `frozen`: it serves, but has not answered for some time, and is about to be killed. */
-export type WorkerState = 'serving' | 'frozen' | 'starting' | 'ending'
+type WorkerState = 'serving' | 'frozen' | 'starting' | 'ending'
 
 export type WorkerStates = Readonly<Partial<Record<WorkerState, number>>>
 

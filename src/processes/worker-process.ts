@@ -2,15 +2,15 @@
 import cluster from 'node:cluster'
 import { isDeepStrictEqual } from 'node:util'
 import type { RateUsage } from '../contracts/admission.ts'
-import type { DescribedCall } from '../contracts/explanation.ts'
 import type { TestTokenRequest } from '../contracts/claimed-callers.ts'
+import type { DescribedCall } from '../contracts/explanation.ts'
 import { fromMachineTime } from '../kernel/clock.ts'
 import { readingAt } from '../stores/feed-changes.ts'
-import { HEALTHY, type Condition } from '../watch/health.ts'
+import { type Condition, HEALTHY } from '../watch/health.ts'
 import type { Delta } from '../watch/metrics/counts.ts'
-import type { WorkerMessages, TrailHead, WorkerPool } from './worker-pool.ts'
-import { type Notice, type SupervisorMessage, type Serving, reportOfError } from './messages.ts'
+import { type Notice, reportOfError, type Serving, type SupervisorMessage } from './messages.ts'
 import { RemoteAttempts } from './shared-attempts.ts'
+import type { TrailHead, WorkerMessages, WorkerPool } from './worker-pool.ts'
 
 /** Sends to the supervisor. `done` is called when the message was sent or could not be: without a supervisor it is dropped. */
 const send = (notice: Notice, done: () => void = () => undefined): void => {
@@ -183,7 +183,7 @@ function endWithSupervisor(close: () => Promise<number>): void {
 }
 
 /** Sends lines to the supervisor. `done` is called when they have left this process. */
-export type SendLines = (text: string, lost: number, done: () => void) => void
+type SendLines = (text: string, lost: number, done: () => void) => void
 
 /** Characters of one message. Lines are sent together, since a message costs more than a line. */
 const BUNDLE = 32_768

@@ -15,7 +15,7 @@ export interface CertificateFiles {
 }
 
 /** A certificate and its key, which fit each other. */
-export interface CertificatePair {
+interface CertificatePair {
   readonly cert: Buffer
   readonly key: Buffer
   /** Milliseconds since the epoch. */
@@ -71,7 +71,7 @@ function attempt<T>(file: keyof CertificateFiles, message: string, work: () => T
   }
 }
 
-export interface CertificateWatchParts {
+interface CertificateWatchParts {
   readonly files: CertificateFiles
   /** In use when the watch begins. */
   readonly pair: CertificatePair

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
 import { type Clock, timerMs } from '../kernel/clock.ts'
-import type { Socket } from 'node:net'
 import { connectionOf, lingerThenClose } from './connection.ts'
 
 const SWEEP_MS = 50
@@ -10,7 +10,7 @@ const QUIET_TURNS = 3
 /** Under a flood of connections there is never a quiet turn. */
 const LONGEST_WAIT_FOR_QUIET_MS = 100
 
-export interface CloseTimes {
+interface CloseTimes {
   /** Milliseconds that new connections are still accepted, so that a load balancer can notice. */
   readonly lameDuck: number
   /** Milliseconds without a byte after which an idle connection is closed. */
@@ -19,7 +19,7 @@ export interface CloseTimes {
   readonly drain: number
 }
 
-export interface ClosingParts {
+interface ClosingParts {
   readonly server: Server
   readonly connections: OpenConnections
   /** Ends the websockets, and tells their clients why. */

@@ -15,7 +15,7 @@ import { schemeOf, type ServerConfig } from './schema.ts'
 import type { RenderFault } from './unreadable.ts'
 import { Upgrades } from './upgrades.ts'
 
-export interface PublicListenerOptions {
+interface PublicListenerOptions {
   readonly config: ServerConfig
   readonly trustedProxies: TrustedProxies | undefined
   readonly recorder: Recorder
@@ -25,7 +25,7 @@ export interface PublicListenerOptions {
 }
 
 /** What stands behind the listener. Needs the service's URLs, and so is made after the port is known. */
-export interface BehindListener {
+interface BehindListener {
   readonly doors: Doors
   readonly authorities: Authorities
   readonly renderFault: RenderFault

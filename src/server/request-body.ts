@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { isLost } from '../http/read-body.ts'
-import { Fault } from '../kernel/faults.ts'
 import type { Clock } from '../kernel/clock.ts'
+import { Fault } from '../kernel/faults.ts'
 
 /** The body of a request that has none. It ends at once when it is read (C7.4). */
 export class NoBody extends Readable {
@@ -109,7 +109,7 @@ export class RequestBody extends Readable {
 /** How often slow bodies (T5.3) and, by node, late heads are looked for. */
 export const CHECK_INTERVAL_MS = 1000
 
-export interface SlowBodyLimits {
+interface SlowBodyLimits {
   /** Milliseconds after which the rate of a body is checked. */
   readonly request: number
   /** Bytes per second on average. */

@@ -5,11 +5,11 @@ import type { Answer, Exchange } from '../contracts/exchange.ts'
 import { type DecisionEvent, type Recorder, WITHOUT_ACTION } from '../contracts/recorder.ts'
 import type { AcceptLines } from '../http/accept.ts'
 import type { Head } from '../http/head.ts'
+import { isHeaderValue, isToken } from '../http/header-text.ts'
+import type { Clock } from '../kernel/clock.ts'
 import { Fault, type FaultCode } from '../kernel/faults.ts'
 import { newRequestId } from '../kernel/ids.ts'
-import type { Clock } from '../kernel/clock.ts'
 import { connectionOf, lingerThenClose, type OpenExchange } from './connection.ts'
-import { isHeaderValue, isToken } from '../http/header-text.ts'
 
 /** Renders a fault as the envelope does under `/api`, in the format that Accept asks for (C2.3, C2.4). */
 export type RenderFault = (fault: Fault, accept: AcceptLines) => Answer
@@ -23,7 +23,7 @@ export interface UnreadableParts {
 }
 
 /** What node adds to the error of `clientError`. */
-export interface ClientError extends Error {
+interface ClientError extends Error {
   readonly code?: string | undefined
   /** A Buffer (fastify's type says otherwise): the bytes that were being read, not always from the beginning of the request. */
   readonly rawPacket?: unknown
@@ -162,7 +162,7 @@ function strayExchange(
  * only what is in memory is sent.
  * @param head no body is sent, for a request that was HEAD as far as one can tell
  */
-export function answerBytes(answer: Answer, id: string, now: Date, head: boolean): Buffer {
+function answerBytes(answer: Answer, id: string, now: Date, head: boolean): Buffer {
   const body = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body
   const bytes = Buffer.isBuffer(body) ? body : Buffer.alloc(0)
   const lines = [

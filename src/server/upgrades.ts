@@ -5,7 +5,7 @@ import type { Upgrade } from '../contracts/exchange.ts'
 import { type Authorities, parseRequestTarget, type RequestTarget } from '../http/request-target.ts'
 import { connectionOf } from './connection.ts'
 
-export interface UpgradeParts {
+interface UpgradeParts {
   readonly authorities: Authorities
   readonly limits: { readonly target: number }
   /** Whether an upgrade at this target is to be taken; undefined takes none. */

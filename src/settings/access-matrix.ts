@@ -1,4 +1,3 @@
-/** The matrix of who may call what (C14.5): for each operation yes, or what is missing. */
 import { type Catalogue, leastOf } from '../config/scopes/catalogue.ts'
 import { businessTarget, type Code, isScopeValue } from '../config/scopes/scope-token.ts'
 import type { Client, User } from '../contracts/people.ts'
@@ -166,7 +165,7 @@ function missingFor(place: Place, operation: ListedOperation): readonly Missing[
   ]
 }
 
-function judge(place: Place, operation: ListedOperation): OperationAccess {
+function accessTo(place: Place, operation: ListedOperation): OperationAccess {
   if (operation.reportOnly) return { operation, access: 'report-only', missing: [] }
   const missing = missingFor(place, operation)
   return { operation, access: missing.length === 0 ? 'yes' : 'no', missing }
@@ -182,7 +181,7 @@ function sectionOf(parties: Parties, party: MatrixFilter, business: string): Mat
     client,
     user,
     business,
-    operations: parties.operations.map((operation) => judge(place, operation)),
+    operations: parties.operations.map((operation) => accessTo(place, operation)),
   }
 }
 
@@ -203,8 +202,8 @@ function* partiesOf(parties: Parties, filter: MatrixFilter): Generator<MatrixFil
 }
 
 /**
- * The sections of the matrix, one by one. A client by itself is judged as if it acted for a user who may do everything,
- * a user as if through a client that may have everything.
+ * The matrix of who may call what (C14.5), section by section: for each operation yes, or what is missing. A client by
+ * itself is taken to act for a user who may do everything, a user to act through a client that may have everything.
  */
 export function* accessMatrix(parties: Parties, filter: MatrixFilter): Generator<MatrixSection> {
   for (const party of partiesOf(parties, filter))
@@ -280,7 +279,6 @@ const countingValues = (
 ): readonly string[] =>
   scopes.filter((value) => rule.groups.some((group) => !group.isDisjointFrom(catalogue.close([value]))))
 
-/** What an operation needs, and who has it. */
 export function scopeNeeds(operation: ListedOperation, parties: Parties): ScopeNeeds {
   const { catalogue, clients, directory, clock } = parties
   const has = (scopes: readonly string[]): boolean => satisfies(catalogue.close(scopes), operation.rule)

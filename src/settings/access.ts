@@ -1,10 +1,9 @@
-/** Lists who may do what in a configuration, as flat rows, so that two configurations can be compared. */
 import type { Problems } from '../config/problems.ts'
-import type { Configuration } from './configuration.ts'
 import type { Client, User } from '../contracts/people.ts'
 import { mayHold } from '../directory/holdings.ts'
 import { isReportOnly, satisfies } from '../gateway/action-table.ts'
 import { GRANTS } from '../identity/grants/grants.ts'
+import type { Configuration } from './configuration.ts'
 import { type ListedOperation, type Parties, type PartiesParts, readParties } from './parties.ts'
 
 /** One right of one party. */
@@ -60,8 +59,8 @@ function userAccess({ directory: { businesses } }: Parties, user: User): Access[
 }
 
 /**
- * Everything that anybody, clients, roles and users may do. Problems of the scopes and the directory go to the report. If
- * it has failed, the result must not be used.
+ * Everything that anybody, clients, roles and users may do, as flat rows, so that two configurations can be compared.
+ * If `problems` has failed, the result must not be used.
  */
 export async function accessOf(
   configuration: Configuration,

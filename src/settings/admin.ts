@@ -13,16 +13,15 @@ import { isSecretHash } from '../directory/hasher.ts'
 import { isLoopback, splitListenAddress } from '../kernel/listen-address.ts'
 import { INSTANT_PATTERN } from '../kernel/units.ts'
 
-/** The roles of operators (admin/operators.ts says what each may do). */
+/** The roles of operators (operator/rights.ts says what each may do). */
 export const ROLES = ['view', 'operate', 'administer', 'audit'] as const
 
-/** The name of an operator, and how it is described. */
 export const OPERATOR_NAME = {
   pattern: '^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$',
   expected: 'a name of at most 64 letters, digits, ".", "_", "@" and "-"',
 } as const
 
-/** The name of the one token that may everything. */
+/** The name of the one token that may do everything. */
 export const ADMIN = 'admin'
 
 const tokenSchema = section({
@@ -90,7 +89,7 @@ export function compileAdmin({ listen, token, tokens }: AdminConfig, problems: P
   }
 }
 
-/** One name is one operator, so that a record tells who it was. */
+/** One name is one operator, so that a record says who it was. */
 function checkTokens(tokens: AdminConfig['tokens'], problems: Problems): void {
   const names = new Set<string>([ADMIN])
   const hashes = new Set<string>()

@@ -33,8 +33,8 @@ import {
 import {
   refusePeopleOfSidecar,
   reportDangers,
-  reportLonelyMemory,
   reportOpenedDemo,
+  reportUnsharedMemory,
   requireSharedAdminToken,
   warnOfLentCredentials,
   warnOfReportOnly,
@@ -44,8 +44,8 @@ import { unopened } from './parties.ts'
 import { readablePart, type ReadablePart } from './readable-part.ts'
 import {
   warnOfUndocumented,
+  warnOfUnknownBusiness,
   warnOfUnrecordedChanges,
-  warnOfUntoldBusiness,
   warnOfUnusedBackends,
   warnOfUnusedScopes,
 } from './warnings.ts'
@@ -63,7 +63,6 @@ interface Check {
   ) => unknown
 }
 
-/** What several checks use. */
 interface Shared {
   readonly unreadable: ReadonlySet<unknown>
   /** The compiled directory; the first call reports its problems. */
@@ -113,11 +112,11 @@ const SECTION_CHECKS: readonly Check[] = [
     needs: ['openapi', 'areas'],
     run: ({ openapi, areas }, problems) => checkOpenapi(openapi, Object.keys(areas), problems),
   },
-  { needs: ['backends', 'workers', 'store'], run: reportLonelyMemory },
+  { needs: ['backends', 'workers', 'store'], run: reportUnsharedMemory },
   { needs: ['store', 'admin'], whole: ['issuers'], run: requireSharedAdminToken },
   { needs: ['areas', 'backends', 'actions'], run: warnOfReportOnly },
   { needs: ['areas', 'backends', 'actions'], run: warnOfLentCredentials },
-  { needs: ['areas', 'backends', 'actions'], run: warnOfUntoldBusiness },
+  { needs: ['areas', 'backends', 'actions'], run: warnOfUnknownBusiness },
   { needs: ['audit', 'data'], whole: ['issuers', 'actions'], run: warnOfUnrecordedChanges },
   { needs: ['backends'], run: warnOfUnverifiedUpstreams },
   { needs: ['demo', 'server', 'directory'], whole: ['issuers'], run: reportDangers },
@@ -208,14 +207,14 @@ function sharedBy({ configuration, unreadable }: ReadablePart, problems: Problem
 }
 
 /** Corrects the paths of the problems that checks of a part have found, from the `first` on. */
-function tellPathsInFile({ list: problems }: Problems, first: number, { pathInFile }: ReadablePart): void {
+function correctPaths({ list: problems }: Problems, first: number, { pathInFile }: ReadablePart): void {
   const found = problems.splice(first)
   // One by one: a list of arguments has a limit.
   for (const problem of found) problems.push({ ...problem, path: pathInFile(problem.path) })
 }
 
-export interface LoadedConfiguration {
-  /** Absent if the report failed. */
+interface LoadedConfiguration {
+  /** Absent if `problems` has failed. */
   readonly configuration?: Configuration
   readonly problems: Problems
 }
@@ -229,7 +228,7 @@ export function loadConfiguration(file: string, environment: Environment): Loade
   const first = problems.list.length
   for (const check of SECTION_CHECKS)
     if (canRun(check, part)) check.run(part.configuration, problems, environment, shared)
-  tellPathsInFile(problems, first, part)
+  correctPaths(problems, first, part)
   return problems.failed ? { problems } : { configuration, problems }
 }
 
@@ -266,6 +265,6 @@ export async function checkConfiguration(
   }
   await run([...SECTION_CHECKS, ...PART_CHECKS, ...(strict ? STRICT_CHECKS : [])])
   if (!problems.failed) await run(LAST_CHECKS)
-  tellPathsInFile(problems, first, part)
+  correctPaths(problems, first, part)
   return problems
 }

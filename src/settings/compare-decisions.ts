@@ -1,10 +1,9 @@
-/** What was decided about a call then, beside what would be decided now (C14.4). */
 import type { ExplainedCheck, Explanation } from '../contracts/explanation.ts'
 import { CHECKS } from '../gateway/order.ts'
 import type { Difference } from '../watch/past-calls.ts'
 
 /** What is known of the decision of then. */
-export interface PastDecision {
+interface PastDecision {
   /** The fault that was answered; undefined if there was none. */
   readonly reason: string | undefined
   /** In a report-only area: what would have refused it. */
@@ -23,7 +22,7 @@ const stepFaults = (step: string): ReadonlySet<string> =>
   new Set(CHECKS.find((check) => check.step === step)?.faults)
 
 const OF_BODIES = stepFaults('checkBody')
-/** Judged by the head alone, and so also of a call whose body is not kept. */
+/** Decided by the head alone, and so also of a call whose body is not kept. */
 const OF_CONTENT_TYPE = 'unsupported_media_type'
 const NO_CREDENTIALS = 'no_credentials'
 /** What came in place of a token, or as one, was refused, and is not kept. */
@@ -62,21 +61,24 @@ function whyUnknown(then: string, hasCaller: boolean, now: Explanation | undefin
     return 'Its body is not kept, and it was refused for that.'
   if (OF_BODIES.has(reason) && reason !== OF_CONTENT_TYPE)
     return 'It would be let in as far as its body, which is not kept.'
-  return reason === UNKNOWN ? `Somebody else would have to tell.${toldOf(firstFailure(now))}` : undefined
+  return reason === UNKNOWN ? `Somebody else would have to tell.${detailOf(firstFailure(now))}` : undefined
 }
 
-const toldOf = (check: ExplainedCheck | undefined): string => (check === undefined ? '' : ` ${check.words}`)
+const detailOf = (check: ExplainedCheck | undefined): string => (check === undefined ? '' : ` ${check.words}`)
 
 function wordsOf(then: string, now: string, explained: Explanation): string {
   if (now === LET_IN && then === LET_IN) return 'It was let in, and would be now.'
   if (now === LET_IN) return `It would be let in now.${nowOf(then, explained)}`
-  const why = toldOf(firstFailure(explained))
+  const why = detailOf(firstFailure(explained))
   if (now === then) return `It would be refused for the same reason.${why}`
   if (then === LET_IN) return `It was let in, and would be refused now.${why}`
   return `It would be refused for another reason now.${why} Of the reason of then:${nowOf(then, explained)}`
 }
 
-/** @param explained undefined if too little is known of the call to ask about it */
+/**
+ * Compares what was decided about a call then with what would be decided now (C14.4).
+ * @param explained undefined if too little is known of the call to ask about it
+ */
 export function compareDecisions(past: PastDecision, explained: Explanation | undefined): Difference {
   const then = decided(past.reason ?? past.wouldRefuse)
   const unknown = whyUnknown(then, past.hasCaller, explained)

@@ -146,7 +146,7 @@ export const configurationSchema = section({
 
 export type Configuration = Static<typeof configurationSchema>
 
-/** A configuration as far as it could be read. It is complete if the report has not failed. */
+/** A configuration as far as it could be read. It is complete if `problems` has not failed. */
 export interface ReadConfiguration {
   /** Values below the path of a problem must not be used. */
   readonly configuration: Configuration | undefined
@@ -188,8 +188,6 @@ export function closableNames(configuration: Named): ClosableNames {
   }
 }
 
-// Settings that a reload cannot change, since they were bound or opened at the start.
-
 /** Sections that are read at the start only. */
 const FIXED: readonly (keyof Configuration)[] = [
   'server',
@@ -228,8 +226,6 @@ export function fixedChanges(before: Configuration, after: Configuration): reado
   if (isSidecar(before) !== isSidecar(after)) changed.push('issuers')
   return changed.filter((path) => !isLive(path))
 }
-
-// The listeners of a configuration: no two may listen at one place.
 
 const MOST = 65_535
 

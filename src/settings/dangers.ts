@@ -1,4 +1,3 @@
-/** Refuses or warns of settings that are dangerous: public demo secrets, plain http, report-only areas (C10, T7). */
 import type { KeyPath, Problems } from '../config/problems.ts'
 import type { PasswordHasher } from '../contracts/people.ts'
 import type { Directory } from '../directory/compile.ts'
@@ -116,7 +115,7 @@ function refuseHttpIssuer(configuration: Configuration, problems: Problems): voi
 }
 
 /** Refuses memory backends with several processes: each would have its own copy of the data. */
-export function reportLonelyMemory({ backends, workers, store }: Configuration, problems: Problems): void {
+export function reportUnsharedMemory({ backends, workers, store }: Configuration, problems: Problems): void {
   const isOneOfMany = store.kind === 'postgres'
   if (countWorkers(workers) === 1 && !isOneOfMany) return
   for (const [name, { kind }] of Object.entries(backends)) {
@@ -159,7 +158,6 @@ export function refusePeopleOfSidecar(configuration: Configuration, problems: Pr
   problems.error(['directory', 'people'], 'has no use in a sidecar: the issuers of `issuers` know the people')
 }
 
-/** Areas in which nothing is refused. */
 export const reportOnlyAreas = ({ areas }: Pick<Configuration, 'areas'>): readonly string[] =>
   Object.keys(areas).filter((area) => areas[area]?.mode === 'report-only')
 
@@ -223,7 +221,7 @@ function sectionsWithAuth({ areas, backends, actions }: Configuration, area: str
 
 /**
  * Refuses demo secrets off loopback that were hashed anew or stand in a file of the directory, where comparing hashes
- * does not find them (C10, T7). Does nothing if the report has failed: the directory is unusable then, or its demo
+ * does not find them (C10, T7). Does nothing if `problems` has failed: the directory is unusable then, or its demo
  * secrets are reported already.
  */
 export async function reportOpenedDemo(
@@ -241,7 +239,6 @@ export async function reportOpenedDemo(
   }
 }
 
-/** Refuses settings that would give secrets away. */
 export function reportDangers(configuration: Configuration, problems: Problems): void {
   if (openDoors(configuration).length > 0) refuseDemoSecrets(configuration, problems)
   // A sidecar issues no tokens and takes no passwords. Its pod decides who may reach it.

@@ -106,7 +106,7 @@ function checkRow(
     problems.error([...path, 'user'], `names no user: "${user}"`, didYouMeanOfFew(user, known.users()))
 }
 
-/** Reads a file of expectations. All problems are in the report; the rows are to be used only if it has not failed. */
+/** The rows are to be used only if `problems` has not failed. */
 export function readExpectations(
   file: string,
   environment: Environment,
@@ -129,7 +129,7 @@ export interface Mismatch {
   readonly words: string
 }
 
-/** A call as `postern/explain` takes it (start/explainer.ts). */
+/** A call as `postern/explain` takes it (operator/described-call.ts). */
 interface ExpectedCall {
   readonly method: string
   readonly path: string
@@ -177,7 +177,7 @@ function actualOf(expectation: Expectation, { outcome, refusal }: Explanation): 
 }
 
 /** The check that refuses the call or, of a call that is let in, the one that was expected to. */
-function tellingCheck({ expect }: Expectation, { checks }: Explanation): ExplainedCheck | undefined {
+function decisiveCheck({ expect }: Expectation, { checks }: Explanation): ExplainedCheck | undefined {
   const failed = checks.find(({ verdict }) => verdict === 'failed' || verdict === 'unknown')
   if (expect === 'allowed') return failed
   const clause = CHECKS.find(({ faults }) => faults.some((code) => code === expect))?.clause
@@ -196,7 +196,7 @@ export function compareRow(
   if (actual === expectation.expect) return undefined
   const failed = explanation.checks.find(({ verdict }) => verdict === 'failed')
   const checks = new Set(
-    [failed, tellingCheck(expectation, explanation)].filter((check) => check !== undefined),
+    [failed, decisiveCheck(expectation, explanation)].filter((check) => check !== undefined),
   )
   return { row, expected: expectation.expect, actual, words: [...checks].map(sentence).join('\n') }
 }

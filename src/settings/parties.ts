@@ -1,4 +1,3 @@
-/** Who may have access by a configuration and its store, and the operations that there are. */
 import type { OpenedBackend } from '../backends/open.ts'
 import type { Problems } from '../config/problems.ts'
 import type { Catalogue } from '../config/scopes/catalogue.ts'
@@ -111,7 +110,7 @@ function withStored(configured: Directory, { businesses, funds, roles }: StoredR
   }
 }
 
-/** Problems of the scopes and the directory go to the report. If it has failed, the result must not be used. */
+/** If `problems` has failed, the result must not be used. */
 export async function readParties(
   configuration: Configuration,
   { environment, stored, clock }: PartiesParts,
@@ -155,7 +154,7 @@ export const unopened = (name: string): OpenedBackend => ({
   forOperation: () => unopened(name),
 })
 
-/** The actions of a configuration as the gateway compiles them, with no backend open. Their problems go to the report. */
+/** The actions of a configuration as the gateway compiles them, with no backend open. */
 export const compileUnopened = (
   { actions, areas, backends, issuers }: Configuration,
   catalogue: Catalogue,

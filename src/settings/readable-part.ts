@@ -1,4 +1,3 @@
-/** What is left of a configuration when the entries that could not be read are taken out, so that the rest is checked. */
 import type { KeyPath, Problem, Problems } from '../config/problems.ts'
 import type { Configuration } from './configuration.ts'
 
@@ -65,8 +64,8 @@ function keptIndexes(list: unknown, gone: Gone | undefined): readonly number[] {
 }
 
 /**
- * The part of a configuration in which reading found no problem. The names of the entries that are left out go to the
- * `unread` of the report, since others rightly refer to them.
+ * The part of a configuration in which reading found no problem. The names of the entries that are left out go to
+ * `problems.unread`, since others rightly refer to them.
  */
 export function readablePart(read: Configuration, problems: Problems): ReadablePart {
   const gone: Gone = new Map()

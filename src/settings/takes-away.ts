@@ -1,4 +1,3 @@
-/** Whether one configuration does nothing but take away from another (C12.1.4). */
 import { isDeepStrictEqual } from 'node:util'
 import type { Configuration } from './configuration.ts'
 
@@ -79,8 +78,9 @@ const configuration = section({
 })
 
 /**
- * Whether the second configuration differs from the first, and only by what it takes away: clients, users, what they may
- * use, tokens of operators; or by what it closes. False if the directory is in files too: they may have changed as well.
+ * Whether the second configuration differs from the first, and only by what it takes away (C12.1.4): clients, users,
+ * what they may use, tokens of operators; or by what it closes. False if the directory is in files too: they may have
+ * changed as well.
  */
 export const onlyTakesAway = (before: Configuration, after: Configuration): boolean =>
   Object.keys(after.directory.files).length === 0 && !same(before, after) && configuration(before, after)

@@ -1,4 +1,3 @@
-/** Warnings about a configuration that is served all the same. */
 import { planAudit } from '../audit/schema.ts'
 import { backendUnder } from '../backends/schema.ts'
 import { parseTemplate, placeholdersOf } from '../backends/template.ts'
@@ -61,7 +60,6 @@ function usedBackends({ areas, backends, ...rest }: Configuration): ReadonlySet<
   return used
 }
 
-/** Warns of backends that no area and no action names. */
 export function warnOfUnusedBackends(configuration: Configuration, problems: Problems): void {
   const used = usedBackends(configuration)
   for (const name of Object.keys(configuration.backends))
@@ -139,13 +137,13 @@ type Texts = Readonly<Record<string, string>>
  * warning for each operation that says itself how its calls are sent, and one for each backend whose own section decides.
  * Memory and modules are given the business by name, and code around a forwarder may send it: these get no warning.
  */
-export function warnOfUntoldBusiness({ backends, areas, actions }: Configuration, problems: Problems): void {
+export function warnOfUnknownBusiness({ backends, areas, actions }: Configuration, problems: Problems): void {
   const places = new Map<string, KeyPath>()
   for (const [at, { area, methods }] of actions.entries())
     for (const [method, { upstream = {} }] of Object.entries(methods)) {
       const name = upstream.backend ?? areas[area]?.backend ?? ''
       const backend = backends[name]
-      if (!isForwarding(backend) || tellsBusiness(backend, upstream)) continue
+      if (!isForwarding(backend) || sendsBusiness(backend, upstream)) continue
       const path = decidesItself(upstream) ? ['actions', at, 'methods', method] : ['backends', name]
       places.set(path.join(' '), path)
     }
@@ -164,8 +162,8 @@ const isForwarding = (backend: BackendConfig | undefined): backend is Forwarding
 const decidesItself = ({ path, query, headers, auth, forwardAuthorization }: OperationUpstream): boolean =>
   [path, query, headers, auth, forwardAuthorization].some((each) => each !== undefined)
 
-/** The headers that are sent by default tell nothing to a service that was never made to read them. */
-function tellsBusiness(backend: Forwarding, upstream: OperationUpstream): boolean {
+/** The headers that are sent by default mean nothing to a service that was never made to read them. */
+function sendsBusiness(backend: Forwarding, upstream: OperationUpstream): boolean {
   const { identity } = backend
   if (identity === 'headers' || identity === 'token') return true
   if (upstream.forwardAuthorization ?? (upstream.auth === undefined && backend.forwardAuthorization))

@@ -26,7 +26,7 @@ export interface UpstreamRequest extends RequestHead {
   readonly timeouts: UpstreamTimeouts | undefined
 }
 
-export interface RequestHead {
+interface RequestHead {
   readonly method: string
   /** Origin-form: the target that was authorized (T1.6). */
   readonly path: string
@@ -36,7 +36,7 @@ export interface RequestHead {
 /** How the body of a request ends: after so many bytes, or with the last chunk. Undefined: it has none. */
 export type RequestFraming = number | 'chunked' | undefined
 
-export function requestFraming({ body, length }: UpstreamRequest): RequestFraming {
+function requestFraming({ body, length }: UpstreamRequest): RequestFraming {
   if (body === undefined) return undefined
   return Buffer.isBuffer(body) ? body.length : (length ?? 'chunked')
 }

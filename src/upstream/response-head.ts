@@ -3,10 +3,10 @@ export class MalformedResponse extends Error {
   override readonly name = 'MalformedResponse'
 }
 
-export type ResponseHeaders = Record<string, string | string[] | undefined>
+type ResponseHeaders = Record<string, string | string[] | undefined>
 
 /** How the body ends (RFC 9112 §6.3): after so many bytes, with the last chunk, or with the connection. */
-export type BodyFraming = number | 'chunked' | 'close'
+type BodyFraming = number | 'chunked' | 'close'
 
 export interface ResponseHead {
   readonly status: number

@@ -58,9 +58,9 @@ export interface UpstreamTls extends Pick<ConnectionOptions, 'ca' | 'cert' | 'ke
  * Takes what arrives: `bytes` up to `end`. They belong to the socket and are overwritten after the call. Answers whether
  * to go on reading.
  */
-export type Receive = (end: number, bytes: Uint8Array) => boolean
+type Receive = (end: number, bytes: Uint8Array) => boolean
 
-export interface OpenedSocket {
+interface OpenedSocket {
   readonly socket: Socket
   /** The event from which on the socket may be written to: with TLS, only then the upstream is verified. */
   readonly ready: 'connect' | 'secureConnect'

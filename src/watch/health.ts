@@ -1,5 +1,5 @@
 /** A condition without which this process cannot serve. */
-export interface HealthCheck {
+interface HealthCheck {
   readonly name: string
   readonly healthy: () => boolean
 }

@@ -88,7 +88,7 @@ export interface HealthCheckRules {
   readonly healthy: number
 }
 
-export interface CheckedTarget {
+interface CheckedTarget {
   /** Sends a request that does not count as a call. */
   probe(request: UpstreamRequest, callback: UpstreamCallback): UpstreamReader
   setHealthy(healthy: boolean): void

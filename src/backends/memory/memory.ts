@@ -2,7 +2,7 @@ import { readCode } from '../../config/scopes/scope-token.ts'
 import type { ActionFacts, Backend, BackendAnswer, Call, PossibleAnswers } from '../../contracts/backend.ts'
 import type { FundRegistry } from '../../contracts/places.ts'
 import type { BodySchema } from '../../http/body-schema.ts'
-import type { JsonObject, JsonValue } from '../../http/json.ts'
+import { isJsonObject, type JsonObject } from '../../http/json.ts'
 import { type BodyValidator, compileValidator } from '../../http/validate-body.ts'
 import { Fault, type FaultCode } from '../../kernel/faults.ts'
 import { withoutTypes } from '../template.ts'
@@ -64,7 +64,7 @@ function keyOf({ params, fund, business }: Call, { by = '' }: MemoryRule): strin
 
 function givenIn({ body }: Call): JsonObject {
   if (body.kind !== 'value') throw new Fault('body_missing')
-  if (!isObject(body.value)) throw new Fault('body_invalid', { say: 'It must be an object.' })
+  if (!isJsonObject(body.value)) throw new Fault('body_invalid', { say: 'It must be an object.' })
   return body.value
 }
 
@@ -149,15 +149,12 @@ function operationsOf({ collections, actions }: MemoryFile): ReadonlyMap<string,
   return operations
 }
 
-export const isObject = (value: JsonValue | undefined): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value)
-
 /** `base` with `changes` laid over it, objects field by field, all else whole. Neither is changed: answers may hold them. */
 export function merged(base: JsonObject, changes: JsonObject): JsonObject {
   const result = Object.assign(Object.create(null) as JsonObject, base)
   for (const [name, value] of Object.entries(changes)) {
     const old = result[name]
-    result[name] = isObject(old) && isObject(value) ? merged(old, value) : value
+    result[name] = isJsonObject(old) && isJsonObject(value) ? merged(old, value) : value
   }
   return result
 }

@@ -110,7 +110,7 @@ const PIECE = 64 * 1024
  * @param limit in bytes
  * @throws Fault upstream_broken for what JSON cannot say, answer_too_large
  */
-export const writeLargeValue = (given: unknown, limit: number): Promise<Buffer> =>
+const writeLargeValue = (given: unknown, limit: number): Promise<Buffer> =>
   new ValueWriter(limit).write(given)
 
 class ValueWriter {

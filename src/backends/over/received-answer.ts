@@ -16,7 +16,7 @@ export interface ReadBudget {
 }
 
 /** Makes of a response what the client would get of it without a module. */
-export type PassOn = (response: UpstreamResponse) => BackendAnswer | Promise<BackendAnswer>
+type PassOn = (response: UpstreamResponse) => BackendAnswer | Promise<BackendAnswer>
 
 /** As of an answer that the gateway converts. */
 const LIMITS = { depth: 200, nodes: 1_000_000 }

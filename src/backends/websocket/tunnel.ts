@@ -72,7 +72,7 @@ const GRACE_MS = 1000
 /** Milliseconds between two looks at whether the client is still there. */
 const LOOK_MS = 4000
 
-export interface TunnelRules {
+interface TunnelRules {
   readonly endsWithToken: boolean
   /** Milliseconds without a byte in either direction. */
   readonly idle: number

@@ -22,7 +22,6 @@ interface Loaded {
 const NUMBER = 'postern'
 /** By path of the module's own file. */
 const loaded = new Map<string, Loaded>()
-/** By number. */
 const numbered = new Map<string, Loaded>()
 /** Of each file that was imported from here, as node tells it. */
 const formats = new Map<string, string | undefined | null>()
@@ -47,10 +46,8 @@ export async function importFile(file: string): Promise<unknown> {
 /** A file, and the digest of what it held just before it was loaded. */
 export type LoadedFile = readonly [path: string, digest: string]
 
-/** The files of an imported module. */
 const loadedFiles = (file: string): readonly LoadedFile[] => [...(loaded.get(file)?.files ?? [])]
 
-/** Whether files still hold what they held. */
 export const areAsLoaded = (files: Iterable<LoadedFile>): boolean =>
   [...files].every(([path, digest]) => digestOfFile(path) === digest)
 
@@ -132,13 +129,11 @@ export const moduleKeys = (makes: string) => ({
   }),
 })
 
-/** What a section names, as far as it is read. */
 export interface NamedModule {
   readonly file?: string | undefined
   readonly package?: string | undefined
 }
 
-/** Where a module is to be found: its file, or the name of a package. */
 export type ModuleSource = { readonly file: string } | { readonly package: string }
 
 /** Undefined where it names both a file and a package, or neither. */

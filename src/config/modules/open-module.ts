@@ -1,18 +1,18 @@
-import type { KeyPath, Problems } from '../problems.ts'
 import { timerMs } from '../../kernel/clock.ts'
+import type { KeyPath, Problems } from '../problems.ts'
 import { onAccountOf } from './blame.ts'
 import { importSource, type ModuleSource, type NamedModule, sourceOf } from './import-file.ts'
 
-export interface ReportedOpening {
+interface ReportedOpening {
   /** The key of the section that names the module. */
   readonly at: KeyPath
   readonly problems: Problems
 }
 
-export interface ModuleOpening extends ReportedOpening {
+interface ModuleOpening extends ReportedOpening {
   /** Milliseconds within which it must be imported and made. */
   readonly timeout: number
-  /** Told of what its code throws meanwhile where nobody catches. Must not throw. */
+  /** Called with what its code throws meanwhile where nobody catches. Must not throw. */
   readonly failed: (thrown: unknown) => void
 }
 
@@ -54,7 +54,7 @@ export async function openSource<T>(
   }
 }
 
-/** A module that never comes to an end of its making must not keep the service from telling so. */
+/** A module that is never ready must not keep the service from reporting it. */
 function inTime<T>(ms: number, work: Promise<T>): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>()
   // It keeps the process alive, which may have nothing else to wait for.

@@ -1,8 +1,8 @@
 /**
- * Scope values and codes, as types that hold only what RFC 6749 §3.3 lets a scope value be. A scope is told to others
- * as one text (the token's claim, `X-Postern-Scope`, `X-Postern-Token`, introspection), which they split at white space
- * of any kind: a no-break space in a fund code would give them a value that nobody granted (T3.11). The functions here
- * are the only ones that make these types.
+ * Scope values and codes, as types that hold only what RFC 6749 §3.3 lets a scope value be. Others get a scope as one
+ * text (the token's claim, `X-Postern-Scope`, `X-Postern-Token`, introspection), which they split at white space of any
+ * kind: a no-break space in a fund code would give them a value that nobody granted (T3.11). The functions here are the
+ * only ones that make these types.
  */
 declare const VALUE: unique symbol
 declare const CODE: unique symbol

@@ -19,7 +19,7 @@ export interface CallReading extends HeadRules {
 }
 
 /** The refusals ahead of the decision are added when the client's address is known. */
-export interface DescribedExchange extends Exchange {
+interface DescribedExchange extends Exchange {
   refusal: Fault | undefined
 }
 

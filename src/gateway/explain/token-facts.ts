@@ -6,7 +6,7 @@ import type { RevocationRule } from '../../contracts/tokens.ts'
 import { parseCompactToken } from '../../keys/token-verifier.ts'
 import type { CheckDescription, CheckResult, Progress } from './progress.ts'
 
-export const instant = (seconds: unknown): string | undefined =>
+const instant = (seconds: unknown): string | undefined =>
   typeof seconds === 'number' && Math.abs(seconds) < 8e12 ? new Date(seconds * 1000).toISOString() : undefined
 
 interface Claimed {

@@ -35,7 +35,6 @@ const BYTE_ORDER_MARKS: readonly Marked[] = [
   { mark: [0xff, 0xfe], encoding: 'utf-16', decode: utf16('utf-16le') },
 ]
 
-/** Encodings that need no mark. */
 const UNMARKED: ReadonlyMap<string, Decoder> = new Map([
   [UTF_8, decodeUtf8],
   ['iso-8859-1', latin1],
@@ -99,7 +98,7 @@ function decode(decoder: Decoder, bytes: Uint8Array): string {
 }
 
 /** `subset`: a document type declaration with an internal subset, which may declare entities and default attributes. */
-export type Doctype = 'none' | 'plain' | 'subset'
+type Doctype = 'none' | 'plain' | 'subset'
 
 /** What stands before the root, and how it ends. */
 const SKIPPED: readonly (readonly [string, string])[] = [
@@ -109,8 +108,8 @@ const SKIPPED: readonly (readonly [string, string])[] = [
 const BLANKS = /[\t\n\r ]*/y
 
 /**
- * The document type declaration of a document (XML 1.0 §2.8). Looked for before the document is parsed: saxes tells of
- * one when it has read all of it, and does not tell its parts apart. Right for what saxes then accepts.
+ * The document type declaration of a document (XML 1.0 §2.8). Looked for before the document is parsed: saxes reports
+ * one only when it has read all of it, and without its parts. The result is right for what saxes then accepts.
  * @param instructions whether processing instructions may stand before it: one of the two is what a body is refused for
  */
 export function doctypeOf(text: string, instructions = true): Doctype {

@@ -12,7 +12,7 @@ export function declaredPrefix(attribute: string): string | undefined {
 }
 
 /** What stands before the colon of a name, or `''`. */
-export const prefixOf = (name: string): string => name.slice(0, Math.max(name.indexOf(':'), 0))
+const prefixOf = (name: string): string => name.slice(0, Math.max(name.indexOf(':'), 0))
 
 /** What stands behind the colon of a name, or all of it. */
 export const localOf = (name: string): string => name.slice(name.indexOf(':') + 1)
@@ -40,7 +40,6 @@ export class NamespaceScope {
     this.#refuse = refuse
   }
 
-  /** Enters an element with its attributes, by names. */
   enter(name: string, attributes: Readonly<Record<string, string>> | undefined): void {
     this.#declared.push(attributes === undefined ? NONE : this.#declare(attributes))
     this.uriOf(name)

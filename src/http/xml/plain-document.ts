@@ -14,7 +14,8 @@ import {
 } from './tree.ts'
 
 /**
- * How an upstream's own XML is read and written (C7.7). Plain data: it is sent to the threads that convert large bodies.
+ * How an upstream's own XML is read and written (C7.7). Plain data: it is sent to the threads that convert large
+ * bodies.
  */
 export interface PlainXmlRules {
   /** The name of the element that a JSON body becomes. Undefined: the one member of the body is the root. */
@@ -39,7 +40,6 @@ export interface PathRule {
 
 const NO_RULE: PathRule = { type: undefined, isArray: false, children: new Map() }
 
-/** The rule of what is right below another one. */
 export const ruleOf = ({ children }: PathRule, name: string): PathRule => children.get(name) ?? NO_RULE
 
 /** Bounds on a client's body, whose bytes are counted as it is read. */

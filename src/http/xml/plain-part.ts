@@ -41,7 +41,7 @@ const MOST_GROWTH = 8
 /** Finds the elements that a path of names leads to, while a document is checked. */
 class PartFinder implements ContentListener {
   readonly found: FoundElement[] = []
-  /** Whether the element was there that they stand in. */
+  /** Whether their parent element was found. */
   isParentThere = false
   readonly #text: string
   readonly #path: readonly string[]

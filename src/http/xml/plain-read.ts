@@ -114,7 +114,6 @@ function valueOf(text: string, name: string, { type }: PathRule): JsonValue {
   throw unmappable(`: the text of ${printable(name)} is no ${type}`)
 }
 
-/** Makes the values of elements. Prefixes and namespace declarations are left out where they are stripped. */
 class ValueReader {
   readonly #strip: boolean
 
@@ -163,7 +162,7 @@ class ValueReader {
   }
 }
 
-/** No element is read as an array: what is one here are the elements before. */
+/** No element is read as an array: an array here holds the elements before. */
 function add(object: JsonObject, name: string, value: JsonValue, isArray: boolean): void {
   const before = object[name]
   if (before === undefined) object[name] = isArray ? [value] : value

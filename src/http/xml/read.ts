@@ -20,7 +20,7 @@ import {
 } from './tree.ts'
 
 /** Bounds on a body of Postern's dialect. */
-export interface BodyLimits extends XmlLimits {
+interface BodyLimits extends XmlLimits {
   readonly bytes: number
 }
 
@@ -153,7 +153,6 @@ function expected(schema: BodySchema | undefined): readonly XmlMark[] {
 
 type Reader = (element: XmlElement, schema: BodySchema | undefined) => JsonValue
 
-/** How an element of each kind is read, once the kind is known. */
 const READERS: Readonly<Record<XmlMark, Reader>> = {
   string: (element) => leafText(element, 'text'),
   number: (element) =>

@@ -71,7 +71,7 @@ export const toXmlText = (text: string): string => text.replace(ALL_UNFIT, '\u{F
 export const escapeText = (text: string): string =>
   SPECIAL.test(text) ? text.replace(ALL_SPECIAL, (character) => REFERENCES[character] ?? character) : text
 
-/** Whether a text may hold more references than that: every `&` counts. */
+/** Whether a text may hold more references than `limit`: every `&` counts. */
 export function hasMoreReferences(text: string, limit: number): boolean {
   let at = -1
   for (let count = 0; count <= limit; count++) {

@@ -15,7 +15,6 @@ export interface XmlLimits {
   readonly references: number
 }
 
-/** By their names. */
 export type Attributes = Readonly<Record<string, string>>
 
 /** What the attributes of Postern's dialect say an element's value is (C7.5). */
@@ -34,7 +33,6 @@ export interface XmlElement {
   readonly column: number
 }
 
-/** Where the parser is. */
 export interface Place {
   /** Counted from 1, as the column is. */
   readonly line: number
@@ -43,7 +41,6 @@ export interface Place {
   readonly position: number
 }
 
-/** What the XML declaration says. */
 export interface Declaration {
   readonly encoding?: string | undefined
   readonly version?: string | undefined
@@ -79,8 +76,8 @@ export const malformed = ({ line, column }: Omit<Place, 'position'>, why: string
 export const refused = (why: string): Fault => new Fault('body_malformed', { say: `XML: ${why}` })
 
 /**
- * What is looked at before a text is parsed: a second byte order mark, which saxes would skip, and so would whoever reads
- * the root behind another start; and references, of which saxes tells nothing.
+ * What is checked before a text is parsed: a second byte order mark, which saxes would skip, and so would whoever reads
+ * the root behind another start; and references, which saxes does not report.
  * @throws Fault `body_malformed`
  */
 export function checkText(text: string, { references }: Pick<XmlLimits, 'references'>): void {
@@ -93,7 +90,7 @@ export function checkText(text: string, { references }: Pick<XmlLimits, 'referen
  *   of XML 1.0 can hold.
  * - After an error it repairs and goes on if `error` has a listener: without one it throws, and so do we.
  * - Its namespace support looks for each prefix in all open elements, and costs a quarter more: see namespaces.ts.
- * - It tells a DOCTYPE when it has read all of it: see `doctypeOf`.
+ * - It reports a DOCTYPE only when it has read all of it: see `doctypeOf`.
  * - An eighth listener makes it five times slower (V8 turns the parser's object into a dictionary): seven will do.
  */
 const OPTIONS = { xmlns: false, position: false, forceXMLVersion: true, defaultXMLVersion: '1.0' } as const
@@ -198,7 +195,6 @@ export abstract class XmlTree {
     return this.#root
   }
 
-  /** How many elements are open. */
   protected get depth(): number {
     return this.#open.length
   }

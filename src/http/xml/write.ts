@@ -46,7 +46,6 @@ export interface XmlParent {
   [name: string]: XmlNode | readonly XmlNode[] | Attributes
 }
 
-/** Writes one element. */
 export function buildXml(name: string, node: XmlNode): string {
   const root: XmlParent = {}
   setOwn(root, name, node)

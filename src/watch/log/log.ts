@@ -16,7 +16,7 @@ import { cleanLine } from '../../kernel/clean-text.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { LOG_LEVELS, type LogConfig } from '../schema.ts'
 import { compileCallLine, faultFacts, round } from './call-lines.ts'
-import { LineQueue, type GapLine, openLogWriter } from './line-queue.ts'
+import { type GapLine, LineQueue, openLogWriter } from './line-queue.ts'
 import { redact } from './redact.ts'
 
 /** Where lines go. `write` takes whole lines, never waits and never throws. */
@@ -43,7 +43,7 @@ export function standardOutput(gapLine: GapLine): LogDestination {
   return queue
 }
 
-export interface Log extends Recorder {
+interface Log extends Recorder {
   /** Flushes the destination and stops the timer. */
   close(): void
 }

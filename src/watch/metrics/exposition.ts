@@ -9,7 +9,7 @@ import { countsOfClient, type Delta, UNKNOWN, widthOf } from './counts.ts'
 import { BUCKETS, type CountedFamily, FAMILIES, type GaugeFamily, type MetricFamily } from './families.ts'
 import { type GaugeReading, mergeReadings, reading } from './gauges.ts'
 
-export interface BuildInfo {
+interface BuildInfo {
   readonly version: string
   /** `process.version` */
   readonly node: string
