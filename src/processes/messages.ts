@@ -1,4 +1,3 @@
-/** The messages between the supervisor and a worker process, and how errors cross. */
 import type { RateUsage } from '../contracts/admission.ts'
 import type { TestTokenAnswer, TestTokenRequest } from '../contracts/claimed-callers.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
@@ -37,14 +36,12 @@ export type SupervisorMessage<C> =
     }
   | { readonly type: 'left'; readonly turn: number; readonly hold: number | undefined }
 
-/** The answer of a worker that serves. */
 export interface Serving {
   readonly port: number
   /** As from `prepare`. */
   readonly holdingsDigest: string
 }
 
-/** The result of a request, by its type. */
 export interface RequestResults {
   readonly start: Serving
   readonly prepare: string
@@ -60,7 +57,6 @@ export interface RequestResults {
   readonly close: number
 }
 
-/** From a worker process to the supervisor. */
 export type Notice =
   /** `value` has the type that `RequestResults` gives for the request. */
   | { readonly type: 'done'; readonly id: number; readonly value: unknown }
@@ -87,8 +83,8 @@ export type Notice =
   | { readonly type: 'leave'; readonly turn: number; readonly right: boolean | undefined }
 
 /**
- * An error of a worker, as plain data. By name and code the command `serve` tells an operator's mistake (a port in use, a
- * store that cannot be opened) from a defect, for which it prints a stack.
+ * An error of a worker, as plain data. By name and code the command `serve` distinguishes an operator's mistake (a port
+ * in use, a store that cannot be opened) from a defect, for which it prints a stack.
  */
 interface ErrorReport {
   readonly name: string

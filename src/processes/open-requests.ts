@@ -1,4 +1,3 @@
-/** Requests that wait for a worker's answer, and the time by which a worker is late. */
 import type { After } from '../kernel/clock.ts'
 
 /** A request that was not answered: the worker has ended (`gone`) or is too late (`late`). It may have been carried out. */
@@ -107,7 +106,6 @@ export class RunningTime {
     this.#timer = undefined
   }
 
-  /** Like `after`, in running time. */
   readonly after: After = (ms, work) => {
     const due = { at: this.#ran + ms, work }
     this.#waiting.add(due)

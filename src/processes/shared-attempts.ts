@@ -1,4 +1,3 @@
-/** Password attempts of all worker processes, counted by the supervisor (C6.3.5): its end and the worker's end. */
 import type { AttemptLimiter, AttemptStanding, GuessingKey, Turn } from '../contracts/lockouts.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
 import type { Notice, SupervisorMessage } from './messages.ts'
@@ -7,8 +6,8 @@ type AttemptNotice = Extract<Notice, { type: 'enter' | 'leave' }>
 type AttemptMessage = Extract<SupervisorMessage<never>, { type: 'entered' | 'refused' | 'left' }>
 
 /**
- * The supervisor's end, one for each worker process. All use the same limiter. When the process ends, its open turns end
- * without a result.
+ * Counts password attempts of all worker processes (C6.3.5): the supervisor's end, one for each process. All use the
+ * same limiter. When the process ends, its open turns end without a result.
  */
 export class AttemptCoordinator {
   readonly #limiter: AttemptLimiter
@@ -25,7 +24,6 @@ export class AttemptCoordinator {
     void (notice.type === 'enter' ? this.#enter(notice) : this.#leave(notice.turn, notice.right))
   }
 
-  /** The process has ended. */
   close(): void {
     this.#closed = true
     for (const turn of this.#turns.values()) turn.end(undefined).catch(() => undefined)

@@ -1,6 +1,5 @@
 import type { Clock } from '../kernel/clock.ts'
 
-/** A process, as far as its signals are concerned. */
 interface SignalSource {
   on(signal: 'SIGTERM' | 'SIGINT', listener: () => void): unknown
   off(signal: 'SIGTERM' | 'SIGINT', listener: () => void): unknown

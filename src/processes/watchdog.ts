@@ -30,7 +30,6 @@ export class Watchdog {
     this.#parts = parts
   }
 
-  /** Pings the worker until it ends. */
   watch(worker: Watched): void {
     let gone = false
     worker.onExit(() => {

@@ -1,14 +1,13 @@
-/** One worker process as the supervisor sees it: requests to it, messages from it, its gauges. */
-import type { GaugeReading } from '../watch/metrics/gauges.ts'
 import type { Worker } from 'node:cluster'
 import type { RateUsage } from '../contracts/admission.ts'
 import type { FeedReading } from '../contracts/store.ts'
-import { HEALTHY, type Condition } from '../watch/health.ts'
+import { type Condition, HEALTHY } from '../watch/health.ts'
+import type { GaugeReading } from '../watch/metrics/gauges.ts'
+import { errorOf, type Notice, type RequestResults, type SupervisorMessage } from './messages.ts'
+import { OpenRequests, type RunningTime, WorkerRequestError } from './open-requests.ts'
 import { AttemptCoordinator } from './shared-attempts.ts'
-import type { WorkerMessages, TrailHead } from './worker-pool.ts'
-import { errorOf, type Notice, type SupervisorMessage, type RequestResults } from './messages.ts'
 import { OfferedConnections } from './shared-ports.ts'
-import { OpenRequests, WorkerRequestError, type RunningTime } from './open-requests.ts'
+import type { TrailHead, WorkerMessages } from './worker-pool.ts'
 
 type Request<C> =
   SupervisorMessage<C> extends infer O ? (O extends { id: number } ? Omit<O, 'id'> : never) : never
@@ -40,9 +39,7 @@ export class WorkerHandle<C> {
   /** The name of its part of the audit trail, once it has reported it. */
   #writer: string | undefined
   #gone = false
-  /** The condition of its parts, as it reported last. */
   condition: Condition = HEALTHY
-  /** What it read last. */
   gauges: readonly GaugeReading[] = []
   readonly #exit = Promise.withResolvers<undefined>()
   /** Whether its end was asked for; one that was not is a death. */
@@ -121,7 +118,6 @@ export class WorkerHandle<C> {
     return this.#offered.count
   }
 
-  /** Stops offering it connections. */
   leaveRotation(): void {
     if (!this.#gone) this.#offered.stop()
   }

@@ -27,7 +27,6 @@ type WorkersConfig = number | 'auto'
 export const countWorkers = (config: WorkersConfig): number =>
   config === 'auto' ? Math.min(MOST, availableParallelism()) : config
 
-/** Reports an error if the setting is not a valid number of processes. */
 export function compileWorkers(config: WorkersConfig, problems: Problems): void {
   const fits = config === 'auto' || (Number.isInteger(config) && config >= 1 && config <= MOST)
   if (!fits) problems.error(['workers'], `expected "auto" or a whole number from 1 to ${MOST}`)
@@ -60,7 +59,6 @@ export interface WorkerMessages {
   readonly attempts: AttemptLimiter
 }
 
-/** A call of the past. */
 export interface RecalledCall {
   readonly call: PastCall
   /** Undefined if the call's path is not kept. */
@@ -86,7 +84,6 @@ export type WorkerStates = Readonly<Partial<Record<WorkerState, number>>>
  * nothing), then `commit` or `abort`.
  */
 export interface WorkerPool<C> extends AsyncDisposable {
-  /** The port of the public listener. */
   readonly port: number
   /** The digest that `prepare` returned for the configuration in force. */
   readonly holdingsDigest: string
@@ -97,7 +94,6 @@ export interface WorkerPool<C> extends AsyncDisposable {
   prepare(configuration: C): Promise<string>
   /** Puts the prepared configuration in force. Calls in flight finish on the one that they began with. */
   commit(): Promise<void>
-  /** Closes what was prepared. */
   abort(): Promise<void>
   /** Explains a call that is described, and not made (C14). Rejects with Fault `internal` on a defect. */
   explain(call: DescribedCall): Promise<Explanation>
@@ -116,7 +112,6 @@ export interface WorkerPool<C> extends AsyncDisposable {
   takeReading(reading: FeedReading): void
   /** Counts what other processes admitted under the rates that are shared. */
   applyRemoteUsage(usage: RateUsage): void
-  /** Reports the counts since the last report. */
   flush(): void
   /** The state of the parts, for /health/ready; of several processes, what they reported last. Never throws or waits. */
   condition(): Condition

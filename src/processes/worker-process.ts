@@ -1,4 +1,3 @@
-/** The worker's end of the channel: a process that does what its supervisor requests, and ends with it. */
 import cluster from 'node:cluster'
 import { isDeepStrictEqual } from 'node:util'
 import type { RateUsage } from '../contracts/admission.ts'
@@ -60,14 +59,12 @@ class Channel implements WorkerMessages {
     // The supervisor sees that this process has ended.
   }
 
-  /** Reports the condition of the worker's parts if it has changed. */
   condition(condition: Condition): void {
     if (isDeepStrictEqual(condition, this.#condition)) return
     this.#condition = condition
     send({ type: 'condition', condition })
   }
 
-  /** Reports how the worker is now. */
   state(pool: Pick<WorkerPool<never>, 'condition' | 'gauges'>): void {
     this.condition(pool.condition())
     send({ type: 'gauges', readings: pool.gauges() })
@@ -78,7 +75,6 @@ class Channel implements WorkerMessages {
   }
 }
 
-/** What one worker is asked, and answers for all. */
 const answersOf = <C>(serving: () => WorkerPool<C>) => ({
   explain: (call: DescribedCall) => serving().explain(call),
   issueTestToken: (request: TestTokenRequest) => serving().issueTestToken(request),
@@ -203,7 +199,6 @@ export class LineSender {
     this.#send = send
   }
 
-  /** Takes whole lines. */
   write(lines: string): void {
     if (this.#hasSpace(lines.length)) this.#held += lines
     else {

@@ -1,12 +1,12 @@
 import cluster from 'node:cluster'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Recorder } from '../contracts/recorder.ts'
+import { messageOf } from '../kernel/thrown.ts'
 import { RateUsageExchange } from '../limits/rate-usage-exchange.ts'
-import type { WorkerMessages, WorkerStates } from './worker-pool.ts'
 import { RunningTime } from './open-requests.ts'
 import { Watchdog } from './watchdog.ts'
 import { WorkerHandle } from './worker-handle.ts'
-import { messageOf } from '../kernel/thrown.ts'
+import type { WorkerMessages, WorkerStates } from './worker-pool.ts'
 
 export interface WorkerProcessesParts<C> {
   readonly size: number
@@ -30,7 +30,7 @@ const WHOLE_AGAIN_MS = 10_000
 /** The worker processes. Each starts with the configuration in force, is watched, and is replaced when it dies. */
 export class WorkerProcesses<C> {
   readonly #parts: WorkerProcessesParts<C>
-  /** Through it workers tell each other what they admitted. */
+  /** Workers exchange through it what they have admitted. */
   readonly #usage = new RateUsageExchange()
   readonly #time = new RunningTime()
   readonly #watchdog: Watchdog
@@ -66,7 +66,6 @@ export class WorkerProcesses<C> {
     return [...new Set([...this.#workers, ...this.#starting, ...this.#ending.keys()])]
   }
 
-  /** The serving workers that are not frozen. */
   get responsive(): readonly WorkerHandle<C>[] {
     return this.serving.filter((worker) => !this.#watchdog.isFrozen(worker))
   }

@@ -31,7 +31,6 @@ export class PendingRequests {
   #parts: ListenerParts | undefined
   #pending: ((parts: ListenerParts) => void)[] = []
 
-  /** Serves at once, or when the listener is opened. */
   serve(run: (parts: ListenerParts) => void): void {
     if (this.#parts === undefined) this.#pending.push(run)
     else run(this.#parts)
@@ -51,7 +50,7 @@ export class PendingRequests {
 }
 
 /**
- * Fastify on a server of ours. Every request goes through it, and by one hook to the entrance: one set of rules judges
+ * Fastify on a server of ours. Every request goes through it, and by one hook to the entrance: one set of rules checks
  * them all (C3, C4), and all are answered in one form (C2.3). What of Fastify and of node is switched off or replaced,
  * and why:
  *
@@ -60,7 +59,7 @@ export class PendingRequests {
  * - parsers of queries and bodies, and validation, see nothing: the hook never calls `done`;
  * - its compilers of schemas (`compilersFactory`): Ajv and fast-json-stringify would be loaded for nothing;
  * - its 503 while closing (`return503OnClosing`) and its answer to unreadable bytes (`clientErrorHandler`);
- * - its answer to errors, which tells their message (`endUnanswered`);
+ * - its answer to errors, which repeats their message (`endUnanswered`);
  * - node's bare answers to Expect (`checkContinue`, `checkExpectation`) and CONNECT (`connect`);
  * - node's silent cut of header lines beyond 2000 (`maxHeadersCount`): a repeated Authorization could hide there.
  */
@@ -194,7 +193,6 @@ export class Entrance {
   }
 }
 
-/** The doors behind the public listener. */
 export interface Doors {
   /** `/api`; in a sidecar every other path too, which it answers in an envelope (C2.3). */
   readonly api: Door

@@ -15,7 +15,7 @@ declare module 'fastify' {
  * Carries a forwarding by `reply.from` of @fastify/reply-from, on the reply of the request that it belongs to. The bytes
  * that go upstream are made and sent by the forwarding. Traps of reply-from, each pinned by a test:
  *
- * - its `new URL` rewrites bytes (`'`, `{}`), folds `\` and refuses `...`: its source is a constant, and the judged path
+ * - its `new URL` rewrites bytes (`'`, `{}`), folds `\` and refuses `...`: its source is a constant, and the checked path
  *   stays with the forwarding, as do headers and body, which it would copy and frame anew;
  * - left alone it retries an upstream's 503 ten times: `retryDelay` decides every time;
  * - it copies the upstream's headers to the reply, hop-by-hop ones included: `rewriteHeaders` gives it none;
@@ -140,7 +140,7 @@ const OWN_HOOKS: Hooks = {
 }
 const HOOKS = OWN_HOOKS as unknown as FastifyReplyFromHooks
 
-/** reply-from wraps the sender's error. What has no cause is its own word on an answer that cannot be sent. */
+/** reply-from wraps the sender's error. An error without a cause is its own, about an answer that cannot be sent. */
 const causeOf = (error: Error): Error =>
   error.cause instanceof Error ? error.cause : new Fault('upstream_broken', { cause: error })
 

@@ -14,7 +14,6 @@ export interface CertificateFiles {
   readonly key: string
 }
 
-/** A certificate and its key, which fit each other. */
 interface CertificatePair {
   readonly cert: Buffer
   readonly key: Buffer
@@ -22,10 +21,9 @@ interface CertificatePair {
   readonly validTo: number
 }
 
-/** A pair that cannot be served. The message tells why, without the path, and never what is in a file. */
+/** A pair that cannot be served. The message says why, without the path, and never what is in a file. */
 export class CertificateError extends Error {
   override readonly name = 'CertificateError'
-  /** Which of the two it is about. */
   readonly file: keyof CertificateFiles
 
   constructor(file: keyof CertificateFiles, message: string) {
@@ -75,7 +73,6 @@ interface CertificateWatchParts {
   readonly files: CertificateFiles
   /** In use when the watch begins. */
   readonly pair: CertificatePair
-  /** Takes a new pair into use. */
   readonly use: (pair: CertificatePair) => void
   readonly recorder: Pick<Recorder, 'note'>
   readonly clock: Clock
@@ -109,14 +106,13 @@ export class CertificateWatch {
     return this.#current.validTo
   }
 
-  /** Reads the files now. */
   look(): void {
     try {
       this.#take(readCertificate(this.#parts.files))
       this.#trouble = undefined
     } catch (error) {
       if (!(error instanceof CertificateError)) throw error
-      this.#complain(error)
+      this.#reportRefused(error)
     }
   }
 
@@ -136,7 +132,7 @@ export class CertificateWatch {
   }
 
   /** Once per trouble, not once a minute. */
-  #complain({ file, message }: CertificateError): void {
+  #reportRefused({ file, message }: CertificateError): void {
     const trouble = `server.tls.${file} ${message}`
     if (trouble === this.#trouble) return
     this.#trouble = trouble

@@ -145,7 +145,6 @@ export class OpenConnections {
     }
   }
 
-  /** Cuts all connections. */
   destroy(): void {
     for (const socket of this.#open.values()) socket.destroy()
   }

@@ -1,8 +1,8 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { plainAddress } from '../http/addresses.ts'
-import type { RequestBody } from './request-body.ts'
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ReplyCarrier } from './carrier.ts'
+import type { RequestBody } from './request-body.ts'
 
 /**
  * Requests that may wait on one connection. With so many, no further bytes are read until they are served. A lower number
@@ -11,7 +11,6 @@ import type { ReplyCarrier } from './carrier.ts'
  */
 const MOST_WAITING = 256
 
-/** What a connection needs to know of an exchange. */
 export interface OpenExchange {
   readonly wire: Wire
   /** The request's body. Undefined if the head declares none. */

@@ -14,7 +14,6 @@ import { type Connection, lingerThenClose, type Wire } from './connection.ts'
 import { NoBody, RequestBody, type SlowBodies } from './request-body.ts'
 import { UpgradeResponse } from './upgrades.ts'
 
-/** What reading a request's head depends on. */
 export interface ReadingRules extends HeadRules {
   readonly trustedProxies: TrustedProxies | undefined
   readonly clock: Clock
@@ -25,7 +24,6 @@ export interface ReadingRules extends HeadRules {
 
 const CONTINUE = /(?:^|[\s,])100-continue(?:$|[\s,])/i
 
-/** An exchange that came over a connection of the public listener. */
 export class IncomingExchange implements Exchange {
   readonly id = newRequestId()
   readonly head: Head

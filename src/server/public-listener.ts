@@ -117,7 +117,6 @@ function partsOf(
   return { entrance, upgrades, unreadable: { renderFault, recorder, clock, limits, scheme } }
 }
 
-/** The options of node's server, with TLS or without. */
 const httpOptions = ({ limits, timeouts }: ServerConfig, pending: PendingRequests): ServerOptions => ({
   requireHostHeader: false,
   // Nobody reads node's stream of a body that was not declared: it need not begin, end and close. See NoBody.

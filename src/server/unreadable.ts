@@ -22,7 +22,6 @@ export interface UnreadableParts {
   readonly scheme: 'http' | 'https'
 }
 
-/** What node adds to the error of `clientError`. */
 interface ClientError extends Error {
   readonly code?: string | undefined
   /** A Buffer (fastify's type says otherwise): the bytes that were being read, not always from the beginning of the request. */

@@ -1,4 +1,4 @@
-import { statSync, watch, type FSWatcher } from 'node:fs'
+import { type FSWatcher, statSync, watch } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Recorder } from '../contracts/recorder.ts'
 
@@ -33,7 +33,6 @@ export class FileWatch {
     this.#changed = changed
   }
 
-  /** Watches these files (absolute paths) and no others. */
   watch(files: ReadonlySet<string>): void {
     if (this.#closed) return
     for (const file of this.#signatures.keys()) if (!files.has(file)) this.#signatures.delete(file)

@@ -12,7 +12,6 @@ export interface Degradation {
   readonly reason: string
 }
 
-/** The state of a serving process's parts. */
 export interface Condition {
   /** Names of the parts that keep it from serving. It is not ready if there are any. */
   readonly failing: readonly string[]
@@ -42,7 +41,7 @@ export class Health {
     this.#conditions.push(condition)
   }
 
-  /** Makes the service unready for good: it is about to end. */
+  /** For good: the service is about to end. */
   drain(): void {
     this.#draining = true
   }

@@ -5,12 +5,12 @@
  * anyway: nothing is built or copied. No token, no other header, no body and no query is kept; nor the exchange, which
  * holds all of them. (V8 may keep the text that a path was cut from, with its query, as long as the path. Nothing reads it.)
  */
-import type { DecisionEvent, Recorder } from '../contracts/recorder.ts'
+import { targetText } from '../config/scopes/scope-token.ts'
 import type { Explanation } from '../contracts/explanation.ts'
 import type { Principal } from '../contracts/principal.ts'
+import type { DecisionEvent, Recorder } from '../contracts/recorder.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
-import { targetText } from '../config/scopes/scope-token.ts'
 
 /** Calls that each process keeps. */
 export const KEPT = { refused: 1000, allowed: 200 } as const
@@ -24,7 +24,7 @@ export interface PastCaller {
   readonly subject: string
   /** Only with several issuers. */
   readonly issuer: string | undefined
-  /** With the target among its values. Undefined if it is not known: the log tells it of refused calls only. */
+  /** With the target among its values. Undefined if it is not known: the log has it for refused calls only. */
   readonly scope: string | undefined
   /** `target:b/ACME`; undefined if the token had none, or if it is not known. */
   readonly target: string | undefined
@@ -58,19 +58,16 @@ export interface KeptCall extends PastCall {
   readonly clientAddress: string
 }
 
-/** What was decided about a call then, beside what would be decided now. */
 export interface Difference {
   /** `let in`, or the reason of the refusal. */
   readonly then: string
-  /** The same of now, or `unknown`. */
+  /** `let in`, `unknown`, or the reason of the refusal now. */
   readonly now: string
   /** Undefined if it is not known what would be decided now. */
   readonly same: boolean | undefined
-  /** For people. */
   readonly words: string
 }
 
-/** The answer to the question about a call of the past. */
 export interface PastAnswer {
   readonly then: PastCall
   /** The explained decision of now; undefined if too little is known of the call. */

@@ -81,7 +81,6 @@ function goneMembers({ fault, upstreamMs, upstreamStatus }: DecisionEvent): stri
 const member = (name: string, value: string | undefined): string =>
   value === undefined ? '' : `,"${name}":${quoteClean(value)}`
 
-/** The members of an object, to be appended to a line. */
 function membersOf(facts: Readonly<Record<string, unknown>>): string {
   const text = cleanLine(JSON.stringify(facts)).slice(1, -1)
   return text === '' ? '' : `,${text}`
@@ -109,7 +108,6 @@ function describeCaller({ issuerName, client, subject, target }: Principal): Cal
   return { text, atTarget: text + member('business', target?.business) }
 }
 
-/** The facts of a fault that only the log shows, redacted. */
 export const faultFacts = ({ facts }: Fault): Record<string, unknown> => ({
   detail: redact(facts.detail),
   ...(facts.quotes !== true && {
@@ -124,7 +122,6 @@ const MOST_ID = 128
 const clientsOwnId = (value: string | readonly string[] | undefined): string | undefined =>
   value === undefined ? undefined : String(value).slice(0, MOST_ID)
 
-/** Rounds to two decimals. */
 export const round = (ms: number): number => Math.round(ms * 100) / 100
 
 /** The fraction of a number, by hundredths: an empty text, `.5`, `.07`. */
@@ -142,7 +139,7 @@ export function milliseconds(ms: number): string {
   return `${whole}${FRACTIONS[hundredths - whole * 100] ?? ''}`
 }
 
-/** What a line of the log says of a call (C14.4), to ask what would be decided about the call now. */
+/** To ask what would be decided about the call now (C14.4). */
 export interface LoggedCall extends PastCall {
   /** Of the URL; of the token's target if the URL names none. */
   readonly business: string | undefined

@@ -55,7 +55,7 @@ export class LineQueue {
   #last: Chunk = this.#chunks[0]
   /** A written chunk is kept for reuse, so that a steady log allocates nothing. */
   #spare: Chunk | undefined
-  /** Of all pages. */
+  /** Of all chunks. */
   #bytes = CHUNK_BYTES
   /** Bytes of the first chunk that are written. */
   #start = 0
@@ -89,7 +89,6 @@ export class LineQueue {
     this.#limit = limit
   }
 
-  /** The number of lines dropped since the start. */
   get dropped(): number {
     return this.#dropped
   }
@@ -111,7 +110,7 @@ export class LineQueue {
     this.#dropped += lines
   }
 
-  /** Begins to write everything that waits. Does not wait for it. */
+  /** Does not wait. */
   flush(): void {
     if (this.#gap > 0) this.#putGapLine()
     this.#flushing = true
@@ -133,7 +132,7 @@ export class LineQueue {
     })
   }
 
-  /** The same, synchronously: the process ends in this turn of the event loop. */
+  /** The same in this turn of the event loop: the process ends. */
   endNow(): void {
     this.#deadline ??= performance.now() + END
     this.#cancelRetry?.()
@@ -282,12 +281,10 @@ function countLines(lines: string): number {
   return count
 }
 
-/** Blocks the whole thread. */
 const sleep = (ms: number): unknown => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 
 const STANDARD_OUTPUT = 1
 
-/** Opens standard output: a pipe, a socket, a file or a device. */
 export function openLogWriter(): LogWriter {
   const stats = fstatSync(STANDARD_OUTPUT)
   return stats.isFIFO() || stats.isSocket() ? openPipe() : openFile(stats.isFile())

@@ -50,7 +50,6 @@ interface Log extends Recorder {
 
 const FLUSH_MS = 1000
 
-/** Opens the log. It writes to `destination` until `close` is called. */
 export function openLog(
   config: LogConfig,
   {

@@ -14,7 +14,6 @@ const MOST_MEMBERS = 100
 /** Characters that one call of `redact` returns, about. */
 const MOST_TOGETHER = 64_000
 
-/** Characters that one call of `redact` may still use. */
 interface Budget {
   left: number
 }

@@ -9,7 +9,7 @@ import { BUCKETS, type CountedFamily, FAMILIES } from './families.ts'
 /** Labels that vary together, each with its column of values. */
 export type Axis = Readonly<Record<string, readonly string[]>>
 
-/** What was added to series of one family. Plain data, to be sent to another process. */
+/** What was added to the series of one family. Plain data, to be sent to another process. */
 export interface Delta {
   /** Of the family. */
   readonly name: string
@@ -24,7 +24,6 @@ export interface Delta {
   readonly amounts: readonly number[]
 }
 
-/** What one process counts of several families. */
 export class Counts {
   readonly #families: FamilyCounts[] = []
 
@@ -87,7 +86,6 @@ class FamilyCounts {
     this.#numbers[series] = (this.#numbers[series] ?? 0) + amount
   }
 
-  /** Counts a duration in a histogram. */
   observe(seconds: number, first = 0, second = 0): void {
     const series = this.#seriesAt(first, second, 0)
     if (this.#isTouched[series] === 0) this.#touch(series)
@@ -139,7 +137,7 @@ class FamilyCounts {
 /** The label value that stands for all words that are not known. */
 export const UNKNOWN = 'other'
 
-/** Finds the position of a known word; for all other words the last position. */
+/** The position of a known word; for all other words the last position. */
 export function placesOf(words: readonly string[]): (word: string) => number {
   const places = new Map(words.map((word, at) => [word, at]))
   const last = words.length - 1
@@ -147,8 +145,8 @@ export function placesOf(words: readonly string[]): (word: string) => number {
 }
 
 /**
- * What was counted for a client, in the order of `CLIENT_RESULTS`. Clients are shown in the order in which they come, and
- * before all others together.
+ * Clients are shown in the order in which they come, and before all others together.
+ * @param amounts in the order of `CLIENT_RESULTS`
  */
 export const countsOfClient = (client: string, amounts: readonly number[]): Delta => ({
   name: FAMILIES.clientDecisions.name,

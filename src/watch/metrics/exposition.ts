@@ -1,8 +1,8 @@
 /**
- * The metrics of all processes. Each process tells what it has added to its series, and it is added up by label here: a
- * scrape waits for no process, and no counter falls, neither when a worker dies nor at a reload. prom-client measures this
- * process, and writes the text. Its own counters would write all labels anew at each scrape, which takes ten times as long,
- * in the order in which they were first counted; and its histograms take single values only.
+ * The metrics of all processes. Each process sends what it has added to its series, and it is added up by label here: a
+ * scrape waits for no process, and no counter falls, neither when a worker dies nor at a reload. prom-client measures
+ * this process, and writes the text. Its own counters would write all labels anew at each scrape, which takes ten times
+ * as long, in the order in which they were first counted; and its histograms take single values only.
  */
 import { collectDefaultMetrics, type Metric, Registry } from 'prom-client'
 import { countsOfClient, type Delta, UNKNOWN, widthOf } from './counts.ts'
@@ -26,7 +26,6 @@ export class Exposition {
   readonly #registry = new Registry()
   readonly #totals = new Map<string, Totals>()
   readonly #built: GaugeReading
-  /** By family. */
   #readings: ReadonlyMap<string, readonly GaugeReading[]> = new Map()
   #linesDropped = 0
   /**
@@ -48,7 +47,7 @@ export class Exposition {
     return this.#registry.contentType
   }
 
-  /** Sets the number of log lines that were dropped since the start. */
+  /** @param lines dropped since the start */
   showLogDropped(lines: number): void {
     const amounts = [lines - this.#linesDropped]
     this.absorb([{ name: FAMILIES.logDropped.name, series: [0], labels: [], amounts }])
@@ -64,7 +63,6 @@ export class Exposition {
     this.absorb([...configured].map((client) => countsOfClient(client, [0, 0, 0])))
   }
 
-  /** Adds what a process has counted. */
   absorb(deltas: readonly Delta[]): void {
     for (const delta of deltas) {
       const isByClient = delta.name === FAMILIES.clientDecisions.name

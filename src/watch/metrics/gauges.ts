@@ -1,4 +1,3 @@
-/** Gauges: values that each process reads when it is asked, and how those of several processes become one. */
 import type { GaugeFamily, Merge } from './families.ts'
 
 /** One series of a gauge as one process sees it now. Plain data, so that it can be sent to another process. */
@@ -20,10 +19,8 @@ export const reading = (
   ...labels: readonly string[]
 ): GaugeReading => ({ name, labels, value })
 
-/** The reading of a gauge that is 1 or 0. */
 export const readingOf = (family: GaugeFamily, isSo: boolean): GaugeReading => reading(family, isSo ? 1 : 0)
 
-/** What a process reads its gauges from. */
 export class GaugeSources {
   readonly #sources = new Set<GaugeSource>()
 

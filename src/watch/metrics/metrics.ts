@@ -25,14 +25,12 @@ export interface MetricNames {
   /** In the order of the slots of decision events. */
   readonly actions: readonly NamedAction[]
   readonly backends: readonly string[]
-  /** Areas in which nothing is refused. */
   readonly reportOnly?: readonly string[]
   /** Every fault code. */
   readonly reasons: readonly string[]
   readonly grants: readonly string[]
 }
 
-/** The metrics that one process counts. */
 export interface Metrics {
   readonly recorder: Omit<Recorder, 'note'>
   /** Returns what was counted since the last call, for an Exposition that may be in another process. */
@@ -134,7 +132,6 @@ const MOST_ACTIONS = 500
 const FURTHER = '(others)'
 const NO_ACTION: NamedAction = { area: '', action: '' }
 
-/** The rows of an axis of areas and actions. */
 interface ActionRows {
   readonly rows: readonly NamedAction[]
   /** By slot: the number of its row. */
@@ -198,7 +195,6 @@ const statusPlaces = Uint8Array.from({ length: LAST_STATUS + 1 }, (_, status) =>
 /** Index in `STATUSES`. */
 const statusAt = (status: number): number => statusPlaces[status] ?? classAt(status)
 
-/** Counts by door, by area, by action and by client. */
 function planDecisions(
   counts: Counts,
   { actions, reasons }: Pick<MetricNames, 'actions' | 'reasons'>,
@@ -297,7 +293,7 @@ function planReported(
 /** What a process counts from its start to its end, whatever configurations come and go. Each function counts one event. */
 export interface ProcessMetrics {
   readonly take: () => readonly Delta[]
-  /** A call to the store has ended. `seconds`: how long it took. */
+  /** @param seconds how long the call took */
   readonly storeCalled: (verb: string, seconds: number, failed: boolean) => void
   readonly workerDied: () => void
   readonly peopleThreadReplaced: () => void

@@ -120,7 +120,6 @@ export interface ConfigurationStanding {
     | undefined
 }
 
-/** Where a status comes from. */
 export interface StatusSources {
   readonly version: string
   readonly node: string
@@ -144,7 +143,6 @@ export interface StatusSources {
 
 type Gauge = (family: GaugeFamily, ...labels: readonly string[]) => number | undefined
 
-/** The merged readings of all processes. */
 class Gauges {
   readonly #byName: ReadonlyMap<string, readonly GaugeReading[]>
 
@@ -240,7 +238,7 @@ const auditOf = (kept: boolean, { one }: Gauges): Status['audit'] => ({
   anchored: secondsText(one(FAMILIES.auditAnchored)),
 })
 
-/** Reads everything once. Never rejects because a part of the service is down: that is what it tells. */
+/** Reads everything once. Never rejects because a part of the service is down: that is what it reports. */
 export async function readStatus(sources: StatusSources): Promise<Status> {
   const { version, node, startedAt, sidecar, auditKept, storeKind } = sources
   const now = sources.now()
@@ -306,7 +304,7 @@ const storeTroubles = ({ store: { up, feedAgeSeconds = 0 } }: Facts): string[] =
     : []),
 ]
 
-/** That it cannot be written is among what works badly. */
+/** That it cannot be written is among `degraded`. */
 const auditTroubles = ({ audit: { abandonedIntents = 0 } }: Facts): string[] =>
   abandonedIntents > 0
     ? [
