@@ -43,7 +43,7 @@ export function standardOutput(gapLine: GapLine): LogDestination {
   return queue
 }
 
-interface Log extends Recorder {
+export interface Log extends Recorder {
   /** Flushes the destination and stops the timer. */
   close(): void
 }
