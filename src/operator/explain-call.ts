@@ -25,7 +25,7 @@ export async function explainCall(
   operator: Operator,
 ): Promise<Explanation> {
   const { audit, pool } = service
-  const explanation = await orNobodyAsked(pool.explain(call))
+  const explanation = await orNoProcess(pool.explain(call))
   if (audit.on) audit.note(recordOfQuestion(explanation, operator))
   return explanation
 }
@@ -55,12 +55,12 @@ async function explainLogged(
 ): Promise<RecalledCall> {
   const described = describeLogged(line)
   const cannotTell = isSidecar(configuration()) && !saysToken(line)
-  const now = described === undefined || cannotTell ? undefined : await orNobodyAsked(pool.explain(described))
+  const now = described === undefined || cannotTell ? undefined : await orNoProcess(pool.explain(described))
   return { call: line, now }
 }
 
 /** What a serving process was asked. Rejects with AdminError 503 if none could be. */
-export function orNobodyAsked<T>(asked: Promise<T>): Promise<T> {
+export function orNoProcess<T>(asked: Promise<T>): Promise<T> {
   return asked.catch((thrown: unknown) => {
     if (!(thrown instanceof WorkerRequestError)) throw thrown
     throw new AdminError(503, 'no process could be asked: try again')

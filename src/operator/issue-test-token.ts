@@ -10,7 +10,7 @@ import { serviceUrls } from '../server/schema.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { openDoors } from '../settings/dangers.ts'
 import type { ServiceContext } from './context.ts'
-import { orNobodyAsked } from './explain-call.ts'
+import { orNoProcess } from './explain-call.ts'
 
 export type TestTokenWish = Omit<TestTokenRequest, 'from'>
 
@@ -74,7 +74,7 @@ export async function issueTestToken(
   const configuration = service.configuration()
   const why = closedBy(configuration)
   if (why !== undefined) return { outcome: 'closed', why }
-  const answer = await orNobodyAsked(pool.issueTestToken({ ...wish, from: operator.via }))
+  const answer = await orNoProcess(pool.issueTestToken({ ...wish, from: operator.via }))
   if (answer.outcome === 'refused') {
     const unreachable = UNREACHABLE.find((reason) => answer.reason === reason)
     if (unreachable !== undefined) throw new Fault(unreachable)

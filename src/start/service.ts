@@ -28,9 +28,9 @@ import { SeenChanges } from '../stores/feed-progress.ts'
 import { FileWatch } from '../watch/file-watch.ts'
 import { RelayRecorder } from '../watch/recorders.ts'
 import { conditionOfStore, conditionOfTrail } from './conditions.ts'
-import { type ControlParts, ServiceControl } from './control.ts'
 import { useData } from './data-folder.ts'
 import { endLostMeanwhile, settleHoldings } from './holdings-record.ts'
+import { InForce } from './in-force.ts'
 import {
   openMeasures,
   readAbandoned,
@@ -49,6 +49,7 @@ import { ServiceEvents } from './service-events.ts'
 import type { Worker } from './serving-worker.ts'
 import { admitState, longestLifeOf, openState, type State } from './state.ts'
 import { openTrailOwner, type TrailOwner } from './trail-owner.ts'
+import { Turns } from './turns.ts'
 import { VERSION } from './version.ts'
 
 export interface StartOptions extends ObservationOptions {
@@ -108,8 +109,8 @@ async function start(configuration: Configuration, options: StartOptions): Promi
   const lockouts = openLockouts(configuration, clock, audit, observation)
 
   // What changes while the service starts is read when everything serves.
-  const ready = Promise.withResolvers<ServiceControl>()
-  const reload = (order: Operator): void => void ready.promise.then((control) => control.reload(order))
+  const ready = Promise.withResolvers<Turns>()
+  const reload = (order: Operator): void => void ready.promise.then((turns) => turns.reload(order))
   const loads = new ConfigurationLoads(clock, reload)
   measures.gauges.add(() => readLoads(loads))
   const files = new FileWatch(recorder, () => reload({ via: 'file change', channel: 'file' }))
@@ -134,8 +135,9 @@ async function start(configuration: Configuration, options: StartOptions): Promi
 
   const token = configuration.admin.token ?? (await ownAdminToken(configuration))
   const operators = new Operators(token, configuration.admin.tokens, clock)
+  const current = new InForce(configuration, { state, clock, environment })
   const inForce = (next: Configuration): void => {
-    control.adopt(next)
+    current.adopt(next)
     beat?.adopt(next)
     operators.configure(next.admin.tokens)
     lockouts.configure(next.identity.guessing)
@@ -151,8 +153,14 @@ async function start(configuration: Configuration, options: StartOptions): Promi
   measures.gauges.add(() => readNode(beat))
   await endLostMeanwhile(holdings(), { ...state, recorder })
 
-  const control = new ServiceControl(configuration, {
-    state,
+  const turns = new Turns({ reloader, pool, loads, recorder, audit })
+  serving.defer(() => turns.stop())
+  const context: ServiceContext = {
+    store: state.store,
+    rules: state.rules,
+    tokenRevoker: state.tokenRevoker,
+    maintenance: state.maintenance,
+    doubts: state.doubts,
     pool,
     holdings,
     lockouts,
@@ -160,6 +168,10 @@ async function start(configuration: Configuration, options: StartOptions): Promi
     audit,
     clock,
     environment,
+    version: VERSION,
+    configuration: () => current.configuration,
+    editors: () => current.editors(),
+    keys: () => Promise.resolve(current.keys),
     readings: () => observation.readings(pool),
     readiness: () => health.readiness(),
     loads,
@@ -168,10 +180,10 @@ async function start(configuration: Configuration, options: StartOptions): Promi
     file: source?.file,
     trailOwner,
     trail: trailOwner && queriedTrail(configuration, trailOwner),
-  })
-  if (reloader !== undefined) control.reloadBy(reloader)
-  serving.defer(() => control.stop())
-  ready.resolve(control)
+    reload: (operator) => turns.reload(operator),
+    restart: (operator) => turns.restart(operator),
+  }
+  ready.resolve(turns)
   // The store of a sidecar forgets.
   if (!sidecar) await trailOwner?.remembered.compare(state.store, configuration)
 
@@ -179,11 +191,11 @@ async function start(configuration: Configuration, options: StartOptions): Promi
     pool,
     audit,
     operators,
-    context: control.context,
+    context,
   })
   serving.defer(() => admin.close())
   announce(configuration, localUrl(configuration.admin.listen, admin.port), announcer)
-  const watched = { audit, state, keys: control.keys, files: source?.files ?? [] }
+  const watched = { audit, state, keys: current.keys, files: source?.files ?? [] }
   const events = new ServiceEvents(configuration, watched, clock)
   serving.defer(() => events.stop())
   events.start()
@@ -196,7 +208,7 @@ async function start(configuration: Configuration, options: StartOptions): Promi
     sharesData: data?.isShared ?? false,
     pool,
     worker,
-    context: control.context,
+    context,
     close: async () => {
       // Not the reverse of the start: whoever balances load must know at once, and what is under way has its time.
       health.drain()
@@ -205,7 +217,7 @@ async function start(configuration: Configuration, options: StartOptions): Promi
       const closed = pool.close()
       // The store stays open until the last call has ended, and the admin listener tells until then how it goes.
       await beat?.stop()
-      await control.stop()
+      await turns.stop()
       await events.stop()
       const connectionsCut = await closed
       await first.disposeAsync()
@@ -466,7 +478,7 @@ function openAdmin(
 }
 
 /** The count of abandoned intents belongs to this process only from when it holds the lock of the trail. */
-function queriedTrail({ data, ...configuration }: Configuration, owner: TrailOwner): ControlParts['trail'] {
+function queriedTrail({ data, ...configuration }: Configuration, owner: TrailOwner): ServiceContext['trail'] {
   const plan = planAudit(configuration.audit, data, isSidecar(configuration))
   const { trail } = owner
   if (plan === undefined || trail === undefined) return undefined

@@ -1,0 +1,102 @@
+/** The configuration in force, and what follows it in the process that supervises. */
+import { Problems } from '../config/problems.ts'
+import { compileScopes } from '../config/scopes/schema.ts'
+import type { Environment } from '../config/validate.ts'
+import { compileDirectory } from '../directory/compile.ts'
+import { type Editors, openEditors } from '../directory/editors.ts'
+import { Hasher } from '../directory/hasher.ts'
+import type { Clock } from '../kernel/clock.ts'
+import { compileMaintenance } from '../maintenance/schema.ts'
+import { AdminError } from '../operator/errors.ts'
+import { type KeyWork, oneAtATime } from '../operator/key-work.ts'
+import { closableNames, type Configuration, isSidecar } from '../settings/configuration.ts'
+import { adoptSeals, keysPlanOf } from './key-plan.ts'
+import type { State } from './state.ts'
+
+interface EditorParts {
+  readonly state: Pick<State, 'store' | 'feed' | 'tokenRevoker'>
+  readonly clock: Clock
+  readonly environment: Environment
+}
+
+interface InForceParts extends EditorParts {
+  readonly state: EditorParts['state'] & Pick<State, 'maintenance'>
+}
+
+/** Compiles the directory of a configuration, to edit beside it. Its problems are in the report. */
+export async function openConfiguredEditors(
+  { scopes, directory }: Configuration,
+  { state, clock, environment }: EditorParts,
+  problems: Problems,
+): Promise<Editors> {
+  const catalogue = compileScopes(scopes, problems)
+  const configured = await compileDirectory(directory, catalogue, problems, environment)
+  const { store, feed, tokenRevoker } = state
+  const peopleElsewhere = directory.people !== undefined
+  const parts = { store, feed, tokenRevoker, clock, configured, catalogue, peopleElsewhere }
+  return openEditors({ ...parts, hasher: new Hasher() })
+}
+
+/** What of a service that supervises follows the configuration in force. */
+export class InForce {
+  /** Absent in a sidecar. */
+  readonly keys: KeyWork | undefined
+  readonly #parts: InForceParts
+  #configuration: Configuration
+  #editors: Promise<Editors> | undefined
+
+  constructor(configuration: Configuration, parts: InForceParts) {
+    this.#parts = parts
+    this.#configuration = configuration
+    this.keys = keyWorkOf(configuration, parts)
+    this.adopt(configuration)
+  }
+
+  get configuration(): Configuration {
+    return this.#configuration
+  }
+
+  /** Takes over the configuration that is in force now. */
+  adopt(configuration: Configuration): void {
+    this.#configuration = configuration
+    this.#editors = undefined
+    if (this.keys !== undefined) adoptSeals(this.keys.plan.place, configuration)
+    const names = closableNames(configuration)
+    const switches = compileMaintenance(configuration.maintenance, names, new Problems())
+    this.#parts.state.maintenance.configure(switches)
+  }
+
+  /**
+   * Opened when they are asked for first: a directory may be large, and a supervisor has no other use for it. Rejects with
+   * AdminError 409 or 503 if there is no directory, or its files have changed and have problems now.
+   */
+  editors(): Promise<Editors> {
+    this.#editors ??= this.#openEditors(this.#configuration)
+    return this.#editors
+  }
+
+  async #openEditors(configuration: Configuration): Promise<Editors> {
+    if (isSidecar(configuration)) throw new AdminError(409, 'a sidecar has no directory')
+    const problems = new Problems()
+    const editors = await openConfiguredEditors(configuration, this.#parts, problems)
+    if (!problems.failed) return editors
+    this.#editors = undefined
+    throw new AdminError(
+      503,
+      'the files of the directory have changed, and have problems now: mend them, and reload',
+    )
+  }
+}
+
+function keyWorkOf(configuration: Configuration, { state, clock }: InForceParts): KeyWork | undefined {
+  if (isSidecar(configuration)) return undefined
+  const { store } = state
+  return {
+    plan: keysPlanOf(configuration, store),
+    clock,
+    store: () => Promise.resolve(store),
+    elsewhere: false,
+    announced: new Set(),
+    inTurn: oneAtATime(),
+  }
+}
