@@ -88,10 +88,7 @@ export interface Tallies {
   readonly counts: readonly number[]
 }
 
-/**
- * The calls that one worker has admitted since its last message, for rates that all workers share. Plain data, because
- * it is sent to another process.
- */
+/** Calls that one worker has admitted since its last message. Plain data: it is sent to another process. */
 export interface RateUsage {
   /** By `Principal.clientKey`. */
   readonly clients: Tallies
@@ -99,10 +96,7 @@ export interface RateUsage {
   readonly addresses: Tallies
 }
 
-/**
- * Prefix of the keys of addresses. Anybody can call from many addresses, so their budgets may be forgotten two days
- * after their last use; those of clients may not.
- */
+/** Prefix of the keys of addresses. Anybody can use many, so their budgets may be forgotten after two days. */
 export const OF_ADDRESS = 'a:'
 
 /** What one process has used of a rate that all nodes share, and what it asks for. */

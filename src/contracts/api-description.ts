@@ -55,10 +55,7 @@ export interface OperationDescription {
   /** Those of the path, from left to right: the codes of business and fund first. */
   readonly parameters: readonly ParameterDescription[]
   readonly mode: 'enforce' | 'report-only'
-  /**
-   * The scope values that satisfy its rule: any one of these lists, all values of the list together. Values that imply
-   * them do as well, and are not listed.
-   */
+  /** Any one of these lists satisfies the rule, by all its values. Values that imply them are not listed. */
   readonly scopes: readonly (readonly string[])[]
   readonly summary: string | undefined
   readonly description: string | undefined

@@ -77,10 +77,7 @@ export interface AuditEntry {
   readonly change?: JsonObject | undefined
   /** The reason that an operator gave: at most 500 bytes. */
   readonly why?: string | undefined
-  /**
-   * Personal values (C12.2.3), by where they belong in the record: `actor.address`, `on.params.memberId`, `change.Status`.
-   * They stand in a file beside; the record holds a hash of each.
-   */
+  /** Personal values (C12.2.3) by their path in the record (`on.params.memberId`), which holds a hash of each. */
   readonly personal?: Readonly<Record<string, string | undefined>> | undefined
 }
 

@@ -18,15 +18,9 @@ export interface ActionFacts {
   /** As configured, with its parameters: `member-detail/{memberId}`. */
   readonly action: string
   readonly level: 'business' | 'fund'
-  /**
-   * True if the action has more than one version, or is configured so. The upstream's `Accept` is then the vendor type
-   * (C8.2).
-   */
+  /** If true, the upstream's `Accept` is the vendor type (C8.2). */
   readonly versioned: boolean
-  /**
-   * Whether a call changes nothing (RFC 9110 §9.2.1): by the client's method, and by the one that its upstream is sent
-   * (C8.7).
-   */
+  /** Whether a call changes nothing (RFC 9110 §9.2.1), by the client's method and by the upstream's (C8.7). */
   readonly safe: boolean
   /** The action's own response types (C7.1); undefined if its answers are envelopes. */
   readonly produces: readonly string[] | undefined
@@ -83,10 +77,7 @@ export interface Call {
   readonly place: Place | undefined
   /** The `iss` of the tokens that Postern signs for upstreams (C8.2). */
   readonly issuer: string
-  /**
-   * End-to-end request headers that may be forwarded, by lower-case name. Hop-by-hop headers and those that Postern sets
-   * itself are not among them.
-   */
+  /** Those that may be forwarded, by lower-case name: not hop-by-hop, and none that Postern sets itself. */
   readonly headers: Readonly<Record<string, string>>
   /** The client's Authorization header, for backends configured to pass it on. */
   readonly authorization: string | undefined
@@ -193,10 +184,7 @@ export interface Backend {
   readonly xml?: PlainXmlRules | undefined
   /** The part of a bare answer that is the data (C8.8). Undefined: all of it. */
   readonly data?: JsonPointer | undefined
-  /**
-   * Names of the client's headers that it takes, in lower case. Undefined: all that may be forwarded. Headers that
-   * Postern sets itself are not among them.
-   */
+  /** In lower case. Undefined: all that may be forwarded. None of those that Postern sets itself. */
   readonly requestHeaders?: ReadonlySet<string> | undefined
   /** True if code of the user's sends requests of any method for a call (C8.9). Each that is not safe awaits the call's record. */
   readonly sendsAnything?: boolean

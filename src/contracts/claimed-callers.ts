@@ -19,10 +19,7 @@ export interface ClaimedGrant {
   readonly dropped: readonly string[]
 }
 
-/**
- * What the token endpoint would grant. Nothing is issued, counted or stored. Where others issue the tokens, callers are
- * taken at their word.
- */
+/** Nothing is issued, counted or stored. Where others issue the tokens, callers are taken at their word. */
 export interface ClaimedCallers {
   /**
    * Rejects with the fault of the token endpoint: `invalid_client` and `invalid_grant` for a client and a user that do

@@ -18,10 +18,7 @@ export interface DescribedCall {
   readonly caller: ClaimedCaller | undefined
 }
 
-/**
- * `not reached`: the call ends before it, and what it needs is not known. `unknown`: it depends on something that is not
- * asked, such as an issuer.
- */
+/** `not reached`: what it needs is not known. `unknown`: it depends on what is not asked, such as an issuer. */
 export type Verdict = 'passed' | 'failed' | 'not reached' | 'unknown'
 
 export type Facts = Readonly<Record<string, unknown>>

@@ -23,10 +23,7 @@ export interface Signer {
   sign(claims: Claims, how: { readonly typ: string; readonly algorithm: SigningAlgorithm }): Promise<Signed>
 }
 
-/**
- * Derives one secret from another. Every process of the service derives the same one, and nobody else can derive it.
- * Used for refresh tokens (C6.1.7).
- */
+/** Every process of the service derives the same secret, and nobody else can. For refresh tokens (C6.1.7). */
 export interface SecretDeriver {
   /** Names the secret and does not reveal it: the first 8 characters of its SHA-256, base64url. */
   readonly secretId: string
@@ -57,15 +54,9 @@ export interface TokenPolicy {
    * at least 5 s are used, because the clocks of several nodes may differ by that much.
    */
   readonly leeway: number
-  /**
-   * Seconds. A token whose exp lies further in the future is refused, because it would outlive its revocation rules.
-   * One day if absent.
-   */
+  /** Seconds. A token with a later exp is refused: it would outlive its revocation rules. One day if absent. */
   readonly longestLife?: number
-  /**
-   * True if the bearer of a genuine token may learn that it has expired, or is for another service (C4.17a). Such a token
-   * costs a signature check.
-   */
+  /** Whether the bearer of a genuine token may learn why it is refused (C4.17a). That costs a signature check. */
   readonly tellsWhy?: boolean
   /** True if tokens that are bound to a key (`cnf`) are accepted without that key. Otherwise they are refused. */
   readonly ignoresConfirmation?: boolean
@@ -76,10 +67,7 @@ export interface Verified {
   readonly key: KeyStanding
 }
 
-/**
- * Verifies a compact JWS. Rejects with Fault `invalid_token` for a bad token, and with Fault `token_judge_unavailable`
- * if the keys cannot be reached (C4.15).
- */
+/** Rejects with Fault `invalid_token`, or `token_judge_unavailable` if the keys cannot be reached (C4.15). */
 export interface TokenVerifier {
   verify(token: string, policy: TokenPolicy): Promise<Verified>
   /**

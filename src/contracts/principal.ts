@@ -2,10 +2,7 @@ import type { JsonObject } from '../http/json.ts'
 import type { ScopeText, ScopeValue, Target } from '../config/scopes/scope-token.ts'
 import type { KeyStanding } from './keys.ts'
 
-/**
- * Counts what became of the calls of one client of the directory. One object for all its access tokens, so that counting
- * needs no look-up.
- */
+/** One object for all access tokens of a client of the directory, so that counting needs no look-up. */
 export interface ClientTally {
   /** @param result index in `CLIENT_RESULTS` */
   count(result: number): void

@@ -27,10 +27,7 @@ export interface Entry {
   readonly usedAt: number | undefined
 }
 
-/**
- * A part of a list, in the order of keys (kernel/key-order.ts). Each record comes once. Records that are created or
- * removed while somebody reads the pages may be missing.
- */
+/** In the order of keys, each record once. What is created or removed while pages are read may be missing. */
 export interface Page {
   /** The page holds later keys only: that of the last record of the page before; undefined for the first page. */
   readonly after: string | undefined
@@ -146,10 +143,7 @@ export interface Store {
     next: { readonly value: StoredValue; readonly expiresAt?: number | undefined },
     creates: readonly NewRecord[],
   ): Promise<{ readonly first: boolean; readonly entry: Entry } | undefined>
-  /**
-   * Compare-and-set: false if the record has another version now, or is gone. Without `expiresAt` the expiry stays as it
-   * was.
-   */
+  /** Compare-and-set: false if the version is another, or the record is gone. Without `expiresAt` that stays. */
   replace(
     kind: string,
     key: string,
@@ -174,10 +168,7 @@ export interface Store {
   /** When one of these records was used last, milliseconds since the epoch; undefined if none was. */
   lastUseBy(kind: string, where: IndexValues): Promise<number | undefined>
   append(topic: string, value: StoredValue, options?: AppendOptions): Promise<FeedPlace>
-  /**
-   * The changes behind a place that are still in force (Change.remaining), in order, at most `limit` of them.
-   * Undefined: from the beginning.
-   */
+  /** Those behind a place that are still in force (`remaining`), in order. Undefined: from the beginning. */
   changes(after: FeedPlace | undefined, limit: number): Promise<FeedPage>
   /**
    * Takes a lease, or keeps it, for `ms` milliseconds from now. True if this process holds it. A store that is no
@@ -204,10 +195,7 @@ export interface Store {
   close(): Promise<void>
 }
 
-/**
- * What processes may doubt about a store that several nodes share: whether its clock is right, and whether its contents
- * are the newest.
- */
+/** Whether the clock of a store that nodes share is right, and whether its contents are the newest. */
 export const DOUBTED = ['clock', 'contents'] as const
 export type Doubted = (typeof DOUBTED)[number]
 

@@ -146,10 +146,7 @@ export interface TokenRevoker {
   end(tokens: RevokedTokens, options?: EndOptions): Promise<Ended>
   /** The numbers that `end` would resolve with; changes nothing. */
   preview(tokens: RevokedTokens, options?: EndOptions): Promise<Ended>
-  /**
-   * Ends all families of refresh tokens, without a rule. Used when the secret that derives successors is replaced.
-   * Resolves with their number. Access tokens stay valid.
-   */
+  /** Without a rule: when the secret of successors is replaced. Resolves with their number. Access tokens stay. */
   endAllFamilies(): Promise<number>
 }
 

@@ -72,10 +72,7 @@ export class ClientEditor extends RecordEditor<ClientRecord, Client> {
     }
   }
 
-  /**
-   * While it is disabled, all requests of the client are refused; its access tokens, refresh tokens and codes end. May be
-   * disabled again.
-   */
+  /** Its requests are refused then; its access tokens, refresh tokens and codes end. May be disabled again. */
   override planSwitch(id: string, disabled: boolean): Promise<PlannedChange> {
     return this.planUnchecked(id, (record) => ({ record: { ...record, disabled } }))
   }

@@ -88,10 +88,7 @@ class DirectoryReader {
   }
 }
 
-/**
- * Compiles the section `directory` and the files that it names. All problems go to `problems`; use the result only if
- * it has not failed. `environment` resolves `{ env: … }` in the files.
- */
+/** Problems go to `problems`: use the result only if it has not failed. `environment` resolves `{ env: … }`. */
 export async function compileDirectory(
   config: DirectoryConfig,
   catalogue: Catalogue,

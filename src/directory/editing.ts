@@ -10,10 +10,7 @@ import type { Loss } from './holdings.ts'
 import { BUSINESS, ROLE } from './schema.ts'
 import { findAll } from './stored-directory.ts'
 
-/**
- * Why the directory was not changed: the record has problems; there is no such record; or something that is there stands
- * in the way, such as a record of the configuration.
- */
+/** `problems`: of the record. `missing`: there is no such record. `conflict`: something else is in the way. */
 type RefusalKind = 'problems' | 'missing' | 'conflict'
 
 export class DirectoryRefusal extends Error {

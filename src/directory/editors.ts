@@ -121,10 +121,7 @@ export class BusinessEditor extends RecordEditor<BusinessRecord, ConfiguredBusin
   }
 }
 
-/**
- * Funds of the store's businesses, by `{business}/{fund}`. A fund that is disabled or removed is unknown at the next
- * call (C4.8), no token is issued for it, and the access tokens for it end.
- */
+/** By `{business}/{fund}`. A disabled or removed fund is unknown (C4.8); the access tokens for it end. */
 export class FundEditor extends RecordEditor<FundRecord, ConfiguredFund> {
   constructor(parts: EditingParts) {
     super(FUNDS, parts)

@@ -8,10 +8,7 @@ import type { Directory } from './compile.ts'
 import { readRole, ROLE } from './schema.ts'
 import { findAll, readStoredUser, USER } from './stored-directory.ts'
 
-/**
- * Whether a person or client may hold tokens now (C6.3.5): not if locked or disabled. Nothing else decides this.
- * Identity asks it at every endpoint (identity/dependencies.ts), and a reload asks it when it compares two directories.
- */
+/** C6.3.5. Nothing else decides this: identity asks it at every endpoint, a reload for both directories. */
 export const mayHold = ({
   disabled,
   locked = false,

@@ -1,7 +1,4 @@
-/**
- * What operators manage in the directory, by command and by admin API alike: one row for each kind of record. Routes,
- * commands, options, descriptions and checks are made from it, so that they cannot differ (C11.5.1).
- */
+/** The records that operators manage. Commands, routes and checks are all made from these rows (C11.5.1). */
 import { createHash, randomUUID } from 'node:crypto'
 import { type SchemaView, type TSchema, viewOf } from '../config/schema.ts'
 import type { JsonObject } from '../http/json.ts'
@@ -92,10 +89,7 @@ export const NOUN_NAMES = Object.keys(NOUNS) as readonly NounName[]
 export const keyOfNames = (names: readonly string[]): string => names.join('/')
 
 export interface ShownRecord {
-  /**
-   * The members of the record, and `source`: `configuration` or `store`. Of a client also `validSecrets` and, during a
-   * rotation, `oldSecretEndsAt`.
-   */
+  /** Its members, `source` (`configuration` or `store`), and of a client `validSecrets` and `oldSecretEndsAt`. */
   readonly record: Written
   /** Changes with each change of the record; never the same for another record of the same key. */
   readonly tag: string
@@ -148,10 +142,7 @@ const MOST_FACTS = 8000
 
 const plain = (members: object): JsonObject => JSON.parse(JSON.stringify(members)) as JsonObject
 
-/**
- * What changes in a record, for the audit trail: each key with its value before and after, of personal data only the member. Of
- * long lists, what was added and removed.
- */
+/** For the audit trail: before and after; of personal data only the member, of long lists the difference. */
 export function changeFacts(
   { keys, written }: Pick<PlannedChange, 'keys' | 'written'>,
   personal: readonly string[] = [],
@@ -203,10 +194,7 @@ function knownPart({ properties }: SchemaView, value: unknown): unknown {
   return Object.fromEntries(known)
 }
 
-/**
- * What a new record holds. Its names stand in the record's `on`. It is recorded before the record is checked, so members that
- * it cannot have are left out: one may be a password under a mistyped name.
- */
+/** Recorded before the check. Members that it cannot have are left out: a misspelled one may be a password. */
 export function addedFacts(what: NounName, written: Written): JsonObject {
   const noun = NOUNS[what]
   const members = Object.entries(knownPart(viewOf(noun.schema), written) as Written).filter(

@@ -21,10 +21,7 @@ import {
   type StoredUser,
 } from './stored-directory.ts'
 
-/**
- * Clients and users of the configuration. Users are kept as records and compiled when they are needed, at a login or
- * for userinfo: a map per user would double the memory of a large directory.
- */
+/** Users are kept as records and compiled when needed: a map per user would double a large directory's memory. */
 export class SnapshotPeople implements People {
   readonly #clients: ReadonlyMap<string, Client>
   readonly #byName: ReadonlyMap<string, UserRecord>

@@ -162,10 +162,7 @@ const nameOf = (value: unknown, key: string): readonly string[] => {
   return typeof name === 'string' ? [name] : []
 }
 
-/**
- * Passes every valid record of a JSON Lines file to `visit`, in order. Problems go to `problems`, also that the file
- * can't be read; names of records with a problem go to its `unread`.
- */
+/** Valid records go to `visit`, in order; problems to `problems`; names of records with one to `unread`. */
 export async function readRecords<T extends TSchema>(
   { file, path, schema, key, environment, problems }: RecordFile<T>,
   visit: (record: Static<T>, problems: RecordProblems) => void,

@@ -148,10 +148,7 @@ export class RecordEditor<R extends Switchable, C> {
     })
   }
 
-  /**
-   * Removes it with what belongs to it, and ends what was issued for it, consents too. Where the configuration has one of
-   * the same key, only the record goes, which was hidden.
-   */
+  /** What was issued for it ends, consents too. Where the configuration has the key, only the record goes. */
   async planRemoval(key: string): Promise<PlannedStep<true>> {
     const { kind, what, read, clear, free } = this.#kind
     const { store } = this.parts

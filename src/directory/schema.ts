@@ -21,10 +21,7 @@ import type { StoredValue } from '../contracts/store.ts'
 import { DIRECTION_CONTROLS } from '../kernel/clean-text.ts'
 import { defaultsOf } from './read-records.ts'
 
-/**
- * A business or fund code. It is used as it is in a path segment and in a scope value (C3.4, C5.4), so it consists of
- * RFC 3986's pchar without ";" and "%", and is no dot segment.
- */
+/** Stands in paths and scope values (C3.4, C5.4): pchar of RFC 3986 without `;` and `%`, and no dot segment. */
 export const CODE_PATTERN = "^(?!\\.{1,2}$)[A-Za-z0-9._~!$&'()*+,=:@-]{1,64}$"
 /** Names stand in a path of the admin API, where a client removes dot segments, encoded ones too (RFC 3986 §6.2.2.3). */
 const NO_DOT_SEGMENT = '(?!\\.{1,2}$)'

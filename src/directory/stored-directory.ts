@@ -28,10 +28,7 @@ export const CLIENT = 'directory_client'
 export const USER = 'directory_user'
 export const SUBJECT = 'directory_subject'
 
-/**
- * The topic of the change feed that announces changes of records, with the record's key: `{client}`, `{user}`,
- * `{business}`, `{fund}` or `{role}`.
- */
+/** Topic of the change feed: `{client}`, `{user}`, `{business}`, `{fund}` or `{role}` with the record's key. */
 export const DIRECTORY_TOPIC = 'directory'
 
 /** Milliseconds: far longer than any process caches a record. */

@@ -185,10 +185,7 @@ export class StoredPlaces implements Places {
   })
   /** The reads that are under way, by key. What is read while its change is announced may be old: it leaves this map. */
   readonly #reads = new Map<string, Promise<unknown>>()
-  /**
-   * Codes and keys of which a change was announced since all places were read: they are to be read again. Undefined as long
-   * as not all places are known.
-   */
+  /** Codes and keys to be read again, since they have changed. Undefined as long as not all places are known. */
   #changed: Set<string> | undefined
   #generation = 0
   /** The changes that were announced since reading began; undefined if nobody asked for all places. */

@@ -92,10 +92,7 @@ async function reportClients(
   }
 }
 
-/**
- * Reports every id of a configuration that the store has given to another client or user. Rejects with Fault
- * `identity_unavailable` if the store cannot be reached.
- */
+/** Reports ids that the store has given to another one. Rejects with Fault `identity_unavailable`. */
 export async function reportTakenIds(
   configured: Directory,
   store: StoredIdentities,

@@ -99,10 +99,7 @@ export class UserEditor extends RecordEditor<UserRecord, UserRecord> {
     }
   }
 
-  /**
-   * While the user is disabled, every login is refused; access tokens, refresh tokens and sessions end. May be disabled
-   * again.
-   */
+  /** Logins are refused then; access tokens, refresh tokens and sessions end. May be disabled again. */
   override planSwitch(username: string, disabled: boolean): Promise<PlannedChange> {
     return this.planUnchecked(username, (record) => ({ record: { ...record, disabled } }))
   }
@@ -152,10 +149,7 @@ export class UserEditor extends RecordEditor<UserRecord, UserRecord> {
     if ((await store.find(USER, username)) !== undefined) throw alreadyThere('user', username)
   }
 
-  /**
-   * Writes the subject first, so that two users never get the same one. After a crash in between, `user add` can be
-   * repeated.
-   */
+  /** The subject first: two users never get the same one. After a crash in between `user add` can be repeated. */
   async #create(record: UserRecord): Promise<void> {
     const { username, subject } = record
     const { store } = this.parts

@@ -50,10 +50,7 @@ export const publicDocument = (json: string, maxAgeSeconds: number): Answer => (
   body: json,
 })
 
-/**
- * The status of a fault at a token-like endpoint (C6.0, C6.1.4). Everything that is wrong with a request is 400, except
- * a wrong method (405) and an exceeded rate (429). Server errors keep their status.
- */
+/** A wrong request is 400, except a wrong method (405) and an exceeded rate (429) (C6.0, C6.1.4). */
 function statusOf({ status }: Fault): number {
   return status >= 500 || status === 405 || status === 429 ? status : 400
 }

@@ -42,10 +42,7 @@ export interface IdentityDeps {
   readonly hasher: PasswordHasher
   /** Verifies users' passwords. By the hasher if absent: Postern has all their hashes then. */
   readonly passwords?: PasswordVerifier
-  /**
-   * Limits attempts at passwords, if the limiter lives longer than this configuration or serves several processes. Else
-   * `openIdentity` makes one.
-   */
+  /** Given if it outlives this configuration or serves several processes. Else `openIdentity` makes one. */
   readonly attempts?: AttemptLimiter
   readonly issuedTokens: IssuedTokens
   readonly rules: RuleGuard
@@ -74,10 +71,7 @@ export interface IdentityDeps {
 const holding = <T extends User | Client>(found: T | undefined): T | undefined =>
   found !== undefined && mayHold(found) ? found : undefined
 
-/**
- * The clients and users of the directory that may hold tokens; others are not found (C6.3.5). A promise rejects if the
- * directory cannot be reached.
- */
+/** Finds only who may hold tokens (C6.3.5). A promise rejects if the directory cannot be reached. */
 export interface Holders extends People {
   /** Whom a user name means, also if that user may hold no tokens: for the log (C12), and to count failures. */
   findNamed(username: string): Promise<User | undefined>

@@ -25,10 +25,7 @@ export interface Arrived {
   readonly asOf: number
 }
 
-/**
- * Facts for the log and the audit trail (C12), also of a call that is refused by a later step. Steps write them and do
- * not read them.
- */
+/** Facts for log and audit trail (C12), also of a refused call. Steps write them and do not read them. */
 export interface Attempt {
   grant: string
   /** Named, not proven, unless `proven` says so. So is `subject`. */
@@ -133,10 +130,7 @@ export interface Endpoint {
   readonly authMethods?: readonly ClientAuthMethod[]
 }
 
-/**
- * Runs steps one after another. Each one takes the result of the one before. A step that stands before the one that
- * finds out what it needs does not compile, so the types keep the order of C6.1.0.
- */
+/** Runs steps one after another. The types keep the order of C6.1.0: a step needs what those before it have found. */
 export function flow<A, B>(ab: Step<A, B>): Step<A, B>
 export function flow<A, B, C>(ab: Step<A, B>, bc: Step<B, C>): Step<A, C>
 export function flow<A, B, C, D>(ab: Step<A, B>, bc: Step<B, C>, cd: Step<C, D>): Step<A, D>

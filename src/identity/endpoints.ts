@@ -32,10 +32,7 @@ const BY_SECRET = ['client_secret_basic', 'client_secret_post'] as const
 /** `none` is for public clients, which have no secret. */
 const BY_ANY = [...BY_SECRET, 'none'] as const
 
-/**
- * The endpoint table: every identity endpoint (C6) and its steps, in their order. Only these endpoints are served, and
- * the discovery document is made from this table.
- */
+/** Every identity endpoint (C6) and its steps, in order. The discovery document is made from this table. */
 export const ENDPOINTS: readonly Endpoint[] = [
   {
     name: 'authorize',

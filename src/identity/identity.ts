@@ -86,10 +86,7 @@ const API = 'api'
 
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
-/**
- * C2.3: people who mistype an address, or open `/`, get a page. It has nothing of the address in it.
- * Undefined where none is due: under `/api`, and for who would rather have an envelope.
- */
+/** C2.3: people who mistype an address get a page, without the address in it. Undefined where none is due. */
 function answerUnknownPath(exchange: Exchange, dependencies: StepDependencies): Answer | undefined {
   const { head, refusal, target } = exchange
   if (target instanceof Fault || target.segments[0] === API || refusal !== undefined) return undefined

@@ -111,10 +111,7 @@ export class StoredRevocableRecords {
     return entry && read(entry, this.#parts)
   }
 
-  /**
-   * Ends one: a session; a family with its code and access tokens; a consent with all that it gave. Resolves with the
-   * number of families that have ended with it; undefined if it was gone already.
-   */
+  /** Resolves with the number of families that have ended with it; undefined if it was gone already. */
   end(kind: RevocableKind, record: RevocableRecord, order: RevocationCause): Promise<number | undefined> {
     return KINDS[kind].end(record, this.#parts, order)
   }

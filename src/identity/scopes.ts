@@ -106,10 +106,7 @@ export function keepOfClient(
   return keep(requested, (value) => allowed.has(value) && (value !== OFFLINE || refreshes))
 }
 
-/**
- * Whether the target's business is one of the client's, and it and the fund exist. Of another business nothing is asked.
- * Rejects with Fault `identity_unavailable`.
- */
+/** Rejects with Fault `identity_unavailable`. Of a business that is not the client's nothing is asked. */
 export async function isOpenTo(client: Client, target: Target, places: Places): Promise<boolean> {
   if (!client.businesses.includes(target.business)) return false
   const fund = target.level === 'fund' ? target.fund : undefined
@@ -135,18 +132,12 @@ export function limitToUser(requested: RequestedScope, user: User, catalogue: Ca
   return { ...kept, text: joinScope(kept.values) }
 }
 
-/**
- * Whether the user may choose a business (C6.2.2): for a bare `target:b`, or for a data scope or `service_profile`
- * without a target.
- */
+/** Whether the user may choose a business (C6.2.2). */
 export const leavesChoice = ({ target, values }: RequestedScope): boolean =>
   target === undefined &&
   values.some((value) => value === CHOOSE || value === 'service_profile' || !isIdentityScope(value))
 
-/**
- * Whether the request is good for nothing without a business: a bare `target:b`, or a data scope without a target. It would
- * open nothing.
- */
+/** Whether the request opens nothing without a business. */
 export const demandsChoice = ({ target, values }: RequestedScope): boolean =>
   target === undefined && values.some((value) => value === CHOOSE || !isIdentityScope(value))
 
@@ -170,10 +161,7 @@ function keep({ values, target }: RequestedScope, allowed: (value: string) => bo
   return { values: kept, target }
 }
 
-/**
- * Reads a granted scope from the store. Values that left the catalogue are kept here; the limits drop them. Malformed
- * values are left out, because earlier versions granted malformed targets (T3.11).
- */
+/** Values that left the catalogue are kept; malformed ones, which earlier versions granted, are not (T3.11). */
 export function readGrantedScope(text: string): GrantedScope {
   const values = split(text).filter(isScopeValue)
   return { values, text: joinScope(values), target: firstTarget(values) }

@@ -1,7 +1,4 @@
-/**
- * The table of all events of the audit trail (C12.3). Code that records an event names a row; the documentation lists the
- * rows; a test raises each.
- */
+/** All events of the audit trail (C12.3). The documentation lists the rows; a test raises each. */
 
 /**
  * What a record stops if it cannot be written (C12.1.4):

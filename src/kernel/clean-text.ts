@@ -27,10 +27,7 @@ const JWT = /^eyJ[\w-]+\.[\w-]+\./
 const CREDENTIALS = /\b(?:Bearer|Basic) +[\w.~+/=-]{6,}/g
 const SUSPICIOUS = new RegExp(`${TRICKS.source}|eyJ|(?:Bearer|Basic) `)
 
-/**
- * Removes credentials and escapes control characters in a finished line of JSON, such as those in an exception's message.
- * A line is one event for every reader (T2.7).
- */
+/** Removes credentials, and escapes control characters: a line is one event for every reader (T2.7). */
 export function cleanLine(line: string): string {
   if (!SUSPICIOUS.test(line)) return line
   return withoutTricks(line.replace(CREDENTIALS, REDACTED).replace(WORDS, withoutJwt))

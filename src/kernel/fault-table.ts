@@ -1,7 +1,4 @@
-/**
- * The table of all failures. A row says what clients see; the cause goes to the log only. Code that renders a fault uses
- * its row, never its name.
- */
+/** What clients see of each failure; the cause goes to the log only. Code uses a row, never its name. */
 
 /** The stable codes of the envelope (contract C2, "Error codes"). */
 export type WireCode =

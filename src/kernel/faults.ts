@@ -18,10 +18,7 @@ export interface FaultFacts {
   readonly notice?: string
   /** Seconds; becomes Retry-After. */
   readonly retryAfter?: number
-  /**
-   * Public: the media types or the versions of the configuration that would have done (C2.6). Shown by rows with
-   * `offering` only.
-   */
+  /** Public: the media types or versions that are configured (C2.6). Shown by rows with `offering` only. */
   readonly offered?: readonly string[]
   /** Becomes Allow. */
   readonly allow?: readonly string[]

@@ -1,10 +1,7 @@
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
 
-/**
- * The longest life of our own access tokens, in milliseconds. Revocation rules are kept this long, so a longer life can
- * neither be configured nor issued nor accepted.
- */
+/** Milliseconds. Revocation rules are kept this long, so no access token of ours may live longer. */
 export const LONGEST_ACCESS_TOKEN = 24 * HOUR
 
 /** The longest life of test tokens, in milliseconds (C11.5.7). */

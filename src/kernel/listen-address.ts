@@ -23,19 +23,13 @@ export function isFetchable(url: string): boolean {
   return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname.replace(/^\[|\]$/g, '')))
 }
 
-/**
- * The address to bind. `localhost` becomes 127.0.0.1: for the name, Fastify would open a second server for ::1, without
- * the public listener's own handlers.
- */
+/** `localhost` becomes 127.0.0.1: for the name Fastify opens a second server for ::1, without our handlers. */
 export function bindingOf(address: string): ListenAddress {
   const { host, port } = splitListenAddress(address)
   return { host: host.toLowerCase() === 'localhost' ? '127.0.0.1' : host, port }
 }
 
-/**
- * The URL by which this machine calls a listener. One that listens on all addresses is called on loopback. `port`: the
- * bound one, where the address says 0.
- */
+/** For calls from this machine: a listener on all addresses is called on loopback. `port`: the bound one. */
 export function localUrl(address: string, port = splitListenAddress(address).port): string {
   const { host } = splitListenAddress(address)
   const here = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host

@@ -5,10 +5,7 @@ const SLICE = 8
 /** Steps between two readings of the clock. */
 const STEPS = 256
 
-/**
- * Splits long work into slices, so that the event loop serves other calls in between. The work calls `pause` after each
- * step and awaits its result if there is one.
- */
+/** Lets the event loop serve other calls in between: after each step the work awaits what `pause` returns. */
 export class Slices {
   #steps = 0
   #end = performance.now() + SLICE

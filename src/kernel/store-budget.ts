@@ -74,10 +74,7 @@ export async function withStoreBudget<T>(work: () => Promise<T>, ms?: number): P
   return within(new StoreBudget(ms), work)
 }
 
-/**
- * Runs the start of a process, in which a query may take 5 s: a machine that is busy starting its services makes it slow, not
- * fail. Rejects as the work does.
- */
+/** A query may take 5 s: on a busy machine a start is slow, and does not fail. Rejects as the work does. */
 export const withStartBudget = <T>(work: () => Promise<T>): Promise<T> => within(new StartBudget(), work)
 
 async function within<T>(budget: Budget & { end(): void }, work: () => Promise<T>): Promise<T> {

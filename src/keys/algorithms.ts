@@ -13,10 +13,7 @@ const rsa: AlgorithmRow = { kty: 'RSA', members: ['kty', 'n', 'e'] }
 const ec = (crv: string): AlgorithmRow => ({ kty: 'EC', crv: [crv], members: EC_MEMBERS })
 const ed: AlgorithmRow = { kty: 'OKP', crv: ['Ed25519'], members: ['kty', 'crv', 'x'] }
 
-/**
- * The asymmetric algorithms of the IANA registry. `none` and HMAC have no row, so no configuration can allow them
- * (T3.1).
- */
+/** The asymmetric ones of IANA's registry. Without `none` and HMAC: no configuration can allow them (T3.1). */
 export const ALGORITHMS: ReadonlyMap<string, AlgorithmRow> = new Map(
   Object.entries({
     RS256: rsa,

@@ -129,10 +129,7 @@ export class ForeignKeys implements KeyFinder {
     throw new Fault('token_judge_unavailable', { detail: NEEDS_ISSUER })
   }
 
-  /**
-   * The issuer's introspection endpoint, as its metadata says. Rejects with Fault `token_judge_unavailable` if that
-   * cannot be read, or names none.
-   */
+  /** By its metadata. Rejects with Fault `token_judge_unavailable` if that cannot be read, or names none. */
   async introspectionEndpoint(): Promise<string> {
     const known = (): string | undefined => this.#parts.introspectionEndpoint?.()
     this.#endpointAsked = true

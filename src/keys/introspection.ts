@@ -280,10 +280,7 @@ interface IntrospectionAnswer {
   readonly length: number
 }
 
-/**
- * Introspects a token (RFC 7662 §2). Rejects with an Error if there is no good answer; no part of the token or of the
- * secret is in it.
- */
+/** RFC 7662 §2. Rejects with an Error if there is no good answer; neither token nor secret is in it. */
 async function requestIntrospection(call: IntrospectionCall): Promise<IntrospectionAnswer> {
   const { url, token, signal } = call
   const bytes = await fetchJsonBytes({
@@ -347,10 +344,7 @@ export class Slots {
     this.#mostWaiting = mostWaiting
   }
 
-  /**
-   * Resolves when there is room; then `leave` must be called once. Rejects with an Error if too many wait, or with the
-   * signal's reason if it aborts.
-   */
+  /** Then `leave` must be called once. Rejects if too many wait, or with the signal's reason. */
   async enter(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     if (this.#taken < this.#most) {

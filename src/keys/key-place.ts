@@ -71,10 +71,7 @@ export interface KeyPlace {
   fileOf(name: string): string | undefined
   /** How messages call the secret. */
   readonly secretTitle: string
-  /**
-   * Seals with the first seal what another one has sealed, so that the other one is needed no more. Nothing is changed if
-   * something cannot be opened. Absent where nothing is sealed.
-   */
+  /** Seals anew, with the first seal; nothing if something cannot be opened. Absent where nothing is sealed. */
   rewrap?(): Promise<Rewrapped>
   /** From now on these seals seal and open. Absent where nothing is sealed. */
   useSeals?(seals: Seals): void
@@ -170,10 +167,7 @@ export class SuccessorSecret implements SecretDeriver {
     return this.#deriver.derive(text)
   }
 
-  /**
-   * Reads the secret again, and makes a new one if it is lost. Resolves with whether the secret changed. Rejects as
-   * KeyPlace does; the secret in memory stays in use then.
-   */
+  /** Makes a new one if it is lost. True if it has changed. Rejects as KeyPlace does; the known one stays then. */
   async refresh(): Promise<boolean> {
     const before = this.#kept
     this.#kept = await this.#place.secret(before).catch((thrown: unknown) => {

@@ -27,10 +27,7 @@ const cannotOpen = (folder: string, cause: unknown, purpose = TOKEN_KEYS): KeyEr
     cause,
   })
 
-/**
- * Device and inode: they differ for another folder at the same path, such as the empty one that an unmounted volume
- * leaves behind. Rejects with KeyError if there is no folder.
- */
+/** Device and inode: an unmounted volume leaves another, empty folder. Rejects with KeyError if there is none. */
 export async function identifyFolder(folder: string): Promise<string> {
   const { dev, ino } = await stat(folder).catch((thrown: unknown) => {
     throw cannotOpen(folder, thrown)

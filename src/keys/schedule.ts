@@ -37,10 +37,7 @@ const ofAlgorithm = (keys: readonly StoredKey[], algorithm: SigningAlgorithm): r
 const signerOf = (keys: readonly StoredKey[], now: number): StoredKey | undefined =>
   keys.findLast((key) => key.signsFrom <= now) ?? keys.toSorted((a, b) => a.signsFrom - b.signsFrom)[0]
 
-/**
- * The state of each key. `now` in seconds since the epoch. It depends only on the keys, the time and the plan, so
- * all processes that share the keys come to the same result.
- */
+/** `now` in seconds since the epoch. Only keys, time and plan count: all processes come to the same result. */
 export function scheduleKeys(
   keys: readonly StoredKey[],
   plan: RotationPlan,
@@ -87,10 +84,7 @@ export function dueGeneration(
   return automatic && newest.signsFrom + every - announce <= now ? newest.generation + 1 : undefined
 }
 
-/**
- * When another key of an algorithm begins to sign, seconds since the epoch; undefined where none is planned.
- * `schedule`: of all keys.
- */
+/** Seconds since the epoch; undefined where no other key is to follow. `schedule`: of all keys. */
 export function nextRotation(
   algorithm: SigningAlgorithm,
   schedule: readonly ScheduledKey[],

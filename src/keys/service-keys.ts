@@ -105,10 +105,7 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
     return rotationsOf(this.schedule(), this.#plan.rotation)
   }
 
-  /**
-   * Rejects with Fault `identity_unavailable` if the keys were not read for too long, and if there is no signing key and
-   * none can be made.
-   */
+  /** Rejects with Fault `identity_unavailable` if the keys were not read for too long, or none can be made. */
   sign(claims: Claims, how: HowToSign): Promise<Signed> {
     return this.#signAs('tokens', claims, how)
   }
@@ -185,10 +182,7 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
     if (due > 0) await delay(due, undefined, { ref: false })
   }
 
-  /**
-   * Reads what has changed, and updates the states of the keys to the current time. Rejects as KeyPlace does; keys that
-   * still exist stay in use then.
-   */
+  /** Rejects as KeyPlace does; keys that still exist stay in use then. */
   refresh(): Promise<void> {
     // Many wait for it: it has a time of its own, and not that of the request which begins it.
     this.#refreshing ??= aheadOfRequests(() => this.#read()).finally(() => {
@@ -237,10 +231,7 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
     return this.#secret.refresh()
   }
 
-  /**
-   * Makes the keys that are due and removes the retired ones. One process is enough; more do no harm. Rejects as
-   * KeyPlace does.
-   */
+  /** Makes due keys, removes retired ones. One process is enough; more do no harm. Rejects as KeyPlace does. */
   rotateIfDue(): Promise<void> {
     this.#rotating ??= this.#rotate().finally(() => {
       this.#rotating = undefined
@@ -298,10 +289,7 @@ export async function openKeys(plan: KeysPlan, clock: Clock): Promise<ServiceKey
   })
 }
 
-/**
- * For how long keys that could not be read again are used, in milliseconds. Meanwhile another node may have made a key
- * that signs, or removed one.
- */
+/** Milliseconds. Meanwhile another node may have made a key that signs, or removed one. */
 interface UnreadKeys {
   /** For tokens that are issued. */
   readonly tokens: number

@@ -150,10 +150,7 @@ export async function signCompact(claims: Claims, header: SignatureHeader, key: 
   return `${input}.${signature.toString('base64url')}`
 }
 
-/**
- * Whether this key made the token's signature with this algorithm. Rejects only if the key itself cannot be used,
- * which is not the token's fault.
- */
+/** Rejects only if the key itself cannot be used, which is not the token's fault. */
 export async function isSignedBy(token: string, key: CryptoKey, algorithm: string): Promise<boolean> {
   try {
     await compactVerify(token, key, { algorithms: [algorithm] })
@@ -164,10 +161,7 @@ export async function isSignedBy(token: string, key: CryptoKey, algorithm: strin
   }
 }
 
-/**
- * `at_hash` (OIDC Core §3.1.3.6): the left half of the access token's hash, base64url. `algorithm` is that of the
- * id_token.
- */
+/** OIDC Core §3.1.3.6: the left half of the hash, base64url. `algorithm` is that of the id_token. */
 export function accessTokenHash(token: string, algorithm: SigningAlgorithm): string {
   const digest = hash(HASHES[algorithm], token, 'buffer')
   return digest.subarray(0, digest.length / 2).toString('base64url')

@@ -26,10 +26,7 @@ export interface SigningKey {
   readonly signsFrom: number
 }
 
-/**
- * The two halves of a damaged key may not belong together. Then no token signed with it could be verified. Rejects
- * with TypeError.
- */
+/** The halves of a damaged key may not fit: no token could be verified. Rejects with TypeError. */
 async function provePair(key: SigningKey): Promise<void> {
   const header = { alg: key.algorithm, typ: 'JWT', kid: key.kid }
   const proof = await signCompact({}, header, key.privateKey)
@@ -40,10 +37,7 @@ async function provePair(key: SigningKey): Promise<void> {
 const secondsOf = (jwk: Jwk, member: string): number | undefined =>
   typeof jwk[member] === 'number' ? jwk[member] : undefined
 
-/**
- * From a private JWK: `iat` says when it was made, `nbf` when it begins to sign. Rejects with an Error if others
- * could not verify its signatures.
- */
+/** `iat`: when it was made; `nbf`: when it begins to sign. Rejects if others could not verify its signatures. */
 export async function toSigningKey(jwk: Jwk, algorithm: SigningAlgorithm): Promise<SigningKey> {
   const kid = await thumbprint(jwk, algorithm)
   const key: SigningKey = {
@@ -72,10 +66,7 @@ export async function parseSigningKey(text: string, algorithm: SigningAlgorithm)
   return toSigningKey(jwk as Jwk, algorithm)
 }
 
-/**
- * A private key as it is kept (C6.3.4). The times in it (`iat`, `nbf`) are all that the processes that share it need to
- * agree on when it signs.
- */
+/** A private key as it is kept (C6.3.4). By its times (`iat`, `nbf`) all processes agree on when it signs. */
 export interface StoredKey extends SigningKey {
   /** Grows with each key of an algorithm. */
   readonly generation: number

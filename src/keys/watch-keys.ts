@@ -38,10 +38,7 @@ const kidsOf = (entry: Entry | undefined): readonly string[] =>
 export const rememberedKeys = async (store: Store): Promise<readonly string[]> =>
   kidsOf(await store.find(KIND, KEY))
 
-/**
- * Compares the present keys with the remembered ones, and remembers them. Rejects with Fault `identity_unavailable`
- * if the store can't be reached.
- */
+/** Compares with the remembered keys, and remembers these. Rejects with Fault `identity_unavailable`. */
 export async function compareWithHistory({ kids, made }: PresentKeys, store: Store): Promise<HistoryResult> {
   const before = await rememberedKeys(store)
   await rememberKeys(kids, store)
@@ -50,10 +47,7 @@ export async function compareWithHistory({ kids, made }: PresentKeys, store: Sto
   return made ? 'lost' : 'foreign'
 }
 
-/**
- * Adds keys to the remembered ones. To be called at every change of the keys. Rejects with Fault
- * `identity_unavailable`.
- */
+/** To be called at every change of the keys. Rejects with Fault `identity_unavailable`. */
 export async function rememberKeys(
   kids: readonly string[],
   store: Pick<Store, 'find' | 'create' | 'replace'>,

@@ -130,10 +130,7 @@ export class LeasedBuckets {
     }
   }
 
-  /**
-   * The store did not answer: what was let in is owed until later. What was given back is lost: the store may have taken it, and
-   * would take it a second time.
-   */
+  /** What was let in is owed. What was given back is lost: the store may have taken it, and would take it twice. */
   failed(uses: readonly BudgetUse[], now: number): void {
     for (const { key, spent } of uses) {
       const lease = this.#leases.get(key)

@@ -18,10 +18,7 @@ interface Member {
   readonly addresses: Counts
 }
 
-/**
- * The supervisor's part of rates that several workers share. It adds up what each worker let in, and sends it to the
- * others, at most one message to each in EXCHANGE_MS.
- */
+/** In the supervisor: adds up what each worker let in. Sends each worker one message in EXCHANGE_MS at most. */
 export class RateUsageExchange {
   readonly #members = new Set<Member>()
   #timer: NodeJS.Timeout | undefined

@@ -128,10 +128,7 @@ export class MaintenanceRecords {
     return set
   }
 
-  /**
-   * Ends switches of operators. Rejects with Fault `audit_unavailable` or `identity_unavailable` if that could not be
-   * recorded or kept.
-   */
+  /** Rejects with Fault `audit_unavailable` or `identity_unavailable` if it could not be recorded or kept. */
   async end(ended: readonly KeptSwitch[], operator: Operator): Promise<void> {
     if (ended.length === 0) return
     await recordGiving(this.#parts.audit, operator, switchedChange('off', ended), () =>

@@ -82,10 +82,7 @@ class FeedQuestions {
     hasRead({ from, page, askedAt, askedAtWall, answeredAt: machine.monotonic() })
   }
 
-  /**
-   * The feed was read to its end. The time of the request counts, not that of the answer, which may have waited in the
-   * socket while this process was paused.
-   */
+  /** Read to its end. The time of the request counts: the answer may have waited while this process was paused. */
   applied(
     { askedAt, askedAtWall }: Pick<PendingPage, 'askedAt' | 'askedAtWall'>,
     keys: string | undefined,
@@ -122,10 +119,7 @@ interface FeedFollowers {
 
 /** Milliseconds between two polls: what another process appended is in force here within a second. */
 const INTERVAL = 250
-/**
- * Topic of the change that a process appends when the store has lost some, and its life in milliseconds. It says
- * nothing more.
- */
+/** Topic and life (milliseconds) of the change that is appended when the store has lost some. It is empty. */
 const RESTART_TOPIC = 'restart'
 const RESTART_KEPT = 3_600_000
 /** Lost changes that are appended between two readings: so what others append meanwhile is not read late. */
@@ -200,10 +194,7 @@ export class ChangeFeed implements Feed {
     if (this.#known.isUnread(change)) this.#apply(change, true)
   }
 
-  /**
-   * Polls now. Resolves when all changes appended before the call are applied here, or could not be read. Never
-   * rejects.
-   */
+  /** Resolves when all changes appended before are applied here, or could not be read. Never rejects. */
   refresh(): Promise<void> {
     // A poll under way may have missed the newest change. One more poll follows, shared by all callers meanwhile.
     this.#nextReading ??= (this.#reading ?? Promise.resolve()).then(() => {
@@ -228,10 +219,7 @@ export class ChangeFeed implements Feed {
     return this.#isBehind
   }
 
-  /**
-   * Takes over what another process of the machine has read. If that does not follow on what is known here, this process
-   * reads itself, as it does when nothing is handed over for a while.
-   */
+  /** If it does not follow on what is known here, this process reads itself, as if nothing was handed over. */
   take(reading: FeedReading): void {
     if (this.#stopped || this.#isReading || endsBefore(this.#at, reading)) return
     const { page, askedAt } = reading
@@ -370,10 +358,7 @@ export class ChangeFeed implements Feed {
     return oldestLost
   }
 
-  /**
-   * Appends again what must stay in force, with what makes the store's numbers go on above all that were given before: else a
-   * new rule could get a lower number than the tokens in use.
-   */
+  /** Appends them with numbers above all before: else a new rule might get a lower one than tokens in use. */
   async #restore(): Promise<void> {
     await this.#lost.append(BATCH, ({ change: { topic, expiresAt }, value }) =>
       this.#appendUnread(topic, value, expiresAt),

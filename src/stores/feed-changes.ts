@@ -13,10 +13,7 @@ const PURGED = 60_000
 const contentOf = ({ topic, expiresAt }: Change, value: StoredValue): string =>
   JSON.stringify([topic, value, expiresAt])
 
-/**
- * The changes that a store has lost in a failover, and that are to be appended again. Several nodes append the same ones:
- * copies count as one, else their number would grow with each failover.
- */
+/** Lost in a failover. Several nodes append the same ones: copies count as one, else they would multiply. */
 export class LostChanges {
   readonly #restored: (change: Change) => StoredValue | undefined
   readonly #lost = new Map<string, LostChange>()

@@ -131,10 +131,7 @@ interface SeenChangesParts {
   readonly after?: After
 }
 
-/**
- * Writes to the data folder how far a node has seen the feed of a shared store, since a restored store does not know
- * it. One process of a node does this.
- */
+/** Writes to the data folder how far the feed was seen: a restored store does not know it. One process does. */
 export class SeenChanges {
   readonly #parts: SeenChangesParts
   readonly #after: After

@@ -131,10 +131,7 @@ interface KeptChange extends Expiring {
   readonly runsUntil: number | undefined
 }
 
-/**
- * The store contract in the memory of this process: for tests, and for deployments that keep nothing (sidecar). Each
- * verb is atomic because it runs to its end within one turn of the event loop.
- */
+/** For tests, and for deployments that keep nothing (sidecar). Atomic: a verb runs within one turn. */
 export class MemoryStore implements Store {
   readonly #clock: Clock
   readonly #records = new MemoryRecords()

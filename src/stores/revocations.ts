@@ -115,10 +115,7 @@ function readOrder(order: unknown): RevocationCause | undefined {
   return { operator: text(operator), by: text(by), reason: text(reason), via: text(via) }
 }
 
-/**
- * A rule as it is appended again after the store has lost it. It keeps its number: with a new one it would end what was
- * begun after it.
- */
+/** It keeps its number: with a new one it would end what was begun after it. */
 const renewedRule = (value: StoredValue, sequence: number): StoredValue => ({
   number: sequence,
   ...value,
@@ -167,10 +164,7 @@ type Records = Pick<Store, 'find' | 'create' | 'replace'>
 const LONGEST_LIFE = 'longest_life'
 const KEY = 'all'
 
-/**
- * The longest life, recorded in the store. A configuration with shorter lives does not lower it, because what was
- * issued before keeps the life it was given.
- */
+/** A configuration with shorter lives does not lower it: what was issued keeps the life it was given. */
 export class RecordedLife implements LongestLife {
   readonly tokens: number
   readonly #store: Records
@@ -196,10 +190,7 @@ export class RecordedLife implements LongestLife {
     return this.#all
   }
 
-  /**
-   * Call it before anything gets a life of `ms`. Rejects with Fault `identity_unavailable` if the store cannot record
-   * it.
-   */
+  /** To be called before anything gets a life of `ms`. Rejects with Fault `identity_unavailable`. */
   async raise(ms: number): Promise<void> {
     for (;;) {
       const entry = await this.#store.find(LONGEST_LIFE, KEY)

@@ -105,10 +105,7 @@ class SqliteLink {
     return this.#put(verb, args, true) as Promise<ReturnType<SqliteVerbs[V]>>
   }
 
-  /**
-   * The other link asks the readings that wait here, with the time that they have left. Answers that come here for them
-   * are ignored.
-   */
+  /** With the time that they have left. Answers that come here for them are ignored. */
   handReadingsTo(other: SqliteLink): void {
     if (other.#worker === undefined) return
     for (const [id, { question, timers }] of this.#waiting) {

@@ -22,10 +22,7 @@ import type { TroubleListener } from './store-error.ts'
 /** Records removed in one statement: some milliseconds in which no other process can write. */
 const BATCH = 500
 
-/**
- * The store contract in one SQLite file that all processes of a machine share. Not for network file systems, whose
- * locks are unreliable. README.md says what survives a crash.
- */
+/** One file for all processes of a machine; not for network file systems, whose locks are unreliable. */
 export class SqliteStore implements Store {
   readonly #links: SqliteLinks
   readonly #clock: Clock

@@ -52,10 +52,7 @@ export class StoreDoubts {
     ]
   }
 
-  /**
-   * It is right: here and in every other process. Resolves with false if it is not doubted here. Rejects with Fault
-   * `identity_unavailable` if the store cannot be written.
-   */
+  /** False if it is not doubted here. Rejects with Fault `identity_unavailable` if the store cannot be written. */
   async accept(what: Doubted): Promise<boolean> {
     const { feed, clock } = this.#parts
     const doubt = this[what]

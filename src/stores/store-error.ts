@@ -66,10 +66,7 @@ export const describeRefusal = (thrown: unknown): string | undefined =>
 
 export const reasonOf = (thrown: unknown): string => describeTrouble(thrown) ?? messageOf(thrown)
 
-/**
- * Whether an error says that the store's files cannot be used: for good (`lasting`), or until a statement succeeds
- * again (`passing`). Undefined for every other error.
- */
+/** `lasting`: the files cannot be used any more. `passing`: until a statement succeeds. Undefined: another error. */
 export function describeDamage(thrown: unknown): 'lasting' | 'passing' | undefined {
   const code = codeOf(thrown)
   if (code === DAMAGED || code === NO_DATABASE || extendedCodeOf(thrown) === MOVED) return 'lasting'

@@ -100,10 +100,7 @@ interface ModuleDirectoryParts {
   readonly timer?: ((ms: number) => Promise<void>) | undefined
 }
 
-/**
- * The operator's code that finds people (C5.7), bounded in time and number, its answers checked and remembered. Methods
- * reject with Fault `people_unavailable` if it fails.
- */
+/** The operator's code that finds people (C5.7), within bounds. Methods reject with Fault `people_unavailable`. */
 export class ModuleDirectory {
   readonly #parts: ModuleDirectoryParts
   readonly #calls: ModuleCalls
@@ -214,10 +211,7 @@ export class ModuleDirectory {
     })
   }
 
-  /**
-   * A module that cannot verify a password of nobody must not show who is somebody, so only its being late is passed on, as
-   * it would be of a user.
-   */
+  /** A module that cannot verify nobody's password must not show who exists: only its being late is passed on. */
   async #verifyNobody(password: string): Promise<void> {
     try {
       await this.#verify(undefined, password)

@@ -153,10 +153,7 @@ export class ModuleThread {
     else this.#parts.ended(why)
   }
 
-  /**
-   * Resolves when the thread has ended. A loop is ended at once. A call of the system is not: then the thread stays as long
-   * as that takes, and nobody waits for it.
-   */
+  /** A loop is ended at once. A call of the system is not: the thread stays until then, and nobody waits for it. */
   async #terminate(): Promise<void> {
     const { worker, port } = this.#runner
     port.close()

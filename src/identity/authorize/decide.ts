@@ -65,10 +65,7 @@ async function sufficientLogin(
   return hint === undefined || hint.subject === login.user.subject ? login : undefined
 }
 
-/**
- * The businesses that both client and user may use, and where something of the request is left (C6.2.2). Only these are
- * read, however many there are.
- */
+/** Only businesses that both client and user may use are read, however many there are (C6.2.2). */
 async function candidatesOf(
   { namedClient, scope }: AuthorizationRequest,
   user: User,

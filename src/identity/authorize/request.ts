@@ -21,10 +21,7 @@ interface FormRead extends Arrived {
   readonly posted: boolean
 }
 
-/**
- * The client is known by name only (a browser proves nothing about it), hence not `client`; the redirect URI is one of
- * its own: from here on, errors are redirected to the client.
- */
+/** Named, not proven: a browser proves nothing about a client. From here on errors are redirected to it. */
 interface ClientNamed extends FormRead {
   readonly namedClient: Client
   readonly redirectUri: string
@@ -111,10 +108,7 @@ const withoutPort = (uri: string): string | undefined => {
   return host === undefined || Number(port) > 65_535 ? undefined : uri.replace(LOOPBACK, host)
 }
 
-/**
- * C6.2.1: compared exactly, character by character: nothing is decoded, folded or resolved (T6). A native app's
- * loopback address may have any port, since the app takes the one it gets.
- */
+/** C6.2.1: exactly the same characters (T6). Only the port of a native app may differ: it takes the one it gets. */
 export function isRegistered(uri: string, registered: readonly string[], { kind }: Client): boolean {
   if (registered.includes(uri)) return true
   const bare = kind === 'public' ? withoutPort(uri) : undefined

@@ -26,10 +26,7 @@ interface LoginAgain extends Pick<LoginForm, 'notice' | 'cookieless'> {
   readonly problems?: readonly Problem[]
 }
 
-/**
- * Why a page is shown again: the form came from a page that was out of date, or was not needed any more. It is a
- * parameter of the address, which anybody may write, so it only chooses one of our own texts.
- */
+/** Why a page is shown again. Anybody may write this parameter, so it only chooses one of our own texts. */
 export type Notice = keyof typeof TEXTS.login.notices
 
 const isNotice = (text: string | undefined): text is Notice =>

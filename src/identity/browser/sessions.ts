@@ -75,10 +75,7 @@ interface DrawnSession {
 
 /** All methods reject with Fault `identity_unavailable` if the store cannot be reached. */
 export interface Sessions {
-  /**
-   * Draws a session. Its cookie value is always new, so that a value from before the login is of no use (session
-   * fixation).
-   */
+  /** Draws a session. Its cookie value is always new (against session fixation). */
   draw(login: NewSession): DrawnSession
   /** By the cookie's value. Undefined if the session is unknown, expired, or ended by a rule. */
   find(cookie: string, purpose?: Purpose): Promise<Session | undefined>

@@ -14,10 +14,7 @@ const markedPart = (part: string): Slot => {
 /** Our own text: parts between backticks are code, those between `**` are strong. For texts of others, use a slot. */
 export const prose = (text: string): Html => html`${text.split(MARKED).map(markedPart)}`
 
-/**
- * A text of the operator's, written as Markdown. Of Markdown this knows paragraphs, lists with `- `, code and `**`; the
- * rest is shown as it was written.
- */
+/** The operator's Markdown: paragraphs, lists with `- `, code and `**`. The rest is shown as it was written. */
 export const markdown = (text: string): Html =>
   html`${text
     .trim()
@@ -112,10 +109,7 @@ export const prettyJson = (json: Buffer | string): string => JSON.stringify(JSON
 
 const TAG = /<[^<>]*>|[^<]+/g
 
-/**
- * Our own XML with each element on a line of its own; elements that hold only text stay on one line. White space
- * between elements means nothing (C7.5).
- */
+/** Our own XML, one element a line. White space between elements means nothing (C7.5). */
 export function prettyXml(xml: Buffer | string): string {
   const lines: string[] = []
   let depth = 0

@@ -11,10 +11,7 @@ type Row = readonly [string, Slot]
 const codes = (values: readonly string[]): Slot =>
   values.map((value, at) => html`${at > 0 && ' '}<code>${value}</code>`)
 
-/**
- * The values that open something on these pages: those that operations need, and those that include them. What opens
- * hidden areas only is not named.
- */
+/** Values that operations need, and those that include them. What opens hidden areas only is not named. */
 const shownScopes = ({ api, catalogue }: Pick<DeveloperParts, 'api' | 'catalogue'>): readonly string[] => {
   const useful = new Set(api.scopes.flatMap(({ includedIn, name }) => [name, ...includedIn]))
   return catalogue.values.filter((value) => useful.has(value))

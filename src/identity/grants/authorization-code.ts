@@ -42,10 +42,7 @@ const findCode: Step<GrantChosen, CodeFound> = async (context, dependencies) => 
   return { ...context, code, holder }
 }
 
-/**
- * Any attempt by its own client takes the code: also one that these steps refuse. What goes wrong on our side does not
- * use it up (C6.1.6).
- */
+/** An attempt by its own client uses up the code, also if it is refused; failures on our side do not (C6.1.6). */
 const takingIfRefused =
   (steps: Step<CodeFound, Granted>): Step<CodeFound, Granted> =>
   async (context, dependencies) => {

@@ -46,10 +46,7 @@ const readScope: Step<GrantChosen, ScopeRead> = async (context, { catalogue, pla
   return { ...context, asked }
 }
 
-/**
- * The token is known, this client's, and not replayed; another client's attempt is refused and changes nothing
- * (C6.1.7).
- */
+/** The token is known, this client's, and not replayed. Another client's attempt changes nothing (C6.1.7). */
 const findFamily: Step<ScopeRead, FamilyFound> = async (context, dependencies) => {
   const token = requireParam(context.params, 'refresh_token')
   const found = await dependencies.families.findToUse(token)

@@ -33,10 +33,7 @@ interface Delays {
 const delayAfter = (failures: number, { free, delay, longest }: Delays): number =>
   failures < free || delay === 0 ? 0 : Math.min(longest, delay * 2 ** (failures - free))
 
-/**
- * Failures by name. Names that exist and invented names are counted apart, so that invented ones displace only each
- * other.
- */
+/** By name. Invented names are counted apart, so that they displace only each other. */
 interface Counts {
   readonly attempts: FailureTable<GuessingKey>
   readonly accounts: FailureTable<string>

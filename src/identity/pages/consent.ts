@@ -130,10 +130,7 @@ const hintOf = ({ client, data, picker }: ConsentDetails): string =>
     ? `${T.businessHint(client.name)} ${T.roleLimits}`
     : T.businessHint(client.name)
 
-/**
- * C6.2.2: who asks, for which business, and for what, in people's words. The first button of the form allows: Enter presses
- * it.
- */
+/** C6.2.2. The first button of the form allows: Enter presses it. */
 export function consentPage(facts: ConsentDetails): Page {
   const { client, data, form, leadsTo, picker, problems } = facts
   if (picker !== undefined && picker.found === 0 && picker.search === undefined) return noBusinessPage(facts)
@@ -176,10 +173,7 @@ const wholeName = (name: string): Html | undefined =>
       </details>`
     : undefined
 
-/**
- * The search field, a form of its own: in the form of the choice, Enter in the field would press the button that allows.
- * The server answers it, so that it works without scripts.
- */
+/** A form of its own: else Enter in the field would press the button that allows. Works without scripts. */
 function searchForm({ search }: Picker): Html | undefined {
   if (search === undefined) return undefined
   const hidden = [...new URLSearchParams(search.request)].map(

@@ -7,10 +7,7 @@ import { readBody } from '../../http/read-body.ts'
 import { Fault, toFault } from '../../kernel/faults.ts'
 import type { Arrived, Parsed, Step } from '../endpoint.ts'
 
-/**
- * The parameters of all identity endpoints, and the fields of our own forms. Error texts may name these only: any other
- * name is chosen by the sender, and is not repeated (see `parseForm`).
- */
+/** Error texts may name these fields only: any other name is chosen by the sender (see `parseForm`). */
 const PARAMETERS: ReadonlySet<string> = new Set([
   // the token endpoint (C6.1)
   'grant_type',

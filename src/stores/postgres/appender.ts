@@ -28,10 +28,7 @@ interface Waiting {
   readonly reject: (reason: unknown) => void
 }
 
-/**
- * Appends to the change feed, one statement after the other, each with all changes that wait for it. All appends of all
- * nodes change one row, so statements at the same time would only wait for each other.
- */
+/** One statement at a time, with all that wait: appends change one row, so two would wait for each other. */
 export class Appender {
   readonly #link: PostgresLink
   readonly #statements: Pick<PostgresStatements, 'append' | 'appended'>

@@ -125,10 +125,7 @@ const ATTEMPTS = 2
 /** Milliseconds. */
 const SECOND = 1000
 
-/**
- * Limits the attempts to connect to a database that refuses or is away: many processes that all try at once would keep
- * one that starts from starting.
- */
+/** Many processes that all try to connect at once would keep a database that starts from starting. */
 export class ConnectionPace {
   readonly #monotonic: () => number
   /** Of the last attempts since one succeeded. */

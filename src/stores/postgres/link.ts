@@ -75,10 +75,7 @@ export interface Answer {
   readonly triesBefore: number
 }
 
-/**
- * Milliseconds for one try of work that goes before all requests (the change feed, the keys, the beat of the node), and for
- * all its tries: a connection on which nothing comes any more is found out soon.
- */
+/** Milliseconds for one try, and for all, of what goes before requests: a dead connection is found out soon. */
 const AHEAD_WITHIN = 1000
 const AHEAD_DEADLINE = 2000
 /** Milliseconds before the second try; doubled for each further one. */

@@ -60,10 +60,7 @@ export const tables = (schema: string): readonly string[] => [
     busy_until int8 NOT NULL, busy_by text)`,
 ]
 
-/**
- * Settings of Postgres itself, which other databases may not know. Updates of the same row stay on its page, and dead rows
- * are cleared soon.
- */
+/** Other databases may not know these settings. Updates stay on their page, dead rows are cleared soon. */
 const tuning = (schema: string): readonly string[] => [
   `ALTER TABLE ${schema}.record SET (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02)`,
   `ALTER TABLE ${schema}.feed SET (fillfactor = 20, autovacuum_vacuum_threshold = 200)`,
@@ -164,10 +161,7 @@ export async function migrate(link: PostgresLink, migrations = MIGRATIONS): Prom
   })
 }
 
-/**
- * Takes away what only older versions use. Rejects with StoreError if the tables are not of the newest version, or if an
- * older node was seen within ten minutes.
- */
+/** Removes what only older versions use. Rejects with StoreError if one was seen within ten minutes. */
 export async function finish(link: PostgresLink, migrations = MIGRATIONS): Promise<Migrated> {
   const before = await readSchema(link)
   const known = migrations.length

@@ -13,10 +13,7 @@ const MIGRATE_WITHIN = 600_000
 /** Milliseconds between two looks whether somebody has migrated the tables. */
 const LOOK_AGAIN = 1000
 
-/**
- * Makes or migrates the tables first, or waits until somebody has (`migrate: never`). Rejects with StoreError if the
- * database cannot be used.
- */
+/** Makes or migrates the tables, or waits for them (`migrate: never`). Rejects with StoreError. */
 export const openPostgres = (
   config: PostgresConfig,
   clock: Clock,
@@ -47,10 +44,7 @@ async function requireWhole(link: PostgresLink): Promise<void> {
   )
 }
 
-/**
- * Does work over connections of its own, whose statements may take long: `within` milliseconds. Rejects with StoreError. The
- * second connection renews a lease while the first one is busy.
- */
+/** `within` milliseconds. Rejects with StoreError. The second connection renews a lease meanwhile. */
 export async function withLongStatements<T>(
   config: PostgresConfig,
   work: (link: PostgresLink) => Promise<T>,

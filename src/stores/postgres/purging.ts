@@ -9,18 +9,12 @@ const COUNTED_FOR = 2 * DAY_MS
 /** Milliseconds. A client's budget may take months to be full again: `requests: 1000, per: 90d`. */
 const KEPT_FOR = 400 * DAY_MS
 
-/**
- * Rows of one statement, whatever its parameter says: the planner doesn't know parameters, and for an unknown number of rows it
- * would read the whole table.
- */
+/** Whatever the parameter says: for an unknown number of rows the planner would read the whole table. */
 const MOST = 1000
 /** Rows of a table without an index by time that one round looks at: some milliseconds. */
 const LOOKED_AT = 500
 
-/**
- * In the order of the index by expiry. Rows that somebody else holds are passed over, since those who remove by key lock in
- * another order.
- */
+/** By the index on expiry. Held rows are passed over: who removes by key locks in another order. */
 function ended(schema: string) {
   const first = (table: string, columns: string, condition: string): string => `
     SELECT ${columns} FROM (
@@ -64,10 +58,7 @@ const forgotten = (schema: string, table: string, isForgotten: string): Statemen
     last: () => `SELECT 1 AS done, last, size, (SELECT count(*) FROM gone) AS removed FROM part`,
   })
 
-/**
- * Removes old counts from a table whose rows have no expiry. Each round looks at a part of the table, and the next one
- * goes on behind it.
- */
+/** Of tables whose rows have no expiry. Each round goes on behind the part that the last one looked at. */
 class Counts {
   readonly #link: PostgresLink
   readonly #statement: Statement

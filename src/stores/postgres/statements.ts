@@ -195,10 +195,7 @@ function firstBy(table: string, indexes: readonly StoreIndex[]): string {
   return select(`(kind, key) IN (${found}) ORDER BY kind, key FOR UPDATE`)
 }
 
-/**
- * The records of a kind, or those of them that have some index values. There is a statement for each set of indexes: else the planner, which
- * does not know the values, would read the whole kind.
- */
+/** A statement for each set of indexes: else the planner, which knows no values, would read the whole kind. */
 function whereStatements(table: string, indexes: readonly StoreIndex[]) {
   const name = (verb: string): string => [verb, ...indexes].join('_by_')
   const where = (first: number): string =>

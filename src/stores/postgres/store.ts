@@ -34,10 +34,7 @@ import {
   statementsOf,
 } from './statements.ts'
 
-/**
- * A reading: first the end of the feed, with the store's clock as its value, then the changes. Undefined if the reader's
- * place is not in the feed any more.
- */
+/** First the end of the feed, with the store's clock; then changes. Undefined: the place is in it no more. */
 function toPage(
   [end, ...found]: readonly Row[],
   after: FeedPlace | undefined,
