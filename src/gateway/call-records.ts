@@ -1,9 +1,8 @@
 import type { AuditActor, AuditObject, AuditOutcome } from '../contracts/audit.ts'
 import type { Exchange } from '../contracts/exchange.ts'
 import type { Fault, FaultCode } from '../kernel/faults.ts'
-import type { Findings } from './findings.ts'
 import { CHECKS } from './order.ts'
-import type { Decision } from './pipeline.ts'
+import type { Decision, Findings } from './pipeline.ts'
 import { paramsOf, RecordedCall } from './recorded-call.ts'
 import type { Runtime } from './runtime.ts'
 

@@ -9,8 +9,7 @@ import { Slices } from '../kernel/slices.ts'
 import type { AuditRule } from './action-table.ts'
 import { isSmall } from './conversion/conversions.ts'
 import { keptOf } from './conversion/tasks.ts'
-import type { CallOutcome, OutcomeRecord } from './findings.ts'
-import type { Decision } from './pipeline.ts'
+import type { CallOutcome, Decision, OutcomeRecord } from './pipeline.ts'
 import type { Runtime } from './runtime.ts'
 
 interface RecordedCallParts {

@@ -34,8 +34,7 @@ import {
   VerifyFirst,
 } from './checks.ts'
 import type { Conversions } from './conversion/conversions.ts'
-import { type Findings, Observation } from './findings.ts'
-import { decide, type Decision } from './pipeline.ts'
+import { decide, type Decision, type Findings, Observation } from './pipeline.ts'
 import type { Runtime } from './runtime.ts'
 
 /** The decision about a call of an action, by the rules of its area. @throws what `decide` or `decideReportOnly` throws */

@@ -7,7 +7,7 @@ const EARLY_NOTES = 100
 
 /**
  * Passes each event to the recorder in force. For parts that outlive a configuration. Notes that are made before there is a
- * recorder (a store that is opened tells what is wrong with it) are passed to the first one.
+ * recorder (of a store that is opened and has a defect) are passed to the first one.
  */
 export class RelayRecorder implements Recorder {
   #to: Recorder | undefined

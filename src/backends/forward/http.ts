@@ -19,7 +19,6 @@ import type { UpstreamTimeouts } from '../../upstream/request.ts'
 import { compileQueryTemplate, placeholdersIn, type QueryTemplate } from '../template.ts'
 import { authorize, type Authorized } from './auth/credentials.ts'
 import { CallForwarding, type ForwardingBackend, type ResponseSource } from './forwarding.ts'
-import { checkHealth } from './health.ts'
 import { originByHost, Redirects } from './redirects.ts'
 import { Refusals, type UpstreamRefusal } from './refusal.ts'
 import { compileRequestHeaders, type RequestHeaders } from './request.ts'
@@ -34,7 +33,7 @@ import {
   unsent,
 } from './response.ts'
 import type { ExchangeRules, HttpBackendRules } from './rules.ts'
-import { UpstreamTargets } from './targets.ts'
+import { checkHealth, UpstreamTargets } from './targets.ts'
 import { compileHoldsAddress, LinkHeaders, type LinkRules } from './upstream-addresses.ts'
 
 /** Forwards calls to an HTTP upstream (C8.1 to C8.4). */

@@ -6,7 +6,6 @@ import { hasNoContent, isBodiless, isSafe } from '../../http/head.ts'
 import { referenceForLog } from '../../http/reference.ts'
 import { Fault, type FaultCode, type FaultFacts } from '../../kernel/faults.ts'
 import type { UpstreamResponse } from '../../upstream/reader.ts'
-import type { AttemptOutcome } from './health.ts'
 
 interface StatusContext {
   /** A GET or HEAD that carried If-None-Match or If-Modified-Since: another method is never 304 (RFC 9110 §13.1). */
@@ -184,16 +183,6 @@ export const isConnectionFault = (error: unknown): boolean =>
 
 /** Whether it was too slow, so that another target may be asked (C8.5). */
 export const isTimeout = (error: unknown): boolean => upstreamFault(error).code === 'upstream_timeout'
-
-const TARGETS_FAULT: ReadonlySet<FaultCode> = new Set([
-  'upstream_unreachable',
-  'upstream_timeout',
-  'upstream_broken',
-])
-
-/** What a failed attempt says about its target: nothing if the client left or the defect is ours. */
-export const attemptOutcome = (error: unknown): AttemptOutcome =>
-  TARGETS_FAULT.has(upstreamFault(error).code) ? 'bad' : 'unknown'
 
 /**
  * What of an upstream's headers reaches the client (C8.3). An allow-list: a banner, an address or a cookie must not

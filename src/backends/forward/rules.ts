@@ -7,12 +7,11 @@ import type { RequestTemplates } from '../template.ts'
 import type { XmlSection } from './answer-schema.ts'
 import type { Credentials } from './auth/credentials.ts'
 import type { TokenSources } from './auth/token-credentials.ts'
-import type { EjectionRules, HealthCheckRules } from './health.ts'
 import type { OfferedOperation } from './offered-operations.ts'
 import type { RedirectRules } from './redirects.ts'
 import type { OwnErrors } from './refusal.ts'
 import type { Identify, RequestHeaderRules } from './request.ts'
-import type { TargetChanged } from './targets.ts'
+import type { EjectionRules, HealthCheckRules, TargetChanged } from './targets.ts'
 
 /** What an upstream is sent (C8.7). */
 export interface RequestRules extends RequestTemplates {

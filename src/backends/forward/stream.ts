@@ -15,9 +15,9 @@ import {
 } from '../websocket/upstream.ts'
 import { HttpBackend } from './http.ts'
 import { urlOf } from './redirects.ts'
-import { attemptOutcome, checkStatus, type StatusVerdict, upstreamFault } from './response.ts'
+import { checkStatus, type StatusVerdict, upstreamFault } from './response.ts'
 import type { ExchangeRules, HttpBackendRules } from './rules.ts'
-import { NONE_TRIED } from './targets.ts'
+import { attemptOutcome, NONE_TRIED } from './targets.ts'
 
 const SWITCHING = 101
 const UNAUTHORIZED = 401

@@ -1,17 +1,16 @@
-import { PassThrough, Readable, type Duplex } from 'node:stream'
+import { type Duplex, PassThrough, Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
+import { NO_TRAIL } from '../../../src/contracts/audit.ts'
 import type { Backend, BackendAnswer, Call, Tunnel } from '../../../src/contracts/backend.ts'
 import type { Exchange } from '../../../src/contracts/exchange.ts'
 import type { BackendEvent } from '../../../src/contracts/recorder.ts'
 import { carryOut, carryUpgrade } from '../../../src/gateway/carry-out.ts'
-import { Findings } from '../../../src/gateway/findings.ts'
-import { decide, type Decision } from '../../../src/gateway/pipeline.ts'
+import { decide, type Decision, Findings } from '../../../src/gateway/pipeline.ts'
 import { decideReportOnly } from '../../../src/gateway/report-only.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
 import { PRINCIPAL } from '../../support/calls.ts'
-import { NO_TRAIL } from '../../../src/contracts/audit.ts'
-import { exchangeOf, FUND_LIST, jsonAnswer, makeGateway, type GatewayParts } from '../../support/gateway.ts'
+import { exchangeOf, FUND_LIST, type GatewayParts, jsonAnswer, makeGateway } from '../../support/gateway.ts'
 
 type Upgrading = NonNullable<Backend['upgrade']>
 

@@ -14,7 +14,7 @@ import {
   requireScope,
   takesWebsocket,
 } from '../../../src/gateway/checks.ts'
-import { Findings } from '../../../src/gateway/findings.ts'
+import { Findings } from '../../../src/gateway/pipeline.ts'
 import {
   compileAuthorities,
   parseRequestTarget,

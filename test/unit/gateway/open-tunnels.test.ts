@@ -1,9 +1,8 @@
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Tunnel, TunnelEnd } from '../../../src/contracts/backend.ts'
 import type { Principal } from '../../../src/contracts/principal.ts'
-import { Findings } from '../../../src/gateway/findings.ts'
 import { OpenTunnels } from '../../../src/gateway/door.ts'
-import { decide } from '../../../src/gateway/pipeline.ts'
+import { decide, Findings } from '../../../src/gateway/pipeline.ts'
 import { PRINCIPAL } from '../../support/calls.ts'
 import { exchangeOf, FUND_LIST, makeGateway, principalWith } from '../../support/gateway.ts'
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { apiDoor } from '../../../src/gateway/door.ts'
 import { VerifyFirst } from '../../../src/gateway/checks.ts'
-import { Findings } from '../../../src/gateway/findings.ts'
-import { decide, decidePreflight } from '../../../src/gateway/pipeline.ts'
+import { apiDoor } from '../../../src/gateway/door.ts'
+import { decide, decidePreflight, Findings } from '../../../src/gateway/pipeline.ts'
 import { decideReportOnly } from '../../../src/gateway/report-only.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
 import { PRINCIPAL } from '../../support/calls.ts'
@@ -10,11 +9,11 @@ import {
   closureFor,
   exchangeOf,
   FUND_LIST,
+  type Gateway,
+  type GatewayParts,
   makeGateway,
   principalWith,
   renderFault,
-  type Gateway,
-  type GatewayParts,
 } from '../../support/gateway.ts'
 
 const codeOf = (thrown: () => unknown): string => {

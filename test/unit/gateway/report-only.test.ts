@@ -2,8 +2,7 @@ import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
 import type { Exchange } from '../../../src/contracts/exchange.ts'
-import { Findings } from '../../../src/gateway/findings.ts'
-import type { Decision } from '../../../src/gateway/pipeline.ts'
+import { type Decision, Findings } from '../../../src/gateway/pipeline.ts'
 import { decideReportOnly, readBodyUnrefused, reportOnlyArea } from '../../../src/gateway/report-only.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
 import { PRINCIPAL } from '../../support/calls.ts'
@@ -11,9 +10,9 @@ import {
   closureFor,
   exchangeOf,
   FUND_LIST,
+  type GatewayParts,
   makeGateway,
   principalWith,
-  type GatewayParts,
 } from '../../support/gateway.ts'
 import { code, scopeOf } from '../../support/scope.ts'
 

@@ -1,6 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { checkHealth } from '../../../../src/backends/forward/health.ts'
-import { UpstreamTarget, type TargetChange } from '../../../../src/backends/forward/targets.ts'
+import { checkHealth, type TargetChange, UpstreamTarget } from '../../../../src/backends/forward/targets.ts'
 import { systemClock } from '../../../../src/kernel/clock.ts'
 import { forwardingRules } from '../../../support/http-backend.ts'
 import { manualAfter } from '../../../support/manual-after.ts'
