@@ -70,14 +70,14 @@ export async function recorded(
  * up and signs it. Rejects if the trail cannot be opened.
  */
 async function keep(entry: AuditEntry, configuration: Configuration, { stderr }: Terminal): Promise<void> {
-  let failed = false
-  const note = (level: string): void => {
-    if (level === 'error') failed = true
+  const errors: string[] = []
+  const note = (level: string, event: string): void => {
+    if (level === 'error') errors.push(event)
   }
   // Only here: what is refused, and what keeps no trail, needs none of it.
   const { openTrailOwner } = await import('../start/trail-owner.ts')
   const owner = await openTrailOwner(configuration, { clock: systemClock, recorder: { note } })
   await owner?.trail?.keep(entry)
   await owner?.close()
-  if (failed) stderr.write('postern: the audit trail could not be written in part\n')
+  if (errors.length > 0) stderr.write('postern: the audit trail could not be written in part\n')
 }
