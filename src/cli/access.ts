@@ -10,7 +10,7 @@ import {
 import { isSidecar } from '../settings/configuration.ts'
 import type { Parties } from '../settings/parties.ts'
 import { configurationFile } from './command.ts'
-import { csvLine } from './csv.ts'
+import { csvLine } from '../operator/csv.ts'
 import { foundOrRefused, orTellTrouble, readAccess, UnknownName } from './read-access.ts'
 import { ACCESS } from './tables/access.ts'
 import { printAll } from '../operator/terminal.ts'

@@ -1,22 +1,15 @@
 /** Prints the answer to a question about the trail: as a table, as words, as CSV or as lines of JSON. */
 import { whyNoTrail } from '../../audit/read/segments.ts'
-import {
-  type AuditRow,
-  type Progress,
-  type ScanEnd,
-  TrailReadError,
-  type UncoveredTime,
-} from '../../contracts/audit-query.ts'
+import { type AuditRow, type Progress, type ScanEnd, TrailReadError, type UncoveredTime } from '../../contracts/audit-query.ts'
 import { cleanLine } from '../../kernel/clean-text.ts'
+import { cellsOf, CSV_HEAD, csvRow, HEADS, recordText, visible } from '../../operator/audit-text.ts'
 import { OperationError } from '../../operator/errors.ts'
+import { type ProgressBar, progressBar } from '../../operator/progress.ts'
 import { printAll, type Terminal } from '../../operator/terminal.ts'
 import { countOf, rowLines } from '../../operator/text.ts'
 import { EXIT, UsageError } from '../../operator/verb.ts'
 import type { CallOptions } from '../call-options.ts'
-import { type ProgressBar, progressBar } from '../progress.ts'
 import { type AnswerPart, fromFiles, fromTrail, type Question } from './answer.ts'
-import { CSV_HEAD, csvRow } from './csv-rows.ts'
-import { cellsOf, HEADS, recordText, visible } from './row-text.ts'
 import { signedUntil } from './signed-until.ts'
 import { readAudited } from './trail-folder.ts'
 

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { PUBLIC_KEY_FILE, readPublicKey } from '../../audit/keys.ts'
 import { isSignedLine, MANIFEST_FILE, readManifestEnd } from '../../audit/manifest.ts'
-import { visible } from './row-text.ts'
+import { visible } from '../../operator/audit-text.ts'
 
 /** The rest of the manifest, the chains and the anchors are not looked at here. */
 const VERIFY = 'Whether the trail is whole: postern audit verify'

@@ -1,6 +1,6 @@
 /** A bar on stderr that shows how far long work is: on a terminal only, and not for short work. */
 import type { Progress } from '../contracts/audit-query.ts'
-import type { Terminal } from '../operator/terminal.ts'
+import type { Terminal } from './terminal.ts'
 
 const WIDTH = 30
 /** Milliseconds before it appears. */

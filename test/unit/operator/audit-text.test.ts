@@ -1,9 +1,8 @@
 import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import { CSV_HEAD, csvRow } from '../../../src/cli/audit/csv-rows.ts'
-import { barText, progressBar } from '../../../src/cli/progress.ts'
-import { cellsOf, recordText, visible } from '../../../src/cli/audit/row-text.ts'
 import type { AuditRow } from '../../../src/contracts/audit-query.ts'
+import { cellsOf, CSV_HEAD, csvRow, recordText, visible } from '../../../src/operator/audit-text.ts'
+import { barText, progressBar } from '../../../src/operator/progress.ts'
 
 const HOSTILE = '\u001b[2J\u009b31m\u202e\r\n\u0007=cmd|calc'
 /** Characters that a terminal would act on. */
