@@ -1,10 +1,8 @@
-/** `postern audit …`: the table of its verbs. Each has a file in `audit/`. */
-import { find, open, show } from './audit/find.ts'
+/** `postern audit …`: the verbs that only read files. Each has a file in `audit/`; the others are operations. */
 import { hash } from './audit/hash.ts'
 import { key } from './audit/key.ts'
-import { redact } from './audit/redact.ts'
 import { verify } from './audit/verify.ts'
 import { AUDIT } from './tables/audit.ts'
 import { commandOf } from './verbs.ts'
 
-export const auditCommand = commandOf(AUDIT, { find, show, open, verify, redact, hash, key })
+export const auditCommand = commandOf(AUDIT, { verify, hash, key })

@@ -189,7 +189,12 @@ const KEEPING = {
   },
   audit: {
     summary: 'The audit trail: prove it, and ask it who changed what',
+    operations: async () => {
+      const { AUDIT_OPERATIONS, REDACT } = await import('../operator/audit.ts')
+      return [...AUDIT_OPERATIONS, REDACT]
+    },
     table: async () => (await import('./tables/audit.ts')).AUDIT,
+    verbs: ['find', 'show', 'open', 'verify', 'redact', 'hash', 'key'],
   },
   'admin-token': {
     summary: 'Make the token of a named operator',

@@ -1,4 +1,5 @@
 /** Operations in this process, as the service would carry them out: the same checks, the same handlers, the same records. */
+import type { Readable } from 'node:stream'
 import { planAudit } from '../audit/schema.ts'
 import type { JsonValue } from '../http/json.ts'
 import { Fault } from '../kernel/faults.ts'
@@ -7,6 +8,7 @@ import { AdminError, errorBodyOf, OperationError } from '../operator/errors.ts'
 import type { OperationAnswer, OperationInput, SharedOperation } from '../operator/operation.ts'
 import type { AuthenticatedOperator } from '../operator/operators.ts'
 import { performerOf } from '../operator/perform.ts'
+import { LINES, linesOf } from '../operator/remote.ts'
 import type { Terminal } from '../operator/terminal.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { OperatedHere, type TrailHere } from '../start/operate-here.ts'
@@ -25,7 +27,7 @@ export interface HerePurpose {
   readonly terminal: Terminal
   /** The operator's own token, if one is given. */
   readonly own: string | undefined
-  /** Undefined if nothing is changed. */
+  /** Undefined if nothing is written. */
   readonly lock: LockHere | undefined
 }
 
@@ -66,9 +68,11 @@ export async function engineHere(purpose: HerePurpose): Promise<Engine> {
   const dispose = async (): Promise<void> => {
     await here[Symbol.asyncDispose]()
     if (lock !== undefined && 'lock' in lock) lock.lock.release()
+    if (isQuestion(purpose.operation)) return
     if (here.unrecorded !== undefined)
       terminal.stderr.write(`postern: this could not be recorded: ${here.unrecorded}\n`)
-    if (here.recordedInPart) terminal.stderr.write('postern: the audit trail could not be written in part\n')
+    if (here.problems.length > 0)
+      terminal.stderr.write('postern: the audit trail could not be written in part\n')
   }
   try {
     const operator = await operatorHere(configuration, own, operation.needs)
@@ -95,13 +99,27 @@ export async function engineHere(purpose: HerePurpose): Promise<Engine> {
         operator,
         from: { via: 'cli', channel: 'cli' },
       })
-      if (answer.status < 400) return { body: plain(answer.body), tag: answer.tag }
+      if (isQuestion(operation)) tellUnrecorded(here, terminal)
+      if (answer.status < 400)
+        return {
+          body: answer.type === LINES ? linesOf(answer.body as Readable) : plain(answer.body),
+          tag: answer.tag,
+        }
       const { error, problems } = answer.body as Refusal
       throw new OperationError(error, { status: answer.status, ...(problems && { problems }) })
     } catch (thrown) {
       throw operationErrorOf(thrown, here, purpose)
     }
   }
+}
+
+const isQuestion = ({ method }: SharedOperation): boolean => method === 'GET'
+
+/** Before the answer is shown: it may be long. */
+function tellUnrecorded({ unrecorded, problems }: OperatedHere, { stderr }: Terminal): void {
+  const events = problems.length === 0 ? undefined : `the trail cannot be written (${problems.join(', ')})`
+  const why = unrecorded ?? events
+  if (why !== undefined) stderr.write(`postern: no record was left of this question: ${why}\n`)
 }
 
 /** As it would have come over the wire: without members that have no value. */

@@ -4,13 +4,15 @@
  */
 import type { TrailLock } from '../audit/lock.ts'
 import type { Operation, OperationAnswer, OperationInput } from '../operator/operation.ts'
-import { type AdminAccess, sendTo } from '../operator/remote.ts'
+import { type AdminAccess, LINES, linesOf, sendTo } from '../operator/remote.ts'
 import type { Terminal } from '../operator/terminal.ts'
 import type { CallOptions } from './call-options.ts'
 
 /** What carries operations out. */
 export interface Engine extends AsyncDisposable {
-  /** Rejects with OperationError if nobody answers, or the operation is refused. */
+  /** The folder of the trail, if it is known and on this machine. */
+  readonly trailFolder?: string | undefined
+  /** Rejects with OperationError if nobody answers, or the operation is refused. The body of a stream is its lines. */
   send(operation: Operation, input: OperationInput): Promise<OperationAnswer<unknown>>
 }
 
@@ -25,7 +27,11 @@ export const remoteEngine = (access: AdminAccess): Engine => ({
   send: async (operation, input) => {
     const response = await sendTo(access, operation, input)
     const tag = response.headers.get('etag')?.replaceAll('"', '')
-    return { body: await response.json(), tag }
+    const isStream = response.headers.get('content-type')?.startsWith(LINES) === true
+    return {
+      body: isStream ? linesOf(response.body as ReadableStream<Uint8Array>) : await response.json(),
+      tag,
+    }
   },
   [Symbol.asyncDispose]: () => Promise.resolve(),
 })

@@ -5,7 +5,7 @@ import { planAudit } from '../audit/schema.ts'
 import type { Problems } from '../config/problems.ts'
 import { localUrl } from '../kernel/listen-address.ts'
 import { hasCode, messageOf } from '../kernel/thrown.ts'
-import { findService, isReachable } from '../operator/announcement.ts'
+import { findService, isReachable, trailOf } from '../operator/announcement.ts'
 import { OperationError } from '../operator/errors.ts'
 import type { SharedOperation } from '../operator/operation.ts'
 import type { Terminal } from '../operator/terminal.ts'
@@ -110,16 +110,19 @@ function refuseConfiguration({ file, problems }: Ground, terminal: Terminal, mor
 export async function findEngine(purpose: Purpose, given: Given): Promise<Engine> {
   const { operation, options, terminal } = purpose
   const ground = readGround(options, terminal)
-  const { file, configuration } = ground
+  const { file } = ground
   const isShared = operation.runs === 'service or here'
+  const configuration = usable(ground)
   const unfit = isShared && configuration && operation.unfit?.(configuration, false)
   if (unfit)
     throw refuseConfiguration({ ...ground, problems: undefined }, terminal, `${file ?? ''}: ${unfit}`)
   if (given.given !== undefined)
     return remoteEngine({ address: given.given, token: await tokenFor(given, ground, serviceOf(ground)) })
-  return operation.runs === 'service or here'
-    ? findShared({ ...purpose, operation }, ground, given)
-    : findRemote(purpose, ground, given)
+  const engine = isShared
+    ? await findShared({ ...purpose, operation }, ground, given)
+    : await findRemote(purpose, ground, given)
+  const { data, trail = data === undefined ? undefined : trailOf(data) } = ground
+  return { ...engine, trailFolder: trail }
 }
 
 /** Where a running service says that it is, since it may have been started with another port; else as its configuration says. */
@@ -145,8 +148,9 @@ const noServiceOn = ({ data = '' }: Ground): string => `no service runs on ${dat
 
 type Shared = Purpose & { readonly operation: SharedOperation }
 
-/** Whether anything is changed, so that only one process may do it. */
-const changes = ({ method }: SharedOperation): boolean => method !== 'GET'
+/** Whether anything is written, so that only one process may do it. */
+const writes = ({ method, leavesRecord }: SharedOperation): boolean =>
+  method !== 'GET' || leavesRecord === true
 
 async function findShared(purpose: Shared, ground: Ground, given: Given): Promise<Engine> {
   const { operation, terminal } = purpose
@@ -165,7 +169,7 @@ async function findShared(purpose: Shared, ground: Ground, given: Given): Promis
         `${ground.file ?? ''}: ${unfit}`,
       )
     refuseOtherUser(configuration.data)
-    if (!changes(operation)) return openHere(purpose, read, given, undefined)
+    if (!writes(operation)) return openHere(purpose, read, given, undefined)
     const lock = lockOf(ground, configuration)
     if (lock !== undefined) return openHere(purpose, read, given, lock === 'none' ? undefined : lock)
     if (performance.now() > deadline) {
@@ -174,6 +178,8 @@ async function findShared(purpose: Shared, ground: Ground, given: Given): Promis
         service === undefined
           ? `${folder} is in use by another process that does not end`
           : `${folder} is in use by a service that does not answer at ${service.adminUrl}: give --admin-url`
+      // A question would be answered without its record, though somebody could leave one.
+      if (operation.method === 'GET') throw new OperationError(unrecorded)
       return openHere(purpose, read, given, { unrecorded })
     }
     await wait(PAUSE)

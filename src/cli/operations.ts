@@ -51,7 +51,8 @@ function optionsOf({ operation, line }: Line): Options {
     operation.runs !== 'service or here' || whoMember(operation) !== undefined
       ? { reason, ...reading }
       : reading
-  return { ...line.options, ...JSON_ANSWER, ...common }
+  const answer = line.options['json'] === undefined ? JSON_ANSWER : {}
+  return { ...line.options, ...answer, ...common }
 }
 
 const verbOf = (line: Line): Verb => ({ ...line.line, options: optionsOf(line) })
@@ -140,6 +141,7 @@ function sessionOf({ operation, line }: Line, given: Given, terminal: Terminal):
     terminal,
     answer,
     send: async <A>(requested: Operation, input?: OperationInput) => (await answer<A>(requested, input)).body,
+    trailFolder: async () => (await engine)?.trailFolder,
     show: (shown, text) =>
       void terminal.stdout.write(
         values.json === true ? jsonText(line.json?.(shown as never, given) ?? shown) : text(shown),

@@ -45,6 +45,9 @@ export interface ServiceFolders {
   readonly trail?: string | undefined
 }
 
+/** The folder of the trail of the service that has used a data folder last, if it keeps one. */
+export const trailOf = (data: string): string => pointedTrail(data) ?? usualTrail(data)
+
 /** The service that runs on these folders; undefined if none does, or none says so. */
 export function findService({ data, trail }: ServiceFolders): Announced | undefined {
   const folders = [trail ?? pointedTrail(data), usualTrail(data), data]

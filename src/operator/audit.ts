@@ -8,6 +8,8 @@ import {
   recordGiving,
 } from '../audit/audited-change.ts'
 import { readQuery } from '../audit/read/query.ts'
+import type { Redacted } from '../audit/read/read-trail.ts'
+import { planAudit } from '../audit/schema.ts'
 import {
   type AuditQuery,
   type AuditRow,
@@ -19,11 +21,14 @@ import {
   TrailReadError,
 } from '../contracts/audit-query.ts'
 import type { AuditEvent } from '../kernel/audit-events.ts'
+import type { Configuration } from '../settings/configuration.ts'
+import { QUESTION_LINES } from './audit-lines.ts'
 import type { OperationContext, QueriedTrail, ServiceContext } from './context.ts'
 import { AdminError } from './errors.ts'
 import {
   type AdminAnswer,
   type AdminRequest,
+  commandLine,
   count,
   members,
   type Members,
@@ -39,6 +44,9 @@ import {
   WHO,
 } from './operation.ts'
 import { LIMIT, MOST_ROWS, ROWS } from './paging.ts'
+import { LINES } from './remote.ts'
+import { countOf } from './text.ts'
+import { UsageError } from './verb.ts'
 
 /** In place of `WHO`: `by` is a filter here. */
 const ASKER: Members = {
@@ -224,8 +232,6 @@ async function* streamed(trail: QueriedTrail, request: Request): AsyncGenerator<
   }
 }
 
-const LINES = 'application/x-ndjson'
-
 async function stream(trail: QueriedTrail, { query: texts, operator }: AdminRequest): Promise<AdminAnswer> {
   const { query, problems } = readQuery(texts)
   if (problems !== undefined) return reject(problems)
@@ -264,6 +270,12 @@ const asking =
   ({ trail }, request) =>
     trail === undefined ? NO_TRAIL : question(trail, request)
 
+/** Why there is no trail to ask, for a configuration. */
+const unfit = ({ audit, data, issuers }: Configuration): string | undefined =>
+  planAudit(audit, data, issuers.length > 0) === undefined
+    ? 'no audit trail is kept — see `audit.enabled`'
+    : undefined
+
 const QUESTION = { method: 'GET', needs: 'audit', namesPeople: true } as const
 
 export const AUDIT_OPERATIONS: readonly Operation[] = [
@@ -301,7 +313,11 @@ export const AUDIT_OPERATIONS: readonly Operation[] = [
       },
     },
     answers: { 200: ['Lines with `row`, `progress`, `end` or `failed`', { type: 'object' }] },
+    runs: 'service or here',
+    leavesRecord: true,
+    unfit,
     handle: asking(stream),
+    commands: QUESTION_LINES,
   },
   {
     method: 'POST',
@@ -340,5 +356,38 @@ export const REDACT: Operation = {
     ],
     409: ['This service does not sign a trail', problemsSchema],
   },
+  runs: 'service or here',
+  unfit,
   handle: redact,
+  commands: [
+    commandLine({
+      words: ['audit redact'],
+      summary: 'Erase the personal values of all records whose actor or object is this `sub`',
+      notes: [
+        'A running service does it, with your token; else the command itself. The trail still verifies.',
+      ],
+      arguments: [],
+      options: {
+        subject: {
+          type: 'string',
+          value: 'SUBJECT',
+          help: 'Whose values are erased. Required, and so is --reason',
+        },
+      },
+      examples: [
+        {
+          line: "postern audit redact --subject 45733adb-9b07-4d40-ae57-20cf9b802f51 --reason 'request 4711'",
+          does: 'erase the values of one person',
+        },
+      ],
+      input: ({ values }) => {
+        const { subject, reason } = values
+        if (!subject || !reason) throw new UsageError('expected --subject and --reason')
+        return { body: { subject } }
+      },
+      text: ({ values, files }: Redacted, typed) =>
+        `${countOf(values, 'personal value')} of ${typed.values.subject ?? ''} erased, in ${countOf(files, 'file')}\n`,
+      json: (redacted: Redacted, { values: { subject } }) => ({ subject, ...redacted }),
+    }),
+  ],
 }

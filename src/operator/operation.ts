@@ -90,6 +90,8 @@ export interface ServiceOperation extends OperationFacts {
 export interface SharedOperation extends OperationFacts {
   readonly runs: 'service or here'
   readonly handle: Handler<OperationContext>
+  /** A GET that leaves a record: it is carried out under the lock of the trail too. */
+  readonly leavesRecord?: true
   /** Why the operation is none for a configuration. `here`: no service runs. */
   readonly unfit?: (configuration: Configuration, here: boolean) => string | undefined
 }
@@ -112,9 +114,9 @@ export interface OperationAnswer<A> {
   readonly tag: string | undefined
 }
 
-/** What was typed. `--json` is an option of every command line of an operation. */
+/** What was typed. `--json` is an option of every command line of an operation, `--reason` of most. */
 export interface Typed<O extends Options = Options> {
-  readonly values: Values<O> & { readonly json?: boolean | undefined }
+  readonly values: Values<O> & { readonly json?: boolean | undefined; readonly reason?: string | undefined }
   readonly positionals: readonly string[]
 }
 
@@ -122,10 +124,15 @@ export interface Typed<O extends Options = Options> {
 export interface Session<O extends Options = Options> extends Typed<O> {
   /** The one that the command line is of. */
   readonly operation: Operation
-  /** Sends a request of an operation. Resolves with the body of the answer; rejects with OperationError. */
+  /**
+   * Sends a request of an operation. Resolves with the body of the answer, of a stream with an AsyncIterable of its lines;
+   * both reject with OperationError.
+   */
   readonly send: <A>(operation: Operation, input?: OperationInput) => Promise<A>
   /** The same, with the version of what is answered. */
   readonly answer: <A>(operation: Operation, input?: OperationInput) => Promise<OperationAnswer<A>>
+  /** The folder of the trail that answers; undefined if it is on another machine, or not known. */
+  readonly trailFolder: () => Promise<string | undefined>
   /** Prints an answer: as it is with `--json`, else what `text` makes of it. */
   readonly show: <A>(answer: A, text: (answer: A) => string) => void
   readonly terminal: Terminal

@@ -50,3 +50,24 @@ export async function sendTo(
   const { error = `status ${response.status}`, problems = [] } = answer as Refusal
   throw new OperationError(error, { status: response.status, problems })
 }
+
+/** The media type of a stream of JSON, a value in each line. */
+export const LINES = 'application/x-ndjson'
+
+export const BROKEN_OFF = 'the answer of the service broke off: what was shown is not all'
+
+/** The lines of a stream, without their ends. Rejects with OperationError if it breaks off. */
+export async function* linesOf(stream: AsyncIterable<string | Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder()
+  let rest = ''
+  try {
+    for await (const chunk of stream) {
+      const text = typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true })
+      const lines = `${rest}${text}`.split('\n')
+      rest = lines.pop() ?? ''
+      yield* lines
+    }
+  } catch (cause) {
+    throw new OperationError(BROKEN_OFF, { cause })
+  }
+}

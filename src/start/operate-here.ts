@@ -3,7 +3,9 @@
  * is opened that the operation does not need; the trail is opened with its first record, so that what is refused before
  * it was begun leaves nothing behind.
  */
+import { queryEnded } from '../audit/abandoned.ts'
 import type { TrailLock } from '../audit/lock.ts'
+import { planAudit } from '../audit/schema.ts'
 import { Problems } from '../config/problems.ts'
 import type { Environment } from '../config/validate.ts'
 import { type AuditEntry, type AuditTrail, NO_TRAIL } from '../contracts/audit.ts'
@@ -12,7 +14,7 @@ import type { Editors } from '../directory/editors.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { messageOf } from '../kernel/thrown.ts'
-import type { OperationContext } from '../operator/context.ts'
+import type { OperationContext, QueriedTrail, TrailEraser } from '../operator/context.ts'
 import { type KeyWork, oneAtATime } from '../operator/key-work.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { ANSWER_COMMAND_WITHIN } from '../stores/open-store.ts'
@@ -44,7 +46,9 @@ class CommandTrail implements AuditTrail {
   readonly #trail: Exclude<TrailHere, 'none'>
   #owner: Promise<TrailOwner | undefined> | undefined
   #trouble: string | undefined
-  #failed = false
+  #closed: Promise<void> | undefined
+  /** What could not be written, as events of the log. */
+  readonly problems: string[] = []
   readonly #notes: Promise<void>[] = []
   /** Why what was done is not recorded; undefined if it is. */
   unrecorded: string | undefined
@@ -64,11 +68,6 @@ class CommandTrail implements AuditTrail {
     return this.#trouble ?? CANNOT_WRITE
   }
 
-  /** Whether a record could not be written. */
-  get failed(): boolean {
-    return this.#failed
-  }
-
   #open(): Promise<TrailOwner | undefined> {
     this.#owner ??= this.#openOwner().catch((thrown: unknown) => {
       this.#trouble = messageOf(thrown)
@@ -82,8 +81,8 @@ class CommandTrail implements AuditTrail {
       this.#trouble = this.#trail.unopened
       return undefined
     }
-    const note: Recorder['note'] = (level) => {
-      if (level === 'error') this.#failed = true
+    const note: Recorder['note'] = (level, event) => {
+      if (level === 'error') this.problems.push(event)
     }
     const { lock } = this.#trail
     return openTrailOwner(this.#configuration, { clock: systemClock, recorder: { note }, lock })
@@ -126,7 +125,19 @@ class CommandTrail implements AuditTrail {
     return NO_TRAIL.bodyHash()
   }
 
-  async close(): Promise<void> {
+  /** As the owner of the trail does. Rejects with Fault `audit_unavailable` if the trail cannot be opened. */
+  async redact(...order: Parameters<TrailEraser['redact']>): ReturnType<TrailEraser['redact']> {
+    const owner = await this.#open()
+    if (owner === undefined) throw new Fault('audit_unavailable')
+    return owner.redact(...order)
+  }
+
+  /** Gives the lock back. May be called again. */
+  close(): Promise<void> {
+    return (this.#closed ??= this.#close())
+  }
+
+  async #close(): Promise<void> {
     await Promise.all(this.#notes)
     const owner = await this.#owner
     if (owner !== undefined) await owner.close()
@@ -146,7 +157,8 @@ export class OperatedHere implements AsyncDisposable {
   constructor(parts: HereParts) {
     this.#parts = parts
     this.#trail = parts.trail === 'none' ? undefined : new CommandTrail(parts.configuration, parts.trail)
-    const audit: AuditTrail = this.#trail ?? NO_TRAIL
+    const trail = this.#trail
+    const audit: AuditTrail = trail ?? NO_TRAIL
     const recorder = NO_RECORDER
     const editors = (): Promise<Editors> => (this.#editors ??= this.#openEditors())
     const canRecord = async (): Promise<void> => {
@@ -158,8 +170,8 @@ export class OperatedHere implements AsyncDisposable {
       clock: systemClock,
       editors,
       canRecord,
-      trail: undefined,
-      trailOwner: undefined,
+      trail: trail && this.#queried(trail),
+      trailOwner: trail,
       keys: () => this.#keyWork(),
     }
   }
@@ -169,14 +181,29 @@ export class OperatedHere implements AsyncDisposable {
     return this.#trail?.unrecorded
   }
 
-  /** Whether something that was done is recorded in part only. */
-  get recordedInPart(): boolean {
-    return this.#trail?.failed === true
+  /** What could not be written of the trail, as events of the log. */
+  get problems(): readonly string[] {
+    return this.#trail?.problems ?? []
   }
 
   /** Why something was not done, of which Fault `audit_unavailable` tells. */
   get refusal(): string {
     return this.#trail?.refusal ?? CANNOT_WRITE
+  }
+
+  /** The lock is given back before the files are read, which may take minutes. */
+  #queried(trail: CommandTrail): QueriedTrail | undefined {
+    const { audit, data, ...others } = this.#parts.configuration
+    const plan = planAudit(audit, data, isSidecar(others))
+    return (
+      plan && {
+        query: ({ query }, onProgress) => queryEnded(plan.folder, query, onProgress),
+        note: async (entry) => {
+          trail.note(entry)
+          await trail.close()
+        },
+      }
+    )
   }
 
   #openState(): Promise<State> {

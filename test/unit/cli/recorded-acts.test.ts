@@ -166,7 +166,10 @@ describe('C12.1.7 what commands change', () => {
     const { subject } = here.records('user.added')[0]!['on'] as { subject: string }
     const ended = await here.run(`audit redact --subject ${subject} --reason asked`)
     expect(ended).toMatchObject({ code: 0, stderr: '' })
-    expect(here.records('audit.redacted')).toMatchObject([{ on: { subject }, why: 'asked' }])
+    expect(here.records('audit.redacted')).toMatchObject([
+      { outcome: 'pending', on: { subject }, why: 'asked' },
+      { outcome: 'success', on: { subject }, why: 'asked' },
+    ])
     expect(here.records('user.added').map(({ values }) => values['on.id'])).not.toContain('dora')
   })
 

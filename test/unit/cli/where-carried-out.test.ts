@@ -47,25 +47,42 @@ describe(
       ['--admin-url and a token', 'admin-url'],
       ['the folder of --data', 'data'],
       ['what the file says of `data`', 'file'],
-    ])('does not stop user disable, which finds the service by %s', async (_way, way) => {
-      const here = await place()
-      const service = await here.serve()
-      expect((await here.run(`user add dora --access ACME=Read-only`)).code).toBe(0)
-      const text = `${way === 'file' ? `data: ${here.data}\n` : ''}backends: [oops\n`
-      const env = { POSTERN_DATA: '', POSTERN_CONFIG: configFiles({ 'b.yaml': text })('b.yaml') }
-      const [more, token] =
-        way === 'admin-url'
-          ? [` --admin-url ${service.adminUrl}`, here.ownToken()]
-          : [way === 'data' ? ` --data ${here.data}` : '', '']
-      const ended = await here.run(`user disable dora${more} --reason stolen`, {
-        ...env,
-        ...(token !== '' && { POSTERN_ADMIN_TOKEN: token }),
-      })
-      expect(ended).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^dora: disabled\n/) })
-      expect(recordsOf(service, 'user.disabled')).toMatchObject([
-        { outcome: 'success', why: 'stolen', actor: { operator: 'admin', via: 'cli' } },
-      ])
-    })
+    ])(
+      'does not stop user disable, audit find and audit redact, which find the service by %s',
+      async (_way, way) => {
+        const here = await place()
+        const service = await here.serve()
+        expect((await here.run(`user add dora --access ACME=Read-only`)).code).toBe(0)
+        const text = `${way === 'file' ? `data: ${here.data}\n` : ''}backends: [oops\n`
+        const env = { POSTERN_DATA: '', POSTERN_CONFIG: configFiles({ 'b.yaml': text })('b.yaml') }
+        const [more, token] =
+          way === 'admin-url'
+            ? [` --admin-url ${service.adminUrl}`, here.ownToken()]
+            : [way === 'data' ? ` --data ${here.data}` : '', '']
+        const run = (line: string) =>
+          here.run(`${line}${more} --reason stolen`, {
+            ...env,
+            ...(token !== '' && { POSTERN_ADMIN_TOKEN: token }),
+          })
+        const ended = await run('user disable dora')
+        expect(ended).toMatchObject({
+          code: 0,
+          stderr: '',
+          stdout: expect.stringMatching(/^dora: disabled\n/),
+        })
+        const found = await run('audit find --event user.disabled')
+        expect(found).toMatchObject({ code: 0, stdout: expect.stringContaining('user.disabled user dora') })
+        // Where its folder is not known, up to when the trail is signed is not either.
+        expect(found.stderr).toMatch(way === 'admin-url' ? /^1 row\. Whether/ : /^1 row\. Signed up to /)
+        expect(await run('audit redact --subject S-dora')).toMatchObject({ code: 0, stderr: '' })
+        for (const event of ['user.disabled', 'audit.queried', 'audit.redacted'])
+          expect(recordsOf(service, event).at(-1)).toMatchObject({
+            outcome: 'success',
+            why: 'stolen',
+            actor: { operator: 'admin', via: 'cli' },
+          })
+      },
+    )
 
     it('is shown, and stops the command, where no service runs', async () => {
       const here = await place()
@@ -88,6 +105,8 @@ describe.skipIf(process.geteuid?.() !== 0)(
       'keys rotate',
       'keys rotate --compromised --yes',
       'backup copy-of-another-user.sqlite',
+      'audit find',
+      'audit redact --subject S --reason r',
     ])('refuses, with nothing made in it, and names the user to run it as: %s', async (line) => {
       const here = await place()
       expect(await here.run(ADD.replace('tally', 'first'))).toMatchObject({ code: 0, stderr: '' })
@@ -153,10 +172,17 @@ describe('C12.1.7 the lock', () => {
     hold(folder).announce({ adminUrl: NOWHERE, data: here.data })
     const announced = JSON.parse(readFileSync(join(folder, 'service.json'), 'utf8')) as object
     writeFileSync(join(folder, 'service.json'), JSON.stringify({ ...announced, host }))
-    const [given, taken] = await Promise.all([
+    const [given, asked, erased, taken] = await Promise.all([
       here.run('client rotate-secret tally'),
+      here.run('audit find'),
+      here.run('audit redact --subject S --reason asked'),
       here.run('client disable tally'),
     ])
+    for (const ended of [asked, erased])
+      expect(ended).toMatchObject({
+        ...{ code: 1, stdout: '' },
+        stderr: expect.stringContaining('give --admin-url') as string,
+      })
     expect(given).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('give --admin-url') })
     expect(taken).toMatchObject({ code: 0, stdout: expect.stringMatching(/^tally: disabled\n/) })
     expect(taken.stderr).toMatch(/could not be recorded: .*give --admin-url/)
