@@ -12,7 +12,7 @@ import {
 import type { Terminal } from '../operator/terminal.ts'
 import { jsonText } from '../operator/text.ts'
 import { EXIT, type Options, type Verb } from '../operator/verb.ts'
-import { operatorName } from './admin-commands.ts'
+import { operatorName } from './operator-names.ts'
 import { adminUrl, type CallOptions, checkedReason, ownToken } from './call-options.ts'
 import type { Command } from './command.ts'
 import { type Engine, NothingDone, type Purpose, remoteEngine } from './engine.ts'
