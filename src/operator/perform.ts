@@ -14,11 +14,10 @@ import {
   whoMember,
 } from './operation.ts'
 import { type AuthenticatedOperator, expiredOperator, refusedOperator } from './operators.ts'
-import { withoutPeople } from './people-in-answers.ts'
 import { hasRight } from './rights.ts'
 
 /** A request as it came. `body` is null where none was sent. */
-export interface Received {
+interface Received {
   readonly params: JsonValue
   readonly query: JsonValue
   readonly body: JsonValue
@@ -76,7 +75,7 @@ function bodyCheckOf({ body, bodyOptional, checksBody }: Operation): Check | und
 }
 
 /** Carries out an operation for requests. Rejects as its handler does, and with AdminError 400 if a request does not fit. */
-export type Performer<C> = (context: C, received: Received) => Promise<AdminAnswer>
+type Performer<C> = (context: C, received: Received) => Promise<AdminAnswer>
 
 /** Throws RangeError on a schema keyword that the validator does not support. */
 export function performerOf<C>(
@@ -127,4 +126,60 @@ function ifMatchOf({ conditional, method }: Operation, header: string | undefine
 function shortReason(reason: string | undefined): string | undefined {
   if (reason === undefined || Buffer.byteLength(reason) <= MOST_REASON) return reason
   throw new AdminError(400, 'the request does not fit', [`reason  is longer than ${MOST_REASON} bytes`])
+}
+
+const PERSON = '[person]'
+
+/** Members whose value is a person's. */
+const PERSONAL: ReadonlySet<string> = new Set(['subject', 'sub', 'user', 'username', 'email'])
+/** Members with sentences, which may repeat such a value. */
+const PROSE: ReadonlySet<string> = new Set(['words', 'detail', 'text'])
+/**
+ * Lines that tell of a place in the configuration: below these keys it is a person's name, and what follows may tell of
+ * another one. File and line stand before it.
+ */
+const OF_USERS = /\bdirectory\.(users|files\.users)\b.*/s
+
+type Members = Readonly<Record<string, unknown>>
+
+const isMembers = (value: unknown): value is Members => typeof value === 'object' && value !== null
+
+/** Whether a member tells of a person: by its name, or as the row of a user among those who gain or lose access. */
+const isPersonal = (key: string, member: unknown, { kind }: Members): member is string =>
+  typeof member === 'string' && (PERSONAL.has(key) || (key === 'who' && kind === 'user'))
+
+/** The texts that stand for a person in an answer. */
+const personsIn = (value: unknown): readonly string[] =>
+  !isMembers(value)
+    ? []
+    : Object.entries(value).flatMap(([key, member]) =>
+        isPersonal(key, member, value) ? [member] : personsIn(member),
+      )
+
+/** As a whole word: a short one must not be found within others. */
+const withoutWord = (text: string, word: string): string =>
+  text.replace(new RegExp(`(?<![\\w-])${RegExp.escape(word)}(?![\\w-])`, 'g'), PERSON)
+
+/**
+ * An answer without names, subjects and claims of people, for operators who may not read of them (C12.2.4). What else it
+ * tells stays.
+ */
+function withoutPeople(answer: unknown): unknown {
+  const persons = personsIn(answer)
+  const copyText = (text: string, key: string): string => {
+    const line = text.replace(OF_USERS, `directory.$1  ${PERSON}`)
+    return PROSE.has(key) ? persons.reduce(withoutWord, line) : line
+  }
+  /** `key`: of the member that holds the value. */
+  const copy = (value: unknown, key: string): unknown => {
+    if (typeof value === 'string') return copyText(value, key)
+    if (Array.isArray(value)) return value.map((each) => copy(each, key))
+    if (!isMembers(value)) return value
+    const entries = Object.entries(value).map(([name, member]) => {
+      const isUsers = key === 'directory' && name === 'users'
+      return [name, isUsers || isPersonal(name, member, value) ? PERSON : copy(member, name)]
+    })
+    return Object.fromEntries(entries) as unknown
+  }
+  return copy(answer, '')
 }

@@ -2,7 +2,8 @@
  * Clients, users, businesses, funds and roles: added, shown, listed, changed, switched and removed. All operations and their
  * command lines are made from one table of nouns (C11.5.1).
  */
-import { type ChangesOf, DirectoryRefusal } from '../directory/editing.ts'
+import { pathText, type Problem } from '../config/problems.ts'
+import { type ChangesOf, DirectoryRefusal, type EndedLoss } from '../directory/editing.ts'
 import { NOUN_NAMES, type NounName, NOUNS, type Written } from '../directory/nouns.ts'
 import { applyMergePatch } from '../http/json.ts'
 import { DURATION_PATTERN, parseDuration } from '../kernel/units.ts'
@@ -16,16 +17,18 @@ import {
   made,
   type Members,
   members,
+  notFound,
   ok,
   type Operation,
   problemsSchema,
+  refuse,
+  reject,
   type Schema,
   type SharedOperation,
   text,
   WHO,
 } from './operation.ts'
 import { PAGE_QUERY, pageBody, pageOf, pageSchema } from './paging.ts'
-import { ENDED, endedRows, lineOf, refusalOf, WARNINGS } from './record-answers.ts'
 import {
   addRecord,
   disableRecord,
@@ -59,6 +62,30 @@ import {
 } from './record-paths.ts'
 import { PASSWORD, patchSchema, shownSchema, writtenSchema } from './record-schemas.ts'
 import type { Right } from './rights.ts'
+
+const lineOf = ({ path, message, hint }: Problem): string =>
+  `${pathText(path)}  ${message}${hint === undefined ? '' : ` — ${hint}`}`
+
+/** 400 with every problem by its member, 404 or 409. */
+function refusalOf({ kind, message, problems }: DirectoryRefusal): AdminAnswer {
+  if (kind === 'problems') return reject((problems?.list ?? []).map(lineOf))
+  return kind === 'missing' ? notFound(message, []) : refuse(message, [])
+}
+
+const WARNINGS: Schema = {
+  type: 'array',
+  items: { type: 'string' },
+  description: 'What the record makes useless or dangerous.',
+}
+
+const ENDED: Schema = {
+  type: 'array',
+  items: { type: 'object' },
+  description: 'What has ended: whose it was, and how many sessions, families, codes and consents.',
+}
+
+const endedRows = (ended: readonly EndedLoss[]): readonly object[] =>
+  ended.map(({ loss, ended: counts }) => ({ ...loss.tokens, ...counts }))
 
 /** Users are personal data: who may only inspect sees none of them. */
 const READING: Readonly<Record<NounName, Right>> = {
