@@ -3,14 +3,17 @@ import { Problems } from '../config/problems.ts'
 import { isTargetValue, joinScope, parseTarget, splitScope } from '../config/scopes/scope-token.ts'
 import type { EarlyAdmission } from '../contracts/admission.ts'
 import type { ClaimedCaller, ClaimedCallers, ClaimedGrant } from '../contracts/claimed-callers.ts'
+import type { DescribedCall } from '../contracts/explanation.ts'
 import type { KeyStanding } from '../contracts/keys.ts'
-import type { ExplainParts } from '../gateway/explain/explain.ts'
+import { explainAgain, type ExplainParts } from '../gateway/explain/explain.ts'
 import { claimedCallers } from '../identity/claimed-callers.ts'
 import { type Clock, epochSeconds } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { IssuerConfig } from '../keys/issuers-schema.ts'
 import { LONGEST_LIFE } from '../keys/token-verifier.ts'
+import type { RecalledCall } from '../processes/worker-pool.ts'
 import { compileServer } from '../server/schema.ts'
+import type { KeptCall } from '../watch/past-calls.ts'
 import type { Service } from './compile-service.ts'
 
 /** @param early the limits ahead of the decision */
@@ -103,3 +106,39 @@ function scopeOf({ scope, target }: ClaimedCaller): NonNullable<ReturnType<typeo
     throw new Fault('invalid_scope', { detail: 'more than one target' })
   return values
 }
+
+const UPGRADE: DescribedCall['headers'] = [
+  ['Connection', 'Upgrade'],
+  ['Upgrade', 'websocket'],
+]
+
+const headersOf = (named: Readonly<Record<string, string | undefined>>): DescribedCall['headers'] =>
+  Object.entries(named).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]))
+
+/** A call of the past, and what would be decided about it now (C14.4); that is undefined if its path is not known. */
+export async function recallCall(
+  parts: ExplainParts,
+  { principal, clientAddress, ...call }: KeptCall,
+): Promise<RecalledCall> {
+  const { path } = call
+  if (path === undefined) return { call, now: undefined }
+  return { call, now: await explainAgain(parts, describePast({ ...call, path, clientAddress }), principal) }
+}
+
+/** Without its body and its other headers, which are not kept. */
+const describePast = ({
+  method,
+  path,
+  accept,
+  contentType,
+  websocket,
+  clientAddress,
+}: Omit<KeptCall, 'principal'> & { readonly path: string }): DescribedCall => ({
+  method,
+  path,
+  from: clientAddress,
+  body: new Uint8Array(),
+  token: undefined,
+  caller: undefined,
+  headers: [...headersOf({ Accept: accept, 'Content-Type': contentType }), ...(websocket ? UPGRADE : [])],
+})

@@ -28,12 +28,11 @@ import type { RelayRecorder } from '../watch/recorders.ts'
 import type { Service } from './compile-service.ts'
 import { conditionOfTrail } from './conditions.ts'
 import { loadOf, type WorkerDependencies } from './dependencies.ts'
-import { explainPartsOf } from './explain.ts'
+import { explainPartsOf, recallCall } from './explain.ts'
 import { compileGeneration, conditionOf, type Generation, readProcess } from './generation.ts'
 import { digestOfHoldings, servedHoldings } from './holdings-record.ts'
 import { adoptSeals } from './key-plan.ts'
 import { type Closable, closablesOf, closeAll, openParts, type Parts } from './parts.ts'
-import { recallCall } from './past-calls.ts'
 
 export interface Worker extends WorkerPool<Configuration> {
   readonly urls: ServiceUrls
