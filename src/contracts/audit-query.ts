@@ -106,14 +106,10 @@ export type ScanStep =
   { readonly kind: 'rows'; readonly lines: readonly string[] } | ({ readonly kind: 'end' } & ScanEnd)
 
 /** The filters by their names, as texts. `changed` is on if it is given and not `false`. */
-export interface QueryTexts {
-  readonly business?: string | undefined
-  readonly fund?: string | undefined
-  readonly user?: string | undefined
-  readonly client?: string | undefined
-  readonly by?: string | undefined
-  readonly action?: string | undefined
-  readonly request?: string | undefined
+export interface QueryTexts extends Pick<
+  AuditQuery,
+  'business' | 'fund' | 'user' | 'client' | 'by' | 'action' | 'request'
+> {
   /** Names of events, or `user.*`, divided by commas. */
   readonly event?: string | undefined
   readonly outcome?: string | undefined

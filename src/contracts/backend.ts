@@ -186,7 +186,7 @@ export interface Backend {
   readonly data?: JsonPointer | undefined
   /** In lower case. Undefined: all that may be forwarded. None of those that Postern sets itself. */
   readonly requestHeaders?: ReadonlySet<string> | undefined
-  /** True if code of the user's sends requests of any method for a call (C8.9). Each that is not safe awaits the call's record. */
+  /** Whether the operator's code sends requests for a call (C8.9). Each unsafe one awaits the call's record. */
   readonly sendsAnything?: boolean
   /** What it may answer to calls of an operation, by its method. Undefined: anything of C8.4. */
   possibleAnswers?(action: ActionFacts, method: string): PossibleAnswers

@@ -144,8 +144,9 @@ interface ClientMethodsParts {
 const KEPT_FOR = 60_000
 
 /**
- * How the clients of the configuration and of the store authenticate, as discovery announces it (C6.3.2). The store is read when somebody asks, once a minute at
- * most, and only until every method was found. What was known before counts too where it cannot be read to its end.
+ * How the clients of the configuration and of the store authenticate, as discovery announces it (C6.3.2). The store is
+ * read when somebody asks, once a minute at most, and only until every method was found. What was known before counts
+ * too where it cannot be read to its end.
  */
 export class DirectoryMethods implements ClientMethods {
   readonly #parts: ClientMethodsParts

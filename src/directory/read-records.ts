@@ -90,7 +90,7 @@ export function defaultsOf(schema: TSchema): object {
   )
 }
 
-/** A loaded record as it could be written in a file: `readRecord` gives the same record again. No key below the first is a duration. */
+/** As it could be written in a file: `readRecord` gives the same record again. Only own members may be durations. */
 export function writtenForm(schema: TSchema, record: object): Readonly<Record<string, unknown>> {
   const { properties = {} } = viewOf(schema)
   const entries = Object.entries(record).map(([key, value]: [string, unknown]) => {

@@ -113,7 +113,7 @@ export async function isOpenTo(client: Client, target: Target, places: Places): 
   return places.exists(target.business, fund) ?? places.look(target.business, fund)
 }
 
-/** The answer does not say which of the two it is, so that the client learns nothing of other businesses. `detail` is for operators. */
+/** The answer does not say which of the two: the client learns nothing of other businesses. `detail`: for operators. */
 const otherTarget = (detail: string): Fault =>
   new Fault('invalid_scope', { say: 'The target is none that can be granted here.', detail })
 

@@ -136,10 +136,8 @@ export class Introspector {
       return before
     }
     before?.standing.end()
-    const standing = new AnswerStanding(until, {
-      now: () => (this.#closed ? Number.POSITIVE_INFINITY : clock.monotonic()),
-      renew: () => this.#renew(id, token, known),
-    })
+    const now = (): number => (this.#closed ? Number.POSITIVE_INFINITY : clock.monotonic())
+    const standing = new AnswerStanding(until, now, () => this.#renew(id, token, known))
     const known: Known = { claims, size: (claims === undefined ? 0 : length) + ENTRY_OVERHEAD, standing }
     if (!this.#closed) this.#known.set(id, known)
     return known
@@ -219,37 +217,34 @@ const beforeAbort = <T>(promise: Promise<T>, signal: AbortSignal): Promise<T> =>
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
   })
 
-interface StandingParts {
-  /** Milliseconds, monotonic; infinite once nothing counts any more. */
-  readonly now: () => number
-  readonly renew: () => void
-}
-
 /** Whether an answer about a token still counts. It asks for the next one in time, as long as somebody uses it. */
 class AnswerStanding implements KeyStanding {
-  readonly #parts: StandingParts
+  readonly #now: () => number
+  readonly #renew: () => void
   #until: number
   #renewAt: number
 
-  constructor(until: number, parts: StandingParts) {
-    this.#parts = parts
+  /** @param now milliseconds, monotonic; infinite once nothing counts any more */
+  constructor(until: number, now: () => number, renew: () => void) {
+    this.#now = now
+    this.#renew = renew
     this.#until = until
     this.#renewAt = until - (ACTIVE - RENEW)
   }
 
   isTrusted(): boolean {
-    const now = this.#parts.now()
+    const now = this.#now()
     if (now >= this.#until) return false
     if (now >= this.#renewAt) {
       this.#renewAt = now + PAUSE
-      this.#parts.renew()
+      this.#renew()
     }
     return true
   }
 
   /** As `isTrusted`, but asks for nothing. */
   counts(): boolean {
-    return this.#parts.now() < this.#until
+    return this.#now() < this.#until
   }
 
   prolong(until: number): void {

@@ -30,22 +30,20 @@ const HANDED_FOR = 600
 /** Milliseconds. Of an older reading the keys are not used. */
 const CURRENT = 1000
 
-interface QuestionParts {
-  readonly store: Store
-  readonly machine: Clock
-  readonly hasRead: (reading: FeedReading) => void
-}
-
 /** Asks the store for the change feed, and knows how old the newest answer is. */
 class FeedQuestions {
-  readonly #parts: QuestionParts
+  readonly #store: Store
+  readonly #machine: Clock
+  readonly #hasRead: (reading: FeedReading) => void
   #askedAt = 0
   #askedAtWall = 0
   #handedAt = Number.NEGATIVE_INFINITY
   #keys: string | undefined
 
-  constructor(parts: QuestionParts) {
-    this.#parts = parts
+  constructor(store: Store, machine: Clock, hasRead: (reading: FeedReading) => void) {
+    this.#store = store
+    this.#machine = machine
+    this.#hasRead = hasRead
   }
 
   /**
@@ -53,8 +51,7 @@ class FeedQuestions {
    * both clocks: Clock.monotonic() stands still while the machine is suspended, and a wall clock can be set back.
    */
   get age(): number {
-    const { machine } = this.#parts
-    return Math.max(machine.monotonic() - this.#askedAt, machine.now() - this.#askedAtWall)
+    return Math.max(this.#machine.monotonic() - this.#askedAt, this.#machine.now() - this.#askedAtWall)
   }
 
   /** Differs after the keys in the store have changed. `age`: milliseconds since it was read. Undefined: not known. */
@@ -65,21 +62,19 @@ class FeedQuestions {
 
   /** Whether another process of the machine hands its readings over. */
   get areHandedOver(): boolean {
-    return this.#parts.machine.monotonic() - this.#handedAt < HANDED_FOR
+    return this.#machine.monotonic() - this.#handedAt < HANDED_FOR
   }
 
   ask(from: FeedPlace | undefined): PendingPage {
-    const { store, machine } = this.#parts
-    const times = { askedAt: machine.monotonic(), askedAtWall: machine.now() }
-    const asked = { from, ...times, reading: store.changes(from, PAGE) }
+    const times = { askedAt: this.#machine.monotonic(), askedAtWall: this.#machine.now() }
+    const asked = { from, ...times, reading: this.#store.changes(from, PAGE) }
     // Whoever applies the page before it learns of a failure when this one is its turn.
     asked.reading.catch(() => undefined)
     return asked
   }
 
   came({ from, askedAt, askedAtWall }: PendingPage, page: FeedPage): void {
-    const { machine, hasRead } = this.#parts
-    hasRead({ from, page, askedAt, askedAtWall, answeredAt: machine.monotonic() })
+    this.#hasRead({ from, page, askedAt, askedAtWall, answeredAt: this.#machine.monotonic() })
   }
 
   /** Read to its end. The time of the request counts: the answer may have waited while this process was paused. */
@@ -156,7 +151,7 @@ export class ChangeFeed implements Feed {
     this.#known = new LiveChanges(parts.clock)
     const { store, clock, machine = clock } = parts
     const hasRead = (reading: FeedReading): void => this.#followers?.takeReading?.(reading)
-    this.#questions = new FeedQuestions({ store, machine, hasRead })
+    this.#questions = new FeedQuestions(store, machine, hasRead)
     this.#progress = new FeedProgress(parts.seen, parts.clock)
   }
 

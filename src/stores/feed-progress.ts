@@ -68,11 +68,13 @@ export class FeedProgress {
   }
 
   /**
-   * Compares a store whose whole feed was read. Where changes are rare, the newest one is old though little was lost: so who has
-   * followed the feed doubts the store only if it lacks something that was old when the store was last read, however long ago.
+   * Compares a store whose whole feed was read. Where changes are rare, the newest one is old though little was lost:
+   * so who has followed the feed doubts the store only if it lacks something that was old when the store was last read,
+   * however long ago.
    * @param before what was seen before this reading
    * @param newest the highest number that the store has now
-   * @param oldestLost the number of a revocation that it lacks: then the newest one may have come after a backup was restored
+   * @param oldestLost the number of a revocation that it lacks: then the newest one may have come after a backup was
+   *   restored
    * @returns milliseconds by which the store is older, if it is doubted from now on
    */
   compare(

@@ -71,9 +71,9 @@ function clockReason(ahead: number): string {
 }
 
 /**
- * A process that starts has seen no jump. It asks the other nodes, and else the newest time in the store: if the clock of this
- * machine is nearer to that, the store's clock is doubted. A machine whose own clock is wrong is not nearer, unless
- * nobody has written for as long as it is behind.
+ * A process that starts has seen no jump. It asks the other nodes, and else the newest time in the store: if the clock
+ * of this machine is nearer to that, the store's clock is doubted. A machine whose own clock is wrong is not nearer,
+ * unless nobody has written for as long as it is behind.
  */
 export function compareClock(
   offset: TrustedOffset,

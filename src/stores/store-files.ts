@@ -160,8 +160,8 @@ interface OpenFiles {
 }
 
 /**
- * Notices when the files of an open store are deleted, replaced, emptied or damaged. SQLite would go on writing to the deleted
- * files, and into the hole of an emptied one, and all of it would be lost when the process ends (T5.12).
+ * Notices when the files of an open store are deleted, replaced, emptied or damaged. SQLite would go on writing to the
+ * deleted files, and into the hole of an emptied one, and all of it would be lost when the process ends (T5.12).
  */
 export class FileGuard {
   readonly #path: string

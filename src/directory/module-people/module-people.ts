@@ -44,9 +44,9 @@ const MOST_LOST = 10_000
 const LOST_FOR = 30_000
 
 /**
- * The users of `directory.people` (C5.7), with the roles of one configuration and of the store. A user whose name or subject belongs to
- * the configuration or the store does not count: nobody gets what another one holds. Methods reject with Fault
- * `people_unavailable`, or `identity_unavailable` if the store cannot be reached.
+ * The users of `directory.people` (C5.7), with the roles of one configuration and of the store. A user whose name or
+ * subject belongs to the configuration or the store does not count: nobody gets what another one holds. Methods reject
+ * with Fault `people_unavailable`, or `identity_unavailable` if the store cannot be reached.
  */
 export class ModulePeople implements People {
   readonly #parts: ModulePeopleParts

@@ -47,7 +47,7 @@ export const html = (strings: TemplateStringsArray, ...slots: readonly Slot[]): 
 /** A text that is HTML already: of files of ours only (T6). */
 export const verbatim = (text: string): Html => new Markup(text)
 
-/** A name from outside that stands by itself: its direction of writing turns nothing around it. In sentences: `isolated` of texts.ts. */
+/** A name that stands by itself: its direction of writing turns nothing else. In sentences: `isolated` of texts.ts. */
 export const nameAlone = (name: string): Html => html`<bdi>${withoutDirectionControls(name)}</bdi>`
 
 export interface Page {

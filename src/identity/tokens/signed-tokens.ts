@@ -25,7 +25,8 @@ export const lifetimeOf = ({ accessTokenLifetime }: Client, { accessToken }: Ide
  * Issues an access token (C6.1.8, RFC 9068 §2).
  * @param family of the refresh token that is issued with it
  * @param longest its longest lifetime in seconds, where that is shorter than the client's
- * @throws Fault `identity_unavailable` if nobody knows what was revoked a moment ago, and `invalid_grant` if a rule has revoked the user, client, business or family since the call began
+ * @throws Fault `identity_unavailable` if nobody knows what was revoked a moment ago, and `invalid_grant` if a rule has
+ *   revoked the user, client, business or family since the call began
  */
 export async function issueAccessToken(
   { asOf, client, user, scope }: Pick<Granted, 'asOf' | 'client' | 'user' | 'scope'>,

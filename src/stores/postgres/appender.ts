@@ -41,8 +41,8 @@ export class Appender {
   }
 
   /**
-   * Rejects with Fault `identity_unavailable` once the caller's time is over, and at once where too many wait: what has not been
-   * sent by then never will be.
+   * Rejects with Fault `identity_unavailable` once the caller's time is over, and at once where too many wait: what has
+   * not been sent by then never will be.
    */
   append(change: NewChange): Promise<FeedPlace> {
     if (this.#waiting.length >= QUEUE_LIMIT && !goesFirst()) return Promise.reject(tooMany())

@@ -173,7 +173,7 @@ function lockoutStatements(table: string) {
           AND ${IS_MINE} AND ${inTime}
         RETURNING 1 AS done`,
     }),
-    /** Both rows at once, so that an attempt counts for both or for none. Parameters: key, by, account, whether alone, right, and what is forgotten. */
+    /** Both rows or none. Parameters: key, by, account, whether alone, right, and what is forgotten. */
     end: writing('lockout_end', {
       parameters: 7,
       before: () => [

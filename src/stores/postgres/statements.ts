@@ -231,9 +231,9 @@ function feedStatements(schema: string) {
   return {
     /**
      * A group of changes gets numbers in a row. The mark of each is that of the group, and its place in the group
-     * (`markOf`). Fails with `unique_violation` if an earlier try was under way when this one began, and was answered to nobody:
-     * no condition on other rows sees what was written meanwhile, but a unique index does. Parameters: mark, now, count,
-     * above, and for each change in lists: topic, value, expiry, runs_until.
+     * (`markOf`). Fails with `unique_violation` if an earlier try was under way when this one began, and was answered
+     * to nobody: no condition on other rows sees what was written meanwhile, but a unique index does. Parameters: mark,
+     * now, count, above, and for each change in lists: topic, value, expiry, runs_until.
      */
     append: writing('append', {
       parameters: 8,
@@ -258,8 +258,9 @@ function feedStatements(schema: string) {
       `SELECT sequence FROM ${change} WHERE mark = ANY ($1::text[]) ORDER BY sequence`,
     ),
     /**
-     * First the end of the feed, with the store's clock as its value and the marks of the keys as its topic; then each change from a place on, that of the place itself
-     * too, though it may have ended. Parameters: sequence, now, ran, limit.
+     * First the end of the feed, with the store's clock as its value and the marks of the keys as its topic; then each
+     * change from a place on, that of the place itself too, though it may have ended. Parameters: sequence, now, ran,
+     * limit.
      */
     changes: reading(
       'changes',
