@@ -79,6 +79,5 @@ export type BackendsConfig = Readonly<Record<string, BackendConfig>>
 export const backendUnder = (config: BackendConfig): string | undefined =>
   config.kind === 'module' ? config.over : undefined
 
-/** The file of the certificate that a backend shows to its upstream, if it shows one. */
 export const clientCertificateOf = (config: BackendConfig): string | undefined =>
   config.kind === 'http' || config.kind === 'stream' ? config.tls.cert : undefined

@@ -48,16 +48,13 @@ export function parseTemplate(source: string, around = { before: '', behind: '' 
   return parts
 }
 
-/** The names of a template's placeholders, each once. */
 export const placeholdersOf = (template: Template): readonly string[] => [
   ...new Set(template.flatMap((part) => (part.kind === 'placeholder' ? [part.name] : []))),
 ]
 
-/** The text of a template without its placeholders. */
 export const textOf = (template: Template): string =>
   template.map((part) => (part.kind === 'text' ? part.text : '')).join('')
 
-/** The placeholder that a template is, if it is nothing but one. */
 function solePlaceholder(template: Template): Placeholder | undefined {
   const [part, ...others] = template
   return part?.kind === 'placeholder' && others.length === 0 ? part : undefined
@@ -72,7 +69,6 @@ export const withoutTypes = (action: string): string =>
 /** Index of the action's first segment in `/api/{version}/b/{business}/{area}/…` and `/api/{version}/f/{business}/{fund}/{area}/…`. */
 const ACTION_AT = { business: 5, fund: 6 } as const
 
-/** The segments of the action, in canonical form: parameters as the client gave them. */
 const actionSegments = ({ target, action }: Call): readonly string[] =>
   target.segments.slice(ACTION_AT[action.level])
 
@@ -199,7 +195,6 @@ const HEADER: Encoding = {
 }
 
 type Fill = (call: Call) => string
-/** What is the same for all calls, or filled for each. */
 type Filled = string | Fill
 
 function joined(parts: readonly Filled[]): Filled {
@@ -397,11 +392,9 @@ export function compileFixedHeaders(headers: FixedHeaders): FixedHeaderWriter | 
   }
 }
 
-/** The templates of a request, where they differ from what the client sent. */
 export interface RequestTemplates {
   /** Undefined: the path of the client's request. */
   readonly path: PathTemplate | undefined
-  /** Added to the query, by name. */
   readonly query: ReadonlyMap<string, Template>
   readonly headers: FixedHeaders
 }

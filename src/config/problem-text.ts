@@ -53,7 +53,6 @@ export function given(node: ConfigNode, sensitive: boolean): string {
   return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text
 }
 
-/** `expected …, got …` */
 export const mismatch = (schema: SchemaView, node: ConfigNode, path: KeyPath): string =>
   `expected ${expectation(schema)}, got ${given(node, isSensitive(path, schema))}`
 
@@ -135,7 +134,6 @@ interface UnknownName {
   readonly hint: string | undefined
 }
 
-/** So many names are listed where none is near. */
 const LISTED = 10
 
 function listOf(names: readonly string[]): string | undefined {

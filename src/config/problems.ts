@@ -22,7 +22,6 @@ export interface Problem {
   readonly at?: Place | undefined
 }
 
-/** Collects the problems of a configuration, so that all are reported at once. */
 export class Problems {
   readonly list: Problem[] = []
   /** Absolute paths of all files of the configuration, readable or not: the files to watch for changes. */
@@ -110,7 +109,6 @@ interface ProblemRow {
   readonly hint: string | null
 }
 
-/** The same as `problemLines`, for programs. */
 export const problemRows = (problems: Problems): ProblemRow[] =>
   located(problems).map(({ place, problem: { severity, path, message, hint = null } }) => ({
     severity,

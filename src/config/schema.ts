@@ -153,16 +153,17 @@ export const list = <T extends TSchema>(
   return schemaOf({ type: 'array', items: item, ...(unique === true && { uniqueItems: true }), ...rest })
 }
 
-interface MapOptions extends Described {
-  readonly default?: object
-  /** A pattern for the keys, and its description for people. Default: NAME_PATTERN. */
-  readonly keys?: string
-  readonly expectedKeys?: string
-}
-
 export const mapOf = <T extends TSchema>(
   item: T,
-  { keys = NAME_PATTERN, ...options }: MapOptions,
+  {
+    keys = NAME_PATTERN,
+    ...options
+  }: Described & {
+    default?: object
+    /** A pattern for the keys, and its description for people. Default: NAME_PATTERN. */
+    keys?: string
+    expectedKeys?: string
+  },
 ): TUnsafe<Record<string, Static<T>>> => {
   const expected = keys === NAME_PATTERN ? { expectedKeys: NAME_EXPECTED } : {}
   return schemaOf({ type: 'object', patternProperties: { [keys]: item }, ...expected, ...options })
@@ -222,16 +223,16 @@ export const kinds = <T extends Readonly<Record<string, TSchema>>>(
   options: Partial<Described> & { default?: object } = {},
 ): TUnsafe<OneOf<T>> => schemaOf({ [MARK]: 'kinds', shapes, ...options })
 
-interface OpaqueOptions extends Described {
-  readonly default?: unknown
-  /** JSON Schemas of its forms, for editors and the reference. */
-  readonly anyOf?: readonly object[]
-  /** What it is, for the reference: `JSON Schema`. */
-  readonly expected?: string
-}
-
 /** Taken as written, unchecked: the `compile…` of its folder checks it. */
-export const opaque = <T>(options: OpaqueOptions): TUnsafe<T> => schemaOf({ [MARK]: 'opaque', ...options })
+export const opaque = <T>(
+  options: Described & {
+    default?: unknown
+    /** JSON Schemas of its forms, for editors and the reference. */
+    anyOf?: readonly object[]
+    /** What it is, for the reference: `JSON Schema`. */
+    expected?: string
+  },
+): TUnsafe<T> => schemaOf({ [MARK]: 'opaque', ...options })
 
 // The JSON Schema that is built here, as the loader and the generators of documents read it.
 
@@ -262,7 +263,6 @@ export interface SchemaView {
   readonly expected?: string
   /** Whether a secret may be written as it is (hashes). */
   readonly plain?: boolean
-  /** The schema for each value of `kind`. */
   readonly shapes?: Readonly<Record<string, SchemaView>>
 }
 

@@ -180,7 +180,7 @@ const FIRST_BYTES: ReadonlyMap<number, Wrapping> = new Map([
 ])
 
 /**
- * `wrapJson` for a stream, in constant memory: the first byte tells objects, arrays and null apart. If it is no JSON,
+ * `wrapJson` for a stream, in constant memory: the first byte distinguishes objects, arrays and null. If it is no JSON,
  * the stream breaks with Fault `upstream_broken` before the end of the envelope is sent (C8.4).
  */
 export function wrapJsonStream(): Transform {

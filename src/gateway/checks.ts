@@ -169,7 +169,7 @@ export function requireScope({ scopes }: Principal, rule: ScopeRule): void {
 
 /**
  * C4.8: the token's target is the URL's business (and fund), and they exist. All failures are one fault. Whether the place
- * exists is asked only where the token is for it: so neither bytes nor time tell a client what else exists (C4.12). A place
+ * exists is asked only where the token is for it: so neither bytes nor time show a client what else exists (C4.12). A place
  * of the store that this process does not know is read first.
  * @returns the business and fund as codes; a promise only where the store is asked. With `funds: any`, and where there is
  *   no directory, nothing else keeps text that is no code from being sent upstream (T3.11).

@@ -234,7 +234,6 @@ export interface CompiledActions {
   /** By slot. */
   readonly actions: readonly Action[]
   readonly routes: readonly ConfiguredRoute[]
-  /** The backends of report-only areas, by area. */
   readonly reportOnly: ReadonlyMap<string, Backend>
 }
 

@@ -306,7 +306,6 @@ const challengeOf = (realm: string, { challenge: error, description }: FaultRow,
 
 type Represented = Pick<Decision, 'negotiated' | 'operation'>
 
-/** The end of a marked opaque part. */
 const MARK = /-(?:json|xml|own)\.[\w-]{8}$/
 
 /** The mark of bytes that pass unchanged, without an envelope. Only a tag that already ends like a mark gets it. */

@@ -7,7 +7,7 @@ import { Fault } from '../kernel/faults.ts'
 
 /** Verifies tokens of the issuers that this service trusts. */
 export interface TokenAuthority {
-  /** @throws Fault `invalid_token`; `token_judge_unavailable` if no key can be found to tell (C4.15) */
+  /** @throws Fault `invalid_token`; `token_judge_unavailable` if its key cannot be found (C4.15) */
   verify(token: string): Promise<Principal>
   /** The same by what is known in this process: nothing is read, asked or remembered (C14.1). See `TokenVerifier.verifyLocally`. */
   verifyLocally(token: string): Promise<Principal>
@@ -92,7 +92,7 @@ export class TokenCheck implements IssuedTokens, CallTokens {
   /**
    * Verifies a token, and remembers it.
    * @throws Fault `invalid_token`, of one of ours also `expired_token`, `revoked_token`, `misdirected_token`;
-   *   `token_judge_unavailable` if no key can be found to tell (C4.15)
+   *   `token_judge_unavailable` if its key cannot be found (C4.15)
    */
   async verify(token: string): Promise<Principal> {
     this.#parts.recorder.tokenCache('miss')
@@ -104,7 +104,7 @@ export class TokenCheck implements IssuedTokens, CallTokens {
 
   /**
    * As `verify`, or as `find` for a token that is known. Nothing is asked, counted or remembered (C14.1).
-   * Rejects with their faults; with `token_judge_unavailable` and the detail NEEDS_ISSUER if nobody here can tell.
+   * Rejects with their faults; with `token_judge_unavailable` and the detail NEEDS_ISSUER if only its issuer knows.
    */
   async verifyLocally(token: string): Promise<Principal> {
     return this.#requireCurrent(await this.#parts.authority.verifyLocally(token))

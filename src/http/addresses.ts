@@ -175,18 +175,20 @@ function nodeAddress(node: string): string | undefined {
   return plainAddress(bracketed ?? dotted ?? node)
 }
 
-interface ForwardingFacts {
-  readonly clientAddress: string
-  readonly scheme: 'http' | 'https'
-  /** The client's Host: printable ASCII, as checkHead leaves it. */
-  readonly host: string
-}
-
 /**
  * The forwarding headers that an upstream gets (C8.2), lower-case names and values in turn. Made afresh: nothing that a
  * client or a proxy sent is in them but what clientOrigin believed.
  */
-export function forwardedLines({ clientAddress, scheme, host }: ForwardingFacts): readonly string[] {
+export function forwardedLines({
+  clientAddress,
+  scheme,
+  host,
+}: {
+  readonly clientAddress: string
+  readonly scheme: 'http' | 'https'
+  /** The client's Host: printable ASCII, as checkHead leaves it. */
+  readonly host: string
+}): readonly string[] {
   const node = clientAddress.includes(':') ? quotedString(`[${clientAddress}]`) : clientAddress
   const authority = /^[\w.~-]+$/.test(host) ? host : quotedString(host)
   return [

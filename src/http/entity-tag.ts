@@ -34,7 +34,6 @@ function readTags(header: string): readonly EntityTag[] | undefined {
 /** Members of a list. A client keeps some versions of a document, not hundreds. */
 const MOST_TAGS = 100
 
-/** The condition that a header states; undefined if it is none. */
 export function readTagCondition(header: string): TagCondition | undefined {
   if (header.trim() === '*') return '*'
   const tags = readTags(header)

@@ -145,7 +145,7 @@ interface BodyFacts {
   /** The header's value; undefined if it was not sent. An empty value was sent. */
   readonly contentType: string | undefined
   readonly contentEncoding: string | undefined
-  /** Whether the request carries a body of more than zero bytes, as far as its framing tells. */
+  /** Whether the request carries a body of more than zero bytes, as far as its framing says. */
   readonly hasBody: boolean
 }
 

@@ -1,5 +1,5 @@
 import { toFault } from '../kernel/faults.ts'
-import { type Authorities, parseRequestTarget } from './request-target.ts'
+import { NO_AUTHORITIES, parseRequestTarget } from './request-target.ts'
 
 /** The parts of a URL that a request to it has. */
 export interface HttpUrl {
@@ -58,8 +58,6 @@ function merged(path: string, base: string): string {
   }
   return `/${segments.join('/')}`
 }
-
-const NO_AUTHORITIES: Authorities = { known: new Set(), slashAllowedBelow: [] }
 
 function checked(origin: string, path: string, query = ''): HttpUrl | string {
   const slashed = path.length > 1 && path.endsWith('/')

@@ -10,6 +10,9 @@ export interface Authorities {
   readonly slashAllowedBelow: readonly string[]
 }
 
+/** No name of a service: a path is all that may be given. */
+export const NO_AUTHORITIES: Authorities = { known: new Set(), slashAllowedBelow: [] }
+
 /**
  * Compiles the configured URLs once, at load.
  * @param urls absolute http or https URLs, with or without a path

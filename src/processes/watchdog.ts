@@ -9,25 +9,23 @@ const REPLACED_MS = 30_000
 
 type Watched = Pick<WorkerHandle<never>, 'request' | 'kill' | 'onExit' | 'pid'>
 
-interface WatchdogParts {
-  readonly time: Pick<RunningTime, 'after'>
-  readonly note: Recorder['note']
-  /** Whether the configured number of workers serves. */
-  readonly isComplete: () => boolean
-}
-
 /**
  * Finds frozen workers and kills them, so that they are replaced. It kills one at a time: the cause may be temporary, and
  * killing all would cut every connection. A worker that hashes passwords in other threads still answers a ping. One whose
  * event loop is blocked for that long serves nobody.
  */
 export class Watchdog {
-  readonly #parts: WatchdogParts
+  readonly #time: Pick<RunningTime, 'after'>
+  readonly #note: Recorder['note']
+  readonly #isComplete: () => boolean
   readonly #frozen = new Set<Watched>()
   #relieving = false
 
-  constructor(parts: WatchdogParts) {
-    this.#parts = parts
+  /** @param isComplete whether the configured number of workers serves */
+  constructor(time: Pick<RunningTime, 'after'>, note: Recorder['note'], isComplete: () => boolean) {
+    this.#time = time
+    this.#note = note
+    this.#isComplete = isComplete
   }
 
   watch(worker: Watched): void {
@@ -41,7 +39,7 @@ export class Watchdog {
       if (gone) return
       if (late) void this.#suspect(worker)
       else this.#frozen.delete(worker)
-      this.#parts.time.after(PING_MS, () => void look())
+      this.#time.after(PING_MS, () => void look())
     }
     void look()
   }
@@ -55,7 +53,7 @@ export class Watchdog {
     if (this.#relieving) return
     this.#relieving = true
     for (let next = this.#next(); next !== undefined; next = this.#next()) {
-      this.#parts.note('error', 'worker_frozen', { pid: next.pid })
+      this.#note('error', 'worker_frozen', { pid: next.pid })
       await this.#relieve(next)
     }
     this.#relieving = false
@@ -66,18 +64,17 @@ export class Watchdog {
     return first
   }
 
-  /** Kills the worker and waits until a replacement serves. */
   async #relieve(worker: Watched): Promise<void> {
     worker.kill('it was frozen')
     for (let waited = 0; waited < REPLACED_MS; waited += PING_MS) {
       await this.#pause()
-      if (!this.#frozen.has(worker) && this.#parts.isComplete()) return
+      if (!this.#frozen.has(worker) && this.#isComplete()) return
     }
     this.#frozen.delete(worker)
   }
 
   #pause(): Promise<void> {
-    return new Promise((resolve) => this.#parts.time.after(PING_MS, resolve))
+    return new Promise((resolve) => this.#time.after(PING_MS, resolve))
   }
 }
 

@@ -47,11 +47,7 @@ export class WorkerProcesses<C> {
   constructor(configuration: C, parts: WorkerProcessesParts<C>) {
     this.#inForce = configuration
     this.#parts = parts
-    this.#watchdog = new Watchdog({
-      time: this.#time,
-      note: parts.note,
-      isComplete: () => !this.isIncomplete(0),
-    })
+    this.#watchdog = new Watchdog(this.#time, parts.note, () => !this.isIncomplete(0))
     this.#usage.start()
     this.#time.start()
   }
@@ -151,7 +147,6 @@ export class WorkerProcesses<C> {
     return !this.#closing && this.serving.length + starting < this.#parts.size
   }
 
-  /** Waits until the replacement of a dead worker serves, for WHOLE_AGAIN_MS at most. */
   async untilComplete(): Promise<void> {
     const deadline = performance.now() + WHOLE_AGAIN_MS
     while (this.isIncomplete(0) && performance.now() < deadline) await wait(50)

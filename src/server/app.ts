@@ -36,7 +36,7 @@ export class PendingRequests {
     else run(this.#parts)
   }
 
-  /** Node wants to know at once. Before the listener is open nobody can tell: then no upgrade is taken. */
+  /** Node wants to know at once. Before the listener is open it is not known: then no upgrade is taken. */
   takesUpgrade(request: IncomingMessage): boolean {
     return this.#parts?.upgrades.takes(request) ?? false
   }

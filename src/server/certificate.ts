@@ -71,7 +71,6 @@ function attempt<T>(file: keyof CertificateFiles, message: string, work: () => T
 
 interface CertificateWatchParts {
   readonly files: CertificateFiles
-  /** In use when the watch begins. */
   readonly pair: CertificatePair
   readonly use: (pair: CertificatePair) => void
   readonly recorder: Pick<Recorder, 'note'>

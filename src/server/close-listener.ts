@@ -22,7 +22,7 @@ interface CloseTimes {
 interface ClosingParts {
   readonly server: Server
   readonly connections: OpenConnections
-  /** Ends the websockets, and tells their clients why. */
+  /** Ends the websockets, with the reason for their clients. */
   readonly endTunnels: () => void
   /** Stops listening; resolves when all connections are closed. */
   readonly stop: () => PromiseLike<unknown>

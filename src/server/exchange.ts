@@ -191,7 +191,7 @@ function endTogether(response: ServerResponse, body: Buffer | string | undefined
   else response.end(body)
 }
 
-/** Bytes that are written together. Of a larger piece nobody could tell how much the client has read. */
+/** Bytes that are written together. Of a larger piece it would not be known how much the client has read. */
 const PIECE = 64 * 1024
 
 function* piecesOf(body: string | Buffer): Generator<Buffer> {

@@ -62,7 +62,7 @@ function faultOf(error: ClientError, code: string, packet: string, { limits }: U
 }
 
 /**
- * Node bounds the target and the headers together and does not tell which went over. What it was reading does: a first
+ * Node bounds the target and the headers together and does not report which went over. What it was reading does: a first
  * line longer than targets may be, or a packet from the middle of one, where no line ends and no space stands.
  */
 const isInsideTarget = (packet: string, limit: number): boolean => {
@@ -159,7 +159,7 @@ function strayExchange(
 /**
  * An answer as bytes, for a connection on which there was no request that could be read. The last on it. Of its body
  * only what is in memory is sent.
- * @param head no body is sent, for a request that was HEAD as far as one can tell
+ * @param head no body is sent, for a request that was probably HEAD
  */
 function answerBytes(answer: Answer, id: string, now: Date, head: boolean): Buffer {
   const body = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body

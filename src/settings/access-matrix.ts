@@ -90,7 +90,6 @@ export interface OperationAccess {
   readonly missing: readonly Missing[]
 }
 
-/** One client, one user, or the two together, at one business. */
 export interface MatrixSection {
   readonly client: Client | undefined
   readonly user: User | undefined
@@ -218,7 +217,6 @@ export interface NeededValue {
   readonly impliedBy: readonly string[]
 }
 
-/** A client whose tokens may have the scope. */
 export interface ClientWithScope {
   readonly client: Client
   /** Those of its configured values that count here. */

@@ -206,7 +206,6 @@ function sharedBy({ configuration, unreadable }: ReadablePart, problems: Problem
   return { unreadable, directory: () => (compiled ??= compile()) }
 }
 
-/** Corrects the paths of the problems that checks of a part have found, from the `first` on. */
 function correctPaths({ list: problems }: Problems, first: number, { pathInFile }: ReadablePart): void {
   const found = problems.splice(first)
   // One by one: a list of arguments has a limit.
@@ -242,7 +241,6 @@ const LAST_CHECKS: readonly Check[] = [
   },
 ]
 
-/** What is warned of only where that is asked for. */
 const STRICT_CHECKS: readonly Check[] = [{ needs: ['actions'], run: warnOfUndocumented }]
 
 /**

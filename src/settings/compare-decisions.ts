@@ -2,13 +2,11 @@ import type { ExplainedCheck, Explanation } from '../contracts/explanation.ts'
 import { CHECKS } from '../gateway/order.ts'
 import type { Difference } from '../watch/past-calls.ts'
 
-/** What is known of the decision of then. */
 interface PastDecision {
   /** The fault that was answered; undefined if there was none. */
   readonly reason: string | undefined
   /** In a report-only area: what would have refused it. */
   readonly wouldRefuse: string | undefined
-  /** Whether it is known who called. */
   readonly hasCaller: boolean
 }
 
@@ -42,7 +40,6 @@ function decidedNow({ outcome, refusal, reportOnly }: Explanation): string {
   return refusal?.reason ?? reportOnly?.wouldRefuse ?? LET_IN
 }
 
-/** What the check of `reason` says now. */
 function nowOf(reason: string, now: Explanation): string {
   const clause = clauseOf(reason)
   const check = now.checks.find((each) => each.clause === clause)

@@ -61,7 +61,6 @@ export function openDoors(configuration: Configuration): KeyPath[] {
   return doors.filter(([, host]) => !isLoopback(host)).map(([key]) => ['server', key])
 }
 
-/** The paths of all values that are one of the demo configuration's hashes. */
 function demoHashes(value: unknown, path: KeyPath): KeyPath[] {
   if (typeof value === 'string') return DEMO_HASHES.has(value) ? [path] : []
   if (Array.isArray(value)) return value.flatMap((item: unknown, index) => demoHashes(item, [...path, index]))
@@ -164,7 +163,6 @@ export const reportOnlyAreas = ({ areas }: Pick<Configuration, 'areas'>): readon
 /** Kinds of backend with a service behind them that makes its own checks. */
 const FORWARDING: ReadonlySet<string> = new Set(['http', 'stream'])
 
-/** The backends that operations of an area name themselves. */
 const ownBackends = ({ actions }: Pick<Configuration, 'actions'>, area: string): readonly string[] =>
   actions
     .filter((action) => action.area === area)

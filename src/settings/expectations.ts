@@ -129,7 +129,6 @@ export interface Mismatch {
   readonly words: string
 }
 
-/** A call as `postern/explain` takes it (operator/described-call.ts). */
 interface ExpectedCall {
   readonly method: string
   readonly path: string

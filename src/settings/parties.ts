@@ -33,7 +33,6 @@ export interface PartiesParts {
   readonly clock: Clock
 }
 
-/** One method of an action, as the configuration lists it. */
 export interface ListedOperation {
   /** Index of its action among those of the configuration. */
   readonly slot: number

@@ -49,15 +49,13 @@ function without(value: unknown, gone: Gone): unknown {
 export interface ReadablePart {
   /** Without the entries that could not be read. Of a section in `unreadable` nothing may be used. */
   readonly configuration: Configuration
-  /** Sections in which no entries could be told apart. */
+  /** Sections that have no entries that could be read one by one. */
   readonly unreadable: ReadonlySet<unknown>
-  /** Sections of which entries were taken out. */
   readonly partial: ReadonlySet<unknown>
   /** A path of `configuration` as it is in the file: indexes of lists differ where entries before were taken out. */
   readonly pathInFile: (path: KeyPath) => KeyPath
 }
 
-/** The index in the file of each entry that is left in a list. */
 function keptIndexes(list: unknown, gone: Gone | undefined): readonly number[] {
   if (!Array.isArray(list)) return []
   return [...list.keys()].filter((index) => gone?.get(index)?.size !== 0)

@@ -21,7 +21,6 @@ const neededScopes = (configuration: Configuration): ReadonlySet<string> =>
     ...Object.values(configuration.areas).flatMap(({ scopes = [] }) => scopes),
   ])
 
-/** The scope values that somebody may be given. */
 const givenScopes = ({ issuers }: Configuration, { clients, roles }: Directory): ReadonlySet<string> =>
   new Set([
     ...[...clients.values()].flatMap(({ scopes }) => scopes),

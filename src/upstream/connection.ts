@@ -23,7 +23,6 @@ export interface PooledConnection {
 }
 
 export interface ConnectionOwner {
-  /** The connection can be given another call. */
   freed(connection: PooledConnection): void
   /** The connection is closed. Called once. */
   closed(connection: PooledConnection): void

@@ -12,11 +12,8 @@ import { isTls, socketOpener, type UpstreamAddress, type UpstreamTls } from './s
 type OpenConnection = (owner: ConnectionOwner, singleUse: boolean) => PooledConnection
 
 export interface ConnectionCounts {
-  /** Connections that a call uses, or that are being opened for one. */
   readonly active: number
-  /** Open connections that no call uses. */
   readonly idle: number
-  /** Calls that wait for a connection. */
   readonly waiting: number
 }
 

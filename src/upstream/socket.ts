@@ -8,7 +8,6 @@ import {
 } from 'node:tls'
 import { type Clock, systemClock } from '../kernel/clock.ts'
 
-/** Where an upstream listens. */
 export interface UpstreamAddress {
   /** As it was configured: for the log. */
   readonly name: string

@@ -56,7 +56,6 @@ export class RelayRecorder implements Recorder {
   }
 }
 
-/** A recorder that passes each event to the metrics and to the log, and calls to those that are kept. */
 export function fanOut(
   metrics: Omit<Recorder, 'note'>,
   log: Recorder,

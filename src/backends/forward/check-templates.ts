@@ -26,7 +26,6 @@ export interface CallShape {
   readonly severalIssuers?: boolean
 }
 
-/** A template, and where it stands in the configuration. */
 export interface UsedTemplate {
   readonly at: KeyPath
   /** Placeholders that are a whole segment of a path, and those that stand elsewhere. */

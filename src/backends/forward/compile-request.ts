@@ -63,7 +63,6 @@ const mergeNamed = (
   timeouts: own.timeouts ? { ...shared.timeouts, ...own.timeouts } : shared.timeouts,
 })
 
-/** The templates of a backend that an operation does not replace. */
 const notReplaced = (shared: TemplateRules, own: TemplateRules): TemplateRules => ({
   ...('path' in own ? {} : { path: shared.path }),
   ...('redirects' in own ? {} : { redirects: shared.redirects }),

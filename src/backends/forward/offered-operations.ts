@@ -1,6 +1,6 @@
 import type { Call } from '../../contracts/backend.ts'
 import {
-  type Authorities,
+  NO_AUTHORITIES,
   decodeSegment,
   parseRequestTarget,
   type RequestTarget,
@@ -15,7 +15,6 @@ import {
   textOf,
 } from '../template.ts'
 
-/** A segment of an action's public path. */
 export type PublicSegment =
   | { readonly kind: 'literal'; readonly text: string }
   | { readonly kind: 'parameter'; readonly name: string; readonly takes: (value: string) => boolean }
@@ -166,7 +165,6 @@ function actionFrom(pattern: readonly PublicSegment[], values: Values): string |
   return segments.join('/')
 }
 
-const NO_AUTHORITIES: Authorities = { known: new Set(), slashAllowedBelow: [] }
 const parsed = (path: string): RequestTarget | undefined =>
   attempt(() => parseRequestTarget(path, NO_AUTHORITIES))
 

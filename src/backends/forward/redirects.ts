@@ -45,7 +45,6 @@ export interface Redirected {
   readonly stopped: string | undefined
 }
 
-/** Of one attempt at a call. */
 export interface Redirectable {
   readonly call: Call
   readonly request: UpstreamRequest
@@ -84,7 +83,6 @@ export class Redirects {
   }
 }
 
-/** One attempt that was answered by a redirect. */
 class Following {
   readonly #attempt: Redirectable
   readonly #rules: RedirectRules
@@ -121,7 +119,6 @@ class Following {
     this.#attempt.redirected({ url: count === 0 ? undefined : url, left, stopped })
   }
 
-  /** Where a redirect goes, or why it is not followed. */
   #next({ headers: { location } }: UpstreamResponse): Step | string {
     const { target, url: from, left, count } = this.#step
     if (count >= this.#rules.max) return `${this.#rules.max} redirects are followed`

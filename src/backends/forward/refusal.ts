@@ -47,7 +47,6 @@ interface RefusalRules {
   readonly errorStatus: ReadonlyMap<number, number> | undefined
 }
 
-/** An upstream's answer that is no success. */
 export interface UpstreamRefusal {
   readonly statusCode: number
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>

@@ -80,7 +80,7 @@ interface Kept {
 /**
  * `identity: token`: a signed token in `X-Postern-Token`, whose audience is the backend's name. Kept per principal and
  * place, so that the hot path does not sign; a principal is one object for all calls with one access token, and what is
- * kept goes with it. README.md tells upstreams how to check it.
+ * kept goes with it. README.md says how upstreams check it.
  */
 export function identifyByToken(signer: Signer, backend: string, clock: Clock): Identify {
   const kept = new WeakMap<Principal, Map<string, Kept>>()

@@ -80,7 +80,6 @@ export const verdictOfStatus = (status: number): StatusVerdict =>
 
 type UpstreamHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** Where a redirect points, for the log. */
 function pointingTo(status: number, { location }: UpstreamHeaders): string {
   const place = status >= 300 && status < 400 ? first(location) : undefined
   return place === undefined ? '' : `, which points to ${referenceForLog(place)}`
@@ -174,7 +173,6 @@ function faultCodeOf(error: unknown): FaultCode {
 export const upstreamFault = (error: unknown): Fault =>
   error instanceof Fault ? error : new Fault(faultCodeOf(error), { cause: error, detail: codeOf(error) })
 
-/** The fault of a call of which nothing was sent. */
 export const unsent = ({ code, facts }: Fault): Fault => new Fault(code, { ...facts, unchanged: true })
 
 /** Whether the connection failed, so that a safe call may be tried again (C8.5): not a timeout, not an answer. */
@@ -278,7 +276,6 @@ function requireReadable(
 
 interface AnswerSource {
   readonly method: string
-  /** Names of the client's headers that it gets; undefined: all. */
   readonly requestHeaders?: ReadonlySet<string> | undefined
   /** What it fails with besides the statuses that it answers. */
   readonly faults: readonly FaultCode[]

@@ -17,7 +17,6 @@ import type { EjectionRules, HealthCheckRules, TargetChanged } from './targets.t
 export interface RequestRules extends RequestTemplates {
   /** The only names, decoded, of a client's query that pass; undefined: all that may. */
   readonly queryOnly: readonly string[] | undefined
-  /** Whether a client's query that a second decoding would change is refused. */
   readonly strictQuery: boolean
   /** The only headers of a client that pass, in lower case; undefined: all that may. */
   readonly requestHeaders: ReadonlySet<string> | undefined
@@ -33,7 +32,6 @@ export type RequestChanges = Partial<Omit<RequestRules, 'timeouts'>> & {
   readonly timeouts?: Partial<UpstreamTimeouts>
 }
 
-/** What a backend or an operation says of XML, and what it is compiled to. */
 export interface XmlSetting {
   /** With the keys of the backend that an operation leaves out. */
   readonly section: XmlSection

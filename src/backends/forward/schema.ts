@@ -273,7 +273,7 @@ export const forwarding = {
   ),
   ...requestKeys,
   ...answerKeys,
-  // Without a default here, so that a check can tell whether somebody has written it.
+  // Without a default here, so that a check knows whether somebody has written it.
   identity: optional(
     choice(['headers', 'token', 'none'], {
       description:

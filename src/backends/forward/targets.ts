@@ -331,7 +331,6 @@ export class UpstreamTargets {
     return found
   }
 
-  /** Whether there is a usable target that has not been tried. */
   hasAnother(tried: Tried): boolean {
     return this.all.some((target) => target.isUsable && !tried.includes(target))
   }

@@ -13,7 +13,6 @@ import { type OfferedOperation, publicPathOf } from './offered-operations.ts'
 import type { ResponseHeaders } from './response.ts'
 
 export interface LinkRules {
-  /** Names of the response headers that pass beyond the defaults, in any case. */
   readonly responseHeaders: readonly string[]
   readonly targets: readonly UpstreamAddress[]
   /** The origins by which the upstream may know itself beside its targets'. */
@@ -25,7 +24,6 @@ export interface LinkRules {
 }
 
 type Rewrite = (value: string, toPublic: ToPublic, holdsAddress: HoldsAddress) => string | undefined
-/** The public URL of a reference; undefined if it is none of this call's business and fund. */
 type ToPublic = (reference: string) => string | undefined
 
 const rewriteOne: Rewrite = (value, toPublic) => toPublic(value)
@@ -128,7 +126,7 @@ export class LinkHeaders {
   }
 }
 
-/** A host name of one word may be a word of any message: then only its place tells that it is an address. */
+/** A host name of one word may be a word of any message: then only its place shows that it is an address. */
 const isWord = (host: string): boolean => /^[a-z0-9-]+$/i.test(host)
 
 function patternsOf({ origin, socketPath }: UpstreamAddress): readonly string[] {

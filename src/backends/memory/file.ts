@@ -13,7 +13,7 @@ export interface MemoryFile {
 export interface CollectionFacts {
   /** Each business has records of its own, or each fund. */
   readonly per: 'business' | 'fund'
-  /** The field that tells records apart. It never changes. */
+  /** The field that identifies a record. It never changes. */
   readonly key: string
   /** Every field a record may have: a JSON Schema per name. Writes of others are refused. */
   readonly fields: Readonly<Record<string, BodySchema>>
@@ -33,7 +33,6 @@ export interface MemoryRule {
   readonly since?: Readonly<Record<string, number>>
   /** read, merge: a path parameter's name, `fund` or `business`; its value is the record's key. */
   readonly by?: string
-  /** create: fields that must be given. */
   readonly required?: readonly string[]
   /** create: fields that a new record has where none are given. */
   readonly defaults?: JsonObject

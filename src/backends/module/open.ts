@@ -18,7 +18,6 @@ export interface ModuleDependencies {
   readonly funds: FundRegistry | undefined
   /** Most bytes of an answer that is held: `server.limits.answer`. */
   readonly answerLimit: number
-  /** Called with what a module's code threw where no call could be failed for it. */
   readonly moduleFailed: (backend: string, thrown: unknown, call: string | undefined) => void
 }
 

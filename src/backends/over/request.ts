@@ -4,7 +4,7 @@ import { foldName, HOP_BY_HOP } from '../../http/end-to-end-headers.ts'
 import { isBodiless, isSafe } from '../../http/head.ts'
 import { isHeaderValue, isToken } from '../../http/header-text.ts'
 import { stringifyJson } from '../../http/json.ts'
-import { DEFAULT_TARGET_LIMIT, parseRequestTarget } from '../../http/request-target.ts'
+import { DEFAULT_TARGET_LIMIT, NO_AUTHORITIES, parseRequestTarget } from '../../http/request-target.ts'
 import { toFault } from '../../kernel/faults.ts'
 import { carryDirectly } from '../forward/forwarding.ts'
 import type { HttpBackend } from '../forward/http.ts'
@@ -62,9 +62,6 @@ function checkMethod(given: unknown): string {
   if (typeof given === 'string' && /^[A-Z]{1,20}$/.test(given) && !NEVER_SENT.has(given)) return given
   throw broken(`gave a method that cannot be sent: ${shown(given)}`)
 }
-
-/** No name of this service: a path is all that may be given. */
-const NO_AUTHORITIES = { known: new Set<string>(), slashAllowedBelow: [] }
 
 function checkPath(given: unknown): string {
   if (typeof given !== 'string' || !given.startsWith('/'))

@@ -97,7 +97,7 @@ export class WebsocketTunnel implements Tunnel {
     this.#client = client
     this.#upstream = upstream
     upstream.on('data', this.#follow)
-    // Every byte of a tunnel passes the upstream's socket, so one of the two tells that it is idle.
+    // Every byte of a tunnel passes the upstream's socket, so one of the two shows that it is idle.
     upstream.setTimeout(idle, () => this.close('idle'))
     // Then the client's alone can, whose side of the connection may still be open.
     upstream.once('close', () => client.setTimeout(idle, () => client.destroy()))

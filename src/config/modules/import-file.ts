@@ -23,7 +23,7 @@ const NUMBER = 'postern'
 /** By path of the module's own file. */
 const loaded = new Map<string, Loaded>()
 const numbered = new Map<string, Loaded>()
-/** Of each file that was imported from here, as node tells it. */
+/** Of each file that was imported from here, as node reports it. */
 const formats = new Map<string, string | undefined | null>()
 /** By path of each of their files: what CommonJS requires is asked for without a number. */
 const byPath = new Map<string, Loaded>()

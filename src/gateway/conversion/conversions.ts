@@ -119,7 +119,6 @@ export class Threads {
     this.#after = after
   }
 
-  /** Rejects with the fault of the task. */
   run(task: Task): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       this.#queue.push({ task, resolve, reject })
@@ -187,7 +186,6 @@ export class Conversions {
 interface SlotRules {
   /** Slots in use at once. One owner may have half of them. */
   readonly most: number
-  /** Calls that may wait for a slot. */
   readonly waiting: number
   /** Milliseconds that a call waits. */
   readonly patience: number

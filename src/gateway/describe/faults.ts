@@ -7,7 +7,6 @@ import { BACKEND_CHECK, CHECKS, ENFORCED_STEPS } from '../order.ts'
 
 /** What of a deployment decides which faults its operations can raise. */
 export interface Limits {
-  /** Whether any client has a rate. */
   readonly clientRate: boolean
   readonly addressRate: boolean
   readonly shedding: boolean

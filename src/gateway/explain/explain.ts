@@ -89,7 +89,6 @@ export interface ExplainParts {
   readonly catalogue: Catalogue
   readonly reading: CallReading
   readonly callers: ClaimedCallers
-  /** Whether a canonical path is that of an identity endpoint. */
   readonly isIdentityPath: (path: string) => boolean
   /** Undefined if there are no limits ahead of the decision. */
   readonly early: EarlyAdmission | undefined

@@ -85,20 +85,21 @@ function securityOf(
 
 type About = Exclude<OpenapiConfig, 'off'>
 
-/** The parts that the model does not hold. */
-interface DocumentParts {
-  readonly authorization: AuthorizationDescription
-  readonly license: About['license']
-  readonly contact: About['contact']
-}
-
 /** SPDX 2.3 §7.13: nobody has said. */
 const NO_LICENSE = { name: 'Not stated', identifier: 'NOASSERTION' }
 
 /** The OpenAPI 3.1 document of an API (C11.3), as JSON. */
 export function openapiDocument(
   api: ApiDescription,
-  { authorization, license, contact }: DocumentParts,
+  {
+    authorization,
+    license,
+    contact,
+  }: {
+    readonly authorization: AuthorizationDescription
+    readonly license: About['license']
+    readonly contact: About['contact']
+  },
 ): JsonText {
   const components = new Components()
   const operations = api.areas.flatMap((area) => area.operations)
@@ -154,7 +155,6 @@ function pathsOf(
   return objectText(paths)
 }
 
-/** The operation with its parameters named as in the path that it shares. */
 function renamed(operation: OperationDescription, path: string): OperationDescription {
   if (operation.path === path) return operation
   const names = [...path.matchAll(/\{([^{}]*)\}/g)].map((match) => match[1] ?? '')

@@ -203,7 +203,6 @@ function shapeOf(operation: OperationDescription, components: Components): strin
   return `${notModified} ${precondition} ${ranges} ${otherRefusals} ${hasRateHeaders} ${websocket} ${mode} ${numbers}`
 }
 
-/** The success that has the operation's data. */
 function successText(operation: OperationDescription, components: Components): JsonText {
   const more = moreHeaders(operation)
   const headers = components.remember(`headers ${more.join()}`, () => headersOf('200', more, components))

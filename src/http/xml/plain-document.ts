@@ -20,7 +20,6 @@ import {
 export interface PlainXmlRules {
   /** The name of the element that a JSON body becomes. Undefined: the one member of the body is the root. */
   readonly root: string | undefined
-  /** Attributes and namespace declarations of that element, by their names. */
   readonly attributes: Readonly<Record<string, string>>
   /** Whether prefixes and namespace declarations are left out of JSON. */
   readonly stripNamespaces: boolean

@@ -186,7 +186,6 @@ export abstract class XmlTree {
   readonly #open: OpenElement[] = []
   #root: OpenElement | undefined
 
-  /** The fault of this dialect for what stands where the parser is. */
   protected abstract fault(place: Place, why: string): Fault
 
   /** To be asked for once the document has been parsed. */

@@ -23,9 +23,7 @@ export function compileCallLine({
   clientAddress,
   timestamp,
 }: {
-  /** The area and name of each action, by the slot of decision events. */
   readonly actions: readonly { readonly area: string; readonly action: string }[]
-  /** Whether lines name the client's address. */
   readonly clientAddress: boolean
   /** The current time as a member of a line, with the comma before it. */
   readonly timestamp: () => string

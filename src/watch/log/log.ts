@@ -23,7 +23,6 @@ import { redact } from './redact.ts'
 export interface LogDestination extends DestinationStream {
   /** Begins to write everything that waits. */
   flush?(): void
-  /** The number of lines dropped since the start. */
   readonly dropped?: number
   /** Why lines do not arrive; undefined if they do. */
   readonly trouble?: string | undefined

@@ -134,7 +134,6 @@ class FamilyCounts {
   }
 }
 
-/** The label value that stands for all words that are not known. */
 export const UNKNOWN = 'other'
 
 /** The position of a known word; for all other words the last position. */

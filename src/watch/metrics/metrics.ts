@@ -163,7 +163,6 @@ const DOORS = ['api', 'userinfo', 'identity', 'none'] as const
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', UNKNOWN] as const
 const ALLOWED = 'allowed'
 
-/** Where calls came in: the doors, and the areas of the API. */
 function entriesOf(actions: readonly NamedAction[]) {
   const areas = [...new Set(actions.map(({ area }) => area))]
   const places = new Map(areas.map((area, at) => [area, DOORS.length + at]))

@@ -96,7 +96,7 @@ export interface Status {
 
 /**
  * Why a configuration without a mistake is refused: the store or the audit trail cannot be reached, its files change while
- * they are read, or something else, which the log tells.
+ * they are read, or something else, which is in the log.
  */
 export const PASSING_CAUSES = ['store', 'trail', 'files', 'unknown'] as const
 export type PassingCause = (typeof PASSING_CAUSES)[number]
@@ -157,7 +157,6 @@ class Gauges {
   readonly one: Gauge = (family, ...labels) =>
     this.all(family).find((each) => labels.every((label, at) => each.labels[at] === label))?.value
 
-  /** The values of a family by its only label. */
   byLabel(family: GaugeFamily): Readonly<Record<string, number>> {
     return Object.fromEntries(this.all(family).map(({ labels, value }) => [labels[0] ?? '', value]))
   }

@@ -38,7 +38,7 @@ function startWatch() {
   const time = new RunningTime()
   const notes = keepNotes()
   const state = { isWhole: true }
-  const dog = new Watchdog({ time, note: notes.note, isComplete: () => state.isWhole })
+  const dog = new Watchdog(time, notes.note, () => state.isWhole)
   const workers = [startWorker(time, 1), startWorker(time, 2)] as const
   for (const worker of workers) dog.watch(worker)
   return { time, notes, state, dog, workers }

@@ -46,7 +46,6 @@ export class TokenCredentials implements Credentials {
   readonly #how: TokenFetching
   #token: HeldToken | undefined
   #fetching: Promise<HeaderText> | undefined
-  /** Fetches that failed, in a row. */
   #failures = 0
   /** Clock.monotonic() before which no fetch begins. */
   #retryAt = Number.NEGATIVE_INFINITY
