@@ -25,7 +25,6 @@ export interface ApiDescription {
 
 export interface ScopeDescription {
   readonly name: string
-  /** For people, as the consent page has it. */
   readonly description: string
   /** Every other value that includes this one, by what it implies. */
   readonly includedIn: readonly string[]

@@ -53,7 +53,6 @@ export interface AuditRow extends Omit<TrailRecord, 'outcome' | 'personal'> {
 /** A line that is no record: the chain shows what became of it (`postern audit verify`). */
 export interface UnreadableLine {
   readonly path: string
-  /** Where it begins in the file. */
   readonly offset: number
 }
 
@@ -91,7 +90,6 @@ export interface ScanEnd {
   readonly uncovered?: UncoveredTime | undefined
   /** Where the last row stands, if there may be more. */
   readonly last?: Position | undefined
-  /** The first unreadable lines, and how many there are. */
   readonly unreadable: readonly UnreadableLine[]
   readonly unreadableCount: number
 }

@@ -73,7 +73,6 @@ export interface AuditEntry {
   readonly on?: AuditObject | undefined
   readonly grant?: AuditGrant | undefined
   readonly call?: AuditCall | undefined
-  /** What has changed, as plain data. */
   readonly change?: JsonObject | undefined
   /** The reason that an operator gave: at most 500 bytes. */
   readonly why?: string | undefined

@@ -164,9 +164,7 @@ export interface PossibleAnswers {
 export interface UpstreamTraffic {
   /** Connections that a call uses, websockets included. */
   readonly active: number
-  /** Open connections that no call uses. */
   readonly idle: number
-  /** Calls that wait for a connection. */
   readonly waiting: number
   /** Targets that get calls. */
   readonly healthy: number

@@ -33,7 +33,6 @@ export interface ClaimedCallers {
 export interface TestTokenRequest extends Omit<ClaimedCaller, 'client'> {
   /** Undefined takes the first client that is granted one. */
   readonly client: string | undefined
-  /** The address of the operator. */
   readonly from: string
 }
 

@@ -67,7 +67,6 @@ export interface User {
   readonly disabled: boolean
   /** Set by an administrator, never by failures (C6.3.5). */
   readonly locked: boolean
-  /** By business code. */
   readonly access: ReadonlyMap<string, Access>
   readonly claims: PersonClaims
 }

@@ -32,7 +32,6 @@ export interface TokenEvent {
   readonly result: string
   readonly client: string | undefined
   readonly subject: string | undefined
-  /** Business and fund of the granted target. */
   readonly business?: string | undefined
   readonly fund?: string | undefined
   readonly fault: Fault | undefined
@@ -49,7 +48,6 @@ export interface BackendEvent {
 export type UpstreamEvent = 'retry' | 'ejection'
 
 export interface TunnelEvent {
-  /** The call that opened it. */
   readonly exchange: Exchange
   readonly backend: string
   /** Undefined when it opens. */
@@ -87,7 +85,6 @@ export const WITHOUT_ACTION = {
   upstreamMs: undefined,
 } as const satisfies Partial<DecisionEvent>
 
-/** Where nothing is recorded. */
 export const NO_RECORDER: Recorder = {
   decision: () => undefined,
   token: () => undefined,

@@ -175,7 +175,6 @@ export interface Store {
    * matter of several nodes answers true: there the work under a lease may be done by each process.
    */
   hold(lease: string, ms: number): Promise<boolean>
-  /** Gives a lease back, if this process holds it. */
   release(lease: string): Promise<void>
   /** Removes at most `limit` expired records and changes. Resolves with their number; 0 if none is left. */
   purge(limit: number): Promise<number>
@@ -259,7 +258,6 @@ export const OWN_VIEW: View = {
 export interface NodeFacts {
   /** Drawn at each start. */
   readonly id: string
-  /** Its host name, for people. */
   readonly host: string
   /** Of Postern. */
   readonly version: string

@@ -31,7 +31,6 @@ export interface RevocationCause {
   readonly via?: string | undefined
 }
 
-/** A rule that revokes a token, for people. */
 export interface RevocationRule {
   /** The members that the rule names, such as `{client: 'alpha', business: 'ACME'}`. */
   readonly tokens: Readonly<Record<string, string>>

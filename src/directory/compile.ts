@@ -27,7 +27,6 @@ export interface Directory {
   readonly people: People
   readonly businesses: ReadonlyMap<string, ConfiguredBusiness>
   readonly clients: ReadonlyMap<string, Client>
-  /** By user name. */
   readonly users: ReadonlyMap<string, UserRecord>
   readonly usersBySubject: ReadonlyMap<string, UserRecord>
   readonly roles: ReadonlyMap<string, Access>

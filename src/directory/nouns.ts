@@ -8,7 +8,6 @@ import { businessSchema, clientRecordSchema, fundSchema, roleSchema, userRecordS
 
 export type NounName = 'client' | 'user' | 'business' | 'fund' | 'role'
 
-/** A record as an operator writes it, by member. */
 export type Written = Readonly<Record<string, unknown>>
 
 export interface Noun {
@@ -63,7 +62,7 @@ export const NOUNS: Readonly<Record<NounName, Noun>> = {
     hidden: { password: 'a password is set by an act of its own' },
     hashed: ['password'],
     personal: ['claims'],
-    // Here, so that the audit trail knows it before the user is made.
+    // Drawn here, so that the audit trail has the subject before the user is made.
     defaults: () => ({ subject: randomUUID() }),
   },
   business: {

@@ -112,7 +112,7 @@ export class RecordEditor<R extends Switchable, C> {
   /** One page of both layers, in the order of keys: one look into the store, and one at the keys of the configuration. */
   async list(page: Page): Promise<ListedPage<FoundRecord<R>>> {
     const configured = this.#kind.configured(this.parts)
-    // One more than the page has: it tells whether another page follows.
+    // One more than the page has: it shows whether another page follows.
     const wanted: Page = { ...page, limit: page.limit + 1 }
     const stored = await this.parts.store.list(this.#kind.kind, wanted)
     const found = [

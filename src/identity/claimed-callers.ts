@@ -177,7 +177,7 @@ async function issue(caller: ClaimedCaller, dependencies: StepDependencies): Pro
     target: scope.values.find(isTargetValue),
     ...placeOf(scope),
     expiresIn: lifetime,
-    // Where no scope was asked for, the client's own may have it.
+    // The client's default scope may contain it, though nobody has asked for it.
     dropped: caller.scope ? dropped : dropped.filter((value) => value !== WITHHELD),
   }
 }
@@ -202,7 +202,7 @@ async function issueToFirst(
   candidates: AsyncIterable<string>,
   dependencies: StepDependencies,
 ): Promise<TestToken> {
-  // Before any client: a user who does not exist has none.
+  // First: no client is granted a token for a user who does not exist.
   await findClaimedUser(order, dependencies)
   let nearest: Refused | undefined
   for await (const client of candidates)

@@ -17,7 +17,6 @@ const CLAIMS_OF = {
 const ID_TOKEN_SCOPES = ['profile', 'email'] as const
 const TEXT_SCOPES = ['profile', 'email', 'phone'] as const
 
-/** Every claim about a person, for the discovery document. */
 export const PERSON_CLAIMS: readonly string[] = [
   ...TEXT_SCOPES.flatMap((scope): readonly string[] => CLAIMS_OF[scope]),
   'address',

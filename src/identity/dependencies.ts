@@ -57,7 +57,6 @@ export interface IdentityDeps {
   readonly strictHeaderNames: boolean
   /** C6.1.3: `basic` is taken as `Basic` is. */
   readonly anySchemeCase: boolean
-  /** Scope values whose tokens may change data. */
   readonly changingScopes: ReadonlySet<string>
   /** Characters of a request target that the public listener takes. */
   readonly longestTarget: number

@@ -182,7 +182,7 @@ function checkLogo(logo: string | undefined, problems: Problems): void {
 
 function checkTimeZone(timeZone: string, problems: Problems): void {
   try {
-    // Of the default, nothing is loaded for it at the start.
+    // For UTC, the default, no data of time zones is loaded at the start.
     if (timeZone !== 'UTC') new Intl.DateTimeFormat('en', { timeZone })
   } catch {
     const expected = 'expected the name of a time zone, such as "Australia/Sydney" or "UTC"'

@@ -12,7 +12,6 @@ type AuditWeight = 'gives' | 'takes' | 'tells' | 'either'
 
 interface AuditEventRow {
   readonly weight: AuditWeight
-  /** What happened, for people. */
   readonly title: string
 }
 
@@ -114,7 +113,7 @@ export const AUDIT_EVENTS = {
 
 export type AuditEvent = keyof typeof AUDIT_EVENTS
 
-/** What the metrics tell apart. */
+/** Values of a label of the metrics. */
 export const AUDIT_GROUPS = ['calls', 'tokens', 'people', 'directory', 'service', 'trail'] as const
 
 type AuditGroup = (typeof AUDIT_GROUPS)[number]

@@ -26,7 +26,7 @@ export class ClockOffset {
     const offset = storeNow - (askedAt + error)
     const isStep = this.#median !== undefined && Math.abs(offset - this.#median) > STEP + error
     if (isStep) this.#readings.length = 0
-    // It says less than what is known. Several come at once when a process goes on that was paused.
+    // It is less exact than what is known. A process that was paused gets several of them when it goes on.
     else if (this.#median !== undefined && error > STEP) return
     this.#readings.push(offset)
     if (this.#readings.length > READINGS) this.#readings.shift()

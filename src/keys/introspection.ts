@@ -78,7 +78,6 @@ export class Introspector {
   /** By hash: one request at a time for one token. */
   readonly #asked = new Map<string, Promise<Known>>()
   readonly #slots = new Slots(AT_ONCE, WAITING)
-  /** Failed requests in a row. */
   #failures = 0
   #failedAt = Number.NEGATIVE_INFINITY
   #closed = false

@@ -15,7 +15,6 @@ export interface FoundKeys {
   readonly trouble: Error | undefined
 }
 
-/** The secret of refresh tokens as it is kept. */
 export interface KeptSecret {
   /** 43 characters, base64url. */
   readonly text: string
@@ -69,7 +68,6 @@ export interface KeyPlace {
   replaceSecret(): Promise<void>
   /** The name of a key's file; undefined where keys have none. */
   fileOf(name: string): string | undefined
-  /** How messages call the secret. */
   readonly secretTitle: string
   /** Seals anew, with the first seal; nothing if something cannot be opened. Absent where nothing is sealed. */
   rewrap?(): Promise<Rewrapped>
@@ -79,7 +77,6 @@ export interface KeyPlace {
   examine(): Promise<{ readonly exists: boolean; readonly findings: readonly KeyFinding[] }>
 }
 
-/** What the secret of refresh tokens looks like. */
 export const SECRET_FORM = /^[A-Za-z0-9_-]{43}$/
 
 /** What a place has, by what was read under each name: a key that cannot be read stays as it was known. */
@@ -136,7 +133,6 @@ export class SuccessorSecret implements SecretDeriver {
   readonly #place: KeyPlace
   #kept: KeptSecret
   #deriver: SecretDeriver
-  /** Why it could not be read the last time. */
   #failure: unknown
 
   private constructor(place: KeyPlace, kept: KeptSecret) {

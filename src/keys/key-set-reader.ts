@@ -132,7 +132,6 @@ export class KeySetReader {
   #reading: Promise<void> | undefined
   #next: Promise<void> | undefined
   #had = false
-  /** Failed readings in a row. */
   #failures = 0
   #slow = false
 

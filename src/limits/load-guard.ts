@@ -76,7 +76,6 @@ export class LoadGuard implements Admission, EarlyAdmission {
     this.configure(load)
   }
 
-  /** New limits, which apply from the next call on. */
   configure(load: CompiledLoad): void {
     this.#load = load
     this.#shedding.threshold = load.sheddingDelay
@@ -88,7 +87,6 @@ export class LoadGuard implements Admission, EarlyAdmission {
     if (this.#exchange !== undefined) this.#exchange.processes = count
   }
 
-  /** Begins to measure, and to send to the other workers. */
   start(): void {
     this.#timer ??= setInterval(() => this.tick(), TICK_MS).unref()
   }

@@ -18,7 +18,6 @@ interface History {
   /** Milliseconds since the epoch. */
   readonly since: number
   readonly counts: Iterable<CallCount>
-  /** Open websockets by backend. */
   readonly websockets: Readonly<Record<string, number>>
 }
 

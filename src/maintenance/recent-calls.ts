@@ -36,7 +36,6 @@ class Row {
 export class RecentCalls implements Pick<Recorder, 'decision'> {
   /** Of each area, then `service`, then `identity`. */
   readonly #places: readonly string[]
-  /** The place of each action, by its slot. */
   readonly #placeOf: readonly number[]
   readonly #byPrincipal = new WeakMap<Principal, Row>()
   readonly #rows = new Map<string, Row>()

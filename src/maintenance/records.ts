@@ -22,7 +22,6 @@ import {
   WHOLE_KINDS,
 } from './switch.ts'
 
-/** A switch as it is kept: with its name, and who set it. */
 export interface KeptSwitch extends MaintenanceSwitch {
   readonly id: string
   /** Those of the configuration are changed there only. */

@@ -135,7 +135,6 @@ function toSwitch(entry: EntryConfig): MaintenanceSwitch | undefined {
   }
 }
 
-/** How the members of a switch are called in the configuration. */
 const KEYS: Readonly<Record<SwitchProblem['member'], string>> = {
   scope: 'scope',
   from: 'from',

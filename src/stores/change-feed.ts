@@ -68,7 +68,7 @@ class FeedQuestions {
   ask(from: FeedPlace | undefined): PendingPage {
     const times = { askedAt: this.#machine.monotonic(), askedAtWall: this.#machine.now() }
     const asked = { from, ...times, reading: this.#store.changes(from, PAGE) }
-    // Whoever applies the page before it learns of a failure when this one is its turn.
+    // Whoever applies the pages handles a failure when it is this one's turn: until then it must not count as unhandled.
     asked.reading.catch(() => undefined)
     return asked
   }

@@ -85,7 +85,7 @@ export async function readWhole(
   let page = first
   while (page.more) {
     page = await store.changes(page.last, limit)
-    // It has lost more meanwhile.
+    // The store has lost more changes meanwhile.
     if (page.restarted) changes = []
     for (const change of page.changes) changes.push(change)
   }

@@ -235,7 +235,6 @@ export interface RevocationParts {
   readonly clock: Clock
   readonly recorder: Pick<Recorder, 'note'>
   readonly longestLife: LongestLife
-  /** How old the rules are that this process knows. */
   readonly view?: View
 }
 

@@ -40,7 +40,6 @@ export function readPerson(given: unknown): PersonRecord | undefined {
 /** `expected …` without `, got …`: the value may be anything that the module has. */
 const withoutValue = (message: string): string => message.replace(/, got .*/s, '')
 
-/** What a module said: a user, or that there is none. */
 interface Answered {
   readonly record: PersonRecord | undefined
 }

@@ -69,7 +69,6 @@ class ServedModule {
   readonly #send: (message: ThreadMessage) => void
   readonly #plan: ModulePlan
   readonly #begun: Int32Array
-  /** Ends a call that somebody waits for, by its number. */
   readonly #aborts = new Map<number, () => void>()
   #module: PeopleModule | undefined
   #filesReported = 0

@@ -14,7 +14,6 @@ import { hasValue, limitToClient, parseScope, type RequestedScope } from '../sco
 import { paramsOf, readFields, readParameters } from '../steps/read-form.ts'
 import { readChallenge } from '../tokens/codes.ts'
 
-/** An authorization request as sent, repeats and all. */
 interface FormRead extends Arrived {
   readonly form: Form
   /** It came in a body: a form of the client's, so that a SameSite cookie did not come along. */
@@ -276,7 +275,6 @@ export const redirectingFaults =
     }
   }
 
-/** What of a request is carried through our own pages. */
 const CARRIED = [
   'client_id',
   'redirect_uri',

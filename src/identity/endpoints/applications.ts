@@ -119,7 +119,7 @@ async function withdraw(
   dependencies: StepDependencies,
 ): Promise<Done> {
   const consent = await dependencies.consents.find(key)
-  // Somebody else's counts as gone.
+  // A consent of another user counts as one that does not exist.
   if (consent?.subject === user.subject) await withdrawConsent(consent, exchange, dependencies)
   return 'withdrawn'
 }

@@ -117,7 +117,7 @@ const answerConsent: Step<AuthorizationRead, Answer> = async (context, dependenc
   const browser = await browserContextOf(exchange, dependencies)
   noteUser(attempt, browser)
   if (isForeignForm(exchange, dependencies)) return restartRequest(request, dependencies)
-  // Nothing is lost by it, so it may come from a page that is out of date.
+  // A refusal does no harm, so it may come from a page that is out of date.
   if (params.get('decision') === 'deny') throw new Fault('access_denied')
   if (!isOwnForm(exchange, params.get('csrf'), browser, dependencies))
     return restartRequest(request, dependencies, 'unanswered')

@@ -31,7 +31,6 @@ const T = TEXTS.login
 
 type Params = ReadonlyMap<string, string>
 
-/** Where a login leads: on with the request, or to our own page. */
 const nextOf = (request: AuthorizationRequest | undefined, { theme }: StepDependencies): string =>
   theme.at(request === undefined ? '/connect/applications' : `/connect/authorize?${carryLoggedIn(request)}`)
 
@@ -86,7 +85,7 @@ async function beginSession(
     asOf,
   })
   const replace = async (): Promise<void> => {
-    // Whoever is logged in there now is so no more.
+    // The login that this browser had before ends.
     if (before !== undefined && (await sessions.end(before.session.key, before.user.subject)))
       await took(loginEnded(exchange, before.session), dependencies)
     await begin()

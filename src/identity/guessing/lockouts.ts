@@ -173,7 +173,7 @@ export class LocalLockouts implements AttemptLimiter {
           : 0),
     )
     const here = cleared.reduce((sum, count) => sum + count, 0)
-    // What this node knows of is counted by all nodes together, too.
+    // The count of all nodes together includes what this node knows of.
     return Math.max(here, (await elsewhere) ?? 0)
   }
 

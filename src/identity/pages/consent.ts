@@ -76,7 +76,6 @@ export interface ConsentDetails {
   /** How long lasting access may last; undefined where none is asked. */
   readonly lastingDays: number | undefined
   readonly problems: readonly Problem[]
-  /** What happened meanwhile, if anything did. */
   readonly notice: string | undefined
 }
 

@@ -54,7 +54,6 @@ export interface Page {
   readonly title: string
   /** Begins with the h1. */
   readonly body: Html
-  /** For lists rather than a single form. */
   readonly wide?: boolean
   /** 200 if left out. */
   readonly status?: number

@@ -117,7 +117,7 @@ export function confirmLogoutPage({
   readonly form: OwnForm
   readonly client: string | undefined
   readonly leadsTo: string | undefined
-  /** Where one gets by staying signed in. */
+  /** Where the button to stay signed in leads. */
   readonly stay: string
   readonly notice: string | undefined
 }): Page {

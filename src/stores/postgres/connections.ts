@@ -260,7 +260,7 @@ export class Connections {
   }
 
   static async open(plan: PostgresPlan, of: ConnectionsPlan): Promise<Connections> {
-    // Who has no store of this kind does not pay for it.
+    // Loaded here: a process without a store of this kind does not load `pg`.
     const { default: pg } = await import('pg')
     // `pg` waits for what onConnect returns, though its type says that this is nothing.
     const onConnect = ((client: ClientBase) => prepare(client, of.within)) as (client: ClientBase) => void

@@ -150,7 +150,7 @@ export class PostgresLink {
   async run(statement: Statement, values: readonly unknown[]): Promise<Answer> {
     if (this.#closed) throw unavailable('it is closed')
     const isAhead = goesFirst()
-    // Who finds out whether the database is back goes where a dead connection is found out soon: others wait for what it finds.
+    // While the breaker is open, others wait for this attempt: on this lane a dead connection is noticed sooner.
     const lane = isAhead || this.#breaker.isOpen ? this.#ahead : this.#requests
     const deadline = Math.min(this.plan.deadline, isAhead ? AHEAD_DEADLINE : Infinity)
     const time = budget()

@@ -244,7 +244,7 @@ export class PostgresStore implements Store {
 
   async changes(after: FeedPlace | undefined, limit: number): Promise<FeedPage> {
     const { now, ran } = this.#times()
-    // One row more than asked for: it tells whether there are more. And the place itself.
+    // One row more than asked for, which shows whether there are more. And the place itself.
     const values = [after?.sequence ?? 0, now, ran, limit + (after === undefined ? 1 : 2)]
     const { rows } = await this.#link.run(this.#statements.changes, values)
     const page = toPage(rows, after, limit, ran)
