@@ -1,4 +1,4 @@
-/** Records of what operators do, around the act itself (C12.1.4). */
+/** Who changes something, and the records around each change (C12.1.4). */
 import { isIP } from 'node:net'
 import type { AuditActor, AuditEntry, AuditObject, AuditTrail } from '../contracts/audit.ts'
 import type { RevocationCause } from '../contracts/tokens.ts'
@@ -6,16 +6,14 @@ import type { JsonObject } from '../http/json.ts'
 import type { AuditEvent } from '../kernel/audit-events.ts'
 import { Fault } from '../kernel/faults.ts'
 
-// Who gives orders to a running service, and how the audit trail names them.
-
-/** Who changes something in a running service, and why: told with every change (C9.3, C12). */
+/** Who changes something in a running service, and why: recorded with every change (C9.3, C12). */
 export interface Operator {
   /** The name of the token that was shown. Undefined for signals and changed files, which show none. */
   readonly operator?: string | undefined
   /** As they call themselves: nobody has proven it. */
   readonly by?: string | undefined
   readonly reason?: string | undefined
-  /** The address that the order came from, or the signal or file that gave it. */
+  /** The address that the request came from, or the signal or the file that caused the change. */
   readonly via: string
   /** The way that it came. Default: the service itself did it. */
   readonly channel?: 'admin' | 'cli' | 'signal' | 'file'
@@ -23,11 +21,11 @@ export interface Operator {
 
 /** Who acted, why and from where, for a record of the audit trail. */
 export const byOperator = (
-  order: Operator,
+  operator: Operator,
 ): Pick<AuditEntry, 'actor' | 'why'> & { readonly personal: Readonly<Record<string, string>> } => ({
-  actor: actorOf(order),
-  why: order.reason,
-  personal: isIP(order.via) === 0 ? {} : { 'actor.address': order.via },
+  actor: actorOf(operator),
+  why: operator.reason,
+  personal: isIP(operator.via) === 0 ? {} : { 'actor.address': operator.via },
 })
 
 /** What is kept of an operator with a revocation rule. */
@@ -45,7 +43,7 @@ const actorOf = ({ operator, by, channel }: Operator): AuditActor => ({
   via: channel,
 })
 
-/** An act, as its records tell it. */
+/** A change, as its records name it. */
 export interface AuditedChange {
   readonly event: AuditEvent
   readonly on?: AuditObject
@@ -53,15 +51,15 @@ export interface AuditedChange {
   readonly personal?: Readonly<Record<string, string | undefined>>
 }
 
-/** What is known only after the act. */
+/** What is known only after the change. */
 type Outcome<T> = (result: T) => JsonObject
 
 /** The members that have a value, as plain data. */
 export const plainFacts = (members: object): JsonObject => JSON.parse(JSON.stringify(members)) as JsonObject
 
-const entryOf = (act: AuditedChange, operator: Operator): Omit<AuditEntry, 'outcome'> => {
+const entryOf = (change: AuditedChange, operator: Operator): Omit<AuditEntry, 'outcome'> => {
   const { personal, ...who } = byOperator(operator)
-  return { ...act, ...who, personal: { ...personal, ...act.personal } }
+  return { ...change, ...who, personal: { ...personal, ...change.personal } }
 }
 
 const failureOf = (thrown: unknown): Pick<AuditEntry, 'outcome' | 'reason'> => ({
@@ -69,8 +67,8 @@ const failureOf = (thrown: unknown): Pick<AuditEntry, 'outcome' | 'reason'> => (
   reason: thrown instanceof Fault ? thrown.code : undefined,
 })
 
-const withResult = (act: AuditedChange, result: JsonObject | undefined): JsonObject | undefined =>
-  result === undefined ? act.change : { ...act.change, ...result }
+const withResult = (change: AuditedChange, result: JsonObject | undefined): JsonObject | undefined =>
+  result === undefined ? change.change : { ...change.change, ...result }
 
 /**
  * Does what gives something: its intent is durable before, and its outcome is recorded after. Rejects with Fault
@@ -79,15 +77,20 @@ const withResult = (act: AuditedChange, result: JsonObject | undefined): JsonObj
 export async function recordGiving<T>(
   audit: AuditTrail,
   operator: Operator,
-  act: AuditedChange,
+  change: AuditedChange,
   work: () => Promise<T>,
   outcome?: Outcome<T>,
 ): Promise<T> {
-  const entry = entryOf(act, operator)
+  const entry = entryOf(change, operator)
   const intent = await audit.require({ ...entry, outcome: 'pending' })
   try {
     const result = await work()
-    await audit.settle({ ...entry, outcome: 'success', intent, change: withResult(act, outcome?.(result)) })
+    await audit.settle({
+      ...entry,
+      outcome: 'success',
+      intent,
+      change: withResult(change, outcome?.(result)),
+    })
     return result
   } catch (thrown) {
     await audit.settle({ ...entry, ...failureOf(thrown), intent })
@@ -99,14 +102,14 @@ export async function recordGiving<T>(
 export async function recordTaking<T>(
   audit: AuditTrail,
   operator: Operator,
-  act: AuditedChange,
+  change: AuditedChange,
   work: () => Promise<T>,
   outcome?: Outcome<T>,
 ): Promise<T> {
-  const entry = entryOf(act, operator)
+  const entry = entryOf(change, operator)
   try {
     const result = await work()
-    await audit.keep({ ...entry, outcome: 'success', change: withResult(act, outcome?.(result)) })
+    await audit.keep({ ...entry, outcome: 'success', change: withResult(change, outcome?.(result)) })
     return result
   } catch (thrown) {
     await audit.keep({ ...entry, ...failureOf(thrown) })
@@ -118,6 +121,6 @@ export async function recordTaking<T>(
 export const noteChange = (
   audit: Pick<AuditTrail, 'note'>,
   operator: Operator,
-  act: AuditedChange,
+  change: AuditedChange,
   outcome: 'success' | 'refused' = 'success',
-): void => audit.note({ ...entryOf(act, operator), outcome })
+): void => audit.note({ ...entryOf(change, operator), outcome })

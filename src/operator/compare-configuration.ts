@@ -26,7 +26,7 @@ export interface NoFile {
   readonly unreadable: readonly string[]
 }
 
-/** What a file would be told at a reload. Each line says where the problem is, what it is and what to do. No secret. */
+/** What a reload would say of a file. Each line says where the problem is, what it is and what to do. No secret. */
 export interface FileCheck {
   /** Whether a reload would put it in force. */
   readonly fits: boolean

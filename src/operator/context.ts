@@ -101,7 +101,11 @@ export type RestartOutcome =
 
 /** What erases personal values of the trail: its owner. */
 export interface TrailEraser {
-  /** Undefined if another process signs the trail. Rejects as `recorded` and `rollWorkers` do, with nothing erased. @param rollWorkers ends the segments of the worker processes */
+  /**
+   * Undefined if another process signs the trail. Rejects as `recorded` and `rollWorkers` do, with nothing erased.
+   *
+   * @param rollWorkers ends the segments of the worker processes
+   */
   redact(
     subject: string,
     rollWorkers: () => Promise<void>,

@@ -107,7 +107,7 @@ function describeLogged({ method, path, accept, caller, business }: LoggedCall):
 const saysToken = ({ caller }: LoggedCall): boolean =>
   caller === undefined || (caller.scope !== undefined && caller.target !== undefined)
 
-/** A call that was let in is told without its scope; its business was that of its target. */
+/** The line of a call that was let in has no scope; its business was that of its target. */
 function claimedOf(
   { client, subject, issuer, scope, target }: PastCaller,
   business: string | undefined,

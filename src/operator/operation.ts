@@ -56,7 +56,7 @@ interface OperationFacts {
   readonly summary: string
   /** The right that an operator needs for it (C12.2.4). */
   readonly needs: Right
-  /** Whether everybody who may use it is told names of people. Other answers leave them out for who lacks `administer`. */
+  /** Whether it names people to everybody who may use it. Other answers leave them out for who lacks `administer`. */
   readonly namesPeople?: true
   /** The schema of the JSON body. Absent: no body is read. */
   readonly body?: Schema
@@ -98,7 +98,7 @@ export interface SharedOperation extends OperationFacts {
 
 export type Operation = ServiceOperation | SharedOperation
 
-/** A request of an operation, as its schemas describe it. Who gives the order, and why, is added to it (`WHO`). */
+/** A request of an operation, as its schemas describe it. Who asks for it, and why, is added (`WHO`). */
 export interface OperationInput {
   readonly params?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string | undefined>>
@@ -191,7 +191,7 @@ export const WHO: Members = {
   reason: text('Why, in at most 500 bytes; it goes to the log and to the audit trail.'),
 }
 
-/** The member of a request that says who gives the order, as they call themselves. Undefined if it cannot say so. */
+/** The member of a request that says who asks for it, as they call themselves. Undefined if it cannot say so. */
 export function whoMember({ query = {}, body }: OperationFacts): 'by' | 'claimed' | undefined {
   if (query['claimed'] !== undefined) return 'claimed'
   return query['by'] === undefined && body?.properties?.['by'] === undefined ? undefined : 'by'
