@@ -64,7 +64,12 @@ interface Refusal {
 /** Opens what the operations work on. Rejects with OperationError, with nothing done. */
 export async function engineHere(purpose: HerePurpose): Promise<Engine> {
   const { operation, configuration, terminal, own, lock } = purpose
-  const here = new OperatedHere({ configuration, environment: terminal.env, trail: trailOf(purpose) })
+  const here = new OperatedHere({
+    configuration,
+    environment: terminal.env,
+    trail: trailOf(purpose),
+    reads: operation.method === 'GET',
+  })
   const dispose = async (): Promise<void> => {
     await here[Symbol.asyncDispose]()
     if (lock !== undefined && 'lock' in lock) lock.lock.release()

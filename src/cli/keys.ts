@@ -59,7 +59,7 @@ function printRewrapped({ sealed, already }: Rewrapped, { stdout }: Terminal): v
 
 /** Does an action with the keys of the configuration. What an operator can mend becomes a message and the exit code 1. */
 const onKeys =
-  (action: Action) =>
+  (action: Action, reads: boolean) =>
   async ({ values: options }: { readonly values: KeysRequest['options'] }, terminal: Terminal) => {
     const path = configurationFile(options.config, terminal)
     const { configuration, problems } = readConfiguration(path, terminal.env)
@@ -68,7 +68,7 @@ const onKeys =
       return EXIT.refused
     }
     try {
-      await using keys = await OpenedKeys.open(configuration)
+      await using keys = await OpenedKeys.open(configuration, reads)
       return await action({ options, configuration, keys, terminal })
     } catch (thrown) {
       if (![KeyError, StoreError, Fault].some((kind) => thrown instanceof kind)) throw thrown
@@ -77,4 +77,4 @@ const onKeys =
     }
   }
 
-export const keysCommand = commandOf(KEYS, { doctor: onKeys(doctor), rewrap: onKeys(rewrap) })
+export const keysCommand = commandOf(KEYS, { doctor: onKeys(doctor, true), rewrap: onKeys(rewrap, false) })

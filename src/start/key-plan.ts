@@ -74,10 +74,12 @@ export class OpenedKeys implements AsyncDisposable {
   /** That of the store which has the keys, if there is one. */
   readonly clock: Clock
   readonly #configuration: Configuration
+  readonly #reads: boolean
   #store: Promise<Store | undefined> | undefined
 
-  private constructor(configuration: Configuration, clock: Clock, shared?: Store) {
+  private constructor(configuration: Configuration, reads: boolean, clock: Clock, shared?: Store) {
     this.#configuration = configuration
+    this.#reads = reads
     this.clock = clock
     this.plan = keysPlanOf(configuration, shared)
     if (shared !== undefined) this.#store = Promise.resolve(shared)
@@ -86,16 +88,18 @@ export class OpenedKeys implements AsyncDisposable {
   /**
    * Opens a store only if it has the keys, and makes no tables. Rejects with StoreError if that cannot be used, and with
    * KeyError if its seals cannot be.
+   *
+   * @param reads whether nothing is changed
    */
-  static async open(configuration: Configuration): Promise<OpenedKeys> {
+  static async open(configuration: Configuration, reads: boolean): Promise<OpenedKeys> {
     const { store: config } = configuration
-    if (config.kind !== 'postgres') return new OpenedKeys(configuration, systemClock)
+    if (config.kind !== 'postgres') return new OpenedKeys(configuration, reads, systemClock)
     const { openPostgresToRead } = await import('../stores/postgres/open.ts')
     const offset = new TrustedOffset()
     const clock = new StoreClock(offset)
     const shared = await openPostgresToRead(config, clock, { offset })
     try {
-      return new OpenedKeys(configuration, clock, shared)
+      return new OpenedKeys(configuration, reads, clock, shared)
     } catch (thrown) {
       await shared.close()
       throw thrown
@@ -114,7 +118,10 @@ export class OpenedKeys implements AsyncDisposable {
   async #openStore(): Promise<Store | undefined> {
     const { data, store: config } = this.#configuration
     if (config.kind !== 'sqlite' || !existsSync(sqliteFile(data))) return undefined
-    return openStore(config, data, systemClock, { answerWithin: ANSWER_COMMAND_WITHIN })
+    return openStore(config, data, systemClock, {
+      answerWithin: ANSWER_COMMAND_WITHIN,
+      reads: this.#reads,
+    })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -35,6 +35,8 @@ export interface HereParts {
   readonly configuration: Configuration
   readonly environment: Environment
   readonly trail: TrailHere
+  /** Whether nothing is changed: a data folder that cannot be written will do then. */
+  readonly reads: boolean
 }
 
 const CANNOT_WRITE = 'the audit trail cannot be written'
@@ -207,13 +209,14 @@ export class OperatedHere implements AsyncDisposable {
   }
 
   #openState(): Promise<State> {
-    const { configuration } = this.#parts
+    const { configuration, reads } = this.#parts
     this.#state ??= openState(configuration, {
       clock: systemClock,
       recorder: NO_RECORDER,
       audit: NO_TRAIL,
       measures: openMeasures(configuration),
       answerWithin: ANSWER_COMMAND_WITHIN,
+      reads,
     })
     return this.#state
   }
@@ -232,9 +235,9 @@ export class OperatedHere implements AsyncDisposable {
   }
 
   async #keyWork(): Promise<KeyWork | undefined> {
-    const { configuration } = this.#parts
+    const { configuration, reads } = this.#parts
     if (isSidecar(configuration)) return undefined
-    const keys = await (this.#keys ??= OpenedKeys.open(configuration))
+    const keys = await (this.#keys ??= OpenedKeys.open(configuration, reads))
     return {
       plan: keys.plan,
       clock: keys.clock,

@@ -2,18 +2,19 @@
 import { closeSync, existsSync, linkSync, openSync, rmSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
-import type { Entry, Store, StoredValue } from '../contracts/store.ts'
-import { systemClock } from '../kernel/clock.ts'
+import type { Entry, IndexValues, Store, StoredValue } from '../contracts/store.ts'
+import { type Clock, systemClock } from '../kernel/clock.ts'
 import { PRIVATE_FILE } from '../kernel/file-modes.ts'
 import { newSecret } from '../kernel/ids.ts'
 import { escapedKey } from '../kernel/key-order.ts'
 import { hasCode } from '../kernel/thrown.ts'
+import { MemoryStore } from './memory.ts'
 import { placeOf, type PostgresConfig } from './postgres/connection-schema.ts'
 import { planSqlite, type StoreConfig } from './schema.ts'
-import { checkSchema, openReadOnly, type RecordRow, toEntry } from './sqlite-file.ts'
+import { checkSchema, columnToKey, openReadOnly, type RecordRow, toEntry } from './sqlite-file.ts'
 import { PART_OF_KIND, partOf } from './sqlite-verbs.ts'
 import { quickCheck, reasonOf, StoreError } from './store-error.ts'
-import { flush } from './store-files.ts'
+import { flush, requireNotLost } from './store-files.ts'
 
 function entries(db: DatabaseSync, where: string, parameters: Record<string, SQLInputValue>): Entry[] {
   const select = db.prepare(`SELECT key, value, version, expires_at, used_at FROM record WHERE ${where}`)
@@ -70,6 +71,37 @@ const openToRead = async (config: PostgresConfig): Promise<Store> => {
   return openPostgresToRead(config, systemClock)
 }
 
+/** A row of `record`, with its indexes. */
+type WholeRow = RecordRow & { readonly kind: string } & Readonly<Record<keyof IndexValues, string | null>>
+
+/**
+ * What is kept for good in a file that cannot be written, in a store in memory: neither what expires, nor the change feed.
+ * Rejects with StoreError if the file cannot be read, or is missing in a folder that had one. Blocks the thread: for the command line.
+ */
+export async function copyIntoMemory(path: string, clock: Clock): Promise<Store> {
+  requireNotLost(path)
+  const copy = new MemoryStore(clock)
+  for (const row of existsSync(path) ? wholeRows(path) : []) {
+    const { key, value } = toEntry(row)
+    const indexes = Object.fromEntries(
+      INDEXES.flatMap((index) => (row[index] === null ? [] : [[index, columnToKey(row[index])]])),
+    )
+    await copy.create(row.kind, key, { value, indexes })
+  }
+  return copy
+}
+
+const INDEXES = ['family', 'subject', 'client', 'business'] as const satisfies readonly (keyof IndexValues)[]
+
+function wholeRows(path: string): readonly WholeRow[] {
+  return reading(path, (db) => {
+    const select = db.prepare(
+      `SELECT kind, key, value, version, expires_at, used_at, ${INDEXES.join(', ')} FROM record WHERE expires_at IS NULL`,
+    )
+    return select.all() as WholeRow[]
+  })
+}
+
 interface StoredKinds<K extends string> {
   readonly place: string
   readonly records: Readonly<Record<K, readonly StoredValue[]>>
@@ -113,15 +145,22 @@ function readFile<K extends string>(
   now: number,
 ): Readonly<Record<K, readonly StoredValue[]>> | undefined {
   if (!existsSync(path)) return undefined
+  return reading(path, (db) => {
+    const read = (kind: K): StoredValue[] =>
+      entries(db, 'kind = :kind AND coalesce(expires_at > :now, TRUE) ORDER BY key', { kind, now }).map(
+        ({ value }) => value,
+      )
+    return Object.fromEntries(kinds.map((kind) => [kind, read(kind)])) as Record<K, StoredValue[]>
+  })
+}
+
+/** Throws StoreError if the file cannot be read. */
+function reading<T>(path: string, read: (db: DatabaseSync) => T): T {
   try {
     const db = openReadOnly(path)
     try {
       checkSchema(db, path)
-      const read = (kind: K): StoredValue[] =>
-        entries(db, 'kind = :kind AND coalesce(expires_at > :now, TRUE) ORDER BY key', { kind, now }).map(
-          ({ value }) => value,
-        )
-      return Object.fromEntries(kinds.map((kind) => [kind, read(kind)])) as Record<K, StoredValue[]>
+      return read(db)
     } finally {
       db.close()
     }

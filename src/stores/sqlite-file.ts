@@ -141,7 +141,7 @@ export type ChangeRow = {
   readonly runs_until: number | null
 }
 
-const columnToKey = (column: string): string => JSON.parse(`"${column}"`) as string
+export const columnToKey = (column: string): string => JSON.parse(`"${column}"`) as string
 
 export const toEntry = (row: RecordRow): Entry => ({
   key: columnToKey(row.key),
