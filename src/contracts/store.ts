@@ -170,10 +170,7 @@ export interface Store {
   append(topic: string, value: StoredValue, options?: AppendOptions): Promise<FeedPlace>
   /** Those behind a place that are still in force (`remaining`), in order. Undefined: from the beginning. */
   changes(after: FeedPlace | undefined, limit: number): Promise<FeedPage>
-  /**
-   * Takes a lease, or keeps it, for `ms` milliseconds from now. True if this process holds it. A store that is no
-   * matter of several nodes answers true: there the work under a lease may be done by each process.
-   */
+  /** Takes or keeps a lease, for `ms` milliseconds. True for each process where no other node shares the store. */
   hold(lease: string, ms: number): Promise<boolean>
   release(lease: string): Promise<void>
   /** Removes at most `limit` expired records and changes. Resolves with their number; 0 if none is left. */
@@ -232,10 +229,7 @@ export interface Feed {
 export interface View {
   /** Too old to judge tokens by: nobody knows what was revoked meanwhile. */
   readonly isOutdated: boolean
-  /**
-   * Whether calls may be answered by it at once: false in the first turn after this process was paused, or the machine
-   * suspended. A call asks this, so it costs next to nothing.
-   */
+  /** Whether calls may be answered by it at once: not in the first turn after a pause. Every call asks it. */
   isSettled(): boolean
   /** Waits for one reading of the feed, 300 ms at most. Never rejects. */
   settle(): Promise<void>

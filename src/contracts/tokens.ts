@@ -5,10 +5,7 @@ import type { IndexValues } from './store.ts'
 export interface IssuedTokens {
   /** Caches a token that was just issued, so that its first use needs no verification. */
   prime(token: string, principal: Principal): void
-  /**
-   * The principal of an access token, with the same checks as for a call (C4.4): genuine, not expired, not revoked.
-   * Throws or rejects with Fault `invalid_token`, or `token_judge_unavailable` if the keys cannot be reached.
-   */
+  /** Checked as for a call (C4.4). Throws or rejects with Fault `invalid_token` or `token_judge_unavailable`. */
   check(token: string): Principal | Promise<Principal>
 }
 

@@ -24,10 +24,7 @@ export function verifySecret(secret: string, encoded: string): boolean {
   return timingSafeEqual(digest(secret), Buffer.from(encoded.slice(PREFIX.length), 'base64url'))
 }
 
-/**
- * The cost in an argon2id hash. All argon2 tools write such hashes in the PHC string format:
- * `$argon2id$v=19$m=19456,t=2,p=1$salt$hash`, salt and hash in base64 without padding.
- */
+/** PHC string format: `$argon2id$v=19$m=19456,t=2,p=1$salt$hash`, salt and hash in base64 without padding. */
 interface Argon2Cost {
   /** KiB. */
   readonly memory: number

@@ -63,10 +63,7 @@ class FileProblems {
 
 const NOWHERE = { file: '', line: 0 }
 
-/**
- * Checks a record like one of the configuration: fills in defaults, turns units into numbers. It refers to no file and
- * no variable: whoever sends a record must not read those of the service. Undefined if there is an error.
- */
+/** It may name no file and no variable: whoever sends it must not read the service's. Undefined: an error. */
 export function readRecord<T extends TSchema>(
   schema: T,
   value: object,

@@ -9,10 +9,7 @@ export interface FaultFacts {
   readonly detail?: string
   /** Public: which field and why. Shown only if the row's status is 400. Must hold no secret and no address. */
   readonly say?: string
-  /**
-   * Whether `say` or the cause repeats a part of the client's body. Then only the client sees it, not the log: an
-   * unescaped `&` in a form makes the rest of a password the name of a field.
-   */
+  /** Whether `say` or the cause quotes the body. Then only the client sees it: it may be a part of a password. */
   readonly quotes?: boolean
   /** Public: the operator's own words about a maintenance, in place of the fixed text (C9.1). */
   readonly notice?: string

@@ -1,10 +1,7 @@
 /** Limits the total time that one request waits for the store (T5.5). */
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/**
- * Milliseconds, unless the store says otherwise; after them the request is answered 503. So long, because a slow disk or
- * machine shall make logins slow, and fail none. Who waits is bounded by number instead.
- */
+/** Milliseconds unless the store says otherwise. So long, since a slow disk shall make logins slow, and fail none. */
 export const STORE_TIME = 5000
 
 /** What the queries of one piece of work may take. */

@@ -14,10 +14,7 @@ export interface IssuerCondition {
 
 type Source = Pick<IssuerConfig, 'issuer' | 'jwks' | 'introspection'>
 
-/**
- * The keys of all foreign issuers, and what introspects their opaque tokens. They outlive a configuration: if what they
- * depend on stays the same, a reload keeps them, so that tokens are accepted even if the issuer is down at that moment.
- */
+/** They outlive a configuration: a reload keeps what is the same, since an issuer may be down at that moment. */
 export class IssuerKeys {
   readonly #clock: Clock
   readonly #recorder: Pick<Recorder, 'note'>

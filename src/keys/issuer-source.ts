@@ -13,10 +13,7 @@ interface IssuerSourceParts {
   readonly recorder: Pick<Recorder, 'note'>
 }
 
-/**
- * Reads the keys of an issuer. Where the configuration does not say where they are, the metadata is read first, each
- * time: a key set that has moved is found at once, so no rotation causes a wrong 401.
- */
+/** Where only the metadata says where the keys are, it is read each time: no rotation causes a wrong 401. */
 export class IssuerSource {
   readonly #parts: IssuerSourceParts
   /** The one that had the metadata last comes first. */

@@ -10,10 +10,7 @@ const LARGEST = 256 * 1024
 const isKey = (value: unknown): value is Jwk =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/**
- * Fetches a JWK Set (RFC 7517 §5). Redirects are not followed: the configuration says which server provides the keys.
- * Rejects with an Error if there is no good answer within 5 seconds.
- */
+/** RFC 7517 §5. Redirects are not followed. Rejects with an Error if there is no good answer within 5 seconds. */
 export async function fetchJwks(url: string): Promise<readonly Jwk[]> {
   const bytes = await fetchJsonBytes({
     url,

@@ -39,10 +39,7 @@ const isSealed = (value: object): value is Sealed =>
 /** The id of the seal of a kept value; undefined if it is not sealed. */
 export const sealOf = (value: object): string | undefined => (isSealed(value) ? value.seal : undefined)
 
-/**
- * Seals texts with AES-256-GCM. What is sealed for one place cannot be opened at another one: the place is part of what
- * the tag covers. The first of the seals seals, and each of them opens what it has sealed.
- */
+/** AES-256-GCM; the tag covers the place too. The first of the seals seals, each opens what it has sealed. */
 export class Seals {
   readonly #keys: ReadonlyMap<string, Buffer>
   /** The id of the seal that seals. */

@@ -270,10 +270,7 @@ const unavailable =
 const statesOf = (schedule: readonly ScheduledKey[]): string =>
   schedule.map(({ key, state }) => `${key.algorithm}-${key.generation} ${key.kid} ${state}`).join(', ')
 
-/**
- * Opens the service's keys; the first start makes them. Rejects as KeyPlace does if the place cannot be used (T7). The
- * keys change only by `refresh` and `rotateIfDue`.
- */
+/** The first start makes them; later only `refresh` and `rotateIfDue` change them. Rejects as KeyPlace does. */
 export async function openKeys(plan: KeysPlan, clock: Clock): Promise<ServiceKeys> {
   const { algorithms, place } = plan
   await place.open()

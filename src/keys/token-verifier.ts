@@ -25,10 +25,7 @@ export interface KeyFinder {
 
 type FindKeys = KeyFinder['find']
 
-/**
- * Whether one key is still trusted. Only the owner of the key can end that. It also remembers that it was asked,
- * because a key set that nobody uses need not be read again.
- */
+/** Only the owner of the key can end it. It remembers that it was asked: an unused key set is not read again. */
 export class Standing implements KeyStanding {
   #trusted = true
   #asked = false

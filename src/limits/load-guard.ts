@@ -47,10 +47,7 @@ const SWEPT_PER_TICK = 500
 /** Seconds for `Retry-After` where the time cannot be computed. */
 const RETRY_AFTER = { inFlight: 1, overloaded: 5 }
 
-/**
- * Limits what this process lets in: rates and calls in flight of clients (C4.5), calls in flight of backends, rates of
- * addresses, and the load of the event loop. A reload changes its limits; what was counted stays.
- */
+/** Limits what this process lets in (C4.5). A reload changes its limits; what was counted stays. */
 export class LoadGuard implements Admission, EarlyAdmission {
   readonly #parts: LoadGuardParts
   readonly #clients: Buckets | LeasedBuckets

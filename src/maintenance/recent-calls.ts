@@ -1,7 +1,4 @@
-/**
- * Counts calls by client, business and area, for the preview of a maintenance switch (C11.5.6). Businesses are no label of
- * a metric: there may be ten thousand. Every call passes here, so it pays one look-up by its principal and one addition.
- */
+/** For the preview of a switch (C11.5.6): businesses are too many for metrics. Costs each call one look-up. */
 import type { Principal } from '../contracts/principal.ts'
 import type { DecisionEvent, Recorder } from '../contracts/recorder.ts'
 import { scopeText } from './switch.ts'

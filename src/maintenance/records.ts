@@ -49,10 +49,7 @@ interface RecordedChange {
   readonly ends: readonly string[]
 }
 
-/**
- * Every maintenance switch, of the configuration and of operators (C9.1). What operators set is kept on the change
- * feed: it survives a restart, and every process that follows the feed has it in force within a second.
- */
+/** C9.1. Those of operators are on the change feed: in force in every process within a second. */
 export class MaintenanceRecords {
   readonly #parts: MaintenanceRecordsParts
   readonly #kept = new Map<string, KeptSwitch>()

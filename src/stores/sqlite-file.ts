@@ -102,10 +102,7 @@ export function requireNewestSchema(db: DatabaseSync, path: string): void {
     )
 }
 
-/**
- * Applies the missing migrations in one transaction. Of several processes that start at once, one does the work.
- * Throws StoreError as `checkSchema` does, and SQLite's own errors.
- */
+/** In one transaction: of several processes one does the work. Throws StoreError, and SQLite's own errors. */
 function migrate(db: DatabaseSync, path: string): void {
   checkSchema(db, path)
   if (readNumber(db, 'PRAGMA user_version') === MIGRATIONS.length) return
@@ -211,10 +208,7 @@ function tryOpen(plan: SqlitePlan): DatabaseSync {
   }
 }
 
-/**
- * Opens, creates or migrates the file. Throws StoreError if it cannot be used. Blocks the thread: for the store's own
- * thread and for the command line, never for the thread that serves.
- */
+/** Throws StoreError if it cannot be used. Blocks the thread: never to be called in the one that serves. */
 export function openSqliteFile(plan: SqlitePlan): DatabaseSync {
   const lastTry = performance.now() + OPENING_TIMEOUT
   for (;;) {

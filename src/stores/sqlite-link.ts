@@ -86,10 +86,7 @@ class SqliteLink {
     return this.#start()
   }
 
-  /**
-   * Runs one verb. Rejects with Fault `identity_unavailable` if there is no answer in time: within what is left to the
-   * request (kernel/store-budget.ts), and outside of requests within what the plan says.
-   */
+  /** Within what is left to the request (kernel/store-budget.ts). Rejects with Fault `identity_unavailable`. */
   request<V extends SqliteVerb>(
     verb: V,
     ...args: Parameters<SqliteVerbs[V]>

@@ -26,10 +26,7 @@ interface Refusals {
   readonly at: number
 }
 
-/**
- * Whether a store answers, and takes no writes: its disk is full, or it only reads. Each kind of write counts by itself,
- * since a full disk still takes what fits where it stands.
- */
+/** Whether a store answers but takes no writes. By kind of write: a full disk still takes what fits in place. */
 export class RefusedWrites {
   readonly #monotonic: () => number
   /** By the kind of write. */

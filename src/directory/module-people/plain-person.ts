@@ -33,10 +33,7 @@ export function plainPerson(given: unknown): { readonly [key: string]: Plain } |
 
 type Copy = (given: unknown, at: string) => Plain | undefined
 
-/**
- * Only these members are more than one value. Everywhere else an object is refused before the record is checked: there
- * a configuration may have `{ file: … }`, which reads a file.
- */
+/** Elsewhere an object is refused before the record is checked: `{ file: … }` would read a file. */
 const MEMBERS: Readonly<Record<string, Copy>> = {
   customers: (given, at) => copyList(given, at),
   access: (given, at) => copyMembers(given, at, {}),

@@ -52,10 +52,7 @@ const readyStylesheet = ({ bytes, contentType }: Asset): ReadyDocument =>
 
 type Ready = () => ReadyDocument | Promise<ReadyDocument>
 
-/**
- * Makes a page once, and not before somebody asks: most processes are never asked, and all pages take some 30 ms of a
- * start. Pages are made one after another, so that the slices of several do not add up. A failure is not kept.
- */
+/** When somebody asks, once: all pages take some 30 ms. One after another: slices must not add up. */
 function pagesWhenAsked(frame: Frame): (page: DeveloperPage) => Ready {
   let last: Promise<unknown> = Promise.resolve()
   return (page) => {

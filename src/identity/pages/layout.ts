@@ -59,10 +59,7 @@ export interface Page {
   readonly status?: number
   /** Where a form of the page may lead to beside ourselves, also by a redirect: the client's URI (C6.2.3). */
   readonly leadsTo?: string | undefined
-  /**
-   * Whether it stands in no client's flow. A browser then keeps it apart from the window that opened it. The pages of a
-   * flow must not be, since clients open them in a popup and wait for its answer.
-   */
+  /** If true, it is isolated from the window that opened it. Not for a client's flow, which may run in a popup. */
   readonly alone?: boolean
   /** The source expression of the page's one script: a nonce or a hash (CSP 3 §2.3.1). */
   readonly script?: string

@@ -57,10 +57,7 @@ export interface FoundFamily {
   readonly record: FamilyRecord
   /** When the family ends, milliseconds since the epoch. */
   readonly expiresAt: number | undefined
-  /**
-   * `fresh`: the token was never used. `repeated`: it was used within the grace, and its successor was not used.
-   * `replayed`: it must not be used any more (C6.1.7).
-   */
+  /** `fresh`: never used. `repeated`: used within the grace, its successor not. `replayed`: not to be used (C6.1.7). */
   readonly state: TokenState
   /** The token that comes after this one: the same for every use. Good only once `rotate` has stored that it is. */
   readonly successor: string
