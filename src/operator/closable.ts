@@ -53,7 +53,10 @@ async function closableOf(configuration: Configuration, store: StoredIdentities)
   const inStore = business !== undefined && stored ? await openBusinesses(store) : []
   return {
     actions: actions.map(({ area, action, level, methods }) => ({
-      ...{ area, action, level, methods: Object.keys(methods) },
+      area,
+      action,
+      level,
+      methods: Object.keys(methods),
       backend: areas[area]?.backend ?? '',
     })),
     businesses: business && [...new Set([...business, ...inStore])].sort(),

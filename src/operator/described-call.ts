@@ -9,11 +9,17 @@ export const METHOD_AND_PATH = [
 /** Parts of such a call. */
 export const CALL_PARTS = {
   header: {
-    ...{ type: 'string', short: 'H', value: '"Name: value"', multiple: true },
+    type: 'string',
+    short: 'H',
+    value: '"Name: value"',
+    multiple: true,
     help: 'A header line',
   },
   data: {
-    ...{ type: 'string', short: 'd', kind: 'at-file', value: 'BODY|@FILE' },
+    type: 'string',
+    short: 'd',
+    kind: 'at-file',
+    value: 'BODY|@FILE',
     help: 'The body. One that begins like JSON or XML gets that Content-Type; for any other give it by -H',
   },
 } as const satisfies Options

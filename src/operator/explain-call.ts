@@ -97,7 +97,11 @@ function recordOfQuestion(
 function describeLogged({ method, path, accept, caller, business }: LoggedCall): DescribedCall | undefined {
   if (path === undefined) return undefined
   return {
-    ...{ method, path, from: undefined, body: new Uint8Array(), token: undefined },
+    method,
+    path,
+    from: undefined,
+    body: new Uint8Array(),
+    token: undefined,
     headers: accept === undefined ? [] : [['Accept', accept]],
     caller: caller && claimedOf(caller, business),
   }

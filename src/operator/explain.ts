@@ -133,30 +133,37 @@ function readCall({ body }: AdminRequest): DescribedCall {
 
 const OPTIONS = {
   token: {
-    ...{ type: 'string', kind: 'at-file', value: 'TOKEN|@FILE' },
+    type: 'string',
+    kind: 'at-file',
+    value: 'TOKEN|@FILE',
     help: 'The access token of the call. @- reads it from standard input, which no process list shows',
   },
   client: { type: 'string', value: 'ID', help: 'In place of a token: the client that calls' },
   user: {
-    ...{ type: 'string', value: 'NAME' },
+    type: 'string',
+    value: 'NAME',
     help: 'And its user. They have the token that the token endpoint would grant them',
   },
   target: { type: 'string', value: 'TARGET', help: 'Its target: b/ACME, or f/ACME/SUPER1' },
   scope: {
-    ...{ type: 'string', value: '"A B"' },
+    type: 'string',
+    value: '"A B"',
     help: 'Its scope. Default: the default scope of the client, else all that the client may have',
   },
   ...CALL_PARTS,
   from: {
-    ...{ type: 'string', value: 'ADDRESS' },
+    type: 'string',
+    value: 'ADDRESS',
     help: 'Where the call comes from. Default: loopback. Behind a trusted proxy, the address of the proxy',
   },
   request: {
-    ...{ type: 'string', value: 'ID' },
+    type: 'string',
+    value: 'ID',
     help: 'In place of METHOD and PATH: the X-Request-Id of one of the last calls, which each process keeps. Shows what was decided then, what would be now, and the difference',
   },
   log: {
-    ...{ type: 'string', words: ['-'] },
+    type: 'string',
+    words: ['-'],
     help: 'The same of a line of the log, on standard input. Its client is taken to have the token that it would be given for its user now',
   },
 } as const satisfies Options
@@ -180,7 +187,13 @@ async function explainNew({ values, positionals, terminal, send, show }: Explain
     throw new UsageError('expected --token, or --client and --user: not both')
   const sent = data === undefined ? undefined : await readBytes(data, terminal)
   const body = {
-    ...{ method, path, client, user, target, scope, from },
+    method,
+    path,
+    client,
+    user,
+    target,
+    scope,
+    from,
     headers: sent === undefined ? header : headersWithType(header ?? [], sent),
     token: token === undefined ? undefined : (await readBytes(token, terminal)).toString().trim(),
     bodyBase64: sent?.toString('base64'),

@@ -152,16 +152,21 @@ const CLOSURE_OPTIONS = {
   ...SCOPE_OPTIONS,
   message: { type: 'string', help: 'A text for clients, in place of the fixed one' },
   'retry-after': {
-    ...{ type: 'string', kind: 'wait' },
+    type: 'string',
+    kind: 'wait',
     help: 'What clients are told to wait. Default: the time that is left, else 2m',
   },
   until: { type: 'string', kind: 'time', help: 'When it opens again. Default: when `off` says so' },
   'allow-client': {
-    ...{ type: 'string', value: 'ID', multiple: true },
+    type: 'string',
+    value: 'ID',
+    multiple: true,
     help: 'A client that may still call. In a sidecar with several issuers NAME:CLIENT',
   },
   'allow-address': {
-    ...{ type: 'string', value: 'ADDRESS', multiple: true },
+    type: 'string',
+    value: 'ADDRESS',
+    multiple: true,
     help: 'An address or a CIDR network that may still call',
   },
   preview: {
@@ -365,7 +370,8 @@ const END: Operation = {
       options: {
         ...SCOPE_OPTIONS,
         id: {
-          ...{ type: 'string', value: 'ID' },
+          type: 'string',
+          value: 'ID',
           help: 'One entry, also a planned one, by the id that `status` shows',
         },
       },

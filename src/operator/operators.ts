@@ -35,7 +35,9 @@ export class Operators {
   /** Puts other named tokens in force, at once. */
   configure(named: AdminConfig['tokens']): void {
     const rows = named.map(({ name, role, hash, expires }) => ({
-      ...{ name, role, hash },
+      name,
+      role,
+      hash,
       expires: expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires),
     }))
     this.#rows = [this.#own, ...rows]

@@ -31,21 +31,25 @@ const ROWS = {
   'at-file': { value: '@FILE', expected: '@ and a file', completes: 'at-files' },
   folder: { value: 'FOLDER', expected: 'a folder', completes: 'folders' },
   duration: {
-    ...{ value: 'DURATION', fits: isDuration },
+    value: 'DURATION',
+    fits: isDuration,
     expected: 'a duration such as 30s, 10m, 12h or 7d',
   },
   /** How long a client shall wait: the header has seconds. */
   wait: {
-    ...{ value: 'DURATION', fits: (text: string) => isDuration(text) || SECONDS.test(text) },
+    value: 'DURATION',
+    fits: (text: string) => isDuration(text) || SECONDS.test(text),
     expected: 'a duration such as 90s or 10m, or a number of seconds',
   },
   /** A moment, or a time from now. */
   time: {
-    ...{ value: 'TIME', fits: (text: string) => isDuration(text) || isInstant(text) },
+    value: 'TIME',
+    fits: (text: string) => isDuration(text) || isInstant(text),
     expected: 'a time with its zone, such as 2026-02-01T20:00+10:00, or a duration from now, such as 30m',
   },
   rows: {
-    ...{ value: 'NUMBER', fits: (text: string) => COUNT.test(text) },
+    value: 'NUMBER',
+    fits: (text: string) => COUNT.test(text),
     expected: 'a number from 1 to 1000',
   },
   url: { value: 'URL', fits: isHttpUrl, expected: 'a URL such as http://127.0.0.1:9090' },

@@ -108,7 +108,10 @@ function requestOf(operation: Operation, received: Received): AdminRequest {
   const said = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
   const { operator, from } = received
   return {
-    ...{ body, query, params, ifMatch: ifMatchOf(operation, received.ifMatch) },
+    body,
+    query,
+    params,
+    ifMatch: ifMatchOf(operation, received.ifMatch),
     operator: { operator: operator.name, by: said(by), reason: shortReason(said(reason)), ...from },
   }
 }

@@ -362,7 +362,8 @@ export const ROTATE_SECRET_LINE: CommandLine = commandLine({
   arguments: argumentsFor('client'),
   options: {
     overlap: {
-      ...{ type: 'string', kind: 'duration' },
+      type: 'string',
+      kind: 'duration',
       help: 'How long the old secret stays valid; 0s: not at all. Default: 1d',
     },
   },

@@ -32,8 +32,14 @@ const ITEMS: Readonly<Record<string, string>> = {
 }
 
 const VALUES: Readonly<Record<string, string>> = {
-  ...{ access: 'BUSINESS=ROLE', customers: 'ID', businesses: 'CODE', agreement: 'DAY' },
-  ...{ redirectUris: 'URI', postLogoutRedirectUris: 'URI', policyUri: 'URI', tosUri: 'URI' },
+  access: 'BUSINESS=ROLE',
+  customers: 'ID',
+  businesses: 'CODE',
+  agreement: 'DAY',
+  redirectUris: 'URI',
+  postLogoutRedirectUris: 'URI',
+  policyUri: 'URI',
+  tosUri: 'URI',
 }
 
 const kebab = (member: string): string => member.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
@@ -59,8 +65,12 @@ export const optionsOf = (noun: NounName): readonly NounOption[] =>
     .map(([member, view]) => {
       const words = wordsOf(view.items ?? view)?.map(String)
       return {
-        ...{ member, name: ITEMS[member] ?? kebab(member), shape: shapeOf(view), words },
-        ...{ value: valueOf(member, view, words), description: (view.description ?? '').replace(/\.$/, '') },
+        member,
+        name: ITEMS[member] ?? kebab(member),
+        shape: shapeOf(view),
+        words,
+        value: valueOf(member, view, words),
+        description: (view.description ?? '').replace(/\.$/, ''),
       }
     })
 
@@ -79,7 +89,10 @@ export const argumentsOf = (options: readonly NounOption[]): Options =>
       shape === 'flag'
         ? ({ type: 'boolean', negatable: true, help: description } as const)
         : ({
-            ...{ type: 'string', value, help: description, multiple: shape !== 'text' },
+            type: 'string',
+            value,
+            help: description,
+            multiple: shape !== 'text',
             // Not `words`: an edit takes an empty text too.
             ...(words !== undefined && { proposes: words }),
           } as const),

@@ -40,8 +40,11 @@ const SOURCE = { SOURCE: member('source'), STATE: state } as const
 const COLUMNS: Readonly<Record<NounName, Readonly<Record<string, Cell>>>> = {
   client: { ID: member('id'), KIND: member('kind'), ...SOURCE, SECRETS: secrets, NAME: member('name') },
   user: {
-    ...{ USERNAME: member('username'), ...SOURCE, CUSTOMERS: member('customers') },
-    ...{ ACCESS: member('access'), SUBJECT: member('subject') },
+    USERNAME: member('username'),
+    ...SOURCE,
+    CUSTOMERS: member('customers'),
+    ACCESS: member('access'),
+    SUBJECT: member('subject'),
   },
   business: { CODE: member('code'), ...SOURCE, FUNDS: member('funds'), NAME: member('name') },
   fund: { BUSINESS: member('business'), CODE: member('code'), ...SOURCE, NAME: member('name') },

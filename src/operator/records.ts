@@ -133,7 +133,9 @@ function listRoute(noun: NounName): SharedOperation {
   const { plural } = NOUNS[noun]
   const within = withinOf(noun)
   return {
-    ...{ method: 'GET', path: collectionOf(noun), operationId: `list${capital(plural)}` },
+    method: 'GET',
+    path: collectionOf(noun),
+    operationId: `list${capital(plural)}`,
     needs: READING[noun],
     summary: `The ${plural} of the configuration and of the store, page by page`,
     ...(within.length > 0 && { params: paramsOf(within) }),
@@ -188,7 +190,10 @@ function addRoute(noun: NounName): SharedOperation {
     warnings: WARNINGS,
   })
   return {
-    ...{ method: 'POST', path: collectionOf(noun), operationId: `add${capital(noun)}`, needs: 'administer' },
+    method: 'POST',
+    path: collectionOf(noun),
+    operationId: `add${capital(noun)}`,
+    needs: 'administer',
     summary: `Add a ${noun} to the store`,
     ...(within.length > 0 && { params: paramsOf(within) }),
     query: { ...WHO, ...(noun === 'client' && PREVIEW) },
@@ -225,7 +230,10 @@ function addRoute(noun: NounName): SharedOperation {
 const common = (noun: NounName) => ({ params: paramsOf(NOUNS[noun].names), query: WHO })
 
 const showRoute = (noun: NounName): SharedOperation => ({
-  ...{ method: 'GET', path: recordPath(noun), operationId: `show${capital(noun)}`, needs: READING[noun] },
+  method: 'GET',
+  path: recordPath(noun),
+  operationId: `show${capital(noun)}`,
+  needs: READING[noun],
   summary: `One ${noun}`,
   params: paramsOf(NOUNS[noun].names),
   answers: { 200: ['The record', shownSchema(noun), ['ETag']], 404: MISSING },
@@ -249,7 +257,10 @@ const patchChanges =
     )
 
 const editRoute = (noun: NounName): SharedOperation => ({
-  ...{ method: 'PATCH', path: recordPath(noun), operationId: `edit${capital(noun)}`, needs: 'administer' },
+  method: 'PATCH',
+  path: recordPath(noun),
+  operationId: `edit${capital(noun)}`,
+  needs: 'administer',
   ...common(noun),
   summary: `Change what is given of a ${noun} in the store; what was issued beyond what is left ends`,
   body: patchSchema(noun),
@@ -279,7 +290,10 @@ const editRoute = (noun: NounName): SharedOperation => ({
 })
 
 const removeRoute = (noun: NounName): SharedOperation => ({
-  ...{ method: 'DELETE', path: recordPath(noun), operationId: `remove${capital(noun)}`, needs: 'administer' },
+  method: 'DELETE',
+  path: recordPath(noun),
+  operationId: `remove${capital(noun)}`,
+  needs: 'administer',
   ...common(noun),
   summary: `Remove a ${noun} from the store, and end what it holds, consents too`,
   conditional: true,
@@ -329,8 +343,12 @@ const switchRoute = (noun: NounName, verb: keyof typeof SWITCHES): SharedOperati
 const OVERLAP = '1d'
 
 const ROTATE_SECRET: SharedOperation = {
-  ...{ method: 'POST', path: '/clients/:id/secrets', operationId: 'rotateSecret', needs: 'administer' },
-  ...{ params: paramsOf(NOUNS['client'].names), query: { ...WHO, ...PREVIEW } },
+  method: 'POST',
+  path: '/clients/:id/secrets',
+  operationId: 'rotateSecret',
+  needs: 'administer',
+  params: paramsOf(NOUNS['client'].names),
+  query: { ...WHO, ...PREVIEW },
   summary: 'Make another secret of a client in the store; the old one stays valid for a time',
   body: members({
     overlap: text(
@@ -365,7 +383,10 @@ const ROTATE_SECRET: SharedOperation = {
 }
 
 const SET_PASSWORD: SharedOperation = {
-  ...{ method: 'PUT', path: '/users/:username/password', operationId: 'setPassword', needs: 'administer' },
+  method: 'PUT',
+  path: '/users/:username/password',
+  operationId: 'setPassword',
+  needs: 'administer',
   ...common('user'),
   summary: 'Set another password of a user in the store, who must log in again everywhere',
   body: members({ password: PASSWORD }, ['password']),

@@ -82,12 +82,14 @@ function readRevocation(body: Readonly<Record<string, unknown>>): RevokedTokens 
 /** Which tokens are revoked. */
 const RULE_OPTIONS = {
   before: {
-    ...{ type: 'string', value: 'now' },
+    type: 'string',
+    value: 'now',
     help: 'Everything that was given until now: after a backup was restored. Everybody logs in again',
   },
   jti: { type: 'string', value: 'ID', help: 'One access token' },
   family: {
-    ...{ type: 'string', value: 'ID' },
+    type: 'string',
+    value: 'ID',
     help: 'A family of refresh tokens, with its authorization code and its access tokens',
   },
   subject: { type: 'string', value: 'SUBJECT', help: 'A user: sessions, families, codes and access tokens' },
@@ -98,7 +100,8 @@ const RULE_OPTIONS = {
 /** How they are revoked. */
 const HOW_OPTIONS = {
   issuer: {
-    ...{ type: 'string', value: 'NAME' },
+    type: 'string',
+    value: 'NAME',
     help: 'In a sidecar with several issuers: the issuer that the id is of, by its name or URL',
   },
   consents: { type: 'boolean', help: 'End consents too. Without it, they stay' },

@@ -54,8 +54,12 @@ export function addRoute(app: AdminApp, route: Operation, api: GuardedApi): void
       const { params, query, body, headers } = request as IncomingRequest &
         Record<'body', JsonValue | undefined>
       const received = {
-        ...{ params: (params ?? {}) as JsonValue, query: (query ?? {}) as JsonValue, body: body ?? null },
-        ...{ ifMatch: headers['if-match'], operator, from: fromOf(request) },
+        params: (params ?? {}) as JsonValue,
+        query: (query ?? {}) as JsonValue,
+        body: body ?? null,
+        ifMatch: headers['if-match'],
+        operator,
+        from: fromOf(request),
       }
       const answer = await withPatience(headers, () => perform(api.context, received))
       const { status, type, tag, location } = answer

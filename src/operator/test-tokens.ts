@@ -64,11 +64,13 @@ function answerOf(answer: TestTokenOutcome): AdminAnswer {
 const BEARER_OPTIONS = {
   user: { type: 'string', value: 'NAME', help: 'The user, by name or subject' },
   client: {
-    ...{ type: 'string', value: 'ID' },
+    type: 'string',
+    value: 'ID',
     help: 'The client. Default: the first one that is granted such a token',
   },
   scope: {
-    ...{ type: 'string', value: '"A B"' },
+    type: 'string',
+    value: '"A B"',
     help: 'What is asked for. Default: the default scope of the client, else all that the client may have',
   },
 } as const satisfies Options
@@ -79,7 +81,8 @@ const ONLY_HERE =
 const TRY_OPTIONS = {
   ...BEARER_OPTIONS,
   business: {
-    ...{ type: 'string', value: 'CODE' },
+    type: 'string',
+    value: 'CODE',
     help: 'The business that the token is for. Default: the one in PATH',
   },
   fund: { type: 'string', value: 'CODE', help: 'The token is only for this fund of the business' },

@@ -55,8 +55,12 @@ export async function makeCall(origin: string, call: Call): Promise<CallAnswer> 
   const { method, path, body } = call
   const length = body.length > 0 ? { 'Content-Length': String(body.length) } : {}
   const options: RequestOptions = {
-    ...{ method, path, hostname: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? undefined : port },
-    ...{ headers: { ...length, ...headersOf(call.headers) }, agent: false },
+    method,
+    path,
+    hostname: hostname.replace(/^\[|\]$/g, ''),
+    port: port === '' ? undefined : port,
+    headers: { ...length, ...headersOf(call.headers) },
+    agent: false,
     signal: AbortSignal.timeout(LONGEST_WAIT_MS),
   }
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
