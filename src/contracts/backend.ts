@@ -113,7 +113,7 @@ export interface BackendAnswer {
   readonly headers: Readonly<Record<string, string | readonly string[]>>
   readonly body: BackendBody
   /** What the body is in, where that is not what the backend says. */
-  readonly speech?: Pick<Backend, 'name' | 'format' | 'payload' | 'xml' | 'data'>
+  readonly answerFormat?: Pick<Backend, 'name' | 'format' | 'payload' | 'xml' | 'data'>
 }
 
 export type BackendBody =

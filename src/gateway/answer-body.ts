@@ -9,7 +9,7 @@ import { readBody } from '../http/read-body.ts'
 import type { ItemNames } from '../http/xml/write.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
 import { type Conversions, isSmall, type OnGone } from './conversion/conversions.ts'
-import { type AnswerTask, broken, convertAnswer, dataOf, type Speech } from './conversion/tasks.ts'
+import { type AnswerTask, broken, convertAnswer, dataOf, type AnswerFormat } from './conversion/tasks.ts'
 
 const notJson = (detail: string, cause?: unknown): Fault => new Fault('upstream_broken', { detail, cause })
 
@@ -214,7 +214,7 @@ export function wrapJsonStream(): Transform {
 const NOTHING = Buffer.alloc(0)
 
 interface EnvelopeRules {
-  readonly backend: Speech & { readonly name: string }
+  readonly backend: AnswerFormat & { readonly name: string }
   readonly to: Format
   readonly items: ItemNames
   /** Bytes of an answer that may be held. */
@@ -252,13 +252,13 @@ const taskOf = (
   kind: 'answer',
   bytes,
   contentType,
-  speech: { format: backend.format, payload: backend.payload, xml: backend.xml, data: backend.data },
+  answerFormat: { format: backend.format, payload: backend.payload, xml: backend.xml, data: backend.data },
   to,
   items,
   limit,
 })
 
-const isOfXml = ({ speech, to }: AnswerTask): boolean => speech.format === 'xml' || to === 'xml'
+const isOfXml = ({ answerFormat, to }: AnswerTask): boolean => answerFormat.format === 'xml' || to === 'xml'
 
 async function convertLarge(
   task: AnswerTask,

@@ -119,8 +119,8 @@ function decideUnrefused(
     principal: vouched ? principal : undefined,
     place: vouched ? place : undefined,
     operation: negotiated === undefined ? verbatim(operation) : operation,
-    negotiated: negotiated ?? asTheyAsk(head, operation),
-    body: body ?? asTheySend(head),
+    negotiated: negotiated ?? passThroughAnswer(head, operation),
+    body: body ?? passThroughBody(head),
     observation: seen,
   }
 }
@@ -177,13 +177,13 @@ export function unmatched(
   }
 }
 
-const asTheyAsk = ({ headers }: Head, { versions }: Operation): Negotiated => ({
+const passThroughAnswer = ({ headers }: Head, { versions }: Operation): Negotiated => ({
   kind: 'own',
   version: versions.defaultVersion,
   type: headers.accept ?? '*/*',
 })
 
-function asTheySend(head: Head): BodyPlan {
+function passThroughBody(head: Head): BodyPlan {
   const declared = declaredBody(head)
   if (declared === 0) return { kind: 'none' }
   const length = declared === 'chunked' ? undefined : declared

@@ -79,7 +79,7 @@ const NEGOTIATED = { Vary: 'Accept', 'Cache-Control': 'no-store' }
 
 /** The answer's headers (C2.5). `no-store` is the default; an upstream's own `Cache-Control` replaces it. */
 function headersOf(
-  { headers, speech }: BackendAnswer,
+  { headers, answerFormat }: BackendAnswer,
   decision: Decision,
   contentType?: string,
   converted = false,
@@ -93,7 +93,7 @@ function headersOf(
   if (contentType !== undefined) kept['Content-Type'] = contentType
   // A module need not make the same bytes from the same answer of its upstream.
   const { etag } = headers
-  if (typeof etag === 'string') kept['etag'] = tagOf(etag, decision, speech === undefined || !converted)
+  if (typeof etag === 'string') kept['etag'] = tagOf(etag, decision, answerFormat === undefined || !converted)
   return kept
 }
 
@@ -125,14 +125,14 @@ function envelop(
   negotiated: Enveloped,
   runtime: Runtime,
 ): Answer | Promise<Answer> {
-  const backend = answer.speech ?? decision.operation.backend
+  const backend = answer.answerFormat ?? decision.operation.backend
   const { status: given, body } = answer
   const status = given === 204 || given === 205 ? 200 : given
   const hasPayload = body.kind === 'stream' || (body.kind === 'bytes' && body.bytes.length > 0)
   const verbatim = hasPayload && isWanted(backend, negotiated)
   // HEAD has the validators of GET (RFC 9110 §9.3.2). It has no payload, so that the configuration decides.
   const isHead = call.method === 'HEAD' && body.kind !== 'value'
-  const converted = isHead && answer.speech === undefined ? !passesVerbatim(decision) : !verbatim
+  const converted = isHead && answer.answerFormat === undefined ? !passesVerbatim(decision) : !verbatim
   const plainHeaders = headersOf(answer, decision, typeOfRanges(answer) ?? negotiated.contentType, converted)
   // An upstream's own elements may be those of a page with scripts: XML of C7.5 has no namespaces, and no such elements.
   const headers =
@@ -204,14 +204,14 @@ function* piecesOf(bytes: Buffer): Generator<Buffer> {
 }
 
 function convert(
-  { body, speech }: BackendAnswer,
+  { body, answerFormat }: BackendAnswer,
   { operation }: Decision,
   head: Pick<Answer, 'status' | 'headers'>,
   { format, onGone }: { readonly format: Enveloped['format']; readonly onGone: OnGone },
   { answerLimit, conversions }: Runtime,
 ): Answer | Promise<Answer> {
   const rules = {
-    backend: speech ?? operation.backend,
+    backend: answerFormat ?? operation.backend,
     to: format,
     items: operation.items,
     limit: answerLimit,

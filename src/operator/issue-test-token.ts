@@ -8,7 +8,7 @@ import type { TestToken, TestTokenAnswer, TestTokenRequest } from '../contracts/
 import { Fault } from '../kernel/faults.ts'
 import { serviceUrls } from '../server/schema.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
-import { openDoors } from '../settings/dangers.ts'
+import { nonLoopbackKeys } from '../settings/dangers.ts'
 import type { ServiceContext } from './context.ts'
 import { orNoProcess } from './explain-call.ts'
 
@@ -32,7 +32,7 @@ const UNREACHABLE = ['identity_unavailable', 'people_unavailable', 'internal'] a
 /** Why nobody is issued one; undefined if test tokens are issued. */
 function closedBy(configuration: Configuration): string | undefined {
   if (isSidecar(configuration)) return 'a sidecar issues no tokens: get one of its issuer'
-  const open = openDoors(configuration).map((path) => path.join('.'))
+  const open = nonLoopbackKeys(configuration).map((path) => path.join('.'))
   if (open.length === 0) return undefined
   return `${open.join(', ')}: only a service that is on loopback issues test tokens`
 }

@@ -36,7 +36,7 @@ import {
   reportOpenedDemo,
   reportUnsharedMemory,
   requireSharedAdminToken,
-  warnOfLentCredentials,
+  warnOfUncheckedCredentials,
   warnOfReportOnly,
   warnOfUnverifiedUpstreams,
 } from './dangers.ts'
@@ -115,7 +115,7 @@ const SECTION_CHECKS: readonly Check[] = [
   { needs: ['backends', 'workers', 'store'], run: reportUnsharedMemory },
   { needs: ['store', 'admin'], whole: ['issuers'], run: requireSharedAdminToken },
   { needs: ['areas', 'backends', 'actions'], run: warnOfReportOnly },
-  { needs: ['areas', 'backends', 'actions'], run: warnOfLentCredentials },
+  { needs: ['areas', 'backends', 'actions'], run: warnOfUncheckedCredentials },
   { needs: ['areas', 'backends', 'actions'], run: warnOfUnknownBusiness },
   { needs: ['audit', 'data'], whole: ['issuers', 'actions'], run: warnOfUnrecordedChanges },
   { needs: ['backends'], run: warnOfUnverifiedUpstreams },

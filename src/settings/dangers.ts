@@ -53,12 +53,12 @@ export async function findDemoSecrets(
 const hostOf = (url: string): string => new URL(url).hostname.replace(/^\[|\]$/g, '')
 
 /** Where the service can be reached beyond this machine: a listener or a public URL, with its path. */
-export function openDoors(configuration: Configuration): KeyPath[] {
+export function nonLoopbackKeys(configuration: Configuration): KeyPath[] {
   const { listen, authUrl, baseUrl } = configuration.server
-  const doors: [string, string][] = [['listen', splitListenAddress(listen).host]]
-  if (authUrl !== undefined) doors.push(['authUrl', hostOf(authUrl)])
-  if (baseUrl !== undefined) doors.push(['baseUrl', hostOf(baseUrl)])
-  return doors.filter(([, host]) => !isLoopback(host)).map(([key]) => ['server', key])
+  const hosts: [string, string][] = [['listen', splitListenAddress(listen).host]]
+  if (authUrl !== undefined) hosts.push(['authUrl', hostOf(authUrl)])
+  if (baseUrl !== undefined) hosts.push(['baseUrl', hostOf(baseUrl)])
+  return hosts.filter(([, host]) => !isLoopback(host)).map(([key]) => ['server', key])
 }
 
 function demoHashes(value: unknown, path: KeyPath): KeyPath[] {
@@ -191,7 +191,7 @@ export function warnOfReportOnly(configuration: Configuration, problems: Problem
 }
 
 /** Warns where calls that nobody has checked reach an upstream with credentials of ours, which it believes. */
-export function warnOfLentCredentials(configuration: Configuration, problems: Problems): void {
+export function warnOfUncheckedCredentials(configuration: Configuration, problems: Problems): void {
   for (const area of reportOnlyAreas(configuration))
     for (const path of sectionsWithAuth(configuration, area))
       problems.warn(
@@ -227,7 +227,7 @@ export async function reportOpenedDemo(
   directory: Directory,
   problems: Problems,
 ): Promise<void> {
-  if (problems.failed || openDoors(configuration).length === 0) return
+  if (problems.failed || nonLoopbackKeys(configuration).length === 0) return
   for (const who of await findDemoSecrets(directory, new Hasher())) {
     problems.error(
       ['directory'],
@@ -238,7 +238,7 @@ export async function reportOpenedDemo(
 }
 
 export function reportDangers(configuration: Configuration, problems: Problems): void {
-  if (openDoors(configuration).length > 0) refuseDemoSecrets(configuration, problems)
+  if (nonLoopbackKeys(configuration).length > 0) refuseDemoSecrets(configuration, problems)
   // A sidecar issues no tokens and takes no passwords. Its pod decides who may reach it.
   if (!isSidecar(configuration)) refuseHttpIssuer(configuration, problems)
 }

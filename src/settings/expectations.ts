@@ -164,7 +164,7 @@ export function callOf(expectation: Expectation, everything: string): ExpectedCa
 
 const OF_BODIES: ReadonlySet<string> = new Set(CHECKS.find(({ step }) => step === 'checkBody')?.faults)
 
-/** Whether a row says nothing of a body, so that its call is not judged by one: most rows are about access alone. */
+/** Whether a row says nothing of a body, so that its call is not checked by one: most rows are about access alone. */
 const ignoresBodies = ({ body, contentType, expect }: Expectation): boolean =>
   body === undefined && contentType === undefined && !OF_BODIES.has(expect)
 

@@ -32,7 +32,7 @@ const task = (document: string, to: 'json' | 'xml', xml?: PlainXmlRules): Answer
   kind: 'answer',
   bytes: Buffer.from(document),
   contentType: 'application/xml',
-  speech: { format: 'xml', payload: 'bare', xml },
+  answerFormat: { format: 'xml', payload: 'bare', xml },
   to,
   items: {},
   limit: 1024 ** 2,

@@ -14,7 +14,7 @@ export interface RedirectRules {
   readonly max: number
   /** Paths of the service, besides those of the operations, that a call may be sent on to, and what is below them. */
   readonly within: readonly PathTemplate[]
-  /** Origins that may be gone to, as `URL.origin` writes them. */
+  /** Origins that redirects may lead to, as `URL.origin` writes them. */
   readonly origins: ReadonlySet<string>
 }
 

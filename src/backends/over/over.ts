@@ -193,7 +193,7 @@ class Run {
     const { answers, name } = this.#setup
     const answer = await checkAnswer(given, answers.rulesOf(this.#call))
     const begun = await begunAnswer(answer, this.#call.method, this.#question)
-    return { ...begun, headers: this.#weakened(begun.headers), speech: { name, ...VALUE } }
+    return { ...begun, headers: this.#weakened(begun.headers), answerFormat: { name, ...VALUE } }
   }
 
   async #passed(passing: Promise<BackendAnswer>): Promise<BackendAnswer> {

@@ -118,7 +118,7 @@ function partAt(value: JsonValue, pointer: JsonPointer): JsonValue {
 }
 
 /** What a backend answers: its format, and whether its successes are envelopes already. */
-export interface Speech {
+export interface AnswerFormat {
   readonly format: BackendFormat
   readonly payload: 'bare' | 'envelope'
   /** Of an upstream that speaks XML of its own (C7.7). */
@@ -133,7 +133,7 @@ export interface AnswerTask {
   readonly bytes: Uint8Array
   /** As the upstream says. Its charset counts for XML of its own. */
   readonly contentType?: string | undefined
-  readonly speech: Speech
+  readonly answerFormat: AnswerFormat
   readonly to: Format
   readonly items: ItemNames
   /** `server.limits.answer`. */
@@ -185,13 +185,18 @@ const MOST_GROWTH = 8
 /** Throws Fault `upstream_broken`, `answer_unconvertible`, `answer_unmappable`, `answer_too_large`. */
 export function convertAnswer(task: AnswerTask): Uint8Array {
   const { limit } = task
-  const converted = task.speech.xml === undefined ? envelopeOf(task) : envelopeOfPlain(task, task.speech.xml)
+  const converted =
+    task.answerFormat.xml === undefined ? envelopeOf(task) : envelopeOfPlain(task, task.answerFormat.xml)
   if (converted.length <= limit * MOST_GROWTH) return converted
   throw new Fault('answer_too_large', { detail: `converted, it has more than ${limit * MOST_GROWTH} bytes` })
 }
 
-const envelopeOf = ({ bytes, speech, to, items, limit }: AnswerTask): Uint8Array =>
-  successEnvelope(to, bytes.length === 0 ? {} : dataOf(parse(bytes, speech, limit), speech), items)
+const envelopeOf = ({ bytes, answerFormat, to, items, limit }: AnswerTask): Uint8Array =>
+  successEnvelope(
+    to,
+    bytes.length === 0 ? {} : dataOf(parse(bytes, answerFormat, limit), answerFormat),
+    items,
+  )
 
 /** Faults that speak of an answer already. */
 const OF_ANSWERS: ReadonlySet<FaultCode> = new Set([
@@ -200,23 +205,26 @@ const OF_ANSWERS: ReadonlySet<FaultCode> = new Set([
   'upstream_broken',
 ])
 
-function envelopeOfPlain({ bytes, contentType, speech, to }: AnswerTask, rules: PlainXmlRules): Uint8Array {
+function envelopeOfPlain(
+  { bytes, contentType, answerFormat, to }: AnswerTask,
+  rules: PlainXmlRules,
+): Uint8Array {
   try {
-    return plainEnvelope(bytes, contentType, rules, to, speech.data)
+    return plainEnvelope(bytes, contentType, rules, to, answerFormat.data)
   } catch (thrown) {
     throw OF_ANSWERS.has(toFault(thrown).code) ? thrown : broken(thrown)
   }
 }
 
 /** The `Data` of an answer (C8.6). Throws Fault `upstream_broken` for what is no envelope where one was promised. */
-export function dataOf(value: JsonValue, { payload, data }: Speech): JsonObject {
+export function dataOf(value: JsonValue, { payload, data }: AnswerFormat): JsonObject {
   if (data !== undefined) return wrapPayload(partAt(value, data))
   if (payload === 'bare' || value === null) return wrapPayload(value)
   if (isEnvelope(value)) return value.Data
   throw new Fault('upstream_broken', { detail: 'the upstream answered something else than an envelope' })
 }
 
-function parse(bytes: Uint8Array, { format, payload, data }: Speech, limit: number): JsonValue {
+function parse(bytes: Uint8Array, { format, payload, data }: AnswerFormat, limit: number): JsonValue {
   try {
     if (format !== 'xml') return parseJson(bytes, LIMITS)
     if (data !== undefined) return readXmlDocument(bytes, { ...LIMITS, bytes: limit })

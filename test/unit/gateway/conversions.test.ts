@@ -18,7 +18,7 @@ const bare = { format: 'json', payload: 'bare' } as const
 const toXml = (text: string, limit = LIMIT): Task => ({
   kind: 'answer',
   bytes: Buffer.from(text),
-  speech: bare,
+  answerFormat: bare,
   to: 'xml',
   items: { Funds: 'Fund' },
   limit,
@@ -26,7 +26,7 @@ const toXml = (text: string, limit = LIMIT): Task => ({
 const fromXml = (text: string): Task => ({
   kind: 'answer',
   bytes: Buffer.from(text),
-  speech: { format: 'xml', payload: 'bare' },
+  answerFormat: { format: 'xml', payload: 'bare' },
   to: 'json',
   items: {},
   limit: LIMIT,
