@@ -23,13 +23,6 @@ import type { Catalogue } from '../config/scopes/catalogue.ts'
 import type { IdentityConfig } from './schema.ts'
 import type { DeveloperOffer } from './developers/frame.ts'
 
-interface IdentityUrls {
-  /** `{auth_url}`, the issuer: no trailing slash; it may have a path. */
-  readonly issuer: string
-  /** `{base_url}`, the audience of access tokens: no path. */
-  readonly api: string
-}
-
 export interface IdentityDeps {
   readonly people: People
   readonly places: Places
@@ -51,7 +44,12 @@ export interface IdentityDeps {
   readonly recorder: Recorder
   readonly audit: AuditTrail
   readonly clock: Clock
-  readonly urls: IdentityUrls
+  readonly urls: {
+    /** `{auth_url}`, the issuer: no trailing slash; it may have a path. */
+    readonly issuer: string
+    /** `{base_url}`, the audience of access tokens: no path. */
+    readonly api: string
+  }
   readonly config: IdentityConfig
   /** C4.14, C6.1.2: the header must be spelled exactly `Authorization`. */
   readonly strictHeaderNames: boolean

@@ -38,12 +38,10 @@ export const keysSchema = section(
   },
 )
 
-interface SealedStore {
-  readonly kind: string
-  readonly seal?: readonly SealKey[]
-}
-
-export function compileSeals({ seal = [] }: SealedStore, problems: Problems): void {
+export function compileSeals(
+  { seal = [] }: { readonly kind: string; readonly seal?: readonly SealKey[] },
+  problems: Problems,
+): void {
   const ids = seal.map(({ id }) => id)
   for (const [at, { id, key }] of seal.entries()) {
     if (sealBytes(key) === undefined) problems.error(['store', 'seal', at, 'key'], 'is no key', SEAL_ADVICE)

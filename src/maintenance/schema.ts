@@ -48,7 +48,6 @@ export const maintenanceSchema = list(entrySchema, {
 })
 
 type MaintenanceConfig = Static<typeof maintenanceSchema>
-type EntryConfig = MaintenanceConfig[number]
 
 /** What switches may name; undefined where that is not known without reading large files. */
 export interface ClosableNames {
@@ -120,7 +119,7 @@ export function switchProblems(entry: MaintenanceSwitch, names: ClosableNames): 
   return problems
 }
 
-function toSwitch(entry: EntryConfig): MaintenanceSwitch | undefined {
+function toSwitch(entry: MaintenanceConfig[number]): MaintenanceSwitch | undefined {
   const scope = parseScope(entry.scope)
   if (scope === undefined) return undefined
   const { from, until, message, retryAfter, allowAddresses, allowClients } = entry

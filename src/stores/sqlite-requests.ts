@@ -27,12 +27,8 @@ export type Reply =
   /** A programming error. */
   | { readonly id: number; readonly outcome: 'broken'; readonly error: unknown }
 
-/** Sent when it changes: why the store does not work, in words for the log; undefined if it works. */
-interface TroubleMessage {
-  readonly trouble: string | undefined
-}
-
-export type ThreadMessage = readonly Reply[] | TroubleMessage
+/** `trouble`, sent when it changes: why the store does not work, in words for the log; undefined if it works. */
+export type ThreadMessage = readonly Reply[] | { readonly trouble: string | undefined }
 
 /** The first message of the thread. The descriptors are of the store's files, and stay open when the thread ends. */
 export type Opening =

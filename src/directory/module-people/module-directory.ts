@@ -231,10 +231,11 @@ export interface PeopleOpening {
   readonly clock: Clock
   readonly problems: Problems
   /** Logs what the module's code did outside of any call that waits for it. Must not throw. */
-  readonly note: (event: PeopleEvent, cause: unknown) => void
+  readonly note: (
+    event: 'module_failed' | 'people_decoy_failed' | 'people_thread_replaced',
+    cause: unknown,
+  ) => void
 }
-
-type PeopleEvent = 'module_failed' | 'people_decoy_failed' | 'people_thread_replaced'
 
 /** Opens the module of `directory.people` in a thread. Undefined, and a problem reported, if it can't be used. */
 export async function openPeople(

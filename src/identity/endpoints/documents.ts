@@ -11,14 +11,12 @@ import type { Asset } from '../pages/theme.ts'
 const SIGNING = ['RS256', 'ES256'] as const
 const TOKEN_CLAIMS = ['sub', 'iss', 'aud', 'exp', 'iat', 'auth_time', 'nonce', 'at_hash'] as const
 
-type Announcer = Pick<IdentityDeps, 'urls' | 'catalogue' | 'config'>
-
 /**
  * The discovery document (C6.3.2; OIDC Discovery §3, RFC 8414 §2, RFC 9207 §3): what the endpoint table, the
  * table of grants and the catalogue hold. Parameters of `announcedAs` endpoints only are announced.
  */
 export function describeService(
-  { urls, catalogue, config }: Announcer,
+  { urls, catalogue, config }: Pick<IdentityDeps, 'urls' | 'catalogue' | 'config'>,
   endpoints: readonly Endpoint[],
 ): Readonly<Record<string, unknown>> {
   const { algorithm } = config.idToken
