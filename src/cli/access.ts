@@ -1,4 +1,6 @@
 /** `postern access`: who may call what by a configuration and its store (C14.5). */
+import { csvLine } from '../operator/csv.ts'
+import { printAll } from '../operator/terminal.ts'
 import { rowLines } from '../operator/text.ts'
 import { EXIT, UsageError } from '../operator/verb.ts'
 import {
@@ -9,12 +11,9 @@ import {
 } from '../settings/access-matrix.ts'
 import { isSidecar } from '../settings/configuration.ts'
 import type { Parties } from '../settings/parties.ts'
-import { configurationFile } from './command.ts'
-import { csvLine } from '../operator/csv.ts'
+import { commandOf, configurationFile } from './command.ts'
 import { foundOrRefused, orTellTrouble, readAccess, UnknownName } from './read-access.ts'
-import { ACCESS } from './tables/access.ts'
-import { printAll } from '../operator/terminal.ts'
-import { commandOf } from './verbs.ts'
+import { ACCESS } from './tables.ts'
 
 interface Named {
   readonly client?: string | undefined

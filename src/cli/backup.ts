@@ -5,10 +5,9 @@ import { readConfiguration } from '../settings/configuration.ts'
 import { backUpSqlite } from '../stores/read-store.ts'
 import { sqliteFile } from '../stores/schema.ts'
 import { StoreError } from '../stores/store-error.ts'
-import { configurationFile, writeReport } from './command.ts'
+import { commandOf, configurationFile, writeReport } from './command.ts'
 import { recorded } from './recorded-act.ts'
-import { BACKUP } from './tables/keeping.ts'
-import { commandOf } from './verbs.ts'
+import { BACKUP } from './tables.ts'
 
 /** A copy: from the data folder to a new file. */
 interface Copy {

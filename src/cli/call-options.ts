@@ -1,8 +1,41 @@
-/** What the options of an order mean (tables/order.ts): which configuration, why, and by whose token. */
+/** The options that many commands have, and what they mean: which configuration, why, by whose token. */
 import { readFileSync } from 'node:fs'
+import { hostname, userInfo } from 'node:os'
 import { MOST_REASON } from '../contracts/audit.ts'
 import type { Terminal } from '../operator/terminal.ts'
-import { UsageError } from '../operator/verb.ts'
+import { type Options, UsageError } from '../operator/verb.ts'
+import { DEFAULT_FILE } from './command.ts'
+
+export const JSON_ANSWER = {
+  json: { type: 'boolean', help: 'Print the answer as JSON, for programs' },
+} as const satisfies Options
+
+export const CONFIG = {
+  config: { type: 'string', kind: 'file', help: `The configuration. Default: ${DEFAULT_FILE}` },
+} as const satisfies Options
+
+/** Of commands that change something, or leave a record. */
+export const ORDER = {
+  reason: { type: 'string', help: `Why, for the log and the audit trail; at most ${MOST_REASON} bytes` },
+  'admin-token': {
+    ...{ type: 'string', kind: 'at-file' },
+    help: 'Your own token, in place of the one in the data folder. Also POSTERN_ADMIN_TOKEN',
+  },
+  ...CONFIG,
+} as const satisfies Options
+
+/** Of commands that only a running service carries out. */
+export const SERVICE_ORDER = {
+  ...ORDER,
+  'admin-url': {
+    ...{ type: 'string', kind: 'url' },
+    help: 'The admin listener. Default: where the running service says. Also POSTERN_ADMIN_URL',
+  },
+  data: {
+    ...{ type: 'string', kind: 'folder' },
+    help: 'The data folder of the running service, in place of a configuration that cannot be read',
+  },
+} as const satisfies Options
 
 /** The service that a command is for, and who gives the order. */
 export interface CallOptions {
@@ -47,16 +80,6 @@ export function ownToken({ 'admin-token': given }: CallOptions, { env }: Termina
 }
 
 /**
- * So that nothing is begun with options that cannot be used.
- *
- * @throws UsageError as `checkedReason` and `ownToken` do
- */
-export function checkOrder(options: CallOptions, terminal: Terminal): void {
-  checkedReason(options)
-  ownToken(options, terminal)
-}
-
-/**
  * The URL of `--admin-url`, else of POSTERN_ADMIN_URL. Undefined if neither is given.
  *
  * @throws UsageError if it is no http URL
@@ -68,4 +91,26 @@ export function adminUrl({ 'admin-url': option }: CallOptions, { env }: Terminal
   if (url === null || !['http:', 'https:'].includes(url.protocol))
     throw new UsageError(`--admin-url: expected a URL such as http://127.0.0.1:9090, got "${given}"`)
   return given
+}
+
+/** The name of the operator for the log. */
+export function operatorName({ env }: Terminal): string {
+  if (env['SUDO_USER']) return env['SUDO_USER']
+  try {
+    return userInfo().username
+  } catch {
+    return 'unknown'
+  }
+}
+
+/** Who gives an order by what files allow: the user whose rights this process has, by number where it has no name, and the host. */
+export function systemOperatorName(): string {
+  const user = (): string => {
+    try {
+      return userInfo().username
+    } catch {
+      return String(process.geteuid?.() ?? 'unknown')
+    }
+  }
+  return `${user()}@${hostname()}`
 }

@@ -1,6 +1,7 @@
 /** The commands that read configurations and change nothing. */
 import { problemRows, type Problems } from '../config/problems.ts'
 import { systemClock } from '../kernel/clock.ts'
+import { accessChangeText } from '../operator/configuration.ts'
 import { printJson, type Terminal } from '../operator/terminal.ts'
 import { EXIT } from '../operator/verb.ts'
 import { countWorkers } from '../processes/worker-pool.ts'
@@ -8,13 +9,10 @@ import { type AccessChange, accessOf, compareAccess } from '../settings/access.t
 import { checkConfiguration, loadConfiguration } from '../settings/check-configuration.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import type { Finding } from '../stores/postgres/diagnose.ts'
-import { accessChangeText } from '../operator/configuration.ts'
 import type { Compared } from './check-expectations.ts'
-import { configurationFile, writeReport } from './command.ts'
+import { commandOf, configurationFile, writeReport } from './command.ts'
 import { orStoreTrouble, readStoredPeople } from './read-access.ts'
-import { DIFF } from './tables/access.ts'
-import { CHECK } from './tables/start.ts'
-import { commandOf } from './verbs.ts'
+import { CHECK, DIFF } from './tables.ts'
 
 /** `postern check [FILE]`: reports the problems of a file. The exit code is 2 if `serve` would refuse it. */
 export const checkCommand = commandOf(CHECK, {

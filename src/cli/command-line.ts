@@ -4,10 +4,9 @@ import type { Terminal } from '../operator/terminal.ts'
 import { EXIT, UsageError } from '../operator/verb.ts'
 import { VERSION } from '../start/version.ts'
 import { type CommandName, type CommandRow, COMMANDS, GROUPS, tableOfCommand } from './command-list.ts'
-import { DEFAULT_FILE, printing } from './command.ts'
+import { chosenVerb, DEFAULT_FILE, printing } from './command.ts'
 import { loadCommand } from './commands.ts'
 import { columnOf, commandHelp, entriesText, usageLine, verbHelp } from './help-text.ts'
-import { chosenVerb } from './verbs.ts'
 
 const COLUMN = columnOf(Object.keys(COMMANDS))
 

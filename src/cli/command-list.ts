@@ -5,14 +5,14 @@
 import type { NounName } from '../directory/nouns.ts'
 import type { Operation } from '../operator/operation.ts'
 import { tableOf } from './operations.ts'
-import type { CommandTable } from './verbs.ts'
+import type { CommandTable } from './command.ts'
 
 export interface CommandRow {
   /** For the list of all commands. */
   readonly summary: string
   /** The operations that its verbs are of: those of a file of `operator/`. Imported only when they are used. */
   readonly operations?: () => Promise<readonly Operation[]>
-  /** Its verbs that are none of an operation, and their options: one in `tables/`. Imported only when it is used. */
+  /** Its verbs that are none of an operation, and their options: one of tables.ts. Imported only when it is used. */
   readonly table?: () => Promise<CommandTable>
   /** Its verbs as its help lists them. Default: those of operations first. */
   readonly verbs?: readonly string[]
@@ -25,38 +25,38 @@ type Rows = Readonly<Record<string, CommandRow>>
 const START = {
   init: {
     summary: 'Write a first configuration, with new secrets',
-    table: async () => (await import('./tables/start.ts')).INIT,
+    table: async () => (await import('./tables.ts')).INIT,
   },
   check: {
     summary: 'Report the problems of a configuration, without serving it',
-    table: async () => (await import('./tables/start.ts')).CHECK,
+    table: async () => (await import('./tables.ts')).CHECK,
   },
   serve: {
     summary: 'Serve a configuration',
-    table: async () => (await import('./tables/start.ts')).SERVE,
+    table: async () => (await import('./tables.ts')).SERVE,
   },
   'hash-password': {
     summary: 'Read a password and print its hash, for `directory.users`',
-    table: async () => (await import('./tables/secrets.ts')).HASH_PASSWORD,
+    table: async () => (await import('./tables.ts')).HASH_PASSWORD,
   },
   completion: {
     summary: 'Print what makes a shell complete commands and options',
-    table: async () => (await import('./tables/start.ts')).COMPLETION,
+    table: async () => (await import('./tables.ts')).COMPLETION,
   },
 } as const satisfies Rows
 
 const ACCESS = {
   access: {
     summary: 'Show who may call what, and what others lack',
-    table: async () => (await import('./tables/access.ts')).ACCESS,
+    table: async () => (await import('./tables.ts')).ACCESS,
   },
   scopes: {
     summary: 'Show which scopes a call needs, and who has them',
-    table: async () => (await import('./tables/access.ts')).SCOPES,
+    table: async () => (await import('./tables.ts')).SCOPES,
   },
   diff: {
     summary: 'Show who gains or loses access between two configurations',
-    table: async () => (await import('./tables/access.ts')).DIFF,
+    table: async () => (await import('./tables.ts')).DIFF,
   },
   explain: {
     summary: 'Show whether a running service would let a call in, and why not',
@@ -165,27 +165,27 @@ const SERVICE = {
 const KEEPING = {
   migrate: {
     summary: 'Make or migrate the tables of a store that several nodes share',
-    table: async () => (await import('./tables/keeping.ts')).MIGRATE,
+    table: async () => (await import('./tables.ts')).MIGRATE,
   },
   store: {
     summary: 'Copy the store of one machine into one that several nodes share',
     operations: async () => [(await import('../operator/service.ts')).ACCEPT_STORE],
-    table: async () => (await import('./tables/keeping.ts')).STORE,
+    table: async () => (await import('./tables.ts')).STORE,
     verbs: ['accept', 'copy'],
   },
   nodes: {
     summary: 'List the nodes that share a store',
-    table: async () => (await import('./tables/keeping.ts')).NODES,
+    table: async () => (await import('./tables.ts')).NODES,
   },
   keys: {
     summary: 'List the signing keys, make the next ones, find problems',
     operations: async () => (await import('../operator/keys.ts')).KEY_OPERATIONS,
     verbs: ['list', 'rotate', 'doctor', 'rewrap'],
-    table: async () => (await import('./tables/keeping.ts')).KEYS,
+    table: async () => (await import('./tables.ts')).KEYS,
   },
   backup: {
     summary: 'Copy the store to a new file, also while it is in use',
-    table: async () => (await import('./tables/keeping.ts')).BACKUP,
+    table: async () => (await import('./tables.ts')).BACKUP,
   },
   audit: {
     summary: 'The audit trail: prove it, and ask it who changed what',
@@ -193,12 +193,12 @@ const KEEPING = {
       const { AUDIT_OPERATIONS, REDACT } = await import('../operator/audit.ts')
       return [...AUDIT_OPERATIONS, REDACT]
     },
-    table: async () => (await import('./tables/audit.ts')).AUDIT,
+    table: async () => (await import('./tables.ts')).AUDIT,
     verbs: ['find', 'show', 'open', 'verify', 'redact', 'hash', 'key'],
   },
   'admin-token': {
     summary: 'Make the token of a named operator',
-    table: async () => (await import('./tables/secrets.ts')).ADMIN_TOKEN,
+    table: async () => (await import('./tables.ts')).ADMIN_TOKEN,
   },
 } as const satisfies Rows
 

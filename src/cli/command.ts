@@ -1,14 +1,14 @@
-/** What every command has: the terminal, and the configuration that it is for. */
+/** What every command has: its configuration, its verbs, and standard output that may fail. */
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { didYouMean } from '../config/problem-text.ts'
 import { type Problems, reportText } from '../config/problems.ts'
 import type { Environment } from '../config/validate.ts'
 import { hasCode, reasonInWords } from '../kernel/thrown.ts'
 import type { Terminal } from '../operator/terminal.ts'
 import { countOf } from '../operator/text.ts'
-import { EXIT, UsageError } from '../operator/verb.ts'
-
-// Which configuration a command takes that was given none.
+import { EXIT, type Given, UsageError, type Verb } from '../operator/verb.ts'
+import { parse } from './options.ts'
 
 /** The name of the file that `postern init` writes. */
 export const OWN_FILE = 'postern.yaml'
@@ -39,7 +39,7 @@ export interface Command {
 }
 
 /**
- * The configuration file: as it was named, else the default (default-file.ts).
+ * The configuration file: as it was named, else the default.
  *
  * @throws UsageError if none was named and there is no default
  */
@@ -59,8 +59,6 @@ export function writeReport(file: string, problems: Problems, { stderr }: Termin
   if (counts.length > 0) stderr.write(`${reportText(problems)}${file}: ${counts.join(', ')}\n`)
 }
 
-// What becomes of a command whose standard output cannot be written.
-
 /**
  * Does the work of a command that prints. Standard output that cannot be written (a full disk) is told, with an exit code
  * that is never that of an answer. A reader that has seen enough (`| head`) changes nothing.
@@ -78,4 +76,59 @@ export async function printing(work: () => Promise<number>, { stdout, stderr }: 
   if (broken === undefined || hasCode(broken, 'EPIPE')) return ended
   stderr.write(`postern: standard output cannot be written (${reasonInWords(broken)})\n`)
   return EXIT.refused
+}
+
+/** What is typed for the verbs of a command: tables.ts, or its operations. */
+export interface CommandTable {
+  /** By the word behind the command's name. The one under `''` is meant if no verb is named. */
+  readonly verbs: Readonly<Record<string, Verb>>
+  /** Paragraphs about all its verbs. */
+  readonly notes?: readonly string[]
+}
+
+/** Does the work of a verb. The promise gives the exit code. */
+type Work<V extends Verb> = (given: Given<V>, terminal: Terminal) => number | Promise<number>
+
+type Works<T extends CommandTable> = { readonly [Name in keyof T['verbs']]: Work<T['verbs'][Name]> }
+
+export interface ChosenVerb {
+  /** `''` if none is named. */
+  readonly name: string
+  readonly verb: Verb
+  /** The arguments behind its name. */
+  readonly args: readonly string[]
+}
+
+/** The verb that a command line names. Undefined if it names none, and the command needs one. */
+export function chosenVerb({ verbs }: CommandTable, args: readonly string[]): ChosenVerb | undefined {
+  const [word = '', ...rest] = args
+  const named = word !== '' && Object.hasOwn(verbs, word) ? verbs[word] : undefined
+  if (named !== undefined) return { name: word, verb: named, args: rest }
+  const unnamed = verbs['']
+  return unnamed && { name: '', verb: unnamed, args }
+}
+
+/** The words that name the verbs of a command. */
+export const verbNames = ({ verbs }: CommandTable): readonly string[] =>
+  Object.keys(verbs).filter((name) => name !== '')
+
+/** What to say where no verb is named, or none that there is. */
+export function noVerb(table: CommandTable, [word]: readonly string[]): UsageError {
+  const names = verbNames(table)
+  const hint = word === undefined ? undefined : didYouMean(word, names)
+  return new UsageError(
+    `expected one of ${names.join(', ')}${hint === undefined ? '' : `, got "${word}" — ${hint}`}`,
+  )
+}
+
+/** A command whose arguments are read by its table. `works` has what each verb does. */
+export function commandOf<const T extends CommandTable>(table: T, works: Works<T>): Command {
+  return {
+    async run(args, terminal) {
+      const chosen = chosenVerb(table, args)
+      if (chosen === undefined) throw noVerb(table, args)
+      const work = works[chosen.name as keyof Works<T>] as Work<Verb>
+      return work(parse(chosen.verb, chosen.args), terminal)
+    },
+  }
 }

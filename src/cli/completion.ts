@@ -4,8 +4,8 @@ import type { Terminal } from '../operator/terminal.ts'
 import { type Argument, EXIT, type Option, type Verb } from '../operator/verb.ts'
 import { type CommandName, COMMANDS, tableOfCommand } from './command-list.ts'
 import { valueName } from './options.ts'
-import { COMPLETION } from './tables/start.ts'
-import { commandOf, type CommandTable, verbNames } from './verbs.ts'
+import { COMPLETION } from './tables.ts'
+import { commandOf, type CommandTable, verbNames } from './command.ts'
 
 // What shells propose as values of options and arguments.
 

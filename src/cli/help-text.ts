@@ -1,7 +1,7 @@
 /** The texts of `--help`, made from the tables of the commands. */
 import type { Option, Options, Verb } from '../operator/verb.ts'
 import { argumentText, valueName } from './options.ts'
-import type { ChosenVerb, CommandTable } from './verbs.ts'
+import type { ChosenVerb, CommandTable } from './command.ts'
 
 const WIDTH = 100
 /** The widest name that has its text on the same line. */

@@ -1,6 +1,6 @@
 /** `postern keys doctor|rewrap`: what is done with the signing keys in this process, also while the service runs. */
-import { Fault } from '../kernel/faults.ts'
 import { epochSeconds } from '../kernel/clock.ts'
+import { Fault } from '../kernel/faults.ts'
 import { messageOf } from '../kernel/thrown.ts'
 import { examineKeys } from '../keys/examine-keys.ts'
 import { KeyError } from '../keys/key-error.ts'
@@ -11,10 +11,9 @@ import { type Configuration, readConfiguration } from '../settings/configuration
 import { OpenedKeys } from '../start/key-plan.ts'
 import { StoreError } from '../stores/store-error.ts'
 import type { CallOptions } from './call-options.ts'
-import { configurationFile, writeReport } from './command.ts'
+import { commandOf, configurationFile, writeReport } from './command.ts'
 import { recorded } from './recorded-act.ts'
-import { KEYS } from './tables/keeping.ts'
-import { commandOf } from './verbs.ts'
+import { KEYS } from './tables.ts'
 
 interface KeysRequest {
   readonly options: CallOptions & { readonly json?: boolean | undefined }

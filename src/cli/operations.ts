@@ -12,13 +12,18 @@ import {
 import type { Terminal } from '../operator/terminal.ts'
 import { jsonText } from '../operator/text.ts'
 import { EXIT, type Options, type Verb } from '../operator/verb.ts'
-import { operatorName } from './operator-names.ts'
-import { adminUrl, type CallOptions, checkedReason, ownToken } from './call-options.ts'
-import type { Command } from './command.ts'
+import {
+  adminUrl,
+  type CallOptions,
+  checkedReason,
+  operatorName,
+  ownToken,
+  JSON_ANSWER,
+  SERVICE_ORDER,
+} from './call-options.ts'
+import { chosenVerb, type Command, type CommandTable, noVerb } from './command.ts'
 import { type Engine, NothingDone, type Purpose, remoteEngine } from './engine.ts'
 import { parse } from './options.ts'
-import { JSON_ANSWER, SERVICE_ORDER } from './tables/order.ts'
-import { chosenVerb, type CommandTable, noVerb } from './verbs.ts'
 
 /** A command line, and the operation that it is for. */
 interface Line {

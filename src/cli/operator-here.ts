@@ -16,7 +16,7 @@ import { hasRight, type Right } from '../operator/rights.ts'
 import { readAdminToken } from '../operator/token-file.ts'
 import { ADMIN } from '../settings/admin.ts'
 import type { Configuration } from '../settings/configuration.ts'
-import { systemOperatorName } from './operator-names.ts'
+import { systemOperatorName } from './call-options.ts'
 
 /** Everything that files allow, the user of the operating system may do. */
 const systemOperator = (): AuthenticatedOperator => ({

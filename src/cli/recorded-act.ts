@@ -8,8 +8,7 @@ import { AdminError, OperationError } from '../operator/errors.ts'
 import type { Terminal } from '../operator/terminal.ts'
 import { EXIT } from '../operator/verb.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
-import { operatorName } from './operator-names.ts'
-import { type CallOptions, checkedReason, ownToken } from './call-options.ts'
+import { type CallOptions, checkedReason, operatorName, ownToken } from './call-options.ts'
 import { operatorHere, refuseOtherUser } from './operator-here.ts'
 
 export interface RecordedOrder {

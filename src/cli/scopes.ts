@@ -4,10 +4,9 @@ import { Problems } from '../config/problems.ts'
 import { compileAuthorities, parseRequestTarget } from '../http/request-target.ts'
 import { Fault } from '../kernel/faults.ts'
 import { splitListenAddress } from '../kernel/listen-address.ts'
+import { printJson } from '../operator/terminal.ts'
 import { EXIT } from '../operator/verb.ts'
 import { serviceUrls } from '../server/schema.ts'
-import type { Configuration } from '../settings/configuration.ts'
-import { compileUnopened, type ListedOperation, type Parties } from '../settings/parties.ts'
 import {
   type ClientWithScope,
   type NeededValue,
@@ -15,11 +14,11 @@ import {
   scopeNeeds,
   type ScopeNeeds,
 } from '../settings/access-matrix.ts'
-import { configurationFile } from './command.ts'
+import type { Configuration } from '../settings/configuration.ts'
+import { compileUnopened, type ListedOperation, type Parties } from '../settings/parties.ts'
+import { commandOf, configurationFile } from './command.ts'
 import { orTellTrouble, readAccess, type ReadAccess, UnknownName } from './read-access.ts'
-import { SCOPES } from './tables/access.ts'
-import { printJson } from '../operator/terminal.ts'
-import { commandOf } from './verbs.ts'
+import { SCOPES } from './tables.ts'
 
 const nameOf = ({ area, action }: ListedOperation): string => `${area}/${action}`
 

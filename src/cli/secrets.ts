@@ -5,8 +5,8 @@ import { parseDuration } from '../kernel/units.ts'
 import { printJson, readPassword } from '../operator/terminal.ts'
 import { EXIT, UsageError } from '../operator/verb.ts'
 import { OPERATOR_NAME, ROLES } from '../settings/admin.ts'
-import { ADMIN_TOKEN, HASH_PASSWORD } from './tables/secrets.ts'
-import { commandOf } from './verbs.ts'
+import { ADMIN_TOKEN, HASH_PASSWORD } from './tables.ts'
+import { commandOf } from './command.ts'
 
 /** An entry of `admin.tokens`. */
 interface TokenEntry {

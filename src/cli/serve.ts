@@ -4,12 +4,11 @@ import { EXIT } from '../operator/verb.ts'
 import { onSignals } from '../processes/signals.ts'
 import { checkConfiguration, loadConfiguration } from '../settings/check-configuration.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
-import { type Running, startPostern } from '../start/service.ts'
 import { takeBackFromGroup } from '../start/data-folder.ts'
 import { ConfigurationError } from '../start/parts.ts'
-import { configurationFile, writeReport } from './command.ts'
-import { SERVE } from './tables/start.ts'
-import { commandOf } from './verbs.ts'
+import { type Running, startPostern } from '../start/service.ts'
+import { commandOf, configurationFile, writeReport } from './command.ts'
+import { SERVE } from './tables.ts'
 
 /** Whether an operator can correct it (a port in use, a folder without permission). Then no stack is shown. */
 const isPlain = (error: unknown): error is Error =>

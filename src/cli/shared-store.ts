@@ -7,10 +7,9 @@ import { EXIT } from '../operator/verb.ts'
 import { type Configuration, isSidecar, readConfiguration } from '../settings/configuration.ts'
 import type { StoreConfig } from '../stores/schema.ts'
 import { StoreError } from '../stores/store-error.ts'
-import { configurationFile, writeReport } from './command.ts'
+import { commandOf, configurationFile, writeReport } from './command.ts'
 import { recorded } from './recorded-act.ts'
-import { MIGRATE, NODES } from './tables/keeping.ts'
-import { commandOf } from './verbs.ts'
+import { MIGRATE, NODES } from './tables.ts'
 
 export type PostgresConfig = StoreConfig & { readonly kind: 'postgres' }
 

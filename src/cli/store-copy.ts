@@ -15,8 +15,8 @@ import { StoreError } from '../stores/store-error.ts'
 import { progressBar, RECORDS } from '../operator/progress.ts'
 import { recorded } from './recorded-act.ts'
 import { onSharedStore, type PostgresConfig } from './shared-store.ts'
-import { STORE } from './tables/keeping.ts'
-import { commandOf } from './verbs.ts'
+import { STORE } from './tables.ts'
+import { commandOf } from './command.ts'
 
 const SQLITE = 'sqlite:'
 

@@ -152,6 +152,7 @@ export class OperatedHere implements AsyncDisposable {
   readonly context: OperationContext
   readonly #parts: HereParts
   readonly #trail: CommandTrail | undefined
+  readonly #opened = new AsyncDisposableStack()
   #state: Promise<State> | undefined
   #editors: Promise<Editors> | undefined
   #keys: Promise<OpenedKeys> | undefined
@@ -160,6 +161,7 @@ export class OperatedHere implements AsyncDisposable {
     this.#parts = parts
     this.#trail = parts.trail === 'none' ? undefined : new CommandTrail(parts.configuration, parts.trail)
     const trail = this.#trail
+    this.#opened.defer(() => trail?.close())
     const audit: AuditTrail = trail ?? NO_TRAIL
     const recorder = NO_RECORDER
     const editors = (): Promise<Editors> => (this.#editors ??= this.#openEditors())
@@ -217,7 +219,7 @@ export class OperatedHere implements AsyncDisposable {
       measures: openMeasures(configuration),
       answerWithin: ANSWER_COMMAND_WITHIN,
       reads,
-    })
+    }).then((state) => this.#opened.use(state))
     return this.#state
   }
 
@@ -237,7 +239,8 @@ export class OperatedHere implements AsyncDisposable {
   async #keyWork(): Promise<KeyWork | undefined> {
     const { configuration, reads } = this.#parts
     if (isSidecar(configuration)) return undefined
-    const keys = await (this.#keys ??= OpenedKeys.open(configuration, reads))
+    this.#keys ??= OpenedKeys.open(configuration, reads).then((opened) => this.#opened.use(opened))
+    const keys = await this.#keys
     return {
       plan: keys.plan,
       clock: keys.clock,
@@ -249,10 +252,8 @@ export class OperatedHere implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const keys = await this.#keys?.catch(() => undefined)
-    await keys?.[Symbol.asyncDispose]()
-    const state = await this.#state?.catch(() => undefined)
-    await state?.[Symbol.asyncDispose]()
-    await this.#trail?.close()
+    // A request that failed may have left something that is still being opened.
+    await Promise.allSettled([this.#keys, this.#state])
+    await this.#opened.disposeAsync()
   }
 }

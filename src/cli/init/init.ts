@@ -7,9 +7,8 @@ import { Hasher, hashSecret } from '../../directory/hasher.ts'
 import { newSecret } from '../../kernel/ids.ts'
 import type { Terminal } from '../../operator/terminal.ts'
 import { EXIT, type Given, UsageError } from '../../operator/verb.ts'
-import { OWN_FILE, writeReport } from '../command.ts'
-import { INIT } from '../tables/start.ts'
-import { commandOf } from '../verbs.ts'
+import { commandOf, OWN_FILE, writeReport } from '../command.ts'
+import { INIT } from '../tables.ts'
 import { type Answers, answersOf } from './answers.ts'
 import {
   configurationText,
