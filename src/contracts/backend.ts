@@ -48,10 +48,7 @@ export interface CallRecord {
    * @param method of that request
    */
   beforeChange(method: string): Promise<void>
-  /**
-   * Takes what an upstream has answered, whatever becomes of it.
-   * @param header its `X-Postern-Audit`, as it came (C12.2.2)
-   */
+  /** @param header its `X-Postern-Audit`, as it came (C12.2.2) */
   upstreamAnswered(status: number, header: string | readonly string[] | undefined): void
 }
 

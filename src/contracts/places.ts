@@ -29,10 +29,7 @@ export interface Place {
 
 /** Businesses and funds, wherever they are kept. Codes are case-sensitive (C3.5). One that is disabled does not exist. */
 export interface Places {
-  /**
-   * It waits for nothing, because every call asks (C4.8). Undefined: that is not known in this process; `look` finds it
-   * out.
-   */
+  /** Waits for nothing, because every call asks (C4.8). Undefined: not known in this process; `look` finds it out. */
   exists(business: string, fund?: string): boolean | undefined
   /** The same, wherever it has to be read. Rejects with Fault `identity_unavailable` if the store cannot be reached. */
   look(business: string, fund?: string): Promise<boolean>

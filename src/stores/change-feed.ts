@@ -327,10 +327,7 @@ export class ChangeFeed implements Feed {
     this.#apply(change, false)
   }
 
-  /**
-   * Takes over what was appended before a reading and was not in it, as if it had been read. Returns the place of one such
-   * change that has not just expired.
-   */
+  /** As if it had been read. Returns the place of one such change that has not just expired. */
   #keepMissing(unread: readonly Change[]): FeedPlace | undefined {
     let place: FeedPlace | undefined
     for (const change of unread) {
