@@ -98,10 +98,7 @@ const findValue = (name: string): Find =>
 const unsendable = (name: string, why: string): Fault =>
   new Fault('unsendable_value', { detail: `{${name}} cannot be sent: ${why}`, unchanged: true })
 
-/**
- * Throws Fault `unsendable_argument` for a value that could end the quotation in which it stands. Services also read other
- * forms of a mark as the mark (NFKC).
- */
+/** @throws Fault `unsendable_argument` for a value that could end its quotation, also as services read it (NFKC) */
 function checkQuoted(value: string, { name, quotes }: Placeholder): void {
   if (quotes.length === 0) return
   const read = value.normalize('NFKC')
@@ -150,10 +147,7 @@ function checkSegment(segment: string, name: string): string {
   throw unsendable(name, 'it has another canonical form')
 }
 
-/**
- * A value as one percent-encoded segment, so that decoding it once gives the value.
- * @throws Fault `unsendable_value`
- */
+/** One segment, percent-encoded: decoding it once gives the value. @throws Fault `unsendable_value` */
 export const encodeSegment = (value: string, name: string): string =>
   PLAIN.test(value) ? value : checkSegment(percentEncoded(value, name), name)
 
@@ -254,10 +248,7 @@ export interface PathTemplate {
 /** Unreserved characters and few others: nothing that any upstream reads as something else. */
 const LITERAL = /^[A-Za-z0-9._~!$&'()*+,=:@-]*$/
 
-/**
- * Compiles `/companies/{business}/members/{memberId}.json`.
- * @returns what is wrong with it, if anything is
- */
+/** Compiles `/companies/{business}/members/{memberId}.json`. @returns what is wrong with it, if anything is */
 export function compilePathTemplate(source: string): PathTemplate | string {
   if (!source.startsWith('/')) return 'must begin with "/"'
   const texts = source.slice(1).split('/')

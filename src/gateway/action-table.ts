@@ -161,10 +161,7 @@ export interface Action {
   readonly isNested: boolean
 }
 
-/**
- * The methods of one path. Several actions may be configured for one path, each with its own methods and with its own
- * names for the path parameters.
- */
+/** The methods of one path, of several actions perhaps, each with its own names for the path parameters. */
 export interface Route {
   readonly methods: ReadonlyMap<string, Operation>
   /** The value of `Allow` (C4.6). Where GET is, HEAD is too. */

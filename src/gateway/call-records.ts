@@ -13,10 +13,7 @@ const REFUSALS: ReadonlySet<FaultCode> = new Set<FaultCode>([
   'audit_unavailable',
 ])
 
-/**
- * The record of a call that may need one; undefined for any other (C12.1.1).
- * @param upgrade whether the call opens a websocket
- */
+/** Undefined for a call that needs none (C12.1.1). @param upgrade whether the call opens a websocket */
 export function recordOf(
   runtime: Runtime,
   exchange: Exchange,
@@ -38,10 +35,7 @@ export function recordOf(
   }))
 }
 
-/**
- * Who calls. In a report-only area nothing was enforced: there the caller of a genuine token is only `claimed`
- * (C12.1.6).
- */
+/** In a report-only area the caller of a genuine token is only `claimed`: nothing was enforced (C12.1.6). */
 function actorOf({ principal, observation }: Findings): AuditActor {
   if (principal === undefined) return { kind: 'anonymous' }
   const { subject, client } = principal

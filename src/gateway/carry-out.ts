@@ -125,10 +125,7 @@ function describeBody(clean: Record<string, string>, { headers }: Head): void {
   }
 }
 
-/**
- * A change whose condition the backend's `requestHeaders` drop would be made to data that the client has not seen
- * (C8.2).
- */
+/** A change whose condition is dropped would be made to data that the client has not seen (C8.2). */
 function requireConditions(clean: Record<string, string>, { headers }: Head): void {
   for (const name of CONDITIONS_OF_CHANGES) {
     const folded = name.toLowerCase()

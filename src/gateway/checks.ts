@@ -83,11 +83,7 @@ const NO_TOKEN = {
   malformed: 'invalid_token',
 } as const satisfies Record<string, FaultCode>
 
-/**
- * C4.4: a genuine, unexpired, unrevoked access token of this issuer and audience.
- * @throws Fault `no_credentials`, `other_scheme`, `invalid_token`; `token_judge_unavailable` as the verification's
- *   result
- */
+/** C4.4: a genuine, unexpired, unrevoked access token of this issuer and audience. @throws its faults (order.ts) */
 export function authenticate(
   runtime: Runtime,
   { head }: Exchange,
@@ -101,10 +97,7 @@ export function authenticate(
   return tokens.find(credentials.token) ?? new VerifyFirst(credentials.token)
 }
 
-/**
- * C4.5: the client is within its rate and its calls in flight.
- * @throws Fault `rate_limited`, `too_many_calls`; the headers of the rate are in the findings by then
- */
+/** C4.5. @throws Fault `rate_limited`, `too_many_calls`; the headers of the rate are in the findings by then */
 export function admit(
   { admission }: Runtime,
   principal: Principal,
@@ -128,10 +121,7 @@ export interface NamedAction {
 /** Index of the area's segment in `/api/{version}/b/{business}/{area}` and `/api/{version}/f/{business}/{fund}/{area}`. */
 export const AREA_AT: Readonly<Record<string, number>> = { b: 4, f: 5 }
 
-/**
- * C4.6: the area and action exist, and offer this method (HEAD wherever GET is).
- * @throws Fault `unknown_action`, `method_not_allowed`
- */
+/** C4.6: HEAD is offered wherever GET is. @throws Fault `unknown_action`, `method_not_allowed` */
 export function matchAction(
   table: ActionTable<Route>,
   { segments }: RequestTarget,
@@ -223,10 +213,7 @@ export type Negotiated =
   | ({ readonly kind: 'envelope' } & Representation)
   | { readonly kind: 'own'; readonly version: number; readonly type: string }
 
-/**
- * C4.10: the media type, then the action version.
- * @throws Fault `not_acceptable`, `unknown_action_version`
- */
+/** C4.10: the media type, then the version. @throws Fault `not_acceptable`, `unknown_action_version` */
 export function negotiate(negotiation: Negotiation, { headers }: Head, operation: Operation): Negotiated {
   const { produces, versions } = operation
   if (produces === undefined) {

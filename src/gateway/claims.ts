@@ -38,10 +38,7 @@ function onlyTarget(values: readonly string[]): Target | undefined {
   return targets[0] === undefined ? undefined : parseTarget(targets[0])
 }
 
-/**
- * Reads the claims of our own access token (RFC 9068 §2.2, C6.1.8). The target is a value of the scope.
- * @throws Fault `invalid_token`
- */
+/** Our own access token (RFC 9068 §2.2, C6.1.8): its target is a value of the scope. @throws Fault `invalid_token` */
 export function readOwnClaims({ claims, key }: Verified): Principal {
   const values = splitScope(text(claims, 'scope'))
   if (values === undefined) throw badScope()

@@ -237,10 +237,7 @@ export interface CompiledActions {
   readonly reportOnly: ReadonlyMap<string, Backend>
 }
 
-/**
- * Compiles every action, and reports every problem of the areas and of the actions. Throws nothing. The result is to be
- * used only if nothing was reported.
- */
+/** Throws nothing. The result is to be used only if no problem was reported. */
 export function compileActions(
   configured: readonly ActionConfig[],
   context: CompileContext,

@@ -91,10 +91,7 @@ export function apiDoor(current: () => Runtime, render: () => FaultRenderer): Do
     return served instanceof Promise ? served.then(finish, refuse) : finish(served)
   }
 
-  /**
-   * The second decision has the verification that the first one lacked. If it asks again, that is a defect: there is no
-   * third one.
-   */
+  /** A second decision that asks for the verification again is a defect: there is no third one. */
   async function verifyAndAnswer(
     runtime: Runtime,
     exchange: Exchange,

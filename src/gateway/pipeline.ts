@@ -142,10 +142,7 @@ export function decidePreflight(
 }
 
 export interface OutcomeRecord {
-  /**
-   * Resolves when it is written, or cannot be: it changes no answer.
-   * @returns false if the call has no intent that waits for its outcome
-   */
+  /** Resolves when it is written, or cannot be. @returns false if no intent waits for its outcome */
   settle(outcome: CallOutcome): Promise<boolean>
 }
 

@@ -190,10 +190,7 @@ function passThroughBody(head: Head): BodyPlan {
   return { kind: 'opaque', contentType: head.headers['content-type'], length }
 }
 
-/**
- * `readCallBody`, but a body that would have been refused goes on as it came, unparsed.
- * Rejects with Fault `client_gone`.
- */
+/** As `readCallBody`, but a body that would be refused goes on unparsed. Rejects with Fault `client_gone`. */
 export async function readBodyUnrefused(
   { body: plan, operation, observation }: Decision,
   exchange: Exchange,

@@ -48,10 +48,7 @@ export function represent(
     : envelop(answer, decision, call, negotiated, runtime)
 }
 
-/**
- * Whether a success reaches the client byte for byte. Only then may the client's Accept-Encoding and Range be sent
- * upstream.
- */
+/** Only where a success passes byte for byte, the client's Accept-Encoding and Range may be sent upstream. */
 export const passesVerbatim = ({
   negotiated,
   operation,

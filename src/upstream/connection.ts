@@ -190,10 +190,7 @@ export class UpstreamConnection implements PooledConnection, ResponseSink {
     waiting: (forUpstream) => this.#uploadWaits(forUpstream),
   }
 
-  /**
-   * While the client's body is awaited, the upstream cannot be late. `#timeOut` does the same once the answer has
-   * begun.
-   */
+  /** While the client's body is awaited, the upstream cannot be late. See `#timeOut` for a begun answer. */
   #uploadWaits(forUpstream: boolean): void {
     if (this.#phase === 'answering' && this.#isReading) this.#deadline.set(this.#timeouts.idle)
     if (this.#phase !== 'waiting') return

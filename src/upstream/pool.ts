@@ -5,10 +5,7 @@ import { type UpstreamCallback, UpstreamReader } from './reader.ts'
 import type { UpstreamRequest, UpstreamTimeouts } from './request.ts'
 import { isTls, socketOpener, type UpstreamAddress, type UpstreamTls } from './socket.ts'
 
-/**
- * @param singleUse whether it is to be closed after one call
- * @throws where no socket can be made
- */
+/** @param singleUse whether it is to be closed after one call @throws where no socket can be made */
 type OpenConnection = (owner: ConnectionOwner, singleUse: boolean) => PooledConnection
 
 export interface ConnectionCounts {

@@ -56,10 +56,7 @@ export class ResponseParser {
   #pending = ''
   /** Bytes that the body, or this chunk, still lacks. */
   #remaining = 0
-  /**
-   * Where the body is within the bytes being received. Chunks are moved together there, so that thousands of small ones
-   * become one piece.
-   */
+  /** The body within the bytes received. Chunks are moved together, so that thousands of small ones are one piece. */
   #bodyStart = 0
   #bodyEnd = 0
   /** Bytes of trailers so far. */
@@ -69,10 +66,7 @@ export class ResponseParser {
   #hadInterim = false
   #progressed = false
 
-  /**
-   * @param requested the method of the request
-   * @param headerLines of the connection
-   */
+  /** @param requested the method of the request @param headerLines of the connection */
   constructor(sink: ResponseSink, requested: string, headerLines?: HeaderLineCache) {
     this.#sink = sink
     this.#requested = requested

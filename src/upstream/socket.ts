@@ -53,10 +53,7 @@ export interface UpstreamTls extends Pick<ConnectionOptions, 'ca' | 'cert' | 'ke
   readonly unverified?: boolean
 }
 
-/**
- * Takes what arrives: `bytes` up to `end`. They belong to the socket and are overwritten after the call. Answers whether
- * to go on reading.
- */
+/** Takes `bytes` up to `end`, which are overwritten after the call. @returns whether to go on reading */
 type Receive = (end: number, bytes: Uint8Array) => boolean
 
 interface OpenedSocket {
@@ -65,10 +62,7 @@ interface OpenedSocket {
   readonly ready: 'connect' | 'secureConnect'
 }
 
-/**
- * Opens a socket to one target.
- * @throws what node throws at once: for a path or a key that cannot be used
- */
+/** @throws what node throws at once: for a path or a key that cannot be used */
 export type OpenSocket = (receive: Receive) => OpenedSocket
 
 /**

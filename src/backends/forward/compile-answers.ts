@@ -41,10 +41,7 @@ export function compileAnswers(
   }
 }
 
-/**
- * Reports `data` where the answers of an operation cannot have such a part.
- * @param backend the backend of the operation
- */
+/** Reports `data` where the answers of an operation cannot have such a part. */
 export function checkDataKey(
   { data, payload }: AnswerConfig,
   backend: { readonly payload: 'bare' | 'envelope' },

@@ -91,10 +91,7 @@ function templatesOf(
   ]
 }
 
-/**
- * The placeholders of callers in path, query and headers, where nothing beside them says whose they are: subjects and
- * clients of two issuers may have the same id.
- */
+/** Callers in templates without `{issuer}`: subjects and clients of two issuers may have the same id. */
 function callersWithoutIssuer(rules: RequestRules): readonly string[] {
   const names = placeholdersIn(rules)
   return names.has('issuer') ? [] : ['subject', 'client'].filter((name) => names.has(name))
@@ -171,10 +168,7 @@ type ExchangeConfig = Omit<OperationUpstream, 'backend'>
 /** What an operation says. What it does not say is the backend's. */
 type ExchangeChanges = Partial<Omit<ExchangeRules, 'timeouts'>> & RequestChanges
 
-/**
- * Compiles the keys that an operation may say differently from its backend (C8.7): those that are given.
- * @param at the section that holds them
- */
+/** Compiles the keys of a backend or operation (C8.7) that are given. @param at the section that holds them */
 export function compileExchange(
   config: ExchangeConfig,
   { sources, targets }: { readonly sources: TokenSources; readonly targets: readonly UpstreamAddress[] },

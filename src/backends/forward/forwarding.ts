@@ -221,10 +221,7 @@ function bodyOf({ body, method }: Call, sent: string): Buffer | Readable | undef
   throw new Fault('internal', { detail: 'a value reached a backend that takes bytes' })
 }
 
-/**
- * Sends forwardings that have no reply of their own: a module may send several at once for one call, and a reply
- * carries one at a time.
- */
+/** For forwardings without a reply of their own: a module may send several at once for one call. */
 export const carryDirectly: Carrier = { carry: (forwarding) => attempt(forwarding, 0) }
 
 function attempt(forwarding: Forwarding, count: number): void {

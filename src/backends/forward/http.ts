@@ -117,10 +117,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
     return this.send(call, this)
   }
 
-  /**
-   * Sends a call, and makes of the upstream's response what `as` says.
-   * @param as this backend, or what a module has changed of it
-   */
+  /** @param as makes the result of the upstream's response: this backend, or what a module has changed of it */
   send<T>(call: Call, as: ForwardingBackend<T>): Promise<T> {
     const headers = this.headersOf(call)
     const authorized = this.authorize(call)
@@ -142,10 +139,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
     return path === undefined ? call.target.path : path.render(call)
   }
 
-  /**
-   * The query that is sent.
-   * @param query empty or with its `?`: the client's, or what a module has put in its place
-   */
+  /** The query that is sent. @param query the client's or a module's: empty, or with its `?` */
   queryOf(call: Call, query: string): string {
     return this.#query === undefined ? query : this.#query(call, query)
   }
@@ -188,10 +182,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
     return this.refuse(verdict, response, redirected?.stopped)
   }
 
-  /**
-   * What the client gets of an answer that is no success. Throws the verdict's fault, unless own errors pass (C8.4).
-   * @param stopped why a redirect was not followed, for the log
-   */
+  /** Throws the verdict's fault, unless own errors pass (C8.4). @param stopped why a redirect was not followed */
   refuse(
     verdict: StatusVerdict,
     refusal: UpstreamRefusal,

@@ -286,17 +286,11 @@ const UNUSABLE_CODE = 'API_BAD_REQUEST'
 
 /** Where words end, or a line. */
 const BREAKS = /[\t-\r\x85\u2028\u2029]+/g
-/**
- * What is no text, or shows text otherwise than it is written: control characters, half surrogate pairs, what Unicode
- * never assigns, marks that change the direction of text, tags that nobody sees.
- */
+/** Characters that are no text, or change how it is shown: controls, half surrogate pairs, marks of direction. */
 const NO_TEXT =
   /[\p{Cc}\p{Cs}\p{Noncharacter_Code_Point}\p{Bidi_Control}\u{FEFF}\u{FFF9}-\u{FFFB}\u{E0000}-\u{E007F}]/gu
 
-/**
- * A message of an upstream as a client may read it (C8.8): one line without control characters, of at most 500 code
- * points. Undefined if nothing is left of it.
- */
+/** One line of at most 500 code points without controls (C8.8). Undefined if nothing is left. */
 function cleanMessage(text: string): string | undefined {
   const clean = text.slice(0, LOOKED_AT).replaceAll(BREAKS, ' ').replaceAll(NO_TEXT, '').trim()
   if (clean === '') return undefined

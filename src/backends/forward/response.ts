@@ -93,9 +93,7 @@ interface RefusedStatus {
   readonly stopped?: string | undefined
 }
 
-/**
- * The fault of a verdict, with those headers of the upstream that a client needs: Retry-After, Allow, Content-Range.
- */
+/** With those headers of the upstream that a client needs: Retry-After, Allow, Content-Range. */
 export function statusFault(
   { kind, code }: StatusVerdict,
   { given, replaced: status = given, stopped }: RefusedStatus,
@@ -231,10 +229,7 @@ export function cleanResponseHeaders(
   return clean
 }
 
-/**
- * The body of an upstream's success.
- * @throws Fault `upstream_broken` where an enveloped action's answer is of another type or coding than it must be
- */
+/** @throws Fault `upstream_broken` where an enveloped action's answer has an unexpected type or coding */
 export function successBody(call: Call, response: UpstreamResponse, format: 'json' | 'xml'): BackendBody {
   const { statusCode, headers, body } = response
   const contentType = headers['content-type']

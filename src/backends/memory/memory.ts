@@ -77,10 +77,7 @@ function pick(record: JsonObject, names: readonly string[]): JsonObject {
 const without = (record: JsonObject, since: Readonly<Record<string, number>>, version: number): JsonObject =>
   Object.fromEntries(Object.entries(record).filter(([name]) => version >= (since[name] ?? 0)))
 
-/**
- * Sample data in memory (C8.1, C10): what each action does stands in a data file, nothing of the demo in the code.
- * Writes last as long as the process.
- */
+/** Sample data in memory (C8.1, C10). What each action does is in a data file. Writes last as long as the process. */
 export class MemoryBackend implements Backend {
   readonly name: string
   readonly format = 'value'

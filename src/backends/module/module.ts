@@ -43,10 +43,7 @@ export class Question implements Blamed {
     return this.#abort.signal
   }
 
-  /**
-   * Runs the module's code on the call's account. If it takes too long, the call fails with `upstream_timeout`. Rejects
-   * with the fault of what it throws.
-   */
+  /** Rejects with the fault of what the code throws, or with `upstream_timeout`. */
   async run<T>(work: () => T | Promise<T>): Promise<T> {
     const { after, timeout } = this.#rules
     const cancel = after(timeout, () => this.stop(new Fault('upstream_timeout')))

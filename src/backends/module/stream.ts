@@ -119,10 +119,7 @@ export class AccountedStream extends Readable {
   readonly #letGo: (source: Readable) => void
   #listening = false
 
-  /**
-   * To be made by the module's own code, so that its context is the call's.
-   * @param letGo called when this side is closed
-   */
+  /** To be made in the context of the call, by the module's own code. @param letGo called when this side is closed */
   constructor(source: Readable, letGo: (source: Readable) => void) {
     super()
     this.#source = source

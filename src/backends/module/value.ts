@@ -105,11 +105,7 @@ interface Level {
 /** Characters of JSON that become one piece of bytes. */
 const PIECE = 64 * 1024
 
-/**
- * A large value of a module's as JSON text, written in slices.
- * @param limit in bytes
- * @throws Fault upstream_broken for what JSON cannot say, answer_too_large
- */
+/** @param limit in bytes @throws Fault upstream_broken for what JSON cannot say, answer_too_large */
 const writeLargeValue = (given: unknown, limit: number): Promise<Buffer> =>
   new ValueWriter(limit).write(given)
 

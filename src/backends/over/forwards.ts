@@ -14,10 +14,7 @@ import { type ChangeRules, checkChanges, type PreparedRequest, prepareRequest } 
 const MOST_FORWARDS = 20
 const MOST_AT_ONCE = 8
 
-/**
- * Connections are opened and used in this context, not in that of the call which needs one first: they serve others
- * later, and must neither hold that call in memory nor be its fault.
- */
+/** The context of connections: they serve other calls later, and must not be bound to the one that opened them. */
 const outside = AsyncLocalStorage.snapshot()
 
 /** The requests that a module sends for one call (C8.9): bounded, and ended with the call. */
@@ -41,10 +38,7 @@ export class Forwards {
     signal.addEventListener('abort', () => this.#end(() => true), { once: true })
   }
 
-  /**
-   * Sends the client's request with changes. Rejects with the fault of an upstream that does not answer, or with
-   * `upstream_broken` for changes that cannot be sent and for one request too many.
-   */
+  /** Rejects with the upstream's fault, or `upstream_broken` for changes that cannot be sent or a request too many. */
   send(given: unknown): Promise<ReceivedAnswer> {
     return outside(async () => {
       if (++this.#sent > MOST_FORWARDS) throw broken(`sent more than ${MOST_FORWARDS} requests for one call`)

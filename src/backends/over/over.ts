@@ -233,11 +233,7 @@ interface ViewRules extends ChangeRules {
   readonly bodyTaken: () => void
 }
 
-/**
- * A call as a module sees it that runs around a forwarder.
- * @param call as the client sent it
- * @param base what is sent upstream for it if nothing is changed
- */
+/** @param call as the client sent it @param base what is sent upstream for it if nothing is changed */
 async function forwardedCallOf(call: Call, base: Call, rules: ViewRules): Promise<ForwardedCall> {
   const body = await bodyOf(call.body, rules)
   let upstream: OutgoingRequest | undefined

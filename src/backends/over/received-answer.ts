@@ -21,10 +21,7 @@ type PassOn = (response: UpstreamResponse) => BackendAnswer | Promise<BackendAns
 /** As of an answer that the gateway converts. */
 const LIMITS = { depth: 200, nodes: 1_000_000 }
 
-/**
- * Stands for the body of an upstream's answer. Where a module returns it, the bytes pass on as they came; nobody can
- * make one.
- */
+/** Stands for the body of an upstream's answer. Returned by a module, it passes byte for byte; nobody can make one. */
 export class ReceivedBody implements UpstreamBody {
   readonly kind = 'upstream'
   readonly contentType: string | undefined

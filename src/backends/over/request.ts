@@ -213,9 +213,7 @@ function headersFor({ headers }: Call, changes: Changes): Call['headers'] {
   return merged
 }
 
-/**
- * Folded. The framing follows from what is sent; the others are Postern's own statements, which upstreams trust (C8.2).
- */
+/** Folded. Framing follows from what is sent; the others are Postern's statements, which upstreams trust (C8.2). */
 const NOT_A_MODULES: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
   'host',
@@ -230,10 +228,7 @@ const NOT_A_MODULES: ReadonlySet<string> = new Set([
 ])
 const NOT_A_MODULES_FAMILIES = /^(?:x-postern-|x-forwarded-)/
 
-/**
- * Headers that a module sets (undefined: takes out) for an upstream, by lower-case name.
- * @throws Fault upstream_broken, naming the header
- */
+/** By lower-case name; undefined: taken out. @throws Fault upstream_broken, naming the header */
 function checkRequestHeaders(
   given: Readonly<Record<string, unknown>>,
 ): ReadonlyMap<string, string | undefined> {

@@ -200,10 +200,7 @@ const KEY = 'sec-websocket-key'
 /** RFC 6455 §1.3: what makes an answer to a key, and to nothing else that a server may be asked. */
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
 
-/**
- * The headers of the handshake with the upstream: those of any call (C8.2), and the upgrade that we ask for ourselves.
- * @param host what Host says
- */
+/** The headers of any call (C8.2), and the upgrade. @param host what Host says */
 export function handshakeHeaders(text: HeaderText, host: string): Record<string, string> {
   const headers = headersOf(text)
   // What a server may compress is each message, and that is negotiated by an extension.

@@ -165,10 +165,7 @@ export class Conversions {
   readonly #slots = new ConversionSlots(SLOTS)
   readonly #threads = new Threads()
 
-  /**
-   * Waits for a slot: the memory of one large body. Rejects with Fault `conversion_busy`, `client_gone`.
-   * @param owner the name of the backend
-   */
+  /** A slot is the memory of one large body. Rejects with Fault `conversion_busy`, `client_gone`. */
   enter(owner: string, onGone: OnGone): Promise<LeaveSlot> {
     return this.#slots.enter(owner, onGone)
   }

@@ -264,10 +264,7 @@ function convertRequest({ bytes, as, to, schema, items, xml }: RequestTask): Uin
   return as === to ? bytes : writeRequest(value, to, items)
 }
 
-/**
- * Parts of a body, by their names: a text as it is, all else as JSON. Those that are not there are left out.
- * @throws Fault `body_malformed`
- */
+/** By names: a text as it is, all else as JSON. What is not there is left out. @throws Fault `body_malformed` */
 export function keptOf({ bytes, as, schema, xml, fields }: Omit<KeptTask, 'kind'>): Record<string, string> {
   const value = xml !== undefined && as === 'xml' ? plainBodyValue(bytes, xml) : PARSERS[as](bytes, schema)
   const kept = Object.create(null) as Record<string, string>

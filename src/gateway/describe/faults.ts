@@ -91,10 +91,7 @@ const BEHIND_CHECKS: readonly FaultCode[] = [
   'internal',
 ]
 
-/**
- * Finds every fault that a call of an operation may be answered with, and no other, in the order of the checks. Operations
- * of one shape get the same list.
- */
+/** In the order of the checks. Operations of one shape get the same list. */
 export function faultFinder(): (facts: OperationFacts) => readonly FaultCode[] {
   const known = new Map<string, readonly FaultCode[]>()
   return (facts) => {

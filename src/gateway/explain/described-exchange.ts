@@ -25,10 +25,7 @@ interface DescribedExchange extends Exchange {
 
 const LOOPBACK = '127.0.0.1'
 
-/**
- * A described call as the exchange that the decision reads. Nothing is ever sent for it.
- * @param startedAt Clock.monotonic()
- */
+/** A described call as the decision reads it. Nothing is sent for it. @param startedAt Clock.monotonic() */
 export function describedExchange(
   call: DescribedCall,
   reading: CallReading,

@@ -53,10 +53,7 @@ export class Components {
     return shared.reference
   }
 
-  /**
-   * The same for what has no name of its own.
-   * @param key what it consists of: equal keys are one component
-   */
+  /** For what has no name of its own: equal keys are one component. */
   shareEqual(section: Section, prefix: string, key: string, make: () => unknown): Reference {
     const full = `${section} ${prefix} ${key}`
     let name = this.#names.get(full)
@@ -82,10 +79,7 @@ export class Components {
     return number
   }
 
-  /**
-   * As an object of the document.
-   * @param more sections that are made elsewhere
-   */
+  /** @param more sections that are made elsewhere */
   toText(more: Node): JsonText {
     return objectText([
       ...[...this.#sections].map(

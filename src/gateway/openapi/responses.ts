@@ -103,10 +103,7 @@ export const bodySchema = (
     withXml(schema, answer.kind === 'envelope' ? answer.items : {}, ITEM),
   )
 
-/**
- * The envelope of a failure.
- * @param codes those that it may have; undefined: any, since a data service's own errors pass (C8.4)
- */
+/** @param codes those that it may have; undefined: any, since a data service's own errors pass (C8.4) */
 const failureSchema = (codes: readonly WireCode[] | undefined, components: Components): Reference =>
   components.share('schemas', ['Failure', ...(codes ?? [])].join('.'), () =>
     envelope(

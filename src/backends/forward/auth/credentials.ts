@@ -3,10 +3,7 @@ import { headerLine, type HeaderText } from '../../../http/header-text.ts'
 import { Fault } from '../../../kernel/faults.ts'
 import { NOT_SENT } from '../../../upstream/reader.ts'
 
-/**
- * Postern's credentials at an upstream (C8.7). Kept apart from the other headers of a call: they go to the targets of
- * the backend, and to no other origin.
- */
+/** Postern's credentials at an upstream (C8.7). They go to its targets only, and to no other origin. */
 export interface Credentials {
   /** The header that they stand in, in lower case. A client's header of that name is dropped. */
   readonly name: string

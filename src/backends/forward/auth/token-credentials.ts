@@ -30,9 +30,7 @@ interface TokenFetching {
   /** Rejects with NoToken. Called once at a time. */
   readonly ask: () => Promise<GrantedToken>
   readonly clock: Clock
-  /**
-   * Called with the reason when tokens cannot be got, and when it changes; with undefined when they can be got again.
-   */
+  /** Called with the reason when tokens cannot be got, or the reason changes; with undefined afterwards. */
   readonly changed: (failure: string | undefined) => void
 }
 
@@ -158,10 +156,7 @@ interface TokenSource {
   readonly credentials: TokenCredentials
 }
 
-/**
- * The tokens that a backend and its operations send. Those with the same configuration share one, and a reload that
- * does not change the backend keeps them.
- */
+/** Those with the same configuration share a token; a reload that does not change the backend keeps it. */
 export class TokenSources {
   readonly #clock: Clock
   readonly #changed: (failure: string | undefined) => void

@@ -31,10 +31,7 @@ const DEADLINE = 5000
 /** Bytes of the answer. */
 const LARGEST = 64 * 1024
 
-/**
- * A token endpoint, asked by the client credentials grant (RFC 6749 §4.4). Each request has a connection of its own,
- * whose certificate is always verified.
- */
+/** Client credentials grant (RFC 6749 §4.4). The certificate of an endpoint is always verified. */
 export class TokenEndpoint {
   readonly #request: UpstreamRequest
   readonly #pool: UpstreamPool
