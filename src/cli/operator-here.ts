@@ -2,6 +2,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '../kernel/clock.ts'
+import { whyUnwritable } from '../kernel/file-modes.ts'
 import { newSecret } from '../kernel/ids.ts'
 import { hasCode } from '../kernel/thrown.ts'
 import { OperationError } from '../operator/errors.ts'
@@ -55,7 +56,8 @@ const OF_SERVICE = ['postern.sqlite', 'keys', 'service.lock', 'admin-token', 'au
  */
 export function refuseOtherUser(data: string): void {
   const user = process.geteuid?.()
-  if (user === undefined || !existsSync(data)) return
+  // Where nothing can be made, nothing is left behind.
+  if (user === undefined || !existsSync(data) || whyUnwritable(data) !== undefined) return
   const made = OF_SERVICE.map((name) => join(data, name)).find((path) => existsSync(path))
   // A volume may belong to root, and what is in it to the service.
   if (made === undefined && user !== 0) return

@@ -1,4 +1,6 @@
 /** The mode of a file or folder, as Unix has it. Windows has no mode bits: there the access list says who may do what. */
+import { accessSync, constants, existsSync } from 'node:fs'
+import { reasonInWords } from './thrown.ts'
 
 /** For a file that only its owner may read. */
 export const PRIVATE_FILE = 0o600
@@ -18,3 +20,13 @@ export const octalMode = (mode: number): string => (mode & 0o777).toString(8).pa
 /** What else to advise if only the group has rights: a Kubernetes fsGroup opens all files of a volume to it. */
 export const adviceForGroup = (mode: number): string =>
   (mode & OTHERS) === 0 ? ', or set `dataGroup: own` if its group is this service alone' : ''
+
+/** Why this process can make nothing in a folder, in a few words; undefined if it can, and if there is no folder. */
+export function whyUnwritable(folder: string): string | undefined {
+  try {
+    if (existsSync(folder)) accessSync(folder, constants.W_OK)
+    return undefined
+  } catch (thrown) {
+    return reasonInWords(thrown)
+  }
+}

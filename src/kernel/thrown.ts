@@ -13,6 +13,7 @@ const WORDS: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file or folder',
   ENOSPC: 'the disk is full',
   ENOTDIR: 'a part of the path is no folder',
+  EROFS: 'its file system can only be read',
 }
 
 /** What a short text for operators names in brackets: `ENOENT: there is no such file or folder`, or else the message. */

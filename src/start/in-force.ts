@@ -3,6 +3,7 @@ import { Problems } from '../config/problems.ts'
 import { compileScopes } from '../config/scopes/schema.ts'
 import type { Environment } from '../config/validate.ts'
 import { compileDirectory } from '../directory/compile.ts'
+import type { EditingParts } from '../directory/editing.ts'
 import { type Editors, openEditors } from '../directory/editors.ts'
 import { Hasher } from '../directory/hasher.ts'
 import type { Clock } from '../kernel/clock.ts'
@@ -13,8 +14,8 @@ import { closableNames, type Configuration, isSidecar } from '../settings/config
 import { adoptSeals, keysPlanOf } from './key-plan.ts'
 import type { State } from './state.ts'
 
-interface EditorParts {
-  readonly state: Pick<State, 'store' | 'feed' | 'tokenRevoker'>
+export interface EditorParts {
+  readonly state: Pick<EditingParts, 'store' | 'feed' | 'tokenRevoker'>
   readonly clock: Clock
   readonly environment: Environment
 }

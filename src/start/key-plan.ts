@@ -15,6 +15,7 @@ import { type KeyStore, SealedKeys } from '../keys/sealed-keys.ts'
 import type { KeysPlan } from '../keys/service-keys.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import { ANSWER_COMMAND_WITHIN, openStore } from '../stores/open-store.ts'
+import { openSqliteToRead } from '../stores/read-store.ts'
 import { sqliteFile } from '../stores/schema.ts'
 
 /** What of a configuration tells where keys are kept, and how they follow each other. */
@@ -118,10 +119,8 @@ export class OpenedKeys implements AsyncDisposable {
   async #openStore(): Promise<Store | undefined> {
     const { data, store: config } = this.#configuration
     if (config.kind !== 'sqlite' || !existsSync(sqliteFile(data))) return undefined
-    return openStore(config, data, systemClock, {
-      answerWithin: ANSWER_COMMAND_WITHIN,
-      reads: this.#reads,
-    })
+    if (this.#reads) return openSqliteToRead(data, systemClock)
+    return openStore(config, data, systemClock, { answerWithin: ANSWER_COMMAND_WITHIN })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

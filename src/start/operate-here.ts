@@ -10,17 +10,21 @@ import { Problems } from '../config/problems.ts'
 import type { Environment } from '../config/validate.ts'
 import { type AuditEntry, type AuditTrail, NO_TRAIL } from '../contracts/audit.ts'
 import { NO_RECORDER, type Recorder } from '../contracts/recorder.ts'
+import type { Store } from '../contracts/store.ts'
 import type { Editors } from '../directory/editors.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
+import { whyUnwritable } from '../kernel/file-modes.ts'
 import { messageOf } from '../kernel/thrown.ts'
 import type { OperationContext, QueriedTrail, TrailEraser } from '../operator/context.ts'
 import { type KeyWork, oneAtATime } from '../operator/key-work.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { ANSWER_COMMAND_WITHIN } from '../stores/open-store.ts'
-import { openConfiguredEditors } from './in-force.ts'
-import { openMeasures } from './measures.ts'
+import { openSqliteToRead } from '../stores/read-store.ts'
+import { StoreError } from '../stores/store-error.ts'
+import { type EditorParts, openConfiguredEditors } from './in-force.ts'
 import { OpenedKeys } from './key-plan.ts'
+import { openMeasures } from './measures.ts'
 import { ConfigurationError } from './parts.ts'
 import { openState, type State } from './state.ts'
 import { openTrailOwner, type TrailOwner } from './trail-owner.ts'
@@ -210,22 +214,33 @@ export class OperatedHere implements AsyncDisposable {
     )
   }
 
-  #openState(): Promise<State> {
+  /** What is only read leaves no file behind, and is read also where none can be made. */
+  async #directoryState(): Promise<EditorParts['state']> {
     const { configuration, reads } = this.#parts
+    const { data, store } = configuration
+    if (store.kind !== 'sqlite') return this.#openState()
+    if (reads) return readState(openSqliteToRead(data, systemClock))
+    const why = whyUnwritable(data)
+    if (why !== undefined)
+      throw new StoreError(`nothing was changed: the data folder ${data} cannot be written (${why})`)
+    return this.#openState()
+  }
+
+  #openState(): Promise<State> {
+    const { configuration } = this.#parts
     this.#state ??= openState(configuration, {
       clock: systemClock,
       recorder: NO_RECORDER,
       audit: NO_TRAIL,
       measures: openMeasures(configuration),
       answerWithin: ANSWER_COMMAND_WITHIN,
-      reads,
     }).then((state) => this.#opened.use(state))
     return this.#state
   }
 
   async #openEditors(): Promise<Editors> {
     const { configuration, environment } = this.#parts
-    const state = await this.#openState()
+    const state = await this.#directoryState()
     const problems = new Problems()
     const editors = await openConfiguredEditors(
       configuration,
@@ -256,4 +271,9 @@ export class OperatedHere implements AsyncDisposable {
     await Promise.allSettled([this.#keys, this.#state])
     await this.#opened.disposeAsync()
   }
+}
+
+function readState(store: Store): EditorParts['state'] {
+  const refuse = (): Promise<never> => Promise.reject(new StoreError('The store is open to be read only.'))
+  return { store, feed: { append: refuse }, tokenRevoker: { end: refuse } }
 }

@@ -46,8 +46,6 @@ export interface StateParts {
   readonly measures: Measures
   /** Milliseconds within which the store must answer; undefined: as callers of the service need it. */
   readonly answerWithin?: number
-  /** Whether nothing is changed, so that a file will do which cannot be written. */
-  readonly reads?: boolean
 }
 
 /** Examines the store once, before any process of the service opens it (T5.12). Rejects as `examineStore` does. */
@@ -67,10 +65,10 @@ const troubleNotes =
 /** Opens the state. Rejects with StoreError or Fault `identity_unavailable`; nothing is left open then. */
 export async function openState(configuration: Configuration, parts: StateParts): Promise<State> {
   await using opened = new AsyncDisposableStack()
-  const { clock: machine, recorder, audit, measures, answerWithin, reads } = parts
+  const { clock: machine, recorder, audit, measures, answerWithin } = parts
   const config = storeOf(configuration)
   const { clock, offset } = sharedClock(config, parts)
-  const options = { onTrouble: troubleNotes(recorder), answerWithin, offset, reads }
+  const options = { onTrouble: troubleNotes(recorder), answerWithin, offset }
   const unmeasured = await openStore(config, configuration.data, clock, options)
   const store = new MeasuredStore(unmeasured, clock, measures.metrics.storeCalled)
   opened.defer(() => store.close())

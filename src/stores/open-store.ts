@@ -10,7 +10,7 @@ import { toFault } from '../kernel/faults.ts'
 import { planSqlite, type StoreConfig } from './schema.ts'
 import type { SqlitePlan } from './sqlite-file.ts'
 import { type OpenOptions, StoreError, type TroubleListener } from './store-error.ts'
-import { isWritable, markStore, recoveryAdvice, requireNotLost } from './store-files.ts'
+import { markStore, recoveryAdvice, requireNotLost } from './store-files.ts'
 
 export interface Examined {
   readonly damage?: string | undefined
@@ -80,7 +80,7 @@ export async function openStore(
   config: StoreConfig,
   data: string,
   clock: Clock,
-  { onTrouble, answerWithin, offset, reads = false }: OpenOptions = {},
+  { onTrouble, answerWithin, offset }: OpenOptions = {},
 ): Promise<Store> {
   if (config.kind === 'memory') {
     const { MemoryStore } = await import('./memory.ts')
@@ -89,10 +89,6 @@ export async function openStore(
   if (config.kind === 'postgres') {
     const { openPostgres } = await import('./postgres/open.ts')
     return openPostgres(config, clock, { onTrouble, answerWithin, offset })
-  }
-  if (reads && !isWritable(planSqlite(config, data).path)) {
-    const { copyIntoMemory } = await import('./read-store.ts')
-    return copyIntoMemory(planSqlite(config, data).path, clock)
   }
   const { SqliteStore } = await import('./sqlite.ts')
   const plan = { ...planSqlite(config, data), ...(answerWithin !== undefined && { answerWithin }) }

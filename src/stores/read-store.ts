@@ -2,31 +2,97 @@
 import { closeSync, existsSync, linkSync, openSync, rmSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
-import type { Entry, IndexValues, Store, StoredValue } from '../contracts/store.ts'
+import type { Entry, Store, StoredValue } from '../contracts/store.ts'
 import { type Clock, systemClock } from '../kernel/clock.ts'
 import { PRIVATE_FILE } from '../kernel/file-modes.ts'
 import { newSecret } from '../kernel/ids.ts'
 import { escapedKey } from '../kernel/key-order.ts'
 import { hasCode } from '../kernel/thrown.ts'
-import { MemoryStore } from './memory.ts'
 import { placeOf, type PostgresConfig } from './postgres/connection-schema.ts'
-import { planSqlite, type StoreConfig } from './schema.ts'
-import { checkSchema, columnToKey, openReadOnly, type RecordRow, toEntry } from './sqlite-file.ts'
-import { PART_OF_KIND, partOf } from './sqlite-verbs.ts'
+import { planSqlite, sqliteFile, type StoreConfig } from './schema.ts'
+import { checkSchema, openReadOnly, type RecordRow, toEntry } from './sqlite-file.ts'
+import { LIVE, PART_OF_KIND, partOf } from './sqlite-verbs.ts'
 import { quickCheck, reasonOf, StoreError } from './store-error.ts'
 import { flush, requireNotLost } from './store-files.ts'
 
-function entries(db: DatabaseSync, where: string, parameters: Record<string, SQLInputValue>): Entry[] {
-  const select = db.prepare(`SELECT key, value, version, expires_at, used_at FROM record WHERE ${where}`)
-  return (select.all(parameters) as RecordRow[]).map(toEntry)
+type StoreReader = Pick<Store, 'find' | 'list'>
+
+/** Opens the file, and does the work with it. */
+type Reading = <T>(work: (db: DatabaseSync) => T) => T
+
+function readerOf(reading: Reading, now: () => number): StoreReader {
+  const entries = (where: string, parameters: Record<string, SQLInputValue>): Entry[] =>
+    reading((db) => {
+      const select = db.prepare(`SELECT key, value, version, expires_at, used_at FROM record
+        WHERE ${where} LIMIT :limit`)
+      return (select.all({ now: now(), ...parameters }) as RecordRow[]).map(toEntry)
+    })
+  return {
+    find: async (kind, key) =>
+      entries(`kind = :kind AND key = :key AND ${LIVE}`, { kind, key: escapedKey(key), limit: 1 })[0],
+    list: async (kind, page) =>
+      entries(`${PART_OF_KIND} AND ${LIVE} ORDER BY key`, { kind, ...partOf(page) }),
+  }
 }
 
-const readerOf = (db: DatabaseSync): Pick<Store, 'find' | 'list'> => ({
-  find: (kind, key) =>
-    Promise.resolve(entries(db, 'kind = :kind AND key = :key', { kind, key: escapedKey(key) })[0]),
-  list: (kind, page) =>
-    Promise.resolve(entries(db, `${PART_OF_KIND} ORDER BY key LIMIT :limit`, { kind, ...partOf(page) })),
-})
+/** Throws StoreError if the file is no store, or one of a newer Postern, and SQLite's errors. */
+function openFile(path: string): DatabaseSync {
+  const db = openReadOnly(path)
+  try {
+    checkSchema(db, path)
+    return db
+  } catch (thrown) {
+    db.close()
+    throw thrown
+  }
+}
+
+const cannotRead = (path: string, thrown: unknown): StoreError =>
+  thrown instanceof StoreError
+    ? thrown
+    : new StoreError(`The store ${path} cannot be read: ${reasonOf(thrown)}`, { cause: thrown })
+
+/** Rejects what would change something. */
+const refuse = (): Promise<never> => Promise.reject(new StoreError('The store is open to be read only.'))
+
+/**
+ * A store of this machine, to be read only: nothing is made beside its file, so that its folder need not be writable. Where
+ * there is no file, it is empty. Each reading opens the file anew, since a service may start meanwhile. Rejects with
+ * StoreError if it cannot be read. Blocks the thread: for the command line.
+ */
+export function openSqliteToRead(data: string, clock: Pick<Clock, 'now'>): Store {
+  const path = sqliteFile(data)
+  requireNotLost(path)
+  const reading: Reading = (work) => {
+    try {
+      using db = openFile(path)
+      return work(db)
+    } catch (thrown) {
+      throw cannotRead(path, thrown)
+    }
+  }
+  const reader = readerOf(reading, () => clock.now())
+  return {
+    find: async (kind, key) => (existsSync(path) ? reader.find(kind, key) : undefined),
+    list: async (kind, page) => (existsSync(path) ? reader.list(kind, page) : []),
+    create: refuse,
+    consume: refuse,
+    redeem: refuse,
+    replace: refuse,
+    remove: refuse,
+    listBy: refuse,
+    pageBy: refuse,
+    removeBy: refuse,
+    countBy: refuse,
+    lastUseBy: refuse,
+    append: refuse,
+    changes: refuse,
+    hold: refuse,
+    release: refuse,
+    purge: refuse,
+    close: () => Promise.resolve(),
+  }
+}
 
 /**
  * Hands the store of a configuration to `inspect`. Does nothing if there is no store, or none that can be read:
@@ -36,27 +102,24 @@ const readerOf = (db: DatabaseSync): Pick<Store, 'find' | 'list'> => ({
 export async function inspectStore(
   config: StoreConfig,
   data: string,
-  inspect: (store: Pick<Store, 'find' | 'list'>) => Promise<void>,
+  inspect: (store: StoreReader) => Promise<void>,
 ): Promise<void> {
   if (config.kind === 'memory') return
   if (config.kind === 'postgres') return inspectPostgres(config, inspect)
   const { path } = planSqlite(config, data)
   if (!existsSync(path)) return
-  let db: DatabaseSync | undefined
   try {
-    db = openReadOnly(path)
-    await inspect(readerOf(db))
+    using db = openFile(path)
+    await inspect(readerOf((work) => work(db), Date.now))
   } catch (thrown) {
-    if (!(thrown instanceof Error && 'errcode' in thrown)) throw thrown
-  } finally {
-    db?.close()
+    if (!(thrown instanceof StoreError || (thrown instanceof Error && 'errcode' in thrown))) throw thrown
   }
 }
 
 /** Nothing is made or changed: without the tables, or without an answer in time, there is nothing to inspect. */
 async function inspectPostgres(
   config: PostgresConfig,
-  inspect: (store: Pick<Store, 'find' | 'list'>) => Promise<void>,
+  inspect: (store: StoreReader) => Promise<void>,
 ): Promise<void> {
   const store = await openToRead(config).catch(() => undefined)
   try {
@@ -69,37 +132,6 @@ async function inspectPostgres(
 const openToRead = async (config: PostgresConfig): Promise<Store> => {
   const { openPostgresToRead } = await import('./postgres/open.ts')
   return openPostgresToRead(config, systemClock)
-}
-
-/** A row of `record`, with its indexes. */
-type WholeRow = RecordRow & { readonly kind: string } & Readonly<Record<keyof IndexValues, string | null>>
-
-/**
- * What is kept for good in a file that cannot be written, in a store in memory: neither what expires, nor the change feed.
- * Rejects with StoreError if the file cannot be read, or is missing in a folder that had one. Blocks the thread: for the command line.
- */
-export async function copyIntoMemory(path: string, clock: Clock): Promise<Store> {
-  requireNotLost(path)
-  const copy = new MemoryStore(clock)
-  for (const row of existsSync(path) ? wholeRows(path) : []) {
-    const { key, value } = toEntry(row)
-    const indexes = Object.fromEntries(
-      INDEXES.flatMap((index) => (row[index] === null ? [] : [[index, columnToKey(row[index])]])),
-    )
-    await copy.create(row.kind, key, { value, indexes })
-  }
-  return copy
-}
-
-const INDEXES = ['family', 'subject', 'client', 'business'] as const satisfies readonly (keyof IndexValues)[]
-
-function wholeRows(path: string): readonly WholeRow[] {
-  return reading(path, (db) => {
-    const select = db.prepare(
-      `SELECT kind, key, value, version, expires_at, used_at, ${INDEXES.join(', ')} FROM record WHERE expires_at IS NULL`,
-    )
-    return select.all() as WholeRow[]
-  })
 }
 
 interface StoredKinds<K extends string> {
@@ -120,7 +152,7 @@ export async function readStoredRecords<K extends string>(
   if (config.kind === 'memory') return undefined
   if (config.kind === 'postgres') return readPostgres(config, kinds)
   const { path } = planSqlite(config, data)
-  const records = readFile(path, kinds, now)
+  const records = await readFile(path, kinds, now)
   return records && { place: path, records }
 }
 
@@ -130,44 +162,40 @@ async function readPostgres<K extends string>(
 ): Promise<StoredKinds<K>> {
   const store = await openToRead(config)
   try {
-    const records: Partial<Record<K, readonly StoredValue[]>> = {}
-    for (const kind of kinds) records[kind] = (await store.list(kind)).map(({ value }) => value)
-    return { place: placeOf(config), records: records as Record<K, readonly StoredValue[]> }
+    return { place: placeOf(config), records: await valuesOf(store, kinds) }
   } finally {
     await store.close()
   }
 }
 
-/** Undefined if there is no file. Throws StoreError if it cannot be read. Blocks the thread: for the command line. */
-function readFile<K extends string>(
+/** Undefined if there is no file. Rejects with StoreError if it cannot be read. Blocks the thread: for the command line. */
+async function readFile<K extends string>(
   path: string,
   kinds: readonly K[],
   now: number,
-): Readonly<Record<K, readonly StoredValue[]>> | undefined {
+): Promise<Readonly<Record<K, readonly StoredValue[]>> | undefined> {
   if (!existsSync(path)) return undefined
-  return reading(path, (db) => {
-    const read = (kind: K): StoredValue[] =>
-      entries(db, 'kind = :kind AND coalesce(expires_at > :now, TRUE) ORDER BY key', { kind, now }).map(
-        ({ value }) => value,
-      )
-    return Object.fromEntries(kinds.map((kind) => [kind, read(kind)])) as Record<K, StoredValue[]>
-  })
+  try {
+    using db = openFile(path)
+    return await valuesOf(
+      readerOf(
+        (work) => work(db),
+        () => now,
+      ),
+      kinds,
+    )
+  } catch (thrown) {
+    throw cannotRead(path, thrown)
+  }
 }
 
-/** Throws StoreError if the file cannot be read. */
-function reading<T>(path: string, read: (db: DatabaseSync) => T): T {
-  try {
-    const db = openReadOnly(path)
-    try {
-      checkSchema(db, path)
-      return read(db)
-    } finally {
-      db.close()
-    }
-  } catch (thrown) {
-    if (thrown instanceof StoreError) throw thrown
-    throw new StoreError(`The store ${path} cannot be read: ${reasonOf(thrown)}`, { cause: thrown })
-  }
+async function valuesOf<K extends string>(
+  store: StoreReader,
+  kinds: readonly K[],
+): Promise<Readonly<Record<K, readonly StoredValue[]>>> {
+  const records: Partial<Record<K, readonly StoredValue[]>> = {}
+  for (const kind of kinds) records[kind] = (await store.list(kind)).map(({ value }) => value)
+  return records as Record<K, StoredValue[]>
 }
 
 // Milliseconds. A backup may wait for a lock longer than a call.

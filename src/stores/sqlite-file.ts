@@ -228,8 +228,8 @@ export function openSqliteFile(plan: SqlitePlan): DatabaseSync {
   }
 }
 
-/** Milliseconds: a reader waits while another process migrates or restores. */
-const LOCK_TIMEOUT = 5000
+/** Milliseconds: a reader waits while another process migrates or restores, as long as commands wait for a store. */
+const LOCK_TIMEOUT = 10_000
 
 /**
  * A store that no process has open has no WAL file. SQLite would create one to read it, unless it knows that the

@@ -80,7 +80,7 @@ export function partOf({ after, limit = -1, prefix = '' }: Partial<Page> = {}): 
 }
 
 // An expired record counts as absent, whether it was purged or not. :now comes from the injected clock.
-const LIVE = '(expires_at IS NULL OR expires_at > :now)'
+export const LIVE = '(expires_at IS NULL OR expires_at > :now)'
 const COLUMNS = 'key, value, version, expires_at, used_at'
 
 /** What is purged: table, key, and the condition under which a row has expired. */

@@ -15,8 +15,6 @@ export interface OpenOptions {
   readonly answerWithin?: number | undefined
   /** Takes what is read of the clock of a store that several nodes share. */
   readonly offset?: TrustedOffset | undefined
-  /** Whether nothing is to be changed, so that a file will do which this process cannot write to. */
-  readonly reads?: boolean | undefined
 }
 
 /** SQLite's primary result codes (sqlite.org/rescode.html) that the caller did not cause. */

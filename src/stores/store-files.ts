@@ -1,7 +1,5 @@
 import {
-  accessSync,
   closeSync,
-  constants,
   existsSync,
   fstatSync,
   fsyncSync,
@@ -26,16 +24,6 @@ import { describeDamage, describeTrouble, StoreError } from './store-error.ts'
  * it there.
  */
 export const markerOf = (path: string): string => join(dirname(path), 'store-marker.json')
-
-/** Whether this process can write to a store's file, and make the files that SQLite has beside it. */
-export function isWritable(path: string): boolean {
-  try {
-    for (const each of [dirname(path), path]) if (existsSync(each)) accessSync(each, constants.W_OK)
-    return true
-  } catch {
-    return false
-  }
-}
 
 /** Of SQLite's, beside the database. Where that is a symbolic link, they stand beside what it leads to. */
 export const logOf = (path: string): string => `${realpathSync(path)}-wal`

@@ -25,6 +25,8 @@ interface GivenVerb extends Given {
 export interface GivenProcess extends Given {
   /** The working folder. Default: the repository. */
   readonly cwd?: string
+  /** Run as this user of the system, by number. Only root can. */
+  readonly user?: number | undefined
 }
 
 /** Runs a command in this process: quick, for all that needs no process of its own. */
@@ -45,13 +47,18 @@ export async function runVerb(
 /** Runs the real command line in a process of its own, to its end. */
 export const spawnVerb = (
   args: readonly string[],
-  { env = {}, input = '', cwd = ROOT }: GivenProcess = {},
+  { env = {}, input = '', cwd = ROOT, user }: GivenProcess = {},
 ): Promise<Ended> =>
   new Promise((resolve) => {
     const child = execFile(
       process.execPath,
       [join(ROOT, 'src/main.ts'), ...args],
-      { cwd, env: { PATH: process.env['PATH'], ...env }, timeout: 100_000 },
+      {
+        cwd,
+        env: { PATH: process.env['PATH'], ...env },
+        timeout: 100_000,
+        ...(user !== undefined && { uid: user, gid: user }),
+      },
       (_error, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
     )
     child.stdin?.end(input)

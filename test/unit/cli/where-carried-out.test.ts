@@ -1,14 +1,16 @@
 /** Which process carries out a command that a service can do, and when neither does (operator/README.md). */
-import { chmodSync, chownSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { hostname } from 'node:os'
-import { join } from 'node:path'
+import { chmodSync, chownSync, existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { hostname, tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { tryLock } from '../../../src/audit/lock.ts'
+import { hashSecret } from '../../../src/directory/hasher.ts'
 import { auditRecords, recordsOf } from '../../support/audit-files.ts'
-import { runVerb } from '../../support/command-line.ts'
+import { runVerb, spawnVerb } from '../../support/command-line.ts'
 import { configFiles } from '../../support/config-files.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 import { giveKey } from '../../support/ready-key.ts'
+import { shellWords } from '../../support/shell-words.ts'
 import { DEMO } from '../../support/spawn-postern.ts'
 import { postern } from '../../support/start-postern.ts'
 
@@ -26,7 +28,7 @@ async function place(changes = '') {
     runVerb(line.split(' '), { env: { ...env, ...more }, input: PASSWORD })
   const serve = () => postern({ file, data })
   const ownToken = (): string => readFileSync(join(data, 'admin-token'), 'utf8').trim()
-  return { data, run, serve, ownToken }
+  return { data, env, run, serve, ownToken }
 }
 
 /** The lock of a folder, as another process would have it, until the test ends. */
@@ -239,20 +241,86 @@ describe('C11.5.1 a secret that the caller brings', () => {
   })
 })
 
-describe.skipIf(process.geteuid?.() === 0)('C12.1.7 a data folder that cannot be written', () => {
-  it('is read as ever, and changed by no command, which says so', async () => {
+describe('C12.1.7 a data folder that cannot be written', { timeout: 120_000 }, () => {
+  /** Root may write everywhere: then the commands run as a user who may not. */
+  async function unwritable() {
     const here = await place()
     expect(await here.run(ADD)).toMatchObject({ code: 0, stderr: '' })
-    const folders = [here.data, join(here.data, 'audit')]
-    for (const folder of folders) chmodSync(folder, 0o500)
-    onTestFinished(() => folders.forEach((folder) => chmodSync(folder, 0o700)))
-    expect(await here.run('client rotate-secret tally')).toMatchObject({
-      code: 1,
-      stdout: '',
-      stderr: expect.stringContaining('cannot be written'),
-    })
-    for (const line of ['client list', 'client show tally', 'keys list', 'keys doctor'])
-      expect([line, await here.run(line)]).toMatchObject([line, { code: 0, stderr: '' }])
-    expect(await here.run('keys rotate')).toMatchObject({ code: 1, stdout: '' })
+    const user = process.geteuid?.() === 0 ? 65_534 : undefined
+    // The folder of all tests is its owner's alone; `/tmp` is not.
+    const { mode, uid } = statSync(tmpdir())
+    if (user !== undefined && uid === 0) chmodSync(tmpdir(), mode | 0o011)
+    chmodSync(dirname(here.env.POSTERN_CONFIG), 0o755)
+    const inside = readdirSync(here.data, { recursive: true, encoding: 'utf8' })
+    const paths = [here.data, ...inside.map((name) => join(here.data, name))]
+    for (const path of paths) {
+      if (user !== undefined) chownSync(path, user, user)
+      chmodSync(path, statSync(path).isDirectory() ? 0o500 : 0o400)
+    }
+    onTestFinished(() => chmodSync(here.data, 0o700))
+    const run = async (line: string) => {
+      const ended = await spawnVerb(shellWords(line), { env: here.env, user })
+      expect([line, readdirSync(here.data, { recursive: true, encoding: 'utf8' })]).toEqual([line, inside])
+      return ended
+    }
+    return { ...here, run }
+  }
+
+  it('is read, with nothing made in it', async () => {
+    const { run } = await unwritable()
+    for (const [line, shown] of [
+      ['client list', /^tally +.*Tally/m],
+      ['client show tally --json', /"name": "Tally"/],
+      ['user list', /^alice /m],
+      ['keys list', /^RS256-1/m],
+      ['keys doctor', /RS256/],
+    ] as const)
+      expect([line, await run(line)]).toEqual([
+        line,
+        { code: 0, stdout: expect.stringMatching(shown) as string, stderr: '' },
+      ])
+    const asked = await run('audit find --event client.added')
+    expect(asked).toMatchObject({ code: 0, stdout: expect.stringMatching(/client.added client tally/) })
+    expect(asked.stderr).toMatch(/^postern: no record was left of this question: .*\n1 row\. Signed up to /)
+  })
+
+  it('is changed by no command, which says so', async () => {
+    const { run, data } = await unwritable()
+    const why = `postern: nothing was changed: the data folder ${data} cannot be written (EACCES: `
+    for (const line of [
+      'client rotate-secret tally',
+      'client disable tally',
+      'role add Clerk --scope openid',
+    ])
+      expect([line, await run(line)]).toEqual([
+        line,
+        { code: 1, stdout: '', stderr: expect.stringContaining(why) as string },
+      ])
+    for (const line of ['keys rotate', 'audit redact --subject S --reason asked'])
+      expect(await run(line)).toMatchObject({ code: 1, stdout: '' })
+  })
+})
+
+describe('C12.2.4 a named token', () => {
+  it('may do no more where no service runs than where one does', async () => {
+    const [token, other] = ['o'.repeat(43), 'a'.repeat(43)]
+    const named = [
+      `{ name: olga, role: operate, hash: '${hashSecret(token)}' }`,
+      `{ name: ada, role: audit, hash: '${hashSecret(other)}' }`,
+    ]
+    const here = await place(`admin: { tokens: [${named.join(', ')}] }`)
+    const lines = ['audit find', 'audit open', 'audit redact --subject S --reason asked']
+    const run = (line: string, own: string) => here.run(line, { POSTERN_ADMIN_TOKEN: own })
+    const ends = async (own: string) => Promise.all(lines.map(async (line) => (await run(line, own)).code))
+    const down = [await ends(token), await ends(other)]
+    const refused = await run('audit find', token)
+    expect(refused).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('olga may not do') })
+    await here.serve()
+    expect([await ends(token), await ends(other)]).toEqual(down)
+    expect(down).toEqual([
+      [1, 1, 1],
+      [0, 0, 1],
+    ])
+    expect(await run('audit find', token)).toEqual(refused)
   })
 })

@@ -1,0 +1,40 @@
+import { readdirSync, rmSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { systemClock } from '../../../src/kernel/clock.ts'
+import { openStore } from '../../../src/stores/open-store.ts'
+import { openSqliteToRead } from '../../../src/stores/read-store.ts'
+import { sqliteFile } from '../../../src/stores/schema.ts'
+import { StoreError } from '../../../src/stores/store-error.ts'
+import { dataFolder } from '../../support/data-folder.ts'
+import { PATIENT_STORE } from '../../support/patient-store.ts'
+
+describe('C12.1.7 a store that is only read', () => {
+  it('shows what is live, page by page, and makes nothing beside its file', async () => {
+    const data = await dataFolder()
+    const store = await openStore(PATIENT_STORE, data, systemClock)
+    for (const key of ['a', 'b', 'é"c']) await store.create('client', key, { value: { name: key } })
+    await store.create('client', 'gone', { value: {}, expiresAt: 1 })
+    // While another process has it open, too.
+    const beside = openSqliteToRead(data, systemClock)
+    expect(await beside.find('client', 'é"c')).toMatchObject({ value: { name: 'é"c' } })
+    await store.close()
+    const before = readdirSync(data)
+    const reader = openSqliteToRead(data, systemClock)
+    expect(await reader.find('client', 'a')).toMatchObject({ key: 'a', value: { name: 'a' } })
+    expect(await reader.find('client', 'gone')).toBeUndefined()
+    expect((await reader.list('client', { after: 'a', limit: 5 })).map(({ key }) => key)).toEqual([
+      'b',
+      'é"c',
+    ])
+    await expect(reader.create('client', 'd', { value: {} })).rejects.toThrow(StoreError)
+    expect(readdirSync(data)).toEqual(before)
+  })
+
+  it('is empty where there is no file, unless there was one', async () => {
+    const data = await dataFolder()
+    expect(await openSqliteToRead(data, systemClock).list('client')).toEqual([])
+    await (await openStore(PATIENT_STORE, data, systemClock)).close()
+    rmSync(sqliteFile(data))
+    expect(() => openSqliteToRead(data, systemClock)).toThrow(/is gone/)
+  })
+})
