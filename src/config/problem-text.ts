@@ -143,7 +143,7 @@ function listOf(names: readonly string[]): string | undefined {
 }
 
 /**
- * What is wrong with a name that is not a known one: `names no area: "fnud-data"`, `did you mean "fund-data"?`.
+ * What is wrong with an unknown name: `names no area: "fnud-data"`, `did you mean "fund-data"?`.
  * @param unread names of entries that could not be read: one of them may be meant
  */
 export function unknownName(

@@ -1,7 +1,4 @@
-/**
- * Checks a tree against a schema and converts it: reports every problem, fills in defaults, converts units, resolves
- * references. Supports the part of JSON Schema that `schema.ts` builds.
- */
+/** Checks a tree against a schema and converts it. Supports the part of JSON Schema that `schema.ts` builds. */
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { reasonInWords } from '../kernel/thrown.ts'

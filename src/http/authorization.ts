@@ -129,10 +129,7 @@ interface Challenge {
   readonly scope?: string | undefined
 }
 
-/**
- * The value of WWW-Authenticate (C4.13, RFC 6750 §3).
- * @throws RangeError if a part holds what a header can't carry; all of them come from the configuration or the code
- */
+/** The value of WWW-Authenticate (C4.13, RFC 6750 §3). RangeError if a part holds what a header can't carry. */
 export function bearerChallenge({ realm, error, description, scope }: Challenge): string {
   const parts = { realm, error, error_description: description, scope }
   const written = Object.entries(parts).flatMap(([name, text]) =>

@@ -62,10 +62,7 @@ export class Cors {
     return { 'Cache-Control': 'no-store', ...(this.#allows(headers.origin) && this.#preflight) }
   }
 
-  /**
-   * An answer's headers with what lets the script read it, and without what an upstream says of that. `Vary` is said to
-   * everyone, since caches serve everyone.
-   */
+  /** An answer's headers with what lets the script read it. `Vary` always: caches serve everyone. */
   onAnswer({ headers: { origin } }: Head, headers: Headers): Headers {
     const result: Record<string, string | readonly string[]> = {}
     const varying: string[] = []

@@ -274,11 +274,7 @@ export function setsOwnCookie(value: string): boolean {
 
 type Headers = Readonly<Record<string, string | readonly string[]>>
 
-/**
- * The headers of an answer without the cookies that only Postern sets (C8.3).
- * @param headers by lower-case name
- * @param dropped called if there were any
- */
+/** The headers of an answer (lower-case names) without the cookies that only Postern sets (C8.3). */
 export function withoutOwnCookies(headers: Headers, dropped: () => void): Headers {
   if (headers['set-cookie'] === undefined) return headers
   const { 'set-cookie': given, ...others } = headers

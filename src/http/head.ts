@@ -2,10 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { isIPv6 } from 'node:net'
 import { Fault, type FaultCode } from '../kernel/faults.ts'
 
-/**
- * Whether an answer of this status has no content (RFC 9110 §6.4.1, §15.3.6). One of 205 is framed like any other, with
- * a length of 0; the others end with their head.
- */
+/** Whether an answer of this status has no content (RFC 9110 §6.4.1, §15.3.6); 205 has a length of 0. */
 export const hasNoContent = (status: number): boolean => status === 204 || status === 205 || status === 304
 
 /** One request without its body, as it came off the wire. Made once, by `server/`; read by everyone. */

@@ -1,15 +1,10 @@
 import { Fault } from '../kernel/faults.ts'
 
-/**
- * The one reader of media types (RFC 9110 §8.3.1, §5.6): Accept, Content-Type and configured types all go through
- * it, so that no two of them can read the same bytes differently (T4.1).
- */
+/** The one reader of media types (RFC 9110 §8.3.1, §5.6): no two places read the same bytes differently (T4.1). */
 interface MediaType {
   /** `type/subtype` in lower case. */
   readonly type: string
-  /**
-   * In order; names in lower case, values without quotes, case kept. Repeats are kept: the caller decides about them.
-   */
+  /** In order, repeats too; names in lower case, values without quotes, case kept. */
   readonly parameters: readonly MediaParameter[]
 }
 
@@ -177,10 +172,7 @@ export function parseContentType(value: string): MediaType | undefined {
   return names.size === media.parameters.length ? media : undefined
 }
 
-/**
- * C7.4: what the body is to be parsed as; `none` without a body. Throws Fault `unsupported_media_type`, also without
- * a body if the header is there and not supported.
- */
+/** C7.4: what the body is parsed as; `none` without one. Throws Fault `unsupported_media_type`, also without a body. */
 export function checkContentType(
   facts: BodyFacts,
   allowed: readonly BodyKind[] = ALL_KINDS,

@@ -33,10 +33,7 @@ export function readingsOf(name: string): readonly string[] {
   return end < 0 ? [upToNested, asVariable] : [upToNested, asVariable, ...readingsOf(name.slice(0, end))]
 }
 
-/**
- * All readings of a name as it stands in a query, decoded once and twice. Undefined where it cannot be decoded: nobody
- * knows what others make of it.
- */
+/** All readings of a name as sent, decoded once and twice. Undefined where it cannot be decoded. */
 function readingsOfSent(sent: string): readonly string[] | undefined {
   if (PLAIN.test(sent)) return [caseless(sent)]
   const once = decodeName(sent)
@@ -128,10 +125,7 @@ interface QueryRules {
   readonly strict: boolean
 }
 
-/**
- * Takes pairs out of a query. What stays, stays byte for byte, with the separator before it.
- * @throws Fault `unsendable_argument`
- */
+/** Takes pairs out of a query; the rest stays byte for byte. Throws Fault `unsendable_argument`. */
 type QueryFilter = (query: string) => string
 
 /** Names that were decided about: the same few in call after call, and no more than this many, nor longer ones. */

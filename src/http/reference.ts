@@ -77,10 +77,7 @@ const LONGEST_LOGGED = 200
 
 const withoutUser = (text: string): string => text.slice(text.lastIndexOf('@') + 1)
 
-/**
- * A reference for the log: without user information, query and fragment, which may hold secrets, and without characters
- * that a reader of the log would take for something else.
- */
+/** A reference for the log, without what may hold secrets (user information, query, fragment) or is not plain text. */
 export function referenceForLog(reference: string): string {
   const [, scheme, authority, path = ''] = REFERENCE.exec(reference.slice(0, 10 * LONGEST_LOGGED)) ?? []
   const place = authority === undefined ? '' : `//${withoutUser(authority)}`

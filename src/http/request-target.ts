@@ -13,11 +13,7 @@ export interface Authorities {
 /** No name of a service: a path is all that may be given. */
 export const NO_AUTHORITIES: Authorities = { known: new Set(), slashAllowedBelow: [] }
 
-/**
- * Compiles the configured URLs once, at load.
- * @param urls absolute http or https URLs, with or without a path
- * @throws TypeError if one is no URL
- */
+/** Compiles absolute http or https URLs once, at load. Throws TypeError if one is no URL. */
 export function compileAuthorities(urls: readonly string[]): Authorities {
   const parsed = urls.map((url) => new URL(url))
   return Object.freeze({
@@ -116,10 +112,7 @@ const NESTED_ESCAPE = /%25(?:[0-9A-Fa-f]{2}|[Uu][0-9A-Fa-f]{4})/
 /** The control characters U+0080 to U+009F in UTF-8: C2 is only ever a leading byte. */
 const ESCAPED_C1 = /%C2%[89]/
 
-/**
- * The canonical form of one segment as sent.
- * @throws Fault bad_target by the rules of C3.4
- */
+/** The canonical form of one segment as sent. Throws Fault `bad_target` by the rules of C3.4. */
 export function canonicalSegment(sent: string): string {
   if (sent === '') refuseTarget('empty')
   const odd = NO_SEGMENT_CHARACTER.exec(sent)

@@ -48,11 +48,7 @@ export function compileValidator(schema: BodySchema): BodyValidator {
   }
 }
 
-/**
- * As `compileValidator`, for callers with words of their own: the function answers the problems, at most five.
- *
- * @throws RangeError as `compileValidator`
- */
+/** As `compileValidator`, for callers with words of their own: answers the problems, at most five. */
 export function compileProblems(schema: BodySchema): (value: JsonValue) => readonly BodyProblem[] {
   const check = compileCheck(schema)
   return (value) => findingsOf(check, value).problems

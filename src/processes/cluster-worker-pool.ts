@@ -159,10 +159,7 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
     return this.#askAny((worker) => worker.request({ type: 'issueTestToken', request }))
   }
 
-  /**
-   * Any worker can answer; if the one that was asked ends, another one is asked. Rejects with WorkerRequestError, or
-   * its error.
-   */
+  /** Any worker can answer; if it ends, another one is asked. Rejects with WorkerRequestError, or its error. */
   async #askAny<T>(ask: (worker: WorkerHandle<C>) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       const [worker] = this.#workers.responsive

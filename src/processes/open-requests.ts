@@ -18,10 +18,7 @@ interface PendingRequest {
 
 const GONE = 'the worker process ended'
 
-/**
- * The requests to one worker process that are not answered yet. Each settles: with its answer, at its deadline, or when
- * the worker ends; at once if the worker has ended already.
- */
+/** The open requests to one worker process. Each settles: answered, at its deadline, or when the worker ends. */
 export class OpenRequests {
   readonly #after: After
   readonly #waiting = new Map<number, PendingRequest>()

@@ -6,8 +6,8 @@ type AttemptNotice = Extract<Notice, { type: 'enter' | 'leave' }>
 type AttemptMessage = Extract<SupervisorMessage<never>, { type: 'entered' | 'refused' | 'left' }>
 
 /**
- * Counts password attempts of all worker processes (C6.3.5): the supervisor's end, one for each process. All use the
- * same limiter. When the process ends, its open turns end without a result.
+ * Counts password attempts of all workers (C6.3.5): the supervisor's end, one for each process. All share one limiter.
+ * When the process ends, its open turns end without a result.
  */
 export class AttemptCoordinator {
   readonly #limiter: AttemptLimiter

@@ -17,10 +17,7 @@ const SIGNALS = ['SIGTERM', 'SIGINT'] as const
 /** A signal to a process group arrives twice, once from the terminal or the manager and once from the parent (npm). */
 export const SAME_SIGNAL_MS = 1000
 
-/**
- * Calls `drain` on the first signal, and `force` on one that comes later than SAME_SIGNAL_MS after it.
- * @returns a function that stops listening
- */
+/** Calls `drain` on the first signal, `force` on one later than SAME_SIGNAL_MS. Returns what stops listening. */
 export function onSignals(source: SignalSource, clock: Clock, { drain, force }: DrainHandlers): () => void {
   let first: number | undefined
   const heard = (): void => {

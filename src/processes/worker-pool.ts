@@ -79,10 +79,7 @@ type WorkerState = 'serving' | 'frozen' | 'starting' | 'ending'
 
 export type WorkerStates = Readonly<Partial<Record<WorkerState, number>>>
 
-/**
- * Serves a configuration `C`, in one process or in several. A reload is `prepare` (validate and open everything, change
- * nothing), then `commit` or `abort`.
- */
+/** Serves a configuration `C`. A reload is `prepare` (open everything, change nothing), then `commit` or `abort`. */
 export interface WorkerPool<C> extends AsyncDisposable {
   readonly port: number
   /** The digest that `prepare` returned for the configuration in force. */

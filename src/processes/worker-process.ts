@@ -81,10 +81,7 @@ const answersOf = <C>(serving: () => WorkerPool<C>) => ({
   recall: (requestId: string) => serving().recall(requestId),
 })
 
-/**
- * Starts what serves. What lies beneath it goes on `opened`, which is disposed when the pool is closed, and where this
- * rejects.
- */
+/** Starts what serves. What lies beneath it goes on `opened`, disposed at the pool's end and where this rejects. */
 type StartWorker<C> = (
   configuration: C,
   reports: WorkerMessages,

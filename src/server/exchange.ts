@@ -250,10 +250,7 @@ function mustClose(
   )
 }
 
-/**
- * Node ends a last answer with socket.destroySoon(), at once and whatever is still arriving: replaced by a close that
- * lets the client read it first.
- */
+/** Replaces node's socket.destroySoon(), which doesn't wait: the client can read the last answer before the close. */
 function closeAfterwards({ wire, connection, declared }: IncomingExchange): void {
   const { request } = wire
   const { socket } = request

@@ -53,10 +53,7 @@ export interface PublicListener {
 /** Room for the request line's other words in node's one limit for target and headers. */
 const REQUEST_LINE_SLACK = 64
 
-/**
- * Binds the public listener. Rejects if the address cannot be listened on, or with CertificateError if there is a
- * certificate that cannot be served.
- */
+/** Rejects if the address cannot be listened on, or with CertificateError. */
 export async function bindPublicListener(options: PublicListenerOptions): Promise<PublicListener> {
   const { config } = options
   const pending = new PendingRequests()

@@ -91,8 +91,7 @@ function refuse(socket: Socket, fault: Fault, packet: string, parts: UnreadableP
 }
 
 /**
- * Ends a connection on which a request is still being answered. The unreadable bytes behind it get no answer, because the
- * client would take it for the answer to its request.
+ * Ends a connection with an open request. Unreadable bytes behind it get no answer: it would pass for that request's.
  */
 function endBehind({ wire, declared }: OpenExchange, socket: Socket, fault: Fault): void {
   // A client that ends in the middle of a body has left. The reader of the body gets to know it.

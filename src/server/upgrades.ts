@@ -18,10 +18,7 @@ const KEY = /^[A-Za-z0-9+/]{22}==$/
 /** Browsers say `keep-alive, Upgrade`. What names anything else would take a header of the handshake away (T2.1). */
 const CONNECTION = /^(?:keep-alive, *)?upgrade(?:, *keep-alive)?$/i
 
-/**
- * Whether this is a complete handshake for a websocket, and nothing else. The upgrade of any other request is ignored: it is
- * served as HTTP/1.1 (RFC 9110 §7.8).
- */
+/** Whether this is a complete websocket handshake. Any other upgrade is ignored (RFC 9110 §7.8). */
 function isHandshake({ method, httpVersion, headers }: IncomingMessage): boolean {
   return (
     method === 'GET' &&
@@ -45,10 +42,7 @@ export class Upgrades {
     this.#parts = parts
   }
 
-  /**
-   * Node asks when it has read a request's head, and needs the answer at once: so it depends on the head alone. While another
-   * call on the connection is being answered, the upgrade is ignored.
-   */
+  /** Decides by the head alone: node needs the answer at once. Ignored while another call is being answered. */
   takes(request: IncomingMessage): boolean {
     const { takesWebsocket, isDraining } = this.#parts
     if (takesWebsocket === undefined || !isHandshake(request) || isDraining()) return false
@@ -79,10 +73,7 @@ export class Upgrades {
   }
 }
 
-/**
- * The response to a request whose connection node has let go of, in case the upgrade is refused. It is the last one on its
- * connection, whatever it says.
- */
+/** The response to a request whose connection node has let go of, for a refused upgrade. The last on its connection. */
 export class UpgradeResponse extends ServerResponse {
   readonly upgrade: Upgrade
 

@@ -246,9 +246,8 @@ const userinfoOf = (method: string, catalogue: Catalogue): ListedOperation => ({
 })
 
 /**
- * The operation that a method and a path mean, by the gateway's own checks.
- *
- * @throws Fault `unknown_api_version`, `unknown_action`, `method_not_allowed`
+ * The operation that a method and a path mean. Throws Fault `unknown_api_version`, `unknown_action`,
+ * `method_not_allowed`.
  */
 export function operationAt(
   method: string,

@@ -58,10 +58,7 @@ function userAccess({ directory: { businesses } }: Parties, user: User): Access[
   ]
 }
 
-/**
- * Everything that anybody, clients, roles and users may do, as flat rows, so that two configurations can be compared.
- * If `problems` has failed, the result must not be used.
- */
+/** What everybody may do, as flat rows to compare. If `problems` has failed, the result must not be used. */
 export async function accessOf(
   configuration: Configuration,
   parts: PartiesParts,

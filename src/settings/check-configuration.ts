@@ -244,7 +244,7 @@ const LAST_CHECKS: readonly Check[] = [
 const STRICT_CHECKS: readonly Check[] = [{ needs: ['actions'], run: warnOfUndocumented }]
 
 /**
- * Reads a configuration and reports every problem. Serves nothing, writes nothing and opens no connection.
+ * Reads a configuration and reports every problem. Writes nothing and opens no connection.
  * @param strict also warns of what is legal, and could be better for clients
  */
 export async function checkConfiguration(

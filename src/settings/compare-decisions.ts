@@ -73,7 +73,7 @@ function wordsOf(then: string, now: string, explained: Explanation): string {
 }
 
 /**
- * Compares what was decided about a call then with what would be decided now (C14.4).
+ * Compares what was decided about a call with what would be decided now (C14.4).
  * @param explained undefined if too little is known of the call to ask about it
  */
 export function compareDecisions(past: PastDecision, explained: Explanation | undefined): Difference {

@@ -61,10 +61,7 @@ function keptIndexes(list: unknown, gone: Gone | undefined): readonly number[] {
   return [...list.keys()].filter((index) => gone?.get(index)?.size !== 0)
 }
 
-/**
- * The part of a configuration in which reading found no problem. The names of the entries that are left out go to
- * `problems.unread`, since others rightly refer to them.
- */
+/** The entries without a problem. Names of those left out go to `problems.unread`: others rightly refer to them. */
 export function readablePart(read: Configuration, problems: Problems): ReadablePart {
   const gone: Gone = new Map()
   const [unreadable, partial] = [new Set<unknown>(), new Set<unknown>()]

@@ -14,8 +14,7 @@ function signatureOf(file: string): string {
 }
 
 /**
- * Reports changes of files. It watches their folders, since editors and deployments replace files instead of writing to
- * them, and a mounted configuration changes by a symbolic link beside it.
+ * Watches the folders of files: editors and deployments replace files, and mounts change a symbolic link beside them.
  */
 export class FileWatch {
   readonly #recorder: Pick<Recorder, 'note'>

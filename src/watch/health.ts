@@ -65,10 +65,7 @@ export function mergeConditions(conditions: readonly Condition[]): Condition {
   }
 }
 
-/**
- * The condition of a pool. What fails in every worker fails for the pool. What fails in some of them is a degradation,
- * since the other workers still serve.
- */
+/** The condition of a pool: failed if it fails in every worker, degraded if in some, since the others still serve. */
 export function conditionOfPool(workers: readonly Condition[]): Condition {
   const { failing, degraded } = mergeConditions(workers)
   const everywhere = failing.filter((name) => workers.every((worker) => worker.failing.includes(name)))

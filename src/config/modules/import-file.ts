@@ -178,10 +178,7 @@ export function loadedFilesOf(source: ModuleSource): readonly LoadedFile[] {
   return file === undefined ? [] : loadedFiles(file)
 }
 
-/**
- * A digest of what the files of an imported module held when they were imported, or hold now. Empty for what names no
- * module.
- */
+/** A digest of the files of an imported module, as imported or as they are now. Empty for what names no module. */
 export function contentsOf(named: NamedModule, when: 'loaded' | 'now'): string {
   const source = sourceOf(named)
   const file = source && fileOf(source)

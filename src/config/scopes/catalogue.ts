@@ -1,7 +1,4 @@
-/**
- * The scope values of a deployment and what they imply (C5.1, C5.2). Implication is compiled to closures once;
- * nothing is computed per call.
- */
+/** The scope values of a deployment and what they imply (C5.1, C5.2), compiled to closures once. */
 export interface ScopeDefinition {
   readonly name: string
   /** For people: consent page and discovery of what a client asks for. */

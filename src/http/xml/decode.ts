@@ -75,10 +75,7 @@ export function decodeXml(bytes: Uint8Array, contentType: string | undefined): D
   return { text: decode(decoder, bytes), encoding: charset === undefined ? encoding : undefined }
 }
 
-/**
- * Reads the bytes of a client's document, which may be UTF-8 only: it goes on byte for byte.
- * @throws Fault `unsupported_media_type`
- */
+/** Reads a client's document, which may be UTF-8 only: it goes on byte for byte. Fault `unsupported_media_type`. */
 export function decodeBodyXml(bytes: Uint8Array): DecodedXml {
   const declared = declaredIn(bytes) ?? UTF_8
   if (declared !== UTF_8) throw new Fault('unsupported_media_type')

@@ -13,10 +13,7 @@ import {
   type XmlListener,
 } from './tree.ts'
 
-/**
- * How an upstream's own XML is read and written (C7.7). Plain data: it is sent to the threads that convert large
- * bodies.
- */
+/** How an upstream's own XML is read and written (C7.7). Plain data: it is sent to other threads. */
 export interface PlainXmlRules {
   /** The name of the element that a JSON body becomes. Undefined: the one member of the body is the root. */
   readonly root: string | undefined

@@ -65,8 +65,7 @@ const refusedMembers = ({ principal, exchange: { head } }: DecisionEvent): strin
   member('scope', principal?.scope) + member('accept', head.headers.accept?.slice(0, MOST_ACCEPT))
 
 /**
- * Members for a call whose client left. Its status was sent to nobody; what matters is what the upstream did. A
- * `cancelled` call may have been carried out.
+ * Members for a call whose client left: its status was sent to nobody. A `cancelled` call may have been carried out.
  */
 function goneMembers({ fault, upstreamMs, upstreamStatus }: DecisionEvent): string {
   const gone = ',"clientGone":true'
@@ -148,11 +147,7 @@ export class NotACallLine extends Error {
   override readonly name = 'NotACallLine'
 }
 
-/**
- * Reads one line. What stands before its `{` is passed over: some collectors put a time there.
- *
- * @throws NotACallLine
- */
+/** Reads one line. What stands before its `{` is skipped: some collectors put a time there. Throws NotACallLine. */
 export function readCallLine(line: string): LoggedCall {
   const members = parse(line)
   const text = (name: string): string | undefined => {

@@ -18,10 +18,7 @@ interface Budget {
   left: number
 }
 
-/**
- * Copies `value` without members whose names are those of secrets. Errors become plain data. Never throws, even if
- * reading the value does. The copy has about 64,000 characters at most.
- */
+/** Copies `value` without secret names, errors as plain data, at most about 64,000 characters. Never throws. */
 export function redact(value: unknown, depth = 0): unknown {
   try {
     return copy(value, depth, { left: MOST_TOGETHER })

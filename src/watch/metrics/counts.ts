@@ -17,10 +17,7 @@ export interface Delta {
   readonly series: readonly number[]
   /** Of one series after the other: the values of the family's labels, in its order. */
   readonly labels: readonly string[]
-  /**
-   * Of one series after the other: one number; of a histogram one for each bucket, one for values beyond the last bound,
-   * and the sum.
-   */
+  /** Of each series: one number; of a histogram one per bucket, one beyond the last bound, and the sum. */
   readonly amounts: readonly number[]
 }
 
@@ -143,10 +140,7 @@ export function placesOf(words: readonly string[]): (word: string) => number {
   return (word) => places.get(word) ?? last
 }
 
-/**
- * Clients are shown in the order in which they come, and before all others together.
- * @param amounts in the order of `CLIENT_RESULTS`
- */
+/** Clients in the order in which they come, before all together; `amounts` in the order of `CLIENT_RESULTS`. */
 export const countsOfClient = (client: string, amounts: readonly number[]): Delta => ({
   name: FAMILIES.clientDecisions.name,
   series: CLIENT_RESULTS.map(() => -1),
@@ -157,10 +151,7 @@ export const countsOfClient = (client: string, amounts: readonly number[]): Delt
 /** Tallies that are found by the client's name. More are made anew, and added up by name all the same. */
 const MOST_KEPT = 10_000
 
-/**
- * The tallies of one process, for as long as it runs. A process does not know which clients have series of their own: the
- * supervisor decides that for all processes. So each client is counted by its name.
- */
+/** The tallies of one process. It counts each client by name: the supervisor decides which have series of their own. */
 export class ClientTallies {
   #byClient = new Map<string, Tally>()
   /** Those that have counted since the last `take`. */

@@ -70,10 +70,7 @@ export class Exposition {
     }
   }
 
-  /**
-   * The text format of Prometheus.
-   * @param readings the gauges of all processes that live
-   */
+  /** The text format of Prometheus, with the gauges of all processes that live. */
   text(readings: readonly GaugeReading[] = []): Promise<string> {
     this.#readings = Map.groupBy([...readings, this.#built], ({ name }) => name)
     return this.#registry.metrics()

@@ -306,8 +306,7 @@ export interface ProcessMetrics {
 
 /**
  * Families of parts that the service does not have are not shown.
- * @param storeVerbs the names of the store's verbs; none in a sidecar, which keeps no state
- * @param audit whether it keeps an audit trail
+ * @param storeVerbs none in a sidecar, which keeps no state
  */
 export function compileProcessMetrics(storeVerbs: readonly string[], audit: boolean): ProcessMetrics {
   const counts = new Counts()

@@ -1,6 +1,5 @@
 /**
- * What a service is doing now, on one page (C11.5.5). What processes measure is read from the gauges that `/metrics` shows,
- * so that both say the same; nothing is counted a second time.
+ * What a service is doing now, on one page (C11.5.5), read from the gauges that `/metrics` shows: both say the same.
  */
 import { DAY_MS, instantText } from '../../kernel/units.ts'
 import type { ListedKey } from '../../keys/listed-keys.ts'
