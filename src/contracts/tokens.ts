@@ -19,7 +19,7 @@ export interface Revocations {
 
 /** Who had something revoked, and why. Kept with the rule. No secret. */
 export interface RevocationCause {
-  /** The operator whose token was shown; undefined where no operator gave the order. */
+  /** The operator whose token was shown; undefined where no operator was the cause. */
   readonly operator?: string | undefined
   /** As the operator calls himself. */
   readonly by?: string | undefined
@@ -33,7 +33,7 @@ export interface RevocationRule {
   readonly tokens: Readonly<Record<string, string>>
   /** Milliseconds since the epoch. */
   readonly madeAt: number
-  /** Undefined for a rule that an older version made. */
+  /** Named so in explanations (C14.3). Undefined for a rule that an older version made. */
   readonly order: RevocationCause | undefined
 }
 
@@ -72,7 +72,7 @@ export interface Revoker {
    * @param until milliseconds since the epoch. The rule is kept until everything that it revokes has expired, and at
    *   least until then.
    */
-  revoke(tokens: RevokedTokens, until?: number, order?: RevocationCause): Promise<void>
+  revoke(tokens: RevokedTokens, until?: number, cause?: RevocationCause): Promise<void>
 }
 
 export interface Begun {
@@ -116,7 +116,7 @@ export interface EndOptions {
   /** True if consents are ended too. */
   readonly consents?: boolean
   /** Kept with the rule, so that a refused call can be explained. */
-  readonly order?: RevocationCause
+  readonly cause?: RevocationCause
 }
 
 /**

@@ -293,7 +293,7 @@ export class RecordEditor<R extends Switchable, C> {
   async #end(losses: readonly Loss[], via: string): Promise<readonly Ended[]> {
     const ended: Ended[] = []
     for (const { tokens, consents } of losses)
-      ended.push(await this.parts.tokenRevoker.end(tokens, { consents, order: { via } }))
+      ended.push(await this.parts.tokenRevoker.end(tokens, { consents, cause: { via } }))
     return ended
   }
 

@@ -29,7 +29,7 @@ interface Kind {
   readonly end: (
     record: RevocableRecord,
     parts: RevocableRecordsParts,
-    order: RevocationCause,
+    cause: RevocationCause,
   ) => Promise<number | undefined>
 }
 
@@ -72,14 +72,14 @@ const KINDS: Readonly<Record<RevocableKind, Kind>> = {
   families: {
     stored: FAMILY,
     read: readFamily,
-    end: async ({ id: family }, { tokenRevoker }, order) =>
-      (await tokenRevoker.end({ family }, { order })).families || undefined,
+    end: async ({ id: family }, { tokenRevoker }, cause) =>
+      (await tokenRevoker.end({ family }, { cause })).families || undefined,
   },
   consents: {
     stored: CONSENT,
     read: readConsent,
-    end: async ({ id, client = '', subject, business = null }, parts, order) =>
-      endConsent({ key: id, client, subject, business }, parts, order),
+    end: async ({ id, client = '', subject, business = null }, parts, cause) =>
+      endConsent({ key: id, client, subject, business }, parts, cause),
   },
 }
 
@@ -112,7 +112,7 @@ export class StoredRevocableRecords {
   }
 
   /** Resolves with the number of families that have ended with it; undefined if it was gone already. */
-  end(kind: RevocableKind, record: RevocableRecord, order: RevocationCause): Promise<number | undefined> {
-    return KINDS[kind].end(record, this.#parts, order)
+  end(kind: RevocableKind, record: RevocableRecord, cause: RevocationCause): Promise<number | undefined> {
+    return KINDS[kind].end(record, this.#parts, cause)
   }
 }

@@ -183,7 +183,7 @@ export async function revoke(
     if (problems.length > 0) return { outcome: 'unknown', problems }
   }
   if (options.preview) return { outcome: 'previewed', ended: await tokenRevoker.preview(tokens, options) }
-  const end = (): Promise<Ended> => tokenRevoker.end(tokens, { ...options, order: causeOf(operator) })
+  const end = (): Promise<Ended> => tokenRevoker.end(tokens, { ...options, cause: causeOf(operator) })
   const ended = await recordTaking(audit, operator, revocationOf(tokens, options), end, plainFacts)
   recorder.note('info', 'tokens_revoked', { rule: tokens, ...ended, ...operator })
   return { outcome: 'revoked', ended }

@@ -163,8 +163,7 @@ async function endLosses(holdings: Holdings, { store, tokenRevoker }: StartParts
   if (store.shared !== undefined) return adoptHoldings(holdings, { store, tokenRevoker })
   const before = await findHoldings(store)
   const losses = before === undefined ? [] : await lossesServed(before, holdings, store)
-  for (const { tokens, consents } of losses)
-    await tokenRevoker.end(tokens, { consents, order: { via: 'change of the configuration' } })
+  for (const { tokens, consents } of losses) await tokenRevoker.end(tokens, { consents, cause: CAUSE })
   await recordHoldings(holdings, store)
   return losses.length
 }
@@ -200,7 +199,7 @@ interface SharedHoldingsParts {
   readonly tokenRevoker: Pick<TokenRevoker, 'end'>
 }
 
-const ORDER = { via: 'change of the configuration' } as const
+const CAUSE = { via: 'change of the configuration' } as const
 
 /**
  * Called when a node starts. Ends what its configuration takes away, if it is a new one. A node that has an earlier one
@@ -273,6 +272,6 @@ async function endLossesSince(
   { store, tokenRevoker }: SharedHoldingsParts,
 ): Promise<number> {
   const losses = await lossesServed(readHoldingsRecord(before), after, store)
-  for (const { tokens, consents } of losses) await tokenRevoker.end(tokens, { consents, order: ORDER })
+  for (const { tokens, consents } of losses) await tokenRevoker.end(tokens, { consents, cause: CAUSE })
   return losses.length
 }

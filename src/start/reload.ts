@@ -332,7 +332,7 @@ export class Reloader {
 
   async #end(losses: readonly Loss[]): Promise<void> {
     const { tokenRevoker, store } = this.#parts
-    for (const { tokens, consents } of losses) await tokenRevoker.end(tokens, { consents, order: LOST })
+    for (const { tokens, consents } of losses) await tokenRevoker.end(tokens, { consents, cause: LOST })
     await recordHoldings(this.#holdings, store)
   }
 

@@ -93,7 +93,7 @@ interface Rule {
   readonly issuer: string | undefined
   /** Milliseconds since the epoch. Used only for what has no `asOf`. */
   readonly issuedBefore: number
-  readonly order: RevocationCause | undefined
+  readonly cause: RevocationCause | undefined
   /** Of a rule that a store had lost, and that was appended again: its first number. */
   readonly number: number | undefined
 }
@@ -103,15 +103,15 @@ const MEMBERS = ['before', 'jti', 'family', 'subject', 'client', 'business', 'fu
 const writeRule = (
   tokens: RevokedTokens,
   issuedBefore: number,
-  order: RevocationCause | undefined,
-): StoredValue => ({ ...tokens, issuedBefore, ...(order && { order }) })
+  cause: RevocationCause | undefined,
+): StoredValue => ({ ...tokens, issuedBefore, ...(cause && { order: cause }) })
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
 /** Used to explain only, so what cannot be read is left out. */
-function readOrder(order: unknown): RevocationCause | undefined {
-  if (typeof order !== 'object' || order === null) return undefined
-  const { operator, by, reason, via } = order as Record<string, unknown>
+function readCause(cause: unknown): RevocationCause | undefined {
+  if (typeof cause !== 'object' || cause === null) return undefined
+  const { operator, by, reason, via } = cause as Record<string, unknown>
   return { operator: text(operator), by: text(by), reason: text(reason), via: text(via) }
 }
 
@@ -145,7 +145,7 @@ function readRule(value: StoredValue): Rule | undefined {
     roleName: text(value['role']),
     issuer,
     issuedBefore,
-    order: readOrder(value['order']),
+    cause: readCause(value['order']),
     number,
   }
 }
@@ -244,7 +244,7 @@ interface RuleEffect {
   readonly issuedBefore: number
   readonly roleName: string | undefined
   /** Of the latest rule. */
-  readonly order: RevocationCause | undefined
+  readonly cause: RevocationCause | undefined
   /** Milliseconds since the epoch. By then everything that the rules end has expired. */
   readonly expiresAt: number
 }
@@ -329,11 +329,11 @@ export class RevocationRules implements Revocations, Revoker, RuleGuard {
     return this.#count > 0 && this.#covers(begun, begun.asOf, begun.begunAt)
   }
 
-  async revoke(tokens: RevokedTokens, until = 0, order?: RevocationCause): Promise<void> {
+  async revoke(tokens: RevokedTokens, until = 0, cause?: RevocationCause): Promise<void> {
     const { feed, clock, longestLife } = this.#parts
     const now = clock.now()
     const ends = Math.max(until, now + lifeOf(tokens, longestLife))
-    await feed.append(REVOCATION_TOPIC, writeRule(tokens, now, order), Math.ceil(ends + SKEW))
+    await feed.append(REVOCATION_TOPIC, writeRule(tokens, now, cause), Math.ceil(ends + SKEW))
   }
 
   #covers(facts: RuleFacts, asOf: number | undefined, issuedAt: number): boolean {
@@ -350,7 +350,7 @@ export class RevocationRules implements Revocations, Revoker, RuleGuard {
       this.#parts.recorder.note('error', 'revocation.unknown_rule', { sequence: change.sequence })
       return
     }
-    const { issuedBefore, roleName, order, number: sequence = change.sequence } = rule
+    const { issuedBefore, roleName, cause, number: sequence = change.sequence } = rule
     // An early change comes before rules that this process does not know yet: `asOf` must not claim to know those.
     // One that was appended again counts by its first number: others that were lost with it may follow.
     if (!early) this.#asOf = Math.max(this.#asOf, sequence)
@@ -358,7 +358,7 @@ export class RevocationRules implements Revocations, Revoker, RuleGuard {
       sequence: Math.max(before?.sequence ?? 0, sequence),
       issuedBefore: Math.max(before?.issuedBefore ?? 0, issuedBefore),
       roleName,
-      order: sequence >= (before?.sequence ?? 0) ? order : before?.order,
+      cause: sequence >= (before?.sequence ?? 0) ? cause : before?.cause,
       expiresAt: Math.max(before?.expiresAt ?? 0, endOf(change)),
     }))
   }
@@ -396,11 +396,11 @@ function shownMember(
 const describeRule = (
   { members }: RuleKind,
   facts: RuleFacts,
-  { issuedBefore, roleName, order }: RuleEffect,
+  { issuedBefore, roleName, cause }: RuleEffect,
 ): RevocationRule => ({
   tokens: Object.fromEntries(members.map((member) => [member, shownMember(member, facts, roleName)])),
   madeAt: issuedBefore,
-  order,
+  order: cause,
 })
 
 /** A rule that ends something, and the facts that it fits: with the scope value that it names. */

@@ -149,7 +149,7 @@ export class ModulePeople implements People {
     if (this.#lost.has(subject)) return
     this.#lost.set(subject, true)
     try {
-      await this.#parts.tokenRevoker.end({ subject }, { order: { via: 'change of the user' } })
+      await this.#parts.tokenRevoker.end({ subject }, { cause: { via: 'change of the user' } })
     } catch (thrown) {
       this.#lost.delete(subject)
       throw thrown

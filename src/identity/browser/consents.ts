@@ -98,11 +98,11 @@ interface ConsentEnding {
 export async function endConsent(
   consent: Pick<Consent, 'key' | 'client' | 'subject' | 'business'>,
   parts: ConsentEnding,
-  order: RevocationCause,
+  cause: RevocationCause,
 ): Promise<number> {
-  const before = await endIssued(consent, parts, order)
+  const before = await endIssued(consent, parts, cause)
   await parts.store.remove(CONSENT, consent.key)
-  const after = await endIssued(consent, parts, order)
+  const after = await endIssued(consent, parts, cause)
   return new Set([...before, ...after]).size
 }
 
@@ -110,7 +110,7 @@ export async function endConsent(
 async function endIssued(
   { business, client, subject }: Pick<Consent, 'client' | 'subject' | 'business'>,
   { store, tokenRevoker }: ConsentEnding,
-  order: RevocationCause,
+  cause: RevocationCause,
 ): Promise<readonly string[]> {
   const concerns = (scope: string): boolean => (readGrantedTarget(scope)?.business ?? null) === business
   const entries = await store.listBy(FAMILY, 'subject', subject)
@@ -124,6 +124,6 @@ async function endIssued(
     ...kept.map(({ key }) => key),
     ...(await withdrawCodes(store, { client, subject, concerns })),
   ]
-  for (const family of new Set(given)) await tokenRevoker.end({ family }, { order })
+  for (const family of new Set(given)) await tokenRevoker.end({ family }, { cause })
   return given
 }

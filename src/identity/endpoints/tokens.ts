@@ -160,6 +160,6 @@ const BY_CLIENT: RevocationCause = { via: 'revocation by the client' }
 const REVOKE: Readonly<
   Record<FoundToken['kind'], (found: FoundToken, dependencies: StepDependencies) => Promise<unknown>>
 > = {
-  refresh_token: ({ id }, { tokenRevoker }) => tokenRevoker.end({ family: id }, { order: BY_CLIENT }),
-  access_token: ({ id }, { tokenRevoker }) => tokenRevoker.end({ jti: id }, { order: BY_CLIENT }),
+  refresh_token: ({ id }, { tokenRevoker }) => tokenRevoker.end({ family: id }, { cause: BY_CLIENT }),
+  access_token: ({ id }, { tokenRevoker }) => tokenRevoker.end({ jti: id }, { cause: BY_CLIENT }),
 }

@@ -68,7 +68,7 @@ async function endReplayed(
   dependencies: StepDependencies,
 ): Promise<Fault> {
   const { client, family, subject } = code.record
-  const end = () => dependencies.tokenRevoker.end({ family }, { order: USED_AGAIN })
+  const end = () => dependencies.tokenRevoker.end({ family }, { cause: USED_AGAIN })
   const ended = use === 'settled' ? await end() : undefined
   await replayed({ event: 'code.replayed', family, subject, ended }, context, dependencies)
   dependencies.recorder.replay?.('code')

@@ -63,8 +63,8 @@ async function endReplayed(
   context: GrantChosen,
   dependencies: StepDependencies,
 ): Promise<Fault> {
-  const order = { via: 'second use of a refresh token' }
-  const ended = await dependencies.tokenRevoker.end({ family: id }, { order })
+  const cause = { via: 'second use of a refresh token' }
+  const ended = await dependencies.tokenRevoker.end({ family: id }, { cause })
   const { client, subject } = record
   await replayed({ event: 'token.replayed', family: id, subject, ended }, context, dependencies)
   dependencies.recorder.replay?.('refresh_token')

@@ -24,7 +24,7 @@ export class StoreTokenRevoker implements TokenRevoker {
   }
 
   async end(tokens: RevokedTokens, options: EndOptions = {}): Promise<Ended> {
-    await this.#revoker.revoke(tokens, await this.#endOf(tokens), options.order)
+    await this.#revoker.revoke(tokens, await this.#endOf(tokens), options.cause)
     return forEachKind(tokens, options, removing(this.#store))
   }
 

@@ -212,7 +212,7 @@ describe('admin API', () => {
         { client: 'c', subject: 's', business: 'ACME' },
         {
           ...{ preview: false, consents: false, force: false },
-          order: { operator: 'admin', by: undefined, reason: 'lost', via: '127.0.0.1' },
+          cause: { operator: 'admin', by: undefined, reason: 'lost', via: '127.0.0.1' },
         },
       ],
     ])
