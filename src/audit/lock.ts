@@ -11,7 +11,6 @@ import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } f
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { setTimeout as wait } from 'node:timers/promises'
 import { hasCode } from '../kernel/thrown.ts'
 
 /** What a service that holds the lock says of itself to commands. */
@@ -37,8 +36,6 @@ const SERVICE_FILE = 'service.json'
 const SQLITE_BUSY = 5
 const PRIVATE_FILE = 0o600
 const PRIVATE_FOLDER = 0o700
-/** Milliseconds between two attempts. */
-const PAUSE = 50
 
 const isBusy = (thrown: unknown): boolean =>
   thrown instanceof Error && 'errcode' in thrown && thrown.errcode === SQLITE_BUSY
@@ -81,16 +78,6 @@ export function tryLock(folder: string): TrailLock | undefined {
       rmSync(service, { force: true })
       db.close()
     },
-  }
-}
-
-/** Takes the lock as `tryLock` does, and waits for it up to `patience` milliseconds. */
-export async function waitForLock(folder: string, patience: number): Promise<TrailLock | undefined> {
-  const deadline = performance.now() + patience
-  for (;;) {
-    const lock = tryLock(folder)
-    if (lock !== undefined || performance.now() >= deadline) return lock
-    await wait(PAUSE)
   }
 }
 

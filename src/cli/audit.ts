@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { BEGINNING_KIND, beginningIn, placeOfTrail, type TrailBeginning } from '../audit/beginning.ts'
 import { bodyKeyOf, hashBody, presentAuditKeys, PUBLIC_KEY_FILE } from '../audit/keys.ts'
 import { runVerification } from '../audit/read/read-trail.ts'
-import type { Verification, VerifyProgress } from '../audit/read/verify.ts'
+import type { Verification } from '../audit/read/verify.ts'
 import { type AuditPlan, planAudit } from '../audit/schema.ts'
-import { TrailReadError } from '../contracts/audit-query.ts'
+import { type Progress, TrailReadError } from '../contracts/audit-query.ts'
 import { cleanLine } from '../kernel/clean-text.ts'
 import { Fault } from '../kernel/faults.ts'
 import { reasonInWords } from '../kernel/thrown.ts'
@@ -105,14 +105,14 @@ const UNREADABLE = 2
 const SHOWN_MS = 200
 
 /** A line of progress, on a terminal only. Returns what takes it away. */
-function showProgress({ stderr }: Terminal): { show: (progress: VerifyProgress) => void; end: () => void } {
+function showProgress({ stderr }: Terminal): { show: (progress: Progress) => void; end: () => void } {
   if (!('isTTY' in stderr) || stderr.isTTY !== true) return { show: () => undefined, end: () => undefined }
   let next = 0
   return {
-    show: ({ read, size }) => {
+    show: ({ done, total }) => {
       if (performance.now() < next) return
       next = performance.now() + SHOWN_MS
-      stderr.write(`\r${Math.floor((100 * read) / Math.max(1, size))} % verified`)
+      stderr.write(`\r${Math.floor((100 * done) / Math.max(1, total))} % verified`)
     },
     end: () => void stderr.write('\r\x1b[K'),
   }

@@ -94,7 +94,7 @@ export interface ScanEnd {
   readonly unreadableCount: number
 }
 
-/** Bytes that were scanned, and those of all named days. */
+/** Bytes that were read, and those of all that is to be read. */
 export interface Progress {
   readonly done: number
   readonly total: number

@@ -12,6 +12,9 @@ export interface KeyStanding {
   isTrusted(): boolean
 }
 
+/** Of what no key has signed: nothing can withdraw it. */
+export const NO_KEY: KeyStanding = { isTrusted: () => true }
+
 /** A compact JWS that was signed here, and the key that signed it. */
 export interface Signed {
   readonly token: string

@@ -8,7 +8,7 @@ import type {
   TestTokenAnswer,
   TestTokenRequest,
 } from '../contracts/claimed-callers.ts'
-import type { KeyStanding } from '../contracts/keys.ts'
+import { NO_KEY } from '../contracts/keys.ts'
 import type { Client, User } from '../contracts/people.ts'
 import type { Principal } from '../contracts/principal.ts'
 import { epochSeconds } from '../kernel/clock.ts'
@@ -24,9 +24,6 @@ type GrantDependencies = Pick<
   StepDependencies,
   'people' | 'places' | 'catalogue' | 'clock' | 'config' | 'rules' | 'urls'
 >
-
-/** No key has signed it, so nothing can withdraw the key. */
-const NO_KEY: KeyStanding = { isTrusted: () => true }
 
 const refuse = (code: FaultCode, detail: string): Fault => new Fault(code, { detail })
 

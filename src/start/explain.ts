@@ -4,7 +4,7 @@ import { isTargetValue, joinScope, parseTarget, splitScope } from '../config/sco
 import type { EarlyAdmission } from '../contracts/admission.ts'
 import type { ClaimedCaller, ClaimedCallers, ClaimedGrant } from '../contracts/claimed-callers.ts'
 import type { DescribedCall } from '../contracts/explanation.ts'
-import type { KeyStanding } from '../contracts/keys.ts'
+import { NO_KEY } from '../contracts/keys.ts'
 import { explainAgain, type ExplainParts } from '../gateway/explain/explain.ts'
 import { claimedCallers } from '../identity/claimed-callers.ts'
 import { type Clock, epochSeconds } from '../kernel/clock.ts'
@@ -37,8 +37,6 @@ export function explainPartsOf(
     early,
   }
 }
-
-const NO_KEY: KeyStanding = { isTrusted: () => true }
 
 type NamedIssuer = Pick<IssuerConfig, 'issuer' | 'name'>
 

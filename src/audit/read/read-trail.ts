@@ -14,7 +14,7 @@ import type { TrailBeginning } from '../beginning.ts'
 import type { AuditPlan } from '../schema.ts'
 import { segmentsOf, type SubjectValues } from './personal.ts'
 import type { ReadingMessage, ReadingRequest } from './reading-thread.ts'
-import type { Verification, VerifyProgress, VerifyRequest } from './verify.ts'
+import type { Verification, VerifyRequest } from './verify.ts'
 
 /**
  * Reads a trail. It is compared with the anchors that stand in files, those in the log are elsewhere; and with what the store
@@ -50,9 +50,9 @@ export async function* queryTrail(
 /** Rejects with TrailReadError. */
 export async function runVerification(
   verify: VerifyRequest,
-  onProgress: (progress: VerifyProgress) => void = () => undefined,
+  onProgress: (progress: Progress) => void = () => undefined,
 ): Promise<Verification> {
-  await using thread = new ReadingThread<Verification, VerifyProgress>({ verify }, onProgress)
+  await using thread = new ReadingThread<Verification, Progress>({ verify }, onProgress)
   return await thread.next().catch(cannotRead)
 }
 

@@ -2,7 +2,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { TrailReadError, type TrailVerdict } from '../../contracts/audit-query.ts'
+import { type Progress, TrailReadError, type TrailVerdict } from '../../contracts/audit-query.ts'
 import { reasonInWords } from '../../kernel/thrown.ts'
 import { type AnchorAt, readAnchors } from '../anchors.ts'
 import { type Announcement, foundAnnouncements } from '../announcement.ts'
@@ -61,16 +61,10 @@ export interface Verification extends TrailVerdict {
   readonly lastRecord: string | undefined
 }
 
-/** Bytes read so far, and of all files. */
-export interface VerifyProgress {
-  readonly read: number
-  readonly size: number
-}
-
 /** Throws TrailReadError. */
 export function verifyTrail(
   { folder, anchors = [], key, otherKeys = [], beginning }: VerifyRequest,
-  progress: (progress: VerifyProgress) => void = () => undefined,
+  progress: (progress: Progress) => void = () => undefined,
 ): Verification {
   const trouble = whyNoTrail(folder)
   if (trouble !== undefined) throw new TrailReadError(trouble)
@@ -149,11 +143,11 @@ function checkWriters(
   key: KeyObject,
   manifest: CheckedManifest,
   findings: Findings,
-  progress: (progress: VerifyProgress) => void,
+  progress: (progress: Progress) => void,
 ): TrailFacts {
   const listed = new Segments([folder])
   const all = listed.all()
-  const size = all.reduce((sum, { path }) => sum + sizeOf(path), 0)
+  const total = all.reduce((sum, { path }) => sum + sizeOf(path), 0)
   const byWriter = Map.groupBy(all.toSorted(byNumber), ({ writer }) => writer)
   const announced = announcedWriters(folder, key, manifest, findings)
   for (const [writer, own] of byWriter) {
@@ -165,7 +159,7 @@ function checkWriters(
   const removed = Map.groupBy(manifest.removed.values(), ({ writer }) => writer)
   const facts = new TrailFacts()
   facts.torn = manifest.torn
-  let read = 0
+  let done = 0
   for (const writer of new Set([...byWriter.keys(), ...manifest.heads.writers])) {
     facts.writers += 1
     new WriterCheck({
@@ -177,7 +171,7 @@ function checkWriters(
       hasLeft: manifest.hasLeft(writer),
       findings,
       facts,
-      progress: (bytes) => progress({ read: (read += bytes), size }),
+      progress: (bytes) => progress({ done: (done += bytes), total }),
     }).check()
   }
   return facts

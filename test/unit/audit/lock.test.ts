@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { announcedService, runningService, tryLock, waitForLock } from '../../../src/audit/lock.ts'
+import { announcedService, runningService, tryLock } from '../../../src/audit/lock.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 import { ROOT } from '../../support/spawn-postern.ts'
 
@@ -31,23 +31,12 @@ describe('the lock of a trail’s folder', () => {
     const folder = join(await dataFolder(), 'audit')
     const first = tryLock(folder)
     expect(tryLock(folder)).toBeUndefined()
-    expect(await waitForLock(folder, 0)).toBeUndefined()
     first?.release()
-    const second = await waitForLock(folder, 1000)
+    const second = tryLock(folder)
     expect(second).toBeDefined()
     second?.release()
     expect(statSync(folder).mode & 0o777).toBe(0o700)
     expect(statSync(join(folder, 'writer.lock')).mode & 0o777).toBe(0o600)
-  })
-
-  it('C12.1.7 goes to whoever waits for it, as soon as it is free', async () => {
-    const folder = await dataFolder()
-    const first = tryLock(folder)
-    const waiting = waitForLock(folder, 10_000)
-    first?.release()
-    const second = await waiting
-    expect(second).toBeDefined()
-    second?.release()
   })
 
   it('C12.1.7 ends with a process that was killed, and what that had announced ends with it', async () => {
