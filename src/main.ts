@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Only what every Node has is imported before its version is known: an older one must be told, not fail on a name.
+// Only what every Node has is imported before its version is known: an older one must get a message, not fail on a name.
 import module from 'node:module'
 import { startWithAllocator } from './start/allocator.ts'
 import { isNewEnough, OLDEST_NODE } from './start/version.ts'

@@ -71,7 +71,7 @@ export interface AuditPlan {
   readonly anchors: readonly AnchorPlan[]
 }
 
-/** The plan of a configuration's trail; undefined if none is kept. A sidecar writes nothing to disk unless told where. */
+/** The plan of a configuration's trail; undefined if none is kept. A sidecar writes nothing to disk unless its configuration says where. */
 export function planAudit(config: AuditConfig, data: string, sidecar: boolean): AuditPlan | undefined {
   const { enabled, folder, durability, timeout, retention, anchors } = config
   if (enabled === false || (sidecar && folder === undefined)) return undefined

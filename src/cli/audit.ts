@@ -43,7 +43,7 @@ function readAudited(config: string | undefined, terminal: Terminal): AuditedCon
   return undefined
 }
 
-/** Does the work. Keys that cannot be used are told on stderr, and the exit code is 1. */
+/** Does the work. Keys that cannot be used are an error on stderr, and the exit code is 1. */
 async function orKeyTrouble(work: () => Promise<number>, { stderr }: Terminal): Promise<number> {
   try {
     return await work()

@@ -88,9 +88,9 @@ function rowText({
 }: MismatchRow): string {
   const who = client === undefined ? 'without a token' : `by ${client} for ${user ?? ''}`
   const where = target === undefined ? '' : ` at ${target}`
-  const told = `${file}:${line}  ${pathText(['calls', row])}  ${call}, ${who}${where}: expected ${expected}, is ${actual}`
+  const text = `${file}:${line}  ${pathText(['calls', row])}  ${call}, ${who}${where}: expected ${expected}, is ${actual}`
   const why = words.split('\n').map((each) => `    ${printable(each)}\n`)
-  return `${printable(told)}\n${why.join('')}`
+  return `${printable(text)}\n${why.join('')}`
 }
 
 export interface Compared {

@@ -81,7 +81,7 @@ async function checkExpected(
   return { code: mismatches.length === 0 ? EXIT.done : EXIT.failed, compared }
 }
 
-/** The answer for programs. Problems of the expectations are told as those of the configuration, with their file. */
+/** The answer for programs. Problems of the expectations look as those of the configuration do, with their file. */
 const checkedJson = (file: string, problems: Problems, compared: Compared | undefined) => ({
   file,
   canBeServed: !problems.failed,

@@ -60,7 +60,7 @@ export function writeReport(file: string, problems: Problems, { stderr }: Termin
 }
 
 /**
- * Does the work of a command that prints. Standard output that cannot be written (a full disk) is told, with an exit code
+ * Does the work of a command that prints. Standard output that cannot be written (a full disk) is an error, with an exit code
  * that is never that of an answer. A reader that has seen enough (`| head`) changes nothing.
  */
 export async function printing(work: () => Promise<number>, { stdout, stderr }: Terminal): Promise<number> {

@@ -40,7 +40,7 @@ function trailOf({ configuration, lock }: HerePurpose): TrailHere {
   return isKept ? lock : 'none'
 }
 
-/** As AdminError is answered; what is told here in other words, in those. */
+/** As AdminError is answered; what has other words here, in those. */
 function operationErrorOf(thrown: unknown, here: OperatedHere, { file, terminal }: HerePurpose): unknown {
   if (thrown instanceof ConfigurationError) {
     writeReport(file, thrown.problems, terminal)

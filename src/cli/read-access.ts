@@ -52,7 +52,7 @@ export async function readStoredPeople(
   return NOTHING_STORED
 }
 
-/** Does the work. A store that cannot be read is told on stderr, and the exit code is 1. */
+/** Does the work. A store that cannot be read is an error on stderr, and the exit code is 1. */
 export async function orStoreTrouble(work: () => Promise<number>, { stderr }: Terminal): Promise<number> {
   try {
     return await work()

@@ -25,7 +25,7 @@ const OUTCOMES: Readonly<Record<number, AuditEntry['outcome']>> = {
 }
 
 /**
- * Does the work, which gives an exit code, and then records it: it stops nothing, so a record that cannot be kept is told on
+ * Does the work, which gives an exit code, and then records it: it stops nothing, so a record that cannot be kept is an error on
  * stderr. With another user's data folder, and with a token that is wrong or may not do this, nothing is done: exit code 1.
  *
  * @throws UsageError if the reason is too long, or the token cannot be read

@@ -18,7 +18,7 @@ interface Shared {
   readonly store: PostgresConfig
 }
 
-/** Does the work on the store of a configuration, if that is shared. What is wrong is told on stderr. */
+/** Does the work on the store of a configuration, if that is shared. What is wrong is written to stderr. */
 export async function onSharedStore(
   config: string | undefined,
   terminal: Terminal,
@@ -93,7 +93,7 @@ function migratedText(before: number, after: number, finished: boolean): string 
   return before === after ? `version ${after}: nothing was to be done\n` : `version ${before} → ${after}\n`
 }
 
-/** `postern nodes`: the nodes that share the store, as they told it themselves. */
+/** `postern nodes`: the nodes that share the store, as they reported themselves. */
 export const nodesCommand = commandOf(NODES, {
   '': ({ values }, terminal) =>
     onSharedStore(values.config, terminal, async ({ store }) => {

@@ -98,7 +98,7 @@ export class DataFolderLock implements Disposable {
     }
   }
 
-  /** A folder that cannot be written has no lock: commands are then told by hand where the service is. */
+  /** A folder that cannot be written has no lock: commands then need --admin-url. */
   #take(): void {
     try {
       this.#lock = tryLock(this.#data)

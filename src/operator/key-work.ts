@@ -208,7 +208,7 @@ async function replaceAtOnce(work: KeyWork): Promise<ReplacedKeys> {
   return { ...ended, made, removed }
 }
 
-/** Does something with the store. That it cannot be used is told, and stops nothing. */
+/** Does something with the store. That it cannot be used is a part of the answer, and stops nothing. */
 async function onFamilies(
   { store }: KeyWork,
   act: (store: FamilyStore | undefined) => Promise<number | undefined>,

@@ -97,7 +97,7 @@ const keySchema = members(
   ['name', 'kid', 'algorithm', 'state', 'created', 'signsFrom'],
 )
 
-/** How people are told of a key: by its file, if it has one. */
+/** What people read of a key: its file, if it has one. */
 const titleOf = ({ name, file = name }: { readonly name: string; readonly file?: string }): string => file
 
 function keyLine(key: AnsweredKey): string {

@@ -67,7 +67,7 @@ export const unknownOperator = (authorization: string | undefined): AdminError =
       : 'send the admin token as "Authorization: Bearer"',
   )
 
-/** 401: a token that was good. Only who has it is told. */
+/** 401: a token that was good. Only who has it learns that. */
 export const expiredOperator = ({ name, expires }: AuthenticatedOperator): AdminError =>
   new AdminError(
     401,

@@ -36,7 +36,7 @@ import { EXIT, type Options, UsageError, type Values } from './verb.ts'
 /** Records that one request ends at most: each gets a revocation rule and an audit record of its own. */
 const MOST_ENDED = 1000
 
-/** Rows that the answer to an end shows at most; their number is always told. */
+/** Rows that the answer to an end shows at most; their number is always shown. */
 const MOST_SHOWN = 100
 
 const BY_SUBJECT: Members = { subject: text('The `sub` of a user.') }

@@ -163,7 +163,7 @@ function askedText({ status, headers }: CallAnswer): string {
   return `. The ${status} came of that; what went wrong there: postern explain --request ${printable(id)}`
 }
 
-/** Of a call that was let in, no check needs to be told. */
+/** Of a call that was let in, no check needs to be shown. */
 export function whyText(explanation: Explanation, answer: CallAnswer): string {
   const { outcome, action } = explanation
   if (outcome !== 'let in' || explanation.reportOnly?.wouldRefuse !== undefined)

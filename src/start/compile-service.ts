@@ -94,14 +94,14 @@ function openapiOf(
 
 /** RFC 8414 §2: as the service's metadata says, so that the two cannot disagree. */
 function ownAuthorization(metadata: string): AuthorizationDescription {
-  const told = JSON.parse(metadata) as Readonly<Record<string, unknown>>
-  const text = (member: string): string => String(told[member])
+  const members = JSON.parse(metadata) as Readonly<Record<string, unknown>>
+  const text = (member: string): string => String(members[member])
   return {
     kind: 'own',
     issuer: text('issuer'),
     authorizationUrl: text('authorization_endpoint'),
     tokenUrl: text('token_endpoint'),
-    grants: told['grant_types_supported'] as readonly string[],
+    grants: members['grant_types_supported'] as readonly string[],
   }
 }
 
@@ -122,7 +122,7 @@ export interface Service {
   readonly identity: Identity | undefined
   readonly authorities: Authorities
   readonly renderFault: FaultRenderer
-  /** What clients are told of the API (C11.3). */
+  /** What clients learn of the API (C11.3). */
   readonly description: ApiDescription
   /** The same as an OpenAPI document; undefined if there is none (`openapi: off`). */
   readonly document: ReadyDocument | undefined

@@ -1,6 +1,6 @@
 /**
- * Tells the audit trail which signing key is announced, signs or is retired (C6.3.4, C12.3): once for each service. "By the
- * schedule" stands only where the schedule did it: what an operator did is recorded as theirs.
+ * Records which signing key is announced, signs or is retired (C6.3.4, C12.3): once for each service. "By the schedule" stands
+ * only where the schedule did it: what an operator did is recorded as theirs.
  */
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { Entry, Store } from '../contracts/store.ts'
@@ -15,26 +15,26 @@ export interface KeyEventsParts {
   readonly store: Pick<Store, 'find' | 'create' | 'replace'>
   readonly audit: Pick<AuditTrail, 'note'>
   readonly clock: Clock
-  /** Names of keys (`ES256-2`) whose announcement the record of an operator tells: it is not told again. */
+  /** Names of keys (`ES256-2`) whose announcement is in the record of an operator: it is not recorded again. */
   readonly announced: Set<string>
-  /** What tells whether the keys in the store have changed; undefined: not known. */
+  /** Changes with the keys in the store; undefined: not known. */
   readonly mark?: () => string | undefined
 }
 
 /** Milliseconds between two readings of the keys. */
 const INTERVAL = 1000
 
-/** The kind and key of the one record in the store: what was told of each key, so that a restart tells nothing twice. */
+/** The kind and key of the one record in the store: the last event of each key, so that a restart records nothing twice. */
 const KIND = 'audited_keys'
 const KEY = 'own'
 
 /** The last event of each key, by its id. */
-type Told = { readonly [kid: string]: string }
+type RecordedEvents = { readonly [kid: string]: string }
 
 const EVENTS: Readonly<Record<ScheduledKey['state'], AuditEvent | undefined>> = {
   announced: 'keys.announced',
   signing: 'keys.signing',
-  // It signs no more, but is published: the key that follows has told so.
+  // It signs no more, but is published: the event of the key that follows says so.
   retiring: undefined,
   retired: 'keys.retired',
 }
@@ -47,28 +47,29 @@ interface KeyEvent {
   readonly scheduled: boolean
 }
 
-/** What there is to tell, and what is told then. */
+/** What is to be recorded, and the last events when it is. */
 interface Next {
-  readonly told: Told
+  readonly recorded: RecordedEvents
   readonly events: readonly KeyEvent[]
 }
 
-const same = (one: Told, other: Told): boolean => JSON.stringify(one) === JSON.stringify(other)
+const same = (one: RecordedEvents, other: RecordedEvents): boolean =>
+  JSON.stringify(one) === JSON.stringify(other)
 
 /**
- * Reads the keys as every worker does, but in the supervising process. Each change is told once, also where several nodes
- * share the keys: who records first that it was told tells it.
+ * Reads the keys as every worker does, but in the supervising process. Each change is recorded once, also where several
+ * nodes share the keys: by the node that is the first to write its last events to the store.
  */
 export class KeyEvents {
   readonly #parts: KeyEventsParts
-  /** Announced keys of the last look: told by the next one, unless an operator or another node has told of them meanwhile. */
+  /** Announced keys of the last look: recorded at the next one, unless an operator or another node has done so meanwhile. */
   #found: ReadonlySet<string> = new Set()
   /** The keys of the first look: who made them is not known. */
   #atStart: ReadonlySet<string> | undefined
   #keys: readonly StoredKey[] = []
   /** That of the store before the last reading of the keys. */
   #mark: string | undefined
-  #told: Told | undefined
+  #recorded: RecordedEvents | undefined
   #timer: NodeJS.Timeout | undefined
   #looking: Promise<void> | undefined
 
@@ -86,7 +87,7 @@ export class KeyEvents {
     await this.#looking
   }
 
-  /** Tells what has changed since the last look. Never rejects: what cannot be read now is told later. */
+  /** Records what has changed since the last look. Never rejects: what cannot be read now is recorded later. */
   look(): Promise<void> {
     this.#looking ??= this.#look()
       .catch(() => undefined)
@@ -108,41 +109,41 @@ export class KeyEvents {
     }
     const schedule = scheduleKeys(this.#keys, plan.rotation, epochSeconds(clock))
     this.#atStart ??= new Set(schedule.map(({ key }) => key.kid))
-    if (this.#told === undefined || !same(this.#next(schedule, this.#told).told, this.#told))
-      await this.#tell(schedule)
+    if (this.#recorded === undefined || !same(this.#next(schedule, this.#recorded).recorded, this.#recorded))
+      await this.#record(schedule)
     this.#found = new Set(schedule.flatMap(({ key, state }) => (state === 'announced' ? [key.kid] : [])))
   }
 
-  async #tell(schedule: readonly ScheduledKey[]): Promise<void> {
+  async #record(schedule: readonly ScheduledKey[]): Promise<void> {
     const { store } = this.#parts
     const entry = await store.find(KIND, KEY)
-    const before = (entry?.value ?? {}) as Told
-    const { told, events } = this.#next(schedule, before)
-    if (!same(told, before) && !(await this.#remember(told, entry))) return
-    this.#told = told
+    const before = (entry?.value ?? {}) as RecordedEvents
+    const { recorded, events } = this.#next(schedule, before)
+    if (!same(recorded, before) && !(await this.#remember(recorded, entry))) return
+    this.#recorded = recorded
     for (const event of events) this.#note(event)
   }
 
-  /** What is to be told after `before`. */
-  #next(schedule: readonly ScheduledKey[], before: Told): Next {
-    const told: Record<string, string> = {}
+  /** What is to be recorded after `before`. */
+  #next(schedule: readonly ScheduledKey[], before: RecordedEvents): Next {
+    const recorded: Record<string, string> = {}
     const events: Next['events'][number][] = []
     for (const { key, state } of schedule) {
       const { name, kid } = key
       const event = EVENTS[state]
-      if (event === 'keys.announced' && before[kid] === undefined && !this.#mayTell(key)) continue
-      told[kid] = event ?? before[kid] ?? 'keys.signing'
+      if (event === 'keys.announced' && before[kid] === undefined && !this.#mayRecord(key)) continue
+      recorded[kid] = event ?? before[kid] ?? 'keys.signing'
       if (event !== undefined && before[kid] !== event)
         events.push({ event, kid, name, scheduled: before[kid] !== undefined || this.#isMadeNow(key, event) })
     }
     for (const kid of Object.keys(before))
-      if (told[kid] === undefined && before[kid] !== 'keys.retired')
+      if (recorded[kid] === undefined && before[kid] !== 'keys.retired')
         events.push({ event: 'keys.retired', kid, scheduled: false })
-    return { told, events }
+    return { recorded, events }
   }
 
   /** The node whose operator announced a key knows that at once; the others wait for it to record it. */
-  #mayTell({ kid, name }: StoredKey): boolean {
+  #mayRecord({ kid, name }: StoredKey): boolean {
     return this.#found.has(kid) || this.#parts.announced.has(name)
   }
 
@@ -165,9 +166,9 @@ export class KeyEvents {
   }
 
   /** False if another node has recorded something meanwhile. */
-  #remember(told: Told, entry: Entry | undefined): Promise<boolean> {
+  #remember(recorded: RecordedEvents, entry: Entry | undefined): Promise<boolean> {
     const { store } = this.#parts
-    if (entry === undefined) return store.create(KIND, KEY, { value: told })
-    return store.replace(KIND, KEY, entry.version, told)
+    if (entry === undefined) return store.create(KIND, KEY, { value: recorded })
+    return store.replace(KIND, KEY, entry.version, recorded)
   }
 }

@@ -26,7 +26,7 @@ export interface Measures {
   readonly gauges: GaugeSources
 }
 
-/** A sidecar keeps no state that must last, so nothing is told of its store. */
+/** A sidecar keeps no state that must last, so there are no metrics of its store. */
 export const openMeasures = (configuration: Configuration): Measures => {
   const sidecar = isSidecar(configuration)
   const audit = planAudit(configuration.audit, configuration.data, sidecar) !== undefined

@@ -171,7 +171,7 @@ async function contentsOf(
 interface PartsBefore {
   readonly configuration: Configuration
   readonly backends: ReadonlyMap<string, OpenedBackend>
-  /** What `contentsOf` told of them. */
+  /** What `contentsOf` gave for them. */
   readonly contents: ReadonlyMap<string, string>
 }
 

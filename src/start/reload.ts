@@ -34,7 +34,7 @@ import { digestOfHoldings, lossesServed, recordHoldings, servedHoldings } from '
 import { unfitSeals } from './key-plan.ts'
 import { ConfigurationError } from './parts.ts'
 
-/** Most rows of access, and most files, that one record names; their numbers are always told. */
+/** Most rows of access, and most files, that one record names; their numbers always stand in it. */
 const MOST_ROWS = 100
 const MOST_FILES = 100
 
@@ -99,7 +99,7 @@ const subjectsOf = (...all: readonly Holdings[]): Subjects =>
     all.flatMap(({ users }) => [...users].map(([subject, { username }]) => [username, subject] as const)),
   )
 
-/** Users are told by their `sub`: a user name may be a name that a law lets them have erased. */
+/** Users stand in it by their `sub`: a user name may be a name that a law lets them have erased. */
 const textOf =
   (subjects: Subjects) =>
   ({ kind, who, what, where }: Access): string =>
@@ -224,9 +224,9 @@ export class Reloader {
 
   /** Once for an order that is tried again and again: each attempt stands in the log. */
   #noteRefusal(problems: readonly string[], operator: Operator): void {
-    const told = { operator, problems }
-    if (this.#recorded?.operator === operator && isDeepStrictEqual(this.#recorded, told)) return
-    this.#recorded = told
+    const refusal = { operator, problems }
+    if (this.#recorded?.operator === operator && isDeepStrictEqual(this.#recorded, refusal)) return
+    this.#recorded = refusal
     const change = { problems: problems.slice(0, MOST_PROBLEMS), count: problems.length }
     const act: AuditedChange = { event: 'configuration.refused', change: plainFacts(change) }
     noteChange(this.#parts.audit, operator, act, 'refused')

@@ -340,7 +340,7 @@ async function serveByProcesses(
   const { measures, health, recorder } = observation
   const state = opened.use(await openState(configuration, { clock, recorder, audit, measures }))
   health.add({ name: 'store', healthy: () => state.store.trouble === undefined })
-  // Only this process tells the other nodes that it is alive: the one write that comes by itself. What fails is told by those
+  // Only this process tells the other nodes that it is alive: the one write that comes by itself. What fails is reported by those
   // who serve.
   health.include(() => ({ failing: [], degraded: conditionOfStore(state).degraded }))
   const { ClusterWorkerPool } = await import('../processes/cluster-worker-pool.ts')

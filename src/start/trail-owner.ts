@@ -68,7 +68,7 @@ export class TrailOwner {
   #abandoned: AbandonedIntents | undefined
   /** Writers that began before this process have names that come before it. */
   readonly #stamp: string
-  /** What was told before this process could sign. */
+  /** What workers reported before this process could sign. */
   readonly #heads = new Map<string, SignedHead>()
   readonly #endedBefore: string[] = []
   /** The writers of the worker processes that live. */
@@ -248,7 +248,7 @@ export class TrailOwner {
     }
   }
 
-  /** The writers that have ended: of those that began with this process or after it, it is told. */
+  /** The writers that have ended: those that began with this process or after it are reported. */
   #gone(writers: readonly string[]): readonly string[] {
     const before = this.#trail === undefined ? writers : writers.filter((writer) => writer < this.#stamp)
     return [...before, ...this.#endedBefore.splice(0)]
@@ -280,14 +280,14 @@ export class TrailOwner {
 
 /** Tells the heads of a worker's trail to its supervisor. Call what it returns to close the trail. */
 export function tellHeads(trail: OpenTrail, reports: WorkerMessages): () => Promise<void> {
-  let told = -1
+  let reported = -1
   const tell = (): void => {
     const { seq, hash } = trail.head
-    if (seq === told) return
-    told = seq
+    if (seq === reported) return
+    reported = seq
     reports.trailHead({ writer: trail.writer, seq, hash })
   }
-  // A process that dies within its first second has told its name, so that its end is looked for.
+  // A process that dies within its first second has reported its name, so that its end is looked for.
   tell()
   const timer = setInterval(tell, PERIOD).unref()
   return async () => {

@@ -71,7 +71,7 @@ interface SchemaBreach {
   readonly message?: string
 }
 
-/** A description that breaks rules can often be used all the same, so they are told and do not end the work. */
+/** A description that breaks rules can often be used all the same, so they are noted and do not end the work. */
 async function breachesOf(document: JsonObject): Promise<Description['breaches']> {
   try {
     await SwaggerParser.validate(structuredClone(document) as never, OPTIONS)

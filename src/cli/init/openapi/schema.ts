@@ -1,4 +1,4 @@
-/** Makes of a schema of OpenAPI what the configuration can say: never more than it demands, and what is lost is told. */
+/** Makes of a schema of OpenAPI what the configuration can say: never more than it demands, and what is lost is noted. */
 import { type BodySchema, type BodyType, FORMATS } from '../../../http/body-schema.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../http/json.ts'
 import type { DescribedMethod } from '../configuration-text.ts'
@@ -191,7 +191,7 @@ function allowNull(draft: Draft): void {
   if (draft.enum !== undefined && !draft.enum.includes(null)) draft.enum = [...draft.enum, null]
 }
 
-/** Both must hold. Members join; of two values of a keyword the first is kept, and the loss told. */
+/** Both must hold. Members join; of two values of a keyword the first is kept, and the loss is noted. */
 function mergePart(draft: Draft, part: BodySchema, { lost }: Work): void {
   const { properties, required, additionalProperties, title, description, ...rest } = part
   if (properties !== undefined) draft.properties = { ...properties, ...draft.properties }

@@ -167,7 +167,7 @@ export function parameterNames(operations: readonly DescribedOperation[]): reado
   return [...uses].toSorted(([, one], [, other]) => other - one).map(([name]) => name)
 }
 
-/** What is told where no operation has a parameter that is taken for the code of a business. */
+/** The note where no operation has a parameter that is taken for the code of a business. */
 export function noBusinessText(operations: readonly DescribedOperation[]): string {
   const names = parameterNames(operations).slice(0, MOST_NAMES)
   if (names.length === 0) return NO_BUSINESS
