@@ -201,8 +201,8 @@ function asAdminError(thrown: unknown): never {
 const line = (value: object): string => `${JSON.stringify(value)}\n`
 
 /**
- * Rows as they come, one in a line: `{"row"}`, `{"progress"}`, last `{"end"}` or `{"failed"}`. How far it is is said also
- * while nothing is found.
+ * Rows as they come, one in a line: `{"row"}`, `{"progress"}`, last `{"end"}` or `{"failed"}`. Progress comes also while no
+ * row is found.
  */
 async function* streamed(trail: QueriedTrail, request: Request): AsyncGenerator<string> {
   let progress: Progress | undefined
@@ -220,8 +220,11 @@ async function* streamed(trail: QueriedTrail, request: Request): AsyncGenerator<
       moved = Promise.withResolvers()
       if (step === undefined) continue
       if (step.done === true) return
-      if (step.value.kind === 'end') yield line({ end: step.value })
-      else yield step.value.lines.map((each) => `{"row":${each}}\n`).join('')
+      if (step.value.kind === 'end') {
+        yield line({ end: step.value })
+        return
+      }
+      yield step.value.lines.map((each) => `{"row":${each}}\n`).join('')
       next = steps.next()
     }
   } catch (thrown) {

@@ -28,10 +28,12 @@ function readerOf(reading: Reading, now: () => number): StoreReader {
       return (select.all({ now: now(), ...parameters }) as RecordRow[]).map(toEntry)
     })
   return {
-    find: async (kind, key) =>
-      entries(`kind = :kind AND key = :key AND ${LIVE}`, { kind, key: escapedKey(key), limit: 1 })[0],
-    list: async (kind, page) =>
-      entries(`${PART_OF_KIND} AND ${LIVE} ORDER BY key`, { kind, ...partOf(page) }),
+    find: (kind, key) =>
+      Promise.try(
+        () => entries(`kind = :kind AND key = :key AND ${LIVE}`, { kind, key: escapedKey(key), limit: 1 })[0],
+      ),
+    list: (kind, page) =>
+      Promise.try(() => entries(`${PART_OF_KIND} AND ${LIVE} ORDER BY key`, { kind, ...partOf(page) })),
   }
 }
 
