@@ -30,7 +30,7 @@ export interface Principal {
   readonly family: string | undefined
   /** The mark of the role by which its user got it (kernel/ids.ts). Absent in foreign tokens. */
   readonly role?: string | undefined
-  /** `RuleGuard.asOf` when it was issued (contracts/tokens.ts); undefined in foreign tokens. */
+  /** `RevocationRules.asOf` when it was issued; undefined in foreign tokens. */
   readonly asOf?: number | undefined
   /** Seconds since the epoch. */
   readonly issuedAt: number

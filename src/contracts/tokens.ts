@@ -9,14 +9,6 @@ export interface IssuedTokens {
   check(token: string): Principal | Promise<Principal>
 }
 
-/** Whether a rule revokes this principal's token. From memory, because every call checks it (C4.16). */
-export interface Revocations {
-  /** @throws Fault `token_judge_unavailable` if the rules that this process knows are too old */
-  isRevoked(principal: Principal): boolean
-  /** The rule that revokes it; undefined if none does. Explains a refusal, so it may take its time (C14.3). */
-  ruleFor(principal: Principal): RevocationRule | undefined
-}
-
 /** Who had something revoked, and why. Kept with the rule. No secret. */
 export interface RevocationCause {
   /** The operator whose token was shown; undefined where no operator was the cause. */
@@ -61,46 +53,16 @@ type RevokedIds =
   | { readonly client: string; readonly business: string }
   | { readonly subject: string; readonly business: string }
 
-/** Makes a revocation rule. Stored records are removed by `TokenRevoker`, which makes the rule first. */
-export interface Revoker {
-  /**
-   * Resolves once the rule is stored and in force in this process; every other process follows within a second. Rejects
-   * with Fault `identity_unavailable` if it could not be stored: then nothing is revoked (T3.7).
-   *
-   * A rule for a jti or a family has no time, because nothing new is issued under either. Any other rule revokes what
-   * was begun without knowledge of the rule (`asOf` is lower), and nothing that is begun later.
-   * @param until milliseconds since the epoch. The rule is kept until everything that it revokes has expired, and at
-   *   least until then.
-   */
-  revoke(tokens: RevokedTokens, until?: number, cause?: RevocationCause): Promise<void>
-}
-
+/** A session, a code, a family or a token, as rules see it. */
 export interface Begun {
   readonly subject: string
   readonly client?: string | undefined
   readonly business?: string | undefined
   readonly family?: string | undefined
-  /** `RuleGuard.asOf` of the call that began it; undefined if an older version of Postern began it. */
+  /** `RevocationRules.asOf` of the call that began it; undefined if an older version of Postern began it. */
   readonly asOf: number | undefined
   /** Milliseconds since the epoch; used only if there is no `asOf`. */
   readonly begunAt: number
-}
-
-/** The revocation rules, for code that begins or finds sessions, codes and families. */
-export interface RuleGuard {
-  /**
-   * The number of the latest rule that this process knows. It is read when a call begins, before any look-up, and stored
-   * with everything that the call begins: a rule with a higher number ends that. A number and not a time, because the
-   * wall clock may be set back.
-   */
-  readonly asOf: number
-  /** Whether a rule has ended it. Then it is invalid everywhere, even if it is still in the store. */
-  hasEnded(begun: Begun): boolean
-  /**
-   * Resolves if this process knows the rules of a second ago. Rejects with Fault `identity_unavailable` if it does not, and
-   * cannot learn them at once: then nothing must be issued.
-   */
-  requireCurrent(): Promise<void>
 }
 
 /** Numbers of ended records. Access tokens are not stored, so they cannot be counted. */

@@ -1,9 +1,10 @@
 import { LRUCache } from 'lru-cache'
 import type { ClientTally, Principal } from '../contracts/principal.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import type { IssuedTokens, RevocationRule, Revocations } from '../contracts/tokens.ts'
+import type { IssuedTokens, RevocationRule } from '../contracts/tokens.ts'
 import { type Clock, epochSeconds } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
+import type { RevocationRules } from '../stores/revocations.ts'
 
 /** Verifies tokens of the issuers that this service trusts. */
 export interface TokenAuthority {
@@ -33,7 +34,7 @@ export interface CallTokens {
 
 interface TokenCheckParts {
   readonly authority: TokenAuthority
-  readonly revocations: Revocations
+  readonly rules: Pick<RevocationRules, 'isRevoked' | 'ruleFor'>
   readonly recorder: Recorder
   readonly clock: Clock
   /** Bytes. */
@@ -119,13 +120,13 @@ export class TokenCheck implements IssuedTokens, CallTokens {
   }
 
   ruleFor(principal: Principal): RevocationRule | undefined {
-    return this.#parts.revocations.ruleFor(principal)
+    return this.#parts.rules.ruleFor(principal)
   }
 
   /** Whether a call of this principal would still pass C4.4: for tunnels, which outlive the call that opened them. */
   isCurrent(principal: Principal): boolean {
-    const { revocations } = this.#parts
-    return principal.key.isTrusted() && !this.#isExpired(principal) && !revocations.isRevoked(principal)
+    const { rules } = this.#parts
+    return principal.key.isTrusted() && !this.#isExpired(principal) && !rules.isRevoked(principal)
   }
 
   /** Why a verified token is no longer good. Only the bearer of one of ours learns it (C4.17a). */
@@ -140,7 +141,7 @@ export class TokenCheck implements IssuedTokens, CallTokens {
       if (token !== undefined) this.#cache.delete(token)
       throw this.refusal(principal, 'expired')
     }
-    if (this.#parts.revocations.isRevoked(principal)) throw this.refusal(principal, 'revoked')
+    if (this.#parts.rules.isRevoked(principal)) throw this.refusal(principal, 'revoked')
     return principal
   }
 

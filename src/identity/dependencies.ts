@@ -14,8 +14,9 @@ import type { Places } from '../contracts/places.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Store } from '../contracts/store.ts'
 import type { Switches } from '../contracts/switches.ts'
-import type { TokenRevoker, IssuedTokens, RuleGuard } from '../contracts/tokens.ts'
+import type { TokenRevoker, IssuedTokens } from '../contracts/tokens.ts'
 import { mayHold } from '../directory/holdings.ts'
+import type { RevocationRules } from '../stores/revocations.ts'
 import type { Cors } from '../http/cors.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
@@ -38,7 +39,7 @@ export interface IdentityDeps {
   /** Given if it outlives this configuration or serves several processes. Else `openIdentity` makes one. */
   readonly attempts?: AttemptLimiter
   readonly issuedTokens: IssuedTokens
-  readonly rules: RuleGuard
+  readonly rules: Pick<RevocationRules, 'asOf' | 'hasEnded' | 'requireCurrent'>
   readonly tokenRevoker: TokenRevoker
   readonly switches: Switches
   readonly recorder: Recorder

@@ -21,7 +21,7 @@ import type { Families } from './tokens/families.ts'
 export interface Arrived {
   readonly exchange: Exchange
   readonly attempt: Attempt
-  /** `RuleGuard.asOf` before the first look-up. It is stored with everything that the call begins. */
+  /** `RevocationRules.asOf` before the first look-up. It is stored with everything that the call begins. */
   readonly asOf: number
 }
 

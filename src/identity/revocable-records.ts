@@ -7,9 +7,9 @@ import type {
   RevocableRecord,
   RevocableWhere,
   RevocationCause,
-  RuleGuard,
   TokenRevoker,
 } from '../contracts/tokens.ts'
+import type { RevocationRules } from '../stores/revocations.ts'
 import { CONSENT, consentOf, endConsent } from './browser/consents.ts'
 import { isOver, SESSION, type SessionRecord } from './browser/sessions.ts'
 import { placeOf, readGrantedScope } from './scopes.ts'
@@ -17,7 +17,7 @@ import { begunAs, FAMILY, type FamilyRecord, OLDER_TOKEN } from './tokens/famili
 
 interface RevocableRecordsParts {
   readonly store: Pick<Store, 'find' | 'listBy' | 'pageBy' | 'lastUseBy' | 'remove'>
-  readonly rules: RuleGuard
+  readonly rules: Pick<RevocationRules, 'hasEnded'>
   readonly tokenRevoker: Pick<TokenRevoker, 'end'>
 }
 

@@ -6,7 +6,7 @@ import type { TrailReader } from '../contracts/audit-query.ts'
 import type { AuditEntry, AuditTrail } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Doubted, Store } from '../contracts/store.ts'
-import type { RuleGuard, TokenRevoker } from '../contracts/tokens.ts'
+import type { TokenRevoker } from '../contracts/tokens.ts'
 import type { Editors } from '../directory/editors.ts'
 import type { Holdings } from '../directory/holdings.ts'
 import type { LocalLockouts } from '../identity/guessing/lockouts.ts'
@@ -15,6 +15,7 @@ import type { CallHistory } from '../maintenance/call-history.ts'
 import type { MaintenanceRecords } from '../maintenance/records.ts'
 import type { WorkerPool } from '../processes/worker-pool.ts'
 import type { Configuration } from '../settings/configuration.ts'
+import type { RevocationRules } from '../stores/revocations.ts'
 import type { StoreDoubts } from '../stores/store-doubts.ts'
 import type { Readiness } from '../watch/health.ts'
 import type { GaugeReading } from '../watch/metrics/gauges.ts'
@@ -55,7 +56,7 @@ export interface QueriedTrail extends Pick<TrailReader, 'query'> {
 /** What operations of a running service work on, in the process that holds all that there is only one of. */
 export interface ServiceContext extends OperationContext {
   readonly store: Store
-  readonly rules: RuleGuard
+  readonly rules: Pick<RevocationRules, 'asOf' | 'hasEnded'>
   readonly tokenRevoker: Pick<TokenRevoker, 'end' | 'preview'>
   readonly maintenance: Pick<MaintenanceRecords, 'list' | 'set' | 'end' | 'now'>
   readonly doubts: Pick<StoreDoubts, Doubted | 'accept'>

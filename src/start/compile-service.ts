@@ -223,13 +223,13 @@ function openTokenCheck(
   urls: ServiceUrls,
   recorder: Recorder,
 ): TokenCheck {
-  const { clock, issuerKeys, keys, revocations, tallies } = dependencies
+  const { clock, issuerKeys, keys, rules, tallies } = dependencies
   return new TokenCheck({
     authority:
       keys === undefined
         ? foreignAuthority(configuration.issuers, clock, issuerKeys)
         : ownAuthority(keys, clock, urls),
-    revocations,
+    rules,
     recorder,
     clock,
     cacheSize: configuration.tokenCache.size,

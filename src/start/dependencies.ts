@@ -108,7 +108,6 @@ export async function openDependencies(
     maintenance,
     hasher: new Hasher(),
     attempts: reports.attempts,
-    revocations: rules,
     rules,
     tokenRevoker,
     switches,

@@ -19,7 +19,7 @@ import type { AttemptLimiter } from '../contracts/lockouts.ts'
 import type { PasswordHasher } from '../contracts/people.ts'
 import type { Store } from '../contracts/store.ts'
 import type { Switches } from '../contracts/switches.ts'
-import type { Revocations, RuleGuard, TokenRevoker } from '../contracts/tokens.ts'
+import type { TokenRevoker } from '../contracts/tokens.ts'
 import { compileDirectory, type Directory } from '../directory/compile.ts'
 import type { PeopleOpening } from '../directory/module-people/module-directory.ts'
 import type { OpenedFunds } from '../directory/places.ts'
@@ -33,6 +33,7 @@ import type { IssuerKeys } from '../keys/issuer-keys.ts'
 import type { ServiceKeys } from '../keys/service-keys.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { reportOpenedDemo } from '../settings/dangers.ts'
+import type { RevocationRules } from '../stores/revocations.ts'
 import type { ClientTallies } from '../watch/metrics/counts.ts'
 import { type OpenedPeople, openPeopleOf } from './people.ts'
 
@@ -47,7 +48,6 @@ export interface Dependencies {
   readonly store: Store
   readonly hasher: PasswordHasher
   readonly attempts: AttemptLimiter
-  readonly revocations: Revocations
   readonly switches: Switches
   readonly admission: Admission
   readonly audit: AuditTrail
@@ -61,7 +61,7 @@ export interface Dependencies {
   readonly peopleFailed: PeopleOpening['note']
   readonly storedDirectory: StoredDirectory
   readonly storedPlaces: StoredPlaces
-  readonly rules: RuleGuard
+  readonly rules: RevocationRules
   readonly tokenRevoker: TokenRevoker
   /** Counts calls by client. */
   readonly tallies: ClientTallies

@@ -16,7 +16,7 @@ import type { Environment } from '../config/validate.ts'
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Store } from '../contracts/store.ts'
-import type { RevocationCause, Revoker, TokenRevoker } from '../contracts/tokens.ts'
+import type { RevocationCause, TokenRevoker } from '../contracts/tokens.ts'
 import { compileDirectory } from '../directory/compile.ts'
 import type { Holdings, Loss } from '../directory/holdings.ts'
 import type { JsonObject } from '../http/json.ts'
@@ -29,6 +29,7 @@ import { checkConfiguration, loadConfiguration } from '../settings/check-configu
 import { type Configuration, fixedChanges } from '../settings/configuration.ts'
 import { NOTHING_STORED } from '../settings/parties.ts'
 import { onlyTakesAway } from '../settings/takes-away.ts'
+import type { RevocationRules } from '../stores/revocations.ts'
 import type { ConfigurationStanding, PassingCause } from '../watch/status/status.ts'
 import { digestOfHoldings, lossesServed, recordHoldings, servedHoldings } from './holdings-record.ts'
 import { unfitSeals } from './key-plan.ts'
@@ -145,7 +146,7 @@ export interface ReloaderParts {
   readonly files: Iterable<string>
   readonly environment: Environment
   readonly pool: Pick<WorkerPool<Configuration>, 'holdingsDigest' | 'prepare' | 'commit' | 'abort'>
-  readonly revoker: Revoker
+  readonly rules: Pick<RevocationRules, 'revoke'>
   readonly tokenRevoker: Pick<TokenRevoker, 'end'>
   readonly store: Store
   /** Called before the configuration is in force. Rejects with a Fault if the store cannot record it. */
@@ -327,7 +328,7 @@ export class Reloader {
   }
 
   async #makeRules(losses: readonly Loss[]): Promise<void> {
-    for (const { tokens } of losses) await this.#parts.revoker.revoke(tokens, undefined, LOST)
+    for (const { tokens } of losses) await this.#parts.rules.revoke(tokens, undefined, LOST)
   }
 
   async #end(losses: readonly Loss[]): Promise<void> {

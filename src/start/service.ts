@@ -389,7 +389,7 @@ const openReloader = (
     audit,
     environment,
     pool,
-    revoker: state.rules,
+    rules: state.rules,
     tokenRevoker: state.tokenRevoker,
     store: state.store,
     adopting: (next) => state.longestLife.raise(longestLifeOf(next).all),

@@ -97,7 +97,7 @@ export async function openState(configuration: Configuration, parts: StateParts)
     feed,
     rules,
     longestLife,
-    tokenRevoker: new StoreTokenRevoker({ store, revoker: rules }),
+    tokenRevoker: new StoreTokenRevoker(store, rules),
     switches,
     maintenance: new MaintenanceRecords({ feed, switches, clock, recorder, audit }),
     take: (reading: FeedReading) => {

@@ -1,15 +1,7 @@
 import type { Principal } from '../contracts/principal.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import { type Change, OWN_VIEW, type Store, type StoredValue, type View } from '../contracts/store.ts'
-import type {
-  Begun,
-  RevocationCause,
-  RevocationRule,
-  Revocations,
-  RevokedTokens,
-  Revoker,
-  RuleGuard,
-} from '../contracts/tokens.ts'
+import type { Begun, RevocationCause, RevocationRule, RevokedTokens } from '../contracts/tokens.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { roleMark } from '../kernel/ids.ts'
@@ -274,7 +266,7 @@ const SKEW = 60_000
  * changes nothing. What has no `asOf` (tokens of foreign issuers, and what an older version began) is compared by the
  * time of its issue.
  */
-export class RevocationRules implements Revocations, Revoker, RuleGuard {
+export class RevocationRules {
   readonly #parts: RevocationParts
   readonly #view: View
   readonly #tables: readonly Table[] = RULE_KINDS.map((kind) => ({
@@ -299,10 +291,18 @@ export class RevocationRules implements Revocations, Revoker, RuleGuard {
     })
   }
 
+  /**
+   * The number of the latest rule that this process knows. It is read when a call begins, before any look-up, and stored
+   * with everything that the call begins: a rule with a higher number ends that.
+   */
   get asOf(): number {
     return this.#asOf
   }
 
+  /**
+   * Whether a rule revokes this principal's token. From memory, because every call asks it (C4.16).
+   * @throws Fault `token_judge_unavailable` if the rules that this process knows are too old
+   */
   isRevoked(principal: Principal): boolean {
     if (this.#view.isOutdated)
       throw new Fault('token_judge_unavailable', { detail: 'the change feed is too old' })
@@ -312,6 +312,7 @@ export class RevocationRules implements Revocations, Revoker, RuleGuard {
     return isRevoked
   }
 
+  /** The rule that revokes it; undefined if none does. Explains a refusal, so it may take its time (C14.3). */
   ruleFor(principal: Principal): RevocationRule | undefined {
     const facts = factsOf(principal)
     for (const table of this.#tables) {
@@ -321,14 +322,29 @@ export class RevocationRules implements Revocations, Revoker, RuleGuard {
     return undefined
   }
 
+  /**
+   * Resolves if this process knows the rules of a second ago. Rejects with Fault `identity_unavailable` if it does not, and
+   * cannot learn them at once: then nothing must be issued.
+   */
   requireCurrent(): Promise<void> {
     return this.#view.requireCurrent()
   }
 
+  /** Whether a rule has ended it. Then it is invalid everywhere, even if it is still in the store. */
   hasEnded(begun: Begun): boolean {
     return this.#count > 0 && this.#covers(begun, begun.asOf, begun.begunAt)
   }
 
+  /**
+   * Resolves once the rule is stored and in force in this process; every other process follows within a second. Rejects
+   * with Fault `identity_unavailable` if it could not be stored: then nothing is revoked (T3.7). Stored records are
+   * removed by `TokenRevoker`, which makes the rule first.
+   *
+   * A rule for a jti or a family has no time, because nothing new is issued under either. Any other rule revokes what
+   * was begun without knowledge of the rule (`asOf` is lower), and nothing that is begun later.
+   * @param until milliseconds since the epoch. The rule is kept until everything that it revokes has expired, and at
+   *   least until then.
+   */
   async revoke(tokens: RevokedTokens, until = 0, cause?: RevocationCause): Promise<void> {
     const { feed, clock, longestLife } = this.#parts
     const now = clock.now()

@@ -110,7 +110,7 @@ export function makeGateway(parts: GatewayParts = {}): Gateway {
       read: () => PRINCIPAL,
       leeways: new Map(),
     },
-    revocations: { isRevoked: parts.isRevoked ?? (() => false), ruleFor: () => undefined },
+    rules: { isRevoked: parts.isRevoked ?? (() => false), ruleFor: () => undefined },
     recorder,
     clock,
     cacheSize: 1_000_000,

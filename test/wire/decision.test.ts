@@ -297,7 +297,7 @@ describe('C4.14: the Authorization header', () => {
 
 describe('C4.15, C4.16: judging a token', () => {
   it('C4.15: where the store or the keys can’t be reached: 503 with Retry-After, never 401, never let through', async () => {
-    vi.spyOn(gateway.world.revocations, 'isRevoked').mockImplementation(() => {
+    vi.spyOn(gateway.world.rules, 'isRevoked').mockImplementation(() => {
       throw new Fault('token_judge_unavailable')
     })
     const response = await withToken(token)

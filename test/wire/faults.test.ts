@@ -194,7 +194,7 @@ const RAISED: Readonly<Record<FaultCode, Scenario | string>> = {
   revoked_token: TOKENS,
   misdirected_token: TOKENS,
   token_judge_unavailable: arranged(() => {
-    vi.spyOn(gateway.world.revocations, 'isRevoked').mockImplementation(() => {
+    vi.spyOn(gateway.world.rules, 'isRevoked').mockImplementation(() => {
       throw new Fault('token_judge_unavailable', { detail: 'the store is gone' })
     })
   }, call()),

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Entry, Purpose } from '../../contracts/store.ts'
-import type { RuleGuard } from '../../contracts/tokens.ts'
+import type { RevocationRules } from '../../stores/revocations.ts'
 import type { Head } from '../../http/head.ts'
 import { SESSION_COOKIE } from '../../http/end-to-end-headers.ts'
 import { epochSeconds } from '../../kernel/clock.ts'
@@ -52,7 +52,7 @@ export type SessionRecord = {
   /** Network address of the last use, and its time in milliseconds since the epoch; absent if an older version wrote it. */
   readonly address?: string
   readonly lastUsedAt?: number
-  /** `RuleGuard.asOf` of the login; absent if an older version began the session. */
+  /** `RevocationRules.asOf` of the login; absent if an older version began the session. */
   readonly asOf?: number
 }
 
@@ -94,8 +94,10 @@ const sessionOf = ({ key, value, version }: Entry): Session => ({
   ...(value as SessionRecord),
 })
 
-export const isOver = ({ asOf, authTime, subject }: SessionRecord, rules: RuleGuard): boolean =>
-  rules.hasEnded({ subject, asOf, begunAt: authTime * 1000 })
+export const isOver = (
+  { asOf, authTime, subject }: SessionRecord,
+  rules: Pick<RevocationRules, 'hasEnded'>,
+): boolean => rules.hasEnded({ subject, asOf, begunAt: authTime * 1000 })
 
 export function openSessions({
   store,

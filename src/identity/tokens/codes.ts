@@ -34,7 +34,7 @@ export type CodeRecord = {
   /** Seconds since the epoch. */
   readonly authTime: number
   readonly family: string
-  /** `RuleGuard.asOf` of the call that issued it; absent if an older version did. */
+  /** `RevocationRules.asOf` of the call that issued it; absent if an older version did. */
   readonly asOf?: number
   /** True once its tokens were made. */
   readonly settled: boolean

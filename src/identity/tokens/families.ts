@@ -33,7 +33,7 @@ export type FamilyRecord = {
   /** Seconds since the epoch. */
   readonly authTime: number
   readonly grant: string
-  /** `RuleGuard.asOf` of the call that began it; absent if an older version did. */
+  /** `RevocationRules.asOf` of the call that began it; absent if an older version did. */
   readonly asOf?: number
   /** Random; absent while the tokens of the family are those of an older version (`OLDER_TOKEN`). */
   readonly salt?: string
@@ -156,7 +156,7 @@ function indexesOf({ client, subject, scope }: NewFamily): NonNullable<NewRecord
 
 const businessOf = (scope: string): string | undefined => readGrantedTarget(scope)?.business
 
-/** A family, or the code that it comes from, as `RuleGuard.hasEnded` takes it. */
+/** A family, or the code that it comes from, as `RevocationRules.hasEnded` takes it. */
 export const begunAs = (
   family: string,
   { asOf, authTime, client, scope, subject }: Omit<NewFamily, 'grant'>,

@@ -1,5 +1,6 @@
 import type { IndexValues, Store } from '../../contracts/store.ts'
-import type { Ended, EndOptions, RevokedTokens, Revoker, TokenRevoker } from '../../contracts/tokens.ts'
+import type { Ended, EndOptions, RevokedTokens, TokenRevoker } from '../../contracts/tokens.ts'
+import type { RevocationRules } from '../../stores/revocations.ts'
 import { CONSENT } from '../browser/consents.ts'
 import { SESSION } from '../browser/sessions.ts'
 import { CODE } from './codes.ts'
@@ -11,20 +12,20 @@ type RecordAction = (kind: string, where: IndexValues) => Promise<number>
 
 /**
  * Makes the revocation rule first, and then removes the records from the store. After a crash in between the rule is in
- * force: every look-up of a session, a code or a family checks the rules (RuleGuard), and a rule is kept longer than the
+ * force: every look-up of a session, a code or a family checks the rules (`RevocationRules.hasEnded`), and a rule is kept longer than the
  * records that it ends.
  */
 export class StoreTokenRevoker implements TokenRevoker {
   readonly #store: StoredTokens
-  readonly #revoker: Revoker
+  readonly #rules: Pick<RevocationRules, 'revoke'>
 
-  constructor({ store, revoker }: { readonly store: StoredTokens; readonly revoker: Revoker }) {
+  constructor(store: StoredTokens, rules: Pick<RevocationRules, 'revoke'>) {
     this.#store = store
-    this.#revoker = revoker
+    this.#rules = rules
   }
 
   async end(tokens: RevokedTokens, options: EndOptions = {}): Promise<Ended> {
-    await this.#revoker.revoke(tokens, await this.#endOf(tokens), options.cause)
+    await this.#rules.revoke(tokens, await this.#endOf(tokens), options.cause)
     return forEachKind(tokens, options, removing(this.#store))
   }
 

@@ -18,7 +18,7 @@ function checking(principal: Principal, { cacheSize = 1_000_000, leeway = 0 } = 
       read: () => principal,
       leeways: new Map([[principal.issuer, leeway]]),
     },
-    revocations: { isRevoked: (each) => revoked.has(each), ruleFor: () => undefined },
+    rules: { isRevoked: (each) => revoked.has(each), ruleFor: () => undefined },
     recorder: {
       decision: () => undefined,
       token: () => undefined,

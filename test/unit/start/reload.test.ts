@@ -64,7 +64,7 @@ async function startReloader(
       commit: () => Promise.resolve(void done.push('commit')),
       abort: () => Promise.resolve(void done.push('abort')),
     },
-    revoker: { revoke: (tokens) => Promise.resolve(void done.push(`revoke ${JSON.stringify(tokens)}`)) },
+    rules: { revoke: (tokens) => Promise.resolve(void done.push(`revoke ${JSON.stringify(tokens)}`)) },
     tokenRevoker: { end: () => Promise.resolve({} as never) },
     store,
     adopting,

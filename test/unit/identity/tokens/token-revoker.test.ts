@@ -10,8 +10,8 @@ function revoker() {
     done.push(`${verb} ${kind} ${JSON.stringify(where)}`)
     return Promise.resolve(1)
   }
-  const made = new StoreTokenRevoker({
-    store: {
+  const made = new StoreTokenRevoker(
+    {
       find: () => Promise.resolve(undefined),
       remove: (kind, key) => {
         done.push(`remove ${kind} ${key}`)
@@ -20,8 +20,8 @@ function revoker() {
       removeBy: act('remove'),
       countBy: act('count'),
     },
-    revoker: { revoke: () => Promise.resolve(void done.push('rule')) },
-  })
+    { revoke: () => Promise.resolve(void done.push('rule')) },
+  )
   return { made, done }
 }
 
