@@ -1,7 +1,6 @@
 /** `postern access`: who may call what by a configuration and its store (C14.5). */
 import { csvLine } from '../operator/csv.ts'
-import { printAll } from '../operator/terminal.ts'
-import { rowLines } from '../operator/text.ts'
+import { printAll, rowLines } from '../operator/terminal.ts'
 import { EXIT, UsageError } from '../operator/verb.ts'
 import {
   accessMatrix,

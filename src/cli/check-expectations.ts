@@ -1,7 +1,6 @@
 /** `postern check --expect FILE`: whether a configuration decides as a file expects (C14.6). */
 import { pathText, type Problems } from '../config/problems.ts'
-import type { Terminal } from '../operator/terminal.ts'
-import { countOf, printable } from '../operator/text.ts'
+import { countOf, printable, type Terminal } from '../operator/terminal.ts'
 import { isSidecar } from '../settings/configuration.ts'
 import {
   callOf,

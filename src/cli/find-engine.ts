@@ -5,11 +5,16 @@ import { planAudit } from '../audit/schema.ts'
 import type { Problems } from '../config/problems.ts'
 import { localUrl } from '../kernel/listen-address.ts'
 import { hasCode, messageOf } from '../kernel/thrown.ts'
-import { findService, isReachable, trailOf } from '../operator/announcement.ts'
+import {
+  adminTokenFile,
+  findService,
+  isReachable,
+  readAdminToken,
+  trailOf,
+} from '../operator/announcement.ts'
 import { OperationError } from '../operator/errors.ts'
 import type { SharedOperation } from '../operator/operation.ts'
 import type { Terminal } from '../operator/terminal.ts'
-import { adminTokenFile, readAdminToken } from '../operator/token-file.ts'
 import {
   type Configuration,
   isSidecar,

@@ -9,16 +9,15 @@ import {
   type Typed,
   whoMember,
 } from '../operator/operation.ts'
-import type { Terminal } from '../operator/terminal.ts'
-import { jsonText } from '../operator/text.ts'
+import { jsonText, type Terminal } from '../operator/terminal.ts'
 import { EXIT, type Options, type Verb } from '../operator/verb.ts'
 import {
   adminUrl,
   type CallOptions,
   checkedReason,
+  JSON_ANSWER,
   operatorName,
   ownToken,
-  JSON_ANSWER,
   SERVICE_ORDER,
 } from './call-options.ts'
 import { chosenVerb, type Command, type CommandTable, noVerb } from './command.ts'

@@ -9,12 +9,13 @@ import { OperationError } from '../operator/errors.ts'
 import {
   type AuthenticatedOperator,
   expiredOperator,
+  hasRight,
   Operators,
   refusedOperator,
+  type Right,
   unknownOperator,
 } from '../operator/operators.ts'
-import { hasRight, type Right } from '../operator/rights.ts'
-import { readAdminToken } from '../operator/token-file.ts'
+import { readAdminToken } from '../operator/announcement.ts'
 import { ADMIN } from '../settings/admin.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import { systemOperatorName } from './call-options.ts'

@@ -3,10 +3,10 @@
  */
 import { parseArgs } from 'node:util'
 import { didYouMean } from '../config/problem-text.ts'
-import { KINDS } from '../operator/option-kinds.ts'
 import {
   type Argument,
   type Given,
+  KINDS,
   type Option,
   type Options,
   UsageError,

@@ -22,8 +22,7 @@ import { OperationError } from './errors.ts'
 import { type CommandLine, commandLine, type Session } from './operation.ts'
 import { type ProgressBar, progressBar } from './progress.ts'
 import { BROKEN_OFF } from './remote.ts'
-import { printAll } from './terminal.ts'
-import { countOf, rowLines } from './text.ts'
+import { countOf, printAll, rowLines } from './terminal.ts'
 import { EXIT, type Options, UsageError } from './verb.ts'
 
 const WHEN = {

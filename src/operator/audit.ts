@@ -45,7 +45,7 @@ import {
 } from './operation.ts'
 import { LIMIT, MOST_ROWS, ROWS } from './paging.ts'
 import { LINES } from './remote.ts'
-import { countOf } from './text.ts'
+import { countOf } from './terminal.ts'
 import { UsageError } from './verb.ts'
 
 /** In place of `WHO`: `by` is a filter here. */

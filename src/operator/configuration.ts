@@ -15,7 +15,7 @@ import {
   text,
   WHO,
 } from './operation.ts'
-import { countOf } from './text.ts'
+import { countOf } from './terminal.ts'
 import { EXIT } from './verb.ts'
 
 /** Key paths that a comparison names at most. */

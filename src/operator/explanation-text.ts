@@ -1,7 +1,7 @@
 /** Explanations as people read them on a terminal: of a call, and of a call of the past (C14). */
 import { type ExplainedCheck, type Explanation, NO_TOKEN, type Refusal } from '../contracts/explanation.ts'
 import type { PastAnswer, PastCall } from '../watch/past-calls.ts'
-import { printable } from './text.ts'
+import { printable } from './terminal.ts'
 
 const COLUMNS = { clause: 8, verdict: 22 }
 

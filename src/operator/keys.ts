@@ -18,8 +18,7 @@ import {
   text,
   WHO,
 } from './operation.ts'
-import { confirm } from './terminal.ts'
-import { countOfFamilies } from './text.ts'
+import { confirm, countOfFamilies } from './terminal.ts'
 import { EXIT } from './verb.ts'
 
 const NO_KEYS = refuse('this service has no keys', ['a sidecar signs nothing: its issuers have the keys'])

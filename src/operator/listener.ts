@@ -1,13 +1,196 @@
 /** The admin listener (C11.1): metrics, health, the admin API and its token. */
 import type { AddressInfo } from 'node:net'
+import fastify, {
+  type FastifyBodyParser,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify'
+import type { Operator } from '../audit/audited-change.ts'
+import type { AuditTrail } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
+import { type JsonValue, parseJson } from '../http/json.ts'
+import { Fault } from '../kernel/faults.ts'
 import { isLoopback, splitListenAddress } from '../kernel/listen-address.ts'
+import { withStoreBudget } from '../kernel/store-budget.ts'
 import type { AdminConfig } from '../settings/admin.ts'
-import { AdminError } from './errors.ts'
 import type { Health } from '../watch/health.ts'
-import { type AdminApp, type IncomingRequest, makeApp, refuseOtherMethods } from './framework.ts'
+import type { ServiceContext } from './context.ts'
+import { AdminError, errorBodyOf, type FrameworkError } from './errors.ts'
+import { MERGE_PATCH, type Operation } from './operation.ts'
 import { type AuthenticatedOperator, expiredOperator, type Operators, unknownOperator } from './operators.ts'
-import { type AdminApi, addRoute } from './serve-route.ts'
+import { authorize, performerOf } from './perform.ts'
+
+/**
+ * The listener's application and its requests: no other file names the library. Requests are checked by their operation
+ * (perform.ts), not by Fastify's Ajv. Trap: Fastify's default errors repeat the path and the exception's message, so its
+ * handlers are replaced.
+ */
+type AdminApp = FastifyInstance
+type IncomingRequest = FastifyRequest
+
+/** Replaces Fastify's schema compilers (Ajv, fast-json-stringify), so that they are not loaded: none of them is used. */
+const unused = (): never => {
+  throw new TypeError('the admin listener has a validator of its own, and no schema of an answer')
+}
+
+/**
+ * Reads bodies as strictly as those under `/api` (C7.6): a key that stands twice, half a character or thousands of levels
+ * are 400. Fastify's own reader makes the value then, and refuses a member `__proto__`.
+ */
+function bodyReader(app: AdminApp): FastifyBodyParser<Buffer> {
+  const read = app.getDefaultJsonParser('error', 'error')
+  return (request, body, done) => {
+    try {
+      if (body.length > 0) parseJson(body)
+    } catch (thrown) {
+      if (!(thrown instanceof Fault)) throw thrown
+      const { say } = thrown.facts
+      const problems = say === undefined ? undefined : [`body  ${say}`]
+      done(new AdminError(400, 'the request does not fit', problems))
+      return
+    }
+    void read(request, body.toString(), done)
+  }
+}
+
+/** The methods that a path may be asked with: others Fastify does not route. */
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE']
+
+/**
+ * Answers 405 with `Allow` (RFC 9110 §15.5.6) where a path exists and the method does not, so that a caller sees which of
+ * the two is wrong. To be called once `routes` are all there are.
+ */
+function refuseOtherMethods(
+  app: AdminApp,
+  routes: readonly { readonly method: string; readonly path: string }[],
+): void {
+  for (const [url, served] of Map.groupBy(routes, ({ path }) => path)) {
+    const allowed = [...new Set(served.map(({ method }) => method))]
+    const refuse = (reply: FastifyReply): FastifyReply =>
+      reply
+        .code(405)
+        .header('Allow', allowed.join(', '))
+        .send({ error: `this path takes only ${allowed.join(', ')}` })
+    app.route({
+      method: METHODS.filter((method) => !allowed.includes(method)),
+      url,
+      // Before a body is read.
+      onRequest: (_request, reply) => void refuse(reply),
+      handler: (_request, reply) => refuse(reply),
+    })
+  }
+}
+
+const NOTHING_HERE = { error: 'there is nothing at this path' }
+
+function makeApp(recorder: Recorder): AdminApp {
+  const app = fastify({
+    logger: false,
+    forceCloseConnections: true,
+    requestTimeout: 10_000,
+    // A user name has up to 128 characters, each up to 12 when it is percent-encoded.
+    routerOptions: { maxParamLength: 2048 },
+    exposeHeadRoutes: false,
+    schemaController: { compilersFactory: { buildValidator: unused, buildSerializer: unused } },
+    // A path that Fastify cannot route: percent signs that are no encoding, or a parameter that is too long. Its own
+    // answer repeats the path, and no other handler is asked.
+    frameworkErrors: (_error, _request, reply) => {
+      void (reply as FastifyReply).code(404).send(NOTHING_HERE)
+    },
+  })
+  app.removeContentTypeParser(['text/plain', 'application/json'])
+  app.addContentTypeParser(['application/json', MERGE_PATCH], { parseAs: 'buffer' }, bodyReader(app))
+  app.addHook('onSend', async (_request, reply) => {
+    reply.header('Cache-Control', 'no-store')
+  })
+  app.setNotFoundHandler((_request, reply) => reply.code(404).send(NOTHING_HERE))
+  app.setErrorHandler((thrown: FrameworkError, _request, reply) => {
+    const { status, body } = errorBodyOf(thrown)
+    if (status >= 500) recorder.note('error', 'admin_failed', { cause: thrown })
+    if (status === 401) reply.header('WWW-Authenticate', 'Bearer realm="admin"')
+    return reply.code(status).send(body)
+  })
+  return app
+}
+
+export interface AdminApi {
+  readonly audit: Pick<AuditTrail, 'note'>
+  readonly routes: readonly Operation[]
+  readonly context: ServiceContext
+}
+
+/** The API, and who may use it. */
+type GuardedApi = AdminApi & { readonly operators: Operators }
+
+/** The header by which a command says what it is. Nobody has proven it: it stands in records as `by` does. */
+const VIA_HEADER = 'postern-via'
+
+const fromOf = ({ headers, ip }: IncomingRequest): Pick<Operator, 'via' | 'channel'> => ({
+  via: ip,
+  channel: headers[VIA_HEADER] === 'cli' ? 'cli' : 'admin',
+})
+
+/** Throws AdminError 401 or 403, unless the request shows a token that may do this. */
+function authorized(request: IncomingRequest, route: Operation, api: GuardedApi): AuthenticatedOperator {
+  const operator = api.operators.find(request.headers.authorization)
+  if (operator === undefined) throw unknownOperator(request.headers.authorization)
+  const { audit, operators } = api
+  return authorize(operator, operators.hasExpired(operator), route, { audit, from: fromOf(request) })
+}
+
+function addRoute(app: AdminApp, route: Operation, api: GuardedApi): void {
+  const { method, path: url } = route
+  const known = new WeakMap<IncomingRequest, AuthenticatedOperator>()
+  const perform = performerOf<ServiceContext>(route, route.handle)
+  app.route({
+    method,
+    url,
+    // Before the body is read.
+    onRequest: (request, _reply, done) => {
+      known.set(request, authorized(request, route, api))
+      refuseOtherTypes(request)
+      done()
+    },
+    handler: async (request, reply) => {
+      const operator = known.get(request)
+      if (operator === undefined) throw unknownOperator(undefined)
+      const { params, query, body, headers } = request as IncomingRequest &
+        Record<'body', JsonValue | undefined>
+      const received = {
+        params: (params ?? {}) as JsonValue,
+        query: (query ?? {}) as JsonValue,
+        body: body ?? null,
+        ifMatch: headers['if-match'],
+        operator,
+        from: fromOf(request),
+      }
+      const answer = await withPatience(headers, () => perform(api.context, received))
+      const { status, type, tag, location } = answer
+      if (type !== undefined) reply.type(type)
+      if (tag !== undefined) reply.header('ETag', `"${tag}"`)
+      if (location !== undefined) reply.header('Location', location)
+      return reply.code(status).send(answer.body)
+    },
+  })
+}
+
+/** Only PATCH takes a merge patch. Throws AdminError 415. */
+function refuseOtherTypes({ method, headers }: IncomingRequest): void {
+  if (method !== 'PATCH' && headers['content-type']?.startsWith(MERGE_PATCH) === true)
+    throw new AdminError(415, 'send the body as application/json')
+}
+
+/** Seconds that a client may have the store waited for. */
+const MOST_PATIENCE = 10
+const WAIT = /(?:^|,)\s*wait=(\d{1,3})\s*(?:,|;|$)/
+
+/** A client says by `Prefer: wait=…` (RFC 7240) how long the store may take, beyond what it is given for others. */
+function withPatience<T>({ prefer }: IncomingRequest['headers'], work: () => Promise<T>): Promise<T> {
+  const [, seconds] = WAIT.exec([prefer].flat().join()) ?? []
+  if (seconds === undefined) return work()
+  return withStoreBudget(work, Math.min(Number(seconds), MOST_PATIENCE) * 1000)
+}
 
 export interface AdminParts {
   readonly config: AdminConfig

@@ -2,7 +2,7 @@
 import { MOST_CLIENTS, MOST_LISTED, type MaintenancePreview } from '../maintenance/preview.ts'
 import { instantText } from '../kernel/units.ts'
 import { count, members, type Schema, text } from './operation.ts'
-import { countOf, rowLines } from './text.ts'
+import { countOf, rowLines } from './terminal.ts'
 
 const list = (items: Schema, description: string): Schema => ({ type: 'array', items, description })
 const strings = (description: string): Schema => list({ type: 'string' }, description)

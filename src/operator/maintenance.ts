@@ -25,8 +25,7 @@ import {
   text,
   WHO,
 } from './operation.ts'
-import { isDuration } from './option-kinds.ts'
-import { EXIT, type Options, UsageError, type Values } from './verb.ts'
+import { EXIT, isDuration, type Options, UsageError, type Values } from './verb.ts'
 
 const scope = text('`service`, `identity`, `business/CODE`, `area/NAME` or `backend/NAME`.', {
   pattern: SCOPE_PATTERN,

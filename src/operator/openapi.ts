@@ -17,7 +17,7 @@ import {
 } from './operation.ts'
 import { REVOCABLE_OPERATIONS } from './revocables.ts'
 import { REVOKE_OPERATIONS } from './revoke.ts'
-import { rolesWith } from './rights.ts'
+import { rolesWith } from './operators.ts'
 import { ACCEPT_STORE, RESTART } from './service.ts'
 import { STATUS } from './status.ts'
 import { TEST_TOKEN_OPERATIONS } from './test-tokens.ts'

@@ -9,7 +9,7 @@ import type { TagCondition } from '../http/entity-tag.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import type { OperationError } from './errors.ts'
 import type { OperationContext, ServiceContext } from './context.ts'
-import type { Right } from './rights.ts'
+import type { Right } from './operators.ts'
 import type { Terminal } from './terminal.ts'
 import type { Options, Values, Verb } from './verb.ts'
 

@@ -1,9 +1,31 @@
 /** The operators of the admin API: their tokens, their roles, and what each role may do (C12.2.4). */
 import { hashSecret, verifySecret } from '../directory/hasher.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { ADMIN, type AdminConfig } from '../settings/admin.ts'
-import { type Right, type Role, rolesWith } from './rights.ts'
+import { ADMIN, type AdminConfig, type ROLES } from '../settings/admin.ts'
 import { AdminError } from './errors.ts'
+
+/**
+ * What a route needs. `view`: status and metrics. `inspect`: what decides, such as the configuration, and why.
+ * `operate`: orders to the running service. `administer`: the directory, sessions, keys, erasing. `audit`: the audit trail.
+ */
+export type Right = 'view' | 'inspect' | 'operate' | 'administer' | 'audit'
+
+/** Of a named token, or of the one token of the service. */
+type Role = (typeof ROLES)[number] | typeof ADMIN
+
+const RIGHTS: Readonly<Record<Role, readonly Right[]>> = {
+  view: ['view'],
+  operate: ['view', 'inspect', 'operate'],
+  administer: ['view', 'inspect', 'operate', 'administer'],
+  audit: ['view', 'inspect', 'audit'],
+  admin: ['view', 'inspect', 'operate', 'administer', 'audit'],
+}
+
+export const hasRight = (role: Role, right: Right): boolean => RIGHTS[role].includes(right)
+
+/** The roles with a right. */
+export const rolesWith = (right: Right): readonly string[] =>
+  Object.entries(RIGHTS).flatMap(([role, rights]) => (rights.includes(right) ? [role] : []))
 
 /** Who has shown a token. */
 export interface AuthenticatedOperator {

@@ -13,8 +13,7 @@ import {
   type Schema,
   whoMember,
 } from './operation.ts'
-import { type AuthenticatedOperator, expiredOperator, refusedOperator } from './operators.ts'
-import { hasRight } from './rights.ts'
+import { type AuthenticatedOperator, expiredOperator, hasRight, refusedOperator } from './operators.ts'
 
 /** A request as it came. `body` is null where none was sent. */
 interface Received {

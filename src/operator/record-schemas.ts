@@ -2,7 +2,9 @@
 import { mapItem, MARK, type SchemaView, viewOf, wordsOf } from '../config/schema.ts'
 import { PASSWORD_LENGTH } from '../directory/hasher.ts'
 import { type Noun, type NounName, NOUNS } from '../directory/nouns.ts'
-import { count, members, type Members, type Schema, text } from './operation.ts'
+import { meantBy } from './conditions.ts'
+import { type AdminRequest, count, members, type Members, type Schema, text } from './operation.ts'
+import type { MeantRecord, RecordAt } from './record-changes.ts'
 
 const objectOf = (view: SchemaView): Schema => {
   const map = mapItem(view)
@@ -34,7 +36,7 @@ function shapeOf(view: SchemaView): Schema {
 const expectedOf = ({ expected, [MARK]: mark }: SchemaView): string =>
   mark === 'duration' && expected !== undefined ? ` Expected: ${expected}.` : ''
 
-export const jsonSchemaOf = (view: SchemaView): Schema => ({
+const jsonSchemaOf = (view: SchemaView): Schema => ({
   ...shapeOf(view),
   ...(view.description !== undefined && { description: `${view.description}${expectedOf(view)}` }),
 })
@@ -95,4 +97,41 @@ export const patchSchema = (what: NounName): Schema => {
     nullable({ ...schema, required: [] }),
   ])
   return members(Object.fromEntries(entries) as Members)
+}
+
+/** `/businesses/:business/funds`, without the last name. */
+export function collectionOf(noun: NounName): string {
+  const [parent, ...more] = NOUNS[noun].names
+  return more.length === 0
+    ? `/${NOUNS[noun].plural}`
+    : `/${NOUNS['business'].plural}/:${parent ?? ''}/${NOUNS[noun].plural}`
+}
+
+export const recordPath = (noun: NounName): string =>
+  `${collectionOf(noun)}/:${NOUNS[noun].names.at(-1) ?? ''}`
+
+export const withinOf = (noun: NounName): readonly string[] => NOUNS[noun].names.slice(0, -1)
+
+export const paramsOf = (names: readonly string[]): Members =>
+  Object.fromEntries(names.map((name) => [name, text(`The \`${name}\`, percent-encoded.`)]))
+
+export const namesIn = (names: readonly string[], { params }: AdminRequest): readonly string[] =>
+  names.map((name) => params[name] ?? '')
+
+export const atOf = (noun: NounName, request: AdminRequest): RecordAt => ({
+  noun,
+  names: namesIn(NOUNS[noun].names, request),
+})
+
+/** The record of a request, and what the request says of its version. */
+export const meantOf = (noun: NounName, request: AdminRequest): MeantRecord => ({
+  at: atOf(noun, request),
+  operator: request.operator,
+  isMeant: meantBy(request),
+})
+
+/** Where a record is from now on. */
+export const locationOf = (noun: NounName, names: readonly string[]): string => {
+  const encoded = names.map((name) => encodeURIComponent(name))
+  return recordPath(noun).replaceAll(/:\w+/g, () => encoded.shift() ?? '')
 }

@@ -2,8 +2,7 @@
 import type { NounName, Written } from '../directory/nouns.ts'
 import { reasonInWords } from '../kernel/thrown.ts'
 import { OperationError } from './errors.ts'
-import type { Terminal } from './terminal.ts'
-import { countOf, countOfFamilies, jsonText, printable, rowLines } from './text.ts'
+import { countOf, countOfFamilies, jsonText, printable, rowLines, type Terminal } from './terminal.ts'
 
 /** A cell of a list. */
 type Cell = (record: Written) => string

@@ -28,6 +28,7 @@ import {
   text,
   WHO,
 } from './operation.ts'
+import type { Right } from './operators.ts'
 import { PAGE_QUERY, pageBody, pageOf, pageSchema } from './paging.ts'
 import {
   addRecord,
@@ -57,11 +58,13 @@ import {
   meantOf,
   namesIn,
   paramsOf,
+  PASSWORD,
+  patchSchema,
   recordPath,
+  shownSchema,
   withinOf,
-} from './record-paths.ts'
-import { PASSWORD, patchSchema, shownSchema, writtenSchema } from './record-schemas.ts'
-import type { Right } from './rights.ts'
+  writtenSchema,
+} from './record-schemas.ts'
 
 const lineOf = ({ path, message, hint }: Problem): string =>
   `${pathText(path)}  ${message}${hint === undefined ? '' : ` — ${hint}`}`

@@ -29,8 +29,7 @@ import {
   WHO,
 } from './operation.ts'
 import { AFTER, LIMIT, pageBody, pageOf, pageSchema } from './paging.ts'
-import { confirm } from './terminal.ts'
-import { countOf, countOfFamilies, rowLines } from './text.ts'
+import { confirm, countOf, countOfFamilies, rowLines } from './terminal.ts'
 import { EXIT, type Options, UsageError, type Values } from './verb.ts'
 
 /** Records that one request ends at most: each gets a revocation rule and an audit record of its own. */

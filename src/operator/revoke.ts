@@ -22,7 +22,7 @@ import {
   text,
   WHO,
 } from './operation.ts'
-import { countOf, countOfFamilies } from './text.ts'
+import { countOf, countOfFamilies } from './terminal.ts'
 import { type Options, UsageError } from './verb.ts'
 
 /** The combinations of members that a revocation may name. */

@@ -13,7 +13,7 @@ import {
   reject,
   WHO,
 } from './operation.ts'
-import { countOf } from './text.ts'
+import { countOf } from './terminal.ts'
 import { UsageError } from './verb.ts'
 
 export const RESTART: Operation = {

@@ -10,7 +10,7 @@ import {
   type Schema,
   text,
 } from './operation.ts'
-import { printable } from './text.ts'
+import { printable } from './terminal.ts'
 import { EXIT } from './verb.ts'
 
 const list = (items: Schema, description: string): Schema => ({ type: 'array', items, description })

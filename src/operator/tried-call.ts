@@ -4,7 +4,7 @@ import { request as requestHttps } from 'node:https'
 import type { Explanation } from '../contracts/explanation.ts'
 import { reasonInWords } from '../kernel/thrown.ts'
 import { explanationText } from './explanation-text.ts'
-import { printable } from './text.ts'
+import { printable } from './terminal.ts'
 import { UsageError } from './verb.ts'
 
 export interface Call {

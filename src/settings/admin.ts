@@ -13,7 +13,7 @@ import { isSecretHash } from '../directory/hasher.ts'
 import { isLoopback, splitListenAddress } from '../kernel/listen-address.ts'
 import { INSTANT_PATTERN } from '../kernel/units.ts'
 
-/** The roles of operators (operator/rights.ts says what each may do). */
+/** The roles of operators (operator/operators.ts says what each may do). */
 export const ROLES = ['view', 'operate', 'administer', 'audit'] as const
 
 export const OPERATOR_NAME = {
