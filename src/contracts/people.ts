@@ -75,11 +75,6 @@ export const CLIENT_AUTH_METHODS = ['client_secret_basic', 'client_secret_post',
 /** How a client authenticates at the token endpoint (RFC 7591 §2). */
 export type ClientAuthMethod = (typeof CLIENT_AUTH_METHODS)[number]
 
-/** The methods that some client has. Never rejects. */
-export interface ClientMethods {
-  current(): Promise<ReadonlySet<ClientAuthMethod>>
-}
-
 /** A promise rejects if the directory cannot be reached. */
 export interface People {
   findClient(id: string): Promise<Client | undefined>
@@ -93,15 +88,6 @@ export interface HashOwner {
   readonly name: string
   /** True after many failures: its checks then wait in the queue of those that are expected to fail. */
   readonly doubted: boolean
-}
-
-/** Hashes and checks secrets off the event loop (C6.3.5). Rejects with Fault `identity_unavailable` if its queue is full. */
-export interface PasswordHasher {
-  hash(secret: string): Promise<string>
-  /** Whether the secret fits. If `encoded` is undefined (no such user or client), it takes as long, and answers false. */
-  verify(secret: string, encoded: string | undefined, owner?: HashOwner): Promise<boolean>
-  /** @throws Fault `identity_unavailable` if the queue is full for this owner */
-  requireRoom(owner: HashOwner): void
 }
 
 /** Verifies users' passwords, wherever they are kept (C5.7). */

@@ -2,7 +2,7 @@ import { argon2, hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { promisify } from 'node:util'
 import type { Problems } from '../config/problems.ts'
-import type { HashOwner, PasswordHasher } from '../contracts/people.ts'
+import type { HashOwner } from '../contracts/people.ts'
 import { VerificationQueue } from './verification-queue.ts'
 
 /**
@@ -125,7 +125,7 @@ const dummyHash = (): Argon2Hash => ({
  * hash is computed if that holds up nobody. Otherwise it only waits for that time: someone who invents names must not
  * keep others from logging in.
  */
-export class Hasher implements PasswordHasher {
+export class Hasher {
   readonly #queue: VerificationQueue
   readonly #dummy = dummyHash()
 
@@ -164,6 +164,7 @@ export class Hasher implements PasswordHasher {
     return formatArgon2({ ...fresh, tag })
   }
 
+  /** @throws Fault `identity_unavailable` if the queue is full for this owner */
   requireRoom({ name, doubted }: HashOwner): void {
     this.#queue.requireRoom(doubted ? 'doubtful' : 'ordinary', name)
   }

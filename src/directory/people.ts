@@ -3,7 +3,6 @@ import {
   type Client,
   CLIENT_AUTH_METHODS,
   type ClientAuthMethod,
-  type ClientMethods,
   type People,
   type User,
 } from '../contracts/people.ts'
@@ -148,7 +147,7 @@ const KEPT_FOR = 60_000
  * read when somebody asks, once a minute at most, and only until every method was found. What was known before counts
  * too where it cannot be read to its end.
  */
-export class DirectoryMethods implements ClientMethods {
+export class DirectoryMethods {
   readonly #parts: ClientMethodsParts
   readonly #configured: ReadonlySet<ClientAuthMethod>
   #known: ReadonlySet<ClientAuthMethod>
@@ -161,6 +160,7 @@ export class DirectoryMethods implements ClientMethods {
     this.#known = this.#configured
   }
 
+  /** The methods that some client has. Never rejects. */
   async current(): Promise<ReadonlySet<ClientAuthMethod>> {
     const isFresh = this.#parts.clock.monotonic() - this.#readAt < KEPT_FOR
     if (!isFresh && this.#configured.size < CLIENT_AUTH_METHODS.length)

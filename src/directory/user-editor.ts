@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { Problems } from '../config/problems.ts'
-import type { Access, Client, PasswordHasher } from '../contracts/people.ts'
+import type { Access, Client } from '../contracts/people.ts'
 import { checkUser, toClient } from './compile-records.ts'
 import {
   alreadyThere,
@@ -10,7 +10,7 @@ import {
   type PlannedChange,
   referable,
 } from './editing.ts'
-import { isPassword, NO_PASSWORD } from './hasher.ts'
+import { type Hasher, isPassword, NO_PASSWORD } from './hasher.ts'
 import { type Holdings, holdingsOf, type Loss, lossesBetween } from './holdings.ts'
 import { only, RecordEditor, type RecordKind } from './record-editor.ts'
 import type { UserRecord } from './schema.ts'
@@ -28,7 +28,7 @@ import {
 import { claimedByConfiguration } from './uniqueness.ts'
 
 export interface UserEditingParts extends EditingParts {
-  readonly hasher: PasswordHasher
+  readonly hasher: Hasher
   /** Whether `directory.people` finds further users. */
   readonly peopleElsewhere?: boolean
 }
@@ -73,7 +73,7 @@ async function customersOf(
 
 /** Users of the store, by name. A subject has a record of its own, so that it is given only once. */
 export class UserEditor extends RecordEditor<UserRecord, UserRecord> {
-  readonly #hasher: PasswordHasher
+  readonly #hasher: Hasher
   readonly #peopleElsewhere: boolean
 
   constructor({ hasher, peopleElsewhere = false, ...parts }: UserEditingParts) {

@@ -1,28 +1,23 @@
+import type { Catalogue } from '../config/scopes/catalogue.ts'
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { Exchange } from '../contracts/exchange.ts'
 import type { PublicKeys, SecretDeriver, Signer, TokenVerifier } from '../contracts/keys.ts'
 import type { AttemptLimiter } from '../contracts/lockouts.ts'
-import type {
-  Client,
-  ClientMethods,
-  PasswordHasher,
-  PasswordVerifier,
-  People,
-  User,
-} from '../contracts/people.ts'
+import type { Client, PasswordVerifier, People, User } from '../contracts/people.ts'
 import type { Places } from '../contracts/places.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Store } from '../contracts/store.ts'
 import type { Switches } from '../contracts/switches.ts'
-import type { TokenRevoker, IssuedTokens } from '../contracts/tokens.ts'
+import type { IssuedTokens, TokenRevoker } from '../contracts/tokens.ts'
+import type { Hasher } from '../directory/hasher.ts'
 import { mayHold } from '../directory/holdings.ts'
-import type { RevocationRules } from '../stores/revocations.ts'
+import type { DirectoryMethods } from '../directory/people.ts'
 import type { Cors } from '../http/cors.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
-import type { Catalogue } from '../config/scopes/catalogue.ts'
-import type { IdentityConfig } from './schema.ts'
+import type { RevocationRules } from '../stores/revocations.ts'
 import type { DeveloperOffer } from './developers/frame.ts'
+import type { IdentityConfig } from './schema.ts'
 
 export interface IdentityDeps {
   readonly people: People
@@ -33,7 +28,7 @@ export interface IdentityDeps {
   readonly tokenVerifier: TokenVerifier
   readonly deriver: SecretDeriver
   readonly store: Store
-  readonly hasher: PasswordHasher
+  readonly hasher: Pick<Hasher, 'verify'>
   /** Verifies users' passwords. By the hasher if absent: Postern has all their hashes then. */
   readonly passwords?: PasswordVerifier
   /** Given if it outlives this configuration or serves several processes. Else `openIdentity` makes one. */
@@ -59,7 +54,7 @@ export interface IdentityDeps {
   readonly changingScopes: ReadonlySet<string>
   /** Characters of a request target that the public listener takes. */
   readonly longestTarget: number
-  readonly clientMethods: ClientMethods
+  readonly clientMethods: Pick<DirectoryMethods, 'current'>
   /** Undefined if pages of other origins may not call (C4.18). */
   readonly cors?: Cors | undefined
   /** Undefined if there are no pages for those who write clients (C11.4). */
@@ -85,7 +80,7 @@ export const holdersOf = (people: People): Holders => ({
   findClientName: async (id) => (await people.findClient(id))?.name,
 })
 
-export const hashedPasswords = (hasher: PasswordHasher): PasswordVerifier => ({
+export const hashedPasswords = (hasher: Pick<Hasher, 'verify'>): PasswordVerifier => ({
   verify: (password, user, owner) => hasher.verify(password, user?.passwordHash, owner),
 })
 

@@ -1,5 +1,4 @@
 import type { KeyPath, Problems } from '../config/problems.ts'
-import type { PasswordHasher } from '../contracts/people.ts'
 import type { Directory } from '../directory/compile.ts'
 import { Hasher, hashSecret } from '../directory/hasher.ts'
 import { isLoopback, splitListenAddress } from '../kernel/listen-address.ts'
@@ -37,10 +36,7 @@ function suspects({ clients, users }: Directory): Suspect[] {
  * hashed. A service that other machines can reach must not start with one (C10, T7). Costs a dozen hashes at most.
  * Rejects as the hasher does.
  */
-export async function findDemoSecrets(
-  directory: Directory,
-  hasher: PasswordHasher,
-): Promise<readonly string[]> {
+export async function findDemoSecrets(directory: Directory, hasher: Hasher): Promise<readonly string[]> {
   const renamed = [...directory.clients.values()]
     .filter((client) => client.secretHashes.some((hash) => KNOWN_HASHES.has(hash)))
     .map((client) => `client ${client.id}`)

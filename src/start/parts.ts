@@ -16,11 +16,11 @@ import type { Admission } from '../contracts/admission.ts'
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { Backend } from '../contracts/backend.ts'
 import type { AttemptLimiter } from '../contracts/lockouts.ts'
-import type { PasswordHasher } from '../contracts/people.ts'
 import type { Store } from '../contracts/store.ts'
 import type { Switches } from '../contracts/switches.ts'
 import type { TokenRevoker } from '../contracts/tokens.ts'
 import { compileDirectory, type Directory } from '../directory/compile.ts'
+import type { Hasher } from '../directory/hasher.ts'
 import type { PeopleOpening } from '../directory/module-people/module-directory.ts'
 import type { OpenedFunds } from '../directory/places.ts'
 import type { StoredDirectory } from '../directory/stored-directory.ts'
@@ -46,7 +46,7 @@ export interface Dependencies {
   /** The keys of foreign issuers, which only a sidecar has. */
   readonly issuerKeys: IssuerKeys
   readonly store: Store
-  readonly hasher: PasswordHasher
+  readonly hasher: Hasher
   readonly attempts: AttemptLimiter
   readonly switches: Switches
   readonly admission: Admission

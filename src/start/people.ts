@@ -2,8 +2,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import { areAsLoaded } from '../config/modules/import-file.ts'
 import type { Problems } from '../config/problems.ts'
-import type { PasswordHasher, PasswordVerifier, People } from '../contracts/people.ts'
+import type { PasswordVerifier, People } from '../contracts/people.ts'
 import type { Directory } from '../directory/compile.ts'
+import type { Hasher } from '../directory/hasher.ts'
 import {
   type ModuleDirectory,
   openPeople,
@@ -47,7 +48,7 @@ export async function openPeopleOf(
 }
 
 export interface LayerParts extends Pick<ModulePeopleParts, 'store' | 'tokenRevoker' | 'recorder' | 'clock'> {
-  readonly hasher: PasswordHasher
+  readonly hasher: Hasher
   readonly storedDirectory: StoredDirectory
   readonly storedPlaces: StoredPlaces
 }

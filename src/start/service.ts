@@ -45,7 +45,7 @@ import { NodeBeat, nodeOf } from './node.ts'
 import { Observation, type ObservationOptions } from './observation.ts'
 import { ConfigurationLoads, readHoldings, Reloader } from './reload.ts'
 import { ServiceEvents } from './service-events.ts'
-import type { Worker } from './serving-worker.ts'
+import type { ServingWorker } from './serving-worker.ts'
 import { admitState, longestLifeOf, openState, type State } from './state.ts'
 import { openTrailOwner, type TrailOwner } from './trail-owner.ts'
 import { Turns } from './turns.ts'
@@ -73,7 +73,7 @@ export interface Running extends ServiceUrls {
   readonly sharesData: boolean
   readonly pool: WorkerPool<Configuration>
   /** The one worker, where this very process serves; absent where there are several. */
-  readonly worker: Worker | undefined
+  readonly worker: ServingWorker | undefined
   /** What operations work on. */
   readonly context: ServiceContext
   /** Stops taking calls, finishes those in flight, then ends. Resolves with the number of connections that were cut. */
@@ -306,7 +306,7 @@ interface Serving {
   /** Of this process. */
   readonly state: State
   readonly pool: WorkerPool<Configuration>
-  readonly worker: Worker | undefined
+  readonly worker: ServingWorker | undefined
 }
 
 /** Serves in this process. Rejects as `openState` and `startServing` do. */

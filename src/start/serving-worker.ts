@@ -34,14 +34,6 @@ import { digestOfHoldings, servedHoldings } from './holdings-record.ts'
 import { adoptSeals } from './key-plan.ts'
 import { type Closable, closablesOf, closeAll, openParts, type Parts } from './parts.ts'
 
-export interface Worker extends WorkerPool<Configuration> {
-  readonly urls: ServiceUrls
-  readonly dependencies: WorkerDependencies
-  readonly recorder: Recorder
-  /** The OpenAPI document of the configuration in force; undefined where there is none. */
-  readonly document: ReadyDocument | undefined
-}
-
 /** Milliseconds between two checks whether a replaced configuration still has calls in flight. */
 const RETIRE_MS = 1000
 
@@ -57,7 +49,7 @@ interface ServingParts {
 }
 
 /** A worker whose parts are open: it serves one configuration after another until it is closed. */
-export class ServingWorker implements Worker {
+export class ServingWorker implements WorkerPool<Configuration> {
   readonly urls: ServiceUrls
   readonly port: number
   readonly dependencies: WorkerDependencies
@@ -102,6 +94,7 @@ export class ServingWorker implements Worker {
     return openedBy(this.#current.parts)
   }
 
+  /** The OpenAPI document of the configuration in force; undefined where there is none. */
   get document(): ReadyDocument | undefined {
     return this.#current.service.document
   }

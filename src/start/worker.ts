@@ -14,7 +14,7 @@ import { type WorkerBase, openAuditTrail, openDependencies, watchOwnKeys } from 
 import { openMeasures, readCertificateExpiry, readTrail } from './measures.ts'
 import { nodeOf } from './node.ts'
 import { openParts } from './parts.ts'
-import { ServingWorker, type Worker } from './serving-worker.ts'
+import { ServingWorker } from './serving-worker.ts'
 import { openState } from './state.ts'
 import { tellHeads } from './trail-owner.ts'
 
@@ -32,7 +32,7 @@ export const startWorker = (
   reports: WorkerMessages,
   opened: AsyncDisposableStack,
   { clock, environment }: WorkerOptions,
-): Promise<Worker> =>
+): Promise<ServingWorker> =>
   withStartBudget(async () => {
     const recorder = new RelayRecorder()
     const measures = openMeasures(configuration)
@@ -60,7 +60,7 @@ export async function startServing(
   base: WorkerBase & { readonly recorder: RelayRecorder },
   reports: WorkerMessages,
   trail?: OpenTrail,
-): Promise<Worker> {
+): Promise<ServingWorker> {
   const { recorder, measures, clock, opened } = base
   const dependencies = await openDependencies(configuration, base, reports)
   const parts = await openParts(configuration, dependencies)

@@ -127,7 +127,6 @@ export async function makeModulePeople(module: WrittenModule) {
     requireRoom: () => {
       if (isFull) throw full()
     },
-    hash: () => Promise.reject(new Error('nothing is hashed')),
     verify: (secret: string, encoded: string | undefined) => {
       hashed.push(encoded)
       if (isFull) return Promise.reject(full())

@@ -32,11 +32,8 @@ export interface ForwardingBackend<T = BackendAnswer> {
   answerOf(call: Call, response: UpstreamResponse, source: ResponseSource): T | Promise<T>
 }
 
-export interface ResponseSource {
-  /** Made when it is asked for. */
-  readonly url: HttpUrl
-  readonly redirected: Redirected | undefined
-}
+/** Where a response came from: what its call says of the attempt that it answers. */
+export type ResponseSource = Readonly<Pick<CallForwarding, 'url' | 'redirected'>>
 
 const FOLLOWED: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
@@ -46,7 +43,7 @@ const AT_ONCE = 1
 const UNAUTHORIZED = 401
 
 /** One call that is forwarded: its attempts, its end, and its cancellation when the client leaves. */
-export class CallForwarding<T = BackendAnswer> implements Forwarding, UpstreamRequest, ResponseSource {
+export class CallForwarding<T = BackendAnswer> implements Forwarding, UpstreamRequest {
   readonly method: string
   readonly path: string
   /** Of the attempt under way, credentials included. */
@@ -144,6 +141,7 @@ export class CallForwarding<T = BackendAnswer> implements Forwarding, UpstreamRe
     }
   }
 
+  /** Of the latest attempt. Made when it is asked for. */
   get url(): HttpUrl {
     const target = this.#tried.at(-1) ?? this.#backend.targets.choose(NONE_TRIED)
     return this.redirected?.url ?? urlOf(target, this.path)

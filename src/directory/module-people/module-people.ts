@@ -1,19 +1,12 @@
 import { pathText, Problems } from '../../config/problems.ts'
-import type {
-  Access,
-  Client,
-  HashOwner,
-  PasswordHasher,
-  PasswordVerifier,
-  People,
-  User,
-} from '../../contracts/people.ts'
+import type { Access, Client, HashOwner, PasswordVerifier, People, User } from '../../contracts/people.ts'
 import type { Places } from '../../contracts/places.ts'
 import type { Recorder } from '../../contracts/recorder.ts'
 import type { Store } from '../../contracts/store.ts'
 import type { TokenRevoker } from '../../contracts/tokens.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { checkAccess, compilePerson } from '../compile-records.ts'
+import type { Hasher } from '../hasher.ts'
 import { mayHold } from '../holdings.ts'
 import { problemsAt } from '../read-records.ts'
 import type { PersonRecord } from '../schema.ts'
@@ -165,7 +158,7 @@ const NO_SUBJECT = 'no subject'
 const isOfStore = (owner: StoredSubject | undefined): boolean => owner !== undefined && owner.module !== true
 
 interface PasswordParts {
-  readonly hasher: PasswordHasher
+  readonly hasher: Pick<Hasher, 'verify' | 'requireRoom'>
   readonly module: Pick<ModuleDirectory, 'verify'>
   readonly people: Pick<ModulePeople, 'recordOf' | 'claim'>
 }

@@ -226,8 +226,6 @@ export function openTestIdentity({ clients, users, config, deps, store: kept }: 
     store,
     // "Hashes" are the secrets themselves; a quick one has the prefix of a quick one.
     hasher: {
-      requireRoom: () => undefined,
-      hash: (secret) => Promise.resolve(secret),
       verify: (secret, encoded) => {
         verified.push(encoded)
         return Promise.resolve(encoded?.replace('sha256:', '') === secret)

@@ -242,8 +242,6 @@ describe('C6.1.5 the password grant', () => {
 
   it('C6.1.4 says 503 and when to come again if the hashing queue is full', async () => {
     const full = {
-      requireRoom: () => undefined,
-      hash: () => Promise.reject(new Fault('identity_unavailable')),
       verify: (_: string, encoded?: string) =>
         encoded?.startsWith('sha256:') === true
           ? Promise.resolve(true)
