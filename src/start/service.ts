@@ -98,6 +98,10 @@ async function start(configuration: Configuration, options: StartOptions): Promi
 
   const observation = lasting.use(new Observation(configuration, options))
   const { health, measures, recorder } = observation
+  let connectionsCut: number | undefined
+  lasting.defer(() => {
+    if (connectionsCut !== undefined) recorder.note('info', 'stopped', { connectionsCut })
+  })
   await admitStore(configuration, observation)
   const trailOwner = await openTrail(configuration, options, observation, lasting)
   const audit = trailOwner?.trail ?? NO_TRAIL
@@ -218,10 +222,9 @@ async function start(configuration: Configuration, options: StartOptions): Promi
       await beat?.stop()
       await turns.stop()
       await events.stop()
-      const connectionsCut = await closed
+      connectionsCut = await closed
       await first.disposeAsync()
       events.noteStopped(connectionsCut)
-      recorder.note('info', 'stopped', { connectionsCut })
       await last.disposeAsync()
       return connectionsCut
     },
