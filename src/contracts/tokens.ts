@@ -102,10 +102,6 @@ export interface EndOptions {
 export interface TokenRevoker {
   /** Idempotent. If it rejects with Fault `identity_unavailable`, it must be called again. */
   end(tokens: RevokedTokens, options?: EndOptions): Promise<Ended>
-  /** The numbers that `end` would resolve with; changes nothing. */
-  preview(tokens: RevokedTokens, options?: EndOptions): Promise<Ended>
-  /** Without a rule: when the secret of successors is replaced. Resolves with their number. Access tokens stay. */
-  endAllFamilies(): Promise<number>
 }
 
 /** What operators see and end of the store: logins in browsers, families of refresh tokens, what users have allowed clients. */

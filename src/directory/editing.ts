@@ -28,7 +28,7 @@ export class DirectoryRefusal extends Error {
 export interface EditingParts {
   readonly store: Store
   readonly feed: Pick<Feed, 'append'>
-  readonly tokenRevoker: Pick<TokenRevoker, 'end'>
+  readonly tokenRevoker: TokenRevoker
   readonly clock: Clock
   /** The directory of the configuration: its names are taken, and new records may refer to it. */
   readonly configured: Directory

@@ -18,7 +18,7 @@ import { begunAs, FAMILY, type FamilyRecord, OLDER_TOKEN } from './tokens/famili
 interface RevocableRecordsParts {
   readonly store: Pick<Store, 'find' | 'listBy' | 'pageBy' | 'lastUseBy' | 'remove'>
   readonly rules: Pick<RevocationRules, 'hasEnded'>
-  readonly tokenRevoker: Pick<TokenRevoker, 'end'>
+  readonly tokenRevoker: TokenRevoker
 }
 
 interface Kind {

@@ -6,10 +6,10 @@ import type { TrailReader } from '../contracts/audit-query.ts'
 import type { AuditEntry, AuditTrail } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Doubted, Store } from '../contracts/store.ts'
-import type { TokenRevoker } from '../contracts/tokens.ts'
 import type { Editors } from '../directory/editors.ts'
 import type { Holdings } from '../directory/holdings.ts'
 import type { LocalLockouts } from '../identity/guessing/lockouts.ts'
+import type { StoreTokenRevoker } from '../identity/tokens/token-revoker.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { CallHistory } from '../maintenance/call-history.ts'
 import type { MaintenanceRecords } from '../maintenance/records.ts'
@@ -57,7 +57,7 @@ export interface QueriedTrail extends Pick<TrailReader, 'query'> {
 export interface ServiceContext extends OperationContext {
   readonly store: Store
   readonly rules: Pick<RevocationRules, 'asOf' | 'hasEnded'>
-  readonly tokenRevoker: Pick<TokenRevoker, 'end' | 'preview'>
+  readonly tokenRevoker: Pick<StoreTokenRevoker, 'end' | 'preview'>
   readonly maintenance: Pick<MaintenanceRecords, 'list' | 'set' | 'end' | 'now'>
   readonly doubts: Pick<StoreDoubts, Doubted | 'accept'>
   readonly trail: (QueriedTrail & Pick<TrailReader, 'verify'>) | undefined

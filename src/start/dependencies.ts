@@ -18,6 +18,7 @@ import { OpenedFunds } from '../directory/places.ts'
 import { StoredDirectory } from '../directory/stored-directory.ts'
 import { StoredPlaces } from '../directory/stored-places.ts'
 import { Conversions } from '../gateway/conversion/conversions.ts'
+import { endAllFamilies } from '../identity/tokens/token-revoker.ts'
 import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
 import { IssuerKeys } from '../keys/issuer-keys.ts'
 import { openKeys, type ServiceKeys } from '../keys/service-keys.ts'
@@ -144,13 +145,13 @@ export async function openDependencies(
  * `keys rotate --compromised` cannot reach a store in memory, so this process then ends the families itself.
  */
 export async function watchOwnKeys(
-  { keys, store, feed, tokenRevoker }: WorkerDependencies,
+  { keys, store, feed }: WorkerDependencies,
   { store: { kind } }: Configuration,
   recorder: Recorder,
 ): Promise<() => Promise<void>> {
   if (keys === undefined) return () => Promise.resolve()
   const endFamilies = async (): Promise<void> =>
-    recorder.note('warn', 'refresh_token_families_ended', { families: await tokenRevoker.endAllFamilies() })
+    recorder.note('warn', 'refresh_token_families_ended', { families: await endAllFamilies(store) })
   const secretReplaced = kind === 'memory' ? endFamilies : () => Promise.resolve()
   return watchKeys({ keys, store, recorder, mark: () => feed.keys, secretReplaced })
 }

@@ -140,7 +140,7 @@ export async function recordHoldings(holdings: Holdings, store: Records): Promis
 
 interface StartParts {
   readonly store: Records
-  readonly tokenRevoker: Pick<TokenRevoker, 'end'>
+  readonly tokenRevoker: TokenRevoker
   readonly recorder: Pick<Recorder, 'note'>
 }
 
@@ -196,7 +196,7 @@ type SharedRecord = {
 
 interface SharedHoldingsParts {
   readonly store: Pick<Store, 'find' | 'create' | 'replace' | 'hold' | 'release'>
-  readonly tokenRevoker: Pick<TokenRevoker, 'end'>
+  readonly tokenRevoker: TokenRevoker
 }
 
 const CAUSE = { via: 'change of the configuration' } as const

@@ -18,7 +18,6 @@ import type { Backend } from '../contracts/backend.ts'
 import type { AttemptLimiter } from '../contracts/lockouts.ts'
 import type { Store } from '../contracts/store.ts'
 import type { Switches } from '../contracts/switches.ts'
-import type { TokenRevoker } from '../contracts/tokens.ts'
 import { compileDirectory, type Directory } from '../directory/compile.ts'
 import type { Hasher } from '../directory/hasher.ts'
 import type { PeopleOpening } from '../directory/module-people/module-directory.ts'
@@ -28,6 +27,7 @@ import type { StoredPlaces } from '../directory/stored-places.ts'
 import { reportTakenIds } from '../directory/uniqueness.ts'
 import { compileActions, type CompiledActions } from '../gateway/compile-actions.ts'
 import type { Conversions } from '../gateway/conversion/conversions.ts'
+import type { StoreTokenRevoker } from '../identity/tokens/token-revoker.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { IssuerKeys } from '../keys/issuer-keys.ts'
 import type { ServiceKeys } from '../keys/service-keys.ts'
@@ -62,7 +62,7 @@ export interface Dependencies {
   readonly storedDirectory: StoredDirectory
   readonly storedPlaces: StoredPlaces
   readonly rules: RevocationRules
-  readonly tokenRevoker: TokenRevoker
+  readonly tokenRevoker: StoreTokenRevoker
   /** Counts calls by client. */
   readonly tallies: ClientTallies
 }

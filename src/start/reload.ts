@@ -147,7 +147,7 @@ export interface ReloaderParts {
   readonly environment: Environment
   readonly pool: Pick<WorkerPool<Configuration>, 'holdingsDigest' | 'prepare' | 'commit' | 'abort'>
   readonly rules: Pick<RevocationRules, 'revoke'>
-  readonly tokenRevoker: Pick<TokenRevoker, 'end'>
+  readonly tokenRevoker: TokenRevoker
   readonly store: Store
   /** Called before the configuration is in force. Rejects with a Fault if the store cannot record it. */
   readonly adopting: (configuration: Configuration) => Promise<void>

@@ -2,7 +2,6 @@
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { FeedReading, Store, View } from '../contracts/store.ts'
-import type { TokenRevoker } from '../contracts/tokens.ts'
 import { StoreTokenRevoker } from '../identity/tokens/token-revoker.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { LONGEST_ACCESS_TOKEN, LONGEST_FOREIGN_TOKEN, LONGEST_LEEWAY } from '../kernel/lifetimes.ts'
@@ -31,7 +30,7 @@ export interface State extends AsyncDisposable {
   readonly store: Store
   readonly feed: ChangeFeed
   readonly rules: RevocationRules
-  readonly tokenRevoker: TokenRevoker
+  readonly tokenRevoker: StoreTokenRevoker
   readonly longestLife: RecordedLife
   readonly switches: MaintenanceSwitches
   readonly maintenance: MaintenanceRecords

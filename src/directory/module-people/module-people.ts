@@ -27,7 +27,7 @@ export interface ModulePeopleParts {
   readonly places: Pick<Places, 'findBusinesses'>
   readonly storedDirectory: Pick<StoredDirectory, 'findSubject'>
   readonly store: Pick<Store, 'create' | 'find'>
-  readonly tokenRevoker: Pick<TokenRevoker, 'end'>
+  readonly tokenRevoker: TokenRevoker
   readonly recorder: Pick<Recorder, 'note'>
   readonly clock: Clock
 }

@@ -87,7 +87,7 @@ export function openConsents({ store, clock }: Pick<IdentityDeps, 'store' | 'clo
 
 interface ConsentEnding {
   readonly store: Pick<Store, 'listBy' | 'remove'>
-  readonly tokenRevoker: Pick<TokenRevoker, 'end'>
+  readonly tokenRevoker: TokenRevoker
 }
 
 /**

@@ -12,8 +12,8 @@ type RecordAction = (kind: string, where: IndexValues) => Promise<number>
 
 /**
  * Makes the revocation rule first, and then removes the records from the store. After a crash in between the rule is in
- * force: every look-up of a session, a code or a family checks the rules (`RevocationRules.hasEnded`), and a rule is kept longer than the
- * records that it ends.
+ * force: every look-up of a session, a code or a family checks the rules (`RevocationRules.hasEnded`), and a rule is kept
+ * longer than the records that it ends.
  */
 export class StoreTokenRevoker implements TokenRevoker {
   readonly #store: StoredTokens
@@ -29,12 +29,9 @@ export class StoreTokenRevoker implements TokenRevoker {
     return forEachKind(tokens, options, removing(this.#store))
   }
 
+  /** The numbers that `end` would resolve with; changes nothing. */
   preview(tokens: RevokedTokens, options: EndOptions = {}): Promise<Ended> {
     return forEachKind(tokens, options, counting(this.#store))
-  }
-
-  endAllFamilies(): Promise<number> {
-    return endAllFamilies(this.#store)
   }
 
   /** When the family would expire, milliseconds since the epoch. The rule is kept until then. */
@@ -61,7 +58,10 @@ const counting =
     return Number((await store.find(kind, family, 'end')) !== undefined)
   }
 
-/** Ends all families of refresh tokens of a store, which may be in use. Resolves with their number. */
+/**
+ * Ends all families of refresh tokens of a store, which may be in use: when the secret of successors is replaced. Makes
+ * no rule, so access tokens stay. Resolves with the number of families.
+ */
 export async function endAllFamilies(store: Pick<Store, 'removeBy'>): Promise<number> {
   // Families before their tokens: a token without its family is invalid.
   const ended = await store.removeBy(FAMILY, {})

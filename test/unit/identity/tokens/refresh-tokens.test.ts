@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
 import { FAMILY, type FamilyRecord, OLDER_TOKEN, olderKey } from '../../../../src/identity/tokens/families.ts'
+import { endAllFamilies } from '../../../../src/identity/tokens/token-revoker.ts'
 import { createDeriver } from '../../../../src/keys/key-place.ts'
 import { openTestIdentity, requestToken, type TestIdentity } from '../identity-under-test.ts'
 
@@ -193,7 +194,7 @@ describe('C6.1.7 a refresh token that an older version gave', () => {
   it('C6.1.7 is unknown once its family has ended', async () => {
     const service = openTestIdentity()
     await older(service, [OLD])
-    await service.deps.tokenRevoker.endAllFamilies()
+    await endAllFamilies(service.store)
     expect(await errorOf(service, OLD)).toBe('invalid_grant')
     expect(await service.store.list(OLDER_TOKEN)).toEqual([])
   })
