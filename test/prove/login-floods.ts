@@ -31,8 +31,8 @@ const RATE = Number(options.rate)
 
 const from = async (file: string): Promise<unknown> =>
   import(pathToFileURL(resolve(options.code, 'src', file)).href)
-const { startPostern } = (await from('app.ts')) as typeof app
-const { readConfiguration } = (await from('configuration.ts')) as typeof configurations
+const { startPostern } = (await from('start/service.ts')) as typeof app
+const { readConfiguration } = (await from('settings/configuration.ts')) as typeof configurations
 const { LocalLockouts } = (await from('identity/guessing/lockouts.ts')) as typeof lockouts
 const { systemClock } = (await from('kernel/clock.ts')) as typeof clocks
 
