@@ -124,15 +124,16 @@ describe('C12.2.2 a body that streams', () => {
     const connection = await openRaw(gateway.port)
     const head = { ...BYTES, ...bearer(token), 'Content-Length': '1000' }
     connection.send(requestBytes({ method: 'POST', target: at('upload'), headers: head, body: 'abc' }))
-    await vi.waitFor(() => expect(String(upstream.connections.at(-1)?.bytes)).toMatch(/\r\n\r\nabc$/))
+    await vi.waitFor(() => expect(String(upstream.connections.at(-1)?.bytes)).toMatch(/\r\n\r\nabc$/), 30_000)
     connection.destroy()
-    await vi.waitFor(() => expect(recordsOf(gateway, 'call.body_ended')).toHaveLength(before + 1))
+    await vi.waitFor(() => expect(recordsOf(gateway, 'call.body_ended')).toHaveLength(before + 1), 30_000)
     expect(recordsOf(gateway, 'call.body_ended').at(-1)).toMatchObject({
       outcome: 'failed',
       call: { bytes: 3, body: hmacOf('abc') },
     })
-    await vi.waitFor(() =>
-      expect(recordsOf(gateway, 'call.settled').at(-1)).toMatchObject({ reason: 'client_gone' }),
+    await vi.waitFor(
+      () => expect(recordsOf(gateway, 'call.settled').at(-1)).toMatchObject({ reason: 'client_gone' }),
+      30_000,
     )
   })
 })

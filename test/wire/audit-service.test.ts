@@ -183,7 +183,10 @@ describe('C12.3 events of the service', () => {
         },
       ])
     expect(await pool.order('POST', '/restart')).toEqual({ outcome: 'restarted', workers: 2 })
-    await vi.waitFor(() => expect(records('workers.restarted')).toMatchObject([{ change: { workers: 2 } }]))
+    await vi.waitFor(
+      () => expect(records('workers.restarted')).toMatchObject([{ change: { workers: 2 } }]),
+      30_000,
+    )
     const [pid = 0] = pool.workers()
     process.kill(pid, 'SIGKILL')
     await vi.waitFor(
@@ -202,15 +205,17 @@ describe('C12.3 events of the service', () => {
     const service = await editable(line)
     const asAnn = admin({ adminUrl: service.adminUrl, data: service.data }, token)
     expect((await asAnn('PUT', '/maintenance', { scope: 'business/ACME' })).status).toBe(200)
-    await vi.waitFor(() =>
-      expect(service.records('maintenance.switched')).toMatchObject([{ actor: { operator: 'ann' } }]),
+    await vi.waitFor(
+      () => expect(service.records('maintenance.switched')).toMatchObject([{ actor: { operator: 'ann' } }]),
+      30_000,
     )
     service.write('')
     expect((await service.ask('POST', '/reload')).status).toBe(200)
     expect((await asAnn('GET', '/maintenance')).status).toBe(401)
     // It only took away, so it was in force before it was recorded.
-    await vi.waitFor(() =>
-      expect(service.records('configuration.reloaded')).toMatchObject([{ outcome: 'success' }]),
+    await vi.waitFor(
+      () => expect(service.records('configuration.reloaded')).toMatchObject([{ outcome: 'success' }]),
+      30_000,
     )
   })
 })

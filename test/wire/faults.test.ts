@@ -329,7 +329,7 @@ describe('C2, design: every fault is one row, and every row is raised', () => {
   it.each(here)('C2: %s is raised, told as its row says, and named in the log', async (code, scenario) => {
     const { response, of } = await scenario()
     if (response === undefined) {
-      await vi.waitFor(() => expect(of.log().map((line) => line['reason'])).toContain(code))
+      await vi.waitFor(() => expect(of.log().map((line) => line['reason'])).toContain(code), 30_000)
       return
     }
     const row: FaultRow = FAULTS[code]

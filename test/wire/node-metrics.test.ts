@@ -37,7 +37,7 @@ describe('C11.5.5 the nodes of a shared store', needing('postgresql'), () => {
       expect(all.map(({ nodes }) => nodes)).toEqual([2, 2, 2])
       expect(all[1]!.digest).toBe(all[0]!.digest)
       expect(all[2]!.digest).not.toBe(all[0]!.digest)
-    })
+    }, 30_000)
   })
 
   it('C11.5.5 are told of by none with a store of its own', async () => {

@@ -128,7 +128,7 @@ describe('C4.5: calls in flight', () => {
       const { status: given } = await connection.response()
       connection.destroy()
       expect(given).toBe(status)
-    })
+    }, 30_000)
 
   it('C4.5: a call over a client’s cap is 429; one that ended, however it did, makes room for another', async () => {
     const { gateway, held, token, beginAll, upstream } = await waiting({ clients: { inFlight: 2 } })
@@ -170,15 +170,17 @@ describe('C4.5: calls in flight', () => {
     // In mid-stream the place is still taken; at the end of the stream it is free.
     held[0]?.raw('HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 200002\r\n\r\n"')
     held[0]?.raw('a'.repeat(100_000))
-    await Promise.race(begun.map((connection) => vi.waitFor(() => expect(connection.unread).not.toBe(''))))
+    await Promise.race(
+      begun.map((connection) => vi.waitFor(() => expect(connection.unread).not.toBe(''), 30_000)),
+    )
     expectFault(await askList(gateway, token), 'backend_busy')
     held[0]?.raw(`${'a'.repeat(100_000)}"`)
     await Promise.race(begun.map((connection) => connection.response()))
     await vi.waitFor(async () => {
       const next = await begin()
-      await vi.waitFor(() => expect(upstream.requests.length + next.unread.length).toBeGreaterThan(2))
+      await vi.waitFor(() => expect(upstream.requests.length + next.unread.length).toBeGreaterThan(2), 30_000)
       expect(next.unread).toBe('')
-    })
+    }, 30_000)
     expectFault(await askList(gateway, token), 'backend_busy')
   })
 })
@@ -217,7 +219,7 @@ describe('T5.4: a backend that hangs beside one that is well', () => {
     const { gateway, hung, token, ask } = await besideHung('enforce')
     const asked = await Promise.all(Array.from({ length: 12 }, ask))
     await hung.received(3)
-    await vi.waitFor(() => expect(asked.filter(({ unread }) => unread !== '')).toHaveLength(9))
+    await vi.waitFor(() => expect(asked.filter(({ unread }) => unread !== '')).toHaveLength(9), 30_000)
     for (const refused of asked.filter(({ unread }) => unread !== '')) {
       const response = await refused.response()
       expectFault(response, 'too_many_backend_calls')

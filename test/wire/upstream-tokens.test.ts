@@ -142,7 +142,7 @@ describe('C8.7 auth: oauth2', () => {
     await vi.waitFor(async () => {
       await get()
       expect(sent().at(-1)).toBe('Bearer token-2')
-    })
+    }, 30_000)
     expect(endpoint.requests).toHaveLength(2)
   })
 
@@ -222,7 +222,7 @@ describe('C8.7 clients that wait for a token', () => {
     leaving.send(requestBytes({ target: LIST, headers: bearer(token) }))
     const { socket } = await endpoint.received(1).then(() => endpoint.connections[0]!)
     leaving.destroy()
-    await vi.waitFor(() => expect(gateway.log().map(({ reason }) => reason)).toContain('client_gone'))
+    await vi.waitFor(() => expect(gateway.log().map(({ reason }) => reason)).toContain('client_gone'), 30_000)
     const staying = get()
     expect(socket.destroyed).toBe(false)
     const body = JSON.stringify({ access_token: 'token-1', token_type: 'bearer' })

@@ -228,7 +228,7 @@ describe('C12.1.3 an intent that was refused since it came late', () => {
     expect(await refused).toMatchObject({ code: 'audit_unavailable' })
     expect(trail.state.held).toBe(1)
     thaw()
-    await vi.waitFor(() => expect(trail.state.held).toBe(0))
+    await vi.waitFor(() => expect(trail.state.held).toBe(0), 30_000)
     await trail.close()
     expect(readTrail(folder).find(({ intent }) => intent === 3)).toMatchObject({
       event: 'call.settled',
@@ -250,7 +250,7 @@ describe('C12.1.3 an intent that was refused since it came late', () => {
     await timers.fire()
     expect(await missing).toMatchObject({ code: 'audit_unavailable' })
     thaw()
-    await vi.waitFor(() => expect(trail.state.held).toBe(0))
+    await vi.waitFor(() => expect(trail.state.held).toBe(0), 30_000)
     await trail.close()
     expect(openIntents(folder).map(({ requestId }) => requestId)).toEqual(['r', 'late'])
   })
@@ -287,7 +287,7 @@ describe('C12.1.4 what was taken away', () => {
     expect(noted[0]?.facts).toMatchObject({ record: { event: 'revocation.ordered' } })
     expect(trail.state.held).toBe(1)
     thaw()
-    await vi.waitFor(() => expect(trail.state.held).toBe(0))
+    await vi.waitFor(() => expect(trail.state.held).toBe(0), 30_000)
     expect(eventsIn(folder)).toContain('revocation.ordered')
   })
 
@@ -327,11 +327,11 @@ describe('C12.4.3 after a failure', () => {
     })
     void trail.keep(TAKEN)
     await trail.settle(OUTCOME)
-    await vi.waitFor(() => expect(events()).toContain('audit_unwritable'))
+    await vi.waitFor(() => expect(events()).toContain('audit_unwritable'), 30_000)
     expect(events()).toContain('audit_held')
     unblock()
     await untilWritable(trail, true)
-    await vi.waitFor(() => expect(events()).toContain('audit_writable'))
+    await vi.waitFor(() => expect(events()).toContain('audit_writable'), 30_000)
     await trail.require({ ...INTENT, requestId: 'after' })
     await trail.close()
     expect(eventsIn(folder)).toEqual([

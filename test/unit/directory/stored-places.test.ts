@@ -132,7 +132,7 @@ describe('C4.8 places of the store', () => {
     await business('INITECH')
     hold.on = true
     const looked = places.look('INITECH')
-    await vi.waitFor(() => expect(held).toHaveLength(1))
+    await vi.waitFor(() => expect(held).toHaveLength(1), 30_000)
     await business('INITECH', { disabled: true })
     hold.on = false
     held.shift()?.()
@@ -173,7 +173,7 @@ describe('C4.8 places of the store', () => {
     await kept.remove(BUSINESS, 'INITECH')
     clock.advance(31_000)
     expect([places.exists('INITECH'), places.exists('INITECH')]).toEqual([true, true])
-    await vi.waitFor(() => expect(places.exists('INITECH')).toBe(false))
+    await vi.waitFor(() => expect(places.exists('INITECH')).toBe(false), 30_000)
     expect(reads).toEqual(['INITECH', 'INITECH'])
   })
 
@@ -182,7 +182,7 @@ describe('C4.8 places of the store', () => {
     hold.on = true
     const looks = Array.from({ length: 500 }, (_, number) => places.look(`B${number}`))
     await expect(places.look('ONE-MORE')).rejects.toMatchObject({ code: 'identity_unavailable' })
-    await vi.waitFor(() => expect(held).toHaveLength(500))
+    await vi.waitFor(() => expect(held).toHaveLength(500), 30_000)
     hold.on = false
     for (const letGo of held) letGo()
     expect(new Set(await Promise.all(looks))).toEqual(new Set([false]))

@@ -19,7 +19,7 @@ async function watchEnds() {
     await new Promise<void>((resolve) => held.push({ exchange, answer: resolve }))
     return { status: 200, headers: {}, body: 'done' }
   })
-  const waiting = (count: number) => vi.waitFor(() => expect(held).toHaveLength(count))
+  const waiting = (count: number) => vi.waitFor(() => expect(held).toHaveLength(count), 30_000)
   return { port, ends, held, waiting }
 }
 
@@ -32,11 +32,11 @@ describe('the end of an exchange', () => {
     expect(ends).toEqual([0])
     held[0]!.answer()
     await waiting(2)
-    await vi.waitFor(() => expect(ends).toEqual([1, 0]))
+    await vi.waitFor(() => expect(ends).toEqual([1, 0]), 30_000)
     held[1]!.answer()
     await connection.response()
     await connection.response()
-    await vi.waitFor(() => expect(ends).toEqual([1, 1]))
+    await vi.waitFor(() => expect(ends).toEqual([1, 1]), 30_000)
     connection.destroy()
     await turn()
     expect(ends).toEqual([1, 1])
@@ -48,11 +48,11 @@ describe('the end of an exchange', () => {
     connection.send(GET)
     await waiting(1)
     connection.destroy()
-    await vi.waitFor(() => expect(ends).toEqual([1]))
+    await vi.waitFor(() => expect(ends).toEqual([1]), 30_000)
     const late = vi.fn()
     held[0]!.exchange.onEnd(late)
     held[0]!.answer()
-    await vi.waitFor(() => expect(late).toHaveBeenCalledTimes(1))
+    await vi.waitFor(() => expect(late).toHaveBeenCalledTimes(1), 30_000)
     expect(ends).toEqual([1])
   })
 })
