@@ -1,4 +1,5 @@
 /** Operations in this process, as the service would carry them out: the same checks, the same handlers, the same records. */
+import { ConfigurationError } from '../config/problems.ts'
 import type { Readable } from 'node:stream'
 import { planAudit } from '../audit/schema.ts'
 import type { JsonValue } from '../http/json.ts'
@@ -12,7 +13,6 @@ import { LINES, linesOf } from '../operator/remote.ts'
 import type { Terminal } from '../operator/terminal.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { OperatedHere, type TrailHere } from '../start/operate-here.ts'
-import { ConfigurationError } from '../start/parts.ts'
 import { StoreError } from '../stores/store-error.ts'
 import { writeReport } from './command.ts'
 import { type Engine, type LockHere, NothingDone } from './engine.ts'

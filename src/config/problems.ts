@@ -118,3 +118,14 @@ export const problemRows = (problems: Problems): ProblemRow[] =>
     message,
     hint,
   }))
+
+/** A configuration that cannot be opened. The report lists every problem. */
+export class ConfigurationError extends Error {
+  override readonly name = 'ConfigurationError'
+  readonly problems: Problems
+
+  constructor(problems: Problems) {
+    super('the configuration has problems')
+    this.problems = problems
+  }
+}

@@ -1,12 +1,11 @@
 /**
  * Operations in the process of a command, while no service runs: the same handlers on what the service would open. Nothing
- * is opened that the operation does not need; the trail is opened with its first record, so that what is refused before
+ * is loaded or opened that the operation does not need; the trail is opened with its first record, so that what is refused before
  * it was begun leaves nothing behind.
  */
-import { queryEnded } from '../audit/abandoned.ts'
 import type { TrailLock } from '../audit/lock.ts'
 import { planAudit } from '../audit/schema.ts'
-import { Problems } from '../config/problems.ts'
+import { ConfigurationError, Problems } from '../config/problems.ts'
 import type { Environment } from '../config/validate.ts'
 import { type AuditEntry, type AuditTrail, NO_TRAIL } from '../contracts/audit.ts'
 import { NO_RECORDER, type Recorder } from '../contracts/recorder.ts'
@@ -22,12 +21,10 @@ import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { ANSWER_COMMAND_WITHIN } from '../stores/open-store.ts'
 import { openSqliteToRead } from '../stores/read-store.ts'
 import { StoreError } from '../stores/store-error.ts'
-import { type EditorParts, openConfiguredEditors } from './in-force.ts'
+import type { EditorParts } from './in-force.ts'
 import { OpenedKeys } from './key-plan.ts'
-import { openMeasures } from './measures.ts'
-import { ConfigurationError } from './parts.ts'
-import { openState, type State } from './state.ts'
-import { openTrailOwner, type TrailOwner } from './trail-owner.ts'
+import type { State } from './state.ts'
+import type { TrailOwner } from './trail-owner.ts'
 
 /**
  * The trail of a command. `none`: none is kept, or the operation leaves no record. A lock: of its folder; it is handed over.
@@ -91,6 +88,7 @@ class CommandTrail implements AuditTrail {
       if (level === 'error') this.problems.push(event)
     }
     const { lock } = this.#trail
+    const { openTrailOwner } = await import('./trail-owner.ts')
     return openTrailOwner(this.#configuration, { clock: systemClock, recorder: { note }, lock })
   }
 
@@ -205,7 +203,10 @@ export class OperatedHere implements AsyncDisposable {
     const plan = planAudit(audit, data, isSidecar(others))
     return (
       plan && {
-        query: ({ query }, onProgress) => queryEnded(plan.folder, query, onProgress),
+        async *query({ query }, onProgress) {
+          const { queryEnded } = await import('../audit/abandoned.ts')
+          yield* queryEnded(plan.folder, query, onProgress)
+        },
         note: async (entry) => {
           trail.note(entry)
           await trail.close()
@@ -227,14 +228,7 @@ export class OperatedHere implements AsyncDisposable {
   }
 
   #openState(): Promise<State> {
-    const { configuration } = this.#parts
-    this.#state ??= openState(configuration, {
-      clock: systemClock,
-      recorder: NO_RECORDER,
-      audit: NO_TRAIL,
-      measures: openMeasures(configuration),
-      answerWithin: ANSWER_COMMAND_WITHIN,
-    }).then((state) => this.#opened.use(state))
+    this.#state ??= openStateOf(this.#parts.configuration).then((state) => this.#opened.use(state))
     return this.#state
   }
 
@@ -242,6 +236,7 @@ export class OperatedHere implements AsyncDisposable {
     const { configuration, environment } = this.#parts
     const state = await this.#directoryState()
     const problems = new Problems()
+    const { openConfiguredEditors } = await import('./in-force.ts')
     const editors = await openConfiguredEditors(
       configuration,
       { state, clock: systemClock, environment },
@@ -271,6 +266,18 @@ export class OperatedHere implements AsyncDisposable {
     await Promise.allSettled([this.#keys, this.#state])
     await this.#opened.disposeAsync()
   }
+}
+
+async function openStateOf(configuration: Configuration): Promise<State> {
+  const { openState } = await import('./state.ts')
+  const { openMeasures } = await import('./measures.ts')
+  return openState(configuration, {
+    clock: systemClock,
+    recorder: NO_RECORDER,
+    audit: NO_TRAIL,
+    measures: openMeasures(configuration),
+    answerWithin: ANSWER_COMMAND_WITHIN,
+  })
 }
 
 function readState(store: Store): EditorParts['state'] {

@@ -8,7 +8,7 @@ import {
   type OpenedBackend,
 } from '../backends/open.ts'
 import { type BackendConfig, backendUnder } from '../backends/schema.ts'
-import { Problems } from '../config/problems.ts'
+import { ConfigurationError, Problems } from '../config/problems.ts'
 import type { Catalogue } from '../config/scopes/catalogue.ts'
 import { compileScopes } from '../config/scopes/schema.ts'
 import type { Environment } from '../config/validate.ts'
@@ -90,17 +90,6 @@ export const closablesOf = ({
 ]
 
 export type Closable = Pick<Backend, 'close'>
-
-/** A configuration that cannot be opened. The report lists every problem. */
-export class ConfigurationError extends Error {
-  override readonly name = 'ConfigurationError'
-  readonly problems: Problems
-
-  constructor(problems: Problems) {
-    super('the configuration has problems')
-    this.problems = problems
-  }
-}
 
 /**
  * Opens what a configuration names. A backend whose configuration and files have not changed is reused, with its

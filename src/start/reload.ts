@@ -10,7 +10,7 @@ import {
   recordGiving,
   recordTaking,
 } from '../audit/audited-change.ts'
-import { problemLines, Problems } from '../config/problems.ts'
+import { ConfigurationError, problemLines, Problems } from '../config/problems.ts'
 import { compileScopes } from '../config/scopes/schema.ts'
 import type { Environment } from '../config/validate.ts'
 import type { AuditTrail } from '../contracts/audit.ts'
@@ -33,7 +33,6 @@ import type { RevocationRules } from '../stores/revocations.ts'
 import type { ConfigurationStanding, PassingCause } from '../watch/status/status.ts'
 import { digestOfHoldings, lossesServed, recordHoldings, servedHoldings } from './holdings-record.ts'
 import { unfitSeals } from './key-plan.ts'
-import { ConfigurationError } from './parts.ts'
 
 /** Most rows of access, and most files, that one record names; their numbers always stand in it. */
 const MOST_ROWS = 100
