@@ -3,6 +3,7 @@
  * operator/README.md says which commands have the choice.
  */
 import type { TrailLock } from '../audit/lock.ts'
+import { OperationError } from '../operator/errors.ts'
 import type { Operation, OperationAnswer, OperationInput } from '../operator/operation.ts'
 import { type AdminAccess, LINES, linesOf, sendTo } from '../operator/remote.ts'
 import type { Terminal } from '../operator/terminal.ts'
@@ -29,12 +30,17 @@ export const remoteEngine = (access: AdminAccess): Engine => ({
     const tag = response.headers.get('etag')?.replaceAll('"', '')
     const isStream = response.headers.get('content-type')?.startsWith(LINES) === true
     return {
-      body: isStream ? linesOf(response.body as ReadableStream<Uint8Array>) : await response.json(),
+      body: isStream ? linesOf(response.body as ReadableStream<Uint8Array>) : await jsonOf(response, access),
       tag,
     }
   },
   [Symbol.asyncDispose]: () => Promise.resolve(),
 })
+
+const jsonOf = (response: Response, { address }: AdminAccess): Promise<unknown> =>
+  response.json().catch(() => {
+    throw new OperationError(`what answers at ${address} is no admin listener of Postern`)
+  })
 
 /** An operation that a command is for, how it was called, and by whom. */
 export interface Purpose {

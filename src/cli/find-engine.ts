@@ -8,6 +8,7 @@ import { hasCode, messageOf } from '../kernel/thrown.ts'
 import {
   adminTokenFile,
   findService,
+  isOnThisHost,
   isReachable,
   readAdminToken,
   trailOf,
@@ -133,8 +134,11 @@ export async function findEngine(purpose: Purpose, given: Given): Promise<Engine
 /** Where a running service says that it is, since it may have been started with another port; else as its configuration says. */
 async function findRemote({ terminal }: Purpose, ground: Ground, given: Given): Promise<Engine> {
   const service = serviceOf(ground)
-  if (service !== undefined)
+  if (service !== undefined) {
+    // The same address is another program's here, which would get the token.
+    if (!isOnThisHost(service)) throw new OperationError(noAnswerFrom(service))
     return remoteEngine({ address: service.adminUrl, token: await tokenFor(given, ground, service) })
+  }
   if (ground.file === undefined) throw new OperationError(noServiceOn(ground))
   const configuration = usable(ground)
   if (configuration !== undefined)
@@ -148,6 +152,9 @@ async function findRemote({ terminal }: Purpose, ground: Ground, given: Given): 
     'it does not say where the service is: give --admin-url and your own token',
   )
 }
+
+const noAnswerFrom = ({ adminUrl }: Announced): string =>
+  `the service does not answer at ${adminUrl}: give --admin-url`
 
 const noServiceOn = ({ data = '' }: Ground): string => `no service runs on ${data}, or it does not say so`
 
@@ -164,6 +171,12 @@ async function findShared(purpose: Shared, ground: Ground, given: Given): Promis
     const service = serviceOf(ground)
     if (service !== undefined && (await isReachable(service)))
       return remoteEngine({ address: service.adminUrl, token: await tokenFor(given, ground, service) })
+    // Only the service can do it then: it may be busy, or in another container.
+    if (service !== undefined && !isServable(ground)) {
+      if (performance.now() > deadline) throw new OperationError(noAnswerFrom(service))
+      await wait(PAUSE)
+      continue
+    }
     const read = servable(ground, terminal)
     const { configuration } = read
     const unfit = operation.unfit?.(configuration, true)
@@ -196,6 +209,9 @@ interface Servable {
   readonly configuration: Configuration
   readonly file: string
 }
+
+const isServable = ({ file, configuration, problems }: Ground): boolean =>
+  file !== undefined && configuration !== undefined && problems?.failed === false
 
 /** Throws NothingDone, after its problems were written, if the configuration could not be served. */
 function servable(ground: Ground, terminal: Terminal): Servable {

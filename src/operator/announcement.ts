@@ -53,7 +53,8 @@ export const trailOf = (data: string): string => pointedTrail(data) ?? usualTrai
 
 /** The service that runs on these folders; undefined if none does, or none says so. */
 export function findService({ data, trail }: ServiceFolders): Announced | undefined {
-  const folders = [trail ?? pointedTrail(data), usualTrail(data), data]
+  // The file may name another folder than the one that the running service was started with.
+  const folders = [trail, pointedTrail(data), usualTrail(data), data]
   for (const folder of new Set(folders.filter((each) => each !== undefined))) {
     const service = runningService(folder)
     if (service !== undefined) return service
@@ -64,9 +65,13 @@ export function findService({ data, trail }: ServiceFolders): Announced | undefi
 /** Milliseconds that a service has to say that it lives. */
 const PROBE_WITHIN = 2000
 
-/** Whether a service can be reached from here: one in another container announces an address that is none of this one. */
-export async function isReachable({ adminUrl, host }: Announced): Promise<boolean> {
-  if (host !== hostname()) return false
+/** Whether a service runs on this host: one in another container announces an address that is none of this one. */
+export const isOnThisHost = ({ host }: Announced): boolean => host === hostname()
+
+/** Whether a service can be reached from here. */
+export async function isReachable(service: Announced): Promise<boolean> {
+  const { adminUrl } = service
+  if (!isOnThisHost(service)) return false
   const signal = AbortSignal.timeout(PROBE_WITHIN)
   // Without the token.
   return fetch(new URL('/health/live', adminUrl), { signal }).then(

@@ -158,7 +158,11 @@ async function announceKey(
     { event: 'keys.announced', on: { kind: 'key', id } },
     () => makeNextKey(plan, algorithm, signsFrom, clock),
     ({ kid }) => ({ kid }),
-  )
+  ).catch((thrown: unknown) => {
+    // Else the record of the key that the schedule makes with this name later would be left out.
+    announced.delete(id)
+    throw thrown
+  })
 }
 
 interface ReplacedKeys extends Pick<Rotation, 'families' | 'trouble'> {

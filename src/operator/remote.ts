@@ -38,13 +38,17 @@ export async function sendTo(
     ...(body && { 'Content-Type': 'application/json' }),
   }
   const { method } = operation
-  const response = await fetch(url, { method, headers, ...(body && { body: JSON.stringify(body) }) }).catch(
-    () => {
-      throw new OperationError(
-        `there is no answer from ${address}: is the service running, and is this its configuration?`,
-      )
-    },
-  )
+  const response = await fetch(url, {
+    method,
+    headers,
+    // A redirect would carry the body elsewhere: a password, or a new secret.
+    redirect: 'error',
+    ...(body && { body: JSON.stringify(body) }),
+  }).catch(() => {
+    throw new OperationError(
+      `there is no answer from ${address}: is the service running, and is this its configuration?`,
+    )
+  })
   if (response.ok) return response
   const answer: unknown = await response.json().catch(() => ({}))
   const { error = `status ${response.status}`, problems = [] } = answer as Refusal

@@ -61,7 +61,7 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
     cluster.setupPrimary({ exec: parts.program, args: [], serialization: 'advanced' })
     const pool = new ClusterWorkerPool(configuration, parts)
     try {
-      // The first one alone: it creates the keys and the store's file, which the others find. If it fails, none is started.
+      // The first one alone: it creates the keys, which the others find. If it fails, none is started.
       await pool.#workers.add()
       await Promise.all(Array.from({ length: parts.size - 1 }, () => pool.#workers.add()))
     } catch (error) {

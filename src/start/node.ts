@@ -59,7 +59,7 @@ export class NodeBeat {
   #isSettled = false
   #cancel: () => void = () => undefined
   #beating: Promise<void> = Promise.resolve()
-  #stopped = false
+  #stopped: Promise<void> | undefined
 
   constructor(configuration: Configuration, parts: NodeBeatParts) {
     this.#configuration = configuration
@@ -85,8 +85,11 @@ export class NodeBeat {
   }
 
   /** The others stop counting this node. Never rejects. */
-  async stop(): Promise<void> {
-    this.#stopped = true
+  stop(): Promise<void> {
+    return (this.#stopped ??= this.#stop())
+  }
+
+  async #stop(): Promise<void> {
     this.#cancel()
     await this.#beating
     // It is forgotten after ten seconds in any case.
@@ -94,7 +97,7 @@ export class NodeBeat {
   }
 
   #next(ms: number): void {
-    if (this.#stopped) return
+    if (this.#stopped !== undefined) return
     this.#cancel = this.#after(ms, () => {
       this.#beating = this.#beat().then(() => this.#next(INTERVAL))
     })

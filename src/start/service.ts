@@ -76,7 +76,10 @@ export interface Running extends ServiceUrls {
   readonly worker: ServingWorker | undefined
   /** What operations work on. */
   readonly context: ServiceContext
-  /** Stops taking calls, finishes those in flight, then ends. Resolves with the number of connections that were cut. */
+  /**
+   * Stops taking calls, finishes those in flight, then ends. Resolves with the number of connections that were cut. May be
+   * called again.
+   */
   close(): Promise<number>
 }
 
@@ -103,9 +106,10 @@ async function start(configuration: Configuration, options: StartOptions): Promi
     if (connectionsCut !== undefined) recorder.note('info', 'stopped', { connectionsCut })
   })
   await admitStore(configuration, observation)
+  // Before the trail, so that the folder counts as used until that is closed.
+  const data = sidecar ? undefined : lasting.use(useData(configuration.data))
   const trailOwner = await openTrail(configuration, options, observation, lasting)
   const audit = trailOwner?.trail ?? NO_TRAIL
-  const data = sidecar ? undefined : lasting.use(useData(configuration.data))
   if (data?.isShared === true) recorder.note('warn', 'data_shared', { detail: configuration.data })
   const announcer =
     trailOwner ?? (sidecar ? undefined : lasting.use(new DataFolderLock(resolve(configuration.data))))
@@ -203,7 +207,32 @@ async function start(configuration: Configuration, options: StartOptions): Promi
   serving.defer(() => events.stop())
   events.start()
 
-  const [first, last] = [serving.move(), lasting.move()]
+  const [servingParts, lastingParts] = [serving.move(), lasting.move()]
+  const end = async (): Promise<number> => {
+    // Whatever fails, the trail is closed, the log is written, and the locks are given back.
+    try {
+      try {
+        // Not the reverse of the start: whoever balances load must know at once, and what is under way has its time.
+        health.drain()
+        files.close()
+        // Begun before anything is awaited: a reload or restart that is under way must not delay the end.
+        const closed = pool.close()
+        closed.catch(() => undefined)
+        // The store stays open until the last call has ended, and the admin listener tells until then how it goes.
+        await beat?.stop()
+        await turns.stop()
+        await events.stop()
+        connectionsCut = await closed
+      } finally {
+        await servingParts.disposeAsync()
+      }
+      events.noteStopped(connectionsCut)
+      return connectionsCut
+    } finally {
+      await lastingParts.disposeAsync()
+    }
+  }
+  let ended: Promise<number> | undefined
   return {
     ...serviceUrls(configuration.server, pool.port),
     adminPort: admin.port,
@@ -212,22 +241,7 @@ async function start(configuration: Configuration, options: StartOptions): Promi
     pool,
     worker,
     context,
-    close: async () => {
-      // Not the reverse of the start: whoever balances load must know at once, and what is under way has its time.
-      health.drain()
-      files.close()
-      // Begun before anything is awaited: a reload or restart that is under way must not delay the end.
-      const closed = pool.close()
-      // The store stays open until the last call has ended, and the admin listener tells until then how it goes.
-      await beat?.stop()
-      await turns.stop()
-      await events.stop()
-      connectionsCut = await closed
-      await first.disposeAsync()
-      events.noteStopped(connectionsCut)
-      await last.disposeAsync()
-      return connectionsCut
-    },
+    close: () => (ended ??= end()),
   }
 }
 

@@ -28,7 +28,7 @@ export class Turns {
   readonly #parts: TurnsParts
   /** Settles when the previous turn is over. */
   #last: Promise<unknown> = Promise.resolve()
-  #stopping = false
+  #stopped: Promise<void> | undefined
 
   constructor(parts: TurnsParts) {
     this.#parts = parts
@@ -71,14 +71,19 @@ export class Turns {
   }
 
   /** Refuses all further ones. Resolves when none is under way, or after LONGEST_SETTLING_MS. */
-  async stop(): Promise<void> {
-    this.#stopping = true
+  stop(): Promise<void> {
+    return (this.#stopped ??= this.#stop())
+  }
+
+  async #stop(): Promise<void> {
     this.#parts.loads.stop()
     await Promise.race([this.#last, wait(LONGEST_SETTLING_MS, undefined, { ref: false })])
   }
 
   #inTurn<T>(work: () => Promise<T | Refused>): Promise<T | Refused> {
-    const done = this.#last.then(() => (this.#stopping ? refused('the service is stopping') : work()))
+    const done = this.#last.then(() =>
+      this.#stopped !== undefined ? refused('the service is stopping') : work(),
+    )
     this.#last = done.catch(() => undefined)
     return done
   }

@@ -13,7 +13,7 @@ import { RelayRecorder } from '../watch/recorders.ts'
 import { type WorkerBase, openAuditTrail, openDependencies, watchOwnKeys } from './dependencies.ts'
 import { openMeasures, readCertificateExpiry, readTrail } from './measures.ts'
 import { nodeOf } from './node.ts'
-import { openParts } from './parts.ts'
+import { closablesOf, closeAll, openParts } from './parts.ts'
 import { ServingWorker } from './serving-worker.ts'
 import { openState } from './state.ts'
 import { tellHeads } from './trail-owner.ts'
@@ -63,7 +63,10 @@ export async function startServing(
 ): Promise<ServingWorker> {
   const { recorder, measures, clock, opened } = base
   const dependencies = await openDependencies(configuration, base, reports)
+  // Closed if the address cannot be bound: a module may hold connections that would keep the process.
+  await using unbound = new AsyncDisposableStack()
   const parts = await openParts(configuration, dependencies)
+  unbound.defer(() => closeAll(closablesOf(parts)))
   const listener = await bindPublicListener({
     config: configuration.server,
     trustedProxies: compileServer(configuration.server, new Problems()),
@@ -73,6 +76,7 @@ export async function startServing(
   })
   measures.gauges.add(() => readCertificateExpiry('server', listener.certificateValidTo()))
   const worker = new ServingWorker(parts, { dependencies, relay: recorder, listener, reports, trail })
+  unbound.move()
   opened.defer(await watchOwnKeys(dependencies, configuration, recorder))
   return worker
 }

@@ -163,7 +163,7 @@ export class ChangeFeed implements Feed {
     return feed
   }
 
-  /** From now on the other processes of the node learn what this one appends and reads. */
+  /** From now on the other processes of the node learn what this one appends, and with `takeReading` what it reads. */
   shareWith(followers: FeedFollowers): void {
     this.#followers = followers
   }

@@ -36,7 +36,7 @@ export class Health {
     this.#checks.push(check)
   }
 
-  /** Adds the condition of the workers. The function must be synchronous and must not throw. */
+  /** Adds the condition of a part. The function must be synchronous and must not throw. */
   include(condition: () => Condition): void {
     this.#conditions.push(condition)
   }

@@ -1,9 +1,13 @@
 /** Which process carries out a command that a service can do, and when neither does (operator/README.md). */
 import { chmodSync, chownSync, existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { once } from 'node:events'
 import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { tryLock } from '../../../src/audit/lock.ts'
+import { findService, pointToTrail } from '../../../src/operator/announcement.ts'
 import { hashSecret } from '../../../src/directory/hasher.ts'
 import { auditRecords, recordsOf } from '../../support/audit-files.ts'
 import { runVerb, spawnVerb } from '../../support/command-line.ts'
@@ -188,6 +192,59 @@ describe('C12.1.7 the lock', () => {
     expect(given).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('give --admin-url') })
     expect(taken).toMatchObject({ code: 0, stdout: expect.stringMatching(/^tally: disabled\n/) })
     expect(taken.stderr).toMatch(/could not be recorded: .*give --admin-url/)
+  })
+
+  it('held by a service of another host: nobody here gets its token, nor what is ordered', async () => {
+    const here = await place()
+    expect(await here.run(ADD)).toMatchObject({ code: 0 })
+    writeFileSync(join(here.data, 'admin-token'), 'a-token-of-the-service\n', { mode: 0o600 })
+    const got: string[] = []
+    const other = createServer((request, response) => {
+      got.push(`${request.method} ${request.url} ${request.headers.authorization}`)
+      response.end('{}')
+    }).listen(0, '127.0.0.1')
+    onTestFinished(() => void other.close())
+    await once(other, 'listening')
+    const { port } = other.address() as AddressInfo
+    const folder = join(here.data, 'audit')
+    hold(folder).announce({ adminUrl: `http://127.0.0.1:${port}`, data: here.data })
+    const announced = JSON.parse(readFileSync(join(folder, 'service.json'), 'utf8')) as object
+    writeFileSync(join(folder, 'service.json'), JSON.stringify({ ...announced, host: 'another-container' }))
+    const ended = await Promise.all(
+      ['reload', `client disable tally --data ${here.data}`].map((line) => here.run(line)),
+    )
+    for (const each of ended)
+      expect(each).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('give --admin-url') })
+    expect(got).toEqual([])
+  })
+
+  it('is found where the running service left it, though the file names another folder of the trail', async () => {
+    const here = await place()
+    const elsewhere = await dataFolder()
+    pointToTrail(here.data, elsewhere)
+    hold(elsewhere).announce({ adminUrl: NOWHERE, data: here.data })
+    const trail = join(here.data, 'another')
+    expect(findService({ data: here.data, trail })).toMatchObject({ adminUrl: NOWHERE })
+  })
+
+  it.each([
+    ['that sends on to another', 'there is no answer from', { status: 307, location: 'http://127.0.0.1:9/' }],
+    ['that is none of Postern', 'is no admin listener of Postern', { status: 200, location: undefined }],
+  ])('--admin-url of a listener %s: exit 1, in one line', async (_which, told, { status, location }) => {
+    const here = await place()
+    const other = createServer((_request, response) => {
+      response.writeHead(status, location === undefined ? {} : { location }).end('<html>')
+    }).listen(0, '127.0.0.1')
+    onTestFinished(() => void other.close())
+    await once(other, 'listening')
+    const { port } = other.address() as AddressInfo
+    const line = `user set-password dora --admin-url http://127.0.0.1:${port}`
+    const ended = await here.run(line, { POSTERN_ADMIN_TOKEN: 'mine' })
+    expect(ended).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(new RegExp(`^postern: .*${told}.*\n$`)),
+    })
   })
 
   it('is not taken by what reads: keys list waits for nobody', async () => {
