@@ -7,8 +7,7 @@ import { Fault } from '../kernel/faults.ts'
 import type { OperationContext } from '../operator/context.ts'
 import { AdminError, errorBodyOf, OperationError } from '../operator/errors.ts'
 import type { OperationAnswer, OperationInput, SharedOperation } from '../operator/operation.ts'
-import type { AuthenticatedOperator } from '../operator/operators.ts'
-import { performerOf } from '../operator/perform.ts'
+import { authorize, performerOf } from '../operator/perform.ts'
 import { LINES, linesOf } from '../operator/remote.ts'
 import type { Terminal } from '../operator/terminal.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
@@ -16,7 +15,10 @@ import { OperatedHere, type TrailHere } from '../start/operate-here.ts'
 import { StoreError } from '../stores/store-error.ts'
 import { writeReport } from './command.ts'
 import { type Engine, type LockHere, NothingDone } from './engine.ts'
-import { operatorHere } from './operator-here.ts'
+import { type OperatorHere, operatorHere } from './operator-here.ts'
+
+/** Where requests come from. */
+const FROM = { via: 'cli', channel: 'cli' } as const
 
 /** An operation that this process carries out. */
 export interface HerePurpose {
@@ -80,9 +82,9 @@ export async function engineHere(purpose: HerePurpose): Promise<Engine> {
       terminal.stderr.write('postern: the audit trail could not be written in part\n')
   }
   try {
-    const operator = await operatorHere(configuration, own, operation.needs)
+    const known = await operatorHere(configuration, own)
     return {
-      send: (operation, input) => perform(operation as SharedOperation, input, operator),
+      send: (operation, input) => perform(operation as SharedOperation, input, known),
       [Symbol.asyncDispose]: dispose,
     }
   } catch (thrown) {
@@ -93,16 +95,17 @@ export async function engineHere(purpose: HerePurpose): Promise<Engine> {
   async function perform(
     operation: SharedOperation,
     { params = {}, query = {}, body, ifMatch }: OperationInput,
-    operator: AuthenticatedOperator,
+    { operator, expired }: OperatorHere,
   ): Promise<OperationAnswer<unknown>> {
     try {
+      authorize(operator, expired, operation, { audit: here.context.audit, from: FROM })
       const answer = await performerOf<OperationContext>(operation, operation.handle)(here.context, {
         params,
         query: plain(query),
         body: body === undefined ? null : plain(body),
         ifMatch: ifMatch === undefined ? undefined : `"${ifMatch}"`,
         operator,
-        from: { via: 'cli', channel: 'cli' },
+        from: FROM,
       })
       if (isQuestion(operation)) tellUnrecorded(here, terminal)
       if (answer.status < 400)

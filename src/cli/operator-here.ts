@@ -6,15 +6,7 @@ import { whyUnwritable } from '../kernel/file-modes.ts'
 import { newSecret } from '../kernel/ids.ts'
 import { hasCode } from '../kernel/thrown.ts'
 import { OperationError } from '../operator/errors.ts'
-import {
-  type AuthenticatedOperator,
-  expiredOperator,
-  hasRight,
-  Operators,
-  refusedOperator,
-  type Right,
-  unknownOperator,
-} from '../operator/operators.ts'
+import { type AuthenticatedOperator, Operators, unknownOperator } from '../operator/operators.ts'
 import { readAdminToken } from '../operator/announcement.ts'
 import { ADMIN } from '../settings/admin.ts'
 import type { Configuration } from '../settings/configuration.ts'
@@ -27,25 +19,27 @@ const systemOperator = (): AuthenticatedOperator => ({
   expires: Number.POSITIVE_INFINITY,
 })
 
+/** Who gives orders, and whether their token has expired: for `authorize`. */
+export interface OperatorHere {
+  readonly operator: AuthenticatedOperator
+  readonly expired: boolean
+}
+
 /**
- * Who gives the order. A token that is given counts here too: a wrong one is refused, one that may less does less. Rejects
- * with AdminError 401 or 403.
+ * Who gives the order. A token that is given counts here too: a wrong one is refused. Rejects with AdminError 401.
  *
  * @param own the operator's own token, if one is given
  */
 export async function operatorHere(
   { admin, data }: Pick<Configuration, 'admin' | 'data'>,
   own: string | undefined,
-  needs: Right,
-): Promise<AuthenticatedOperator> {
-  if (own === undefined) return systemOperator()
+): Promise<OperatorHere> {
+  if (own === undefined) return { operator: systemOperator(), expired: false }
   const ownToken = admin.token ?? (await readAdminToken(data).catch(() => newSecret()))
   const operators = new Operators(ownToken, admin.tokens, systemClock)
   const operator = operators.find(`Bearer ${own}`)
   if (operator === undefined) throw unknownOperator(`Bearer ${own}`)
-  if (operators.hasExpired(operator)) throw expiredOperator(operator)
-  if (!hasRight(operator.role, needs)) throw refusedOperator(operator, needs)
-  return operator
+  return { operator, expired: operators.hasExpired(operator) }
 }
 
 /** What the service makes in its data folder: only its user can use what another user makes there. */

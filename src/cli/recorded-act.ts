@@ -5,6 +5,7 @@ import type { AuditEntry } from '../contracts/audit.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { messageOf } from '../kernel/thrown.ts'
 import { AdminError, OperationError } from '../operator/errors.ts'
+import { expiredOperator, hasRight, refusedOperator } from '../operator/operators.ts'
 import type { Terminal } from '../operator/terminal.ts'
 import { EXIT } from '../operator/verb.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
@@ -43,8 +44,10 @@ export async function recorded(
   let operator: Operator
   try {
     if (isKept || opensData) refuseOtherUser(data)
-    const { name } = await operatorHere(configuration, own, 'administer')
-    operator = { operator: name, by: operatorName(terminal), reason, via: 'cli', channel: 'cli' }
+    const { operator: known, expired } = await operatorHere(configuration, own)
+    if (expired) throw expiredOperator(known)
+    if (!hasRight(known.role, 'administer')) throw refusedOperator(known, 'administer')
+    operator = { operator: known.name, by: operatorName(terminal), reason, via: 'cli', channel: 'cli' }
   } catch (thrown) {
     if (!(thrown instanceof AdminError || thrown instanceof OperationError)) throw thrown
     terminal.stderr.write(`postern: nothing was changed: ${thrown.message}\n`)

@@ -10,6 +10,7 @@ import { type Clock, epochSeconds } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { messageOf } from '../kernel/thrown.ts'
 import { keysOf, newestGeneration } from '../keys/key-place.ts'
+import { rememberAnnounced } from '../keys/recorded-events.ts'
 import type { KeysPlan } from '../keys/service-keys.ts'
 import { keyName, type StoredKey } from '../keys/stored-key.ts'
 import { rememberKeys } from '../keys/watch-keys.ts'
@@ -146,13 +147,14 @@ async function announceKeys(work: RecordedWork, operator: Operator): Promise<Rot
 
 async function announceKey(
   algorithm: SigningAlgorithm,
-  { plan, clock, audit, announced }: RecordedWork,
+  work: RecordedWork,
   operator: Operator,
 ): Promise<StoredKey> {
+  const { plan, clock, audit, announced } = work
   const id = await nextKeyName(plan, algorithm)
   announced.add(id)
   const signsFrom = epochSeconds(clock) + plan.rotation.announce
-  return recordTaking(
+  const made = await recordTaking(
     audit,
     operator,
     { event: 'keys.announced', on: { kind: 'key', id } },
@@ -163,6 +165,11 @@ async function announceKey(
     announced.delete(id)
     throw thrown
   })
+  // Else a service that starts later, or another node, would take it for a key that the schedule has made.
+  const store = await work.store().catch(() => undefined)
+  const isRemembered = store && (await rememberAnnounced(made.kid, store).catch(() => false))
+  if (isRemembered === true) announced.delete(id)
+  return made
 }
 
 interface ReplacedKeys extends Pick<Rotation, 'families' | 'trouble'> {

@@ -3,9 +3,10 @@
  * only where the schedule did it: what an operator did is recorded as theirs.
  */
 import type { AuditTrail } from '../contracts/audit.ts'
-import type { Entry, Store } from '../contracts/store.ts'
+import type { Store } from '../contracts/store.ts'
 import type { AuditEvent } from '../kernel/audit-events.ts'
 import { type Clock, epochSeconds } from '../kernel/clock.ts'
+import { readRecordedEvents, type RecordedEvents } from '../keys/recorded-events.ts'
 import { scheduleKeys, type ScheduledKey } from '../keys/schedule.ts'
 import type { KeysPlan } from '../keys/service-keys.ts'
 import type { StoredKey } from '../keys/stored-key.ts'
@@ -23,13 +24,6 @@ export interface KeyEventsParts {
 
 /** Milliseconds between two readings of the keys. */
 const INTERVAL = 1000
-
-/** The kind and key of the one record in the store: the last event of each key, so that a restart records nothing twice. */
-const KIND = 'audited_keys'
-const KEY = 'own'
-
-/** The last event of each key, by its id. */
-type RecordedEvents = { readonly [kid: string]: string }
 
 const EVENTS: Readonly<Record<ScheduledKey['state'], AuditEvent | undefined>> = {
   announced: 'keys.announced',
@@ -115,11 +109,10 @@ export class KeyEvents {
   }
 
   async #record(schedule: readonly ScheduledKey[]): Promise<void> {
-    const { store } = this.#parts
-    const entry = await store.find(KIND, KEY)
-    const before = (entry?.value ?? {}) as RecordedEvents
+    const { events: before, replace } = await readRecordedEvents(this.#parts.store)
     const { recorded, events } = this.#next(schedule, before)
-    if (!same(recorded, before) && !(await this.#remember(recorded, entry))) return
+    // Another node has recorded something meanwhile.
+    if (!same(recorded, before) && !(await replace(recorded))) return
     this.#recorded = recorded
     for (const event of events) this.#note(event)
   }
@@ -163,12 +156,5 @@ export class KeyEvents {
       on: { kind: 'key', id: name ?? kid },
       change: { kid },
     })
-  }
-
-  /** False if another node has recorded something meanwhile. */
-  #remember(recorded: RecordedEvents, entry: Entry | undefined): Promise<boolean> {
-    const { store } = this.#parts
-    if (entry === undefined) return store.create(KIND, KEY, { value: recorded })
-    return store.replace(KIND, KEY, entry.version, recorded)
   }
 }

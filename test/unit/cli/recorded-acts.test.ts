@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
 import { hashSecret } from '../../../src/directory/hasher.ts'
 import { newSecret } from '../../../src/kernel/ids.ts'
-import { auditRecords, recordsOf } from '../../support/audit-files.ts'
+import { auditRecords, recordsOf, type WrittenRecord } from '../../support/audit-files.ts'
 import { runVerb } from '../../support/command-line.ts'
 import { configFiles } from '../../support/config-files.ts'
 import { dataFolder } from '../../support/data-folder.ts'
@@ -35,6 +35,8 @@ const acts = ({ data }: { readonly data: string }): readonly string[] =>
   auditRecords({ data })
     .filter(({ actor }) => (actor as { via?: string }).via === 'cli')
     .map(({ event, outcome }) => `${event} ${String(outcome)}`)
+
+const operatorOf = ({ actor }: WrittenRecord): string => String((actor as { operator?: string }).operator)
 
 interface Step {
   readonly line: string
@@ -149,6 +151,32 @@ describe('C12.1.7 what commands change', () => {
     expect((await here.run(`${ADD} --admin-token @${file}`)).code).toBe(0)
     expect(here.records('client.added')[0]).toMatchObject({ actor: { operator: 'administerer', via: 'cli' } })
     expect((await here.run(`${ADD} --admin-token ${tokens.administer}`)).stderr).toMatch(/expected @FILE/)
+  })
+
+  it('is refused without the service as with it for a token whose role does not allow it, or that has expired: C12.2.4', async () => {
+    const tokens = { operate: newSecret(), administer: newSecret() }
+    const past = ", expires: '2020-01-01T00:00:00Z'"
+    const here = await place(
+      `admin: { tokens: [{ name: ops, role: operate, hash: '${hashSecret(tokens.operate)}' }, ` +
+        `{ name: past, role: administer, hash: '${hashSecret(tokens.administer)}'${past} }] }`,
+    )
+    const refused = await here.run(ADD, '', { POSTERN_ADMIN_TOKEN: tokens.operate })
+    expect(refused).toMatchObject({ code: 1, stdout: '' })
+    expect(refused.stderr).toContain('ops may not do this')
+    const late = await here.run('keys rotate', '', { POSTERN_ADMIN_TOKEN: tokens.administer })
+    expect(late).toMatchObject({ code: 1, stdout: '' })
+    expect(late.stderr).toContain('the token of past has expired')
+    expect((await here.run(ADD, '', { POSTERN_ADMIN_TOKEN: newSecret() })).code).toBe(1)
+    const byName = Object.groupBy(here.records('operator.refused'), operatorOf)
+    expect([byName['ops'], byName['past']].flat()).toMatchObject([
+      {
+        actor: { operator: 'ops' },
+        on: { id: 'addClient' },
+        change: { needs: 'administer', expired: false },
+      },
+      { actor: { operator: 'past' }, on: { id: 'rotateKeys' }, change: { expired: true } },
+    ])
+    expect((await here.run('client list')).stdout).not.toContain('tally')
   })
 
   it('needs a reason that a record has room for', async () => {

@@ -5,7 +5,9 @@ import { Fault } from '../../../src/kernel/faults.ts'
 import { epochSeconds } from '../../../src/kernel/clock.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
 import { dataFolder } from '../../support/data-folder.ts'
-import type { AuditEntry } from '../../../src/contracts/audit.ts'
+import { type AuditEntry, NO_TRAIL } from '../../../src/contracts/audit.ts'
+import { NO_RECORDER } from '../../../src/contracts/recorder.ts'
+import { oneAtATime, rotateKeys } from '../../../src/operator/key-work.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 
 const HOUR = 3_600_000
@@ -34,6 +36,7 @@ async function start() {
     scheduled,
     key,
     place,
+    plan,
     store,
     announced,
     /** Of a node. `own`: what its operators have announced. */
@@ -72,6 +75,30 @@ describe('C12.3 events of keys', () => {
     await watch.look()
     await watch.look()
     expect(told).toEqual(['keys.signing ES256-1'])
+  })
+
+  it('leave out what an operator has announced by a command, before this service started or beside another node', async () => {
+    const { told, scheduled, key, plan, store, clock, events } = await start()
+    await key(1)
+    const watch = events()
+    await watch.look()
+    const work = { plan, clock, announced: new Set<string>(), elsewhere: false, inTurn: oneAtATime() }
+    const parts = { ...work, store: () => Promise.resolve(store), audit: NO_TRAIL, recorder: NO_RECORDER }
+    const operator = {
+      operator: 'root@host',
+      by: undefined,
+      reason: undefined,
+      via: 'cli',
+      channel: 'cli',
+    } as const
+    await rotateKeys(parts, { compromised: false, preview: false }, operator)
+    expect(work.announced).toEqual(new Set())
+    const later = events(new Set())
+    for (const each of [watch, later, watch, later]) await each.look()
+    expect(told).toEqual(['keys.signing ES256-1'])
+    clock.advance(HOUR)
+    await watch.look()
+    expect(scheduled).toEqual(['keys.signing ES256-2'])
   })
 
   it('are told once by several nodes, and what an operator announced at one of them is not told by another', async () => {
