@@ -1,5 +1,7 @@
 /** Writes the records of a ring to segments, in groups: whatever came while the last sync ran (C12.4.2). */
+import { Buffer } from 'node:buffer'
 import { hash } from 'node:crypto'
+import { performance } from 'node:perf_hooks'
 import { messageOf } from '../kernel/thrown.ts'
 import { DAY_MS } from '../kernel/units.ts'
 import { type AnnouncedWriter, writeAnnouncement } from './announcement.ts'

@@ -3,6 +3,7 @@
  * which bodies are hashed (C12.2.2). No token is signed with either. Both are in one file, so that they are made together,
  * by whichever process is first.
  */
+import { Buffer } from 'node:buffer'
 import {
   createHmac,
   createPrivateKey,

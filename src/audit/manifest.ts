@@ -1,4 +1,5 @@
 /** The manifest, `manifest.jsonl` (C12.4.4): each line signs the heads of all writers, and the line before it. */
+import { Buffer } from 'node:buffer'
 import { createPublicKey, hash, type KeyObject } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open, stat, writeFile } from 'node:fs/promises'

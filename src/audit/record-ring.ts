@@ -5,6 +5,7 @@
  * Measured: a record costs both threads together 4 µs this way at 16 callers, and 17 at one. A message for each costs 4
  * and 38.
  */
+import { Buffer } from 'node:buffer'
 import type { After, Clock } from '../kernel/clock.ts'
 import type { PreparedRecord, PutOptions } from './record.ts'
 

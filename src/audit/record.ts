@@ -1,4 +1,5 @@
 /** The lines of the audit trail: one record is one line of JSON (C12.2). */
+import { Buffer } from 'node:buffer'
 import { hash, randomFillSync } from 'node:crypto'
 import {
   type AuditActor,

@@ -1,6 +1,7 @@
 /** The audit trail of this process: what is recorded, and what waits for it (C12.1). */
 import type { KeyObject } from 'node:crypto'
 import { access, constants, mkdir, stat } from 'node:fs/promises'
+import { setImmediate } from 'node:timers'
 import type { AuditEntry, AuditTrail, BodyHash, Refusal, RequireOptions } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { AuditEvent } from '../kernel/audit-events.ts'

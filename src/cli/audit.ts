@@ -1,6 +1,7 @@
 /** `postern audit verify, hash, key`: the verbs that only read files. The others are operations. */
 import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
+import { performance } from 'node:perf_hooks'
 import { BEGINNING_KIND, beginningIn, placeOfTrail, type TrailBeginning } from '../audit/beginning.ts'
 import { bodyKeyOf, hashBody, presentAuditKeys, PUBLIC_KEY_FILE } from '../audit/keys.ts'
 import { runVerification } from '../audit/read/read-trail.ts'

@@ -1,4 +1,5 @@
 /** The options that many commands have, and what they mean: which configuration, why, by whose token. */
+import { Buffer } from 'node:buffer'
 import { readFileSync } from 'node:fs'
 import { hostname, userInfo } from 'node:os'
 import { MOST_REASON } from '../contracts/audit.ts'

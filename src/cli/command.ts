@@ -1,5 +1,6 @@
 /** What every command has: its configuration, its verbs, and standard output that may fail. */
 import { existsSync } from 'node:fs'
+import { setImmediate } from 'node:timers'
 import { fileURLToPath } from 'node:url'
 import { didYouMean } from '../config/problem-text.ts'
 import { type Problems, reportText } from '../config/problems.ts'

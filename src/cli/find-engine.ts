@@ -1,4 +1,5 @@
 /** Finds the service of a configuration or of a data folder; where none runs, this process does its work (C12.1.7). */
+import { performance } from 'node:perf_hooks'
 import { setTimeout as wait } from 'node:timers/promises'
 import { type Announced, tryLock } from '../audit/lock.ts'
 import { planAudit } from '../audit/schema.ts'

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import { argon2, hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { promisify } from 'node:util'

@@ -1,4 +1,4 @@
-import { isAscii, isUtf8 } from 'node:buffer'
+import { Buffer, isAscii, isUtf8 } from 'node:buffer'
 import { Transform, type TransformCallback } from 'node:stream'
 import type { BackendBody } from '../contracts/backend.ts'
 import type { Format } from '../http/accept.ts'

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import type { CallBody } from '../contracts/backend.ts'
 import type { Exchange } from '../contracts/exchange.ts'
 import { type BodyDeclaration, declaredBody, type Head } from '../http/head.ts'

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
 import type { AuditActor, AuditCall, AuditEntry, AuditObject, BodyHash } from '../contracts/audit.ts'
 import type { Call, CallBody, CallRecord, Tunnel, TunnelEnd } from '../contracts/backend.ts'

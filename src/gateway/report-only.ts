@@ -6,6 +6,7 @@
  * (maintenance, C4.2 and C4.9), and those over the limits of the service or of the backend. The upstream learns who
  * calls only where C4.4 to C4.8 passed.
  */
+import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
 import type { CallBody } from '../contracts/backend.ts'
 import type { Exchange } from '../contracts/exchange.ts'

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import type { Head } from './head.ts'
 import { isToken } from './header-text.ts'
 

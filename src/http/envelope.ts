@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import { type FaultRow, FAULTS } from '../kernel/fault-table.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { Format } from './accept.ts'

@@ -1,3 +1,5 @@
+import { Buffer } from 'node:buffer'
+
 // The grammar of RFC 8259, UTF-8 included (RFC 3629 §4), as a table: for each state and class of byte the next state, or
 // what to do. Two lookups a byte, whatever the document.
 

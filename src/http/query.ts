@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import { Fault } from '../kernel/faults.ts'
 
 /** Letters of which a name is read in one way only. */

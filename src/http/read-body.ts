@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { Fault } from '../kernel/faults.ts'

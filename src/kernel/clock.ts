@@ -1,3 +1,5 @@
+import { performance } from 'node:perf_hooks'
+
 /** Time as the rest of the code sees it, so that tests can move it. */
 export interface Clock {
   /** Wall time in milliseconds since the epoch: for what others read (iat, exp, logs). */

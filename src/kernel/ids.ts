@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import { createHash, hash, randomFillSync, timingSafeEqual } from 'node:crypto'
 
 /** Random bytes that are drawn at once: each drawing costs several microseconds, however many they are. */

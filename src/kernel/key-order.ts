@@ -1,3 +1,5 @@
+import { Buffer } from 'node:buffer'
+
 /**
  * The order of the store's keys, in every store and in lists that join the store with something else: by the UTF-8 bytes
  * of the escaped key. So for keys without quotes, backslashes and control characters it is the order of code points.

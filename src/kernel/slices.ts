@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks'
 import { setImmediate } from 'node:timers/promises'
 
 /** Milliseconds of work before other events get a turn. */

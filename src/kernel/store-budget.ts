@@ -1,5 +1,6 @@
 /** Limits the total time that one request waits for the store (T5.5). */
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { performance } from 'node:perf_hooks'
 
 /** Milliseconds unless the store says otherwise. So long, since a slow disk shall make logins slow, and fail none. */
 export const STORE_TIME = 5000

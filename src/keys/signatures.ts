@@ -6,6 +6,7 @@
  *   `importPublicKey` refuses both.
  * - `compactVerify` honours `crit` and `b64`: token-verifier.ts refuses such headers before it gets here.
  */
+import { Buffer } from 'node:buffer'
 import { hash, createPrivateKey, type KeyObject, sign, type SigningOptions } from 'node:crypto'
 import { promisify } from 'node:util'
 import { calculateJwkThumbprint, compactVerify, errors, exportJWK, generateKeyPair, importJWK } from 'jose'

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import type { Claims, KeyStanding, TokenPolicy, TokenVerifier, Verified } from '../contracts/keys.ts'
 import { parseJson } from '../http/json.ts'
 import type { Clock } from '../kernel/clock.ts'

@@ -1,4 +1,5 @@
 /** The audit trail: what it is asked, which leaves a record itself (C12.5), its proof, and what is erased in it (C12.2.3). */
+import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
 import {
   type AuditedChange,

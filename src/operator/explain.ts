@@ -1,4 +1,5 @@
 /** Calls are explained: whether one would be let in (C14.1), and what was decided about one of the past (C14.4). */
+import { Buffer } from 'node:buffer'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import type { PastAnswer } from '../watch/past-calls.ts'
 import { CALL_PARTS, headersWithType, METHOD_AND_PATH } from './described-call.ts'

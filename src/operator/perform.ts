@@ -1,4 +1,5 @@
 /** What is done with each request of an operation, by the listener and by a command that runs here alike. */
+import { Buffer } from 'node:buffer'
 import type { Operator } from '../audit/audited-change.ts'
 import { type AuditTrail, MOST_REASON } from '../contracts/audit.ts'
 import type { JsonValue } from '../http/json.ts'

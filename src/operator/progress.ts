@@ -1,4 +1,5 @@
 /** A bar on stderr that shows how far long work is: on a terminal only, and not for short work. */
+import { performance } from 'node:perf_hooks'
 import type { Progress } from '../contracts/audit-query.ts'
 import type { Terminal } from './terminal.ts'
 

@@ -1,4 +1,5 @@
 /** What commands ask on the terminal, and how they print. */
+import { Buffer } from 'node:buffer'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline/promises'

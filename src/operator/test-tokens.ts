@@ -1,4 +1,5 @@
 /** Test tokens: one is printed, or a call is made with it and explained (C11.5.7). */
+import { Buffer } from 'node:buffer'
 import type { Explanation } from '../contracts/explanation.ts'
 import { CALL_PARTS, headersWithType, METHOD_AND_PATH } from './described-call.ts'
 import { EXPLAIN } from './explain.ts'

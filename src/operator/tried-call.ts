@@ -1,4 +1,5 @@
 /** A call that is tried: made with the path as it was typed, which `fetch` would change; and its answer for people. */
+import { Buffer } from 'node:buffer'
 import { type IncomingMessage, request as requestHttp, type RequestOptions } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import type { Explanation } from '../contracts/explanation.ts'

@@ -7,6 +7,7 @@
  * worker serves the configuration in force: a worker that did not confirm it is killed and replaced.
  */
 import cluster from 'node:cluster'
+import { performance } from 'node:perf_hooks'
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
 import type { TestTokenAnswer, TestTokenRequest } from '../contracts/claimed-callers.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers'
 import type { After } from '../kernel/clock.ts'
 
 /** A request that was not answered: the worker has ended (`gone`) or is too late (`late`). It may have been carried out. */

@@ -11,6 +11,8 @@
 import { subscribe } from 'node:diagnostics_channel'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ChildProcess } from 'node:child_process'
+import { performance } from 'node:perf_hooks'
+import { setImmediate } from 'node:timers'
 
 interface ListeningHandle {
   onconnection: (...args: unknown[]) => void

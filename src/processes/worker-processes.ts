@@ -1,4 +1,5 @@
 import cluster from 'node:cluster'
+import { performance } from 'node:perf_hooks'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Recorder } from '../contracts/recorder.ts'
 import { messageOf } from '../kernel/thrown.ts'

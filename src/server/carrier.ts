@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import replyFrom, { type FastifyReplyFromHooks, type FastifyReplyFromOptions } from '@fastify/reply-from'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Carrier, Forwarding } from '../contracts/backend.ts'

@@ -1,5 +1,6 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
+import { performance } from 'node:perf_hooks'
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
 import { type Clock, timerMs } from '../kernel/clock.ts'
 import { connectionOf, lingerThenClose } from './connection.ts'

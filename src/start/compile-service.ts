@@ -1,4 +1,5 @@
 /** Compiles one configuration into everything that a decision reads. A reload compiles another and swaps the whole. */
+import { Buffer } from 'node:buffer'
 import { planAudit } from '../audit/schema.ts'
 import type { ApiDescription, AuthorizationDescription } from '../contracts/api-description.ts'
 import type { Places } from '../contracts/places.ts'

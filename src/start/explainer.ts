@@ -2,6 +2,7 @@
  * Explains calls by a configuration file, without a service: for your own tests of who may call what. Published as
  * `postern/explain`, and described in config/explain.md.
  */
+import { Buffer } from 'node:buffer'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers'
 import { Worker } from 'node:worker_threads'
 import { programBeside, threadEnvironment } from '../kernel/beside.ts'
 import { monotonicMs } from '../kernel/clock.ts'

@@ -1,4 +1,5 @@
 /** What the ways to a store have in common: SQLite's thread and Postgres. */
+import { performance } from 'node:perf_hooks'
 import { Fault } from '../kernel/faults.ts'
 
 /** Who may wait at once: more than can be answered in time. What comes beyond it fails at once. */

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { performance } from 'node:perf_hooks'
 import { type After, after as systemAfter, type Clock, systemClock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { UpstreamReader } from './reader.ts'

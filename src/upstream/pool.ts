@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers'
 import { type After, after as systemAfter, type Clock, systemClock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { type ConnectionOwner, type PooledConnection, UpstreamConnection } from './connection.ts'

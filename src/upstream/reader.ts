@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { ResponseHead } from './response-head.ts'

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { cannotBeSent, checkedValue, type HeaderText, isToken } from '../http/header-text.ts'

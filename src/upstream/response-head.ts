@@ -1,3 +1,5 @@
+import { Buffer } from 'node:buffer'
+
 /** Thrown for bytes that are no response. The message says what is wrong with them and repeats none of them. */
 export class MalformedResponse extends Error {
   override readonly name = 'MalformedResponse'

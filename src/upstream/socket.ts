@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import { connect, isIP, type Socket } from 'node:net'
 import {
   connect as connectTls,

@@ -1,4 +1,5 @@
 /** Reads the files of a trail, which are files of lines. It blocks: the reading is done in a thread. */
+import { Buffer } from 'node:buffer'
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { hasCode } from '../../kernel/thrown.ts'
 

@@ -1,4 +1,5 @@
 /** Personal values (C12.2.3): they stand in a file beside the records, in the order of these, which hold their hashes. */
+import { Buffer } from 'node:buffer'
 import { open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { personalHash } from '../record.ts'

@@ -1,4 +1,5 @@
 /** What can be asked of the trail (C12.5), and whether a record answers it. */
+import { Buffer } from 'node:buffer'
 import { didYouMean } from '../../config/problem-text.ts'
 import {
   type AuditQuery,

@@ -1,4 +1,5 @@
 /** What the line of a record says (C12.2.1, C12.4.1), read without parsing the rest. */
+import { Buffer } from 'node:buffer'
 import { hash } from 'node:crypto'
 import { closeSync, openSync, readSync } from 'node:fs'
 import type { TrailRecord } from '../../contracts/audit-query.ts'

@@ -1,4 +1,5 @@
 /** Answers a query from the files of the trail, day by day, in the order of time (C12.5). */
+import { Buffer } from 'node:buffer'
 import { join } from 'node:path'
 import type {
   AuditQuery,

@@ -1,4 +1,5 @@
 /** Finds the segments of one trail or of several: `YYYY-MM-DD/{writer}.{n}.jsonl` (C12.4.1). */
+import { Buffer } from 'node:buffer'
 import { readdirSync, statSync } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import { join } from 'node:path'

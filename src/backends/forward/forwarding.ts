@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import type { Readable } from 'node:stream'
 import type { BackendAnswer, Call, Carrier, Forwarding } from '../../contracts/backend.ts'
 import { AUDIT_HEADER } from '../../http/end-to-end-headers.ts'

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import type { Call } from '../../contracts/backend.ts'
 import { followedBy, headerLine, headersOf, type HeaderText, NO_HEADERS } from '../../http/header-text.ts'
 import { type HttpUrl, isBelow, resolveReference } from '../../http/reference.ts'

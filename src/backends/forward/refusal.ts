@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import type { Readable } from 'node:stream'
 import type { BackendAnswer, BackendError } from '../../contracts/backend.ts'
 import { errorsOf } from '../../http/envelope.ts'

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import type { UpstreamTraffic } from '../../contracts/backend.ts'
 import { followedBy, headerLine } from '../../http/header-text.ts'
 import { type After, after as systemAfter, type Clock } from '../../kernel/clock.ts'

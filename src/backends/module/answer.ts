@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
 import type { BackendAnswer, BackendBody, BackendError } from '../../contracts/backend.ts'
 import { isHeaderValue, isToken } from '../../http/header-text.ts'

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import type { BackendBody } from '../../contracts/backend.ts'
 import type { JsonObject, JsonValue, RawNumber } from '../../http/json.ts'
 import { Fault } from '../../kernel/faults.ts'

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
 import type { BackendAnswer } from '../../contracts/backend.ts'
 import type { Json, UpstreamAnswer, UpstreamBody } from '../../contracts/module.ts'

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
 import type { Call, CallBody } from '../../contracts/backend.ts'
 import { foldName, HOP_BY_HOP } from '../../http/end-to-end-headers.ts'

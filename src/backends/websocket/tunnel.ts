@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import type { Socket } from 'node:net'
 import type { Tunnel, TunnelEnd } from '../../contracts/backend.ts'
 import { isLost } from '../../http/read-body.ts'

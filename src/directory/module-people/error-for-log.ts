@@ -1,3 +1,5 @@
+import { Buffer } from 'node:buffer'
+
 /** What a log may say of an error that the operator's code threw while it held passwords and hashes. */
 
 const REDACTED = '[redacted]'

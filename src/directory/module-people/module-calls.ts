@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers'
 import type { LoadedFile } from '../../config/modules/import-file.ts'
 import { type After, type Clock, monotonicMs } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'

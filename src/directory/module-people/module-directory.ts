@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks'
 import type { LRUCache } from 'lru-cache'
 import type { LoadedFile } from '../../config/modules/import-file.ts'
 import { openSource } from '../../config/modules/open-module.ts'

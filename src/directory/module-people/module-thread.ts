@@ -1,3 +1,5 @@
+import { performance } from 'node:perf_hooks'
+import { setImmediate } from 'node:timers'
 import { MessageChannel, type MessagePort, Worker, type WorkerOptions } from 'node:worker_threads'
 import { programBeside, threadEnvironment } from '../../kernel/beside.ts'
 import type { After } from '../../kernel/clock.ts'

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import { Worker } from 'node:worker_threads'
 import { programBeside, threadEnvironment } from '../../kernel/beside.ts'
 import { type After, after as realAfter } from '../../kernel/clock.ts'

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import type { BackendFormat } from '../../contracts/backend.ts'
 import type { Format } from '../../http/accept.ts'
 import type { BodySchema } from '../../http/body-schema.ts'

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import { type IncomingHttpHeaders, METHODS } from 'node:http'
 import { Readable } from 'node:stream'
 import type { Carrier } from '../../contracts/backend.ts'

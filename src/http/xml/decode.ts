@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import { Fault } from '../../kernel/faults.ts'
 import { parseContentType } from '../media-type.ts'
 import { decodeUtf8, printable } from '../read-body.ts'

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import type { Answer } from '../../contracts/exchange.ts'
 import type { Client } from '../../contracts/people.ts'
 import type { Form } from '../../http/form.ts'

@@ -1,4 +1,5 @@
 /** The developer pages of one configuration (C11.4): made when somebody first asks for them, and answered as they are. */
+import { Buffer } from 'node:buffer'
 import { readFileSync } from 'node:fs'
 import { answerReady, readyDocument, type ReadyDocument } from '../../http/entity-tag.ts'
 import { refuseAsPage } from '../answers.ts'

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import type { Readable } from 'node:stream'
 import type { Exchange } from '../../contracts/exchange.ts'
 import { type Form, parseForm, singleValues } from '../../http/form.ts'

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { performance } from 'node:perf_hooks'
 import type { FeedPlace } from '../../contracts/store.ts'
 import { budget, goesFirst, outsideBudgets, waitInBudget } from '../../kernel/store-budget.ts'
 import { MIN_TIME, QUEUE_LIMIT, tooMany, unavailable } from '../store-link.ts'

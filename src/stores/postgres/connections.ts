@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks'
 import type { Client, ClientBase, Pool, PoolClient, PoolConfig, types } from 'pg'
 import { messageOf, reasonInWords } from '../../kernel/thrown.ts'
 import { QUEUE_LIMIT, tooMany, unavailable } from '../store-link.ts'

@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { PoolClient, QueryConfig } from 'pg'
 import type { Fault } from '../../kernel/faults.ts'

@@ -1,4 +1,5 @@
 /** The verbs of the store contract as statements. One statement decides each verb, so it is atomic over all nodes. */
+import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { type IndexValues, type Page, SECRET, SIGNING_KEY, type StoreIndex } from '../../contracts/store.ts'
 import { byEscapedKey, endOfPrefix, escapedKey } from '../../kernel/key-order.ts'

@@ -1,4 +1,6 @@
+import { Buffer } from 'node:buffer'
 import { fstatSync, write, writeSync } from 'node:fs'
+import { performance } from 'node:perf_hooks'
 import { type After, after as systemAfter } from '../../kernel/clock.ts'
 import { hasCode, reasonInWords } from '../../kernel/thrown.ts'
 

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { KeyPath, Problems } from '../../../config/problems.ts'

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import type { Readable } from 'node:stream'
 import { followedBy, headerLine, type HeaderText, NO_HEADERS } from '../../../http/header-text.ts'
 import { type JsonValue, parseJson } from '../../../http/json.ts'
