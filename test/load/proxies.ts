@@ -1,12 +1,10 @@
 /**
  * The Node proxies that Postern is measured beside. Each is a process of its own: `node test/load/proxies.ts NAME` with
  * UPSTREAM (a URL) and PUBLIC_KEY (PEM, for ES256) in the environment; it prints its port. Each is as lean as a gateway
- * can honestly be: it forwards nothing without a token that it has verified, and it keeps the timeouts of its packages.
+ * can honestly be: it forwards nothing without a token that it has verified, it keeps the timeouts of its packages, and it
+ * loads no other one's packages: its start and its memory are compared too.
  */
-import fastifyHttpProxy from '@fastify/http-proxy'
-import fastifyJwt from '@fastify/jwt'
-import replyFrom from '@fastify/reply-from'
-import fastify, { type FastifyInstance } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { createPublicKey, verify } from 'node:crypto'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -112,6 +110,10 @@ async function listen(app: FastifyInstance): Promise<number> {
 
 /** As shipped, with the check in a hook that makes no promise. Fastify's log is off, as it is by default. */
 async function replyFromWithCheck(): Promise<number> {
+  const [{ fastify }, { default: replyFrom }] = await Promise.all([
+    import('fastify'),
+    import('@fastify/reply-from'),
+  ])
   const tokens = new VerifiedTokens()
   const app = fastify()
   app.addHook('onRequest', (request, reply, done) => {
@@ -129,6 +131,11 @@ async function replyFromWithCheck(): Promise<number> {
  * one verifier that has the cache; called with a callback it would make a new one, with an empty cache, for each call.
  */
 async function httpProxyWithJwt(): Promise<number> {
+  const [{ fastify }, { default: fastifyHttpProxy }, { default: fastifyJwt }] = await Promise.all([
+    import('fastify'),
+    import('@fastify/http-proxy'),
+    import('@fastify/jwt'),
+  ])
   const app = fastify()
   await app.register(fastifyJwt, {
     secret: { public: publicKey },
