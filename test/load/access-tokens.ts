@@ -12,6 +12,8 @@ interface Issuer {
   readonly origin: string
   /** The folder of its private keys. */
   readonly keys: string
+  /** A token of its own. */
+  readonly headers: Readonly<Record<string, string>>
 }
 
 async function kidOf({ origin }: Issuer, algorithm: string): Promise<string | undefined> {
@@ -23,16 +25,15 @@ async function kidOf({ origin }: Issuer, algorithm: string): Promise<string | un
 }
 
 /**
- * Tokens that say what `model` says and differ in their `jti`, signed with the service's own key: asking for as many
- * would measure the hashing of passwords.
+ * Tokens that say what the issuer's own says and differ in their `jti`, signed with the service's own key: asking for as
+ * many would measure the hashing of passwords.
  */
 export async function forgeTokens(
   issuer: Issuer,
-  model: string,
   algorithm: keyof typeof HASHES,
   count: number,
 ): Promise<readonly string[]> {
-  const [header, claims] = model.split('.').map((part, at) => (at < 2 ? decode(part) : {}))
+  const [header, claims] = (issuer.headers['Authorization'] ?? '').slice(7).split('.', 2).map(decode)
   const text = await readFile(join(issuer.keys, `${algorithm}-1.jwk`), 'utf8')
   const jwk = JSON.parse(text) as webcrypto.JsonWebKey
   const key = { key: createPrivateKey({ key: jwk, format: 'jwk' }), dsaEncoding: 'ieee-p1363' as const }

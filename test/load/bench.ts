@@ -1,49 +1,97 @@
 /**
- * `npm run bench`: CPU time per request of a gateway's own processes, and their memory, beside others measured in the
- * same run, at 16 and at 64 connections. Rounds are interleaved and medians are told. Nothing is asserted, because
- * machines differ. `--all` adds the table of cases.
+ * `npm run bench`: what calls cost, as CPU time per request of a gateway's own processes, beside others measured in the
+ * same run; then memory and the start. Slices of a second are interleaved, and a ratio is the median of those of the
+ * slices of one round. Nothing is asserted, because machines differ. Postern is measured twice, so that the noise shows.
+ *
+ * `npm run bench -- WORD…` measures only what is named so: calls by a part of their name, `memory`, `start`. `--all` adds
+ * the table of cases.
  */
 import { createPublicKey } from 'node:crypto'
 import type { webcrypto } from 'node:crypto'
-import { setTimeout as pause } from 'node:timers/promises'
+import { forgeTokens } from './access-tokens.ts'
 import { compareCases } from './cases.ts'
-import { residentMegabytes } from './cpu-time.ts'
 import { median } from './exchanges.ts'
 import { machine } from './machine.ts'
-import { startIdlePostern, startPosternProcess } from './postern-process.ts'
-import { startHaproxy, startNginxProxy, startNodeProxy, startUpstream, type Subject } from './subjects.ts'
+import { compareMemory } from './memory.ts'
+import { startPosternProcess, type PosternSubject } from './postern-process.ts'
+import { compareStarts } from './start.ts'
+import {
+  ACTIONS_YAML,
+  HAPROXY,
+  NGINX,
+  NODE_PROXIES,
+  PATH,
+  PATH_100_KB,
+  PATH_1_MB,
+  PATH_FILE,
+  startHaproxy,
+  startNginxProxy,
+  startNodeProxy,
+  startUpstream,
+  type Subject,
+} from './subjects.ts'
 import { wrk, type WrkResult } from './wrk.ts'
+import { tokenScript } from './wrk-scripts.ts'
 
-const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 5)
-const SECONDS = Number(process.env['BENCH_SECONDS'] ?? 3)
+const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 15)
+const SECONDS = Number(process.env['BENCH_SECONDS'] ?? 1)
 /** Another checkout of Postern, with its `node_modules`: measured in the same run, to compare two versions. */
 const BESIDE = process.env['BENCH_BESIDE']
-const CONNECTIONS = [16, 64] as const
 /** Seconds until the engine has compiled what a call goes through. */
 const WARMING = 6
-/** Milliseconds after its start at which an idle process is weighed. */
-const IDLE = 60_000
+/** Tokens, more than are spent in a slice. */
+const FRESH = 30_000
+
+/** A kind of call, the others that it is measured beside, and what Postern's CPU time is to be at most as a ratio to each. */
+interface Calls {
+  readonly name: string
+  readonly connections: number
+  readonly path: string
+  readonly goals: Readonly<Record<string, number | undefined>>
+  readonly headers?: Readonly<Record<string, string>>
+  /** Each call brings a token that was never seen before. */
+  readonly freshTokens?: true
+}
+
+const { bare } = NODE_PROXIES
+const OTHERS = {
+  [NODE_PROXIES['reply-from']]: 0.84,
+  [NODE_PROXIES['http-proxy-jwt']]: 0.68,
+  [HAPROXY]: 0.4,
+  [NGINX]: 2.3,
+}
+
+const CALLS: readonly Calls[] = [
+  { name: 'GET 1 KB', connections: 16, path: PATH, goals: { [bare]: 1.15, ...OTHERS } },
+  { name: 'GET 1 KB', connections: 64, path: PATH, goals: { [bare]: 1.18, ...OTHERS } },
+  { name: 'JSON 100 KB', connections: 16, path: PATH_100_KB, goals: { [bare]: 1.6 } },
+  { name: 'JSON 1 MB', connections: 16, path: PATH_1_MB, goals: { [bare]: 2.5 } },
+  { name: '10 MB as they are', connections: 4, path: PATH_FILE, goals: { [bare]: 1.3 } },
+  {
+    name: 'new connection',
+    connections: 16,
+    path: PATH,
+    goals: { [bare]: 1.4 },
+    headers: { Connection: 'close' },
+  },
+  {
+    name: 'token first seen',
+    connections: 16,
+    path: PATH,
+    goals: { [NODE_PROXIES['bare-jose']]: 1.3 },
+    freshTokens: true,
+  },
+]
 
 interface Sample extends WrkResult {
   /** Microseconds of CPU per request. */
   readonly cpu: number
-  /** Resident, right after the load. */
-  readonly megabytes: number
 }
 
-async function measure(subject: Subject, seconds: number, connections: number): Promise<Sample> {
-  const before = subject.cpu()
-  const result = await wrk({ url: subject.url, headers: subject.headers, seconds, connections })
-  const cpu = ((subject.cpu() - before) / result.requests) * 1e6
-  return { ...result, cpu, megabytes: residentMegabytes(subject.pids()) }
-}
-
-/** What Postern's CPU time is to be at most, as a ratio to each, at any number of connections. */
-const GOALS: Readonly<Record<string, number>> = {
-  'lean node:http + undici': 1.35,
-  '@fastify/reply-from': 0.84,
-  '@fastify/http-proxy + @fastify/jwt': 0.68,
-  'nginx plain proxy_pass': 4.1,
+interface Measured {
+  readonly subject: Subject
+  /** Whose tokens it accepts. */
+  readonly issuer: PosternSubject
 }
 
 async function publicKeyOf(origin: string): Promise<string> {
@@ -55,95 +103,107 @@ async function publicKeyOf(origin: string): Promise<string> {
 }
 
 /** Postern first: the others are told its key, and get its token. */
-async function startSubjects(upstream: string): Promise<readonly [Subject, ...Subject[]]> {
-  const postern = await startPosternProcess(upstream)
-  const publicKey = await publicKeyOf(postern.origin)
-  const beside = BESIDE && (await startPosternProcess(upstream, '', { root: BESIDE }))
-  const { headers } = postern
-  return [
-    postern,
-    ...(beside ? [{ ...beside, name: 'Postern in BENCH_BESIDE' }] : []),
-    await startNodeProxy('bare', 'lean node:http + undici', { upstream, publicKey, headers }),
-    await startNodeProxy('reply-from', '@fastify/reply-from', { upstream, publicKey, headers }),
-    await startNodeProxy('http-proxy-jwt', '@fastify/http-proxy + @fastify/jwt', {
-      upstream,
-      publicKey,
-      headers,
-    }),
-    await startHaproxy({ upstream, publicKey, headers }),
+async function startSubjects(upstream: string): Promise<readonly [Measured, ...Measured[]]> {
+  const postern = await startPosternProcess(upstream, ACTIONS_YAML)
+  const again = await startPosternProcess(upstream, ACTIONS_YAML)
+  const beside = BESIDE && (await startPosternProcess(upstream, ACTIONS_YAML, { root: BESIDE }))
+  const facts = { upstream, publicKey: await publicKeyOf(postern.origin), headers: postern.headers }
+  const kinds = Object.keys(NODE_PROXIES) as (keyof typeof NODE_PROXIES)[]
+  const others = [
+    ...(await Promise.all(kinds.map((kind) => startNodeProxy(kind, facts)))),
+    await startHaproxy(facts),
     await startNginxProxy(upstream),
+  ]
+  const own = (subject: PosternSubject, name: string): Measured => ({
+    subject: { ...subject, name },
+    issuer: subject,
+  })
+  return [
+    own(postern, 'Postern, every check, log and metric on'),
+    own(again, 'the same once more'),
+    ...(beside ? [own(beside, 'Postern in BENCH_BESIDE')] : []),
+    ...others.map((subject) => ({ subject, issuer: postern })),
   ]
 }
 
-type Samples = ReadonlyMap<Subject, ReadonlyMap<number, Sample[]>>
-
-async function measureAll(subjects: readonly Subject[]): Promise<Samples> {
-  const samples = new Map(
-    subjects.map((subject) => [subject, new Map(CONNECTIONS.map((count) => [count, [] as Sample[]]))]),
-  )
-  for (const subject of subjects) await measure(subject, WARMING, CONNECTIONS[0])
-  for (let round = 0; round < ROUNDS; round++)
-    for (const count of CONNECTIONS)
-      for (const [subject, taken] of samples) taken.get(count)?.push(await measure(subject, SECONDS, count))
-  return samples
+async function measure({ subject, issuer }: Measured, calls: Calls, seconds = SECONDS): Promise<Sample> {
+  const script =
+    calls.freshTokens && (await tokenScript(await forgeTokens(issuer, 'ES256', Math.ceil(FRESH * seconds))))
+  const before = subject.cpu()
+  const result = await wrk({
+    url: subject.origin + calls.path,
+    headers: { ...(!calls.freshTokens && subject.headers), ...calls.headers },
+    seconds,
+    connections: calls.connections,
+    ...(script !== undefined && { script }),
+  })
+  if (calls.freshTokens && result.requests > FRESH * seconds) throw new Error('FRESH is too low')
+  return { ...result, cpu: ((subject.cpu() - before) / result.requests) * 1e6 }
 }
 
 const COLUMNS = [
+  'calls',
+  'connections',
   'subject',
   'CPU µs/request',
   'Postern / it',
+  'quartiles',
   'goal',
   'rps',
   'p50 ms',
   'p99 ms',
-  'MB',
   'failed',
 ]
 
-function print(samples: Samples, postern: Subject): void {
-  console.log(`| connections | ${COLUMNS.join(' | ')} |\n|${'---|'.repeat(COLUMNS.length + 1)}`)
-  for (const count of CONNECTIONS) {
-    const figure = (subject: Subject, pick: (sample: Sample) => number): number =>
-      median((samples.get(subject)?.get(count) ?? []).map(pick))
-    for (const subject of samples.keys()) {
-      const cpu = figure(subject, (sample) => sample.cpu)
-      const row = [
-        count,
-        subject.name,
-        cpu.toFixed(1),
-        (figure(postern, (sample) => sample.cpu) / cpu).toFixed(2),
-        GOALS[subject.name]?.toFixed(2) ?? '',
-        figure(subject, (sample) => sample.perSecond).toFixed(0),
-        figure(subject, (sample) => sample.p50).toFixed(2),
-        figure(subject, (sample) => sample.p99).toFixed(2),
-        figure(subject, (sample) => sample.megabytes).toFixed(0),
-        figure(subject, (sample) => sample.failed),
-      ]
-      console.log(`| ${row.join(' | ')} |`)
-    }
+const quartile = (values: readonly number[], part: number): number =>
+  values.toSorted((one, other) => one - other)[Math.floor((values.length - 1) * part)] ?? Number.NaN
+
+/** Measures one kind of calls, and prints its rows. */
+async function compareCalls(calls: Calls, subjects: readonly [Measured, ...Measured[]]): Promise<void> {
+  const [postern] = subjects
+  const compared = subjects.filter(
+    ({ subject, issuer }) => subject.name in calls.goals || issuer.pids === subject.pids,
+  )
+  for (const each of compared) await measure(each, calls, WARMING)
+  const samples = new Map(compared.map((each) => [each, [] as Sample[]]))
+  for (let round = 0; round < ROUNDS; round += 1)
+    for (const [each, taken] of samples) taken.push(await measure(each, calls))
+  const own = samples.get(postern) ?? []
+  for (const [{ subject }, taken] of samples) {
+    const figure = (pick: (sample: Sample) => number): number => median(taken.map(pick))
+    const ratios = taken.map(({ cpu }, round) => (own[round]?.cpu ?? Number.NaN) / cpu)
+    const row = [
+      calls.name,
+      calls.connections,
+      subject.name,
+      figure(({ cpu }) => cpu).toFixed(1),
+      median(ratios).toFixed(2),
+      `${quartile(ratios, 0.25).toFixed(2)}–${quartile(ratios, 0.75).toFixed(2)}`,
+      calls.goals[subject.name]?.toFixed(2) ?? '',
+      figure(({ perSecond }) => perSecond).toFixed(0),
+      figure(({ p50 }) => p50).toFixed(2),
+      figure(({ p99 }) => p99).toFixed(2),
+      figure(({ failed }) => failed),
+    ]
+    console.log(`| ${row.join(' | ')} |`)
   }
 }
 
-/** The resident memory of a Postern that was asked for nothing, after a minute. Not the first start: it strips types. */
-async function weighIdle(upstream: string): Promise<number> {
-  const idle = await startIdlePostern(upstream)
-  await pause(IDLE)
-  const megabytes = residentMegabytes(idle.pids())
-  idle.stop()
-  return megabytes
-}
+const words = process.argv.slice(2).filter((word) => word !== '--all')
+const isWanted = (name: string): boolean => words.length === 0 || words.some((word) => name.includes(word))
 
 console.log(machine())
 const upstream = await startUpstream()
-const subjects = await startSubjects(upstream.url)
-const samples = await measureAll(subjects)
-console.log(`GET 1 KB, warm token, one worker; medians of ${ROUNDS} rounds of ${SECONDS} s\n`)
-print(samples, subjects[0])
-for (const subject of subjects) subject.stop()
-const idle = await weighIdle(upstream.url)
-console.log(
-  `\nPostern idle, config/upstream.yaml, after a minute: ${idle.toFixed(0)} MB (goal 150, at load 200)`,
-)
+const wanted = CALLS.filter(({ name }) => isWanted(name))
+if (wanted.length > 0) {
+  const subjects = await startSubjects(upstream.url)
+  console.log(`\nCalls, warm token, one worker; medians of ${ROUNDS} rounds of ${SECONDS} s\n`)
+  console.log(`| ${COLUMNS.join(' | ')} |\n|${'---|'.repeat(COLUMNS.length)}`)
+  for (const calls of wanted) await compareCalls(calls, subjects)
+  for (const { subject } of subjects) subject.stop()
+}
+if (isWanted('memory')) await compareMemory(upstream.url, BESIDE)
+if (isWanted('start')) await compareStarts(BESIDE)
 if (process.argv.includes('--all')) await compareCases(upstream.url)
 upstream.stop()
 process.exit(0)

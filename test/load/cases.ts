@@ -7,20 +7,19 @@ import { forgeTokens } from './access-tokens.ts'
 import { residentMegabytes } from './cpu-time.ts'
 import { median } from './exchanges.ts'
 import { startPosternProcess, type PosternSubject } from './postern-process.ts'
-import { PATH, startUpstream } from './subjects.ts'
+import { ACTIONS_YAML, PATH, PATH_100_KB, PATH_FILE } from './subjects.ts'
 import { wrk, type WrkResult } from './wrk.ts'
 import { changeScript, distinctScript, pacedScript, tokenScript, uploadScript } from './wrk-scripts.ts'
 
 const ROUNDS = 3
 const SECONDS = 2
 /** More than are spent in the seconds of one round. */
-const FRESH = { ES256: 20_000, RS256: 20_000 }
+const FRESH = 20_000
 const LIVE = 100_000
 /** Time for every live token to be seen once. */
 const LIVE_SECONDS = 45
 const IDLE = 1000
 const BULK = 10 * 1024 ** 2
-const BULK_PATH = '/api/1.0/b/ACME/bulk-data/file'
 
 interface Case {
   readonly name: string
@@ -62,17 +61,10 @@ async function measure(one: Case, round: number, seconds = SECONDS): Promise<Sam
   return { ...result, cpu }
 }
 
-const bearerOf = ({ headers }: PosternSubject): string => (headers['Authorization'] ?? '').slice(7)
-
-async function freshScripts(
-  subject: PosternSubject,
-  algorithm: 'ES256' | 'RS256',
-): Promise<readonly string[]> {
+async function freshScripts(subject: PosternSubject): Promise<readonly string[]> {
   const scripts: string[] = []
   for (let round = 0; round <= ROUNDS; round += 1)
-    scripts.push(
-      await tokenScript(await forgeTokens(subject, bearerOf(subject), algorithm, FRESH[algorithm])),
-    )
+    scripts.push(await tokenScript(await forgeTokens(subject, 'RS256', FRESH)))
   return scripts
 }
 
@@ -83,19 +75,6 @@ function actionsYaml(count: number): string {
   const others = Array.from({ length: count - 1 }, (_, index) => action(`other-${index}`))
   return ['actions:', ...others, action('fund-list'), ''].join('\n')
 }
-
-/** Files go both ways as they are. */
-const BULK_YAML = `areas:
-  bulk-data: { backend: funds }
-actions:
-  - { level: business, area: fund-data, action: fund-list, methods: { GET: { scopes: { any: [fund.read] } } } }
-  - level: business
-    area: bulk-data
-    action: file
-    methods:
-      GET: { scopes: { any: [fund.read] }, produces: [application/octet-stream, application/json] }
-      POST: { scopes: { any: [fund.read] }, consumes: [application/octet-stream], produces: [application/json] }
-`
 
 /** The same call twice: as the client sent it, and with path, headers and query of its own (C8.7). */
 const SHAPED_YAML = `actions:
@@ -148,36 +127,33 @@ const warm = 'warm token, 1 KB'
 const PLAIN_OPERATION = 'an operation with a parameter and a query'
 const ONE_OF_MANY = `one of ${LIVE} live tokens, again and again`
 
-async function cases(small: string, large: string, huge: string): Promise<readonly Case[]> {
-  const plain = await startPosternProcess(small)
-  const big = await startPosternProcess(large)
-  const bulk = await startPosternProcess(huge, BULK_YAML)
-  const ten = await startPosternProcess(small, actionsYaml(10))
-  const thousands = await startPosternProcess(small, actionsYaml(10_000))
-  const shaped = await startPosternProcess(small, SHAPED_YAML)
-  const two = await startPosternProcess(small, 'workers: 2\n')
-  const many = await startPosternProcess(small, 'tokenCache: { size: 256MiB }\n')
-  const live = await tokenScript(await forgeTokens(many, bearerOf(many), 'ES256', LIVE), true)
+async function cases(upstream: string): Promise<readonly Case[]> {
+  const plain = await startPosternProcess(upstream)
+  const big = await startPosternProcess(upstream, ACTIONS_YAML)
+  const bulk = await startPosternProcess(upstream, ACTIONS_YAML)
+  const ten = await startPosternProcess(upstream, actionsYaml(10))
+  const thousands = await startPosternProcess(upstream, actionsYaml(10_000))
+  const shaped = await startPosternProcess(upstream, SHAPED_YAML)
+  const two = await startPosternProcess(upstream, 'workers: 2\n')
+  const many = await startPosternProcess(upstream, 'tokenCache: { size: 256MiB }\n')
+  const live = await tokenScript(await forgeTokens(many, 'ES256', LIVE), true)
   const xml = (subject: PosternSubject) => ({ ...subject.headers, Accept: 'application/xml' })
   const upload = await uploadScript(BULK)
-  const untold = await startPosternProcess(small, auditYaml('enabled: false'))
-  const written = await startPosternProcess(small, auditYaml('durability: system'))
-  const durable = await startPosternProcess(small, auditYaml('durability: disk'))
+  const untold = await startPosternProcess(upstream, auditYaml('enabled: false'))
+  const written = await startPosternProcess(upstream, auditYaml('durability: system'))
+  const durable = await startPosternProcess(upstream, auditYaml('durability: disk'))
   const change = { scripts: [await changeScript()], beside: WITHOUT_TRAIL }
-  const bulky = { subject: bulk, path: BULK_PATH, connections: 4 }
   return [
     { name: warm, subject: plain },
-    { name: 'token never seen before, ES256', subject: plain, scripts: await freshScripts(plain, 'ES256') },
-    { name: 'token never seen before, RS256', subject: plain, scripts: await freshScripts(plain, 'RS256') },
+    { name: 'token never seen before, RS256', subject: plain, scripts: await freshScripts(plain) },
     { name: 'refused, 401', subject: plain, headers: {}, refused: true },
     { name: 'refused, 404', subject: plain, path: '/api/1.0/b/ACME/fund-data/none', refused: true },
     { name: 'a query of its own in each call', subject: plain, scripts: [await distinctScript(PATH)] },
     { name: `beside ${IDLE} idle connections`, subject: plain, around: () => idleConnections(plain) },
     { name: 'JSON to XML, 1 KB', subject: plain, headers: xml(plain) },
-    { name: '100 KB', subject: big },
-    { name: 'JSON to XML, 100 KB', subject: big, headers: xml(big), beside: '100 KB' },
-    { name: '10 MB download', ...bulky },
-    { name: '10 MB upload', ...bulky, scripts: [upload] },
+    { name: '100 KB', subject: big, path: PATH_100_KB },
+    { name: 'JSON to XML, 100 KB', subject: big, path: PATH_100_KB, headers: xml(big), beside: '100 KB' },
+    { name: '10 MB upload', subject: bulk, path: PATH_FILE, connections: 4, scripts: [upload] },
     { name: PLAIN_OPERATION, subject: shaped, path: shapedPath('plain') },
     {
       name: 'with path, headers and query of its own',
@@ -268,11 +244,9 @@ function print(samples: Samples): void {
   for (const one of samples.keys()) console.log(`| ${cells(one).join(' | ')} |`)
 }
 
-/** Prints the table. The upstream of 1 KB is given; everything else is started and stopped here. */
-export async function compareCases(small: string): Promise<void> {
-  const large = await startUpstream(100 * 1024)
-  const huge = await startUpstream(BULK)
-  const all = await cases(small, large.url, huge.url)
+/** Prints the table. Everything but the upstream is started and stopped here. */
+export async function compareCases(upstream: string): Promise<void> {
+  const all = await cases(upstream)
   const samples = new Map(await measureAll(all))
   const [plain] = all
   if (plain) {
@@ -281,6 +255,4 @@ export async function compareCases(small: string): Promise<void> {
   }
   print(samples)
   for (const subject of new Set(all.map(({ subject }) => subject))) subject.stop()
-  large.stop()
-  huge.stop()
 }

@@ -6,7 +6,6 @@ import { freePort } from '../support/free-port.ts'
 
 /** A Postern under load, and where it issues tokens. */
 export interface PosternSubject extends Subject {
-  readonly origin: string
   readonly admin: string
   /** The folder of its keys. */
   readonly keys: string
@@ -22,7 +21,7 @@ interface PosternOptions {
 }
 
 /** A Postern that has been asked for nothing but its keys. */
-export type IdlePostern = Omit<PosternSubject, 'url' | 'headers'>
+export type IdlePostern = Omit<PosternSubject, 'headers'>
 
 /** The product as it is run, in a process of its own, its log going to a file. `yaml` extends the configuration file. */
 export async function startIdlePostern(
@@ -54,7 +53,6 @@ export async function startIdlePostern(
   await untilAnswering(`${origin}/.well-known/jwks.json`)
   return {
     ...subject('Postern, every check, log and metric on', child, origin),
-    origin,
     admin: `http://127.0.0.1:${admin}`,
     keys: join(folder, 'data', 'keys'),
   }
@@ -69,9 +67,8 @@ export async function startPosternProcess(
   const postern = await startIdlePostern(upstream, yaml, options)
   const { access_token } = await passwordToken(postern.origin)
   const headers = { Authorization: `Bearer ${access_token}` }
-  const url = postern.origin + PATH
-  await untilAnswering(url, headers)
-  return { ...postern, url, headers }
+  await untilAnswering(postern.origin + PATH, headers)
+  return { ...postern, headers }
 }
 
 /** alice's token at ACME. */

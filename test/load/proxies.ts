@@ -1,17 +1,18 @@
 /**
  * The Node proxies that Postern is measured beside. Each is a process of its own: `node test/load/proxies.ts NAME` with
- * UPSTREAM (a URL) and PUBLIC_KEY (PEM, for ES256) in the environment; it prints its port. Each is as lean as a gateway
+ * UPSTREAM (a URL), PUBLIC_KEY (PEM, for ES256) and PORT (any, if absent) in the environment; it prints its port. Each is as lean as a gateway
  * can honestly be: it forwards nothing without a token that it has verified, it keeps the timeouts of its packages, and it
  * loads no other one's packages: its start and its memory are compared too.
  */
 import type { FastifyInstance } from 'fastify'
 import { createPublicKey, verify } from 'node:crypto'
-import { createServer, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Client, type Dispatcher } from 'undici'
 
 const upstream = process.env['UPSTREAM'] ?? ''
 const publicKey = process.env['PUBLIC_KEY'] ?? ''
+const listenPort = Number(process.env['PORT'] ?? 0)
 
 /** The least that a gateway has to check: the signature once per token, the expiry in each call. */
 class VerifiedTokens {
@@ -87,24 +88,53 @@ class PassingAnswer implements Dispatcher.DispatchHandler {
  */
 function bare(): Promise<number> {
   const tokens = new VerifiedTokens()
+  return forwarding((authorization) => tokens.accepts(authorization))
+}
+
+/** The same, verifying by jose, as its documentation says: for what a token costs that was never seen before. */
+async function bareWithJose(): Promise<number> {
+  const { jwtVerify } = await import('jose')
+  const key = createPublicKey(publicKey)
+  const expiries = new Map<string, number>()
+  return forwarding((authorization = '') => {
+    const expiry = expiries.get(authorization)
+    if (expiry !== undefined) return expiry > Date.now()
+    return jwtVerify(authorization.slice('Bearer '.length), key, { algorithms: ['ES256'] }).then(
+      ({ payload: { exp = 0 } }) => {
+        expiries.set(authorization, exp * 1000)
+        return true
+      },
+      () => false,
+    )
+  })
+}
+
+function forwarding(
+  accepts: (authorization: string | undefined) => boolean | Promise<boolean>,
+): Promise<number> {
   const free: Client[] = []
   const server = createServer({ optimizeEmptyRequests: true }, (request, response) => {
-    const { authorization, accept = '*/*' } = request.headers
-    if (!tokens.accepts(authorization)) {
+    const accepted = accepts(request.headers.authorization)
+    if (accepted instanceof Promise) void accepted.then((result) => answer(request, response, result))
+    else answer(request, response, accepted)
+  })
+  const answer = (request: IncomingMessage, response: ServerResponse, accepted: boolean): void => {
+    if (!accepted) {
       response.writeHead(401).end()
       return
     }
+    const { accept = '*/*' } = request.headers
     const client = free.pop() ?? new Client(upstream, { pipelining: 1 })
-    const answer = new PassingAnswer(response, () => free.push(client))
-    client.dispatch({ method: 'GET', path: request.url ?? '/', headers: ['accept', accept] }, answer)
-  })
+    const passing = new PassingAnswer(response, () => free.push(client))
+    client.dispatch({ method: 'GET', path: request.url ?? '/', headers: ['accept', accept] }, passing)
+  }
   return new Promise((resolve) => {
-    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port))
+    server.listen(listenPort, '127.0.0.1', () => resolve((server.address() as AddressInfo).port))
   })
 }
 
 async function listen(app: FastifyInstance): Promise<number> {
-  await app.listen({ host: '127.0.0.1', port: 0 })
+  await app.listen({ host: '127.0.0.1', port: listenPort })
   return (app.server.address() as AddressInfo).port
 }
 
@@ -153,6 +183,7 @@ async function httpProxyWithJwt(): Promise<number> {
 
 const PROXIES: Readonly<Record<string, () => Promise<number>>> = {
   bare,
+  'bare-jose': bareWithJose,
   'reply-from': replyFromWithCheck,
   'http-proxy-jwt': httpProxyWithJwt,
 }

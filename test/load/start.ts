@@ -1,7 +1,6 @@
 /**
- * `npm run bench:start`: how long from the command to the first request served, and how much memory the process and
- * its children then hold while nothing happens, beside bare Node and beside fastify with jose. Medians of five; a
- * report, and no test: the times are those of the machine it runs on.
+ * How long it takes from the command to the first request served, the CPU time of that, and how much memory the process
+ * and its children then hold, beside the bare proxy of the benchmark, bare Node, and fastify with jose.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,13 +8,12 @@ import { rm } from 'node:fs/promises'
 import { get } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { processTree, residentMegabytes } from './cpu-time.ts'
+import { cpuSeconds, processTree, residentMegabytes } from './cpu-time.ts'
 import { median } from './exchanges.ts'
-import { machine } from './machine.ts'
-import { newFolder, ROOT } from './subjects.ts'
+import { newFolder, NODE_PROXIES, ROOT } from './subjects.ts'
 import { freePort } from '../support/free-port.ts'
 
-const RUNS = 5
+const RUNS = 9
 /** Long enough for what is done after the start, and for a first collection. */
 const IDLE_MS = 1500
 
@@ -38,19 +36,24 @@ const POSTERN = ['src/main.ts', 'serve', 'config/demo.yaml']
 interface Subject {
   readonly name: string
   readonly args: readonly string[]
-  /** Whether each run begins with no keys and nothing compiled, as on a new machine. */
-  readonly fresh: boolean
+  /** The folder of the checkout. */
+  readonly root?: string
+  /** Each run begins with no keys and nothing compiled, as on a new machine. */
+  readonly fresh?: true
 }
 
 const SUBJECTS: readonly Subject[] = [
-  { name: 'node:http', args: inline(BARE), fresh: false },
-  { name: 'fastify + jose', args: inline(FASTIFY_AND_JOSE), fresh: false },
-  { name: 'Postern', args: POSTERN, fresh: false },
+  { name: 'node:http', args: inline(BARE) },
+  { name: NODE_PROXIES.bare, args: ['test/load/proxies.ts', 'bare'] },
+  { name: 'fastify + jose', args: inline(FASTIFY_AND_JOSE) },
+  { name: 'Postern', args: POSTERN },
   { name: 'Postern, first start', args: POSTERN, fresh: true },
 ]
 
 interface Measured {
   readonly startMs: number
+  /** Milliseconds. */
+  readonly cpu: number
   /** Resident, with all below it. */
   readonly idleMegabytes: number
 }
@@ -59,7 +62,7 @@ const isServed = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     get({ port, host: '127.0.0.1', path: '/.well-known/jwks.json', agent: false }, (response) => {
       response.resume()
-      resolve(response.statusCode === 200)
+      resolve(true)
     }).on('error', () => resolve(false))
   })
 
@@ -70,25 +73,27 @@ async function untilServed(child: ChildProcess, port: number): Promise<void> {
   }
 }
 
-async function measure({ args }: Subject, folder: string): Promise<Measured> {
+async function measure({ args, root = ROOT }: Subject, folder: string): Promise<Measured> {
   const port = await freePort()
   const env = {
     ...process.env,
+    PORT: String(port),
     POSTERN_PORT: String(port),
     POSTERN_ADMIN_PORT: '0',
     POSTERN_DATA: join(folder, 'data'),
     NODE_COMPILE_CACHE: join(folder, 'compiled'),
   }
   const started = performance.now()
-  const child = spawn(process.execPath, args, { cwd: ROOT, env, stdio: 'ignore' })
+  const child = spawn(process.execPath, args, { cwd: root, env, stdio: 'ignore' })
   const exited = once(child, 'exit')
   await untilServed(child, port)
   const startMs = performance.now() - started
+  const cpu = cpuSeconds(processTree(child.pid ?? 0)) * 1000
   await delay(IDLE_MS)
   const idleMegabytes = residentMegabytes(processTree(child.pid ?? 0))
   child.kill('SIGTERM')
   await exited
-  return { startMs, idleMegabytes }
+  return { startMs, cpu, idleMegabytes }
 }
 
 async function inFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
@@ -100,28 +105,40 @@ async function inFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
   }
 }
 
-async function runs(subject: Subject): Promise<readonly Measured[]> {
-  const one = (folder: string): Promise<Measured> => measure(subject, folder)
-  const measured: Measured[] = []
-  if (subject.fresh) for (let run = 0; run < RUNS; run += 1) measured.push(await inFolder(one))
-  else
-    await inFolder(async (folder) => {
-      await one(folder) // makes the keys and fills the compile cache
-      for (let run = 0; run < RUNS; run += 1) measured.push(await one(folder))
-    })
-  return measured
+/** One run of each in turn. What is not `fresh` has one folder, and a run before that makes keys and the compile cache. */
+async function measureAll(
+  subjects: readonly Subject[],
+  folder: string,
+): Promise<Map<Subject, readonly Measured[]>> {
+  const samples = new Map<Subject, Measured[]>(subjects.map((each) => [each, []]))
+  for (let run = -1; run < RUNS; run += 1)
+    for (const [each, taken] of samples) {
+      const own = join(folder, String(subjects.indexOf(each)))
+      const measured = await (each.fresh ? inFolder((fresh) => measure(each, fresh)) : measure(each, own))
+      if (run >= 0) taken.push(measured)
+    }
+  return samples
 }
 
-console.log(machine())
-console.log(`medians of ${RUNS}`)
-console.log(''.padEnd(22), 'first request'.padStart(14), 'idle memory'.padStart(14))
-for (const subject of SUBJECTS) {
-  const measured = await runs(subject)
-  const start = median(measured.map(({ startMs }) => startMs))
-  const idle = median(measured.map(({ idleMegabytes }) => idleMegabytes))
-  console.log(
-    subject.name.padEnd(22),
-    `${start.toFixed(0)} ms`.padStart(14),
-    `${idle.toFixed(0)} MB`.padStart(14),
+/** Prints the table. @param beside another checkout of Postern */
+export async function compareStarts(beside: string | undefined): Promise<void> {
+  const other = { name: 'Postern in BENCH_BESIDE', args: POSTERN, root: beside ?? '' }
+  const samples = await inFolder((folder) =>
+    measureAll(beside === undefined ? SUBJECTS : [...SUBJECTS, other], folder),
   )
+  const figures = [...samples].map(([{ name }, taken]) => ({
+    name,
+    startMs: median(taken.map(({ startMs }) => startMs)),
+    cpu: median(taken.map(({ cpu }) => cpu)),
+    idle: median(taken.map(({ idleMegabytes }) => idleMegabytes)),
+  }))
+  const bare = figures.find(({ name }) => name === NODE_PROXIES.bare)?.cpu ?? Number.NaN
+  console.log(`\nStart; medians of ${RUNS}, by turns. Goal: 3 times the CPU time of the bare proxy\n`)
+  console.log(
+    `| subject | first request ms | CPU ms | ratio to the bare proxy | idle MB |\n|${'---|'.repeat(5)}`,
+  )
+  for (const { name, startMs, cpu, idle } of figures)
+    console.log(
+      `| ${name} | ${startMs.toFixed(0)} | ${cpu.toFixed(0)} | ${(cpu / bare).toFixed(2)} | ${idle.toFixed(0)} |`,
+    )
 }

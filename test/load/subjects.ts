@@ -10,7 +10,7 @@ import { cpuSeconds, processTree } from './cpu-time.ts'
 /** A gateway under load: where it listens, and what it has used. */
 export interface Subject {
   readonly name: string
-  readonly url: string
+  readonly origin: string
   readonly headers: Readonly<Record<string, string>>
   cpu(): number
   readonly pids: () => readonly number[]
@@ -20,6 +20,25 @@ export interface Subject {
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** Where the upstream has 1 KB of JSON: the address of an action of the demo. */
 export const PATH = '/api/1.0/b/ACME/fund-data/fund-list'
+/** Where it has more: rows of funds, and bytes that are passed on as they are. */
+export const PATH_100_KB = '/api/1.0/b/ACME/fund-data/funds-100-kb'
+export const PATH_1_MB = '/api/1.0/b/ACME/fund-data/funds-1-mb'
+export const PATH_FILE = '/api/1.0/b/ACME/bulk-data/file'
+
+/** The actions of these addresses, for a configuration file. */
+export const ACTIONS_YAML = `areas:
+  bulk-data: { backend: funds }
+actions:
+  - { level: business, area: fund-data, action: fund-list, methods: { GET: { scopes: { any: [fund.read] } } } }
+  - { level: business, area: fund-data, action: funds-100-kb, methods: { GET: { scopes: { any: [fund.read] } } } }
+  - { level: business, area: fund-data, action: funds-1-mb, methods: { GET: { scopes: { any: [fund.read] } } } }
+  - level: business
+    area: bulk-data
+    action: file
+    methods:
+      GET: { scopes: { any: [fund.read] }, produces: [application/octet-stream, application/json] }
+      POST: { scopes: { any: [fund.read] }, consumes: [application/octet-stream], produces: [application/json] }
+`
 
 export const newFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'postern-bench-'))
 
@@ -38,11 +57,18 @@ export function owned<T extends ChildProcess>(child: T): T {
 export function subject(
   name: string,
   child: ChildProcess,
-  url: string,
+  origin: string,
   headers: Subject['headers'] = {},
 ): Subject {
   const pids = (): readonly number[] => processTree(child.pid ?? 0)
-  return { name, url, headers, pids, cpu: () => cpuSeconds(pids()), stop: () => void child.kill('SIGTERM') }
+  return {
+    name,
+    origin,
+    headers,
+    pids,
+    cpu: () => cpuSeconds(pids()),
+    stop: () => void child.kill('SIGTERM'),
+  }
 }
 
 export async function untilAnswering(url: string, headers: Subject['headers'] = {}): Promise<void> {
@@ -55,13 +81,43 @@ export async function untilAnswering(url: string, headers: Subject['headers'] = 
   throw new Error(`${url} does not answer 200`)
 }
 
-/** 1 KB of JSON at every path, from nginx. */
-export async function startUpstream(bytes = 1024): Promise<{ url: string; stop: () => void }> {
+/** JSON as a service makes it of its rows, of about so many bytes. */
+function rowsOfFunds(bytes: number): string {
+  const row = (at: number): object => ({
+    Code: `FUND${at}`,
+    Name: `Fund number ${at}, "growth & income" – Zürich`,
+    Currency: 'EUR',
+    Price: at * 1.25,
+    Units: 1000 + at,
+    Open: at % 3 > 0,
+    Manager: null,
+    Tags: ['pension', 'monthly'],
+  })
+  const each = JSON.stringify(row(100)).length + 1
+  return JSON.stringify({
+    FundSummaries: Array.from({ length: Math.ceil(bytes / each) }, (_, at) => row(at)),
+  })
+}
+
+/** What nginx has at the end of a path; 1 KB of JSON at every other one. */
+const FILES = {
+  'funds-100-kb': rowsOfFunds(100 * 1024),
+  'funds-1-mb': rowsOfFunds(1024 ** 2),
+  file: 'x'.repeat(10 * 1024 ** 2),
+}
+
+export async function startUpstream(): Promise<{ url: string; stop: () => void }> {
   const folder = await newFolder()
   const port = await freePort()
-  const payload = JSON.stringify({ Rows: [], Padding: 'x'.repeat(bytes - 26) })
-  await writeFile(join(folder, 'payload.json'), payload)
-  const server = `server { listen 127.0.0.1:${port}; keepalive_requests 1000000000; client_max_body_size 0; location / { root ${folder}; default_type application/json; error_page 405 =200 @taken; try_files /payload.json =404; } location @taken { default_type application/json; return 200 '{}'; } }`
+  await writeFile(join(folder, 'payload'), JSON.stringify({ Rows: [], Padding: 'x'.repeat(1024 - 26) }))
+  for (const [name, content] of Object.entries(FILES)) await writeFile(join(folder, name), content)
+  const kept = `root ${folder}; default_type application/json; error_page 405 =200 @taken;`
+  const locations = Object.keys(FILES).map(
+    (name) =>
+      `location ~ /${name}$ { ${name === 'file' ? 'default_type application/octet-stream; ' : ''}try_files /${name} =404; }`,
+  )
+  const server = `server { listen 127.0.0.1:${port}; keepalive_requests 1000000000; client_max_body_size 0; ${kept}
+${locations.join('\n')} location / { try_files /payload =404; } location @taken { default_type application/json; return 200 '{}'; } }`
   const child = await startNginx(folder, server)
   const url = `http://127.0.0.1:${port}`
   await untilAnswering(url)
@@ -92,8 +148,9 @@ export async function startNginxProxy(upstream: string): Promise<Subject> {
     `upstream data { server ${upstream.slice(7)}; keepalive 128; keepalive_requests 1000000000; }
 server { listen 127.0.0.1:${port}; keepalive_requests 1000000000; location / { proxy_pass http://data; proxy_http_version 1.1; proxy_set_header Connection ""; } }`,
   )
-  await untilAnswering(`http://127.0.0.1:${port}${PATH}`)
-  return subject('nginx plain proxy_pass', child, `http://127.0.0.1:${port}${PATH}`)
+  const origin = `http://127.0.0.1:${port}`
+  await untilAnswering(origin + PATH)
+  return subject(NGINX, child, origin)
 }
 
 /** What a gateway that checks tokens is told: whom to ask, and Postern's key. `headers` have a token of Postern. */
@@ -134,18 +191,26 @@ backend data
 `,
   )
   const child = owned(spawn('haproxy', ['-db', '-f', config], { stdio: 'ignore' }))
-  const url = `http://127.0.0.1:${port}${PATH}`
-  await untilAnswering(url, headers)
-  return subject('HAProxy + jwt_verify ES256', child, url, headers)
+  const origin = `http://127.0.0.1:${port}`
+  await untilAnswering(origin + PATH, headers)
+  return subject(HAPROXY, child, origin, headers)
 }
 
 /** fast-jwt warns of keys of its cache that are not unique; the token itself is. */
 const QUIET = '--disable-warning=FAST_JWT_CACHE_KEY_BUILDER_SECURITY_RISK'
 
-/** @param kind of proxies.ts */
+/** The kinds of proxies.ts, as reports name them. */
+export const NODE_PROXIES = {
+  bare: 'lean node:http + undici',
+  'bare-jose': 'the same, verifying by jose',
+  'reply-from': '@fastify/reply-from',
+  'http-proxy-jwt': '@fastify/http-proxy + @fastify/jwt',
+} as const
+export const NGINX = 'nginx plain proxy_pass'
+export const HAPROXY = 'HAProxy + jwt_verify ES256'
+
 export async function startNodeProxy(
-  kind: string,
-  name: string,
+  kind: keyof typeof NODE_PROXIES,
   { upstream, publicKey, headers }: GatewayFacts,
 ): Promise<Subject> {
   const child = owned(
@@ -157,7 +222,7 @@ export async function startNodeProxy(
   const port = await new Promise<string>((resolve) =>
     child.stdout.once('data', (text) => resolve(String(text).trim())),
   )
-  const url = `http://127.0.0.1:${port}${PATH}`
-  await untilAnswering(url, headers)
-  return subject(name, child, url, headers)
+  const origin = `http://127.0.0.1:${port}`
+  await untilAnswering(origin + PATH, headers)
+  return subject(NODE_PROXIES[kind], child, origin, headers)
 }
