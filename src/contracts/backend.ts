@@ -93,6 +93,8 @@ export interface Call {
   readonly record?: CallRecord | undefined
   /** To be called where a cookie of an answer was left out, since only Postern sets it (C8.3). */
   readonly cookieDropped: () => void
+  /** Exchange.hold */
+  hold(bytes: number): boolean
   /** Calls the listener, at most once, when the client has left: the backend should stop working. */
   onCancel(listener: () => void): void
 }

@@ -20,6 +20,11 @@ export interface Exchange {
   readonly scheme: 'http' | 'https'
   /** Clock.monotonic() in milliseconds, when the head had been read. */
   readonly startedAt: number
+  /**
+   * Takes room for a part of the answer that is held whole (C8.4), until the exchange has ended.
+   * @returns false if there is none left: then the answer is to be passed on piece by piece
+   */
+  hold(bytes: number): boolean
   /** Whether the client left before the answer was complete. */
   readonly gone?: boolean
   /** Calls the listener once, soon after the client has left, if the answer was not complete then. */
@@ -40,15 +45,20 @@ export interface Upgrade {
   readonly head: Buffer
 }
 
+/** Bytes between two texts in ASCII, so that a payload is wrapped without a copy. */
+export interface WrappedBytes {
+  readonly before: string
+  readonly bytes: Buffer
+  readonly after: string
+}
+
 /** The answer of a door. Only `server/` writes it to a socket. */
 export interface Answer {
   readonly status: number
   /** Without hop-by-hop headers and X-Request-Id, which `server/` adds. Names are spelled as they are sent. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>
   /** If a stream fails, the connection is cut, so that a truncated answer never looks complete (C8.4). */
-  readonly body: Buffer | string | Readable | undefined
-  /** True if `body` is known to be ASCII text: its length is then its number of bytes, which need not be counted. */
-  readonly ascii?: boolean
+  readonly body: Buffer | string | WrappedBytes | Readable | undefined
   /** True if the connection is to be closed after this answer. */
   readonly close?: boolean
   /** The tunnel that took the connection over. Its 101 was sent already, and nothing of this answer is sent. */

@@ -1,17 +1,17 @@
-import { Buffer, isAscii, isUtf8 } from 'node:buffer'
+import { Buffer } from 'node:buffer'
 import { Transform, type TransformCallback } from 'node:stream'
 import type { BackendBody } from '../contracts/backend.ts'
+import type { WrappedBytes } from '../contracts/exchange.ts'
 import type { Format } from '../http/accept.ts'
-import { isEnvelope, type PayloadShape, shapeOf, successEnvelope, TEXT_AROUND } from '../http/envelope.ts'
-import { JsonScan, NotJson } from '../http/json-scan.ts'
-import type { JsonValue } from '../http/json.ts'
+import { type PayloadShape, successEnvelope, TEXT_AROUND } from '../http/envelope.ts'
+import { checkJson, JsonCheck, NotJson } from '../http/json-check.ts'
 import { readBody } from '../http/read-body.ts'
 import type { ItemNames } from '../http/xml/write.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
 import { type Conversions, isSmall, type OnGone } from './conversion/conversions.ts'
 import { type AnswerTask, broken, convertAnswer, dataOf, type AnswerFormat } from './conversion/tasks.ts'
 
-const notJson = (detail: string, cause?: unknown): Fault => new Fault('upstream_broken', { detail, cause })
+const notJson = (detail: string): Fault => new Fault('upstream_broken', { detail })
 
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf] as const
 
@@ -27,36 +27,26 @@ export const withoutBom = (bytes: Buffer): Buffer =>
 const BLANK = 0x20
 const BLANK_MARK = Buffer.alloc(BYTE_ORDER_MARK.length, BLANK)
 
-/** The value of a whole body. @throws Fault `upstream_broken` unless it is JSON in UTF-8 */
-function parseWhole(bytes: Buffer, text: string | undefined): JsonValue {
-  if (text === undefined && !isUtf8(bytes)) throw notJson('the upstream answered JSON that is not UTF-8')
-  try {
-    return JSON.parse(text ?? bytes.toString()) as JsonValue
-  } catch (cause) {
-    throw notJson('the upstream answered JSON that does not parse', cause)
-  }
-}
-
 /** Verifies JSON that arrives in pieces, and puts blanks in place of its byte order mark, which may be cut too. */
 class PassingJson {
-  readonly #scan: JsonScan
+  readonly #check: JsonCheck
   #bom = 0
 
   /** @param envelope whether the JSON must be an envelope */
   constructor(envelope: boolean) {
-    this.#scan = new JsonScan(envelope)
+    this.#check = new JsonCheck(envelope)
   }
 
   /** @returns the bytes to pass on @throws Fault `upstream_broken` as soon as they cannot be JSON */
   pass(chunk: Buffer): Buffer {
     const bytes = this.#bom < BYTE_ORDER_MARK.length ? this.#afterBom(chunk) : chunk
-    this.#check(() => this.#scan.write(bytes))
+    verify(() => this.#check.write(bytes))
     return bytes
   }
 
   /** @throws Fault `upstream_broken` if the document is not complete */
   end(): void {
-    this.#check(() => this.#scan.end())
+    verify(() => this.#check.end())
   }
 
   /** Blanks the mark. @throws Fault `upstream_broken` for half a mark: no JSON begins so */
@@ -73,23 +63,19 @@ class PassingJson {
     this.#bom = BYTE_ORDER_MARK.length
     return blanked
   }
+}
 
-  #check(step: () => void): void {
-    try {
-      step()
-    } catch (thrown) {
-      if (thrown instanceof NotJson)
-        throw notJson(`the upstream streamed JSON that is none: ${thrown.message}`)
-      throw thrown
-    }
+function verify(check: () => void): void {
+  try {
+    check()
+  } catch (thrown) {
+    if (thrown instanceof NotJson) throw notJson(`the upstream answered JSON that is none: ${thrown.message}`)
+    throw thrown
   }
 }
 
 /** Verifies an upstream's own envelope that is whole. @throws Fault `upstream_broken` if it is none (C8.4) */
-export function verifyEnvelope(bytes: Buffer, text: string | undefined): void {
-  if (!isEnvelope(parseWhole(bytes, text)))
-    throw notJson('the upstream answered something else than an envelope')
-}
+export const verifyEnvelope = (bytes: Buffer): void => verify(() => checkJson(bytes, true))
 
 /**
  * Verifies an upstream's own envelope that streams through. If it is none, the stream breaks with Fault
@@ -130,53 +116,40 @@ function attempt(done: TransformCallback, step: () => Buffer | undefined): void 
 }
 
 interface Wrapping {
-  readonly before: Buffer
-  readonly after: Buffer
+  readonly before: string
+  readonly after: string
   /** Whether the payload itself is left out. */
   readonly empty: boolean
 }
 
 const wrappingOf = (shape: PayloadShape): Wrapping => {
   const [before, after] = TEXT_AROUND[shape]
-  return { before: Buffer.from(before), after: Buffer.from(after), empty: shape === 'null' }
+  return { before, after, empty: shape === 'null' }
 }
 
-const WRAPPINGS: Readonly<Record<PayloadShape, Wrapping>> = {
-  object: wrappingOf('object'),
-  array: wrappingOf('array'),
-  scalar: wrappingOf('scalar'),
-  null: wrappingOf('null'),
-}
-const EMPTY_ENVELOPE = Buffer.from(TEXT_AROUND.null.join(''))
+const SCALAR = wrappingOf('scalar')
+const EMPTY_ENVELOPE = TEXT_AROUND.null.join('')
 
 /**
  * Wraps a whole bare JSON payload into an envelope without changing its bytes (C8.6), but for blanks before it. It is
- * parsed, so that broken JSON of an upstream is never sent as ours. ASCII is answered as text: the text that was parsed
- * is used, without a copy.
+ * verified, so that broken JSON of an upstream is never sent as ours.
  * @throws Fault `upstream_broken`
  */
-export function wrapJson(bytes: Buffer): Buffer | string {
+export function wrapJson(bytes: Buffer): WrappedBytes | string {
   const payload = withoutBom(bytes)
-  const text = asciiOf(payload)
-  const value = parseWhole(payload, text)
-  if (value === null) return EMPTY_ENVELOPE
-  const shape = shapeOf(value)
-  const [textBefore, textAfter] = TEXT_AROUND[shape]
-  if (text !== undefined) return `${textBefore}${text.trimStart()}${textAfter}`
-  const { before, after } = WRAPPINGS[shape]
-  return Buffer.concat([before, payload.subarray(payload.findIndex(isNoBlank)), after])
+  verify(() => checkJson(payload))
+  let first = 0
+  while (BLANKS.has(payload[first] ?? 0)) first += 1
+  const { before, after, empty } = FIRST_BYTES.get(payload[first] ?? 0) ?? SCALAR
+  return empty ? EMPTY_ENVELOPE : { before, bytes: first === 0 ? payload : payload.subarray(first), after }
 }
-
-/** The text of the bytes; undefined if they are not all ASCII. */
-export const asciiOf = (bytes: Buffer): string | undefined =>
-  isAscii(bytes) ? bytes.toString('latin1') : undefined
 
 const BLANKS: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d])
 const isNoBlank = (byte: number): boolean => !BLANKS.has(byte)
 const FIRST_BYTES: ReadonlyMap<number, Wrapping> = new Map([
-  [0x7b, WRAPPINGS.object],
-  [0x5b, WRAPPINGS.array],
-  [0x6e, WRAPPINGS.null],
+  [0x7b, wrappingOf('object')],
+  [0x5b, wrappingOf('array')],
+  [0x6e, wrappingOf('null')],
 ])
 
 /**
@@ -193,13 +166,14 @@ export function wrapJsonStream(): Transform {
     if (chosen) return chosen.empty ? NOTHING : bytes
     const first = bytes.findIndex(isNoBlank)
     if (first === -1) return NOTHING
-    chosen = FIRST_BYTES.get(bytes[first] ?? 0) ?? WRAPPINGS.scalar
-    return chosen.empty ? chosen.before : Buffer.concat([chosen.before, bytes.subarray(first)])
+    chosen = FIRST_BYTES.get(bytes[first] ?? 0) ?? SCALAR
+    const before = Buffer.from(chosen.before)
+    return chosen.empty ? before : Buffer.concat([before, bytes.subarray(first)])
   }
   const end = (): Buffer => {
-    if (empty) return EMPTY_ENVELOPE
+    if (empty) return Buffer.from(EMPTY_ENVELOPE)
     json.end()
-    return (chosen ?? WRAPPINGS.scalar).after
+    return Buffer.from((chosen ?? SCALAR).after)
   }
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {

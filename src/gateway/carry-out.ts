@@ -86,6 +86,7 @@ function callOf(
         requestId: exchange.id,
         backend: operation.backend.name,
       }),
+    hold: (bytes) => exchange.hold(bytes),
     onCancel: (listener) => exchange.onGone(listener),
   }
 }

@@ -12,7 +12,6 @@ import { type FaultRow, FAULTS } from '../kernel/fault-table.ts'
 import type { Fault } from '../kernel/faults.ts'
 import type { Operation } from './action-table.ts'
 import {
-  asciiOf,
   envelopeOf,
   envelopeStream,
   verifyEnvelope,
@@ -169,9 +168,8 @@ function passEnvelope(
     return { status, headers: guardBytes(sent), body: payloadOf(body) }
   if (body.kind === 'bytes') {
     const bytes = withoutBom(body.bytes)
-    const text = asciiOf(bytes)
-    verifyEnvelope(bytes, text)
-    return { status, headers: sent, body: text ?? bytes, ascii: text !== undefined }
+    verifyEnvelope(bytes)
+    return { status, headers: sent, body: bytes }
   }
   if (body.kind !== 'stream') return { status, headers: sent, body: undefined }
   return { status, headers: sent, body: through(body.stream, envelopeStream(body.length !== undefined)) }
@@ -185,20 +183,20 @@ const isCoded = ({ 'content-encoding': coding = 'identity' }: BackendAnswer['hea
 const through = (stream: Readable, transform: Transform): Readable =>
   pipeline(stream, transform, () => undefined)
 
-/** Bytes of a payload that is verified at once, in about 1 ms. A larger one is verified in pieces while it is sent. */
-const AT_ONCE = 64 * 1024
+/** Bytes of a payload that is verified at once. A larger one is verified in pieces while it is sent. */
+const AT_ONCE = 256 * 1024
+/** Bytes of such a piece. */
+const PIECE = 64 * 1024
 
 function wrapped(status: number, headers: Headers, body: BackendBody): Answer {
-  if (body.kind === 'bytes' && body.bytes.length <= AT_ONCE) {
-    const envelope = wrapJson(body.bytes)
-    return { status, headers, body: envelope, ascii: typeof envelope === 'string' }
-  }
+  if (body.kind === 'bytes' && body.bytes.length <= AT_ONCE)
+    return { status, headers, body: wrapJson(body.bytes) }
   const stream = body.kind === 'bytes' ? Readable.from(piecesOf(body.bytes)) : payloadOf(body)
   return { status, headers, body: stream instanceof Readable ? through(stream, wrapJsonStream()) : undefined }
 }
 
 function* piecesOf(bytes: Buffer): Generator<Buffer> {
-  for (let at = 0; at < bytes.length; at += AT_ONCE) yield bytes.subarray(at, at + AT_ONCE)
+  for (let at = 0; at < bytes.length; at += PIECE) yield bytes.subarray(at, at + PIECE)
 }
 
 function convert(

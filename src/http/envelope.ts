@@ -115,9 +115,6 @@ export function errorsOf(value: JsonValue): readonly EnvelopeError[] | undefined
 /** What a bare payload is: it decides where the payload stands in `Data` (C8.6). */
 export type PayloadShape = 'object' | 'array' | 'scalar' | 'null'
 
-export const shapeOf = (value: JsonValue): PayloadShape =>
-  value === null ? 'null' : Array.isArray(value) ? 'array' : isJsonObject(value) ? 'object' : 'scalar'
-
 /** The member of `Data` that an array or a scalar becomes. An object is `Data` itself; null leaves it empty. */
 const MEMBER = { array: 'Items', scalar: 'Value' } as const
 

@@ -9,7 +9,7 @@ import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { carryByReplyFrom, ReplyCarrier } from './carrier.ts'
 import { connectionOf, type Wire } from './connection.ts'
-import { IncomingExchange, type ReadingRules, writeAnswer } from './exchange.ts'
+import { IncomingExchange, type ReadingRules } from './exchange.ts'
 import {
   answerConnect,
   answerUnreadable,
@@ -18,6 +18,7 @@ import {
   type UnreadableParts,
 } from './unreadable.ts'
 import { UpgradeResponse, type Upgrades } from './upgrades.ts'
+import { writeAnswer } from './write-answer.ts'
 
 /** What requests need to be served. Made after the port is known. */
 export interface ListenerParts {

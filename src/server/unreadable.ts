@@ -151,6 +151,7 @@ function strayExchange(
     startedAt: clock.monotonic(),
     // Never used: it reaches no door, and so no backend.
     carrier: { carry: (forwarding) => forwarding.failed(fault) },
+    hold: () => false,
     onGone: () => undefined,
     onEnd: () => undefined,
   }

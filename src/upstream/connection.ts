@@ -212,8 +212,11 @@ export class UpstreamConnection implements PooledConnection, ResponseSink {
         // Where the connection ends anyway, as after HEAD, a body that came all the same harms nobody.
         if (read !== end && parser.persistent) this.#owner.strayBytes()
         this.#complete(read === end && parser.persistent)
-      } else if (parser.progressed && this.#phase === 'answering' && this.#isReading)
-        this.#deadline.set(this.#timeouts.idle)
+      } else {
+        this.#reader?.unfinished()
+        if (parser.progressed && this.#phase === 'answering' && this.#isReading)
+          this.#deadline.set(this.#timeouts.idle)
+      }
     } catch (error) {
       this.#refuse(error)
     }

@@ -275,7 +275,7 @@ export class UpstreamPool {
   send(request: UpstreamRequest, callback: UpstreamCallback): UpstreamReader {
     if (this.#distrustedUntil > 0 && this.#clock.monotonic() > this.#distrustedUntil) this.#trust()
     this.#inFlight += 1
-    const reader = new UpstreamReader(request.eager, callback, this.#onFinished)
+    const reader = new UpstreamReader(request, callback, this.#onFinished)
     const queue = request.fresh ? this.#fresh : this.#kept
     queue.send(request, reader)
     return reader

@@ -1,12 +1,16 @@
 import { Buffer } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
+import { type After, after as systemAfter } from '../kernel/clock.ts'
+import type { UpstreamRequest } from './request.ts'
 import type { ResponseHead } from './response-head.ts'
 
-/** Bytes up to which a body is handed over as one Buffer; longer ones are streams. */
-export const WHOLE_BODY_LIMIT = 64 * 1024
+/** Bytes up to which the body of an eager request's success is handed over as one Buffer; longer ones are streams. */
+export const WHOLE_BODY_LIMIT = 256 * 1024
+/** The same for other answers: refusals, downloads. */
+export const SHORT_BODY_LIMIT = 64 * 1024
 
-/** Milliseconds for which pieces of a short body are collected. Then what has come is streamed: the upstream is slow. */
+/** Milliseconds for which pieces of a body are collected. Then what has come is streamed: the upstream is slow. */
 const COLLECTING = 1000
 
 export interface UpstreamResponse {
@@ -42,7 +46,7 @@ class BodyStream extends Readable {
   readonly #wanted: () => void
 
   constructor(wanted: () => void, destroyed: () => void) {
-    super({ highWaterMark: WHOLE_BODY_LIMIT })
+    super({ highWaterMark: SHORT_BODY_LIMIT })
     this.#wanted = wanted
     this.once('close', destroyed)
     // Readers have listeners of their own. Without any listener an error would end the process.
@@ -55,31 +59,40 @@ class BodyStream extends Readable {
 }
 
 /**
- * Takes one response and hands it to the callback. A short body is one Buffer, so that most calls need no stream, whatever
- * their framing. `eager: false` is for event streams and downloads: they stream at once unless a short length is declared.
+ * Takes one response and hands it to the callback. A body that is not long is one Buffer, so that most calls need no
+ * stream, whatever their framing. `eager: false` is for event streams and downloads: they stream at once unless a short
+ * length is declared.
  */
 export class UpstreamReader {
-  readonly #eager: boolean
+  readonly #request: Pick<UpstreamRequest, 'eager' | 'hold'>
   readonly #finished: () => void
+  readonly #after: After
   #cancelling: (() => void) | undefined
   #done = false
   #callback: UpstreamCallback | undefined
   #source: UpstreamSource | undefined
   #isSent = false
   #head: ResponseHead | undefined
-  /** The first piece; most bodies have only this one. */
+  /** What has come of a body whose length was declared, with room for the rest; else its first piece. */
   #piece: Buffer | undefined
+  /** Further pieces of a body whose length was not declared. */
   #more: Buffer[] | undefined
   #size = 0
-  /** The timer of `COLLECTING`, from the second piece on. */
-  #collecting: NodeJS.Timeout | undefined
+  /** Of `COLLECTING`. */
+  #stopTimer: (() => void) | undefined
   #stream: BodyStream | undefined
 
   /** @param finished called once, when the call is over, whether it failed or not */
-  constructor(eager: boolean, callback: UpstreamCallback, finished: () => void) {
-    this.#eager = eager
+  constructor(
+    request: Pick<UpstreamRequest, 'eager' | 'hold'>,
+    callback: UpstreamCallback,
+    finished: () => void,
+    after: After = systemAfter,
+  ) {
+    this.#request = request
     this.#callback = callback
     this.#finished = finished
+    this.#after = after
   }
 
   /** Whether the answer is whole, or the call failed. */
@@ -118,24 +131,46 @@ export class UpstreamReader {
   head(head: ResponseHead): void {
     this.#head = head
     const { status, framing } = head
-    const isLong = typeof framing === 'number' ? framing > WHOLE_BODY_LIMIT : !this.#eager && status < 300
+    const isLong =
+      typeof framing === 'number' ? framing > this.#limit : !this.#request.eager && isSuccess(status)
     if (isLong) this.#beginStream()
   }
 
   body(bytes: Buffer, start: number, end: number): void {
-    const piece = Buffer.allocUnsafe(end - start)
-    piece.set(bytes.subarray(start, end))
-    if (this.#stream) {
-      if (!this.#stream.push(piece)) this.#source?.pause()
+    if (this.#stream === undefined && this.#hasRoom(end - start)) {
+      this.#collect(bytes.subarray(start, end))
       return
     }
-    this.#size += piece.length
-    if (this.#piece === undefined) this.#piece = piece
-    else {
-      ;(this.#more ??= []).push(piece)
-      this.#collecting ??= setTimeout(() => this.#beginStream(), COLLECTING)
-    }
-    if (this.#size > WHOLE_BODY_LIMIT) this.#beginStream()
+    if (this.#stream === undefined) this.#beginStream()
+    if (this.#stream?.push(copyOf(bytes.subarray(start, end))) === false) this.#source?.pause()
+  }
+
+  /** What has come so far does not end the response. */
+  unfinished(): void {
+    if (this.#piece !== undefined) this.#stopTimer ??= this.#after(COLLECTING, () => this.#beginStream())
+  }
+
+  get #limit(): number {
+    const isWhole = this.#request.eager && isSuccess(this.#head?.status ?? 0)
+    return isWhole ? WHOLE_BODY_LIMIT : SHORT_BODY_LIMIT
+  }
+
+  /** Room for all of a body whose length was declared is taken with its first piece. */
+  #hasRoom(size: number): boolean {
+    const { hold } = this.#request
+    const length = this.#head?.framing
+    if (typeof length === 'number') return this.#size > 0 || hold === undefined || hold(length)
+    return this.#size + size <= this.#limit && (hold === undefined || hold(size))
+  }
+
+  #collect(bytes: Buffer): void {
+    const length = this.#head?.framing
+    if (typeof length === 'number') {
+      this.#piece ??= Buffer.allocUnsafe(length)
+      this.#piece.set(bytes, this.#size)
+    } else if (this.#piece === undefined) this.#piece = copyOf(bytes)
+    else (this.#more ??= []).push(copyOf(bytes))
+    this.#size += bytes.length
   }
 
   end(): void {
@@ -158,7 +193,7 @@ export class UpstreamReader {
   }
 
   #beginStream(): void {
-    clearTimeout(this.#collecting)
+    this.#stopTimer?.()
     const source = this.#source
     if (source === undefined) return
     // After the end of this response the connection may serve another call, and must not be touched.
@@ -172,7 +207,8 @@ export class UpstreamReader {
     )
     this.#stream = stream
     let wanted = true
-    for (const piece of [this.#piece ?? EMPTY, ...(this.#more ?? [])])
+    const first = this.#more === undefined ? this.#piece?.subarray(0, this.#size) : this.#piece
+    for (const piece of [first ?? EMPTY, ...(this.#more ?? [])])
       if (piece.length > 0) wanted = stream.push(piece)
     if (!wanted) source.pause()
     this.#piece = this.#more = undefined
@@ -189,7 +225,15 @@ export class UpstreamReader {
   #finish(): void {
     if (this.#done) return
     this.#done = true
-    clearTimeout(this.#collecting)
+    this.#stopTimer?.()
     this.#finished()
   }
+}
+
+const isSuccess = (status: number): boolean => status < 300
+
+function copyOf(bytes: Buffer): Buffer {
+  const copy = Buffer.allocUnsafe(bytes.length)
+  copy.set(bytes)
+  return copy
 }

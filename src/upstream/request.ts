@@ -21,6 +21,8 @@ export interface UpstreamRequest extends RequestHead {
   readonly length: number | undefined
   /** Whether a short answer is handed over whole: see UpstreamReader. */
   readonly eager: boolean
+  /** Takes room for an answer that is handed over whole; false: there is none left. Absent: it need not be taken. */
+  readonly hold?: (bytes: number) => boolean
   /** Whether to use a connection that served no call before, as a further attempt at a call does. */
   readonly fresh: boolean
   /** In place of the pool's. `connect` counts where a connection is opened for the request. */

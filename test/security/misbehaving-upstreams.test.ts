@@ -88,7 +88,7 @@ const raw =
 const HEAD = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n'
 const XML = { headers: { Accept: 'application/xml' } }
 const SMALL = '{"a":1'
-const LARGE = `{"a":"${'x'.repeat(200_000)}`
+const LARGE = `{"a":"${'x'.repeat(300_000)}`
 
 const FRAMINGS = [
   ['a length', (size: number) => `Content-Length: ${size}\r\n\r\n`, (piece: string) => piece],

@@ -62,6 +62,7 @@ export function makeCall({
     baseUrl: 'https://api.example',
     traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
     carrier: directCarrier,
+    hold: () => true,
     onCancel: () => undefined,
     ...rest,
   }

@@ -25,6 +25,7 @@ export function fakeExchange(
     scheme: 'http',
     startedAt: 0,
     carrier: directCarrier,
+    hold: () => true,
     onGone: () => undefined,
     onEnd: () => undefined,
     ...rest,

@@ -123,7 +123,7 @@ export function openConnection(
   const call = (request: Partial<UpstreamRequest> = {}) => {
     let over = 0
     const started = start((sent, callback) => {
-      const reader = new UpstreamReader(sent.eager, callback, () => (over += 1))
+      const reader = new UpstreamReader(sent, callback, () => (over += 1))
       connection.send(sent, reader)
       return reader
     }, request)

@@ -53,6 +53,7 @@ export class CallForwarding<T = BackendAnswer> implements Forwarding, UpstreamRe
   readonly body: Buffer | Readable | undefined
   readonly length: number | undefined
   readonly eager: boolean
+  readonly hold: Call['hold']
   readonly timeouts: UpstreamTimeouts | undefined
   /** Whether the attempt under way needs a new connection. */
   fresh = false
@@ -92,6 +93,7 @@ export class CallForwarding<T = BackendAnswer> implements Forwarding, UpstreamRe
     this.timeouts = backend.timeouts
     this.length = call.body.kind === 'stream' ? call.body.length : undefined
     this.eager = call.action.produces === undefined
+    this.hold = call.hold
     this.#call = call
     this.#backend = backend
     this.#settle = settle

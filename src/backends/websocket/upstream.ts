@@ -9,7 +9,7 @@ import { headersOf, type HeaderText } from '../../http/header-text.ts'
 import { readBody } from '../../http/read-body.ts'
 import { timerMs } from '../../kernel/clock.ts'
 import { Fault, toFault } from '../../kernel/faults.ts'
-import { WHOLE_BODY_LIMIT } from '../../upstream/reader.ts'
+import { SHORT_BODY_LIMIT } from '../../upstream/reader.ts'
 import type { UpstreamTimeouts } from '../../upstream/request.ts'
 import type { UpstreamAddress, UpstreamTls } from '../../upstream/socket.ts'
 import { type ResponseHeaders, upstreamFault } from '../forward/response.ts'
@@ -186,7 +186,7 @@ function take(
 async function readAnswer(response: IncomingMessage): Promise<HandshakeOutcome> {
   const { statusCode = 0, headers } = response
   try {
-    return { kind: 'answer', statusCode, headers, body: await readBody(response, WHOLE_BODY_LIMIT) }
+    return { kind: 'answer', statusCode, headers, body: await readBody(response, SHORT_BODY_LIMIT) }
   } catch (thrown) {
     const { code, facts } = toFault(thrown)
     // readBody takes the sender of a body for a client. Here it is the upstream that closed its connection (C8.4).

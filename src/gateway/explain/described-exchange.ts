@@ -53,6 +53,7 @@ export function describedExchange(
     scheme: origin.scheme ?? reading.scheme,
     startedAt,
     refusal: undefined,
+    hold: () => false,
     onGone: () => undefined,
     onEnd: () => undefined,
     carrier: NO_CARRIER,

@@ -52,7 +52,9 @@ async function represented(answer: BackendAnswer, request: Represented = {}): Pr
 }
 
 async function textOf({ body }: Answer): Promise<string> {
-  return body instanceof Readable ? (await buffer(body)).toString() : (body ?? '').toString()
+  if (body instanceof Readable) return (await buffer(body)).toString()
+  if (typeof body === 'string' || body === undefined) return body ?? ''
+  return Buffer.isBuffer(body) ? body.toString() : body.before + body.bytes.toString() + body.after
 }
 
 const streamed = (text: string, rest: Partial<BackendAnswer> = {}, length?: number): BackendAnswer => ({
@@ -83,11 +85,11 @@ describe('an enveloped answer', () => {
       'Cache-Control': 'no-store',
       Vary: 'Accept',
     })
-    expect([await textOf(answer), answer.ascii]).toEqual([ENVELOPE, true])
+    expect(await textOf(answer)).toBe(ENVELOPE)
   })
 
-  it('C8.6 bare JSON of more than 64 KiB, and a stream, are wrapped piece by piece', async () => {
-    const long = JSON.stringify({ a: 'x'.repeat(200_000) })
+  it('C8.6 bare JSON of more than 256 KiB, and a stream, are wrapped piece by piece', async () => {
+    const long = JSON.stringify({ a: 'x'.repeat(300_000) })
     for (const given of [jsonAnswer(long), streamed(long)]) {
       const answer = await represented(given)
       expect(answer.body).toBeInstanceOf(Readable)

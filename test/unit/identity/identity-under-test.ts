@@ -287,6 +287,7 @@ export function exchangeOf(
     scheme: 'http',
     startedAt: 0,
     carrier: directCarrier,
+    hold: () => true,
     onGone: () => undefined,
     onEnd: () => undefined,
   }

@@ -82,7 +82,7 @@ function openQueue({ maxConnections = 2, canOpen = (): boolean => true } = {}) {
   const send = (path: string): UpstreamReader => {
     const request = { method: 'GET', path, headers: NO_HEADERS, host: undefined, body: undefined }
     const reader = new UpstreamReader(
-      true,
+      { eager: true },
       (error, response) => outcomes.set(path, error ?? response?.statusCode),
       () => undefined,
     )

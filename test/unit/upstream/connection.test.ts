@@ -316,7 +316,7 @@ describe('a call that is given up', () => {
     const answers: unknown[] = []
     let over = 0
     const reader = new UpstreamReader(
-      false,
+      { eager: false },
       (error, response) => {
         answers.push(error ?? response?.statusCode)
         reader.cancel(gone)
@@ -334,7 +334,7 @@ describe('a call that is given up', () => {
     const started = Promise.withResolvers<undefined>()
     const { connection, closed } = openConnection(await upstream(() => started.resolve(undefined)))
     const reader = new UpstreamReader(
-      true,
+      { eager: true },
       () => undefined,
       () => undefined,
     )

@@ -14,7 +14,7 @@ describe('the end of a call', () => {
     const answers: unknown[] = []
     let over = 0
     const reader = new UpstreamReader(
-      true,
+      { eager: true },
       (error, response) => answers.push(error ?? response?.statusCode),
       () => (over += 1),
     )

@@ -21,7 +21,7 @@ it('C8.7 a request’s own time to the first byte holds on a connection that ser
 
 it('C8.7 a request’s own time between two pieces of the answer holds', async () => {
   const url = await rawUpstream((socket) => {
-    socket.once('data', () => socket.write(`${OK}Content-Length: 100000\r\n\r\nbegun`))
+    socket.once('data', () => socket.write(`${OK}Content-Length: 300000\r\n\r\nbegun`))
   })
   const { call } = openConnection(url, { timeouts: { idle: LONG } })
   const { body } = await call({ timeouts: { connect: LONG, firstByte: LONG, idle: SHORT } }).answer

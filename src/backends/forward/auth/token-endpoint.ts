@@ -87,13 +87,18 @@ async function readAnswer({ statusCode, headers, body }: UpstreamResponse): Prom
   return { status: statusCode, contentType: headers['content-type'], body: await wholeOf(body) }
 }
 
+const TOO_LARGE = 'its answer is larger than 64 KiB'
+
 async function wholeOf(body: Buffer | Readable): Promise<Buffer> {
-  if (Buffer.isBuffer(body)) return body
+  if (Buffer.isBuffer(body)) {
+    if (body.length > LARGEST) throw new NoToken(TOO_LARGE)
+    return body
+  }
   try {
     return await readBody(body, LARGEST)
   } catch (error) {
     const large = error instanceof Fault && error.code === 'body_too_large'
-    throw new NoToken(large ? 'its answer is larger than 64 KiB' : 'its answer broke off')
+    throw new NoToken(large ? TOO_LARGE : 'its answer broke off')
   } finally {
     body.destroy()
   }

@@ -1,0 +1,267 @@
+import { Buffer } from 'node:buffer'
+import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { Readable } from 'node:stream'
+import { TLSSocket } from 'node:tls'
+import type { Answer, WrappedBytes } from '../contracts/exchange.ts'
+import { hasNoContent } from '../http/head.ts'
+import { timerMs } from '../kernel/clock.ts'
+import { Fault } from '../kernel/faults.ts'
+import { lingerThenClose } from './connection.ts'
+import type { IncomingExchange } from './exchange.ts'
+
+/** Headers that only the server writes, whatever a door or an upstream put into an answer (RFC 9110 §7.6.1). */
+const OURS: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'x-request-id',
+])
+
+/** Most headers have a name of another length: then nothing more is compared. */
+const LENGTHS_OF_OURS: ReadonlySet<number> = new Set([...OURS].map((name) => name.length))
+
+const isOurs = (name: string): boolean => LENGTHS_OF_OURS.has(name.length) && OURS.has(name.toLowerCase())
+
+/**
+ * Sends an answer, with its X-Request-Id (C2.6). A stream that fails, or is not as long as it was said to be, cuts the
+ * connection, so that a truncated answer never looks whole (C8.4).
+ *
+ * The connection is closed after it where the door says so, where `closing` (a drain), and where the request's body
+ * was not read to its end (C4.17): the next request would begin somewhere inside it. So does a request that could not
+ * be read (C4.1), since more of it may have been misread.
+ *
+ * A client that does not read its answer is cut off (T5.3), because what it has not read is held in memory.
+ *
+ * @param patience milliseconds that it has for each PIECE bytes
+ * @throws TypeError from node if the status or a header cannot be sent as it is (control characters, say): then
+ *   nothing was sent
+ */
+export function writeAnswer(
+  exchange: IncomingExchange,
+  answer: Answer,
+  closing: boolean,
+  patience: number,
+): void {
+  const { request, response, carrier } = exchange.wire
+  if (response.destroyed) {
+    discard(answer)
+    return
+  }
+  const bodiless = hasNoContent(answer.status)
+  const { headers, length } = headersOf(exchange, answer, bodiless)
+  const last = mustClose(exchange, answer, closing)
+  if (last) headers.push('Connection', 'close')
+  // Node would send chunks to an HTTP/1.0 client that says "TE: chunked"; it reads until the end instead.
+  if (request.httpVersion === '1.0') response.useChunkedEncodingByDefault = false
+  carrier.takeReply()
+  response.writeHead(answer.status, headers)
+  if (last) closeAfterwards(exchange)
+  if (bodiless || request.method === 'HEAD') {
+    discard(answer)
+    response.end()
+  } else if (answer.body instanceof Readable) void sendStream(answer.body, length, exchange, patience)
+  else if (isWrittenInPieces(response, length))
+    void sendStream(Readable.from(piecesOf(answer.body)), length, exchange, patience)
+  else {
+    endTogether(response, answer.body, length)
+    expectFlush(response, patience)
+  }
+}
+
+/** Bytes of a body that are written together. */
+const TOGETHER = 256 * 1024 + 64
+
+/** TLS does not tell how much of one write has left. */
+const isWrittenInPieces = ({ socket }: ServerResponse, length = 0): boolean =>
+  length > (socket instanceof TLSSocket ? PIECE : TOGETHER)
+
+/** Bytes of head and body that node writes together without another allocation. */
+const JOINED = 15 * 1024
+
+/**
+ * Head and body in one write. A short body is given to node as text, which it joins with the head: a `writev` of several
+ * buffers costs twice as much. Latin-1 has one character for each byte, so that nothing is changed by it; text that has
+ * as many bytes as characters is ASCII, and the same in Latin-1. Never as UTF-8: node would write the head in it too, and
+ * what an upstream put into a header would arrive as other bytes. A longer body is not copied: head, text and bytes are
+ * one `writev`.
+ *
+ * @param length of the body in bytes
+ */
+function endTogether(response: ServerResponse, body: WholeBody, length = 0): void {
+  if (typeof body === 'string') {
+    if (body.length === length) response.end(body, 'latin1')
+    else endTogether(response, Buffer.from(body), length)
+  } else if (body === undefined || length === 0) response.end()
+  else if (Buffer.isBuffer(body)) {
+    if (length < JOINED) response.end(body.toString('latin1'), 'latin1')
+    else response.end(body)
+  } else if (length < JOINED) response.end(body.before + body.bytes.toString('latin1') + body.after, 'latin1')
+  else {
+    response.cork()
+    response.write(body.before, 'latin1')
+    response.write(body.bytes)
+    response.end(body.after, 'latin1')
+  }
+}
+
+type WholeBody = Exclude<Answer['body'], Readable>
+
+/** Bytes that a client has to take in its time. */
+const PIECE = 64 * 1024
+
+function* piecesOf(body: WholeBody): Generator<Buffer> {
+  if (typeof body === 'string') yield* piecesOf(Buffer.from(body))
+  else if (Buffer.isBuffer(body))
+    for (let at = 0; at < body.length; at += PIECE) yield body.subarray(at, at + PIECE)
+  else if (body !== undefined) {
+    yield Buffer.from(body.before)
+    yield* piecesOf(body.bytes)
+    yield Buffer.from(body.after)
+  }
+}
+
+/** 205 has no content but is framed like answers that have some (RFC 9110 §15.3.6). */
+const lengthOfNone = (status: number): number | undefined => (status === 205 ? 0 : undefined)
+
+function headersOf(
+  exchange: IncomingExchange,
+  { status, headers, body }: Answer,
+  bodiless: boolean,
+): { headers: string[]; length: number | undefined } {
+  const sent: string[] = ['X-Request-Id', exchange.id]
+  let declared: string | undefined
+  for (const name in headers) {
+    const value = headers[name]
+    if (value === undefined) continue
+    if (isOurs(name)) {
+      if (name.toLowerCase() === 'content-length') declared = String(value)
+    } else if (typeof value === 'string') sent.push(name, value)
+    else for (const each of value) sent.push(name, each)
+  }
+  const length = bodiless ? lengthOfNone(status) : lengthOf(body, declared, exchange.head.method)
+  if (length !== undefined) sent.push('Content-Length', String(length))
+  return { headers: sent, length }
+}
+
+/** In bytes. Of a stream the declared length, or undefined. */
+function lengthOf(body: Answer['body'], declared: string | undefined, method: string): number | undefined {
+  if (Buffer.isBuffer(body)) return body.length
+  if (typeof body === 'string') return Buffer.byteLength(body)
+  if (body !== undefined && 'bytes' in body) return lengthOfWrapped(body)
+  const known = declared !== undefined && /^[0-9]{1,15}$/.test(declared) ? Number(declared) : undefined
+  if (body !== undefined) return known
+  return method === 'HEAD' ? known : 0
+}
+
+const lengthOfWrapped = ({ before, bytes, after }: WrappedBytes): number =>
+  before.length + bytes.length + after.length
+
+function mustClose(
+  { upgrade, connection, declared, target }: IncomingExchange,
+  answer: Answer,
+  closing: boolean,
+): boolean {
+  const unread = declared !== undefined && !declared.readToEnd
+  return (
+    closing ||
+    unread ||
+    target instanceof Fault ||
+    upgrade !== undefined || // node reads no more requests from it
+    answer.close === true ||
+    connection.closing
+  )
+}
+
+/** Replaces node's socket.destroySoon(), which doesn't wait: the client can read the last answer before the close. */
+function closeAfterwards({ wire, connection, declared }: IncomingExchange): void {
+  const { request } = wire
+  const { socket } = request
+  connection.closing = true
+  socket.destroySoon = () => {
+    declared?.destroy()
+    request.resume()
+    lingerThenClose(socket)
+  }
+}
+
+/** Passes a stream on, no faster than the client reads; whichever of the two fails ends the other. */
+async function sendStream(
+  body: Readable,
+  length: number | undefined,
+  { wire }: IncomingExchange,
+  patience: number,
+): Promise<void> {
+  const { request, response } = wire
+  response.once('close', () => body.destroy())
+  try {
+    // Node would hold the head back until the first piece, which may take minutes in an event stream.
+    if (length === undefined) response.flushHeaders()
+    let sent = 0
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      sent += chunk.length
+      if (length !== undefined && sent > length) break
+      if (!response.write(chunk)) await drained(response, patience)
+    }
+    if (length !== undefined && sent !== length) throw new RangeError('the body is not as long as declared')
+    response.end()
+    expectFlush(response, patience)
+  } catch {
+    // The failure is recorded by whoever made the stream. Here the connection is cut: where only the end of the connection
+    // ends the body, a plain end would make the body look whole (T5.2).
+    if (length === undefined && request.httpVersion === '1.0') cut(request.socket)
+    else response.destroy()
+  }
+}
+
+/** TLS has no reset (node throws) and needs none: an end without close_notify is known to be a cut. */
+const cut = (socket: Socket): unknown =>
+  socket instanceof TLSSocket ? socket.destroy() : socket.resetAndDestroy()
+
+const drained = (response: ServerResponse, patience: number): Promise<void> =>
+  new Promise((resolve) => {
+    if (response.destroyed) resolve()
+    const late = setTimeout(() => response.destroy(), timerMs(patience))
+    const done = (): void => {
+      clearTimeout(late)
+      response.off('drain', done).off('close', done)
+      resolve()
+    }
+    response.on('drain', done).on('close', done)
+  })
+
+/**
+ * After the last write. Most answers have left the process by then, and need no timer. Of the others `PIECE` bytes must
+ * leave in each `patience`.
+ */
+function expectFlush(response: ServerResponse, patience: number): void {
+  if (response.writableLength === 0 || response.destroyed) return
+  let left = unsentBytes(response.socket)
+  const check = (): void => {
+    const before = left
+    left = unsentBytes(response.socket)
+    if (before - left < PIECE) response.destroy()
+    else timer.refresh()
+  }
+  const timer = setTimeout(check, timerMs(patience))
+  const stop = (): void => clearTimeout(timer)
+  response.once('finish', stop).once('close', stop)
+}
+
+interface Handle {
+  /** Bytes of all writes under way that the kernel has not taken. */
+  readonly writeQueueSize?: number
+}
+
+/** Node's own timeouts of sockets read the same. */
+const unsentBytes = (socket: Socket | null): number =>
+  (socket as { readonly _handle?: Handle | null } | null)?._handle?.writeQueueSize ?? 0
+
+function discard({ body }: Answer): void {
+  if (body instanceof Readable) body.on('error', () => undefined).destroy()
+}
