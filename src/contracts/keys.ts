@@ -65,6 +65,11 @@ export interface TokenPolicy {
   readonly ignoresConfirmation?: boolean
 }
 
+/** Who waits for a verification: none is made for a client that has left. */
+export interface Caller {
+  readonly gone?: boolean
+}
+
 export interface Verified {
   readonly claims: Claims
   readonly key: KeyStanding
@@ -72,7 +77,7 @@ export interface Verified {
 
 /** Rejects with Fault `invalid_token`, or `token_judge_unavailable` if the keys cannot be reached (C4.15). */
 export interface TokenVerifier {
-  verify(token: string, policy: TokenPolicy): Promise<Verified>
+  verify(token: string, policy: TokenPolicy, caller?: Caller): Promise<Verified>
   /**
    * The same by what is known in this process: nothing is read, asked or remembered (C14.1). The detail of its Fault
    * `token_judge_unavailable` is NEEDS_ISSUER if the issuer would have to be asked.

@@ -97,7 +97,7 @@ export function apiDoor(current: () => Runtime, render: () => FaultRenderer): Do
     exchange: Exchange,
     { token }: VerifyFirst,
   ): Promise<Answer> {
-    const verified = await runtime.tokens.verify(token).catch(toFault)
+    const verified = await runtime.tokens.verify(token, exchange).catch(toFault)
     const answered = await answer(runtime, exchange, verified)
     if (!(answered instanceof VerifyFirst)) return answered
     throw new Fault('internal', { detail: 'a decision asked twice for the verification of one token' })

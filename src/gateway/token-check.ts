@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import type { Caller } from '../contracts/keys.ts'
 import type { ClientTally, Principal } from '../contracts/principal.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { IssuedTokens, RevocationRule } from '../contracts/tokens.ts'
@@ -8,8 +9,11 @@ import type { RevocationRules } from '../stores/revocations.ts'
 
 /** Verifies tokens of the issuers that this service trusts. */
 export interface TokenAuthority {
-  /** @throws Fault `invalid_token`; `token_judge_unavailable` if its key cannot be found (C4.15) */
-  verify(token: string): Promise<Principal>
+  /**
+   * @throws Fault `invalid_token`; `token_judge_unavailable` if its key cannot be found, or too many signatures wait
+   *   (C4.15); `client_gone`
+   */
+  verify(token: string, caller?: Caller): Promise<Principal>
   /** The same by what is known in this process: nothing is read, asked or remembered (C14.1). See `TokenVerifier.verifyLocally`. */
   verifyLocally(token: string): Promise<Principal>
   /** The claims of a token, unverified: for people only. @throws Fault `invalid_token` if they cannot be read */
@@ -23,7 +27,7 @@ export interface TokenAuthority {
 export interface CallTokens {
   readonly isKnown: (token: string) => boolean
   find(token: string): Principal | undefined
-  verify(token: string): Promise<Principal>
+  verify(token: string, caller?: Caller): Promise<Principal>
   verifyLocally(token: string): Promise<Principal>
   /** The principal that a token claims, unverified; undefined if it cannot be read. */
   claimed(token: string): Principal | undefined
@@ -93,12 +97,12 @@ export class TokenCheck implements IssuedTokens, CallTokens {
   /**
    * Verifies a token, and remembers it.
    * @throws Fault `invalid_token`, of one of ours also `expired_token`, `revoked_token`, `misdirected_token`;
-   *   `token_judge_unavailable` if its key cannot be found (C4.15)
+   *   `token_judge_unavailable` if it cannot be judged (C4.15), `client_gone` if the caller leaves before that
    */
-  async verify(token: string): Promise<Principal> {
+  async verify(token: string, caller?: Caller): Promise<Principal> {
     this.#parts.recorder.tokenCache('miss')
     this.#cache.delete(token)
-    const principal = await this.#parts.authority.verify(token)
+    const principal = await this.#parts.authority.verify(token, caller)
     if (!principal.key.isTrusted()) throw new Fault('invalid_token', { detail: 'its key was withdrawn' })
     return this.#remember(token, this.#requireCurrent(principal, token))
   }

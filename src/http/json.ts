@@ -93,6 +93,8 @@ interface JsonLimits {
   readonly depth: number
   /** Values of any kind, the containers included. */
   readonly nodes: number
+  /** Whether numbers are converted, as JSON.parse does, whatever their literal. */
+  readonly converts?: boolean
 }
 
 const JSON_LIMITS: JsonLimits = { depth: 100, nodes: 100_000 }
@@ -247,7 +249,7 @@ class JsonReader {
     const literal = NUMBER.exec(this.text)?.[0]
     if (literal !== undefined) {
       this.at += literal.length
-      return numberOf(literal)
+      return this.limits.converts === true ? Number(literal) : numberOf(literal)
     }
     const word = WORDS.find(([name]) => this.text.startsWith(name, this.at))
     if (word === undefined) this.fail('expected a value')

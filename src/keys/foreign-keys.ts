@@ -4,7 +4,7 @@ import type { Recorder } from '../contracts/recorder.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { admitKeys, INTERVAL, type KeyRemark, KeySetReader } from './key-set-reader.ts'
-import { fitsAlgorithm, importPublicKey, publicPart, type Jwk } from './signatures.ts'
+import { fitsAlgorithm, importPublicKey, type Jwk, publicPart, type PublicKey } from './signatures.ts'
 import { type KeyFinder, Standing, type TrustedKey } from './token-verifier.ts'
 
 interface ForeignKeysParts {
@@ -39,7 +39,7 @@ const systemPause = (milliseconds: number): Promise<void> =>
 /** A key in use for one algorithm, as long as the issuer publishes it. */
 interface Used {
   readonly algorithm: string
-  readonly publicKey: Promise<CryptoKey>
+  readonly publicKey: Promise<PublicKey>
   readonly standing: Standing
 }
 

@@ -6,6 +6,7 @@ import {
   importPublicKey,
   isSignedBy,
   type Jwk,
+  type PublicKey,
   publicPart,
   signCompact,
   thumbprint,
@@ -17,7 +18,7 @@ export interface SigningKey {
   readonly kid: string
   readonly algorithm: SigningAlgorithm
   readonly privateKey: CryptoKey
-  readonly publicKey: CryptoKey
+  readonly publicKey: PublicKey
   /** As published: public members, `kid`, `use`, `alg`. */
   readonly publicJwk: Jwk
   /** Seconds since the epoch. */

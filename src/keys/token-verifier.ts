@@ -1,14 +1,14 @@
 import { Buffer } from 'node:buffer'
-import type { Claims, KeyStanding, TokenPolicy, TokenVerifier, Verified } from '../contracts/keys.ts'
-import { parseJson } from '../http/json.ts'
+import type { Caller, Claims, KeyStanding, TokenPolicy, TokenVerifier, Verified } from '../contracts/keys.ts'
+import { isJsonObject, type JsonValue, parseJson } from '../http/json.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault, type FaultCode } from '../kernel/faults.ts'
 import { LONGEST_ACCESS_TOKEN } from '../kernel/lifetimes.ts'
-import { isSignedBy } from './signatures.ts'
+import { isSignedBy, type PublicKey } from './signatures.ts'
 
 /** A public key of an issuer, and whether it is still trusted. */
 export interface TrustedKey {
-  readonly publicKey: CryptoKey
+  readonly publicKey: PublicKey
   readonly standing: KeyStanding
 }
 
@@ -51,13 +51,16 @@ export class Standing implements KeyStanding {
 
 /** The parts of a compact JWS (RFC 7515 §7.1). Nothing of it is trusted yet. */
 interface CompactToken {
+  readonly text: string
   readonly header: Claims
   readonly payload: Claims
 }
 
 /** Characters. Request headers have a limit of their own; this one holds even if that is set high. */
 export const LONGEST_TOKEN = 16 * 1024
-const LIMITS = { depth: 16, nodes: 2000 }
+const LIMITS = { depth: 16, nodes: 2000, converts: true }
+/** The first byte of a byte order mark, which the reader would skip. No JSON begins with it. */
+const BYTE_ORDER_MARK = 0xef
 
 /** `detail` goes to the log, so it must never contain a piece of the token. */
 export const badToken = (detail: string, cause?: unknown): Fault =>
@@ -76,18 +79,24 @@ function decodePart(part: string, name: string): Buffer {
 
 /** Of two equal keys JSON.parse takes the last, other parsers the first: such a token is refused (T3.3). */
 export function parseObject(bytes: Buffer, name: string): Claims {
-  let value: unknown
+  let value: JsonValue
   try {
-    parseJson(bytes, LIMITS)
-    // parseJson keeps numbers as they are written; here they must be numbers, so JSON.parse reads the text again.
-    value = JSON.parse(bytes.toString())
+    value = parseJson(bytes, LIMITS)
   } catch {
     // No cause, because parsers quote what they read.
     throw badToken(`${name}: not strict JSON in UTF-8`)
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw badToken(`${name}: not a JSON object`)
-  return value as Claims
+  if (bytes[0] === BYTE_ORDER_MARK || !isJsonObject(value)) throw badToken(`${name}: not a JSON object`)
+  return value
+}
+
+/** Of the token that was parsed last: tokens of one key have the same header. */
+let lastHeader = { text: '', header: {} as Claims }
+
+function parseHeader(text: string): Claims {
+  if (text === '' || text !== lastHeader.text)
+    lastHeader = { text, header: parseObject(decodePart(text, 'header'), 'header') }
+  return lastHeader.header
 }
 
 /** Throws Fault `invalid_token` on everything but one canonical spelling of a JWS of two JSON objects. */
@@ -99,7 +108,8 @@ export function parseCompactToken(token: string): CompactToken {
     throw badToken('not three parts')
   decodePart(signature, 'signature')
   return {
-    header: parseObject(decodePart(header, 'header'), 'header'),
+    text: token,
+    header: parseHeader(header),
     payload: parseObject(decodePart(payload, 'payload'), 'payload'),
   }
 }
@@ -177,51 +187,71 @@ export function checkClaims(claims: Claims, policy: TokenPolicy, clock: Clock): 
   checkDates(claims, policy, clock.now() / 1000)
 }
 
+/** A token whose header fits the policy, and who waits for its verification. */
+interface CheckedToken {
+  readonly text: string
+  readonly header: Header
+  readonly caller: Caller | undefined
+}
+
 /** Resolves with the key that signed the token. */
-async function checkSignature(token: string, { alg, kid }: Header, find: FindKeys): Promise<KeyStanding> {
+async function checkSignature(token: CheckedToken, find: FindKeys): Promise<KeyStanding> {
+  const { alg, kid } = token.header
   const found = await find(kid, alg)
   if (found === undefined) throw badToken('header: kid names no key of this issuer for this algorithm')
-  for (const { publicKey, standing } of found) if (await isGenuine(token, publicKey, alg)) return standing
+  for (const { publicKey, standing } of found) if (await isGenuine(token, publicKey)) return standing
   throw badToken('signature')
 }
 
-const isGenuine = (token: string, key: TrustedKey['publicKey'], alg: string): Promise<boolean> =>
-  isSignedBy(token, key, alg).catch((cause: unknown) => {
+const isGenuine = ({ text, header, caller }: CheckedToken, key: PublicKey): Promise<boolean> =>
+  isSignedBy(text, key, header.alg, caller).catch((cause: unknown) => {
+    if (cause instanceof Fault) throw cause
     throw new Fault('token_judge_unavailable', { cause, detail: 'the key cannot be used' })
   })
+
+/** As TokenVerifier; a token that was parsed before is not parsed again. */
+interface CompactTokenVerifier extends TokenVerifier {
+  verify(token: string | CompactToken, policy: TokenPolicy, caller?: Caller): Promise<Verified>
+  verifyLocally(token: string | CompactToken, policy: TokenPolicy): Promise<Verified>
+}
 
 /**
  * Verifies the tokens of one issuer (C4.4). Cheap checks come first, claims included: a token for another audience,
  * or an expired one, costs no reading of keys, and a signature check only where the policy `tellsWhy`.
  */
-export function createTokenVerifier(keys: KeyFinder, clock: Clock): TokenVerifier {
+export function createTokenVerifier(keys: KeyFinder, clock: Clock): CompactTokenVerifier {
+  const find: FindKeys = (kid, algorithm) => keys.find(kid, algorithm)
+  const findLocally: FindKeys = (kid, algorithm) => keys.findLocally(kid, algorithm)
   /** The refusal, or what its bearer may learn instead: by the keys known here, because nothing is read for it. */
   const refusalOf = async (
     refusal: unknown,
-    { token, claims, header }: { token: string; claims: Claims; header: Header },
+    token: CheckedToken,
+    claims: Claims,
     policy: TokenPolicy,
   ): Promise<unknown> => {
     const code = policy.tellsWhy === true ? tellableRefusal(claims, policy, clock) : undefined
     if (code === undefined || !(refusal instanceof Fault)) return refusal
-    const key = await checkSignature(token, header, (kid, algorithm) =>
-      keys.findLocally(kid, algorithm),
-    ).catch(() => undefined)
+    const key = await checkSignature(token, findLocally).catch(() => undefined)
     return key?.isTrusted() === true ? new Fault(code, refusal.facts) : refusal
   }
-  const verifyBy = async (token: string, policy: TokenPolicy, find: FindKeys): Promise<Verified> => {
-    const { header, payload } = parseCompactToken(token)
-    const checked = checkHeader(header, policy)
+  const verifyBy = async (
+    token: string | CompactToken,
+    policy: TokenPolicy,
+    findKeys: FindKeys,
+    caller?: Caller,
+  ): Promise<Verified> => {
+    const { text, header, payload } = typeof token === 'string' ? parseCompactToken(token) : token
+    const checked = { text, header: checkHeader(header, policy), caller }
     try {
       checkClaims(payload, policy, clock)
     } catch (refusal) {
-      throw await refusalOf(refusal, { token, claims: payload, header: checked }, policy)
+      throw await refusalOf(refusal, checked, payload, policy)
     }
-    return { claims: payload, key: await checkSignature(token, checked, find) }
+    return { claims: payload, key: await checkSignature(checked, findKeys) }
   }
   return {
-    verify: (token, policy) => verifyBy(token, policy, (kid, algorithm) => keys.find(kid, algorithm)),
-    verifyLocally: (token, policy) =>
-      verifyBy(token, policy, (kid, algorithm) => keys.findLocally(kid, algorithm)),
+    verify: (token, policy, caller) => verifyBy(token, policy, find, caller),
+    verifyLocally: (token, policy) => verifyBy(token, policy, findLocally),
   }
 }
 

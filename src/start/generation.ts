@@ -11,6 +11,7 @@ import type { WorkerMessages } from '../processes/worker-pool.ts'
 import type { ServiceUrls } from '../server/schema.ts'
 import type { Condition, Degradation } from '../watch/health.ts'
 import { openLog } from '../watch/log/log.ts'
+import { waitingSignatures } from '../keys/signatures.ts'
 import { FAMILIES } from '../watch/metrics/families.ts'
 import { type GaugeReading, reading, readingOf } from '../watch/metrics/gauges.ts'
 import { compileMetrics, type Metrics } from '../watch/metrics/metrics.ts'
@@ -191,6 +192,7 @@ function* readTraffic(
   const people = new Set(serving.map(({ parts }) => parts.people?.module))
   const waiting = [...people].map((module) => module?.waiting ?? 0)
   yield reading(FAMILIES.hashQueue, hasher.waiting + sum(waiting))
+  yield reading(FAMILIES.signatureQueue, waitingSignatures())
   yield readingOf(FAMILIES.shedding, admission.isShedding)
   const backends = new Set(serving.flatMap(({ parts }) => [...parts.backends.values()]))
   for (const name of new Set([...backends].map((backend) => backend.name)))

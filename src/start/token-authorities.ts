@@ -1,5 +1,5 @@
 /** Whose access tokens are accepted: our own, or those of a sidecar's configured issuers (C11.2). */
-import type { Claims, KeyStanding, TokenPolicy, TokenVerifier, Verified } from '../contracts/keys.ts'
+import type { Caller, Claims, KeyStanding, TokenPolicy, Verified } from '../contracts/keys.ts'
 import type { Principal } from '../contracts/principal.ts'
 import { foreignClaimsReader, readOwnClaims } from '../gateway/claims.ts'
 import type { TokenAuthority } from '../gateway/token-check.ts'
@@ -22,7 +22,7 @@ import type { ServiceUrls } from '../server/schema.ts'
 const UNKNOWN_KEY: KeyStanding = { isTrusted: () => false }
 
 interface Issuer {
-  readonly verifier: TokenVerifier
+  readonly verifier: ReturnType<typeof createTokenVerifier>
   readonly policy: TokenPolicy
   readonly read: (verified: Verified) => Principal
   /** Undefined unless the issuer's opaque tokens are accepted. */
@@ -42,7 +42,7 @@ export function ownAuthority(keys: KeyFinder, clock: Clock, urls: ServiceUrls): 
   }
   const verifier = createTokenVerifier(keys, clock)
   return {
-    verify: async (token) => readOwnClaims(await verifier.verify(token, policy)),
+    verify: async (token, caller) => readOwnClaims(await verifier.verify(token, policy, caller)),
     verifyLocally: async (token) => readOwnClaims(await verifier.verifyLocally(token, policy)),
     read: (token) => readOwnClaims({ claims: parseCompactToken(token).payload, key: UNKNOWN_KEY }),
     leeways: new Map(),
@@ -101,14 +101,19 @@ export function foreignAuthority(
     if (issuer === undefined) throw badToken('claim: iss')
     return issuer
   }
-  const check = async (token: string, how: 'verify' | 'verifyLocally'): Promise<Principal> => {
+  const check = async (
+    token: string,
+    how: 'verify' | 'verifyLocally',
+    caller?: Caller,
+  ): Promise<Principal> => {
     if (opaque?.introspector !== undefined && isOpaque(token))
       return opaque.read(await opaque.introspector[how](token, opaque.policy))
-    const issuer = issuerOf(parseCompactToken(token).payload)
-    return issuer.read(await issuer.verifier[how](token, issuer.policy))
+    const parsed = parseCompactToken(token)
+    const { read, verifier, policy } = issuerOf(parsed.payload)
+    return read(await verifier[how](parsed, policy, caller))
   }
   return {
-    verify: (token) => check(token, 'verify'),
+    verify: (token, caller) => check(token, 'verify', caller),
     verifyLocally: (token) => check(token, 'verifyLocally'),
     read: (token) => {
       const claims = parseCompactToken(token).payload

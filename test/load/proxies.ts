@@ -1,6 +1,6 @@
 /**
  * The Node proxies that Postern is measured beside. Each is a process of its own: `node test/load/proxies.ts NAME` with
- * UPSTREAM (a URL), PUBLIC_KEY (PEM, for ES256) and PORT (any, if absent) in the environment; it prints its port. Each is as lean as a gateway
+ * UPSTREAM (a URL), PUBLIC_KEY (PEM, for ES256; for `bare-jose` also RS256) and PORT (any, if absent) in the environment; it prints its port. Each is as lean as a gateway
  * can honestly be: it forwards nothing without a token that it has verified, it keeps the timeouts of its packages, and it
  * loads no other one's packages: its start and its memory are compared too.
  */
@@ -99,7 +99,7 @@ async function bareWithJose(): Promise<number> {
   return forwarding((authorization = '') => {
     const expiry = expiries.get(authorization)
     if (expiry !== undefined) return expiry > Date.now()
-    return jwtVerify(authorization.slice('Bearer '.length), key, { algorithms: ['ES256'] }).then(
+    return jwtVerify(authorization.slice('Bearer '.length), key, { algorithms: ['ES256', 'RS256'] }).then(
       ({ payload: { exp = 0 } }) => {
         expiries.set(authorization, exp * 1000)
         return true

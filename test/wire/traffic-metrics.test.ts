@@ -1,5 +1,7 @@
 /** What a scrape shows of calls, connections and targets while there is traffic. */
+import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
+import { importPublicKey, isSignedBy, type Jwk } from '../../src/keys/signatures.ts'
 import { type HttpConfig, replaceFunds } from '../support/changed-funds.ts'
 import { seriesOf } from '../support/metrics.ts'
 import { bearer, send } from '../support/requests.ts'
@@ -131,5 +133,17 @@ describe('C11.1 the traffic of the moment', () => {
     await Promise.all(hashes)
     const series = await seriesOf(gateway)
     expect([series.get(waiting), series.get('postern_shedding')]).toEqual([0, 0])
+  })
+
+  it('C11.1 tells the signatures that wait to be checked', async () => {
+    const gateway = await postern()
+    const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-521' })
+    const key = await importPublicKey(publicKey.export({ format: 'jwk' }) as Jwk, 'ES512')
+    const token = `a.b.${Buffer.alloc(132, 1).toString('base64url')}`
+    const checks = Array.from({ length: 1_000 }, () => isSignedBy(token, key, 'ES512'))
+    const waiting = 'postern_signature_queue'
+    expect((await seriesOf(gateway)).get(waiting)).toBeGreaterThan(0)
+    await Promise.all(checks)
+    expect((await seriesOf(gateway)).get(waiting)).toBe(0)
   })
 })

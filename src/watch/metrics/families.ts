@@ -104,6 +104,12 @@ const REQUESTS = {
     [],
     'sum',
   ),
+  signatureQueue: gauge(
+    'postern_signature_queue',
+    'Tokens that were not seen before and wait for the check of their signature.',
+    [],
+    'sum',
+  ),
   shedding: gauge('postern_shedding', '1 while calls are refused because of overload.', [], 'max'),
 } as const satisfies Record<string, MetricFamily>
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { SigningAlgorithm } from '../../../src/contracts/people.ts'
+import type { PublicKey } from '../../../src/keys/signatures.ts'
 import type { StoredKey } from '../../../src/keys/stored-key.ts'
 import { dueGeneration, keySetOf, scheduleKeys } from '../../../src/keys/schedule.ts'
 import { ROTATION } from './keys-for-tests.ts'
@@ -18,7 +19,7 @@ const key = (generation: number, signsFrom: number, algorithm: SigningAlgorithm 
   publicJwk: {},
   // The schedule looks at no key, only at what is known of it.
   privateKey: {} as CryptoKey,
-  publicKey: {} as CryptoKey,
+  publicKey: {} as PublicKey,
 })
 
 const statesAt = (now: number, ...keys: readonly StoredKey[]): readonly string[] =>

@@ -84,7 +84,7 @@ describe('the algorithm of a key', () => {
     const jwk = await generatePrivateJwk('ES256')
     expect((await importPrivateKey(jwk, 'ES256')).extractable).toBe(false)
     expect(Object.keys(publicPart(jwk, 'ES256'))).toEqual(['kty', 'crv', 'x', 'y'])
-    expect((await importPublicKey(jwk, 'ES256')).type).toBe('public')
+    expect((await importPublicKey(jwk, 'ES256')).input.key).toMatchObject({ type: 'public' })
   })
 
   it('C4.15 a key that cannot be used rejects, and says nothing about the signature', async () => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isOpaque } from '../../../src/keys/token-verifier.ts'
+import { parseJson } from '../../../src/http/json.ts'
+import { isOpaque, parseObject } from '../../../src/keys/token-verifier.ts'
 import { foreignToken, makeIssuerKey } from '../../support/foreign-issuer.ts'
 
 const token = await foreignToken(await makeIssuerKey('a'))
@@ -51,5 +52,79 @@ describe('C11.2 whether a token is opaque', () => {
     )
     const skipped = fc.array(fc.constantFrom('~', '~~'), { maxLength: 6 })
     fc.assert(fc.property(skipped, (more) => !isOpaque(`${more.join('')}${header}.${payload}.${signature}`)))
+  })
+})
+
+/** What two readers made of it, one after the other: the strict one said whether, JSON.parse said what. */
+function readTwice(bytes: Buffer): unknown {
+  try {
+    parseJson(bytes, { depth: 16, nodes: 2000 })
+    const value: unknown = JSON.parse(bytes.toString())
+    return typeof value === 'object' && !Array.isArray(value) ? (value ?? 'refused') : 'refused'
+  } catch {
+    return 'refused'
+  }
+}
+
+function readOnce(bytes: Buffer): unknown {
+  try {
+    return parseObject(bytes, 'payload')
+  } catch {
+    return 'refused'
+  }
+}
+
+describe('T3.3 the claims of a token', () => {
+  const numbers =
+    '0 -0 0.0 -0.0 1.0 1e0 1E+2 1e-7 1e21 1e400 -1e400 1e-400 0.1 5e-324 1799999999.5 1800000000000000000001 ' +
+    `9007199254740993 123456789012345678901234567890 0.30000000000000004 1.7976931348623157e308 ${'9'.repeat(400)}`
+
+  it.each(numbers.split(' '))('T3.3 number %s is what JSON.parse makes of it', (number) => {
+    const bytes = Buffer.from(`{"exp":${number},"list":[${number}]}`)
+    const { exp, list } = parseObject(bytes, 'payload')
+    const parsed = JSON.parse(number) as unknown
+    expect([Object.is(exp, parsed), Object.is((list as unknown[])[0], parsed)]).toEqual([true, true])
+  })
+
+  it.each([
+    '01 +1 .5 1. 1e 0x1 NaN Infinity -Infinity -'.split(' ').map((number) => `{"exp":${number}}`),
+    ['{"a":1,"a":2}', '{"a":1,"\\u0061":2}', '{"a":"\\ud800"}', '{"__proto__":1,"__proto__":2}'],
+    [
+      '[]',
+      '1',
+      'null',
+      '"{}"',
+      '',
+      ' ',
+      '{}x',
+      '{} {}',
+      '{',
+      '{"a"}',
+      "{'a':1}",
+      '{"a":1,}',
+      '\uFEFF{"a":1}',
+    ],
+    ['{"a":"\u0000"}', '['.repeat(17) + ']'.repeat(17), `{"a":[${'1,'.repeat(2000)}1]}`],
+  ])('T3.3 are refused as they were read twice', (...texts: readonly string[]) => {
+    for (const text of texts) {
+      const bytes = Buffer.from(text)
+      expect([text, readOnce(bytes), readTwice(bytes)]).toEqual([text, 'refused', 'refused'])
+    }
+    for (const bytes of [[0xef], [0xef, 0xbb, 0xbf, 0x7b, 0x7d], [0x7b, 0xff, 0x7d], [0xff, 0xfe, 0x7b, 0]])
+      expect([readOnce(Buffer.from(bytes)), readTwice(Buffer.from(bytes))]).toEqual(['refused', 'refused'])
+  })
+
+  it('T3.3 of any object are the same read once as twice, cut and changed anywhere', () => {
+    const objects = fc.dictionary(fc.string({ maxLength: 6 }), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 5 })
+    fc.assert(
+      fc.property(objects, fc.nat(), fc.nat(255), (object, at, byte) => {
+        const bytes = Buffer.from(JSON.stringify(object))
+        const changed = Buffer.from(bytes)
+        changed[at % bytes.length] = byte
+        for (const each of [bytes, bytes.subarray(0, at % bytes.length), changed])
+          expect(readOnce(each)).toEqual(readTwice(each))
+      }),
+      { numRuns: 500 },
+    )
   })
 })

@@ -3,6 +3,7 @@ import { CompactEncrypt } from 'jose'
 import { describe, expect, it } from 'vitest'
 import type { TokenPolicy } from '../../../src/contracts/keys.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
+import { importPublicKey, isSignedBy } from '../../../src/keys/signatures.ts'
 import { createTokenVerifier } from '../../../src/keys/token-verifier.ts'
 import { CLAIMS, clockAt, encode, forge, makeWorld, NOW, POLICY } from './keys-for-tests.ts'
 
@@ -349,5 +350,22 @@ describe('what is told', () => {
       clockAt(NOW),
     )
     await expect(failing.verify(genuine, POLICY)).rejects.toMatchObject({ code: 'token_judge_unavailable' })
+  })
+  it('C4.15 tells that too many signatures wait, and checks none for a client that has left', async () => {
+    const { token } = await world.ring.sign(CLAIMS, { typ: 'at+jwt', algorithm: 'RS256' })
+    const publicKey = await importPublicKey(world.jwk.RS256, 'RS256')
+    const checkMany = (count: number) =>
+      Promise.allSettled(Array.from({ length: count }, () => isSignedBy(token, publicKey, 'RS256')))
+    const some = checkMany(1_000)
+    await expect(explainer.verify(genuine, POLICY, { gone: true })).rejects.toMatchObject({
+      code: 'client_gone',
+    })
+    const more = checkMany(6_000)
+    await expect(explainer.verify(genuine, POLICY)).rejects.toMatchObject({
+      code: 'token_judge_unavailable',
+      facts: { detail: 'too many signatures wait to be checked' },
+    })
+    await Promise.all([some, more])
+    expect(await verdict(genuine)).toBe('genuine')
   })
 })
