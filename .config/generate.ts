@@ -1,6 +1,6 @@
 /**
  * Writes the files that are generated from the code: the schema for editors, the reference of the configuration, tables
- * in other pages, the dashboard. With `--check` it writes nothing, and fails if a file would change.
+ * in other pages, the dashboard, the binary that checks JSON. With `--check` it writes nothing, and fails if a file would change.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { format, resolveConfig } from 'prettier'
@@ -10,6 +10,7 @@ import { auditEventTable } from './audit-event-table.ts'
 import { dashboardJson } from './dashboard/dashboard.ts'
 import { decisionTable } from './decision-table.ts'
 import { faultTable } from './fault-table.ts'
+import { jsonCheckModule } from './json-check-module.ts'
 import { publishedSchema } from './published-schema.ts'
 import { referencePage } from './reference.ts'
 
@@ -48,6 +49,7 @@ const GENERATED: readonly Generated[] = [
     render: () => JSON.stringify(publishedSchema(expectationsSchema, 'Who may call what, as expected')),
   },
   { file: 'deploy/grafana/postern.json', render: dashboardJson },
+  { file: 'src/http/json-check.wasm.ts', render: () => jsonCheckModule(read('src/http/json-check.wat')) },
   { file: 'config/reference.md', render: () => referencePage(configurationSchema) },
   { file: 'config/running.md', render: (now) => between(now, 'environment', environmentTable()) },
   {

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
 
 const at = (path: string): string => fileURLToPath(new URL(`../${path}`, import.meta.url))
-const LEFT_OUT: ReadonlySet<string> = new Set(['.ts', '.md'])
+const LEFT_OUT: ReadonlySet<string> = new Set(['.ts', '.md', '.wat'])
 
 rmSync(at('dist'), { recursive: true, force: true })
 execFileSync(
