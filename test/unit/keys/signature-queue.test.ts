@@ -12,7 +12,7 @@ function queueByHand() {
     (work) => turns.push(work),
   )
   const checked: number[] = []
-  const check = (id: number, caller?: { gone?: boolean }) =>
+  const check = (id: number, caller?: { gone?: boolean }): boolean | Promise<boolean> =>
     queue.quick(() => {
       now += 0.4
       checked.push(id)
@@ -43,7 +43,15 @@ describe('C4.15 signatures that a thread checks', () => {
     await turn()
     expect([checked, turns.length]).toEqual([[1, 2, 3, 4, 5, 6], 1])
     await turn()
-    expect(await Promise.all(results)).toEqual([false, true, false, true, false, true, false])
+    expect(await Promise.all(results.map((each) => Promise.resolve(each)))).toEqual([
+      false,
+      true,
+      false,
+      true,
+      false,
+      true,
+      false,
+    ])
     await turn()
     expect([checked.length, turns.length]).toEqual([7, 0])
     expect(check(8)).toBe(true)
@@ -73,7 +81,7 @@ describe('C4.15 signatures that a thread checks', () => {
     const { checked, check, turn } = queueByHand()
     for (const id of [1, 2, 3]) void check(id)
     const callers = Array.from({ length: 100 }, () => ({ gone: false }))
-    const left = Promise.allSettled(callers.map((caller, at) => check(100 + at, caller)))
+    const left = Promise.allSettled(callers.map((caller, at) => Promise.resolve(check(100 + at, caller))))
     const last = check(8)
     for (const caller of callers) caller.gone = true
     await turn()
@@ -107,7 +115,14 @@ describe('C4.15 signatures that take long', () => {
     for (const end of ends) end(false)
     await settled()
     ends[5]?.(true)
-    expect(await Promise.all(results)).toEqual([false, true, false, false, false, true])
+    expect(await Promise.all(results.map((each) => Promise.resolve(each)))).toEqual([
+      false,
+      true,
+      false,
+      false,
+      false,
+      true,
+    ])
   })
 
   it('C4.15 wait 1,000 at a time, and for nobody who has left', async () => {
@@ -118,7 +133,7 @@ describe('C4.15 signatures that take long', () => {
     expect(codeOf(() => check())).toBe('token_judge_unavailable')
     caller.gone = true
     for (const end of ends) end(true)
-    const settledResults = await Promise.allSettled(results)
+    const settledResults = await Promise.allSettled(results.map((each) => Promise.resolve(each)))
     expect(settledResults.filter(({ status }) => status === 'fulfilled')).toHaveLength(4)
     expect([ends.length, queue.waiting]).toEqual([4, 0])
   })

@@ -7,6 +7,7 @@ import { ALGORITHMS } from '../../../src/keys/algorithms.ts'
 import { importPublicKey, isSignedBy, type Jwk, type PublicKey } from '../../../src/keys/signatures.ts'
 import { parseCompactToken } from '../../../src/keys/token-verifier.ts'
 import { encode } from './keys-for-tests.ts'
+import wycheproof from './wycheproof.json' with { type: 'json' }
 
 interface Signer {
   readonly algorithm: string
@@ -253,5 +254,38 @@ describe('T3.1 a signature', () => {
       expect(await verdict(bytesOf(small, 32).reverse(), scalar)).toBe(false)
       expect(await verdict(bytesOf(small, 32).reverse(), Buffer.alloc(32))).toBe(false)
     }
+  })
+
+  /** The public key of a vector: a point, the x of Ed25519, or a modulus. */
+  function keyOf(algorithm: string, hex: string): Jwk {
+    const { kty = '', crv } = ALGORITHMS.get(algorithm) ?? {}
+    const bytes = Buffer.from(hex, 'hex')
+    const size = (bytes.length - 1) / 2
+    if (kty === 'RSA') return { kty, n: bytes.toString('base64url'), e: 'AQAB' }
+    if (kty === 'OKP') return { kty, crv, x: bytes.toString('base64url') }
+    const [x, y] = [bytes.subarray(1, size + 1), bytes.subarray(size + 1)]
+    return { kty, crv, x: x.toString('base64url'), y: y.toString('base64url') }
+  }
+
+  it.each(
+    wycheproof.groups.flatMap(({ algorithm, key, tests }) => tests.map((test) => [algorithm, key, ...test])),
+  )(
+    'T3.1 of %s with the key %.12s… has the verdict of Wycheproof in case %i',
+    async (...[algorithm, key, , message, signature, isValid]) => {
+      const [name, text] = [String(algorithm), Buffer.from(String(message), 'hex').toString('latin1')]
+      const publicKey = await importPublicKey(keyOf(name, String(key)), name)
+      const token = `${text}.${Buffer.from(String(signature), 'hex').toString('base64url')}`
+      expect(await isSignedBy(token, publicKey, name)).toBe(isValid)
+    },
+  )
+
+  it('C4.15 that takes long is one of ES384, ES512, and of RSA keys above 4,096 bits', async () => {
+    const slow = signers.filter(({ publicKey }) => publicKey.isSlow).map(({ algorithm }) => algorithm)
+    expect(slow).toEqual(['ES384', 'ES512'])
+    const keyOfBits = (bits: number): Promise<PublicKey> => {
+      const n = bytesOf(2n ** BigInt(bits) - 1n, Math.ceil(bits / 8)).toString('base64url')
+      return importPublicKey({ kty: 'RSA', n, e: 'AQAB' }, 'PS256')
+    }
+    expect([(await keyOfBits(4096)).isSlow, (await keyOfBits(4097)).isSlow]).toEqual([false, true])
   })
 })
