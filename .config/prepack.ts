@@ -1,17 +1,20 @@
 /**
- * Makes `dist`, which is published: JavaScript, because Node strips no types below node_modules; the declarations that
- * `exports` offers and those that these need; and the files that the code reads from its own folder.
+ * Makes `dist`, which is published: the bundle, because Node strips no types below node_modules; the licences of what is in
+ * it, and its list for scanners; and the declarations that `exports` offers, and those that these need.
  */
 import { execFileSync } from 'node:child_process'
-import { cpSync, globSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { dirname, extname, join, resolve } from 'node:path'
+import { globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
+import { licencesOf, listForScanners, packagesOf } from './bundled-packages.ts'
+import { makeBundle } from './bundle.ts'
 
 const at = (path: string): string => fileURLToPath(new URL(`../${path}`, import.meta.url))
-const LEFT_OUT: ReadonlySet<string> = new Set(['.ts', '.md', '.wat'])
 
-rmSync(at('dist'), { recursive: true, force: true })
+const packages = packagesOf((await makeBundle(Number.POSITIVE_INFINITY)).modules)
+writeFileSync(at('dist/LICENSES.txt'), licencesOf(packages))
+writeFileSync(at('dist/sbom.cdx.json'), listForScanners(packages))
 execFileSync(
   process.execPath,
   [at('node_modules/typescript/bin/tsc'), '--project', at('.config/tsconfig.publish.json')],
@@ -19,10 +22,6 @@ execFileSync(
     stdio: 'inherit',
   },
 )
-cpSync(at('src'), at('dist'), {
-  recursive: true,
-  filter: (source) => statSync(source).isDirectory() || !LEFT_OUT.has(extname(source)),
-})
 
 /** The declarations that one file imports from its own package. */
 const importedBy = (declaration: string): readonly string[] =>

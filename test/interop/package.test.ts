@@ -1,17 +1,19 @@
 import { type ChildProcessWithoutNullStreams, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { isBuiltin } from 'node:module'
+import { dirname, join, relative } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { AROUND, BACKEND, PACKAGED, PEOPLE } from '../support/package-modules.ts'
 import { postForm } from '../support/oauth.ts'
+import { sourceFiles } from '../support/source-files.ts'
+import { DEMO, ROOT, spawnPostern, type SpawnedPostern } from '../support/spawn-postern.ts'
+import { openUpstream } from '../support/start-upstream.ts'
 import { issueToken } from '../support/tokens.ts'
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const run = promisify(execFile)
 const npm = (args: readonly string[], cwd: string) =>
   run('npm', [...args, '--no-audit', '--no-fund'], { cwd })
@@ -244,6 +246,234 @@ describe('C8.1: the published package, in a project of its own', () => {
     expect(await answer.json()).toEqual({ Errors: [], Data: expected })
     child.kill('SIGTERM')
     expect(await ended).toEqual([0, null])
+  })
+})
+
+describe('the packed file unpacked, with no other package', () => {
+  let folder: string
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'postern-unpacked-'))
+    await run('tar', ['-xzf', tarball(), '-C', folder, '--strip-components', '1'])
+  })
+  afterAll(() => rm(folder, { recursive: true, force: true }))
+
+  const sources = sourceFiles(join(ROOT, 'src')).map((file) => [file, readFileSync(file, 'utf8')] as const)
+  const placeOf = (file: string): string => join('dist', relative(join(ROOT, 'src'), file))
+
+  it('has every program and every file that a source finds beside itself', () => {
+    const named = sources.flatMap(([file, text]) => [
+      ...[...text.matchAll(/programBeside\(import\.meta\.url, '([^']+)'/g)].map(([, name]) => [
+        file,
+        `${name}.js`,
+      ]),
+      ...[...text.matchAll(/(?:new URL\('([^']+)', import\.meta\.url|readScript\('([^']+)')/g)].map(
+        ([, name, script = '']) => [file, name ?? script],
+      ),
+    ])
+    const places = named.map(([file = '', name = '']) => join(dirname(placeOf(file)), name))
+    expect(places).toEqual(
+      expect.arrayContaining([
+        'dist/start/worker-main.js',
+        'dist/stores/sqlite-thread.js',
+        'dist/identity/pages/show-password.js',
+        'dist/identity/developers/developers.css',
+        'package.json',
+      ]),
+    )
+    expect(places.filter((place) => !existsSync(join(folder, place)))).toEqual([])
+  })
+
+  it('tells the licence of every package that is in it, and names all of them to scanners', () => {
+    const maps = globSync('dist/**/*.map', { cwd: folder })
+    const modules = maps.flatMap(
+      (map) => (JSON.parse(readFileSync(join(folder, map), 'utf8')) as { sources: string[] }).sources,
+    )
+    const inside = new Set(
+      modules.flatMap((module) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(module)?.[1] ?? []),
+    )
+    const text = readFileSync(join(folder, 'dist/LICENSES.txt'), 'utf8')
+    const told = [...text.matchAll(/^-{80}\n\n(\S+) \d\S+ \(\S.*\)\n\n(?=.*\S)/gm)].map(([, name]) => name)
+    const { dependencies } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
+      dependencies: Record<string, string>
+    }
+    const { components } = JSON.parse(readFileSync(join(folder, 'dist/sbom.cdx.json'), 'utf8')) as {
+      components: { name: string; version: string }[]
+    }
+    const scanned = components.map(({ name }) => name)
+    expect([...inside].filter((name) => !told.includes(name) || !scanned.includes(name))).toEqual([])
+    expect(Object.keys(dependencies).filter((name) => !inside.has(name))).toEqual([])
+  })
+
+  it('loads no package that is not in it', () => {
+    const programs = globSync('dist/**/*.js', { cwd: folder }).map((file) =>
+      readFileSync(join(folder, file), 'utf8'),
+    )
+    const names = programs.flatMap((text) =>
+      [...text.matchAll(/^(?:import|export)[^;]*?["']([^"'.][^"']*)["'];$|__require\("([^"]+)"\)/gm)].map(
+        ([, imported, required]) => imported ?? required ?? '',
+      ),
+    )
+    expect(names).toContain('node:fs')
+    // pg asks for it where the environment says so, and is told that it is not there.
+    expect([...new Set(names)].filter((name) => !isBuiltin(name))).toEqual(['pg-native'])
+  })
+
+  const served = async (
+    environment: Record<string, string>,
+    yaml: string,
+    work: (service: SpawnedPostern) => Promise<void>,
+  ): Promise<SpawnedPostern> => {
+    const config = join(folder, 'own.yaml')
+    await writeFile(config, `extends: ${DEMO}\n${yaml}`)
+    const service = await spawnPostern({ root: folder, program: 'dist/main.js', config, environment })
+    try {
+      await work(service)
+    } finally {
+      expect(await service.stop()).toBe(0)
+    }
+    return service
+  }
+  const verb = (env: Record<string, string>, ...args: readonly string[]) =>
+    run(process.execPath, [join(folder, 'dist/main.js'), ...args], {
+      cwd: folder,
+      env: { PATH: process.env['PATH'], POSTERN_CONFIG: join(folder, 'own.yaml'), ...env },
+    })
+
+  it('shows the pages with their styles and scripts, the metadata and the description of the API', async () => {
+    await served({}, '', async ({ authUrl }) => {
+      const page = async (path: string) => {
+        const answer = await fetch(new URL(path, authUrl))
+        expect([path, answer.status]).toEqual([path, 200])
+        return answer.text()
+      }
+      const query = new URLSearchParams({
+        response_type: 'code',
+        client_id: 'ledgerline',
+        redirect_uri: 'http://127.0.0.1:8090/callback',
+        scope: 'openid fund.read target:b/ACME',
+        code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+        code_challenge_method: 'S256',
+      })
+      const login = await page(`/connect/authorize?${String(query)}`)
+      expect(login).toContain(readFileSync(join(ROOT, 'src/identity/pages/show-password.js'), 'utf8'))
+      const developers = await page('/developers')
+      const styles = [...developers.matchAll(/<link[^>]* href="([^"]+\.css[^"]*)"/g)].map(
+        ([, href = '']) => href,
+      )
+      expect(styles).toHaveLength(2)
+      for (const style of styles) expect(await page(style)).toMatch(/\{[^}]+\}/)
+      const { jwks_uri } = JSON.parse(await page('/.well-known/openid-configuration')) as { jwks_uri: string }
+      expect(jwks_uri).toMatch(/^http/)
+      const described = [...developers.matchAll(/href="([^"]*openapi[^"]*\.json)"/g)].map(
+        ([, href = '']) => href,
+      )
+      expect(described.length).toBeGreaterThan(0)
+      for (const href of described) expect(JSON.parse(await page(href))).toHaveProperty('openapi')
+    })
+  })
+
+  it.each(['1', '2'])(
+    'serves with workers: %s what its threads convert, modules find and the store keeps',
+    async (workers) => {
+      const upstream = await openUpstream()
+      onTestFinished(() => upstream.close())
+      const entries = Array.from({ length: 20_000 }, (_, at) => `<Fund>fund ${at}</Fund>`)
+      upstream.behave((connection) => {
+        const headers = { 'Content-Type': 'application/xml' }
+        connection.respond({ headers, body: `<r><Funds type="array">${entries.join('')}</Funds></r>` })
+      })
+      const data = await mkdtemp(join(tmpdir(), 'postern-unpacked-data-'))
+      onTestFinished(() => rm(data, { recursive: true, force: true }))
+      await writeFile(join(folder, 'backend.ts'), BACKEND)
+      await writeFile(
+        join(folder, 'broken.ts'),
+        BACKEND.replace('answer: (', 'answer: (call) => call.nothing.there, other: ('),
+      )
+      await writeFile(
+        join(folder, 'people.ts'),
+        PEOPLE.replace("username: 'dora',", "username: 'dora', customers: ['acme-books'],"),
+      )
+      const yaml = `workers: ${workers}
+directory:
+  people: { kind: module, file: people.ts, options: { password: x } }
+backends:
+  sample:
+  mine: { kind: module, file: backend.ts, options: { greeting: hello } }
+  broken: { kind: module, file: broken.ts, options: { greeting: hello } }
+  funds: { kind: http, target: '${upstream.url}', format: xml }
+areas:
+  fund-data: { backend: funds }
+  member-data: { backend: mine }
+  mine: { backend: mine }
+  broken: { backend: broken }
+actions:
+  - { level: business, area: fund-data, action: fund-list, methods: { GET: { scopes: { any: [fund.read] }, items: { Funds: Fund } } } }
+  - { level: business, area: mine, action: greet, methods: { GET: { scopes: { any: [fund.read] } } } }
+  - { level: business, area: broken, action: greet, methods: { GET: { scopes: { any: [fund.read] } } } }
+`
+      const environment = { POSTERN_DATA: data }
+      let refresh = ''
+      const first = await served(environment, yaml, async (service) => {
+        const asked = { username: 'dora', password: 'x', scope: 'offline_access fund.read target:b/ACME' }
+        const { access_token, refresh_token } = await issueToken(service, asked)
+        const headers = { Authorization: `Bearer ${access_token}` }
+        refresh = refresh_token ?? ''
+        const call = (area: string) => fetch(`${service.baseUrl}/api/1.0/b/ACME/${area}`, { headers })
+        expect(await (await call('mine/greet')).json()).toMatchObject({
+          Data: { Greeting: 'hello', Business: 'ACME', Backend: 'mine' },
+        })
+        const large = (await (await call('fund-data/fund-list')).json()) as { Data: { Funds: string[] } }
+        expect(large.Data.Funds).toHaveLength(entries.length)
+        expect((await call('broken/greet')).status).toBe(500)
+        const env = { POSTERN_DATA: data, POSTERN_ADMIN_PORT: new URL(service.adminUrl).port }
+        expect((await verb(env, 'status')).stdout).toContain('serving')
+        expect((await verb(env, 'audit', 'verify')).stdout).toContain('whole')
+      })
+      // What an operator reads at night are places in the sources.
+      expect(first.output()).toMatch(/ at [^\\]*\(src\/backends\/[a-z/-]+\.ts:\d+:\d+\)/)
+      // The store is examined, in a process of its own, and has kept the login.
+      await served(environment, yaml, async (service) => {
+        const params = { grant_type: 'refresh_token', refresh_token: refresh }
+        expect((await postForm(service, '/connect/token', { params })).status).toBe(200)
+      })
+    },
+  )
+
+  it('has every command', async () => {
+    const own = await mkdtemp(join(tmpdir(), 'postern-unpacked-init-'))
+    onTestFinished(() => rm(own, { recursive: true, force: true }))
+    await served({}, '', async ({ data }) => {
+      const env = { POSTERN_DATA: data }
+      const { stdout: help } = await verb(env, '--help')
+      const names = [...help.matchAll(/^ {2}([a-z]\S*) /gm)].map(([, name = '']) => name)
+      expect(names.length).toBeGreaterThan(20)
+      for (const name of names) expect((await verb(env, name, '--help')).stdout).toContain(`postern ${name}`)
+    })
+    await verb({}, 'check')
+    expect((await verb({}, 'completion', 'bash')).stdout).toContain('complete')
+    const openapi = join(own, 'openapi.json')
+    const paths = { '/funds': { get: { responses: { 200: { description: 'funds' } } } } }
+    await writeFile(
+      openapi,
+      JSON.stringify({ openapi: '3.1.0', info: { title: 'Funds', version: '1' }, paths }),
+    )
+    await verb({}, 'init', join(own, 'made'), '--from', openapi, '--business', 'ACME')
+    expect(readFileSync(join(own, 'made/postern.yaml'), 'utf8')).toContain('funds')
+  })
+
+  it('explains calls with the classes that its other parts have', async () => {
+    await writeFile(
+      join(folder, 'explain.mjs'),
+      `import { ExplainerError, openExplainer } from 'postern/explain'
+       const path = '/api/1.0/b/ACME/fund-data/fund-list'
+       const explainer = await openExplainer(${JSON.stringify(DEMO)}, { store: false })
+       const { outcome } = await explainer.explain({ path, client: 'acme-books', user: 'alice', target: 'b/ACME' })
+       await explainer.close()
+       const refused = await openExplainer('missing.yaml').catch((error) => error instanceof ExplainerError)
+       console.log(JSON.stringify({ outcome, refused }))`,
+    )
+    const { stdout } = await run(process.execPath, ['explain.mjs'], { cwd: folder })
+    expect(JSON.parse(stdout)).toEqual({ outcome: 'let in', refused: true })
   })
 })
 

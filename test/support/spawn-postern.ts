@@ -16,6 +16,8 @@ export interface SpawnOptions {
   readonly node?: readonly string[]
   /** Where Postern lies; this repository if not given. */
   readonly root?: string
+  /** Below `root`; the sources' if not given. */
+  readonly program?: string
 }
 
 /** A Postern in a process of its own. */
@@ -34,6 +36,7 @@ export interface SpawnedPostern {
 }
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const MAIN = 'src/main.ts'
 /** The demo world, which ends without waiting. */
 export const DEMO = fileURLToPath(new URL('demo.yaml', import.meta.url))
 /** For another configuration that shall end without waiting. */
@@ -47,7 +50,7 @@ const SERVING = /serving \S+ at (http:\/\/\S+:(\d+)) \(admin listener: port (\d+
 export async function spawnPostern(options: SpawnOptions = {}): Promise<SpawnedPostern> {
   const data = await mkdtemp(join(tmpdir(), 'postern-process-'))
   if (options.environment?.['POSTERN_DATA'] === undefined) await giveKey(data)
-  const program = [...(options.node ?? []), 'src/main.ts', 'serve', options.config ?? DEMO]
+  const program = [...(options.node ?? []), options.program ?? MAIN, 'serve', options.config ?? DEMO]
   const child = spawn(process.execPath, program, {
     cwd: options.root ?? ROOT,
     env: {
