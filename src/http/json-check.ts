@@ -11,11 +11,11 @@ interface Exports {
   readonly memory: { readonly buffer: ArrayBuffer }
   readonly PIECE: { readonly value: number }
   readonly MOST_PIECE: { readonly value: number }
-  begin(envelope: number): void
-  /** @returns the place of the first byte that is wrong, or one of those below */
-  check(length: number): number
-  verdict(): number
-  recordLength(): number
+  readonly begin: (envelope: number) => void
+  /** @returns the place of the first byte that is wrong, or a negative number */
+  readonly check: (length: number) => number
+  readonly verdict: () => number
+  readonly recordLength: () => number
 }
 
 /** The part that is used here: TypeScript has its types in those of browsers only. */
@@ -91,7 +91,10 @@ export function checkJson(bytes: Uint8Array, envelope = false): void {
     begin(Number(envelope))
     MEMORY.set(bytes, AT)
     const result = check(bytes.length)
-    if (result < 0 && (result !== NOT_ASCII || isUtf8(bytes))) return checkEnd(bytes.length)
+    if (result < 0 && (result !== NOT_ASCII || isUtf8(bytes))) {
+      checkEnd(bytes.length)
+      return
+    }
   }
   const pieces = new JsonCheck(envelope)
   pieces.write(bytes)

@@ -121,17 +121,18 @@
         (then (local.set $at (i32.add (local.get $at) (i32.const 16))) (br $more))))
     (i32.add (local.get $at) (i32.ctz (local.get $others))))
 
-  ;; How many of 16 bytes stand before the first quote, backslash or control character.
+  ;; Which of 16 bytes are a quote, a backslash or a control character: a bit each.
+  (func $endings (param $bytes v128) (result i32)
+    (i8x16.bitmask
+      (v128.or
+        (v128.or
+          (i8x16.eq (local.get $bytes) (i8x16.splat (i32.const 0x22)))
+          (i8x16.eq (local.get $bytes) (i8x16.splat (i32.const 0x5c))))
+        (i8x16.eq (local.get $bytes) (i8x16.min_u (local.get $bytes) (i8x16.splat (i32.const 0x1f)))))))
+
+  ;; How many of 16 bytes stand before the first of these.
   (func $plainBytes (param $bytes v128) (result i32)
-    (i32.ctz
-      (i32.or (i32.const 0x10000)
-        (i8x16.bitmask
-          (v128.or
-            (v128.or
-              (i8x16.eq (local.get $bytes) (i8x16.splat (i32.const 0x22)))
-              (i8x16.eq (local.get $bytes) (i8x16.splat (i32.const 0x5c))))
-            (i8x16.eq (local.get $bytes)
-              (i8x16.min_u (local.get $bytes) (i8x16.splat (i32.const 0x1f)))))))))
+    (i32.ctz (i32.or (i32.const 0x10000) (call $endings (local.get $bytes)))))
 
   ;; A name and one more byte of it: the first byte highest, and all bits set where it is longer than any that counts.
   (func $append (param $name i64) (param $byte i32) (result i64)
@@ -177,7 +178,7 @@
     (local $at i32) (local $end i32) (local $byte i32)
     (local $state i32) (local $depth i32) (local $closing i32) (local $envelope i32)
     (local $within i32) (local $closed i32) (local $rest i32) (local $unit i32) (local $name i64)
-    (local $bytes v128) (local $seen v128)
+    (local $bytes v128) (local $seen v128) (local $endings i32)
     (local.set $state (i32.load (global.get $STATE)))
     (local.set $depth (i32.load (global.get $DEPTH)))
     (local.set $closing (i32.load8_u (i32.add (global.get $BRACKETS) (local.get $depth))))
@@ -251,9 +252,10 @@
           (loop $more
             (local.set $bytes (v128.load (local.get $at)))
             (local.set $seen (v128.or (local.get $seen) (local.get $bytes)))
-            (local.set $byte (call $plainBytes (local.get $bytes)))
-            (local.set $at (i32.add (local.get $at) (local.get $byte)))
-            (br_if $more (i32.eq (local.get $byte) (i32.const 16))))
+            (local.set $endings (call $endings (local.get $bytes)))
+            (if (i32.eqz (local.get $endings))
+              (then (local.set $at (i32.add (local.get $at) (i32.const 16))) (br $more))))
+          (local.set $at (i32.add (local.get $at) (i32.ctz (local.get $endings))))
           (local.set $byte (i32.load8_u (local.get $at)))
           (if (i32.eq (local.get $byte) (i32.const 0x22)) ;; "
             (then
