@@ -47,12 +47,17 @@ interface TokenCheckParts {
   readonly tallyOf?: ((client: string) => ClientTally) | undefined
 }
 
-// Bytes of a cached principal beside the characters of its texts: strings, set, target, the cache's own entry.
-const ENTRY_OVERHEAD = 1024
+/** Bytes of a cached principal beside the characters of its texts: strings, set, target, the cache's own entry. */
+const ENTRY_OVERHEAD = 512
+
+/** Bytes for each character of a token: its own, and its payload's text, which the principal's texts are parts of. */
+const PER_CHARACTER = 2.5
 
 /** In bytes. The texts count by themselves: those of an opaque token may be much longer than it is (C11.2). */
 const sizeOf = ({ scope, subject, client, tokenId = '' }: Principal, token: string): number =>
-  token.length + (scope.length + subject.length + client.length + tokenId.length) * 2 + ENTRY_OVERHEAD
+  Math.ceil(token.length * PER_CHARACTER) +
+  (scope.length + subject.length + client.length + tokenId.length) * 2 +
+  ENTRY_OVERHEAD
 
 /**
  * C4.4 with the cache of C4.16. The key is the whole token, the size is bounded in bytes. What may change between two

@@ -97,7 +97,7 @@ describe('C4.4 the check of a token', () => {
   it('C4.16 keeps as many tokens as fit into its bytes, and drops the one that was used least recently', async () => {
     const principal = principalWith()
     const { scope, subject, client, tokenId = '' } = principal
-    const one = 1 + [scope, subject, client, tokenId].join('').length * 2 + 1024
+    const one = 3 + [scope, subject, client, tokenId].join('').length * 2 + 512
     const { tokens } = checking(principal, { cacheSize: 2 * one })
     await tokens.verify('a')
     await tokens.verify('b')
@@ -111,6 +111,14 @@ describe('C4.4 the check of a token', () => {
     await tokens.verify('a')
     await tokens.verify('b')
     expect(['a', 'b'].map(tokens.isKnown)).toEqual([false, true])
+  })
+
+  it('C4.16 counts the payload of a token, since the texts of its principal keep it in memory', async () => {
+    const { tokens } = checking(principalWith(), { cacheSize: 15_000 })
+    const [first, second] = ['a'.repeat(4_000), 'b'.repeat(4_000)]
+    await tokens.verify(first)
+    await tokens.verify(second)
+    expect([first, second].map(tokens.isKnown)).toEqual([false, true])
   })
 
   it('T3.4 a tunnel is current until its token expires, is revoked, or its key is withdrawn', () => {
