@@ -91,12 +91,6 @@ async function untilQuiet(server: Server): Promise<void> {
   server.off('connection', heard)
 }
 
-/** The bytes that a connection had received, and since when it has received no more. */
-interface Silence {
-  readonly bytes: number
-  readonly since: number
-}
-
 /**
  * The open connections of a listener. Node's own list can't be used to end them: `closeIdleConnections`, which `close`
  * calls too, destroys connections that have not sent anything yet, and their first request may be on the way (T5.10).
@@ -104,8 +98,6 @@ interface Silence {
 export class OpenConnections {
   /** By peer if TLS is used, because there are two sockets then: the TCP connection and the TLS one. Else by socket. */
   readonly #open = new Map<unknown, Socket>()
-  /** Empty until the listener drains. */
-  readonly #silences = new WeakMap<Socket, Silence>()
 
   /** @param server that does not listen yet */
   constructor(server: Server, secure: boolean) {
@@ -114,7 +106,7 @@ export class OpenConnections {
     server.on('connection', (socket: Socket) => {
       const key = keyOf(socket)
       this.#open.set(key, socket)
-      socket.once('close', () => this.#open.delete(key))
+      socket.on('close', () => this.#open.delete(key))
     })
     // If the peer has reset the connection meanwhile, the TLS socket has no address: it must not be added under another key.
     if (secure)
@@ -137,13 +129,7 @@ export class OpenConnections {
    * @param limit milliseconds
    */
   endSilent(now: number, limit: number): void {
-    for (const socket of this.#open.values()) {
-      const bytes = socket.bytesRead
-      const known = this.#silences.get(socket)
-      if (known === undefined || known.bytes !== bytes || isBusy(socket))
-        this.#silences.set(socket, { bytes, since: now })
-      else if (now - known.since >= limit) end(socket)
-    }
+    for (const socket of this.#open.values()) if (connectionOf(socket).isSilent(now, limit)) end(socket)
   }
 
   destroy(): void {

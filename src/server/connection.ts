@@ -15,6 +15,13 @@ export interface OpenExchange {
   readonly wire: Wire
   /** The request's body. Undefined if the head declares none. */
   readonly declared: RequestBody | undefined
+  /** Called when its response is closed, if it was run. */
+  ended(): void
+}
+
+interface Waiting {
+  readonly exchange: OpenExchange
+  readonly run: () => void
 }
 
 /**
@@ -23,18 +30,29 @@ export interface OpenExchange {
  * of calls in flight.
  */
 export class Connection {
-  /** The peer's address as the socket gives it. Read once, because it does not change and reading it costs time. */
-  readonly remoteAddress: string
-  /** The same address in its canonical spelling. */
-  readonly peer: string
+  readonly #socket: Socket
+  #remoteAddress: string | undefined
+  #peer: string | undefined
   #current: OpenExchange | undefined
-  readonly #waiting: { readonly exchange: OpenExchange; readonly run: () => void }[] = []
+  readonly #waiting: Waiting[] = []
+  /** For `isSilent`: the bytes that had come, and since when no others have. */
+  #bytes = -1
+  #silentSince = 0
   /** True if no further request is served: an answer with `Connection: close` is being sent, or unreadable bytes came. */
   closing = false
 
   constructor(socket: Socket) {
-    this.remoteAddress = socket.remoteAddress ?? ''
-    this.peer = plainAddress(this.remoteAddress) ?? this.remoteAddress
+    this.#socket = socket
+  }
+
+  /** The peer's address as the socket gives it. Read once, because it does not change and reading it costs time. */
+  get remoteAddress(): string {
+    return (this.#remoteAddress ??= this.#socket.remoteAddress ?? '')
+  }
+
+  /** The same address in its canonical spelling. */
+  get peer(): string {
+    return (this.#peer ??= plainPeer(this.remoteAddress))
   }
 
   /** The exchange whose answer is not sent to its end yet. */
@@ -44,54 +62,131 @@ export class Connection {
 
   /** Whether a request is not answered yet, or its answer has not left node yet. */
   get isBusy(): boolean {
-    return this.#waiting.length > 0 || this.#current?.wire.response.closed === false
+    return this.#waiting.length > 0 || this.#current !== undefined
+  }
+
+  /**
+   * Whether the connection is idle and no byte has come for `limit`. To be called repeatedly: the time begins with the
+   * first call.
+   *
+   * @param now milliseconds of a monotonic clock
+   * @param limit milliseconds
+   */
+  isSilent(now: number, limit: number): boolean {
+    const { bytesRead } = this.#socket
+    if (bytesRead === this.#bytes && !this.isBusy) return now - this.#silentSince >= limit
+    this.#bytes = bytesRead
+    this.#silentSince = now
+    return false
   }
 
   /** Runs an exchange when those before it are answered, at once if there are none. Never, if the connection closes first. */
   enter<E extends OpenExchange>(exchange: E, run: (exchange: E) => void): void {
     if (this.closing) return
-    const busy = this.current
-    if (busy === undefined && this.#waiting.length === 0) {
-      this.#current = exchange
+    if (this.current === undefined && this.#waiting.length === 0) {
+      this.#begin(exchange)
       run(exchange)
       return
     }
     this.#waiting.push({ exchange, run: () => run(exchange) })
     // On the next tick, when the whole packet is read: node resumes the socket after every request in it.
-    if (this.#waiting.length >= MOST_WAITING) process.nextTick(this.#pause, exchange.wire.request.socket)
-    if (this.#waiting.length === 1) busy?.wire.response.once('close', this.#next)
+    if (this.#waiting.length >= MOST_WAITING) process.nextTick(() => this.#pause())
   }
 
-  readonly #pause = (socket: Socket): void => {
-    if (this.#waiting.length > 0) socket.pause()
+  /** Closes the connection after the answer of the current exchange, so that the client can read it first. */
+  closeAfterAnswer(): void {
+    this.closing = true
+    // Node calls it when the answer is sent. Its own does not wait.
+    this.#socket.destroySoon = () => {
+      this.#current?.declared?.destroy()
+      this.#current?.wire.request.resume()
+      lingerThenClose(this.#socket)
+    }
   }
 
-  readonly #next = (): void => {
+  #begin(exchange: OpenExchange): void {
+    this.#current = exchange
+    exchange.wire.response.on('close', () => this.#end(exchange))
+  }
+
+  #pause(): void {
+    if (this.#waiting.length > 0) this.#socket.pause()
+  }
+
+  /**
+   * Lets go of the exchange, too: V8 takes a closed socket for alive until it collects the old generation of the heap, and
+   * with it everything that the socket leads to.
+   */
+  #end(exchange: OpenExchange): void {
+    if (this.#current === exchange) this.#current = undefined
+    exchange.ended()
+    if (this.#current === undefined) this.#next()
+  }
+
+  #next(): void {
     const next = this.#waiting.shift()
-    if (this.closing || next === undefined) return
-    const { request, response } = next.exchange.wire
-    if (request.socket.destroyed) return
-    this.#current = next.exchange
-    if (this.#waiting.length === 0) request.socket.resume()
-    else response.once('close', this.#next)
+    if (next === undefined || this.closing || this.#socket.destroyed) {
+      this.#waiting.length = 0
+      return
+    }
+    this.#begin(next.exchange)
+    if (this.#waiting.length === 0) this.#socket.resume()
     next.run()
   }
 }
 
-const connections = new WeakMap<Socket, Connection>()
+/** Node reads IPv6 by an object of C++. One address often opens many connections, such as that of a load balancer. */
+let lastAddress = ''
+let lastPeer = ''
 
-export function connectionOf(socket: Socket): Connection {
-  const known = connections.get(socket)
-  if (known !== undefined) return known
-  const connection = new Connection(socket)
-  connections.set(socket, connection)
-  return connection
+function plainPeer(address: string): string {
+  if (address !== lastAddress) {
+    lastPeer = plainAddress(address) ?? address
+    lastAddress = address
+  }
+  return lastPeer
+}
+
+const CONNECTION = Symbol('connection')
+
+interface KnownSocket extends Socket {
+  [CONNECTION]?: Connection | undefined
+}
+
+/** Kept on the socket: a WeakMap would keep every closed connection until the old generation of the heap is collected. */
+export function connectionOf(socket: KnownSocket): Connection {
+  return (socket[CONNECTION] ??= new Connection(socket))
 }
 
 const CHECK_MS = 50
 const CHECKS = 20
 /** Bytes that a client may still send after our end. It may send for `CHECKS` times `CHECK_MS`. */
 const LINGER_BYTES = 4 * 1024 * 1024
+
+interface Lingering {
+  /** Of `socket.bytesRead`. */
+  readonly most: number
+  checks: number
+}
+
+const lingering = new Map<Socket, Lingering>()
+let sweeper: NodeJS.Timeout | undefined
+
+function sweepLingering(): void {
+  for (const [socket, state] of lingering) {
+    state.checks += 1
+    if (state.checks < CHECKS && socket.bytesRead <= state.most) continue
+    lingering.delete(socket)
+    socket.destroy()
+  }
+  if (lingering.size > 0) return
+  clearInterval(sweeper)
+  sweeper = undefined
+}
+
+function endLingering(this: Socket): void {
+  lingering.delete(this)
+}
 
 /**
  * Ends a connection on which the client may still be sending, so that it can read the answer first. Closing at once
@@ -103,15 +198,9 @@ const LINGER_BYTES = 4 * 1024 * 1024
 export function lingerThenClose(socket: Socket, last?: Buffer): void {
   if (last === undefined) socket.end()
   else socket.end(last)
-  const bound = socket.bytesRead + LINGER_BYTES
-  let checks = 0
-  const timer = setInterval(() => {
-    checks += 1
-    if (checks >= CHECKS || socket.bytesRead > bound) socket.destroy()
-  }, CHECK_MS)
-  socket.once('close', () => {
-    clearInterval(timer)
-  })
+  lingering.set(socket, { most: socket.bytesRead + LINGER_BYTES, checks: 0 })
+  sweeper ??= setInterval(sweepLingering, CHECK_MS)
+  socket.on('close', endLingering)
   socket.resume()
 }
 

@@ -62,8 +62,7 @@ export class IncomingExchange implements Exchange {
   readonly #room: BodyRoom
   /** Bytes of `#room`. */
   #held = 0
-  /** One listener of the response calls them all, because most calls have several. */
-  #atEnd: (() => void)[] | undefined
+  readonly #atEnd: (() => void)[] = []
 
   constructor(wire: Wire, connection: Connection, rules: ReadingRules) {
     this.upgrade = wire.response instanceof UpgradeResponse ? wire.response.upgrade : undefined
@@ -98,12 +97,12 @@ export class IncomingExchange implements Exchange {
 
   hold(bytes: number): boolean {
     if (!this.#room.take(bytes)) return false
-    if (this.#held === 0) this.onEnd(this.#release)
+    if (this.#held === 0) this.onEnd(() => this.#release())
     this.#held += bytes
     return true
   }
 
-  readonly #release = (): void => {
+  #release(): void {
     this.#room.giveBack(this.#held)
     this.#held = 0
   }
@@ -121,16 +120,12 @@ export class IncomingExchange implements Exchange {
   }
 
   onEnd(listener: () => void): void {
-    const { response } = this.wire
-    if (response.destroyed) queueMicrotask(listener)
-    else if (this.#atEnd !== undefined) this.#atEnd.push(listener)
-    else {
-      const listeners = [listener]
-      this.#atEnd = listeners
-      response.on('close', () => {
-        for (const each of listeners) each()
-      })
-    }
+    if (this.wire.response.destroyed) queueMicrotask(listener)
+    else this.#atEnd.push(listener)
+  }
+
+  ended(): void {
+    for (const listener of this.#atEnd) listener()
   }
 }
 

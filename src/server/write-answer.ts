@@ -7,7 +7,6 @@ import type { Answer, WrappedBytes } from '../contracts/exchange.ts'
 import { hasNoContent } from '../http/head.ts'
 import { timerMs } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
-import { lingerThenClose } from './connection.ts'
 import type { IncomingExchange } from './exchange.ts'
 
 /** Headers that only the server writes, whatever a door or an upstream put into an answer (RFC 9110 §7.6.1). */
@@ -61,7 +60,7 @@ export function writeAnswer(
   if (request.httpVersion === '1.0') response.useChunkedEncodingByDefault = false
   carrier.takeReply()
   response.writeHead(answer.status, headers)
-  if (last) closeAfterwards(exchange)
+  if (last) exchange.connection.closeAfterAnswer()
   if (bodiless || request.method === 'HEAD') {
     discard(answer)
     response.end()
@@ -176,18 +175,6 @@ function mustClose(
     answer.close === true ||
     connection.closing
   )
-}
-
-/** Replaces node's socket.destroySoon(), which doesn't wait: the client can read the last answer before the close. */
-function closeAfterwards({ wire, connection, declared }: IncomingExchange): void {
-  const { request } = wire
-  const { socket } = request
-  connection.closing = true
-  socket.destroySoon = () => {
-    declared?.destroy()
-    request.resume()
-    lingerThenClose(socket)
-  }
 }
 
 /** Passes a stream on, no faster than the client reads; whichever of the two fails ends the other. */

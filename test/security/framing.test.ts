@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { startListener } from '../support/listener.ts'
 import { exchangeRaw, openRaw, sendRaw } from '../support/raw-http.ts'
@@ -185,6 +186,28 @@ describe('C4.17 bodies that are not read', () => {
     connection.send('x'.repeat(1_000_000))
     expect(await connection.closed()).toEqual({ reset: false })
     connection.destroy()
+  })
+
+  it('C4.17 lets each of 100 clients that go on sending after the answer read it whole', async () => {
+    const body = 'no '.repeat(3000)
+    const { port, seen } = await startListener(() => ({ status: 401, headers: {}, body }))
+    for (let served = 0; served < 100; served += 10) {
+      const clients = await Promise.all(Array.from({ length: 10 }, () => openRaw(port)))
+      const sendAll = (bytes: string): void => clients.forEach((client) => client.send(bytes))
+      for (const { socket } of clients) socket.pause()
+      sendAll(`POST /api HTTP/1.1\r\n${HOST}Content-Length: 100000\r\n\r\nx`)
+      await expect.poll(() => seen.length, { interval: 1 }).toBe(served + clients.length)
+      for (let more = 0; more < 10; more += 1) {
+        sendAll('x'.repeat(1000))
+        await nextTurn()
+      }
+      for (const { socket } of clients) socket.resume()
+      for (const client of clients) {
+        expect(await client.response()).toMatchObject({ status: 401, body, whole: true })
+        expect(await client.closed()).toEqual({ reset: false })
+        client.destroy()
+      }
+    }
   })
 
   it('C4.17 cuts a client that never stops sending', async () => {
