@@ -66,7 +66,7 @@ describe('deploy/Dockerfile', () => {
     } finally {
       expect(await running.stop()).toBe(0)
     }
-  }, 180_000)
+  }, 600_000)
 })
 
 describe('deploy/postern.service', () => {

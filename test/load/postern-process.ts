@@ -1,4 +1,5 @@
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { newFolder, owned, PATH, ROOT, subject, untilAnswering, type Subject } from './subjects.ts'
@@ -23,6 +24,12 @@ interface PosternOptions {
 /** A Postern that has been asked for nothing but its keys. */
 export type IdlePostern = Omit<PosternSubject, 'headers'>
 
+/** What `npm start` runs in a checkout, made if it was not. An earlier one has no bundle. */
+export const programOf = (root: string): string =>
+  existsSync(join(root, '.config/program.ts'))
+    ? execFileSync(process.execPath, ['.config/program.ts'], { cwd: root, encoding: 'utf8' }).trim()
+    : 'src/main.ts'
+
 /** The product as it is run, in a process of its own, its log going to a file. `yaml` extends the configuration file. */
 export async function startIdlePostern(
   upstream: string,
@@ -35,7 +42,7 @@ export async function startIdlePostern(
   await writeFile(config, `extends: ${join(root, 'config', file)}\n${yaml}`)
   const child = spawn(
     'sh',
-    ['-c', `exec "${process.execPath}" ${node.join(' ')} src/main.ts serve ${config} > ${folder}/log`],
+    ['-c', `exec "${process.execPath}" ${node.join(' ')} ${programOf(root)} serve ${config} > ${folder}/log`],
     {
       cwd: root,
       stdio: ['ignore', 'ignore', 'inherit'],

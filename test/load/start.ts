@@ -11,6 +11,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { cpuSeconds, processTree, residentMegabytes } from './cpu-time.ts'
 import { median } from './exchanges.ts'
 import { newFolder, NODE_PROXIES, ROOT } from './subjects.ts'
+import { programOf } from './postern-process.ts'
 import { freePort } from '../support/free-port.ts'
 
 const RUNS = 9
@@ -31,7 +32,7 @@ app.get('/api', async (request) => (await jwtVerify(request.headers.authorizatio
 await app.listen({ port: Number(process.env.POSTERN_PORT), host: '127.0.0.1' })`
 
 const inline = (source: string): readonly string[] => ['--input-type=module', '--eval', source]
-const POSTERN = ['src/main.ts', 'serve', 'config/demo.yaml']
+const POSTERN = [programOf(ROOT), 'serve', 'config/demo.yaml']
 
 interface Subject {
   readonly name: string
