@@ -65,6 +65,7 @@ const fateOf = (payload: 'bare' | 'envelope'): Promise<'whole' | 'cut'> =>
   )
 
 const filler = JSON.stringify('x'.repeat(LARGE))
+const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
 const envelope = (data: string): string => `{"Errors":[],"Data":${data}}`
 
 type Cases = Readonly<Record<'bare' | 'envelope', readonly (readonly [string, string | Buffer])[]>>
@@ -76,11 +77,15 @@ const BROKEN: Cases = {
     ['no envelope', '{"a":1}'],
     ['an envelope without Data', '{"Errors":[]}'],
     ['more than an envelope', `${envelope('{}')}{}`],
+    ['an envelope whose error has no message', '{"Errors":[{"Code":"A"}],"Data":{}}'],
+    ['an envelope whose last Data is none', '{"Errors":[],"Data":{},"D\\u0061ta":[]}'],
+    ['an envelope that is nested too deeply', envelope(`{"a":${nested(10_000)}}`)],
   ],
   bare: [
     ['HTML', '<html><body>Log in</body></html>'],
     ['half an object', '{"a":'],
     ['two values', '{} {}'],
+    ['lists that are nested too deeply', nested(10_001)],
   ],
 }
 
@@ -90,6 +95,7 @@ const LARGE_BROKEN: Cases = {
     ['that breaks in the middle', envelope(`{"a":${filler},<html>,"b":${filler}}`)],
     ['that is no envelope', `{"a":${filler}}`],
     ['with something behind it', `${envelope(`{"a":${filler}}`)}x`],
+    ['whose error has no message', `{"Errors":[{"Code":"A"}],"Data":{"a":${filler}}}`],
   ],
   bare: [
     ['that ends early', `[${filler},`],
@@ -124,6 +130,16 @@ describe.each(['bare', 'envelope'] as const)('C8.4 an upstream of payload %s', (
       }
     },
   )
+
+  it('that answers 10,000 levels, repeated names and a lone surrogate is passed whole', async () => {
+    const data = `{"a":${nested(9_998)},"a":"\\ud800"}`
+    answering(
+      [payload === 'bare' ? data : `{"Errors":5,"Data":5,"Err\\u006frs":[],"Data":${data}}`],
+      'length',
+    )
+    const { status, body } = await ask(payload)
+    expect([status, body.endsWith(`"Data":${data}}`)]).toEqual([200, true])
+  })
 
   it('whose large answer is JSON is passed whole', async () => {
     for (const framing of ['length', 'chunked'] as const) {
