@@ -249,7 +249,7 @@ describe('C8.1: the published package, in a project of its own', () => {
   })
 })
 
-describe('the packed file unpacked, with no other package', () => {
+describe('the packed file unpacked, with no other package', { timeout: 300_000 }, () => {
   let folder: string
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'postern-unpacked-'))
