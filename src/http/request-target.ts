@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { quoteClean } from '../kernel/clean-text.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
 import { checkHead, type Head } from './head.ts'
 
@@ -154,12 +155,18 @@ class CheckedTarget {
   readonly segments: readonly string[]
   /** Empty, or `?` and what follows it, byte for byte as sent. Never part of a decision. */
   readonly query: string
+  #quotedPath: string | undefined
 
   constructor(path: string, segments: readonly string[], query: string) {
     this.path = path
     this.segments = Object.freeze(segments)
     this.query = query
     Object.freeze(this)
+  }
+
+  /** The path as `quoteClean` writes it for the log. Kept, because most calls share their target. */
+  get quotedPath(): string {
+    return (this.#quotedPath ??= quoteClean(this.path))
   }
 }
 

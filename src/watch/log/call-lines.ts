@@ -5,6 +5,7 @@
 import { isTargetValue } from '../../config/scopes/scope-token.ts'
 import type { Principal } from '../../contracts/principal.ts'
 import type { DecisionEvent } from '../../contracts/recorder.ts'
+import { SUPPORTED_METHODS } from '../../http/head.ts'
 import { cleanLine, quoteClean } from '../../kernel/clean-text.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { PastCall, PastCaller } from '../past-calls.ts'
@@ -39,8 +40,8 @@ export function compileCallLine({
       `{"level":"${level}"${timestamp()},"requestId":"${id}"` +
       member('clientRequestId', clientsOwnId(head.headers['x-request-id'])) +
       `,"door":"${door}"` +
-      member('method', head.method) +
-      member('path', target instanceof Fault ? undefined : target.path) +
+      (METHODS.get(head.method) ?? member('method', head.method)) +
+      (target instanceof Fault ? '' : `,"path":${target.quotedPath}`) +
       `,"status":${status}` +
       member('reason', fault?.code) +
       member('wouldRefuse', reported?.fault.code) +
@@ -77,6 +78,10 @@ function goneMembers({ fault, upstreamMs, upstreamStatus }: DecisionEvent): stri
 
 const member = (name: string, value: string | undefined): string =>
   value === undefined ? '' : `,"${name}":${quoteClean(value)}`
+
+const METHODS: ReadonlyMap<string, string> = new Map(
+  SUPPORTED_METHODS.map((method) => [method, member('method', method)]),
+)
 
 function membersOf(facts: Readonly<Record<string, unknown>>): string {
   const text = cleanLine(JSON.stringify(facts)).slice(1, -1)
