@@ -3,6 +3,7 @@
  * and its children then hold, beside the bare proxy of the benchmark, bare Node, and fastify with jose.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
+import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
 import { get } from 'node:http'
@@ -32,7 +33,12 @@ app.get('/api', async (request) => (await jwtVerify(request.headers.authorizatio
 await app.listen({ port: Number(process.env.POSTERN_PORT), host: '127.0.0.1' })`
 
 const inline = (source: string): readonly string[] => ['--input-type=module', '--eval', source]
-const POSTERN = [programOf(ROOT), 'serve', 'config/demo.yaml']
+/** The bare proxy wants a key. Nobody shows it a token here. */
+const PUBLIC_KEY = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  .publicKey.export({ type: 'spki', format: 'pem' })
+  .toString()
+
+const serving = (root: string): readonly string[] => [programOf(root), 'serve', 'config/demo.yaml']
 
 interface Subject {
   readonly name: string
@@ -43,12 +49,13 @@ interface Subject {
   readonly fresh?: true
 }
 
-const SUBJECTS: readonly Subject[] = [
+const subjects = (beside?: string): readonly Subject[] => [
   { name: 'node:http', args: inline(BARE) },
   { name: NODE_PROXIES.bare, args: ['test/load/proxies.ts', 'bare'] },
   { name: 'fastify + jose', args: inline(FASTIFY_AND_JOSE) },
-  { name: 'Postern', args: POSTERN },
-  { name: 'Postern, first start', args: POSTERN, fresh: true },
+  { name: 'Postern', args: serving(ROOT) },
+  ...(beside === undefined ? [] : [{ name: 'Postern in BENCH_BESIDE', args: serving(beside), root: beside }]),
+  { name: 'Postern, first start', args: serving(ROOT), fresh: true },
 ]
 
 interface Measured {
@@ -79,6 +86,7 @@ async function measure({ args, root = ROOT }: Subject, folder: string): Promise<
   const env = {
     ...process.env,
     PORT: String(port),
+    PUBLIC_KEY,
     POSTERN_PORT: String(port),
     POSTERN_ADMIN_PORT: '0',
     POSTERN_DATA: join(folder, 'data'),
@@ -123,10 +131,7 @@ async function measureAll(
 
 /** Prints the table. @param beside another checkout of Postern */
 export async function compareStarts(beside: string | undefined): Promise<void> {
-  const other = { name: 'Postern in BENCH_BESIDE', args: POSTERN, root: beside ?? '' }
-  const samples = await inFolder((folder) =>
-    measureAll(beside === undefined ? SUBJECTS : [...SUBJECTS, other], folder),
-  )
+  const samples = await inFolder((folder) => measureAll(subjects(beside), folder))
   const figures = [...samples].map(([{ name }, taken]) => ({
     name,
     startMs: median(taken.map(({ startMs }) => startMs)),
