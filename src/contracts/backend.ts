@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { JsonPointer, JsonValue } from '../http/json.ts'
+import type { PieceSource } from '../http/pieces.ts'
 import type { PlainXmlRules } from '../http/xml/plain-document.ts'
 import type { RequestTarget } from '../http/request-target.ts'
 import type { FaultCode } from '../kernel/faults.ts'
@@ -94,7 +95,7 @@ export interface Call {
   /** To be called where a cookie of an answer was left out, since only Postern sets it (C8.3). */
   readonly cookieDropped: () => void
   /** Exchange.hold */
-  hold(bytes: number): boolean
+  readonly hold: (bytes: number) => boolean
   /** Calls the listener, at most once, when the client has left: the backend should stop working. */
   onCancel(listener: () => void): void
 }
@@ -121,10 +122,10 @@ export type BackendBody =
   | { readonly kind: 'value'; readonly value: JsonValue }
   /** In the backend's format, or of `contentType` for an action with `produces`. */
   | { readonly kind: 'bytes'; readonly bytes: Buffer; readonly contentType: string | undefined }
-  /** A stream that breaks is destroyed with a Fault. */
+  /** Pieces that break off do so with a Fault. */
   | {
       readonly kind: 'stream'
-      readonly stream: Readable
+      readonly pieces: PieceSource
       readonly contentType: string | undefined
       readonly length: number | undefined
     }

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { Head } from '../http/head.ts'
+import type { PieceSource } from '../http/pieces.ts'
 import type { RequestTarget } from '../http/request-target.ts'
 import type { Fault } from '../kernel/faults.ts'
 import type { Carrier, Tunnel } from './backend.ts'
@@ -57,8 +58,8 @@ export interface Answer {
   readonly status: number
   /** Without hop-by-hop headers and X-Request-Id, which `server/` adds. Names are spelled as they are sent. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>
-  /** If a stream fails, the connection is cut, so that a truncated answer never looks complete (C8.4). */
-  readonly body: Buffer | string | WrappedBytes | Readable | undefined
+  /** If its pieces break off, the connection is cut, so that a truncated answer never looks complete (C8.4). */
+  readonly body: Buffer | string | WrappedBytes | PieceSource | undefined
   /** True if the connection is to be closed after this answer. */
   readonly close?: boolean
   /** The tunnel that took the connection over. Its 101 was sent already, and nothing of this answer is sent. */

@@ -1,10 +1,10 @@
 import { Buffer } from 'node:buffer'
-import { Transform, type TransformCallback } from 'node:stream'
 import type { BackendBody } from '../contracts/backend.ts'
 import type { WrappedBytes } from '../contracts/exchange.ts'
 import type { Format } from '../http/accept.ts'
 import { type PayloadShape, successEnvelope, TEXT_AROUND } from '../http/envelope.ts'
 import { checkJson, JsonCheck, NotJson } from '../http/json-check.ts'
+import { type PieceSource, readableOf, type Stage } from '../http/pieces.ts'
 import { readBody } from '../http/read-body.ts'
 import type { ItemNames } from '../http/xml/write.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
@@ -78,41 +78,29 @@ function verify(check: () => void): void {
 export const verifyEnvelope = (bytes: Buffer): void => verify(() => checkJson(bytes, true))
 
 /**
- * Verifies an upstream's own envelope that streams through. If it is none, the stream breaks with Fault
- * `upstream_broken`, so that the client's connection is cut (C8.4).
- * @param declared whether the client was sent a Content-Length. Then the last byte is held back until all is verified,
- *   since an answer of that length would look whole.
+ * Verifies an upstream's own envelope that comes in pieces. If it is none, the body breaks with Fault `upstream_broken`,
+ * so that the client's connection is cut (C8.4).
+ * @param declared the Content-Length that the client was sent. Then the last byte is held back until all is verified, since
+ *   an answer of that length would look whole.
  */
-export function envelopeStream(declared: boolean): Transform {
+export function envelopeStage(declared = Infinity): Stage {
   const json = new PassingJson(true)
-  let held: Buffer | undefined
+  let left = declared
+  let last: Buffer | undefined
   const give = (chunk: Buffer): Buffer => {
     const bytes = json.pass(chunk)
-    if (!declared) return bytes
-    const given = Buffer.concat([held ?? NOTHING, bytes])
-    held = given.subarray(-1)
-    return given.subarray(0, -1)
+    left -= bytes.length
+    if (left > 0) return bytes
+    last = bytes.subarray(-1)
+    return bytes.subarray(0, -1)
   }
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      attempt(done, () => give(chunk))
+  return {
+    piece: give,
+    end: () => {
+      json.end()
+      return last
     },
-    flush(done) {
-      attempt(done, () => (json.end(), held))
-    },
-  })
-}
-
-/** Hands the result of a step to a stream, or the fault that the step throws. */
-function attempt(done: TransformCallback, step: () => Buffer | undefined): void {
-  let given: Buffer | undefined
-  try {
-    given = step()
-  } catch (thrown) {
-    done(thrown as Error)
-    return
   }
-  done(null, given?.length === 0 ? undefined : given)
 }
 
 interface Wrapping {
@@ -153,10 +141,10 @@ const FIRST_BYTES: ReadonlyMap<number, Wrapping> = new Map([
 ])
 
 /**
- * `wrapJson` for a stream, in constant memory: the first byte distinguishes objects, arrays and null. If it is no JSON,
- * the stream breaks with Fault `upstream_broken` before the end of the envelope is sent (C8.4).
+ * `wrapJson` in pieces, in constant memory: the first byte distinguishes objects, arrays and null. If it is no JSON, the
+ * body breaks with Fault `upstream_broken` before the end of the envelope is sent (C8.4).
  */
-export function wrapJsonStream(): Transform {
+export function wrapStage(): Stage {
   const json = new PassingJson(false)
   let chosen: Wrapping | undefined
   let empty = true
@@ -175,14 +163,7 @@ export function wrapJsonStream(): Transform {
     json.end()
     return Buffer.from((chosen ?? SCALAR).after)
   }
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      attempt(done, () => give(chunk))
-    },
-    flush(done) {
-      attempt(done, end)
-    },
-  })
+  return { piece: give, end }
 }
 
 const NOTHING = Buffer.alloc(0)
@@ -248,9 +229,9 @@ async function convertLarge(
   }
 }
 
-/** The stream is not read before there is a slot, so that backpressure holds the upstream. */
+/** The body is not read before there is a slot, so that backpressure holds the upstream. */
 async function convertStream(
-  { stream, contentType }: Extract<BackendBody, { kind: 'stream' }>,
+  { pieces, contentType }: Extract<BackendBody, { kind: 'stream' }>,
   rules: EnvelopeRules,
   conversions: Conversions,
   onGone: OnGone,
@@ -258,20 +239,17 @@ async function convertStream(
   let leave: (() => void) | undefined
   try {
     leave = await conversions.enter(rules.backend.name, onGone)
-    const task = taskOf(await readStream(stream, rules.limit), contentType, rules)
+    const task = taskOf(await readPieces(pieces, rules.limit), contentType, rules)
     return await (isSmall(task.bytes, isOfXml(task)) ? convertAnswer(task) : conversions.run(task))
   } finally {
     leave?.()
-    stream.destroy()
+    pieces.cancel()
   }
 }
 
-async function readStream(
-  stream: Extract<BackendBody, { kind: 'stream' }>['stream'],
-  limit: number,
-): Promise<Buffer> {
+async function readPieces(pieces: PieceSource, limit: number): Promise<Buffer> {
   try {
-    return await readBody(stream, limit)
+    return await readBody(readableOf(pieces), limit)
   } catch (thrown) {
     const { code, facts } = toFault(thrown)
     // readBody takes the sender of a body for a client. Here it is the upstream that closed its connection (C8.4).

@@ -1,10 +1,10 @@
-import { Readable } from 'node:stream'
 import type { Admission, Release } from '../contracts/admission.ts'
 import type { Backend, BackendAnswer, Call, CallBody, UpgradeOutcome } from '../contracts/backend.ts'
 import type { Answer, Exchange, Upgrade } from '../contracts/exchange.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import { cleanRequestHeaders, CONDITIONS_OF_CHANGES, withoutOwnCookies } from '../http/end-to-end-headers.ts'
 import { type Head, isSafe } from '../http/head.ts'
+import { isPieces, Passage } from '../http/pieces.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
 import { newRequestId, newSpanId } from '../kernel/ids.ts'
 import { readCallBody } from './body.ts'
@@ -160,8 +160,8 @@ function callBackend(
   }
   const answered = (given: BackendAnswer): Answer | Promise<Answer> => {
     const headers = withoutOwnCookies(given.headers, call.cookieDropped)
-    const answer = headers === given.headers ? given : { ...given, headers }
-    if (release !== undefined) releaseAfter(answer, exchange, release)
+    const clean = headers === given.headers ? given : { ...given, headers }
+    const answer = release === undefined ? clean : releaseAfter(clean, exchange, release)
     findings.upstreamStatus = answer.status
     const ms = (findings.upstreamMs = clock.monotonic() - started)
     return knownOrNot(() => representRecorded(answer, decision, call, { runtime, exchange, ms }), call)
@@ -218,14 +218,15 @@ function callSlot(
   }
 }
 
-/** A stream is in flight until it is closed, or at the latest until its exchange has ended. */
-function releaseAfter({ body }: BackendAnswer, exchange: Exchange, release: Release): void {
-  if (body.kind !== 'stream' || body.stream.closed) {
+/** A body in pieces is in flight until it was read, or at the latest until its exchange has ended. */
+function releaseAfter(answer: BackendAnswer, exchange: Exchange, release: Release): BackendAnswer {
+  const { body } = answer
+  if (body.kind !== 'stream') {
     release()
-    return
+    return answer
   }
-  body.stream.once('close', release)
   exchange.onEnd(release)
+  return { ...answer, body: { ...body, pieces: new Passage(body.pieces, undefined, release) } }
 }
 
 const SWITCHED = 101
@@ -339,16 +340,16 @@ function recordUnusable(thrown: unknown, backend: string, { runtime, ms }: Repre
 function recordAnswer(answer: Answer, backend: string, { runtime, exchange, ms }: Represented): Answer {
   const { recorder } = runtime
   const { body } = answer
-  if (!(body instanceof Readable)) {
+  if (!isPieces(body)) {
     recorder.backend({ backend, outcome: ANSWERED, ms })
     return answer
   }
   let outcome: string = ANSWERED
-  body.once('error', (thrown: unknown) => {
-    outcome = noteCut(thrown, exchange, backend, recorder) ?? outcome
+  const pieces = new Passage(body, undefined, (error) => {
+    if (error !== undefined) outcome = noteCut(error, exchange, backend, recorder) ?? outcome
   })
   exchange.onEnd(() => recorder.backend({ backend, outcome, ms }))
-  return answer
+  return { ...answer, body: pieces }
 }
 
 /**

@@ -1,6 +1,5 @@
 import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
-import { pipeline, Readable, type Transform } from 'node:stream'
 import type { Backend, BackendAnswer, BackendBody, Call } from '../contracts/backend.ts'
 import type { Answer, Exchange } from '../contracts/exchange.ts'
 import type { AcceptLines, Format, Negotiation } from '../http/accept.ts'
@@ -8,17 +7,11 @@ import { bearerChallenge } from '../http/authorization.ts'
 import { readTag, readTagCondition, tagText, withOpaque } from '../http/entity-tag.ts'
 import { ENVELOPE_TYPE, errorsEnvelope, renderFault } from '../http/envelope.ts'
 import { stringifyJson } from '../http/json.ts'
+import { BytesInPieces, Passage, type PieceSource } from '../http/pieces.ts'
 import { type FaultRow, FAULTS } from '../kernel/fault-table.ts'
 import type { Fault } from '../kernel/faults.ts'
 import type { Operation } from './action-table.ts'
-import {
-  envelopeOf,
-  envelopeStream,
-  verifyEnvelope,
-  withoutBom,
-  wrapJson,
-  wrapJsonStream,
-} from './answer-body.ts'
+import { envelopeOf, envelopeStage, verifyEnvelope, withoutBom, wrapJson, wrapStage } from './answer-body.ts'
 import type { Negotiated } from './checks.ts'
 import type { OnGone } from './conversion/conversions.ts'
 import type { Decision } from './pipeline.ts'
@@ -106,8 +99,8 @@ function passOn(answer: BackendAnswer, decision: Decision, type: string): Answer
   return { status, headers, body: body.kind === 'value' ? stringifyJson(body.value) : payloadOf(body) }
 }
 
-const payloadOf = (body: BackendBody): Buffer | Readable | undefined =>
-  body.kind === 'bytes' ? body.bytes : body.kind === 'stream' ? body.stream : undefined
+const payloadOf = (body: BackendBody): Buffer | PieceSource | undefined =>
+  body.kind === 'bytes' ? body.bytes : body.kind === 'stream' ? body.pieces : undefined
 
 /** Adds a declared length, in bytes: of a stream, or of what a GET would get. server/exchange counts a whole body. */
 const withLength = (headers: Headers, body: BackendBody): Headers =>
@@ -172,31 +165,22 @@ function passEnvelope(
     return { status, headers: sent, body: bytes }
   }
   if (body.kind !== 'stream') return { status, headers: sent, body: undefined }
-  return { status, headers: sent, body: through(body.stream, envelopeStream(body.length !== undefined)) }
+  return { status, headers: sent, body: new Passage(body.pieces, envelopeStage(body.length)) }
 }
 
 /** `identity` is no coding (RFC 9110 §8.4). */
 const isCoded = ({ 'content-encoding': coding = 'identity' }: BackendAnswer['headers']): boolean =>
   String(coding).toLowerCase() !== 'identity'
 
-/** `pipeline`, since `pipe` passes no errors on: a stream that breaks must cut the client's connection (C8.4). */
-const through = (stream: Readable, transform: Transform): Readable =>
-  pipeline(stream, transform, () => undefined)
-
 /** Bytes of a payload that is verified at once. A larger one is verified in pieces while it is sent. */
 const AT_ONCE = 256 * 1024
-/** Bytes of such a piece. */
-const PIECE = 64 * 1024
 
 function wrapped(status: number, headers: Headers, body: BackendBody): Answer {
   if (body.kind === 'bytes' && body.bytes.length <= AT_ONCE)
     return { status, headers, body: wrapJson(body.bytes) }
-  const stream = body.kind === 'bytes' ? Readable.from(piecesOf(body.bytes)) : payloadOf(body)
-  return { status, headers, body: stream instanceof Readable ? through(stream, wrapJsonStream()) : undefined }
-}
-
-function* piecesOf(bytes: Buffer): Generator<Buffer> {
-  for (let at = 0; at < bytes.length; at += PIECE) yield bytes.subarray(at, at + PIECE)
+  const payload = payloadOf(body)
+  const pieces = Buffer.isBuffer(payload) ? new BytesInPieces(payload) : payload
+  return { status, headers, body: pieces && new Passage(pieces, wrapStage()) }
 }
 
 function convert(

@@ -95,7 +95,7 @@ export class ReplyCarrier implements Carrier {
 }
 
 const discard = ({ body }: UpstreamResponse): void => {
-  if (!Buffer.isBuffer(body)) body.destroy()
+  if (!Buffer.isBuffer(body)) body.cancel()
 }
 
 const clientGone = (upstream?: number): Fault =>

@@ -15,7 +15,7 @@ export interface ReadingRules extends HeadRules {
   readonly trustedProxies: TrustedProxies | undefined
   readonly clock: Clock
   readonly watch: SlowBodies
-  readonly room: BodyRoom
+  readonly room: WholeBodies
   /** The scheme of the listener. It holds where no trusted proxy says which one the client used. */
   readonly scheme: 'http' | 'https'
 }
@@ -23,7 +23,7 @@ export interface ReadingRules extends HeadRules {
 /** Bytes of answers that are held whole, of all calls of a process together (C8.4). */
 const MOST_HELD = 64 * 1024 ** 2
 
-export class BodyRoom {
+export class WholeBodies {
   #taken = 0
 
   /** Bytes. */
@@ -59,7 +59,7 @@ export class IncomingExchange implements Exchange {
   #noBody: NoBody | undefined
   refusal: Fault | undefined
   readonly upgrade: Upgrade | undefined
-  readonly #room: BodyRoom
+  readonly #room: WholeBodies
   /** Bytes of `#room`. */
   #held = 0
   readonly #atEnd: (() => void)[] = []

@@ -10,7 +10,7 @@ import { bindingOf } from '../kernel/listen-address.ts'
 import { compileRouting, type Doors, Entrance, type ListenerParts, makeApp, PendingRequests } from './app.ts'
 import { type CertificateFiles, CertificateWatch, MIN_VERSION, readCertificate } from './certificate.ts'
 import { ListenerEnd, OpenConnections } from './close-listener.ts'
-import { BodyRoom } from './exchange.ts'
+import { WholeBodies } from './exchange.ts'
 import { CHECK_INTERVAL_MS, SlowBodies } from './request-body.ts'
 import { schemeOf, type ServerConfig } from './schema.ts'
 import type { RenderFault } from './unreadable.ts'
@@ -102,7 +102,7 @@ function partsOf(
   const scheme = schemeOf(config)
   const upgrades = new Upgrades({ authorities, limits, takesWebsocket, isDraining })
   const entrance = new Entrance({
-    rules: { authorities, trustedProxies, limits, clock, watch, scheme, room: new BodyRoom() },
+    rules: { authorities, trustedProxies, limits, clock, watch, scheme, room: new WholeBodies() },
     route: compileRouting(doors),
     renderFault,
     recorder,

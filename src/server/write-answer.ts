@@ -1,10 +1,17 @@
 import { Buffer } from 'node:buffer'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { Readable } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import type { Answer, WrappedBytes } from '../contracts/exchange.ts'
 import { hasNoContent } from '../http/head.ts'
+import {
+  BytesInPieces,
+  isPieces,
+  Passage,
+  type PieceSink,
+  type PieceSource,
+  type Stage,
+} from '../http/pieces.ts'
 import { timerMs } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { IncomingExchange } from './exchange.ts'
@@ -64,11 +71,13 @@ export function writeAnswer(
   if (bodiless || request.method === 'HEAD') {
     discard(answer)
     response.end()
-  } else if (answer.body instanceof Readable) void sendStream(answer.body, length, exchange, patience)
-  else if (isWrittenInPieces(response, length))
-    void sendStream(Readable.from(piecesOf(answer.body)), length, exchange, patience)
+    return
+  }
+  const { body } = answer
+  const pieces = isPieces(body) ? body : asPieces(body, response, length)
+  if (pieces !== undefined) new PieceWriter(exchange, length, patience).write(pieces)
   else {
-    endTogether(response, answer.body, length)
+    endTogether(response, body as WholeBody, length)
     expectFlush(response, patience)
   }
 }
@@ -77,8 +86,27 @@ export function writeAnswer(
 const TOGETHER = 256 * 1024 + 64
 
 /** TLS does not tell how much of one write has left. */
-const isWrittenInPieces = ({ socket }: ServerResponse, length = 0): boolean =>
-  length > (socket instanceof TLSSocket ? PIECE : TOGETHER)
+const mostTogether = ({ socket }: ServerResponse): number => (socket instanceof TLSSocket ? PIECE : TOGETHER)
+
+/** A whole body that is too long to be written at once. */
+function asPieces(body: WholeBody, response: ServerResponse, length = 0): PieceSource | undefined {
+  if (body === undefined || length <= mostTogether(response)) return undefined
+  if (typeof body === 'string') return new BytesInPieces(Buffer.from(body))
+  if (Buffer.isBuffer(body)) return new BytesInPieces(body)
+  return new Passage(new BytesInPieces(body.bytes), around(body))
+}
+
+function around({ before, after }: WrappedBytes): Stage {
+  let isBegun = false
+  return {
+    piece: (bytes) => {
+      if (isBegun) return bytes
+      isBegun = true
+      return Buffer.concat([Buffer.from(before), bytes])
+    },
+    end: () => Buffer.from(after),
+  }
+}
 
 /** Bytes of head and body that node writes together without another allocation. */
 const JOINED = 15 * 1024
@@ -109,21 +137,10 @@ function endTogether(response: ServerResponse, body: WholeBody, length = 0): voi
   }
 }
 
-type WholeBody = Exclude<Answer['body'], Readable>
+type WholeBody = Exclude<Answer['body'], PieceSource>
 
 /** Bytes that a client has to take in its time. */
 const PIECE = 64 * 1024
-
-function* piecesOf(body: WholeBody): Generator<Buffer> {
-  if (typeof body === 'string') yield* piecesOf(Buffer.from(body))
-  else if (Buffer.isBuffer(body))
-    for (let at = 0; at < body.length; at += PIECE) yield body.subarray(at, at + PIECE)
-  else if (body !== undefined) {
-    yield Buffer.from(body.before)
-    yield* piecesOf(body.bytes)
-    yield Buffer.from(body.after)
-  }
-}
 
 /** 205 has no content but is framed like answers that have some (RFC 9110 §15.3.6). */
 const lengthOfNone = (status: number): number | undefined => (status === 205 ? 0 : undefined)
@@ -177,31 +194,90 @@ function mustClose(
   )
 }
 
-/** Passes a stream on, no faster than the client reads; whichever of the two fails ends the other. */
-async function sendStream(
-  body: Readable,
-  length: number | undefined,
-  { wire }: IncomingExchange,
-  patience: number,
-): Promise<void> {
-  const { request, response } = wire
-  response.once('close', () => body.destroy())
-  try {
+/** Passes a body on, no faster than the client reads; whichever of the two fails ends the other. */
+class PieceWriter implements PieceSink {
+  readonly #exchange: IncomingExchange
+  readonly #response: ServerResponse
+  readonly #length: number | undefined
+  readonly #patience: number
+  #source: PieceSource | undefined
+  #sent = 0
+  #hasFailed = false
+  #isChecking = false
+  /** Set while the client is waited for. */
+  #late: NodeJS.Timeout | undefined
+
+  constructor(exchange: IncomingExchange, length: number | undefined, patience: number) {
+    this.#exchange = exchange
+    this.#response = exchange.wire.response
+    this.#length = length
+    this.#patience = patience
+  }
+
+  write(source: PieceSource): void {
+    this.#source = source
+    this.#response.on('drain', this.#goOn).once('close', () => {
+      clearTimeout(this.#late)
+      source.cancel()
+    })
     // Node would hold the head back until the first piece, which may take minutes in an event stream.
-    if (length === undefined) response.flushHeaders()
-    let sent = 0
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      sent += chunk.length
-      if (length !== undefined && sent > length) break
-      if (!response.write(chunk)) await drained(response, patience)
+    if (this.#length === undefined) this.#response.flushHeaders()
+    source.read(this)
+  }
+
+  piece(bytes: Buffer): void {
+    if (this.#response.destroyed || this.#hasFailed) return
+    this.#sent += bytes.length
+    if (this.#length !== undefined && this.#sent > this.#length) {
+      this.fail()
+      return
     }
-    if (length !== undefined && sent !== length) throw new RangeError('the body is not as long as declared')
-    response.end()
-    expectFlush(response, patience)
-  } catch {
-    // The failure is recorded by whoever made the stream. Here the connection is cut: where only the end of the connection
-    // ends the body, a plain end would make the body look whole (T5.2).
-    if (length === undefined && request.httpVersion === '1.0') cut(request.socket)
+    // Node writes at the end of this tick. Only then it is known how much the client's socket has taken.
+    if (this.#response.write(bytes) || this.#isChecking) return
+    this.#isChecking = true
+    this.#source?.pause()
+    process.nextTick(this.#check)
+  }
+
+  readonly #check = (): void => {
+    this.#isChecking = false
+    const response = this.#response
+    if (response.writableEnded || response.destroyed) return
+    if (response.writableLength === 0) this.#source?.resume()
+    else this.#late ??= setTimeout(() => response.destroy(), timerMs(this.#patience))
+  }
+
+  readonly #goOn = (): void => {
+    if (this.#late === undefined) return
+    clearTimeout(this.#late)
+    this.#late = undefined
+    this.#source?.resume()
+  }
+
+  end(last?: Buffer): void {
+    if (last !== undefined) this.piece(last)
+    if (this.#response.destroyed || this.#hasFailed) return
+    if (this.#length !== undefined && this.#sent !== this.#length) {
+      this.fail()
+      return
+    }
+    this.#response.end()
+    expectFlush(this.#response, this.#patience)
+  }
+
+  /**
+   * The failure is recorded by whoever made the body. Here the connection is cut: where only the end of the connection
+   * ends the body, a plain end would make the body look whole (T5.2).
+   */
+  fail(): void {
+    this.#hasFailed = true
+    // After node has written what came before.
+    process.nextTick(this.#cut)
+  }
+
+  readonly #cut = (): void => {
+    const { request, response } = this.#exchange.wire
+    if (this.#length === undefined && request.httpVersion === '1.0') cut(request.socket)
     else response.destroy()
   }
 }
@@ -209,18 +285,6 @@ async function sendStream(
 /** TLS has no reset (node throws) and needs none: an end without close_notify is known to be a cut. */
 const cut = (socket: Socket): unknown =>
   socket instanceof TLSSocket ? socket.destroy() : socket.resetAndDestroy()
-
-const drained = (response: ServerResponse, patience: number): Promise<void> =>
-  new Promise((resolve) => {
-    if (response.destroyed) resolve()
-    const late = setTimeout(() => response.destroy(), timerMs(patience))
-    const done = (): void => {
-      clearTimeout(late)
-      response.off('drain', done).off('close', done)
-      resolve()
-    }
-    response.on('drain', done).on('close', done)
-  })
 
 /**
  * After the last write. Most answers have left the process by then, and need no timer. Of the others `PIECE` bytes must
@@ -250,5 +314,5 @@ const unsentBytes = (socket: Socket | null): number =>
   (socket as { readonly _handle?: Handle | null } | null)?._handle?.writeQueueSize ?? 0
 
 function discard({ body }: Answer): void {
-  if (body instanceof Readable) body.on('error', () => undefined).destroy()
+  if (isPieces(body)) body.cancel()
 }

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
-import { Readable } from 'node:stream'
+import type { PieceSink, PieceSource } from '../http/pieces.ts'
 import { type After, after as systemAfter } from '../kernel/clock.ts'
 import type { UpstreamRequest } from './request.ts'
 import type { ResponseHead } from './response-head.ts'
@@ -16,8 +16,8 @@ const COLLECTING = 1000
 export interface UpstreamResponse {
   readonly statusCode: number
   readonly headers: IncomingHttpHeaders
-  /** Whole if it is short, else a stream, which fails if the upstream breaks off. */
-  readonly body: Buffer | Readable
+  /** Whole if it is not long, else in pieces, which fail if the upstream breaks off. */
+  readonly body: Buffer | PieceSource
 }
 
 /** Called exactly once. */
@@ -42,26 +42,97 @@ class BodyNotRead extends Error {
   override readonly name = 'BodyNotRead'
 }
 
-class BodyStream extends Readable {
-  readonly #wanted: () => void
+/** A body under way: to its reader as it comes, or kept until that one is there and goes on. */
+class BodyPieces implements PieceSource {
+  /** Until the response is whole. After that its connection may serve another call, and must not be touched. */
+  #source: UpstreamSource | undefined
+  #sink: PieceSink | undefined
+  #isPaused = true
+  #isOver = false
+  #error: Error | undefined
+  #kept: Buffer[] = []
+  #size = 0
 
-  constructor(wanted: () => void, destroyed: () => void) {
-    super({ highWaterMark: SHORT_BODY_LIMIT })
-    this.#wanted = wanted
-    this.once('close', destroyed)
-    // Readers have listeners of their own. Without any listener an error would end the process.
-    this.on('error', () => undefined)
+  constructor(source: UpstreamSource) {
+    this.#source = source
   }
 
-  override _read(): void {
-    this.#wanted()
+  push(piece: Buffer): void {
+    if (this.#isOver) return
+    if (!this.#isPaused) {
+      this.#sink?.piece(piece)
+      return
+    }
+    this.#kept.push(piece)
+    this.#size += piece.length
+    if (this.#size >= SHORT_BODY_LIMIT) this.#source?.pause()
+  }
+
+  /** The response is whole. */
+  finish(): void {
+    this.#source = undefined
+    if (this.#kept.length === 0 && this.#sink !== undefined) this.#end()
+  }
+
+  break(error: Error): void {
+    this.#source = undefined
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#kept = []
+    if (this.#sink === undefined) this.#error = error
+    else this.#sink.fail(error)
+  }
+
+  read(sink: PieceSink): void {
+    this.#sink = sink
+    if (this.#error === undefined) this.resume()
+    else sink.fail(this.#error)
+  }
+
+  pause(): void {
+    this.#isPaused = true
+  }
+
+  resume(): void {
+    if (this.#sink === undefined || this.#isOver || !this.#isPaused) return
+    this.#isPaused = false
+    const kept = this.#kept
+    this.#kept = []
+    for (const [at, piece] of kept.entries()) {
+      if (this.#mustStop()) {
+        this.#kept = kept.slice(at)
+        return
+      }
+      this.#size -= piece.length
+      this.#sink.piece(piece)
+    }
+    if (this.#mustStop()) return
+    if (this.#source === undefined) this.#end()
+    else this.#source.resume()
+  }
+
+  /** While pieces are given, their reader may pause or let go. */
+  #mustStop(): boolean {
+    return this.#isPaused || this.#isOver
+  }
+
+  cancel(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#kept = []
+    this.#source?.abort(new BodyNotRead('the body was not read to its end'))
+  }
+
+  #end(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#sink?.end()
   }
 }
 
 /**
- * Takes one response and hands it to the callback. A body that is not long is one Buffer, so that most calls need no
- * stream, whatever their framing. `eager: false` is for event streams and downloads: they stream at once unless a short
- * length is declared.
+ * Takes one response and hands it to the callback. A body that is not long is one Buffer, whatever its framing.
+ * `eager: false` is for event streams and downloads: they come in pieces at once unless a short length is declared.
  */
 export class UpstreamReader {
   readonly #request: Pick<UpstreamRequest, 'eager' | 'hold'>
@@ -80,7 +151,7 @@ export class UpstreamReader {
   #size = 0
   /** Of `COLLECTING`. */
   #stopTimer: (() => void) | undefined
-  #stream: BodyStream | undefined
+  #pieces: BodyPieces | undefined
 
   /** @param finished called once, when the call is over, whether it failed or not */
   constructor(
@@ -133,21 +204,21 @@ export class UpstreamReader {
     const { status, framing } = head
     const isLong =
       typeof framing === 'number' ? framing > this.#limit : !this.#request.eager && isSuccess(status)
-    if (isLong) this.#beginStream()
+    if (isLong) this.#beginPieces()
   }
 
   body(bytes: Buffer, start: number, end: number): void {
-    if (this.#stream === undefined && this.#hasRoom(end - start)) {
+    if (this.#pieces === undefined && this.#hasRoom(end - start)) {
       this.#collect(bytes.subarray(start, end))
       return
     }
-    if (this.#stream === undefined) this.#beginStream()
-    if (this.#stream?.push(copyOf(bytes.subarray(start, end))) === false) this.#source?.pause()
+    if (this.#pieces === undefined) this.#beginPieces()
+    this.#pieces?.push(copyOf(bytes.subarray(start, end)))
   }
 
   /** What has come so far does not end the response. */
   unfinished(): void {
-    if (this.#piece !== undefined) this.#stopTimer ??= this.#after(COLLECTING, () => this.#beginStream())
+    if (this.#piece !== undefined) this.#stopTimer ??= this.#after(COLLECTING, () => this.#beginPieces())
   }
 
   get #limit(): number {
@@ -175,13 +246,13 @@ export class UpstreamReader {
 
   end(): void {
     this.#finish()
-    if (this.#stream) this.#stream.push(null)
-    else this.#answer(this.#wholeBody())
+    if (this.#pieces === undefined) this.#answer(this.#wholeBody())
+    else this.#pieces.finish()
   }
 
   fail(error: Error): void {
     this.#finish()
-    this.#stream?.destroy(error instanceof BodyNotRead ? undefined : error)
+    this.#pieces?.break(error)
     const callback = this.#callback
     this.#callback = undefined
     callback?.(error)
@@ -192,30 +263,18 @@ export class UpstreamReader {
     return this.#more === undefined ? piece : Buffer.concat([piece, ...this.#more], this.#size)
   }
 
-  #beginStream(): void {
+  #beginPieces(): void {
     this.#stopTimer?.()
-    const source = this.#source
-    if (source === undefined) return
-    // After the end of this response the connection may serve another call, and must not be touched.
-    const stream = new BodyStream(
-      () => {
-        if (!this.#done) source.resume()
-      },
-      () => {
-        if (!this.#done) source.abort(new BodyNotRead('the body was not read to its end'))
-      },
-    )
-    this.#stream = stream
-    let wanted = true
+    if (this.#source === undefined) return
+    const pieces = new BodyPieces(this.#source)
+    this.#pieces = pieces
     const first = this.#more === undefined ? this.#piece?.subarray(0, this.#size) : this.#piece
-    for (const piece of [first ?? EMPTY, ...(this.#more ?? [])])
-      if (piece.length > 0) wanted = stream.push(piece)
-    if (!wanted) source.pause()
+    for (const piece of [first ?? EMPTY, ...(this.#more ?? [])]) if (piece.length > 0) pieces.push(piece)
     this.#piece = this.#more = undefined
-    this.#answer(stream)
+    this.#answer(pieces)
   }
 
-  #answer(body: Buffer | Readable): void {
+  #answer(body: Buffer | PieceSource): void {
     const callback = this.#callback
     this.#callback = undefined
     const { status = 0, headers = {} } = this.#head ?? {}

@@ -1,3 +1,4 @@
+import { StreamInPieces } from '../../src/http/pieces.ts'
 import { spawn } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:https'
@@ -142,7 +143,11 @@ describe('TLS on the public listener', () => {
           throw new Error('broken')
         })(),
       )
-    const { port, certificate } = await secured(() => ({ status: 200, headers: {}, body: broken() }))
+    const { port, certificate } = await secured(() => ({
+      status: 200,
+      headers: {},
+      body: new StreamInPieces(broken()),
+    }))
     // Node's client does not tell an end without close_notify from a proper one; OpenSSL does. What was written just
     // before the cut may or may not have left.
     expect(await byOpenssl(port, certificate, 'GET /api/x HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n')).toMatch(

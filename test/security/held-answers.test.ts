@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { BodyRoom } from '../../src/server/exchange.ts'
+import { WholeBodies } from '../../src/server/exchange.ts'
 import { attackUpstream, bytesOf, type AttackedUpstream } from '../support/attacked.ts'
 import { openRaw, sendRaw, type RawResponse } from '../support/raw-http.ts'
 import { expectFault } from '../support/requests.ts'
@@ -26,9 +26,9 @@ beforeAll(async () => {
 })
 afterAll(() => attacked.close())
 
-const take = vi.spyOn(BodyRoom.prototype, 'take')
-const giveBack = vi.spyOn(BodyRoom.prototype, 'giveBack')
-const room = (): number => (take.mock.contexts[0] as BodyRoom).taken
+const take = vi.spyOn(WholeBodies.prototype, 'take')
+const giveBack = vi.spyOn(WholeBodies.prototype, 'giveBack')
+const room = (): number => (take.mock.contexts[0] as WholeBodies).taken
 
 /** Whatever it was, nothing of it is held any more, and the next call is served. */
 afterEach(async () => {
@@ -105,7 +105,7 @@ describe('C8.4 an answer of up to 256 KiB', () => {
 
   it('C8.4 streams where no room is left: it is cut if it breaks, and passes if not', async () => {
     await ask()
-    const others = take.mock.contexts[0] as BodyRoom
+    const others = take.mock.contexts[0] as WholeBodies
     const taken = MOST_HELD - 100
     expect(others.take(taken)).toBe(true)
     const good = json(100 * KIB)

@@ -1,3 +1,4 @@
+import { readableOf } from '../../src/http/pieces.ts'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { ActionFacts, Backend, BackendAnswer, Call, CallBody } from '../../src/contracts/backend.ts'
 import { type JsonObject, type JsonValue, parseJson, stringifyJson } from '../../src/http/json.ts'
@@ -212,6 +213,6 @@ async function outcomeOf({ status, body }: BackendAnswer): Promise<Outcome> {
     return { status, data: null, message: body.errors.map(({ message }) => message).join(' ') }
   if (body.kind === 'none') return { status, data: null, message: '' }
   if (body.kind === 'value') return { status, data: body.value, message: '' }
-  const bytes = body.kind === 'bytes' ? body.bytes : Buffer.concat(await body.stream.toArray())
+  const bytes = body.kind === 'bytes' ? body.bytes : Buffer.concat(await readableOf(body.pieces).toArray())
   return { status, data: parseJson(bytes), message: '' }
 }

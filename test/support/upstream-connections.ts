@@ -1,3 +1,4 @@
+import { readableOf } from '../../src/http/pieces.ts'
 import { NO_HEADERS } from '../../src/http/header-text.ts'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { expect, onTestFinished } from 'vitest'
@@ -159,7 +160,7 @@ export function openPool(
 export async function bodyOf({ body }: UpstreamResponse): Promise<Buffer> {
   if (Buffer.isBuffer(body)) return body
   const pieces: Buffer[] = []
-  for await (const piece of body) pieces.push(piece as Buffer)
+  for await (const piece of readableOf(body)) pieces.push(piece as Buffer)
   return Buffer.concat(pieces)
 }
 

@@ -157,7 +157,7 @@ export class CallForwarding<T = BackendAnswer> implements Forwarding, UpstreamRe
         callback(error, response)
         return
       }
-      if (!Buffer.isBuffer(response.body)) response.body.destroy()
+      if (!Buffer.isBuffer(response.body)) response.body.cancel()
       renewed
         .then((authorized) => {
           this.#authorized = authorized

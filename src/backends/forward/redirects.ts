@@ -109,7 +109,7 @@ class Following {
       this.#attempt.callback(null, response)
       return
     }
-    if (!Buffer.isBuffer(response.body)) response.body.destroy()
+    if (!Buffer.isBuffer(response.body)) response.body.cancel()
     this.#step = next
     this.#send(next)
   }

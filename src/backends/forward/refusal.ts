@@ -1,5 +1,4 @@
 import { Buffer } from 'node:buffer'
-import type { Readable } from 'node:stream'
 import type { BackendAnswer, BackendError } from '../../contracts/backend.ts'
 import { errorsOf } from '../../http/envelope.ts'
 import {
@@ -10,6 +9,7 @@ import {
   parseJson,
   valueAt,
 } from '../../http/json.ts'
+import { type PieceSource, readableOf } from '../../http/pieces.ts'
 import { readBody } from '../../http/read-body.ts'
 import { decodeXml, doctypeOf } from '../../http/xml/decode.ts'
 import { BODY_LIMITS, type PlainXmlRules } from '../../http/xml/plain-document.ts'
@@ -51,7 +51,7 @@ interface RefusalRules {
 export interface UpstreamRefusal {
   readonly statusCode: number
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
-  readonly body: Buffer | Readable
+  readonly body: Buffer | PieceSource
 }
 
 /** Bytes of a refusal that are read. */
@@ -121,7 +121,7 @@ export class Refusals {
     const contentType = contentTypeOf(headers)
     if (Buffer.isBuffer(body)) return this.#answerWith(isRead ? body : undefined, contentType, fault)
     if (!isRead) {
-      body.destroy()
+      body.cancel()
       throw fault
     }
     return readSlow(body).then((bytes) => this.#answerWith(bytes, contentType, fault))
@@ -169,15 +169,16 @@ const contentTypeOf = ({ 'content-type': type }: UpstreamRefusal['headers']): st
   type === undefined ? undefined : String(type)
 
 /** The whole of a body that comes slowly; undefined if it is too long, breaks off, or does not end in time. */
-async function readSlow(body: Readable): Promise<Buffer | undefined> {
-  const cancel = after(PATIENCE, () => body.destroy())
+async function readSlow(body: PieceSource): Promise<Buffer | undefined> {
+  const stream = readableOf(body)
+  const cancel = after(PATIENCE, () => stream.destroy())
   try {
-    return await readBody(body, LONGEST)
+    return await readBody(stream, LONGEST)
   } catch {
     return undefined
   } finally {
     cancel()
-    body.destroy()
+    stream.destroy()
   }
 }
 

@@ -1,9 +1,9 @@
 import { Buffer } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Readable } from 'node:stream'
 import type { BackendBody, Call, PossibleAnswers } from '../../contracts/backend.ts'
 import { AUDIT_HEADER, connectionNames, HOP_BY_HOP } from '../../http/end-to-end-headers.ts'
 import { hasNoContent, isBodiless, isSafe } from '../../http/head.ts'
+import type { PieceSource } from '../../http/pieces.ts'
 import { referenceForLog } from '../../http/reference.ts'
 import { Fault, type FaultCode, type FaultFacts } from '../../kernel/faults.ts'
 import type { UpstreamResponse } from '../../upstream/reader.ts'
@@ -239,12 +239,12 @@ export function successBody(call: Call, response: UpstreamResponse, format: 'jso
     requireReadable(call, body, headers, format)
   const whole = Buffer.isBuffer(body)
   if (call.method === 'HEAD' || hasNoContent(statusCode)) {
-    if (!whole) body.destroy()
+    if (!whole) body.cancel()
     return call.method === 'HEAD' ? { kind: 'none', contentType, length } : NONE
   }
   return whole
     ? { kind: 'bytes', bytes: body, contentType }
-    : { kind: 'stream', stream: body, contentType, length }
+    : { kind: 'stream', pieces: body, contentType, length }
 }
 
 const NONE: BackendBody = { kind: 'none' }
@@ -258,7 +258,7 @@ const isOfRanges = (status: number, contentType = ''): boolean =>
 /** An enveloped action's answer must be what the configuration says; compressed only if the client asked for it itself. */
 function requireReadable(
   call: Call,
-  body: Buffer | Readable,
+  body: Buffer | PieceSource,
   headers: UpstreamResponse['headers'],
   format: 'json' | 'xml',
 ): void {
@@ -266,7 +266,7 @@ function requireReadable(
   const coding = headers['content-encoding']?.toLowerCase() ?? 'identity'
   const plain = coding === 'identity' || 'accept-encoding' in call.headers
   if (plain && isOfFormat(headers['content-type'], format)) return
-  if (!Buffer.isBuffer(body)) body.destroy()
+  if (!Buffer.isBuffer(body)) body.cancel()
   throw new Fault('upstream_broken', { detail: `unexpected Content-${plain ? 'Type' : 'Encoding'}` })
 }
 

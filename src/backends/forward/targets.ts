@@ -169,7 +169,7 @@ function probe(
   const request = { ...QUESTION, ...own, path }
   const reader = target.probe(request, (error, response) => {
     stopWaiting()
-    if (response && !Buffer.isBuffer(response.body)) response.body.destroy()
+    if (response && !Buffer.isBuffer(response.body)) response.body.cancel()
     // Later, because `report` sets `cancel`, and this callback may run before `probe` has returned.
     queueMicrotask(() => report(error === null && isWell(response?.statusCode)))
   })

@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
 import type { BackendAnswer, BackendBody, BackendError } from '../../contracts/backend.ts'
 import { isHeaderValue, isToken } from '../../http/header-text.ts'
+import { StreamInPieces } from '../../http/pieces.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { checkStatus, type ResponseHeaders, statusFault } from '../forward/response.ts'
 import { broken, ModuleStream, type StreamRules } from './stream.ts'
@@ -106,7 +107,7 @@ const BODIES: Readonly<Record<BackendBody['kind'], BodyCheck>> = {
     try {
       return {
         kind: 'stream',
-        stream: passed,
+        pieces: new StreamInPieces(passed),
         contentType: mediaTypeOf(contentType),
         length: lengthOf(length),
       }
@@ -160,9 +161,7 @@ function errorOf(given: unknown): BackendError {
 }
 
 export function discard(body: BackendBody): void {
-  if (body.kind !== 'stream') return
-  body.stream.once('error', () => undefined)
-  body.stream.destroy()
+  if (body.kind === 'stream') body.pieces.cancel()
 }
 
 /** What a module threw, as its client's fault; it stands in the log. */

@@ -1,8 +1,8 @@
-import type { Readable } from 'node:stream'
 import { type Blamed, onAccountOf } from '../../config/modules/blame.ts'
 import type { ActionFacts, Backend, BackendAnswer, Call, PossibleAnswers } from '../../contracts/backend.ts'
 import type { ModuleBackend } from '../../contracts/module.ts'
 import { isBodiless } from '../../http/head.ts'
+import { Passage, StreamInPieces } from '../../http/pieces.ts'
 import { type After, after as realAfter, type Clock } from '../../kernel/clock.ts'
 import { Fault, type FaultCode } from '../../kernel/faults.ts'
 import { answersByStatus, passedNames } from '../forward/response.ts'
@@ -27,7 +27,7 @@ export class Question implements Blamed {
   readonly #reject: (fault: Fault) => void
   readonly #log: (thrown: unknown) => void
   readonly #rules: QuestionRules
-  #stream: Readable | undefined
+  #body: Passage | undefined
   #answered = false
 
   constructor(call: Call, rules: QuestionRules, reject: (fault: Fault) => void) {
@@ -60,7 +60,7 @@ export class Question implements Blamed {
   stop(fault: Fault): void {
     if (this.signal.aborted) return
     onAccountOf(this, () => this.#abort.abort(fault))
-    this.#stream?.destroy(fault)
+    this.#body?.break(fault)
     this.#reject(fault)
   }
 
@@ -68,15 +68,17 @@ export class Question implements Blamed {
   failed(thrown: unknown): void {
     // It throws the reason for which it was stopped.
     if (this.signal.aborted && thrown === this.signal.reason) return
-    const over = this.#answered ? this.#stream === undefined || this.#stream.closed : this.signal.aborted
+    const over = this.#answered ? this.#body?.isOver !== false : this.signal.aborted
     if (over || this.#answered) this.#log(thrown)
     if (!over) this.stop(faultOf(thrown))
   }
 
-  /** Binds the body to this call. @returns false if nobody waits for the answer any more */
-  hold({ body }: BackendAnswer): boolean {
-    this.#stream = body.kind === 'stream' ? body.stream : undefined
-    return !this.signal.aborted
+  /** Binds the body to this call. */
+  hold(answer: BackendAnswer): BackendAnswer {
+    const { body } = answer
+    if (body.kind !== 'stream') return answer
+    this.#body = new Passage(body.pieces)
+    return { ...answer, body: { ...body, pieces: this.#body } }
   }
 
   answered(): void {
@@ -110,15 +112,18 @@ export async function begunAnswer(
   method: string,
   question: Question,
 ): Promise<BackendAnswer> {
-  if (!question.hold(answer)) discard(answer.body)
+  const held = question.hold(answer)
+  if (question.signal.aborted) discard(held.body)
   else if (method !== 'HEAD') await begun(answer)
-  return method === 'HEAD' ? withoutStream(answer) : answer
+  return method === 'HEAD' ? withoutStream(held) : held
 }
 
 async function begun({ body }: BackendAnswer): Promise<void> {
-  if (body.kind !== 'stream' || !(body.stream instanceof ModuleStream)) return
+  if (body.kind !== 'stream' || !(body.pieces instanceof StreamInPieces)) return
+  const { stream } = body.pieces
+  if (!(stream instanceof ModuleStream)) return
   if (body.contentType?.toLowerCase().startsWith('text/event-stream') === true) return
-  await body.stream.begin()
+  await stream.begin()
 }
 
 export function withoutStream(answer: BackendAnswer): BackendAnswer {

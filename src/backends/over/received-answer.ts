@@ -4,6 +4,7 @@ import type { BackendAnswer } from '../../contracts/backend.ts'
 import type { Json, UpstreamAnswer, UpstreamBody } from '../../contracts/module.ts'
 import { AUDIT_HEADER, connectionNames, foldName, HOP_BY_HOP } from '../../http/end-to-end-headers.ts'
 import { parseJsonInSlices } from '../../http/json.ts'
+import { readableOf } from '../../http/pieces.ts'
 import { Fault } from '../../kernel/faults.ts'
 import type { UpstreamResponse } from '../../upstream/reader.ts'
 import { type ResponseHeaders, upstreamFault } from '../forward/response.ts'
@@ -61,7 +62,7 @@ export class ReceivedBody implements UpstreamBody {
     if (this.#use !== undefined) throw alreadyStreamed()
     this.#use = 'streamed'
     const { body } = this.#response
-    return new AccountedStream(Buffer.isBuffer(body) ? Readable.from([body]) : body, (source) =>
+    return new AccountedStream(Buffer.isBuffer(body) ? Readable.from([body]) : readableOf(body), (source) =>
       source.destroy(),
     )
   }
@@ -106,7 +107,7 @@ function ofBody(came: Incoming): Incoming {
 async function readWhole({ body }: UpstreamResponse, budget: ReadBudget): Promise<Buffer> {
   const pieces: Buffer[] = []
   try {
-    for await (const piece of Buffer.isBuffer(body) ? [body] : body) {
+    for await (const piece of Buffer.isBuffer(body) ? [body] : readableOf(body)) {
       budget.used += (piece as Buffer).length
       if (budget.used > budget.limit) throw tooLarge(budget)
       pieces.push(piece as Buffer)

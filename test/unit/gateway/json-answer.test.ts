@@ -1,8 +1,9 @@
+import { Passage, readableOf, type Stage, StreamInPieces } from '../../../src/http/pieces.ts'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
 import type { WrappedBytes } from '../../../src/contracts/exchange.ts'
-import { envelopeStream, wrapJson, wrapJsonStream } from '../../../src/gateway/answer-body.ts'
+import { envelopeStage, wrapJson, wrapStage } from '../../../src/gateway/answer-body.ts'
 
 const CASES = [
   ['an object is Data', '{"a": 1.0}\n', '{"Errors":[],"Data":{"a": 1.0}\n}'],
@@ -18,9 +19,7 @@ describe('a bare JSON payload', () => {
   })
 
   it.each(CASES)('C8.6: as a stream, %s', async (_title, payload, envelope) => {
-    expect((await buffer(Readable.from([Buffer.from(payload)]).pipe(wrapJsonStream()))).toString()).toBe(
-      envelope,
-    )
+    expect(await streamed(payload, 1000)).toBe(envelope)
   })
 
   it('C8.6: its bytes are kept, and not copied', () => {
@@ -71,8 +70,8 @@ describe('a bare JSON payload', () => {
 const ENVELOPE = '{"Errors":[],"Data":{"a":"\u00e9"}}'
 
 describe('an envelope that streams through', () => {
-  const through = async (payload: string, declared: boolean, size: number): Promise<string> =>
-    (await buffer(Readable.from(pieces(payload, size)).compose(envelopeStream(declared)))).toString()
+  const through = (payload: string, declared: boolean, size: number): Promise<string> =>
+    textOf(payload, size, envelopeStage(declared ? Buffer.byteLength(payload) : undefined))
 
   it('C8.6: whole or in pieces, a payload becomes the same bytes', async () => {
     for (const blanks of ['', ' ', '\n  ', '\ufeff', '\ufeff \t'])
@@ -96,7 +95,7 @@ describe('an envelope that streams through', () => {
     async (payload) => {
       for (const size of [1, 1000]) {
         const sent: Buffer[] = []
-        const stream = Readable.from(pieces(payload, size)).compose(envelopeStream(true))
+        const stream = readable(payload, size, envelopeStage(Buffer.byteLength(payload)))
         stream.on('data', (chunk: Buffer) => sent.push(chunk))
         const thrown: unknown = await new Promise((resolve) => stream.once('error', resolve))
         expect(thrown).toMatchObject({ code: 'upstream_broken' })
@@ -111,8 +110,14 @@ function* pieces(payload: string | Buffer, size: number): Generator<Buffer> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
 }
 
-const streamed = async (payload: string | Buffer, size: number): Promise<string> =>
-  (await buffer(Readable.from(pieces(payload, size)).compose(wrapJsonStream()))).toString()
+const readable = (payload: string | Buffer, size: number, stage: Stage): Readable =>
+  readableOf(new Passage(new StreamInPieces(Readable.from(pieces(payload, size))), stage))
+
+const textOf = async (payload: string | Buffer, size: number, stage: Stage): Promise<string> =>
+  (await buffer(readable(payload, size, stage))).toString()
+
+const streamed = (payload: string | Buffer, size: number): Promise<string> =>
+  textOf(payload, size, wrapStage())
 
 function wrapped(payload: string): string {
   const body = wrapJson(Buffer.from(payload))

@@ -1,3 +1,4 @@
+import { StreamInPieces } from '../../../src/http/pieces.ts'
 import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -57,7 +58,7 @@ async function begin(behaviour: UpstreamBehaviour, retries = 1, call: CallOverri
 const asAnswer = ({ status, body }: BackendAnswer): Answer => ({
   status,
   headers: {},
-  body: body.kind === 'bytes' ? body.bytes : body.kind === 'stream' ? body.stream : undefined,
+  body: body.kind === 'bytes' ? body.bytes : body.kind === 'stream' ? body.pieces : undefined,
 })
 
 const request = (port: number, method = 'GET'): string =>
@@ -204,7 +205,9 @@ const respond = (statusCode: number, body: UpstreamResponse['body'] = Buffer.all
 describe('a carrier reports exactly once', () => {
   it.each([0, 99, 600, 1000, NaN])('C8.4 a status that cannot be sent (%s) is a failure', async (status) => {
     const body = new Readable({ read: () => undefined })
-    const { port, reported } = await carried((callback) => callback(null, respond(status, body)))
+    const { port, reported } = await carried((callback) =>
+      callback(null, respond(status, new StreamInPieces(body))),
+    )
     await sendRaw(port, request(port))
     expect(reported).toMatchObject([{ code: 'upstream_broken' }])
     expect(body.destroyed).toBe(true)
@@ -232,7 +235,7 @@ describe('a carrier reports exactly once', () => {
     'T5.2 an answer (%s) to a client that has just gone is thrown away',
     async (kind) => {
       const stream = new Readable({ read: () => undefined })
-      const body = kind === 'bytes' ? Buffer.from('x') : stream
+      const body = kind === 'bytes' ? Buffer.from('x') : new StreamInPieces(stream)
       const { port, reported } = await carried((callback, exchange) => {
         leave.destroy()
         void until(() => exchange.gone === true).then(() => callback(null, respond(200, body)))

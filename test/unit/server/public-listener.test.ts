@@ -1,3 +1,4 @@
+import { StreamInPieces } from '../../../src/http/pieces.ts'
 import { Readable } from 'node:stream'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Fault } from '../../../src/kernel/faults.ts'
@@ -285,7 +286,12 @@ describe('streamed answers', () => {
   const streaming = (
     chunks: () => Iterable<string> | AsyncIterable<string>,
     headers: Record<string, string> = {},
-  ) => startListener(() => ({ status: 200, headers, body: Readable.from(chunks(), { objectMode: false }) }))
+  ) =>
+    startListener(() => ({
+      status: 200,
+      headers,
+      body: new StreamInPieces(Readable.from(chunks(), { objectMode: false })),
+    }))
 
   it('are chunked for HTTP/1.1 and end with the connection for HTTP/1.0', async () => {
     const { port } = await streaming(() => ['one', 'two'])
@@ -340,7 +346,7 @@ describe('streamed answers', () => {
     const told = Promise.withResolvers<string>()
     const { port } = await startListener((exchange) => {
       exchange.onGone(() => told.resolve('told'))
-      return { status: 200, headers: {}, body: source }
+      return { status: 200, headers: {}, body: new StreamInPieces(source) }
     })
     const connection = await openRaw(port)
     connection.send(get('/api'))

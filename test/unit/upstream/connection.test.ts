@@ -1,5 +1,6 @@
+import type { PieceSource } from '../../../src/http/pieces.ts'
 import { createServer, type Socket } from 'node:net'
-import { PassThrough, type Readable } from 'node:stream'
+import { PassThrough } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { UpstreamReader } from '../../../src/upstream/reader.ts'
@@ -352,7 +353,7 @@ describe('a call that is given up', () => {
       await upstream(says(`${OK}Content-Length: 999999\r\n\r\nab`)),
     )
     const { answer, over } = call()
-    ;((await answer).body as Readable).destroy()
+    ;((await answer).body as PieceSource).cancel()
     await closed
     expect([told, over()]).toEqual([['closed'], 1])
   })

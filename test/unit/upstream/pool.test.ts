@@ -1,6 +1,6 @@
+import { type PieceSource, readableOf } from '../../../src/http/pieces.ts'
 import dns from 'node:dns'
 import { createServer, type Socket } from 'node:net'
-import type { Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { movableClock } from '../../support/movable-clock.ts'
@@ -261,7 +261,7 @@ it('C8.4 a pool that is closed cuts every call and takes no other', async () => 
   answer('a')
   await idle.answer
   answer('c', `${OK}Content-Length: 100000\r\n\r\nx`)
-  const body = (await streamed.answer).body as Readable
+  const body = readableOf((await streamed.answer).body as PieceSource)
   const connecting = get('d', { fresh: true })
   const queued = get('e', { fresh: true })
   await pool.close()

@@ -1,6 +1,6 @@
+import { type PieceSource, readableOf } from '../../../src/http/pieces.ts'
 import { createHash, randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
-import type { Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
 import { UpstreamReader, WHOLE_BODY_LIMIT } from '../../../src/upstream/reader.ts'
@@ -83,7 +83,7 @@ describe('bodies byte for byte', () => {
     })
     const { body } = await openConnection(url).call({ eager: true }).answer
     expect(Buffer.isBuffer(body)).toBe(false)
-    const stream = body as Readable
+    const stream = readableOf(body as PieceSource)
     expect(String(stream.read(6))).toBe('abcdef')
     stream.destroy()
   })
@@ -98,7 +98,7 @@ describe('bodies byte for byte', () => {
     const { call, told, connection } = openConnection(url, { timeouts: { idle: 1000 } })
     const pause = vi.spyOn(connection, 'pause')
     const { answer } = call({ eager: false })
-    const body = (await answer).body as Readable
+    const body = readableOf((await answer).body as PieceSource)
     const received = vi.spyOn(body, 'push')
     await vi.waitFor(() => expect(pause).toHaveBeenCalled(), { interval: 2 })
     // What we hold is the buffer of the stream and one read more; the rest waits in the kernel or in the upstream.
@@ -127,7 +127,7 @@ describe('bodies byte for byte', () => {
     })
     const { call, connection, told } = openConnection(url)
     const first = call({ eager: false })
-    const body = (await first.answer).body as Readable
+    const body = readableOf((await first.answer).body as PieceSource)
     await vi.waitFor(() => expect(told).toEqual(['freed']), { interval: 2 })
     const second = call()
     const pause = vi.spyOn(connection, 'pause')

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
-import type { Readable } from 'node:stream'
 import { followedBy, headerLine, type HeaderText, NO_HEADERS } from '../../../http/header-text.ts'
 import { type JsonValue, parseJson } from '../../../http/json.ts'
+import { readableOf } from '../../../http/pieces.ts'
 import { readBody } from '../../../http/read-body.ts'
 import { type After, after as systemAfter } from '../../../kernel/clock.ts'
 import { Fault } from '../../../kernel/faults.ts'
@@ -89,18 +89,19 @@ async function readAnswer({ statusCode, headers, body }: UpstreamResponse): Prom
 
 const TOO_LARGE = 'its answer is larger than 64 KiB'
 
-async function wholeOf(body: Buffer | Readable): Promise<Buffer> {
+async function wholeOf(body: UpstreamResponse['body']): Promise<Buffer> {
   if (Buffer.isBuffer(body)) {
     if (body.length > LARGEST) throw new NoToken(TOO_LARGE)
     return body
   }
+  const stream = readableOf(body)
   try {
-    return await readBody(body, LARGEST)
+    return await readBody(stream, LARGEST)
   } catch (error) {
     const large = error instanceof Fault && error.code === 'body_too_large'
     throw new NoToken(large ? TOO_LARGE : 'its answer broke off')
   } finally {
-    body.destroy()
+    stream.destroy()
   }
 }
 

@@ -1,3 +1,4 @@
+import { readableOf } from '../../../../src/http/pieces.ts'
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { PassThrough, Readable } from 'node:stream'
@@ -299,7 +300,9 @@ describe('the answer of the http backend', () => {
     upstream.behave((connection) => connection.respond({ body: large }))
     const { body } = await ask()
     expect(body).toMatchObject({ kind: 'stream', length: large.length })
-    expect(body.kind === 'stream' && Buffer.concat(await body.stream.toArray()).toString()).toBe(large)
+    expect(body.kind === 'stream' && Buffer.concat(await readableOf(body.pieces).toArray()).toString()).toBe(
+      large,
+    )
   })
 })
 
@@ -387,7 +390,7 @@ describe('an upstream of the http backend that fails', () => {
       connection.raw(`HTTP/1.1 200 OK\r\n${framing}${'x'.repeat(100_000)}`)
     })
     const { body } = await ask()
-    const stream = body.kind === 'stream' ? body.stream : expect.fail('it is no stream')
+    const stream = readableOf(body.kind === 'stream' ? body.pieces : expect.fail('it is no stream'))
     const whole = stream.toArray()
     upstream.connections[0]?.socket.resetAndDestroy()
     await expect(whole).rejects.toThrow()
@@ -445,7 +448,7 @@ describe('a client of the http backend that leaves', () => {
     })
     const { body } = await ask()
     const closed = new Promise((resolve) => upstream.connections[0]?.socket.once('close', resolve))
-    if (body.kind === 'stream') body.stream.destroy()
+    if (body.kind === 'stream') body.pieces.cancel()
     await closed
   })
 })

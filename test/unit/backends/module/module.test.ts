@@ -1,3 +1,4 @@
+import { readableOf } from '../../../../src/http/pieces.ts'
 import { Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import { UserModule } from '../../../../src/backends/module/module.ts'
@@ -43,7 +44,7 @@ const streamed = (stream: Readable, contentType?: string) => ({
 async function streamOf(given: unknown): Promise<Readable> {
   const { body } = await answering(given)
   if (body.kind !== 'stream') throw new Error('no stream')
-  return body.stream
+  return readableOf(body.pieces)
 }
 const circle: Record<string, unknown> = {}
 circle['self'] = circle
@@ -142,7 +143,9 @@ describe('C8.1: what a module answers', () => {
     const { body } = await answering({
       body: { kind: 'stream', stream: Readable.from(['a', Buffer.from('b')]) },
     })
-    expect(body.kind === 'stream' && Buffer.concat(await body.stream.toArray()).toString()).toBe('ab')
+    expect(body.kind === 'stream' && Buffer.concat(await readableOf(body.pieces).toArray()).toString()).toBe(
+      'ab',
+    )
     const stream = Readable.from(['a'])
     expect((await answering({ body: { kind: 'stream', stream } }, { method: 'HEAD' })).body.kind).toBe('none')
     await new Promise((resolve) => setImmediate(resolve))
@@ -174,7 +177,7 @@ describe('C8.4: a stream of a module', () => {
     source.push('begun')
     const { backend, timers } = over(() => streamed(source))
     const { body } = await backend.answer(makeCall())
-    const read = faultOf(body.kind === 'stream' ? body.stream.toArray() : Promise.resolve())
+    const read = faultOf(body.kind === 'stream' ? readableOf(body.pieces).toArray() : Promise.resolve())
     await new Promise((resolve) => setImmediate(resolve))
     expect(timers.delays()).toEqual([60_000])
     await timers.fire()
@@ -186,7 +189,7 @@ describe('C8.4: a stream of a module', () => {
     const source = new Readable({ read: () => undefined })
     const { backend, timers } = over(() => streamed(source, 'text/event-stream; charset=utf-8'))
     const { body } = await backend.answer(makeCall())
-    const read = faultOf(body.kind === 'stream' ? body.stream.toArray() : Promise.resolve())
+    const read = faultOf(body.kind === 'stream' ? readableOf(body.pieces).toArray() : Promise.resolve())
     await new Promise((resolve) => setImmediate(resolve))
     await timers.fire()
     expect((await read).code).toBe('upstream_timeout')
