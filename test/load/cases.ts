@@ -4,8 +4,8 @@
  */
 import { connect, type Socket } from 'node:net'
 import { forgeTokens } from './access-tokens.ts'
-import { residentMegabytes } from './cpu-time.ts'
 import { median } from './exchanges.ts'
+import { heldMegabytes } from './held-memory.ts'
 import { startPosternProcess, type PosternSubject } from './postern-process.ts'
 import { ACTIONS_YAML, PATH, PATH_100_KB, PATH_FILE } from './subjects.ts'
 import { wrk, type WrkResult } from './wrk.ts'
@@ -236,7 +236,7 @@ function print(samples: Samples): void {
       figure(({ p50 }) => p50).toFixed(2),
       figure(({ p99 }) => p99).toFixed(2),
       refused ? '' : String(figure(({ failed }) => failed)),
-      residentMegabytes(subject.pids()).toFixed(0),
+      heldMegabytes(subject.pids()).toFixed(0),
     ]
   }
   console.log(`\nCases, medians of ${ROUNDS} rounds of ${SECONDS} s\n`)

@@ -30,10 +30,3 @@ export const cpuSeconds = (pids: readonly number[]): number =>
     const fields = fieldsOf(readStat(pid) ?? ') X' + ' 0'.repeat(20))
     return sum + (Number(fields[11]) + Number(fields[12])) / TICKS
   }, 0)
-
-/** Resident memory of these processes, in MB. */
-export const residentMegabytes = (pids: readonly number[]): number =>
-  pids.reduce(
-    (sum, pid) => sum + (Number(fieldsOf(readStat(pid) ?? ') X' + ' 0'.repeat(30))[21]) * 4096) / 1e6,
-    0,
-  )

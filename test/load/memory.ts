@@ -1,6 +1,6 @@
 /** What Postern holds in memory: idle, after a load of small answers, and after one of large answers. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { residentMegabytes } from './cpu-time.ts'
+import { heldMegabytes } from './held-memory.ts'
 import { startPosternProcess } from './postern-process.ts'
 import { ACTIONS_YAML, PATH, PATH_100_KB, ROOT } from './subjects.ts'
 import { wrk } from './wrk.ts'
@@ -14,7 +14,7 @@ const CONNECTIONS = 64
 async function weigh(upstream: string, yaml: string, root: string): Promise<readonly number[]> {
   const postern = await startPosternProcess(upstream, ACTIONS_YAML + yaml, { root })
   await pause(IDLE)
-  const weights = [residentMegabytes(postern.pids())]
+  const weights = [heldMegabytes(postern.pids())]
   for (const path of [PATH, PATH_100_KB]) {
     await wrk({
       url: postern.origin + path,
@@ -22,7 +22,7 @@ async function weigh(upstream: string, yaml: string, root: string): Promise<read
       seconds: SECONDS,
       connections: CONNECTIONS,
     })
-    weights.push(residentMegabytes(postern.pids()))
+    weights.push(heldMegabytes(postern.pids()))
   }
   postern.stop()
   return weights

@@ -9,8 +9,9 @@ import { rm } from 'node:fs/promises'
 import { get } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { cpuSeconds, processTree, residentMegabytes } from './cpu-time.ts'
+import { cpuSeconds, processTree } from './cpu-time.ts'
 import { median } from './exchanges.ts'
+import { heldMegabytes } from './held-memory.ts'
 import { newFolder, NODE_PROXIES, ROOT } from './subjects.ts'
 import { programOf } from './postern-process.ts'
 import { freePort } from '../support/free-port.ts'
@@ -62,7 +63,7 @@ interface Measured {
   readonly startMs: number
   /** Milliseconds. */
   readonly cpu: number
-  /** Resident, with all below it. */
+  /** With all below it. */
   readonly idleMegabytes: number
 }
 
@@ -99,7 +100,7 @@ async function measure({ args, root = ROOT }: Subject, folder: string): Promise<
   const startMs = performance.now() - started
   const cpu = cpuSeconds(processTree(child.pid ?? 0)) * 1000
   await delay(IDLE_MS)
-  const idleMegabytes = residentMegabytes(processTree(child.pid ?? 0))
+  const idleMegabytes = heldMegabytes(processTree(child.pid ?? 0))
   child.kill('SIGTERM')
   await exited
   return { startMs, cpu, idleMegabytes }

@@ -4,12 +4,14 @@
  * more than 40 MB, or 100 MB. Linux only.
  */
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { processTree } from '../load/cpu-time.ts'
+import { ownMegabytes } from '../load/held-memory.ts'
 import { postForm } from '../support/oauth.ts'
 import { ROOT, spawnPostern, WITHOUT_WAITS } from '../support/spawn-postern.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
@@ -51,21 +53,7 @@ actions:
 )
 const gateway = await spawnPostern({ config: join(folder, 'config.yaml') })
 
-const withChildren = (pid: number): number[] => [
-  pid,
-  ...readdirSync(`/proc/${pid}/task`).flatMap((task) =>
-    (readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').match(/\d+/g) ?? []).flatMap((child) =>
-      withChildren(Number(child)),
-    ),
-  ),
-]
-/** MB. */
-function held(): number {
-  const pages = withChildren(gateway.pid).map((pid) =>
-    Number(/^Anonymous:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1]),
-  )
-  return (pages.reduce((sum, kilobytes) => sum + kilobytes, 0) * 1024) / 1e6
-}
+const held = (): number => ownMegabytes(processTree(gateway.pid))
 
 async function logIn(): Promise<number> {
   const params = { grant_type: 'password', username: 'alice', password: 'alice-password', scope: ALL_AT_ACME }
