@@ -1,11 +1,12 @@
 #!/usr/bin/env node
 // Only what every Node has is imported before its version is known: an older one must get a message, not fail on a name.
 import module from 'node:module'
-import { startWithAllocator } from './start/allocator.ts'
+import { collectSoon, startWithAllocator } from './start/allocator.ts'
 import { isNewEnough, OLDEST_NODE } from './start/version.ts'
 
 if (isNewEnough(process.versions.node)) {
   startWithAllocator(process)
+  collectSoon(process.versions)
   // Before anything else is imported, so that the second start finds every module compiled: a third of the start time.
   module.enableCompileCache()
   const { runCommandLine } = await import('./cli/command-line.ts')

@@ -1,43 +1,89 @@
 /**
- * How memory goes back to the system. glibc and V8 read their settings at the start of a process only, so the service
- * starts itself once more, in the same process.
+ * How memory goes back to the system. glibc reads its settings before a program begins, and V8 the size of its young
+ * generation, so they stand in the environment: the image, the unit and `npm start` set them. A service that was started
+ * without them starts itself once more, in the same process. Worker processes inherit them.
  *
  * As glibc comes, it keeps the 19 MiB of each password hash in an arena of each thread that has ever computed one: 118 MB
- * for good.
- *
+ * for good. test/load/README.md tells what each setting saves and costs.
+ */
+import { readFileSync } from 'node:fs'
+import { setFlagsFromString } from 'node:v8'
+
+/**
  * Large blocks come from the system and go back to it; in huge pages where the system has them on request, since 4,900
  * small ones would cost each hash 14 ms of a processor instead of 3. Other C libraries do this of their own, and do not
- * know the variable.
+ * know the variable. Not from 128 KiB on: a body of an answer would come from the system each time. Two arenas are enough,
+ * since calls are served by one thread.
  */
-const SETTINGS = 'glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=2097152'
+export const MALLOC_SETTINGS =
+  'glibc.malloc.hugetlb=1:glibc.malloc.arena_max=2:glibc.malloc.mmap_threshold=2097152'
+
+/** Else the young generation grows to twice as much under load, and stays so. */
+export const HEAP_SETTINGS = '--max-semi-space-size=16'
 
 /**
  * V8 collects what an idle thread holds after 8 s. When a thread ends, V8 leaves its pages to another one, which gives them
  * back when it next runs; the thread of the audit trail may sleep for long. After a load of large conversions 200 MB stayed
- * for 15 s. These options come first, so that an operator's own of the same name count.
+ * for 15 s.
  */
-const V8_SETTINGS = [
+const COLLECTION = [
   '--memory-reducer-delay-ms=1000',
   '--memory-pool-timeout=1',
   '--no-memory-pool-share-memory-on-teardown',
 ]
 
-/** The versions of V8 that are known to have them (Node 26): Node does not start with an option that its V8 lacks. */
+/** The versions of V8 that are known to have them (Node 26): V8 complains of an option that it lacks. */
 const KNOWN_V8 = /^14\.(?:[6-9]|\d\d)\./
+
+/**
+ * The size of the young generation was read when this process began. Taken back, it leaves threads the limits of their own,
+ * over which it would go.
+ */
+const ONLY_MAIN = '--max-semi-space-size=0'
+
+/**
+ * To be called before anything is compiled: V8 takes from the compile cache only what was compiled with the same options,
+ * so every command and every process has them.
+ */
+export function collectSoon({ v8 }: Pick<NodeJS.ProcessVersions, 'v8'>, set = setFlagsFromString): void {
+  set(ONLY_MAIN)
+  if (KNOWN_V8.test(v8)) for (const option of COLLECTION) set(option)
+}
 
 /** What an operator may have set: then nothing is changed. */
 const SET_BEFORE = /^(?:GLIBC_TUNABLES$|MALLOC_)/
 
+/**
+ * Set in a process that was started once more. The settings alone do not tell: the system takes them out of the environment
+ * of a program that has rights of its own, such as a `node` that may open port 443.
+ */
+const STARTED_AGAIN = 'POSTERN_STARTED_AGAIN'
+
 /** Starts the process anew, with these settings, unless it has some, or another process has opened a channel to it. */
-export function startWithAllocator(process: NodeJS.Process): void {
-  const { argv, env, execArgv, execPath, platform, versions } = process
-  if (platform !== 'linux' || argv[2] !== 'serve' || 'send' in process) return
-  if (Object.keys(env).some((name) => SET_BEFORE.test(name))) return
-  const ofV8 = KNOWN_V8.test(versions.v8) ? V8_SETTINGS : []
-  const args = [execPath, ...ofV8, ...execArgv, ...argv.slice(1)]
+export function startWithAllocator(process: NodeJS.Process, hasGlibc = usesGlibc): void {
+  const { argv, env, execArgv, execPath, platform } = process
+  if (platform !== 'linux' || argv[2] !== 'serve' || 'send' in process || STARTED_AGAIN in env) return
+  if (Object.keys(env).some((name) => SET_BEFORE.test(name)) || !hasGlibc()) return
+  // An operator's own options come last, and count.
+  const options = [HEAP_SETTINGS, env['NODE_OPTIONS']].filter(Boolean).join(' ')
+  const settings = { GLIBC_TUNABLES: MALLOC_SETTINGS, NODE_OPTIONS: options, [STARTED_AGAIN]: '1' }
+  const warn = Object.getOwnPropertyDescriptor(process, 'emitWarning')
+  // Node warns that `execve` is experimental, which would be seen where it throws.
+  process.emitWarning = () => undefined
   try {
-    process.execve?.(execPath, args, { ...env, GLIBC_TUNABLES: SETTINGS })
+    process.execve?.(execPath, [execPath, ...execArgv, ...argv.slice(1)], { ...env, ...settings })
   } catch {
     // Not allowed here, such as by Node's permission model: the service works without, and keeps more memory.
+  } finally {
+    if (warn) Object.defineProperty(process, 'emitWarning', warn)
+  }
+}
+
+/** The list of what a process has loaded names the C library. `process.report` names it too, and takes 20 ms. */
+function usesGlibc(): boolean {
+  try {
+    return /\/libc[.-]/.test(readFileSync('/proc/self/maps', 'latin1'))
+  } catch {
+    return false
   }
 }

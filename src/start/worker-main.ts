@@ -1,8 +1,14 @@
 /** What a worker process runs: see processes/worker-process.ts. */
+import module from 'node:module'
 import type { Configuration } from '../settings/configuration.ts'
-import { systemClock } from '../kernel/clock.ts'
-import { runWorkerProcess } from '../processes/worker-process.ts'
-import { startWorker } from './worker.ts'
+import { collectSoon } from './allocator.ts'
+
+// As in main.ts: first of all, and before what is compiled.
+collectSoon(process.versions)
+module.enableCompileCache()
+const { systemClock } = await import('../kernel/clock.ts')
+const { runWorkerProcess } = await import('../processes/worker-process.ts')
+const { startWorker } = await import('./worker.ts')
 
 runWorkerProcess<Configuration>((configuration, reports, opened) =>
   startWorker(configuration, reports, opened, { clock: systemClock, environment: process.env }),
