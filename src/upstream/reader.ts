@@ -144,10 +144,8 @@ export class UpstreamReader {
   #source: UpstreamSource | undefined
   #isSent = false
   #head: ResponseHead | undefined
-  /** What has come of a body whose length was declared, with room for the rest; else its first piece. */
-  #piece: Buffer | undefined
-  /** Further pieces of a body whose length was not declared. */
-  #more: Buffer[] | undefined
+  /** What has come of a body, with space for more behind it. */
+  #collected: Buffer | undefined
   #size = 0
   /** Of `COLLECTING`. */
   #stopTimer: (() => void) | undefined
@@ -218,7 +216,7 @@ export class UpstreamReader {
 
   /** What has come so far does not end the response. */
   unfinished(): void {
-    if (this.#piece !== undefined) this.#stopTimer ??= this.#after(COLLECTING, () => this.#beginPieces())
+    if (this.#collected !== undefined) this.#stopTimer ??= this.#after(COLLECTING, () => this.#beginPieces())
   }
 
   get #limit(): number {
@@ -236,11 +234,10 @@ export class UpstreamReader {
 
   #collect(bytes: Buffer): void {
     const length = this.#head?.framing
-    if (typeof length === 'number') {
-      this.#piece ??= Buffer.allocUnsafe(length)
-      this.#piece.set(bytes, this.#size)
-    } else if (this.#piece === undefined) this.#piece = copyOf(bytes)
-    else (this.#more ??= []).push(copyOf(bytes))
+    const needed = typeof length === 'number' ? length : this.#size + bytes.length
+    const collected = withSpace(this.#collected, needed)
+    collected.set(bytes, this.#size)
+    this.#collected = collected
     this.#size += bytes.length
   }
 
@@ -259,8 +256,8 @@ export class UpstreamReader {
   }
 
   #wholeBody(): Buffer {
-    const piece = this.#piece ?? EMPTY
-    return this.#more === undefined ? piece : Buffer.concat([piece, ...this.#more], this.#size)
+    const collected = this.#collected ?? EMPTY
+    return collected.length === this.#size ? collected : collected.subarray(0, this.#size)
   }
 
   #beginPieces(): void {
@@ -268,9 +265,8 @@ export class UpstreamReader {
     if (this.#source === undefined) return
     const pieces = new BodyPieces(this.#source)
     this.#pieces = pieces
-    const first = this.#more === undefined ? this.#piece?.subarray(0, this.#size) : this.#piece
-    for (const piece of [first ?? EMPTY, ...(this.#more ?? [])]) if (piece.length > 0) pieces.push(piece)
-    this.#piece = this.#more = undefined
+    if (this.#size > 0) pieces.push(this.#wholeBody())
+    this.#collected = undefined
     this.#answer(pieces)
   }
 
@@ -290,6 +286,15 @@ export class UpstreamReader {
 }
 
 const isSuccess = (status: number): boolean => status < 300
+
+/** Doubled where it is too small: a body in chunks of a byte each must not be a list of as many Buffers. */
+function withSpace(bytes: Buffer | undefined, needed: number): Buffer {
+  if (bytes === undefined) return Buffer.allocUnsafe(needed)
+  if (bytes.length >= needed) return bytes
+  const larger = Buffer.allocUnsafe(Math.max(needed, 2 * bytes.length))
+  larger.set(bytes)
+  return larger
+}
 
 function copyOf(bytes: Buffer): Buffer {
   const copy = Buffer.allocUnsafe(bytes.length)

@@ -27,6 +27,36 @@ describe('the end of a call', () => {
   })
 })
 
+describe('C8.4 a body that comes in many small chunks', () => {
+  /** A response without a declared length. */
+  function read(bytes: Buffer): Buffer | PieceSource | undefined {
+    let body: Buffer | PieceSource | undefined
+    const reader = new UpstreamReader(
+      { eager: true },
+      (_error, response) => (body = response?.body),
+      () => undefined,
+    )
+    reader.begin({ abort: () => undefined, pause: () => undefined, resume: () => undefined })
+    reader.head({ status: 200, headers: {}, framing: 'chunked', persistent: true })
+    for (let at = 0; at < bytes.length; at += 1) reader.body(bytes, at, at + 1)
+    reader.end()
+    return body
+  }
+
+  it('is one Buffer of its bytes, up to 256 KiB', () => {
+    const bytes = randomBytes(WHOLE_BODY_LIMIT)
+    expect(read(bytes)).toEqual(bytes)
+  })
+
+  it('holds no more than twice its bytes', () => {
+    const body = read(randomBytes(WHOLE_BODY_LIMIT - 1000)) as Buffer
+    expect([body.length, body.buffer.byteLength < 2 * WHOLE_BODY_LIMIT]).toEqual([
+      WHOLE_BODY_LIMIT - 1000,
+      true,
+    ])
+  })
+})
+
 describe('bodies byte for byte', () => {
   const hash = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
   const content = randomBytes(3_000_000)
