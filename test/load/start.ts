@@ -35,9 +35,10 @@ await app.listen({ port: Number(process.env.POSTERN_PORT), host: '127.0.0.1' })`
 
 const inline = (source: string): readonly string[] => ['--input-type=module', '--eval', source]
 /** The bare proxy wants a key. Nobody shows it a token here. */
-const PUBLIC_KEY = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  .publicKey.export({ type: 'spki', format: 'pem' })
-  .toString()
+const PUBLIC_KEY = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({
+  type: 'spki',
+  format: 'pem',
+})
 
 const serving = (root: string): readonly string[] => [programOf(root), 'serve', 'config/demo.yaml']
 
