@@ -170,6 +170,9 @@ export class ModuleThread {
   }
 }
 
+/** Not the options that `serve` starts itself with: they hold for all threads of the process. */
+const isOfThreads = (option: string): boolean => !/^--(?:no-)?memory-(?:pool|reducer)-/.test(option)
+
 const startWorker: StartRunner = (plan) => {
   watchExit()
   const start = (more: WorkerOptions): Runner => {
@@ -186,7 +189,7 @@ const startWorker: StartRunner = (plan) => {
   }
   try {
     // An add-on that is not made for threads would load in the first one only.
-    return start({ execArgv: [...process.execArgv, '--force-context-aware'] })
+    return start({ execArgv: [...process.execArgv.filter(isOfThreads), '--force-context-aware'] })
   } catch (thrown) {
     // Some options that an operator gives, such as those of V8, are none of a thread; it may only inherit them.
     if (hasCode(thrown, 'ERR_WORKER_INVALID_EXEC_ARGV')) return start({})

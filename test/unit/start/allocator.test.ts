@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import {
+  COLLECTION,
   collectSoon,
   HEAP_SETTINGS,
   MALLOC_SETTINGS,
@@ -20,7 +21,7 @@ function started(changes: object, hasGlibc = true): unknown {
       execArgv: ['--import', 'x'],
       execPath: '/bin/node',
     },
-    ...{ env: { HOME: '/' }, platform: 'linux' },
+    ...{ env: { HOME: '/' }, platform: 'linux', versions: { v8: '14.6.202.34-node.34' } },
     execve: (...given: unknown[]) => (again = given),
     ...changes,
   }
@@ -57,7 +58,7 @@ const SPACED = 'data:text/javascript,/* an argument with spaces */'
 describe('T5.18 memory that is kept after a load', () => {
   it('is given back by a service that starts itself once more, as it was started', () => {
     const settings = { GLIBC_TUNABLES: MALLOC_SETTINGS, POSTERN_STARTED_AGAIN: '1' }
-    const args = ['/bin/node', '--import', 'x', '/src/main.ts', 'serve', 'a.yaml']
+    const args = ['/bin/node', ...COLLECTION, '--import', 'x', '/src/main.ts', 'serve', 'a.yaml']
     expect(started({})).toEqual(['/bin/node', args, { HOME: '/', ...settings, NODE_OPTIONS: HEAP_SETTINGS }])
     const own = { NODE_OPTIONS: '--max-semi-space-size=4' }
     expect(started({ env: own })).toEqual([
@@ -70,7 +71,7 @@ describe('T5.18 memory that is kept after a load', () => {
   it.each([
     ['settings of the operator', { env: { MALLOC_ARENA_MAX: '1' } }],
     ['settings of the operator, with an underscore', { env: { MALLOC_TRIM_THRESHOLD_: '1' } }],
-    ['settings of the image or the unit', { env: { GLIBC_TUNABLES: MALLOC_SETTINGS } }],
+    ['all settings', { env: { GLIBC_TUNABLES: MALLOC_SETTINGS }, execArgv: COLLECTION }],
     ['settings that the system has taken away', { env: { POSTERN_STARTED_AGAIN: '1' } }],
     ['another command', { argv: ['/bin/node', '/src/main.ts', 'check'] }],
     ['another system', { platform: 'darwin' }],
@@ -111,7 +112,14 @@ describe('T5.18 memory that is kept after a load', () => {
       expect(environment).toContain(`GLIBC_TUNABLES=${MALLOC_SETTINGS}`)
     }
     const line = readFileSync(`/proc/${postern.pid}/cmdline`, 'utf8').split('\0')
-    expect(line.slice(1, -1)).toEqual(['--import', SPACED, join(ROOT, 'src/main.ts'), 'serve', config])
+    expect(line.slice(1, -1)).toEqual([
+      ...COLLECTION,
+      '--import',
+      SPACED,
+      join(ROOT, 'src/main.ts'),
+      'serve',
+      config,
+    ])
     expect(postern.output()).not.toContain('Warning')
   })
 
