@@ -1,7 +1,7 @@
 /**
- * How memory goes back to the system. glibc reads its settings before a program begins, and V8 the size of its young
- * generation, so they stand in the environment: the image, the unit and `npm start` set them. A service that was started
- * without them starts itself once more, in the same process. Worker processes inherit them.
+ * How memory goes back to the system. glibc and V8 read their settings before a program begins, so they stand in the
+ * environment and before the program's name: the image, the unit and `npm start` set them. A service that was started
+ * without one of them starts itself once more, in the same process. Worker processes inherit them.
  *
  * As glibc comes, it keeps the 19 MiB of each password hash in an arena of each thread that has ever computed one: 118 MB
  * for good. test/load/README.md tells what each setting saves and costs.

@@ -11,6 +11,7 @@ import { environmentOf, readCopy, readDockerfile, replayDockerfile } from '../su
 import { misfitsOf } from '../support/kubernetes-members.ts'
 import { needing } from '../support/machine.ts'
 import { ROOT, spawnPostern } from '../support/spawn-postern.ts'
+import { COLLECTION } from '../../src/start/allocator.ts'
 
 const deployed = (name: string): string => readFileSync(join(ROOT, 'deploy', name), 'utf8')
 
@@ -31,7 +32,10 @@ describe('deploy/Dockerfile', () => {
     expect(bases).toEqual(['node:26-slim', 'node:26-slim'])
     const user = /^(\d+):\d+$/.exec(all('USER').at(-1) ?? '')?.[1]
     expect(Number(user)).toBeGreaterThan(0)
-    expect(all('ENTRYPOINT')).toEqual(['["node", "dist/main.js"]']) // no shell between the signals and Postern
+    // No shell between the signals and Postern.
+    expect(all('ENTRYPOINT').map((given) => JSON.parse(given) as unknown)).toEqual([
+      ['node', ...COLLECTION, 'dist/main.js'],
+    ])
   })
 
   it('copies only what its .dockerignore lets in, and all of that', () => {

@@ -136,13 +136,20 @@ describe('T5.18 memory that is kept after a load', () => {
   })
 
   it.each(['deploy/Dockerfile', 'deploy/postern.service', 'package.json'])(
-    'is given back by what %s starts, once',
+    'is given back by what %s starts',
     (file) => {
       const text = readFileSync(join(ROOT, file), 'utf8')
       expect(text).toContain(`GLIBC_TUNABLES=${MALLOC_SETTINGS}`)
       expect(text).toMatch(new RegExp(`NODE_OPTIONS=[\\\\"]*${HEAP_SETTINGS}`))
     },
   )
+
+  it('is given back by what npm starts, once', () => {
+    const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+      readonly scripts: Readonly<Record<string, string>>
+    }
+    expect(scripts['start']).toContain(` node ${COLLECTION.join(' ')} "`)
+  })
 })
 
 describe('the collector of V8', () => {
