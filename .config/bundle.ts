@@ -27,7 +27,7 @@ const placeOf = (source: string): string => relative(SRC, source).replace(/\.ts$
 /** The programs that Postern starts beside its main one are entries too, and each program tells the lines of the sources. */
 function programs(): Plugin {
   const found = new Set([join(SRC, 'main.ts')])
-  const first = `import '${join(SRC, 'watch/stack-lines.ts')}';`
+  const first = `import ${JSON.stringify(join(SRC, 'watch/stack-lines.ts'))};`
   return {
     name: 'programs',
     transform: {
@@ -87,6 +87,10 @@ function sweep(written: ReadonlySet<string>, olderThan: number): void {
     const isOld = stats?.isFile() === true && stats.mtimeMs < olderThan
     if (isOld && !written.has(name)) rmSync(join(DIST, name), { force: true })
   }
+  // Of builds that were killed.
+  for (const name of globSync('.new-*', { cwd: DIST }))
+    if ((statSync(join(DIST, name), { throwIfNoEntry: false })?.mtimeMs ?? Infinity) < olderThan)
+      rmSync(join(DIST, name), { recursive: true, force: true })
 }
 
 /**

@@ -23,6 +23,7 @@ export interface Exchange {
   readonly startedAt: number
   /**
    * Takes room for a part of the answer that is held whole (C8.4), until the exchange has ended.
+   * @param bytes below 0 they are given back
    * @returns false if there is none left: then the answer is to be passed on piece by piece
    */
   hold(bytes: number): boolean

@@ -91,6 +91,7 @@ export function envelopeStage(declared = Infinity): Stage {
     const bytes = json.pass(chunk)
     left -= bytes.length
     if (left > 0) return bytes
+    if (left < 0) throw notJson('the upstream answered more than the length that it declared')
     last = bytes.subarray(-1)
     return bytes.subarray(0, -1)
   }

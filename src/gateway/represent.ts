@@ -102,7 +102,7 @@ function passOn(answer: BackendAnswer, decision: Decision, type: string): Answer
 const payloadOf = (body: BackendBody): Buffer | PieceSource | undefined =>
   body.kind === 'bytes' ? body.bytes : body.kind === 'stream' ? body.pieces : undefined
 
-/** Adds a declared length, in bytes: of a stream, or of what a GET would get. server/exchange counts a whole body. */
+/** Adds a declared length, in bytes: of a stream, or of what a GET would get. server/write-answer counts a whole body. */
 const withLength = (headers: Headers, body: BackendBody): Headers =>
   'length' in body && body.length !== undefined
     ? { ...headers, 'Content-Length': String(body.length) }

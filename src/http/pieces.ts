@@ -58,7 +58,7 @@ export class Passage implements PieceSource, PieceSink {
   read(sink: PieceSink): void {
     this.#sink = sink
     if (!this.#isOver) this.#source.read(this)
-    else if (this.#error !== undefined) sink.fail(this.#error)
+    else sink.fail(this.#error ?? new Error('the body was let go before it was read'))
   }
 
   /** Whether it was read, has broken off or is no longer wanted. */
@@ -169,7 +169,7 @@ export class StreamInPieces implements PieceSource {
       if (!stream.readableEnded)
         sink.fail(stream.errored ?? new Error('the stream was closed before its end'))
     }
-    if (stream.closed) closed()
+    if (stream.closed) sink.fail(stream.errored ?? new Error('the stream was closed before it was read'))
     else
       stream
         .on('data', (bytes: Buffer) => sink.piece(bytes))

@@ -188,21 +188,33 @@ export async function isSignedBy(
   caller?: Caller,
 ): Promise<boolean> {
   if (key.algorithm !== algorithm) throw new TypeError(`a key for ${key.algorithm}, not for ${algorithm}`)
-  const end = token.lastIndexOf('.')
-  const signature = Buffer.from(token.slice(end + 1), 'base64url')
-  if (key.length !== undefined && signature.length !== key.length) return false
-  const input = Buffer.from(token.slice(0, end), 'latin1')
+  // Nothing is decoded while it waits: a token may be long.
   return key.isSlow
-    ? queue.slow(() => verifyInPool(key.hash, input, key.input, signature).catch(() => false), caller)
-    : queue.quick(() => verifyHere(key, input, signature), caller)
+    ? queue.slow(() => verifyInPool(token, key), caller)
+    : queue.quick(() => verifyHere(token, key), caller)
 }
 
-const verifyInPool = promisify<string | null, Buffer, VerifyKeyObjectInput, Buffer, boolean>(verify)
+/** Undefined for a signature that is not as long as all of the key's are. */
+function partsOf(token: string, { length }: PublicKey): { input: Buffer; signature: Buffer } | undefined {
+  const end = token.lastIndexOf('.')
+  const signature = Buffer.from(token.slice(end + 1), 'base64url')
+  if (length !== undefined && signature.length !== length) return undefined
+  return { input: Buffer.from(token.slice(0, end), 'latin1'), signature }
+}
+
+const verifyByPool = promisify<string | null, Buffer, VerifyKeyObjectInput, Buffer, boolean>(verify)
 
 /** OpenSSL reports some malformed signatures as errors. */
-function verifyHere({ hash: hashed, input: key }: PublicKey, input: Buffer, signature: Buffer): boolean {
+async function verifyInPool(token: string, key: PublicKey): Promise<boolean> {
+  const parts = partsOf(token, key)
+  if (parts === undefined) return false
+  return verifyByPool(key.hash, parts.input, key.input, parts.signature).catch(() => false)
+}
+
+function verifyHere(token: string, key: PublicKey): boolean {
+  const parts = partsOf(token, key)
   try {
-    return verify(hashed, input, key, signature)
+    return parts !== undefined && verify(key.hash, parts.input, key.input, parts.signature)
   } catch {
     return false
   }

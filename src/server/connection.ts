@@ -96,7 +96,7 @@ export class Connection {
   /** Closes the connection after the answer of the current exchange, so that the client can read it first. */
   closeAfterAnswer(): void {
     this.closing = true
-    // Node calls it when the answer is sent. Its own does not wait.
+    // Node calls it when the answer is sent. Its own closes at once, and the client could not read the answer.
     this.#socket.destroySoon = () => {
       this.#current?.declared?.destroy()
       this.#current?.wire.request.resume()

@@ -96,9 +96,11 @@ export class IncomingExchange implements Exchange {
   }
 
   hold(bytes: number): boolean {
-    if (!this.#room.take(bytes)) return false
+    // What was held until the end was given back then.
+    const more = Math.max(bytes, -this.#held)
+    if (!this.#room.take(more)) return false
     if (this.#held === 0) this.onEnd(() => this.#release())
-    this.#held += bytes
+    this.#held += more
     return true
   }
 

@@ -14,6 +14,7 @@ import {
 } from '../http/pieces.ts'
 import { timerMs } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
+import type { Wire } from './connection.ts'
 import type { IncomingExchange } from './exchange.ts'
 
 /** Headers that only the server writes, whatever a door or an upstream put into an answer (RFC 9110 §7.6.1). */
@@ -66,7 +67,12 @@ export function writeAnswer(
   // Node would send chunks to an HTTP/1.0 client that says "TE: chunked"; it reads until the end instead.
   if (request.httpVersion === '1.0') response.useChunkedEncodingByDefault = false
   carrier.takeReply()
-  response.writeHead(answer.status, headers)
+  try {
+    response.writeHead(answer.status, headers)
+  } catch (thrown) {
+    discard(answer)
+    throw thrown
+  }
   if (last) exchange.connection.closeAfterAnswer()
   if (bodiless || request.method === 'HEAD') {
     discard(answer)
@@ -74,11 +80,11 @@ export function writeAnswer(
     return
   }
   const { body } = answer
-  const pieces = isPieces(body) ? body : asPieces(body, response, length)
+  const pieces = isPieces(body) ? body : asPieces(body, request.socket, length)
   if (pieces !== undefined) new PieceWriter(exchange, length, patience).write(pieces)
   else {
     endTogether(response, body as WholeBody, length)
-    expectFlush(response, patience)
+    expectFlush(exchange.wire, patience, () => response.destroy())
   }
 }
 
@@ -86,11 +92,11 @@ export function writeAnswer(
 const TOGETHER = 256 * 1024 + 64
 
 /** TLS does not tell how much of one write has left. */
-const mostTogether = ({ socket }: ServerResponse): number => (socket instanceof TLSSocket ? PIECE : TOGETHER)
+const mostTogether = (socket: Socket): number => (socket instanceof TLSSocket ? PIECE : TOGETHER)
 
 /** A whole body that is too long to be written at once. */
-function asPieces(body: WholeBody, response: ServerResponse, length = 0): PieceSource | undefined {
-  if (body === undefined || length <= mostTogether(response)) return undefined
+function asPieces(body: WholeBody, socket: Socket, length = 0): PieceSource | undefined {
+  if (body === undefined || length <= mostTogether(socket)) return undefined
   if (typeof body === 'string') return new BytesInPieces(Buffer.from(body))
   if (Buffer.isBuffer(body)) return new BytesInPieces(body)
   return new Passage(new BytesInPieces(body.bytes), around(body))
@@ -204,8 +210,8 @@ class PieceWriter implements PieceSink {
   #sent = 0
   #hasFailed = false
   #isChecking = false
-  /** Set while the client is waited for. */
-  #late: NodeJS.Timeout | undefined
+  /** Ends the wait for the client. Undefined while nothing is waited for. */
+  #stopWaiting: (() => void) | undefined
 
   constructor(exchange: IncomingExchange, length: number | undefined, patience: number) {
     this.#exchange = exchange
@@ -217,7 +223,7 @@ class PieceWriter implements PieceSink {
   write(source: PieceSource): void {
     this.#source = source
     this.#response.on('drain', this.#goOn).once('close', () => {
-      clearTimeout(this.#late)
+      this.#stopWaiting?.()
       source.cancel()
     })
     // Node would hold the head back until the first piece, which may take minutes in an event stream.
@@ -244,13 +250,13 @@ class PieceWriter implements PieceSink {
     const response = this.#response
     if (response.writableEnded || response.destroyed) return
     if (response.writableLength === 0) this.#source?.resume()
-    else this.#late ??= setTimeout(() => response.destroy(), timerMs(this.#patience))
+    else this.#stopWaiting ??= expectProgress(this.#exchange.wire.request.socket, this.#patience, this.#cut)
   }
 
   readonly #goOn = (): void => {
-    if (this.#late === undefined) return
-    clearTimeout(this.#late)
-    this.#late = undefined
+    if (this.#stopWaiting === undefined) return
+    this.#stopWaiting()
+    this.#stopWaiting = undefined
     this.#source?.resume()
   }
 
@@ -261,8 +267,9 @@ class PieceWriter implements PieceSink {
       this.fail()
       return
     }
+    this.#stopWaiting?.()
     this.#response.end()
-    expectFlush(this.#response, this.#patience)
+    expectFlush(this.#exchange.wire, this.#patience, this.#cut)
   }
 
   /**
@@ -286,32 +293,44 @@ class PieceWriter implements PieceSink {
 const cut = (socket: Socket): unknown =>
   socket instanceof TLSSocket ? socket.destroy() : socket.resetAndDestroy()
 
-/**
- * After the last write. Most answers have left the process by then, and need no timer. Of the others `PIECE` bytes must
- * leave in each `patience`.
- */
-function expectFlush(response: ServerResponse, patience: number): void {
+/** After the last write. Most answers have left the process by then, and need no timer. */
+function expectFlush({ request, response }: Wire, patience: number, late: () => void): void {
   if (response.writableLength === 0 || response.destroyed) return
-  let left = unsentBytes(response.socket)
-  const check = (): void => {
-    const before = left
-    left = unsentBytes(response.socket)
-    if (before - left < PIECE) response.destroy()
-    else timer.refresh()
-  }
-  const timer = setTimeout(check, timerMs(patience))
-  const stop = (): void => clearTimeout(timer)
+  const stop = expectProgress(request.socket, patience, late)
   response.once('finish', stop).once('close', stop)
 }
 
+/**
+ * Calls `late` when the kernel has taken fewer than `PIECE` bytes in one `patience`. TLS does not tell how much it has taken:
+ * there all that was written has to leave in one.
+ *
+ * @returns what ends it
+ */
+function expectProgress(socket: Socket, patience: number, late: () => void): () => void {
+  let taken = takenBytes(socket)
+  const check = (): void => {
+    const before = taken
+    taken = takenBytes(socket)
+    if (taken - before < PIECE) late()
+    else timer.refresh()
+  }
+  const timer = setTimeout(check, timerMs(patience))
+  return () => clearTimeout(timer)
+}
+
 interface Handle {
-  /** Bytes of all writes under way that the kernel has not taken. */
+  /** Of all writes, those under way included. */
+  readonly bytesWritten?: number
+  /** Of the writes under way, what the kernel has not taken. */
   readonly writeQueueSize?: number
 }
 
 /** Node's own timeouts of sockets read the same. */
-const unsentBytes = (socket: Socket | null): number =>
-  (socket as { readonly _handle?: Handle | null } | null)?._handle?.writeQueueSize ?? 0
+function takenBytes(socket: Socket): number {
+  const { bytesWritten = 0, writeQueueSize = 0 } =
+    (socket as { readonly _handle?: Handle | null })._handle ?? {}
+  return bytesWritten - writeQueueSize
+}
 
 function discard({ body }: Answer): void {
   if (isPieces(body)) body.cancel()

@@ -65,8 +65,10 @@ export function startWithAllocator(process: NodeJS.Process, hasGlibc = usesGlibc
   if (platform !== 'linux' || argv[2] !== 'serve' || 'send' in process || STARTED_AGAIN in env) return
   const isOurs = env['GLIBC_TUNABLES'] === MALLOC_SETTINGS
   if ((!isOurs && Object.keys(env).some((name) => SET_BEFORE.test(name))) || !hasGlibc()) return
+  // Node 24 ends where the system does not let it start anew; a later one goes on.
+  if (!KNOWN_V8.test(versions.v8)) return
   // V8 heeds some of them only as it begins: set later, they leave 30 to 250 MB after conversions, not 13 to 114.
-  const ofV8 = KNOWN_V8.test(versions.v8) ? COLLECTION.filter((option) => !execArgv.includes(option)) : []
+  const ofV8 = COLLECTION.filter((option) => !execArgv.includes(option))
   if (isOurs && ofV8.length === 0) return
   // An operator's own options come last, and count.
   const given = env['NODE_OPTIONS'] ?? ''

@@ -37,7 +37,7 @@ const EMPTY = Buffer.alloc(0)
 /** The progress of a call of which nothing was written to a connection. */
 export const NOT_SENT = 'not_sent'
 
-/** The reason to end a call whose body its reader destroyed: a connection is closed rather than drained. */
+/** The reason to end a call whose body its reader cancelled: a connection is closed rather than drained. */
 class BodyNotRead extends Error {
   override readonly name = 'BodyNotRead'
 }
@@ -206,8 +206,9 @@ export class UpstreamReader {
   }
 
   body(bytes: Buffer, start: number, end: number): void {
-    if (this.#pieces === undefined && this.#hasRoom(end - start)) {
-      this.#collect(bytes.subarray(start, end))
+    if (this.#pieces === undefined && this.#makeSpace(end - start)) {
+      this.#collected?.set(bytes.subarray(start, end), this.#size)
+      this.#size += end - start
       return
     }
     if (this.#pieces === undefined) this.#beginPieces()
@@ -224,21 +225,31 @@ export class UpstreamReader {
     return isWhole ? WHOLE_BODY_LIMIT : SHORT_BODY_LIMIT
   }
 
-  /** Room for all of a body whose length was declared is taken with its first piece. */
-  #hasRoom(size: number): boolean {
-    const { hold } = this.#request
+  /**
+   * Space for all of a body whose length was declared is taken with its first piece. Else it is doubled when it is too
+   * small: a body in chunks of a byte each must not be a list of as many Buffers.
+   *
+   * @returns false if the body is too long, or no room is left
+   */
+  #makeSpace(size: number): boolean {
     const length = this.#head?.framing
-    if (typeof length === 'number') return this.#size > 0 || hold === undefined || hold(length)
-    return this.#size + size <= this.#limit && (hold === undefined || hold(size))
+    const needed = typeof length === 'number' ? length : this.#size + size
+    const before = this.#collected
+    const space = before?.length ?? 0
+    if (needed <= space) return true
+    if (needed > this.#limit) return false
+    const more = Math.max(needed, Math.min(2 * space, this.#limit))
+    if (this.#request.hold?.(more - space) === false) return false
+    const collected = Buffer.allocUnsafe(more)
+    if (before !== undefined) collected.set(before)
+    this.#collected = collected
+    return true
   }
 
-  #collect(bytes: Buffer): void {
-    const length = this.#head?.framing
-    const needed = typeof length === 'number' ? length : this.#size + bytes.length
-    const collected = withSpace(this.#collected, needed)
-    collected.set(bytes, this.#size)
-    this.#collected = collected
-    this.#size += bytes.length
+  /** What is collected is not held any longer. */
+  #letGo(): void {
+    if (this.#collected !== undefined) this.#request.hold?.(-this.#collected.length)
+    this.#collected = undefined
   }
 
   end(): void {
@@ -250,6 +261,7 @@ export class UpstreamReader {
   fail(error: Error): void {
     this.#finish()
     this.#pieces?.break(error)
+    this.#letGo()
     const callback = this.#callback
     this.#callback = undefined
     callback?.(error)
@@ -265,8 +277,11 @@ export class UpstreamReader {
     if (this.#source === undefined) return
     const pieces = new BodyPieces(this.#source)
     this.#pieces = pieces
-    if (this.#size > 0) pieces.push(this.#wholeBody())
-    this.#collected = undefined
+    // A slow client has its time for each of them (T5.3).
+    const body = this.#wholeBody()
+    for (let at = 0; at < body.length; at += SHORT_BODY_LIMIT)
+      pieces.push(body.subarray(at, at + SHORT_BODY_LIMIT))
+    this.#letGo()
     this.#answer(pieces)
   }
 
@@ -286,15 +301,6 @@ export class UpstreamReader {
 }
 
 const isSuccess = (status: number): boolean => status < 300
-
-/** Doubled where it is too small: a body in chunks of a byte each must not be a list of as many Buffers. */
-function withSpace(bytes: Buffer | undefined, needed: number): Buffer {
-  if (bytes === undefined) return Buffer.allocUnsafe(needed)
-  if (bytes.length >= needed) return bytes
-  const larger = Buffer.allocUnsafe(Math.max(needed, 2 * bytes.length))
-  larger.set(bytes)
-  return larger
-}
 
 function copyOf(bytes: Buffer): Buffer {
   const copy = Buffer.allocUnsafe(bytes.length)

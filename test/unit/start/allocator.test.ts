@@ -75,6 +75,7 @@ describe('T5.18 memory that is kept after a load', () => {
     ['settings that the system has taken away', { env: { POSTERN_STARTED_AGAIN: '1' } }],
     ['another command', { argv: ['/bin/node', '/src/main.ts', 'check'] }],
     ['another system', { platform: 'darwin' }],
+    ['Node 24', { versions: { v8: '13.6.233.17-node.36' } }],
     ['a channel to the process that started it', { send: () => true }],
     ['a Node that cannot', { execve: undefined }],
   ])('is left as it is with %s', (_, changes) => {
@@ -143,13 +144,6 @@ describe('T5.18 memory that is kept after a load', () => {
       expect(text).toMatch(new RegExp(`NODE_OPTIONS=[\\\\"]*${HEAP_SETTINGS}`))
     },
   )
-
-  it('is given back by what npm starts, once', () => {
-    const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
-      readonly scripts: Readonly<Record<string, string>>
-    }
-    expect(scripts['start']).toContain(` node ${COLLECTION.join(' ')} "`)
-  })
 })
 
 describe('the collector of V8', () => {
