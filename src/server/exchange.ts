@@ -96,17 +96,20 @@ export class IncomingExchange implements Exchange {
   }
 
   hold(bytes: number): boolean {
-    // What was held until the end was given back then.
-    const more = Math.max(bytes, -this.#held)
-    if (!this.#room.take(more)) return false
-    if (this.#held === 0) this.onEnd(() => this.#release())
-    this.#held += more
+    if (bytes < 0) {
+      // At the end all was given back.
+      this.#giveBack(Math.min(-bytes, this.#held))
+      return true
+    }
+    if (!this.#room.take(bytes)) return false
+    if (this.#held === 0) this.onEnd(() => this.#giveBack(this.#held))
+    this.#held += bytes
     return true
   }
 
-  #release(): void {
-    this.#room.giveBack(this.#held)
-    this.#held = 0
+  #giveBack(bytes: number): void {
+    this.#room.giveBack(bytes)
+    this.#held -= bytes
   }
 
   get gone(): boolean {

@@ -1,7 +1,8 @@
 /**
  * How memory goes back to the system. glibc and V8 read their settings before a program begins, so they stand in the
- * environment and before the program's name: the image, the unit and `npm start` set them. A service that was started
- * without one of them starts itself once more, in the same process. Worker processes inherit them.
+ * environment and before the program's name. The image gives all of them, the unit and `npm start` those of the
+ * environment. A service that was started without one of them starts itself once more, in the same process. Worker processes
+ * inherit them.
  *
  * As glibc comes, it keeps the 19 MiB of each password hash in an arena of each thread that has ever computed one: 118 MB
  * for good. test/load/README.md tells what each setting saves and costs.

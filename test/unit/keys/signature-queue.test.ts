@@ -34,7 +34,7 @@ const codeOf = (work: () => unknown): string => {
   }
 }
 
-describe('C4.15 signatures that a thread checks', () => {
+describe('C4.15 T5.19 signatures that a thread checks', () => {
   it('C4.15 are checked at once as long as those of one turn took less than a millisecond', async () => {
     const { turns, checked, check, turn } = queueByHand()
     const results = [1, 2, 3, 4, 5, 6, 7].map((id) => check(id))
