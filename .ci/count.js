@@ -6,8 +6,11 @@
  */
 import { readFileSync } from 'node:fs'
 
-/** Characters of one message: the difference of two large answers would push the other failures out of sight. */
-const MESSAGE_LENGTH = 1500
+/**
+ * Characters of one message's beginning, and of its end, where the log of a service stands: the difference of two large
+ * answers would push the other failures out of sight.
+ */
+const SHOWN_LENGTH = 1500
 
 let [passed, failed] = [0, 0]
 
@@ -45,6 +48,7 @@ function read(path) {
 function tell(title, message) {
   failed += 1
   const own = message.replaceAll(/\n +at .*(?:node_modules|node:|new Promise).*/g, '')
-  const short = own.length > MESSAGE_LENGTH ? `${own.slice(0, MESSAGE_LENGTH)}…` : own
+  const short =
+    own.length > 2 * SHOWN_LENGTH ? `${own.slice(0, SHOWN_LENGTH)}…${own.slice(-SHOWN_LENGTH)}` : own
   console.log(`FAILED: ${title}\n  ${short.replaceAll('\n', '\n  ')}`)
 }

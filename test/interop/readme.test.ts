@@ -60,7 +60,10 @@ const withOurPorts = (command: string): string =>
     .replaceAll('127.0.0.1:8080', `127.0.0.1:${ports.POSTERN_PORT}`)
     .replaceAll('127.0.0.1:9090', `127.0.0.1:${ports.POSTERN_ADMIN_PORT}`)
 
-/** What one types into a terminal and leaves running, in a process group of its own, as terminals do. */
+/**
+ * What one types into a terminal and leaves running, in a process group of its own, as terminals do. It is stopped by `stop`,
+ * and if it did not come to listen: else it would later take the port of another test.
+ */
 async function inTerminal(command: string, port: number): Promise<{ stop(): Promise<void> }> {
   const child = spawn('bash', ['-c', command], {
     cwd: ROOT,
@@ -69,16 +72,20 @@ async function inTerminal(command: string, port: number): Promise<{ stop(): Prom
     stdio: 'ignore',
   })
   const exited = once(child, 'exit')
+  const stop = async (): Promise<void> => {
+    process.kill(-(child.pid ?? Number.NaN), 'SIGTERM')
+    await exited
+    await untilFree(port)
+  }
   const failed = exited.then(() => Promise.reject(new Error(`it ended: ${command}`)))
   failed.catch(() => undefined)
-  await Promise.race([untilListening(port), failed])
-  return {
-    stop: async () => {
-      process.kill(-(child.pid ?? Number.NaN), 'SIGTERM')
-      await exited
-      await untilFree(port)
-    },
+  try {
+    await Promise.race([untilListening(port), failed])
+  } catch (error) {
+    if (child.exitCode === null) await stop()
+    throw error
   }
+  return { stop }
 }
 
 const accepts = (port: number): Promise<boolean> =>
@@ -87,12 +94,10 @@ const accepts = (port: number): Promise<boolean> =>
     socket.once('connect', () => resolve((socket.destroy(), true))).once('error', () => resolve(false))
   })
 
-const untilListening = async (port: number): Promise<void> => {
-  await expect.poll(() => accepts(port), { timeout: 20_000, interval: 25 }).toBe(true)
-}
-const untilFree = async (port: number): Promise<void> => {
-  await expect.poll(() => accepts(port), { timeout: 20_000, interval: 25 }).toBe(false)
-}
+/** The first `npm start` makes the bundle, which takes a busy machine half a minute. */
+const POLL = { timeout: 100_000, interval: 25 }
+const untilListening = (port: number): Promise<void> => expect.poll(() => accepts(port), POLL).toBe(true)
+const untilFree = (port: number): Promise<void> => expect.poll(() => accepts(port), POLL).toBe(false)
 
 const MARK = '\x1e'
 
