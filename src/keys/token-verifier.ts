@@ -262,12 +262,18 @@ const PART = /^[A-Za-z0-9_-]*$/
 const JOSE_PARTS: ReadonlySet<number> = new Set([3, 5])
 
 /**
+ * The beginning of a JSON object with a member, such as `{"alg":`. Of random bytes one in 256 begin with the brace, and one
+ * in nine million like this.
+ */
+const HEADER = /^\s*\{\s*"[\x20-\x7e]{5}/
+
+/**
  * Whether an access token is opaque: only its issuer knows what it stands for. All others are judged here by their
  * signature, and are never sent to an introspection endpoint: an endpoint might accept what the rules here refuse, or
  * would learn a token of another issuer (C11.2).
  *
  * A token is not opaque if it has three or five parts of base64url, whatever is in them, or if its first part can be
- * read as the beginning of a JSON object, however it is spelled and however many parts follow.
+ * read as the beginning of a header, however it is spelled and however many parts follow.
  */
 export function isOpaque(token: string): boolean {
   // More than five dots are no form of JOSE; what follows them need not be split.
@@ -275,5 +281,5 @@ export function isOpaque(token: string): boolean {
   if (JOSE_PARTS.has(parts.length) && parts.every((part) => PART.test(part))) return false
   // Node's decoder skips characters that are no base64, as lenient parsers do.
   const first = Buffer.from(parts[0] ?? '', 'base64url').toString('latin1')
-  return !first.trimStart().startsWith('{')
+  return !HEADER.test(first)
 }
