@@ -177,8 +177,6 @@ interface EnvelopeRules {
   readonly limit: number
 }
 
-const NONE = Buffer.alloc(0)
-
 /**
  * The envelope of a success that must be converted, or that is a value (C8.6). A small one is converted at once, a large
  * one on another thread (T4.7).
@@ -194,7 +192,7 @@ export function envelopeOf(
   const { backend, to, items, limit } = rules
   if (body.kind === 'value') return successEnvelope(to, dataOf(body.value, backend), items)
   if (body.kind === 'stream') return convertStream(body, rules, conversions, onGone)
-  const bytes = body.kind === 'bytes' ? body.bytes : NONE
+  const bytes = body.kind === 'bytes' ? body.bytes : NOTHING
   if (bytes.length > limit) throw tooLarge(limit)
   const task = taskOf(bytes, body.kind === 'bytes' ? body.contentType : undefined, rules)
   return isSmall(bytes, isOfXml(task)) ? convertAnswer(task) : convertLarge(task, rules, conversions, onGone)

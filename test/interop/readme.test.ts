@@ -82,7 +82,7 @@ async function inTerminal(command: string, port: number): Promise<{ stop(): Prom
   try {
     await Promise.race([untilListening(port), failed])
   } catch (error) {
-    if (child.exitCode === null) await stop()
+    if (child.exitCode === null && child.signalCode === null) await stop()
     throw error
   }
   return { stop }

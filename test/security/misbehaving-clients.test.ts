@@ -1,10 +1,9 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { attackUpstream, bytesOf, type AttackedUpstream } from '../support/attacked.ts'
-import { openRaw, sendRaw, type RawConnection } from '../support/raw-http.ts'
+import { attackUpstream, bytesOf, serverSocket, type AttackedUpstream } from '../support/attacked.ts'
+import { openRaw, readSlowly, sendRaw, type RawConnection } from '../support/raw-http.ts'
 import { answerJson, type UpstreamBehaviour } from '../support/start-upstream.ts'
 
 /** T5.1, T5.3: whatever clients do, others are served, upstreams are let go, and none of it lasts. */
@@ -114,18 +113,6 @@ async function askWithoutReading(bytes: Buffer): Promise<{ socket: Socket; close
   return { socket, closed }
 }
 
-/** The service's own end of the next connection: it serves in this process. */
-const serverSocket = (): Promise<Socket> =>
-  new Promise((resolve) => {
-    const take = (message: unknown): void => {
-      const { socket } = message as { readonly socket: Socket }
-      if (socket.localPort !== attacked.port) return
-      unsubscribe('net.server.socket', take)
-      resolve(socket)
-    }
-    subscribe('net.server.socket', take)
-  })
-
 /** More than the kernel takes on the way. */
 const BIG = 24 * MIB
 
@@ -172,7 +159,7 @@ describe('T5.3 clients that do not read', () => {
       connection.respond({ headers: { 'Content-Type': 'application/json' }, body }),
     )
     const bytes = bytesOf({ target: LIST, lines: `${attacked.authorization}Accept: application/xml\r\n` })
-    const served = serverSocket()
+    const served = serverSocket(attacked.port)
     const { socket, closed } = await askWithoutReading(bytes)
     const cut = await served
     if (!cut.closed) await once(cut, 'close')
@@ -190,14 +177,7 @@ describe('T5.3 clients that do not read', () => {
     const { socket, closed } = await askWithoutReading(
       bytesOf({ target: LIST, lines: `${attacked.authorization}Connection: close\r\n` }),
     )
-    // A rest of 100 ms for each MiB.
-    let rested = 0
-    socket.on('data', () => {
-      if (socket.bytesRead - rested < MIB) return
-      rested = socket.bytesRead
-      socket.pause()
-      setTimeout(() => socket.resume(), 100)
-    })
+    readSlowly(socket)
     await closed
     expect(socket.bytesRead).toBeGreaterThan(BIG / 2)
   })

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { vi } from 'vitest'
 import type { Configuration } from '../../src/settings/configuration.ts'
@@ -188,3 +189,15 @@ export const statusesOf = async (port: number, bytes: Buffer): Promise<number[]>
   const text = await exchangeRaw(port, bytes)
   return [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status))
 }
+
+/** The service's own end of the next connection: it serves in this process. */
+export const serverSocket = (port: number): Promise<Socket> =>
+  new Promise((resolve) => {
+    const take = (message: unknown): void => {
+      const { socket } = message as { readonly socket: Socket }
+      if (socket.localPort !== port) return
+      unsubscribe('net.server.socket', take)
+      resolve(socket)
+    }
+    subscribe('net.server.socket', take)
+  })

@@ -57,6 +57,19 @@ export async function sendRaw(
   }
 }
 
+/** Goes on reading, with a rest of 100 ms for each MiB. */
+export function readSlowly(socket: Socket): void {
+  const piece = 1024 ** 2
+  let rested = 0
+  socket.on('data', () => {
+    if (socket.bytesRead - rested < piece) return
+    rested = socket.bytesRead
+    socket.pause()
+    setTimeout(() => socket.resume(), 100)
+  })
+  socket.resume()
+}
+
 /** Everything that a server sends on these bytes until it closes. */
 export async function exchangeRaw(port: number, bytes: string | Buffer): Promise<string> {
   const connection = await openRaw(port)

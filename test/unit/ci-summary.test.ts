@@ -13,6 +13,7 @@ it('names each failed test, each file that cannot be loaded and each missing rep
   const missing = join(folder, 'none.json')
   const stack =
     'AssertionError: 1 is not 2\n    at test/a.test.ts:3:1\n    at node_modules/vitest/dist/run.js:1:1'
+  const long = `Error: first${'.'.repeat(3000)}last line of a log`
   await writeFile(
     report,
     JSON.stringify({
@@ -25,6 +26,7 @@ it('names each failed test, each file that cannot be loaded and each missing rep
           assertionResults: [
             { status: 'passed', fullName: 'holds', failureMessages: [] },
             { status: 'failed', fullName: 'C1 counts', failureMessages: [stack] },
+            { status: 'failed', fullName: 'C2 serves', failureMessages: [long] },
           ],
         },
         { name: 'test/b.test.ts', status: 'failed', message: 'Cannot find c.ts', assertionResults: [] },
@@ -38,11 +40,13 @@ it('names each failed test, each file that cannot be loaded and each missing rep
     'FAILED: test/a.test.ts: C1 counts',
     '  AssertionError: 1 is not 2',
     '      at test/a.test.ts:3:1',
+    'FAILED: test/a.test.ts: C2 serves',
+    expect.stringMatching(/^ {2}Error: first\.+…\.+last line of a log$/),
     'FAILED: test/b.test.ts',
     '  Cannot find c.ts',
     `FAILED: ${missing}`,
     '  The run broke off before it wrote this report: see above.',
-    '7 passed, 3 failed',
+    '7 passed, 4 failed',
   ])
   expect(status).toBe(1)
 })
