@@ -1,13 +1,13 @@
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
-import type { JsonPointer, JsonValue } from '../http/json.ts'
+import type { JsonPointer, JsonValue, ScalarValue } from '../http/json.ts'
 import type { PieceSource } from '../http/pieces.ts'
 import type { PlainXmlRules } from '../http/xml/plain-document.ts'
 import type { RequestTarget } from '../http/request-target.ts'
 import type { FaultCode } from '../kernel/faults.ts'
 import type { Successes } from './api-description.ts'
 import type { UpstreamCallback, UpstreamResponse } from '../upstream/reader.ts'
-import type { Place } from './places.ts'
+import type { BusinessValues, Place } from './places.ts'
 import type { Principal } from './principal.ts'
 
 /** The format of a backend's request and answer bodies. `value` is a JSON value in memory that is never serialised. */
@@ -61,8 +61,14 @@ export interface Call {
   /** GET, HEAD, POST … as the client sent it and the action offers. */
   readonly method: string
   readonly target: RequestTarget
-  /** Path parameters of the action, decoded. */
+  /** Path parameters of the action, decoded. Segments of a rest parameter have a slash between them. */
   readonly params: Readonly<Record<string, string>>
+  /** Declared parameters of the query (C4.11), typed by their schemas; with the defaults of those that it lacks. */
+  readonly query: Readonly<Record<string, ScalarValue>>
+  /** Parts of the client's checked body that templates name, by their JSON Pointer. */
+  readonly found: Readonly<Record<string, JsonValue>>
+  /** Of the business: what templates name as `{business.KEY}` (C8.7). */
+  readonly values: BusinessValues
   /** As in the URL, decoded. */
   readonly business: string
   readonly fund: string | undefined

@@ -15,6 +15,18 @@ export interface Business {
   readonly phoneNumber?: string
 }
 
+/** What a business is known by to services: texts, by name (C8.7). */
+export interface BusinessValues {
+  readonly texts: Readonly<Record<string, string>>
+  /** The names of those that are told by no log, error, explanation, record or answer. */
+  readonly secrets: ReadonlySet<string>
+}
+
+export const NO_VALUES: BusinessValues = Object.freeze({
+  texts: Object.freeze(Object.create(null) as Record<string, string>),
+  secrets: new Set<string>(),
+})
+
 export interface ConfiguredBusiness extends Business {
   /** `any`: the backend decides whether a fund exists (C4.12). */
   readonly funds: 'any' | ReadonlySet<Code>

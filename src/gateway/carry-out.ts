@@ -1,6 +1,7 @@
 import type { Admission, Release } from '../contracts/admission.ts'
 import type { Backend, BackendAnswer, Call, CallBody, UpgradeOutcome } from '../contracts/backend.ts'
 import type { Answer, Exchange, Upgrade } from '../contracts/exchange.ts'
+import { NO_VALUES } from '../contracts/places.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import { cleanRequestHeaders, CONDITIONS_OF_CHANGES, withoutOwnCookies } from '../http/end-to-end-headers.ts'
 import { type Head, isSafe } from '../http/head.ts'
@@ -65,6 +66,9 @@ function callOf(
     method: head.method,
     target: decision.target,
     params: decision.params,
+    query: NOTHING,
+    found: NOTHING,
+    values: NO_VALUES,
     business: decision.business,
     fund: decision.fund,
     principal: decision.principal,
@@ -90,6 +94,8 @@ function callOf(
     onCancel: (listener) => exchange.onGone(listener),
   }
 }
+
+const NOTHING = Object.freeze(Object.create(null) as Record<string, never>)
 
 /** Tells the upstream of a report-only area what the decision would have been. */
 const DECISION_HEADER = 'x-postern-decision'

@@ -9,6 +9,9 @@ import { decodeUtf8, quoted } from './read-body.ts'
  */
 export type JsonValue = null | boolean | number | string | RawNumber | JsonValue[] | JsonObject
 
+/** A value that is one text, number or boolean. */
+export type ScalarValue = boolean | number | string | RawNumber
+
 export interface JsonObject {
   [key: string]: JsonValue
 }

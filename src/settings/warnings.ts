@@ -1,6 +1,6 @@
 import { planAudit } from '../audit/schema.ts'
 import { backendUnder } from '../backends/schema.ts'
-import { parseTemplate, placeholdersOf } from '../backends/template.ts'
+import { parseTemplate, placeholdersIn } from '../backends/templates/parse.ts'
 import type { KeyPath, Problems } from '../config/problems.ts'
 import { compileScopes } from '../config/scopes/schema.ts'
 import type { Directory } from '../directory/compile.ts'
@@ -181,5 +181,8 @@ const folded = (headers: Texts = {}): Texts =>
 /** A text that is no template is reported by the check of templates. */
 function namesBusiness(source: string): boolean {
   const template = parseTemplate(source)
-  return typeof template === 'string' || placeholdersOf(template).includes('business')
+  return (
+    typeof template === 'string' ||
+    placeholdersIn(template).some(({ written, to }) => written === 'business' || to.kind === 'value')
+  )
 }

@@ -1,4 +1,5 @@
 import type { Call } from '../../src/contracts/backend.ts'
+import { NO_VALUES } from '../../src/contracts/places.ts'
 import type { Principal } from '../../src/contracts/principal.ts'
 import { compileAuthorities, parseRequestTarget } from '../../src/http/request-target.ts'
 import { Standing } from '../../src/keys/token-verifier.ts'
@@ -43,6 +44,9 @@ export function makeCall({
     method: 'GET',
     target: parseRequestTarget(target, AUTHORITIES),
     params: {},
+    query: {},
+    found: {},
+    values: NO_VALUES,
     business: 'ACME',
     fund: undefined,
     principal: PRINCIPAL,

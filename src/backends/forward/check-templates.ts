@@ -1,16 +1,9 @@
 import { didYouMean } from '../../config/problem-text.ts'
 import type { KeyPath, Problems } from '../../config/problems.ts'
-import {
-  BUILT_IN,
-  compilePathTemplate,
-  holdsEscape,
-  isBuiltIn,
-  parseTemplate,
-  type PathTemplate,
-  placeholdersOf,
-  soleName,
-  type Template,
-} from '../template.ts'
+import type { Placeholder, Template } from '../../contracts/templates.ts'
+import { parseTemplate, placeholdersIn, solePlaceholder } from '../templates/parse.ts'
+import { compilePathTemplate, holdsEscape, type PathTemplate } from '../templates/places.ts'
+import { BUILT_IN, isBuiltIn } from '../templates/sources.ts'
 
 /** What is known of the calls of an action when the configuration is loaded. */
 export interface CallShape {
@@ -18,6 +11,8 @@ export interface CallShape {
   readonly described: string
   readonly level: 'business' | 'fund'
   readonly parameters: readonly string[]
+  /** The name of its rest parameter (C3.3), which is among them. */
+  readonly rest?: string | undefined
   /** Whether the action may have more than one segment. */
   readonly isNested: boolean
   /** Whether calls without a verified caller are forwarded too. */
@@ -26,32 +21,45 @@ export interface CallShape {
   readonly severalIssuers?: boolean
 }
 
+/** How an absent value is taken where a placeholder stands (C8.7). */
+type Where =
+  /** A whole segment of a path. */
+  | 'segment'
+  /** A part of a path, a query, a header, or of a text. */
+  | 'text'
+  /** A leaf of a body's template: it is left out. */
+  | 'leaf'
+  /** `set`, `require`, `auth`, `host`, `target`: it is never left out. */
+  | 'certain'
+
+export interface UsedPlaceholder {
+  readonly placeholder: Placeholder
+  readonly where: Where
+}
+
 export interface UsedTemplate {
   readonly at: KeyPath
-  /** Placeholders that are a whole segment of a path, and those that stand elsewhere. */
-  readonly whole: readonly string[]
-  readonly inner: readonly string[]
+  readonly used: readonly UsedPlaceholder[]
   /** Whether the template is the backend's, and so one for calls of both levels. */
   readonly isShared: boolean
 }
 
-export function usedPath({ segments }: PathTemplate, at: KeyPath, isShared: boolean): UsedTemplate {
-  const names = segments.map(soleName)
-  const whole = names.filter((name) => name !== undefined)
-  const inner = placeholdersOf(segments.filter((_, index) => names[index] === undefined).flat())
-  return { at, whole, inner, isShared }
-}
-
-export const usedText = (template: Template, at: KeyPath, isShared: boolean): UsedTemplate => ({
+export const usedPath = ({ segments }: PathTemplate, at: KeyPath, isShared: boolean): UsedTemplate => ({
   at,
-  whole: [],
-  inner: placeholdersOf(template),
+  used: segments.flatMap((segment) => usedIn(segment, solePlaceholder(segment) ? 'segment' : 'text')),
   isShared,
 })
 
-interface Use {
-  readonly name: string
-  readonly isWhole: boolean
+export const usedText = (template: Template, at: KeyPath, isShared: boolean): UsedTemplate => ({
+  at,
+  used: usedIn(template, 'text'),
+  isShared,
+})
+
+const usedIn = (template: Template, where: Where): readonly UsedPlaceholder[] =>
+  placeholdersIn(template).map((placeholder) => ({ placeholder, where }))
+
+interface Use extends UsedPlaceholder {
   readonly isShared: boolean
 }
 
@@ -63,41 +71,75 @@ interface Rule {
 
 const CALLER: ReadonlySet<string> = new Set(['subject', 'client', 'issuer'])
 
-const namesFor = ({ parameters }: CallShape): readonly string[] => [...Object.keys(BUILT_IN), ...parameters]
+/** What stands for something that was checked, and so for nothing where nothing is refused. */
+const OF_CHECKED: ReadonlySet<string> = new Set(['body', 'query'])
+
+const namesFor = ({ parameters, rest }: CallShape): readonly string[] => [
+  ...Object.keys(BUILT_IN),
+  ...parameters.map((name) => (name === rest ? `${name}...` : name)),
+]
 
 const listed = (names: readonly string[]): string => names.map((name) => `{${name}}`).join(', ')
+
+const isName = ({ placeholder: { to, written } }: Use, name: string): boolean =>
+  to.kind === 'name' && written === name
+
+/** `body` of `{body/Note}`. */
+const firstName = ({ placeholder: { written } }: Use): string => /^[A-Za-z0-9_]*/.exec(written)?.[0] ?? ''
+
+const isKnown = ({ placeholder: { to } }: Use, { parameters, rest }: CallShape): boolean =>
+  (to.kind === 'name' && (isBuiltIn(to.name) || (parameters.includes(to.name) && to.name !== rest))) ||
+  (to.kind === 'segments' && to.name === rest) ||
+  to.kind === 'value' ||
+  to.kind === 'body' ||
+  to.kind === 'query'
 
 /** The first one that is broken is reported. */
 const RULES: readonly Rule[] = [
   {
-    isBroken: ({ name }, { parameters }) => !isBuiltIn(name) && !parameters.includes(name),
-    message: ({ name }, { described }) => `has {${name}}, which ${described} does not have`,
-    hint: ({ name }, calls) => didYouMean(name, namesFor(calls)) ?? `there are ${listed(namesFor(calls))}`,
+    isBroken: (use, calls) => !isKnown(use, calls),
+    message: ({ placeholder: { written } }, { described }) =>
+      `has {${written}}, which ${described} does not have`,
+    hint: ({ placeholder: { written } }, calls) =>
+      didYouMean(written, namesFor(calls)) ?? `there are ${listed(namesFor(calls))}`,
   },
   {
-    isBroken: ({ name }, { parameters }) => isBuiltIn(name) && parameters.includes(name),
-    message: ({ name }, { described }) =>
-      `has {${name}}, which is also a path parameter of ${described}: it could mean either`,
+    isBroken: (use, { parameters }) =>
+      (isBuiltIn(firstName(use)) || OF_CHECKED.has(firstName(use))) && parameters.includes(firstName(use)),
+    message: (use, { described }) =>
+      `has {${use.placeholder.written}}, and {${firstName(use)}} is also a path parameter of ${described}: it could mean either`,
     hint: () => 'rename the parameter',
   },
   {
-    isBroken: ({ name, isWhole, isShared }, { level }) =>
-      name === 'fund' && level === 'business' && !(isWhole && isShared),
+    isBroken: (use, { level }) =>
+      isName(use, 'fund') && level === 'business' && !(use.where === 'segment' && use.isShared),
     message: (_use, { described }) => `has {fund}, and ${described} may be called without one`,
   },
   {
-    isBroken: ({ name, isWhole }, { isNested }) => name === 'action' && isNested && !isWhole,
+    isBroken: (use, { isNested }) => isName(use, 'action') && isNested && use.where === 'text',
     message: (_use, { described }) =>
       `has {action} as a part of a text, and ${described} may have several segments`,
     hint: () => 'let {action} be a whole segment of `path`, or name its parameters',
   },
   {
-    isBroken: ({ name }, { reportOnly }) => CALLER.has(name) && reportOnly,
-    message: ({ name }, { described }) =>
-      `has {${name}}, and ${described} is in a report-only area, where there may be no caller`,
+    isBroken: ({ placeholder: { to }, where }) => to.kind === 'segments' && where === 'text',
+    message: ({ placeholder: { written } }) =>
+      `has {${written}} as a part of a text, and it is several segments`,
+    hint: () => 'let it be a whole segment of `path`',
   },
   {
-    isBroken: ({ name }, { severalIssuers }) => name === 'issuer' && severalIssuers !== true,
+    isBroken: ({ placeholder: { to } }, { reportOnly }) =>
+      to.kind === 'name' && CALLER.has(to.name) && reportOnly,
+    message: ({ placeholder: { written } }, { described }) =>
+      `has {${written}}, and ${described} is in a report-only area, where there may be no caller`,
+  },
+  {
+    isBroken: ({ placeholder: { to } }, { reportOnly }) => OF_CHECKED.has(to.kind) && reportOnly,
+    message: ({ placeholder: { written } }, { described }) =>
+      `has {${written}}, and ${described} is in a report-only area, where nothing of a call was checked`,
+  },
+  {
+    isBroken: (use, { severalIssuers }) => isName(use, 'issuer') && severalIssuers !== true,
     message: () => 'has {issuer}, which is the name of one of several issuers, and there are not several',
   },
 ]
@@ -108,10 +150,12 @@ export function checkTemplates(
   calls: CallShape,
   problems: Problems,
 ): void {
-  for (const { at, whole, inner, isShared } of templates) {
+  for (const { at, used, isShared } of templates) {
     if (isShared && hasProblem(problems, at)) continue
-    for (const name of new Set([...inner, ...whole])) {
-      const use = { name, isWhole: !inner.includes(name), isShared }
+    for (const [written, places] of Map.groupBy(used, ({ placeholder }) => placeholder.written)) {
+      const strictest = places.find(({ where }) => where === 'text') ?? places[0]
+      if (strictest === undefined) throw new Error(`no use of {${written}}`)
+      const use = { ...strictest, isShared }
       const rule = RULES.find(({ isBroken }) => isBroken(use, calls))
       if (rule) problems.error(at, rule.message(use, calls), rule.hint?.(use, calls))
     }
@@ -136,7 +180,7 @@ export function compileText(source: string, at: KeyPath, problems: Problems): Te
     problems.error(at, template)
     return []
   }
-  const isMade = placeholdersOf(template).length > 0
+  const isMade = placeholdersIn(template).length > 0
   if (isMade && template.some((part) => part.kind === 'text' && holdsEscape(part.text)))
     problems.error(at, 'holds an escape such as %20; write the text itself, it is encoded where it has to be')
   return template

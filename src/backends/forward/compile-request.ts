@@ -1,4 +1,5 @@
 import type { KeyPath, Problems } from '../../config/problems.ts'
+import type { Template } from '../../contracts/templates.ts'
 import { foldName, isMadeByPostern, neverPasses } from '../../http/end-to-end-headers.ts'
 import { isToken } from '../../http/header-text.ts'
 import { readingsOf } from '../../http/query.ts'
@@ -8,9 +9,8 @@ import {
   compileQueryTemplate,
   type FixedHeader,
   type FixedHeaders,
-  placeholdersIn,
-  type Template,
-} from '../template.ts'
+  placeholdersOf,
+} from '../templates/places.ts'
 import { compileAuthorization } from './auth/compile.ts'
 import type { TokenSources } from './auth/token-credentials.ts'
 import {
@@ -93,7 +93,7 @@ function templatesOf(
 
 /** Callers in templates without `{issuer}`: subjects and clients of two issuers may have the same id. */
 function callersWithoutIssuer(rules: RequestRules): readonly string[] {
-  const names = placeholdersIn(rules)
+  const names = new Set(placeholdersOf(rules).map(({ written }) => written))
   return names.has('issuer') ? [] : ['subject', 'client'].filter((name) => names.has(name))
 }
 

@@ -16,7 +16,7 @@ import type { Clock } from '../../kernel/clock.ts'
 import { type FaultCode, toFault } from '../../kernel/faults.ts'
 import type { UpstreamResponse } from '../../upstream/reader.ts'
 import type { UpstreamTimeouts } from '../../upstream/request.ts'
-import { compileQueryTemplate, placeholdersIn, type QueryTemplate } from '../template.ts'
+import { compileQueryTemplate, placeholdersOf, type QueryTemplate } from '../templates/places.ts'
 import { authorize, type Authorized } from './auth/credentials.ts'
 import { CallForwarding, type ForwardingBackend, type ResponseSource } from './forwarding.ts'
 import { originByHost, Redirects } from './redirects.ts'
@@ -215,7 +215,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
     if (credentials?.renewable === true) faults.push('upstream_token_unavailable')
     if (forwardAuthorization) faults.push('upstream_unauthorised')
     const { query, strictQuery } = this.rules
-    const isMade = placeholdersIn(this.rules).size > 0
+    const isMade = placeholdersOf(this.rules).length > 0
     if (isMade) faults.push('unsendable_value')
     if (isMade || strictQuery || query.size > 0) faults.push('unsendable_argument')
     return answersByStatus({ method, requestHeaders, faults })

@@ -1,19 +1,18 @@
 import type { Call } from '../../contracts/backend.ts'
+import type { Template } from '../../contracts/templates.ts'
 import {
   NO_AUTHORITIES,
   decodeSegment,
   parseRequestTarget,
   type RequestTarget,
 } from '../../http/request-target.ts'
+import { placeholdersIn, solePlaceholder, textOf } from '../templates/parse.ts'
 import {
   type FixedHeaderWriter,
   type PathTemplate,
   percentEncode,
   type QueryTemplate,
-  soleName,
-  type Template,
-  textOf,
-} from '../template.ts'
+} from '../templates/places.ts'
 
 export type PublicSegment =
   | { readonly kind: 'literal'; readonly text: string }
@@ -113,7 +112,7 @@ function fromTemplate(
   const values: Values = new Map()
   let at = 0
   for (const template of templates) {
-    const name = soleName(template)
+    const name = solePlaceholder(template)?.written
     if (name === 'fund' && level === 'business') continue
     const count = name === 'action' ? pattern.length : 1
     const given = segments.slice(at, at + count)
@@ -128,9 +127,9 @@ function fromTemplate(
 
 /** Reads what a template's placeholders stand for in some segments. False if these cannot be of it. */
 function take(template: Template, given: readonly string[], values: Values): boolean {
-  if (soleName(template) === 'action') return keep(values, 'action', given.join('/'))
+  if (solePlaceholder(template)?.written === 'action') return keep(values, 'action', given.join('/'))
   const segment = given[0] ?? ''
-  const placeholders = template.filter((part) => part.kind === 'placeholder')
+  const placeholders = placeholdersIn(template)
   if (placeholders.length === 0) return segment === textOf(template)
   // Nobody knows where one ends and the next one begins.
   if (placeholders.length > 1) return false
@@ -143,7 +142,7 @@ function take(template: Template, given: readonly string[], values: Values): boo
   )
     return false
   const value = segment.slice(before.length, segment.length - after.length)
-  return keep(values, placeholders[0]?.name ?? '', value)
+  return keep(values, placeholders[0]?.written ?? '', value)
 }
 
 /** One placeholder stands for one value, wherever it stands. */

@@ -6,7 +6,7 @@ import { after, type Clock } from '../../kernel/clock.ts'
 import { Fault, toFault } from '../../kernel/faults.ts'
 import type { UpstreamCallback, UpstreamReader, UpstreamResponse } from '../../upstream/reader.ts'
 import type { UpstreamRequest } from '../../upstream/request.ts'
-import type { PathTemplate } from '../template.ts'
+import type { PathTemplate } from '../templates/places.ts'
 import { callsTo, type OfferedOperation, type OperationCall } from './offered-operations.ts'
 import type { UpstreamTarget, UpstreamTargets } from './targets.ts'
 

@@ -7,7 +7,7 @@ import { forwardedLines } from '../../http/addresses.ts'
 import { foldName } from '../../http/end-to-end-headers.ts'
 import { followedBy, headerLine, type HeaderText, NO_HEADERS } from '../../http/header-text.ts'
 import type { Clock } from '../../kernel/clock.ts'
-import { compileFixedHeaders, type FixedHeaders } from '../template.ts'
+import { compileFixedHeaders, type FixedHeaders } from '../templates/places.ts'
 import type { Credentials } from './auth/credentials.ts'
 
 /** Headers that state the caller to an upstream (C8.2). */

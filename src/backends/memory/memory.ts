@@ -5,7 +5,7 @@ import type { BodySchema } from '../../http/body-schema.ts'
 import { isJsonObject, type JsonObject } from '../../http/json.ts'
 import { type BodyValidator, compileValidator } from '../../http/validate-body.ts'
 import { Fault, type FaultCode } from '../../kernel/faults.ts'
-import { withoutTypes } from '../template.ts'
+import { withoutTypes } from '../templates/places.ts'
 import type { CollectionFacts, MemoryFile, MemoryRule } from './file.ts'
 
 interface Operation {

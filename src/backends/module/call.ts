@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import type { Call, CallBody } from '../../contracts/backend.ts'
 import type { Json, ModuleBody, ModuleCall } from '../../contracts/module.ts'
 import { Fault } from '../../kernel/faults.ts'
-import { withoutTypes } from '../template.ts'
+import { withoutTypes } from '../templates/places.ts'
 import { AccountedStream } from './stream.ts'
 import { plainValue } from './value.ts'
 

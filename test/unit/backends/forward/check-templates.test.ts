@@ -5,7 +5,8 @@ import {
   usedPath,
   usedText,
 } from '../../../../src/backends/forward/check-templates.ts'
-import { compilePathTemplate, parseTemplate } from '../../../../src/backends/template.ts'
+import { parseTemplate } from '../../../../src/backends/templates/parse.ts'
+import { compilePathTemplate } from '../../../../src/backends/templates/places.ts'
 import { problemLines, Problems } from '../../../../src/config/problems.ts'
 
 const DETAIL: CallShape = {

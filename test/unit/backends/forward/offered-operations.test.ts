@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type OfferedOperation, publicPathOf } from '../../../../src/backends/forward/offered-operations.ts'
-import { compilePathTemplate } from '../../../../src/backends/template.ts'
+import { compilePathTemplate } from '../../../../src/backends/templates/places.ts'
 import { ActionTable, parsePathPattern, takes } from '../../../../src/gateway/action-table.ts'
 import { decodeSegment, parseRequestTarget } from '../../../../src/http/request-target.ts'
 import { makeCall } from '../../../support/calls.ts'

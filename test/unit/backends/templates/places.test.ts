@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compilePathTemplate, encodeSegment } from '../../../src/backends/template.ts'
-import { canonicalSegment } from '../../../src/http/request-target.ts'
-import { FAULTS } from '../../../src/kernel/fault-table.ts'
-import { Fault } from '../../../src/kernel/faults.ts'
-import { type CallOverrides, makeCall, PRINCIPAL } from '../../support/calls.ts'
+import { compilePathTemplate, encodeSegment } from '../../../../src/backends/templates/places.ts'
+import { canonicalSegment } from '../../../../src/http/request-target.ts'
+import { FAULTS } from '../../../../src/kernel/fault-table.ts'
+import { Fault } from '../../../../src/kernel/faults.ts'
+import { type CallOverrides, makeCall, PRINCIPAL } from '../../../support/calls.ts'
 
 const FUND = {
   action: {
@@ -19,6 +19,13 @@ const FUND = {
   fund: 'SUPER1',
   params: { memberId: 'é x' },
   target: '/api/1.0/f/ACME/SUPER1/member-data/member-detail/%C3%A9%20x?a=1',
+} as const
+
+const MEMBER_ID = {
+  kind: 'placeholder',
+  written: 'memberId',
+  to: { kind: 'name', name: 'memberId' },
+  quotes: [],
 } as const
 
 const rendered = (template: string, call: CallOverrides = FUND): string => {
@@ -95,9 +102,9 @@ describe('the template of an upstream’s path', () => {
     'a%25b0',
     '%u002e',
     '\ud800',
-  ])('C8.7 T2.10 never sends %j, whole or as a part: unsendable_value', (value) => {
+  ])('C8.7 T2.10 never sends %j of a client, whole or as a part: unsendable_argument', (value) => {
     for (const template of ['/x/{memberId}', '/x/{memberId}.json', '/x/a{memberId}'])
-      expect([template, withValue(template, value)]).toEqual([template, 'unsendable_value'])
+      expect([template, withValue(template, value)]).toEqual([template, 'unsendable_argument'])
   })
 
   it.each(['a?b', 'a#b', 'a&b=c', '100%', 'a%zz', 'a b', '...', 'a..b', '"<>[]^{|}`', '日本'])(
@@ -109,9 +116,16 @@ describe('the template of an upstream’s path', () => {
   )
 
   it('C8.7 checks a segment as a whole: text beside a value makes no escape of it', () => {
-    expect(withValue('/x/{memberId}2f', 'a%')).toBe('unsendable_value')
+    expect(withValue('/x/{memberId}2f', 'a%')).toBe('unsendable_argument')
     expect(withValue('/x/{memberId}', 'a%')).toBe('/x/a%25')
-    expect(withValue('/x/.{memberId}', '.')).toBe('unsendable_value')
+    expect(withValue('/x/.{memberId}', '.')).toBe('unsendable_argument')
+    expect(FAULTS.unsendable_argument.status).toBe(400)
+  })
+
+  it('C8.7 is 500 where a value that is not sent is not of the client’s choice', () => {
+    const subject = (value: string) => () =>
+      rendered('/x/{subject}', { principal: { ...PRINCIPAL, subject: value } })
+    expect(subject('a/b')).toThrow(expect.objectContaining({ code: 'unsendable_value' }))
     expect(FAULTS.unsendable_value.status).toBe(500)
   })
 
@@ -125,7 +139,7 @@ describe('the template of an upstream’s path', () => {
       '/{toString}',
       '/{constructor}',
     ])
-      expect(() => rendered(template, nobody), template).toThrow('has no such value')
+      expect(() => rendered(template, nobody), template).toThrow(/is (?:missing|empty)/)
     expect(() => rendered('/{subject}', { principal: { ...PRINCIPAL, subject: 'https://id/a' } })).toThrow(
       Fault,
     )
@@ -140,9 +154,9 @@ describe('the template of an upstream’s path', () => {
       fc.property(value, (text) => {
         let sent: string
         try {
-          sent = encodeSegment(text, 'memberId')
+          sent = encodeSegment(text, MEMBER_ID)
         } catch (thrown) {
-          expect(thrown).toMatchObject({ code: 'unsendable_value' })
+          expect(thrown).toMatchObject({ code: 'unsendable_argument' })
           return
         }
         expect(decodeURIComponent(sent)).toBe(text)

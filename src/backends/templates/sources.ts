@@ -1,0 +1,87 @@
+/** What placeholders stand for in a call (C8.7). */
+import type { Call } from '../../contracts/backend.ts'
+import type { Placeholder, Reference } from '../../contracts/templates.ts'
+import { type JsonValue, literalOf, pointerText } from '../../http/json.ts'
+import { decodeSegment } from '../../http/request-target.ts'
+import { Fault } from '../../kernel/faults.ts'
+
+/** Index of the action's first segment in `/api/{version}/b/{business}/{area}/…` and `/api/{version}/f/{business}/{fund}/{area}/…`. */
+const ACTION_AT = { business: 5, fund: 6 } as const
+
+export const actionSegments = ({ target, action }: Call): readonly string[] =>
+  target.segments.slice(ACTION_AT[action.level])
+
+type FindText = (call: Call) => string | undefined
+type FindValue = (call: Call) => JsonValue | undefined
+
+/** What the built-in names stand for, decoded. */
+export const BUILT_IN: Readonly<Record<string, FindText>> = {
+  business: ({ business }) => business,
+  fund: ({ fund }) => fund,
+  subject: ({ principal }) => principal?.subject,
+  client: ({ principal }) => principal?.client,
+  issuer: ({ principal }) => principal?.issuerName,
+  area: ({ action }) => action.area,
+  action: (call) => actionSegments(call).map(decodeSegment).join('/'),
+  version: ({ target }) => target.segments[1],
+  actionVersion: ({ version }) => String(version),
+  requestId: ({ id }) => id,
+}
+
+export const isBuiltIn = (name: string): boolean => Object.hasOwn(BUILT_IN, name)
+
+const own = <T>(values: Readonly<Record<string, T>>, name: string): T | undefined =>
+  Object.hasOwn(values, name) ? values[name] : undefined
+
+/** Finds the value of a placeholder, decoded; undefined where the call has none. */
+export function findValue(to: Reference): FindValue {
+  switch (to.kind) {
+    case 'name': {
+      const builtIn = own(BUILT_IN, to.name)
+      return builtIn ?? (({ params }) => own(params, to.name))
+    }
+    case 'segments':
+      return ({ params }) => own(params, to.name)
+    case 'value':
+      return ({ values }) => values.texts[to.name]
+    case 'query':
+      return ({ query }) => own(query, to.name)
+    case 'body': {
+      const pointer = pointerText(to.pointer)
+      return ({ found }) => own(found, pointer)
+    }
+  }
+}
+
+/** Whether a value is the client's own choice: then one that is not sent is its mistake, 400. */
+export const isClients = (to: Reference): boolean =>
+  to.kind === 'name' ? to.name === 'action' || !isBuiltIn(to.name) : to.kind !== 'value'
+
+/**
+ * The fault of a value that is never sent: of a client's 400, else 500.
+ * @param why a verb and what follows; holds nothing of the value
+ */
+export const unsendable = ({ written, to }: Placeholder, why: string): Fault =>
+  isClients(to)
+    ? new Fault('unsendable_argument', {
+        say: `What stands for ${describe(to)} ${why}, and cannot be passed on. Change it.`,
+      })
+    : new Fault('unsendable_value', { detail: `{${written}} cannot be sent: it ${why}`, unchanged: true })
+
+/** The client's name for it. */
+function describe(to: Reference): string {
+  if (to.kind !== 'body') return to.name
+  return to.pointer.length === 0 ? 'the body' : `${pointerText(to.pointer)} of the body`
+}
+
+/**
+ * A value as a text with other text beside it, or as a part of a path, a query or a header.
+ * @throws Fault `unsendable_argument`, `unsendable_value` for what is no text, number or boolean
+ */
+export function asText(value: JsonValue | undefined, placeholder: Placeholder): string {
+  if (typeof value === 'string') return value
+  if (typeof value === 'number' || JSON.isRawJSON(value)) return literalOf(value)
+  if (typeof value === 'boolean') return String(value)
+  if (value === undefined) throw unsendable(placeholder, 'is missing')
+  throw unsendable(placeholder, 'is no text, number or boolean')
+}
