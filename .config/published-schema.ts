@@ -80,7 +80,13 @@ function shapesOf({ shapes = {} }: SchemaView): Json {
   return { oneOf: each }
 }
 
-const REFERABLE: ReadonlySet<string | undefined> = new Set(['secret', 'reference', 'template', 'path'])
+const REFERABLE: ReadonlySet<string | undefined> = new Set([
+  'secret',
+  'reference',
+  'template',
+  'textOrSecret',
+  'path',
+])
 
 function body(schema: SchemaView): Json {
   const own = Object.fromEntries(Object.entries(schema).filter(([key]) => !OWN.has(key)))

@@ -51,6 +51,7 @@ const TYPE_OF_MARK: Readonly<Partial<Record<Mark, string>>> = {
   secret: 'secret',
   path: 'file',
   template: 'text or secret',
+  textOrSecret: 'text or secret',
   opaque: 'any value',
 }
 

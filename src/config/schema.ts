@@ -19,7 +19,8 @@ import { aboveZero, DURATION_PATTERN, SIZE_PATTERN } from '../kernel/units.ts'
 export type { Static, TSchema }
 
 /** What JSON Schema has no keyword for. The loader reads it; the published schema leaves it out. */
-export type Mark = 'duration' | 'size' | 'secret' | 'path' | 'reference' | 'template' | 'kinds' | 'opaque'
+export type Mark =
+  'duration' | 'size' | 'secret' | 'path' | 'reference' | 'template' | 'textOrSecret' | 'kinds' | 'opaque'
 
 export const MARK = 'x-postern'
 
@@ -84,6 +85,20 @@ export const text = (options: TextOptions & { pattern?: string; expected?: strin
  */
 export const template = (options: TextOptions): TUnsafe<string> =>
   marked('template', { minLength: 1, expected: 'a text, { file: … } or { env: … }', ...options })
+
+/** `true`: there is one, which is not told. */
+export type TextOrSecret = string | { readonly secret: string | true }
+
+/**
+ * A text that may be shown, or a secret: `{ env: … }` and `{ file: … }` of a file are `{ secret: … }` after loading. In a
+ * record that operators write, a secret stands as `{ secret: … }`; `{ secret: true }` is the one that is kept.
+ */
+export const textOrSecret = (options: Described): TUnsafe<TextOrSecret> =>
+  marked('textOrSecret', {
+    minLength: 1,
+    expected: 'a text, or a secret as { file: … } or { env: … }',
+    ...options,
+  })
 
 /** An absolute http or https URL without credentials or fragment. May be given as `{ env: … }`. */
 export const url = (options: TextOptions): TUnsafe<string> =>
@@ -304,9 +319,11 @@ const children = (schema: SchemaView): SchemaView[] => [
 
 const SECRET: ReadonlySet<Mark | undefined> = new Set<Mark | undefined>(['secret', 'template'])
 
+const MAY_BE_SECRET: ReadonlySet<Mark | undefined> = new Set<Mark | undefined>([...SECRET, 'textOrSecret'])
+
 /** Whether a value may contain a secret. Then no problem shows it. */
 export const holdsSecret = (schema: SchemaView): boolean =>
-  SECRET.has(schema[MARK]) || children(schema).some(holdsSecret)
+  MAY_BE_SECRET.has(schema[MARK]) || children(schema).some(holdsSecret)
 
 const HIDDEN = '[secret]'
 
@@ -314,6 +331,7 @@ const HIDDEN = '[secret]'
 export function withoutSecrets(schema: SchemaView, value: unknown): unknown {
   if (value === undefined) return undefined
   if (SECRET.has(schema[MARK])) return HIDDEN
+  if (schema[MARK] === 'textOrSecret') return typeof value === 'string' ? value : HIDDEN
   if (schema[MARK] === 'kinds') return withoutSecrets(shapeOf(schema, value), value)
   if (Array.isArray(value)) return listWithoutSecrets(schema.items, value)
   if (typeof value !== 'object' || value === null) return value

@@ -26,7 +26,7 @@ const CONVERT: Readonly<Partial<Record<Mark, Convert>>> = {
   },
 }
 
-const REFERABLE = new Set<Mark | undefined>(['secret', 'reference', 'template', 'path'])
+const REFERABLE = new Set<Mark | undefined>(['secret', 'reference', 'template', 'textOrSecret', 'path'])
 
 /** Reports a problem, and returns undefined in place of the value. */
 function reportProblem(path: KeyPath, message: string, { problems }: LoadContext, hint?: string): Loaded {
@@ -46,6 +46,8 @@ function loadScalar(schema: SchemaView, node: ConfigNode, path: KeyPath, context
   const mark = schema[MARK]
   if (context.literal !== true && REFERABLE.has(mark) && isReference(node))
     return loadReferred(schema, node, path, context)
+  if (mark === 'textOrSecret' && context.literal === true && node.shape === 'map')
+    return loadSecret(node, path, context)
   if (node.shape !== 'scalar' || (mark === 'secret' && schema.plain !== true)) {
     return reportMismatch(schema, node, path, context)
   }
@@ -56,9 +58,23 @@ function loadScalar(schema: SchemaView, node: ConfigNode, path: KeyPath, context
 function loadReferred(schema: SchemaView, node: MapNode, path: KeyPath, context: LoadContext): Loaded {
   const value = resolveReference(node, path, context)
   if (value === undefined) return undefined
-  return fitsText(schema, value)
-    ? convert(schema, schema[MARK] === 'template' ? withDoubledBraces(value) : value, node.at, context)
-    : reportProblem(path, `refers to a value that does not fit: expected ${expectation(schema)}`, context)
+  if (!fitsText(schema, value))
+    return reportProblem(
+      path,
+      `refers to a value that does not fit: expected ${expectation(schema)}`,
+      context,
+    )
+  if (schema[MARK] === 'textOrSecret') return { secret: value }
+  return convert(schema, schema[MARK] === 'template' ? withDoubledBraces(value) : value, node.at, context)
+}
+
+/** `{ secret: … }` of a record. */
+function loadSecret(node: MapNode, path: KeyPath, context: LoadContext): Loaded {
+  const found = node.entries.get('secret')?.node
+  const secret = found?.shape === 'scalar' ? found.value : undefined
+  return node.entries.size === 1 && (secret === true || (typeof secret === 'string' && secret !== ''))
+    ? { secret }
+    : reportProblem(path, 'expected a text, or a secret as { "secret": "…" }', context)
 }
 
 /** As a template, the text as it is: what stands in a secret by chance is no placeholder. */

@@ -192,6 +192,8 @@ export interface Backend {
   readonly requestHeaders?: ReadonlySet<string> | undefined
   /** Whether the operator's code sends requests for a call (C8.9). Each unsafe one awaits the call's record. */
   readonly sendsAnything?: boolean
+  /** Whether its templates name values of a business (C8.7). Without it, calls have none. */
+  readonly namesValues?: boolean
   /** What it may answer to calls of an operation, by its method. Undefined: anything of C8.4. */
   possibleAnswers?(action: ActionFacts, method: string): PossibleAnswers
   /** Rejects with a Fault if there is no usable answer (C8.4). */

@@ -26,6 +26,25 @@ export interface Signer {
   sign(claims: Claims, how: { readonly typ: string; readonly algorithm: SigningAlgorithm }): Promise<Signed>
 }
 
+/** A text that whoever has the store alone cannot read. */
+export interface SealedText {
+  /** The id of what it was sealed with. */
+  readonly seal: string
+  readonly nonce: string
+  readonly text: string
+}
+
+/** Seals texts for the store, as securely as the signing keys are kept (C6.3.4). */
+export interface Sealer {
+  /**
+   * Rejects if there is no seal to be used.
+   * @param place kind and key of the record, and what of it the text is: it opens nowhere else
+   */
+  seal(text: string, place: readonly string[]): Promise<SealedText>
+  /** Undefined if it cannot be opened: its seal is missing, or it was changed. */
+  open(sealed: SealedText, place: readonly string[]): Promise<string | undefined>
+}
+
 /** Every process of the service derives the same secret, and nobody else can. For refresh tokens (C6.1.7). */
 export interface SecretDeriver {
   /** Names the secret and does not reveal it: the first 8 characters of its SHA-256, base64url. */

@@ -15,10 +15,16 @@ export interface Business {
   readonly phoneNumber?: string
 }
 
+/** Names of a business's values: in templates they stand behind a dot. */
+export const VALUE_NAME_PATTERN = '^[A-Za-z][A-Za-z0-9_-]{0,63}$'
+
 /** What a business is known by to services: texts, by name (C8.7). */
 export interface BusinessValues {
   readonly texts: Readonly<Record<string, string>>
-  /** The names of those that are told by no log, error, explanation, record or answer. */
+  /**
+   * The names of those that are told by no log, error, explanation, record or answer. One that has no text is sealed, and
+   * cannot be opened here.
+   */
   readonly secrets: ReadonlySet<string>
 }
 
@@ -28,6 +34,7 @@ export const NO_VALUES: BusinessValues = Object.freeze({
 })
 
 export interface ConfiguredBusiness extends Business {
+  readonly values?: BusinessValues | undefined
   /** `any`: the backend decides whether a fund exists (C4.12). */
   readonly funds: 'any' | ReadonlySet<Code>
 }
@@ -47,6 +54,10 @@ export interface Places {
   look(business: string, fund?: string): Promise<boolean>
   /** Those of these that exist, by code. Rejects as `look` does. */
   findBusinesses(codes: Iterable<string>): Promise<ReadonlyMap<string, Business>>
+  /** Waits for nothing. Undefined: not known in this process; `lookForValues` finds them out. */
+  valuesOf(business: string): BusinessValues | undefined
+  /** The same, wherever they have to be read; none of a business that does not exist. Rejects as `look` does. */
+  lookForValues(business: string): Promise<BusinessValues>
   /** The same places for an explanation: nothing is remembered, and what was read once stays so (C14.1). */
   preview(): Places
 }

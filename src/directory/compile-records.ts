@@ -14,6 +14,7 @@ import {
   type PersonRecord,
   type UserRecord,
 } from './schema.ts'
+import { compileValues } from './values.ts'
 
 const LOOPBACK = new Set(['127.0.0.1', '[::1]', 'localhost'])
 /** RFC 8252 §7.1: an app's own scheme is a reversed domain name, so it has a dot. */
@@ -112,7 +113,7 @@ export function compileBusiness(
   record: ConfiguredBusinessRecord,
   problems: RecordProblems,
 ): ConfiguredBusiness | undefined {
-  const { name, address, phoneNumber } = record
+  const { name, address, phoneNumber, values } = record
   const code = readCode(record.code)
   if (code === undefined) return undefined
   return {
@@ -120,6 +121,7 @@ export function compileBusiness(
     name,
     ...(address !== undefined && { address }),
     ...(phoneNumber !== undefined && { phoneNumber }),
+    ...(values !== undefined && { values: compileValues(values, problems) }),
     funds: compileFunds(record.funds, problems),
   }
 }

@@ -29,6 +29,7 @@ import {
   ROLE,
   type RoleRecord,
 } from './schema.ts'
+import { shownValues } from './values.ts'
 import { type UserEditingParts, UserEditor } from './user-editor.ts'
 
 const BUSINESSES: RecordKind<BusinessRecord, ConfiguredBusiness> = {
@@ -36,13 +37,14 @@ const BUSINESSES: RecordKind<BusinessRecord, ConfiguredBusiness> = {
   kind: BUSINESS,
   read: readBusiness,
   configured: ({ configured }) => configured.businesses,
-  asRecord: ({ code, name, address, phoneNumber, funds }) => ({
+  asRecord: ({ code, name, address, phoneNumber, funds, values }) => ({
     code,
     name,
     funds: funds === 'any' ? 'any' : 'listed',
     disabled: false,
     ...(address !== undefined && { address }),
     ...(phoneNumber !== undefined && { phoneNumber }),
+    ...(values !== undefined && { values: shownValues(values) }),
   }),
   // Its funds have records of their own, so it loses none of them by a change of its own.
   holdings: (record, code, { catalogue }) =>

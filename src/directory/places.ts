@@ -1,5 +1,12 @@
 import type { Code } from '../config/scopes/scope-token.ts'
-import type { Business, ConfiguredBusiness, FundRegistry, Places } from '../contracts/places.ts'
+import {
+  type Business,
+  type BusinessValues,
+  type ConfiguredBusiness,
+  type FundRegistry,
+  NO_VALUES,
+  type Places,
+} from '../contracts/places.ts'
 import type { StoredPlaces } from './stored-places.ts'
 
 /** The businesses of one configuration, in a map. Backends add the funds that they create. */
@@ -34,6 +41,14 @@ export class SnapshotPlaces implements Places {
       if (business !== undefined) found.set(code, business)
     }
     return Promise.resolve(found)
+  }
+
+  valuesOf(code: string): BusinessValues {
+    return this.#businesses.get(code)?.values ?? NO_VALUES
+  }
+
+  lookForValues(code: string): Promise<BusinessValues> {
+    return Promise.resolve(this.valuesOf(code))
   }
 
   preview(): Places {
@@ -71,7 +86,7 @@ export class LayeredPlaces implements Places {
   }
 
   look(code: string, fund?: string): Promise<boolean> {
-    return (this.#configured.has(code) ? this.#configured : this.#stored).look(code, fund)
+    return this.#of(code).look(code, fund)
   }
 
   async findBusinesses(codes: Iterable<string>): Promise<ReadonlyMap<string, Business>> {
@@ -80,6 +95,18 @@ export class LayeredPlaces implements Places {
     if (configured.size === all.length) return configured
     const stored = await this.#stored.findBusinesses(all.filter((code) => !configured.has(code)))
     return new Map([...configured, ...stored])
+  }
+
+  valuesOf(code: string): BusinessValues | undefined {
+    return this.#of(code).valuesOf(code)
+  }
+
+  lookForValues(code: string): Promise<BusinessValues> {
+    return this.#of(code).lookForValues(code)
+  }
+
+  #of(code: string): Places {
+    return this.#configured.has(code) ? this.#configured : this.#stored
   }
 
   preview(): Places {

@@ -15,8 +15,10 @@ import {
   section,
   type Static,
   text,
+  textOrSecret,
   type TSchema,
 } from '../config/schema.ts'
+import { VALUE_NAME_PATTERN } from '../contracts/places.ts'
 import type { StoredValue } from '../contracts/store.ts'
 import { DIRECTION_CONTROLS } from '../kernel/clean-text.ts'
 import { defaultsOf } from './read-records.ts'
@@ -175,6 +177,33 @@ const business = {
   phoneNumber: optional(text({ description: 'The claim `service_profile.business_phone_number`.' })),
 }
 
+const NAMED = {
+  keys: VALUE_NAME_PATTERN,
+  expectedKeys: 'a name of at most 64 letters, digits, "_" and "-" that begins with a letter',
+} as const
+
+/** Checked further in values.ts. */
+const values = optional(
+  mapOf(
+    textOrSecret({ description: 'A text of at most 1,024 bytes; a secret if it comes from elsewhere.' }),
+    {
+      ...NAMED,
+      description: 'What services know the business by, as `{business.NAME}` in templates. At most 64.',
+    },
+  ),
+)
+
+const valuesInFile = optional(
+  mapOf(
+    literalText({
+      pattern: '^(?!$)',
+      expected: 'a text',
+      description: 'A text of at most 1,024 bytes.',
+    }),
+    { ...NAMED, description: 'What services know the business by, as `{business.NAME}` in templates.' },
+  ),
+)
+
 const role = {
   scopes: list(text({ description: 'A scope value.' }), {
     unique: true,
@@ -236,7 +265,11 @@ const user = {
 }
 
 /** A record in a file contains its key. */
-export const businessRecordSchema = section({ code: code('The business code.'), ...business })
+export const businessRecordSchema = section({
+  code: code('The business code.'),
+  ...business,
+  values: valuesInFile,
+})
 export const userRecordSchema = section({
   username,
   ...user,
@@ -249,7 +282,9 @@ export const personRecordSchema = section({
   ...personal,
 })
 
-export type ConfiguredBusinessRecord = Static<typeof businessRecordSchema>
+const configuredBusiness = section({ ...business, values })
+
+export type ConfiguredBusinessRecord = Static<typeof configuredBusiness> & { readonly code: string }
 export type UserRecord = Static<typeof userRecordSchema>
 export type PersonRecord = Static<typeof personRecordSchema>
 
@@ -262,7 +297,7 @@ const records = (what: string, key: string) =>
 
 export const directorySchema = section(
   {
-    businesses: mapOf(section(business), {
+    businesses: mapOf(configuredBusiness, {
       keys: CODE_PATTERN,
       default: {},
       description: 'The businesses, by code. Upper and lower case differ.',
@@ -324,6 +359,7 @@ export const businessSchema = section({
     default: 'listed',
     description: '`listed`: those that are added. `any`: only the backend knows which funds there are.',
   }),
+  values,
   disabled: flag({ default: false, description: 'Refuse all calls and tokens for the business.' }),
 })
 
@@ -363,6 +399,18 @@ const readerOf = <T extends TSchema>(schema: T): ((value: StoredValue) => Static
   return (value) => ({ ...defaults, ...(value as Stored<object>).record }) as Static<T>
 }
 
-export const readBusiness = readerOf(businessSchema)
+const readWhole = readerOf(businessSchema)
+
+/** Of its sealed values it only tells that there are any. */
+export function readBusiness(value: StoredValue): BusinessRecord {
+  const { values: kept, ...record } = readWhole(value)
+  if (kept === undefined) return record
+  const shown = Object.entries(kept).map(([name, text]) => [
+    name,
+    typeof text === 'string' ? text : { secret: true },
+  ])
+  return { ...record, values: Object.fromEntries(shown) as NonNullable<BusinessRecord['values']> }
+}
+
 export const readFund = readerOf(fundSchema)
 export const readRole = readerOf(roleSchema)

@@ -1,48 +1,44 @@
 import { LRUCache } from 'lru-cache'
 import { type Code, readCode } from '../config/scopes/scope-token.ts'
-import type { Business, Places } from '../contracts/places.ts'
-import type { Change, Entry, Feed, Store } from '../contracts/store.ts'
+import { type Business, type BusinessValues, NO_VALUES, type Places } from '../contracts/places.ts'
+import type { Sealer } from '../contracts/keys.ts'
+import type { Change, Entry, Feed, Store, StoredValue } from '../contracts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { outsideBudgets, waitInBudget } from '../kernel/store-budget.ts'
-import {
-  BUSINESS,
-  type BusinessRecord,
-  FUND,
-  fundKey,
-  type FundRecord,
-  readBusiness,
-  readFund,
-  stored,
-} from './schema.ts'
+import { BUSINESS, FUND, fundKey, type FundRecord, readBusiness, readFund, stored } from './schema.ts'
+import { areOpen, openValues } from './values.ts'
 import { announce, DIRECTORY_TOPIC, everyPage } from './stored-directory.ts'
 
 interface OpenBusiness extends Business {
   readonly anyFund: boolean
+  readonly values: BusinessValues
 }
 
 type Finding = Pick<Store, 'find'>
 
 /** Undefined: there is none, or it is disabled. */
-async function findBusiness(store: Finding, code: string): Promise<OpenBusiness | undefined> {
+async function findBusiness(
+  { store, sealer }: Pick<StoredPlacesParts, 'sealer'> & { readonly store: Finding },
+  code: string,
+): Promise<OpenBusiness | undefined> {
   const entry = await store.find(BUSINESS, code)
-  return entry && openBusiness(readBusiness(entry.value))
+  return entry && openBusiness(entry.value, sealer)
 }
 
-function openBusiness({
-  name,
-  address,
-  phoneNumber,
-  funds,
-  disabled,
-  ...written
-}: BusinessRecord): OpenBusiness | undefined {
+/** Rejects with Fault `identity_unavailable` if the seal cannot be read. */
+async function openBusiness(
+  value: StoredValue,
+  sealer: Sealer | undefined,
+): Promise<OpenBusiness | undefined> {
+  const { name, address, phoneNumber, funds, disabled, ...written } = readBusiness(value)
   const code = readCode(written.code)
   if (disabled || code === undefined) return undefined
   return {
     code,
     name,
     anyFund: funds === 'any',
+    values: await openValues(value, sealer),
     ...(address !== undefined && { address }),
     ...(phoneNumber !== undefined && { phoneNumber }),
   }
@@ -58,12 +54,12 @@ const findFund = async (store: Finding, code: string, fund: string): Promise<boo
 /** The places of the store as one explanation sees them: what is known here, else what the store has. */
 class PreviewedPlaces implements Places {
   readonly #places: StoredPlaces
-  readonly #store: Finding
+  readonly #parts: Pick<StoredPlacesParts, 'store' | 'sealer'>
   readonly #seen = new Map<string, boolean>()
 
-  constructor(places: StoredPlaces, store: Finding) {
+  constructor(places: StoredPlaces, parts: Pick<StoredPlacesParts, 'store' | 'sealer'>) {
     this.#places = places
-    this.#store = store
+    this.#parts = parts
   }
 
   exists(code: string, fund?: string): boolean | undefined {
@@ -73,16 +69,24 @@ class PreviewedPlaces implements Places {
   async look(code: string, fund?: string): Promise<boolean> {
     const known = this.exists(code, fund)
     if (known !== undefined) return known
-    const business = await findBusiness(this.#store, code)
+    const business = await findBusiness(this.#parts, code)
     const isOpen =
       business !== undefined &&
-      (fund === undefined || business.anyFund || (await findFund(this.#store, code, fund)))
+      (fund === undefined || business.anyFund || (await findFund(this.#parts.store, code, fund)))
     this.#seen.set(keyOf(code, fund), isOpen)
     return isOpen
   }
 
   findBusinesses(codes: Iterable<string>): Promise<ReadonlyMap<string, Business>> {
     return this.#places.findBusinesses(codes)
+  }
+
+  valuesOf(code: string): BusinessValues | undefined {
+    return this.#places.knownValues(code)
+  }
+
+  async lookForValues(code: string): Promise<BusinessValues> {
+    return this.valuesOf(code) ?? (await findBusiness(this.#parts, code))?.values ?? NO_VALUES
   }
 
   preview(): Places {
@@ -138,7 +142,16 @@ function hasFund({ funds, missing }: RememberedBusiness, fund: string, now: numb
   return missedAt !== undefined && now - missedAt <= FRESH_FOR ? false : undefined
 }
 
-const sizeOf = ({ funds, missing }: RememberedBusiness): number => 1 + funds.size + missing.size
+/** Characters of values that count as much as a fund. */
+const A_FUND = 200
+
+const sizeOf = ({ business, funds, missing }: RememberedBusiness): number =>
+  1 + funds.size + missing.size + sizeOfValues(business)
+
+const sizeOfValues = (business: OpenBusiness | undefined): number =>
+  business === undefined || business.values === NO_VALUES
+    ? 0
+    : Math.ceil(JSON.stringify(business.values.texts).length / A_FUND)
 
 /** Remembers when a fund was read. The oldest one goes where there are too many. */
 function remember(times: Map<string, number>, fund: string, now: number, exists: boolean): void {
@@ -151,6 +164,8 @@ interface StoredPlacesParts {
   readonly store: Pick<Store, 'find' | 'create' | 'list'>
   readonly feed: Pick<Feed, 'subscribe' | 'append'>
   readonly clock: Clock
+  /** Opens the secret ones of values. Absent where there are no keys, and so no records. */
+  readonly sealer?: Sealer | undefined
 }
 
 /** Businesses and funds that are remembered, all together: some 20 MB at most. */
@@ -238,6 +253,26 @@ export class StoredPlaces implements Places {
     return fund === undefined || known.business.anyFund || hasFund(known, fund, now)
   }
 
+  valuesOf(code: string): BusinessValues | undefined {
+    return this.exists(code) === undefined ? undefined : this.knownValues(code)
+  }
+
+  /** As `valuesOf`, and nothing is read again. */
+  knownValues(code: string): BusinessValues | undefined {
+    const exists = this.known(code)
+    const values = this.#known.peek(code)?.business?.values
+    if (exists !== true || values === undefined) return exists === undefined ? undefined : NO_VALUES
+    // A seal that is missing may come with a reload, or with the folder of the keys.
+    return areOpen(values) ? values : undefined
+  }
+
+  async lookForValues(code: string): Promise<BusinessValues> {
+    const known = this.valuesOf(code)
+    if (known !== undefined) return known
+    const { business } = await withinPatience(this.#readBusiness(code))
+    return business?.values ?? NO_VALUES
+  }
+
   async look(code: string, fund?: string): Promise<boolean> {
     const known = this.exists(code, fund)
     if (known !== undefined) return known
@@ -262,16 +297,17 @@ export class StoredPlaces implements Places {
 
   /** Whether all of them could be remembered. What was announced meanwhile is left out: it may be the old version. */
   async #readPages(changed: ReadonlySet<string>): Promise<boolean> {
-    const { store, clock } = this.#parts
+    const { store, clock, sealer } = this.#parts
     const readAt = clock.monotonic()
     let count = 0
     for await (const page of everyPage(store, BUSINESS))
       for (const { value } of page) {
         if ((count += 1) > REMEMBERED / 2) return false
-        const record = readBusiness(value)
-        const business = openBusiness(record)
-        if (!changed.has(record.code))
-          this.#known.set(record.code, {
+        const { code } = readBusiness(value)
+        const business = await openBusiness(value, sealer)
+        count += sizeOfValues(business)
+        if (!changed.has(code))
+          this.#known.set(code, {
             business,
             readAt,
             funds: new Map(),
@@ -313,7 +349,7 @@ export class StoredPlaces implements Places {
   }
 
   preview(): Places {
-    return new PreviewedPlaces(this, this.#parts.store)
+    return new PreviewedPlaces(this, this.#parts)
   }
 
   /** Writes a fund that a backend has created, if the business lists its funds. In force here when this resolves. */
@@ -340,7 +376,7 @@ export class StoredPlaces implements Places {
     return this.#read(
       code,
       async () => {
-        const business = await findBusiness(this.#parts.store, code)
+        const business = await findBusiness(this.#parts, code)
         const { funds, missing } = this.#known.peek(code) ?? { funds: new Map(), missing: new Map() }
         return { business, readAt: this.#parts.clock.monotonic(), funds, missing }
       },

@@ -1,7 +1,7 @@
 import type { Admission, Release } from '../contracts/admission.ts'
 import type { Backend, BackendAnswer, Call, CallBody, UpgradeOutcome } from '../contracts/backend.ts'
 import type { Answer, Exchange, Upgrade } from '../contracts/exchange.ts'
-import { NO_VALUES } from '../contracts/places.ts'
+import { type BusinessValues, NO_VALUES } from '../contracts/places.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import { cleanRequestHeaders, CONDITIONS_OF_CHANGES, withoutOwnCookies } from '../http/end-to-end-headers.ts'
 import { type Head, isSafe } from '../http/head.ts'
@@ -29,14 +29,15 @@ export function carryOut(
   findings: Findings,
 ): Promise<Answer> {
   const record = recordOf(runtime, exchange, decision, findings)
-  const proceed = (body: CallBody): Promise<Answer> => {
-    const call = callOf(runtime, exchange, decision, body, record)
+  const proceed = (body: CallBody, values = valuesFor(runtime, decision)): Promise<Answer> => {
+    if (values instanceof Promise) return values.then((found) => proceed(body, found))
+    const call = callOf(runtime, exchange, decision, body, values, record)
     const intended = record?.intend(call)
     if (intended === undefined) return callBackend(runtime, exchange, decision, call, findings)
     return intended.then(() => callBackend(runtime, exchange, decision, call, findings))
   }
   const body = readBodyOf(runtime, exchange, decision, record)
-  return body instanceof Promise ? body.then(proceed) : proceed(body)
+  return body instanceof Promise ? body.then((read) => proceed(read)) : proceed(body)
 }
 
 /** What is left of C4.11. A promise only where there is a body to read. */
@@ -50,11 +51,29 @@ export const readBodyOf = (
     ? readBodyUnrefused(decision, exchange, conversions, record)
     : readCallBody(decision.body, exchange, decision.operation, conversions, record)
 
+/**
+ * What templates may name of the business (C8.7). Looked up only where they name any.
+ * @throws Fault `place_judge_unavailable`, as the promise's result
+ */
+function valuesFor(
+  { places }: Runtime,
+  { operation, business }: Decision,
+): BusinessValues | Promise<BusinessValues> {
+  if (operation.backend.namesValues !== true || places === undefined) return NO_VALUES
+  return (
+    places.valuesOf(business) ??
+    places.lookForValues(business).catch((cause: unknown) => {
+      throw new Fault('place_judge_unavailable', { cause, unchanged: true })
+    })
+  )
+}
+
 function callOf(
   runtime: Runtime,
   exchange: Exchange,
   decision: Decision,
   body: CallBody,
+  values: BusinessValues,
   record: RecordedCall | undefined,
 ): Call {
   const { head } = exchange
@@ -68,7 +87,7 @@ function callOf(
     params: decision.params,
     query: NOTHING,
     found: NOTHING,
-    values: NO_VALUES,
+    values,
     business: decision.business,
     fund: decision.fund,
     principal: decision.principal,
@@ -250,7 +269,8 @@ export async function carryUpgrade(
     return carryOut(runtime, exchange, decision, findings)
   const record = recordOf(runtime, exchange, decision, findings, true)
   const body = await readBodyOf(runtime, exchange, decision, record)
-  const call = callOf(runtime, exchange, decision, body, record)
+  const values = await valuesFor(runtime, decision)
+  const call = callOf(runtime, exchange, decision, body, values, record)
   await record?.intend(call)
   const release = callSlot(runtime.admission, decision)
   try {

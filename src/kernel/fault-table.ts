@@ -289,6 +289,9 @@ export const FAULTS = {
   unsendable_value: trouble(
     'A part of this call cannot be passed on to the data service. If it should be, tell us the X-Request-Id.',
   ),
+  business_value_missing: trouble(
+    'This business is not set up for the data service yet. Tell us the X-Request-Id.',
+  ),
   unsendable_argument: bad('A value of the request cannot be passed on to the data service.'),
   answer_unconvertible: trouble(INTERNAL),
   answer_unmappable: trouble(

@@ -23,6 +23,7 @@ import { compileServer } from '../server/schema.ts'
 import { inspectStore } from '../stores/read-store.ts'
 import { compileStore } from '../stores/schema.ts'
 import { compileAdmin } from './admin.ts'
+import { reportMissingValues, warnOfSameValues } from './business-values.ts'
 import {
   checkListeners,
   closableNames,
@@ -134,6 +135,12 @@ const PART_CHECKS: readonly Check[] = [
   { needs: ['scopes'], run: ({ scopes }, problems) => compileScopes(scopes, problems) },
   { needs: ['directory', 'scopes'], run: (_all, _report, _environment, { directory }) => directory() },
   {
+    needs: ['directory', 'scopes', 'areas', 'backends'],
+    whole: ['actions'],
+    run: async (all, problems, _environment, { directory }) =>
+      reportMissingValues(all, await directory(), problems),
+  },
+  {
     needs: ['directory', 'scopes', 'store', 'data'],
     whole: ['issuers'],
     run: async (all, problems, _environment, { directory }) => {
@@ -238,6 +245,11 @@ const LAST_CHECKS: readonly Check[] = [
     needs: [],
     run: async (all, problems, _environment, { directory }) =>
       warnOfUnusedScopes(all, await directory(), problems),
+  },
+  {
+    needs: [],
+    run: async (all, problems, _environment, { directory }) =>
+      warnOfSameValues(all, await directory(), problems),
   },
 ]
 

@@ -1,11 +1,10 @@
 import { planAudit } from '../audit/schema.ts'
+import { namedValues, namesBusiness } from '../backends/forward/named-values.ts'
 import { backendUnder } from '../backends/schema.ts'
-import { parseTemplate, placeholdersIn } from '../backends/templates/parse.ts'
 import type { KeyPath, Problems } from '../config/problems.ts'
 import { compileScopes } from '../config/scopes/schema.ts'
 import type { Directory } from '../directory/compile.ts'
 import type { ActionConfig, OperationConfig } from '../gateway/schema.ts'
-import { foldName } from '../http/end-to-end-headers.ts'
 import { isSafe } from '../http/head.ts'
 import { type Configuration, isSidecar } from './configuration.ts'
 
@@ -129,7 +128,6 @@ type Forwarding = Extract<BackendConfig, { kind: 'http' | 'stream' }>
 type OperationUpstream = NonNullable<
   NonNullable<Configuration['actions'][number]['methods']['GET']>['upstream']
 >
-type Texts = Readonly<Record<string, string>>
 
 /**
  * Warns of services that cannot know which business a call is about: they would answer with anybody's data (C11.6.1). One
@@ -158,8 +156,10 @@ const isForwarding = (backend: BackendConfig | undefined): backend is Forwarding
   backend?.kind === 'http' || backend?.kind === 'stream'
 
 /** Whether an operation differs from its backend in what could name a business. */
-const decidesItself = ({ path, query, headers, auth, forwardAuthorization }: OperationUpstream): boolean =>
-  [path, query, headers, auth, forwardAuthorization].some((each) => each !== undefined)
+const decidesItself = (upstream: OperationUpstream): boolean =>
+  DECIDING.some((key) => Object.hasOwn(upstream, key))
+
+const DECIDING = ['path', 'query', 'headers', 'auth', 'body', 'forwardAuthorization'] as const
 
 /** The headers that are sent by default mean nothing to a service that was never made to read them. */
 function sendsBusiness(backend: Forwarding, upstream: OperationUpstream): boolean {
@@ -167,22 +167,7 @@ function sendsBusiness(backend: Forwarding, upstream: OperationUpstream): boolea
   if (identity === 'headers' || identity === 'token') return true
   if (upstream.forwardAuthorization ?? (upstream.auth === undefined && backend.forwardAuthorization))
     return true
-  const path = upstream.path ?? backend.path
   // Without a template the client's path is sent, which has the business.
-  if (path === undefined) return true
-  const query = { ...backend.query, ...upstream.query }
-  const headers = { ...folded(backend.headers), ...folded(upstream.headers) }
-  return [path, ...Object.values(query), ...Object.values(headers)].some(namesBusiness)
-}
-
-const folded = (headers: Texts = {}): Texts =>
-  Object.fromEntries(Object.entries(headers).map(([name, value]) => [foldName(name), value]))
-
-/** A text that is no template is reported by the check of templates. */
-function namesBusiness(source: string): boolean {
-  const template = parseTemplate(source)
-  return (
-    typeof template === 'string' ||
-    placeholdersIn(template).some(({ written, to }) => written === 'business' || to.kind === 'value')
-  )
+  if ((upstream.path ?? backend.path) === undefined) return true
+  return namesBusiness(backend, upstream) || namedValues(backend, upstream).size > 0
 }

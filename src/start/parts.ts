@@ -31,6 +31,7 @@ import type { StoreTokenRevoker } from '../identity/tokens/token-revoker.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { IssuerKeys } from '../keys/issuer-keys.ts'
 import type { ServiceKeys } from '../keys/service-keys.ts'
+import { reportMissingValues } from '../settings/business-values.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { reportOpenedDemo } from '../settings/dangers.ts'
 import type { RevocationRules } from '../stores/revocations.ts'
@@ -134,6 +135,7 @@ export async function openParts(
     { catalogue, backends, areas, severalIssuers: configuration.issuers.length > 1 },
     problems,
   )
+  reportMissingValues(configuration, directory, problems)
   if (!problems.failed) {
     const contents = new Map([...now, ...(await contentsOf(configuration, 'loaded', isModule))])
     return { configuration, catalogue, directory, backends, contents, actions, people }

@@ -243,7 +243,8 @@ const RAISED: Readonly<Record<FaultCode, Scenario | string>> = {
   upstream_unsupported_media_type: status(415),
   upstream_rate_limited: status(429),
   outcome_unknown: 'test/wire/outcome-unknown.test.ts',
-  unsendable_value: 'test/unit/backends/template.test.ts',
+  unsendable_value: 'test/unit/backends/templates/places.test.ts',
+  business_value_missing: 'test/wire/business-values.test.ts',
   unsendable_argument: 'test/security/upstream-templates.test.ts',
   answer_unconvertible: failing(
     (connection) =>

@@ -9,6 +9,7 @@ import type { FixedHeader } from '../templates/places.ts'
 import { TokenSources } from './auth/token-credentials.ts'
 import { checkDataInXml, compileXml } from './compile-answers.ts'
 import { compileExchange, reportTakenNames, reportTwoOfOneHeader } from './compile-request.ts'
+import { namesValues } from './named-values.ts'
 import { type Identify, identifyByHeaders, identifyByToken, identifyNobody } from './request.ts'
 import type { HttpBackendRules } from './rules.ts'
 import type { ForwardingConfig } from './schema.ts'
@@ -73,6 +74,7 @@ export async function compileForwarding(
     retries,
     ...rules,
     xml,
+    namesValues: namesValues(config),
     targets,
     identify,
     tls,

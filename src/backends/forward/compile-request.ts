@@ -24,6 +24,7 @@ import {
 } from './check-templates.ts'
 import { checkDataInXml, checkDataKey, compileAnswers, compileOperationXml } from './compile-answers.ts'
 import type { HttpBackend } from './http.ts'
+import { namesValues } from './named-values.ts'
 import type { OfferedOperation } from './offered-operations.ts'
 import type { RedirectRules } from './redirects.ts'
 import { isForbiddenResponseHeader } from './response.ts'
@@ -265,7 +266,11 @@ function compileOwn(
   problems: Problems,
 ): ExchangeChanges {
   const xml = compileOperationXml(upstream, { format, payload, inherited: rules.xml?.section }, at, problems)
-  return { ...compileExchange(upstream, rules, at, problems), ...(xml && { xml }) }
+  return {
+    ...compileExchange(upstream, rules, at, problems),
+    ...(xml && { xml }),
+    ...(namesValues(upstream) && { namesValues: true }),
+  }
 }
 
 /** Checks the templates of a backend for calls that match no action: a report-only area forwards them, too (C8.7). */

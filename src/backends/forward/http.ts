@@ -43,6 +43,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
   readonly payload: 'bare' | 'envelope'
   readonly xml: PlainXmlRules | undefined
   readonly data: JsonPointer | undefined
+  readonly namesValues: boolean
   readonly rules: HttpBackendRules
   readonly #clock: Clock
   readonly targets: UpstreamTargets
@@ -63,6 +64,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
     this.format = rules.format
     this.payload = rules.payload
     this.data = rules.payload === 'bare' ? rules.data : undefined
+    this.namesValues = rules.namesValues === true
     this.xml = rules.format === 'xml' ? rules.xml?.rules : undefined
     this.rules = rules
     this.#clock = clock
@@ -216,6 +218,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
     if (forwardAuthorization) faults.push('upstream_unauthorised')
     const { query, strictQuery } = this.rules
     const isMade = placeholdersOf(this.rules).length > 0
+    if (this.namesValues) faults.push('business_value_missing')
     if (isMade) faults.push('unsendable_value')
     if (isMade || strictQuery || query.size > 0) faults.push('unsendable_argument')
     return answersByStatus({ method, requestHeaders, faults })

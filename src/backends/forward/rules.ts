@@ -56,6 +56,8 @@ export interface ExchangeRules extends RequestRules {
   readonly redirects: RedirectRules | undefined
   /** The part of a bare answer that is the data; undefined: all of it (C8.8). */
   readonly data: JsonPointer | undefined
+  /** Whether calls need the values of their business (C8.7). */
+  readonly namesValues?: boolean
   /** The operations that the backend answers, where URLs are rewritten to theirs; undefined: none (C8.8). */
   readonly operations: readonly OfferedOperation[] | undefined
 }

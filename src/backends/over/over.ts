@@ -57,6 +57,7 @@ export class ModuleOverForwarder implements Backend {
   readonly payload: 'bare' | 'envelope'
   readonly xml: PlainXmlRules | undefined
   readonly data: JsonPointer | undefined
+  readonly namesValues: boolean
   readonly #module: ForwardingModule
   readonly #sender: HttpBackend
   readonly #rules: ModuleRules & QuestionRules
@@ -79,6 +80,7 @@ export class ModuleOverForwarder implements Backend {
     this.payload = this.#sender.payload
     this.xml = this.#sender.xml
     this.data = this.#sender.data
+    this.namesValues = this.#sender.namesValues
     this.#rules = { ...rules, after }
     this.#clock = clock
     this.#answers = new AnswerChecks({ ...rules, responseHeaders }, clock, after)

@@ -3,8 +3,6 @@ import type { Placeholder, Reference, Template, TemplatePart } from '../../contr
 import { parseJsonPointer, POINTER_PATTERN } from '../../http/json.ts'
 
 const NAME = '[A-Za-z][A-Za-z0-9_]*'
-/** Names of a business's values: they stand behind a dot. */
-export const VALUE_NAME_PATTERN = '^[A-Za-z][A-Za-z0-9_-]{0,63}$'
 
 const TOKEN = new RegExp(
   `\\{\\{|\\}\\}|\\{${NAME}(?:\\.\\.\\.|\\.[A-Za-z0-9_-]+|/[^{}]*)?\\}|[{}]|[^{}]+`,

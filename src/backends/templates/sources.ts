@@ -1,5 +1,6 @@
 /** What placeholders stand for in a call (C8.7). */
 import type { Call } from '../../contracts/backend.ts'
+import type { BusinessValues } from '../../contracts/places.ts'
 import type { Placeholder, Reference } from '../../contracts/templates.ts'
 import { type JsonValue, literalOf, pointerText } from '../../http/json.ts'
 import { decodeSegment } from '../../http/request-target.ts'
@@ -33,7 +34,10 @@ export const isBuiltIn = (name: string): boolean => Object.hasOwn(BUILT_IN, name
 const own = <T>(values: Readonly<Record<string, T>>, name: string): T | undefined =>
   Object.hasOwn(values, name) ? values[name] : undefined
 
-/** Finds the value of a placeholder, decoded; undefined where the call has none. */
+/**
+ * Finds the value of a placeholder, decoded; undefined where the call has none. A value that the business lacks is a Fault
+ * `business_value_missing`.
+ */
 export function findValue(to: Reference): FindValue {
   switch (to.kind) {
     case 'name': {
@@ -43,7 +47,7 @@ export function findValue(to: Reference): FindValue {
     case 'segments':
       return ({ params }) => own(params, to.name)
     case 'value':
-      return ({ values }) => values.texts[to.name]
+      return ({ values }) => values.texts[to.name] ?? missingValue(values, to.name)
     case 'query':
       return ({ query }) => own(query, to.name)
     case 'body': {
@@ -51,6 +55,12 @@ export function findValue(to: Reference): FindValue {
       return ({ found }) => own(found, pointer)
     }
   }
+}
+
+/** @throws Fault `business_value_missing` */
+function missingValue({ secrets }: BusinessValues, name: string): never {
+  const why = secrets.has(name) ? 'is sealed, and cannot be opened here' : 'is none of its values'
+  throw new Fault('business_value_missing', { detail: `{business.${name}} ${why}`, unchanged: true })
 }
 
 /** Whether a value is the client's own choice: then one that is not sent is its mistake, 400. */

@@ -147,6 +147,10 @@ const ERROR_GUIDE: Readonly<Record<FaultCode, Guidance>> = {
     API,
     'A value in the path has characters that the data service cannot be sent. If the value is right, send us the `X-Request-Id` of the answer.',
   ),
+  business_value_missing: at(
+    API,
+    'The data service cannot be asked about this business before we have completed its setup. Send us the `X-Request-Id` of the answer; other businesses are not concerned.',
+  ),
   unsendable_argument: at(
     API,
     'Leave out what the message names: a quotation mark, a backslash, what is percent-encoded twice, or a condition such as `If-Match`.',
