@@ -24,6 +24,7 @@ import {
   compileMethod,
   reportUnknownScopes,
 } from './compile-method.ts'
+import { SchemaLinker } from './linked-schemas.ts'
 import type { ActionConfig, OperationConfig } from './schema.ts'
 
 /** A configured action: its methods, its path, and its key path in the configuration. */
@@ -247,11 +248,12 @@ export function compileActions(
   const routes = new RouteCompiler(problems)
   const configuredRoutes: ConfiguredRoute[] = []
   const offered = new Map<string, OfferedOperation[]>()
+  const schemas = new SchemaLinker(context.schemas ?? {}, problems)
   for (const [index, config] of configured.entries()) {
     const path: KeyPath = ['actions', index]
     const pattern = readPattern(config.action, [...path, 'action'], problems)
     const compiled = compileAction(
-      config,
+      linkedAction(config, schemas, path),
       pattern ?? [],
       configuredRoutes.length,
       { ...context, offered, leadsTo: (action, segments) => routes.leadsTo(action, segments) },
@@ -270,6 +272,16 @@ export function compileActions(
     reportOnly: reportOnlyAreas(context, problems),
   }
 }
+
+const linkedAction = (config: ActionConfig, schemas: SchemaLinker, path: KeyPath): ActionConfig => ({
+  ...config,
+  methods: Object.fromEntries(
+    Object.entries(config.methods).map(([method, operation]) => [
+      method,
+      schemas.linkOperation(operation, [...path, 'methods', method]),
+    ]),
+  ),
+})
 
 function reportAreas({ areas, backends, catalogue }: CompileContext, problems: Problems): void {
   for (const [area, { backend, scopes = [] }] of Object.entries(areas)) {

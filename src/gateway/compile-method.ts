@@ -20,12 +20,15 @@ import {
   takes,
 } from './action-table.ts'
 import { compileDocumentation } from './describe/documentation.ts'
+import type { NamedSchemas } from './linked-schemas.ts'
 import type { AreasConfig, BodyRuleConfig, OperationConfig, ScopeRuleConfig } from './schema.ts'
 
 export interface CompileContext {
   readonly catalogue: Catalogue
   readonly backends: ReadonlyMap<string, OpenedBackend>
   readonly areas: AreasConfig
+  /** What `#/schemas/NAME` names. */
+  readonly schemas?: NamedSchemas
   /** Whether tokens of several issuers are accepted (C11.2). */
   readonly severalIssuers?: boolean
 }

@@ -155,6 +155,18 @@ export const areasSchema = mapOf(
 
 export const actionsSchema = list(actionSchema, { description: 'All actions of the API.' })
 
+export const schemasSchema = mapOf(
+  opaque<BodySchema>({
+    expected: 'JSON Schema',
+    description: 'JSON Schema that several operations use, or that contains itself.',
+  }),
+  {
+    default: {},
+    description:
+      "Schemas by name: `$ref: '#/schemas/NAME'` stands for them in schemas of operations, and among themselves.",
+  },
+)
+
 export const vendorSchema = literalText({
   pattern: '^[a-z0-9][a-z0-9-]*$',
   default: 'postern',

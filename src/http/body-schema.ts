@@ -10,6 +10,10 @@ export type BodyType = 'string' | 'number' | 'integer' | 'boolean' | 'array' | '
 type BodyFormat = 'date' | 'date-time' | 'uuid' | 'email'
 
 export interface BodySchema {
+  /** In a configuration: `#/schemas/NAME`. Replaced by what it names when the actions are compiled. */
+  readonly $ref?: string
+  /** Of a schema that stands under `schemas` in the configuration: its name there. It may contain itself. */
+  readonly $id?: string
   /** Absent: anything. A list: one of them, such as `["string", "null"]`. */
   readonly type?: BodyType | readonly BodyType[]
   readonly properties?: Readonly<Record<string, BodySchema>>

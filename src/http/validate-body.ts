@@ -64,6 +64,7 @@ const sentence = ({ field, why }: BodyProblem): string =>
   `${field === '' ? 'The body' : `Field ${field}`}: ${why}.`
 
 const KEYWORDS: ReadonlySet<string> = new Set<keyof BodySchema>([
+  '$id',
   'type',
   'properties',
   'required',
@@ -83,7 +84,26 @@ const KEYWORDS: ReadonlySet<string> = new Set<keyof BodySchema>([
   'description',
 ])
 
-function compileCheck(schema: BodySchema): Check {
+const named = new WeakMap<BodySchema, Check>()
+
+/**
+ * Compiles a schema with a name, which others may contain, and itself too.
+ *
+ * @throws RangeError as `compileValidator`
+ */
+export function compileNamed(schema: BodySchema): Check {
+  const check = compileOwn(schema)
+  named.set(schema, check)
+  return check
+}
+
+/** One with a name is compiled once for all that contain it, and not before it is needed, since it may contain itself. */
+const compileCheck = (schema: BodySchema): Check =>
+  schema.$id === undefined
+    ? compileOwn(schema)
+    : (value, findings) => (named.get(schema) ?? compileNamed(schema))(value, findings)
+
+function compileOwn(schema: BodySchema): Check {
   const unknown = Object.keys(schema).find((keyword) => !KEYWORDS.has(keyword))
   if (unknown !== undefined) throw new RangeError(`the schema keyword "${unknown}" is not supported`)
   const types = typesOf(schema)

@@ -172,13 +172,14 @@ const PART_CHECKS: readonly Check[] = [
       const backends = new Map(
         Object.keys(all.backends).map((name) => [name, opened.get(name) ?? unopened(name)]),
       )
-      if (areReadable(['actions', 'areas', 'scopes'], unreadable))
+      if (areReadable(['actions', 'areas', 'schemas', 'scopes'], unreadable))
         compileActions(
           all.actions,
           {
             catalogue: catalogueOf(all),
             backends,
             areas: all.areas,
+            schemas: all.schemas,
             severalIssuers: all.issuers.length > 1,
           },
           problems,

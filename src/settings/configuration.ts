@@ -13,6 +13,7 @@ import {
   actionsSchema,
   areasSchema,
   defaultFormatSchema,
+  schemasSchema,
   tokenCacheSchema,
   vendorSchema,
 } from '../gateway/schema.ts'
@@ -131,6 +132,7 @@ export const configurationSchema = section({
   backends: backendsSchema,
   areas: areasSchema,
   actions: actionsSchema,
+  schemas: schemasSchema,
   openapi: optional(openapiSchema),
   tokenCache: tokenCacheSchema,
   identity: identitySchema,

@@ -155,7 +155,7 @@ export const unopened = (name: string): OpenedBackend => ({
 
 /** The actions of a configuration as the gateway compiles them, with no backend open. */
 export const compileUnopened = (
-  { actions, areas, backends, issuers }: Configuration,
+  { actions, areas, backends, issuers, schemas }: Configuration,
   catalogue: Catalogue,
   problems: Problems,
 ): CompiledActions =>
@@ -164,6 +164,7 @@ export const compileUnopened = (
     {
       catalogue,
       areas,
+      schemas,
       severalIssuers: issuers.length > 1,
       backends: new Map(Object.keys(backends).map((name) => [name, unopened(name)])),
     },

@@ -4,7 +4,10 @@ import type { Configuration } from './configuration.ts'
 /** The lists and maps whose entries are checked one by one. `*` stands for any key. Inner ones come first. */
 const ENTRIES: readonly KeyPath[] = [
   ['actions', '*', 'methods', '*'],
-  ...['actions', 'areas', 'backends', 'issuers', 'maintenance', 'scopes'].map((section) => [section, '*']),
+  ...['actions', 'areas', 'backends', 'issuers', 'maintenance', 'schemas', 'scopes'].map((section) => [
+    section,
+    '*',
+  ]),
   ...['businesses', 'clients', 'roles', 'users'].map((kind) => ['directory', kind, '*']),
 ]
 

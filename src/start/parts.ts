@@ -132,7 +132,10 @@ export async function openParts(
   const backends = new Map([...reused, ...opened])
   const actions = compileActions(
     configuration.actions,
-    { catalogue, backends, areas, severalIssuers: configuration.issuers.length > 1 },
+    {
+      ...{ catalogue, backends, areas, schemas: configuration.schemas },
+      severalIssuers: configuration.issuers.length > 1,
+    },
     problems,
   )
   reportMissingValues(configuration, directory, problems)

@@ -25,7 +25,7 @@ type Section = 'schemas' | 'responses' | 'parameters' | 'headers' | 'examples'
 
 interface Shared {
   readonly reference: Reference
-  readonly text: JsonText
+  text: JsonText
 }
 
 /** What several operations share. Each stands once, and only if something refers to it. */
@@ -47,8 +47,10 @@ export class Components {
     if (made === undefined) this.#sections.set(section, (made = new Map<string, Shared>()))
     let shared = made.get(name)
     if (shared === undefined) {
-      shared = { reference: { $ref: `#/components/${section}/${name}` }, text: write() }
+      shared = { reference: { $ref: `#/components/${section}/${name}` }, text: '' }
+      // Known before it is written: a schema may refer to itself.
       made.set(name, shared)
+      shared.text = write()
     }
     return shared.reference
   }
@@ -58,11 +60,16 @@ export class Components {
     const full = `${section} ${prefix} ${key}`
     let name = this.#names.get(full)
     if (name === undefined) {
-      const count = (this.#counts.get(prefix) ?? 0) + 1
-      this.#counts.set(prefix, count)
-      this.#names.set(full, (name = count === 1 ? prefix : `${prefix}-${count}`))
+      this.#names.set(full, (name = this.#freeName(section, prefix)))
     }
     return this.share(section, name, make)
+  }
+
+  #freeName(section: Section, prefix: string): string {
+    const count = (this.#counts.get(prefix) ?? 0) + 1
+    this.#counts.set(prefix, count)
+    const name = count === 1 ? prefix : `${prefix}-${count}`
+    return this.#sections.get(section)?.has(name) === true ? this.#freeName(section, prefix) : name
   }
 
   /** What several operations have alike, without being a component: made and written once for each `key`. */

@@ -329,18 +329,28 @@ interface MemberRow {
   readonly description: string | undefined
 }
 
-/** Deeper members are left out: a page is no place for them. */
+/** Deeper members, and more of them, are left out: a page is no place for them. */
 const DEEPEST = 8
+const MOST_ROWS = 300
 
-/** The members of an object's schema; empty for a schema that names none. */
-function memberRows(schema: BodySchema, under = '', depth = 0): readonly MemberRow[] {
-  if (depth > DEEPEST) return []
-  const own = Object.entries(schema.properties ?? {}).flatMap(([name, member]) => {
-    const path = under === '' ? name : `${under}.${name}`
-    const required = schema.required?.includes(name) ?? false
-    return [rowOf(path, member, required), ...memberRows(member, path, depth + 1)]
-  })
-  return schema.items === undefined ? own : [...own, ...memberRows(schema.items, `${under}[]`, depth + 1)]
+/** The members of an object's schema; empty for a schema that names none. A schema with a name is told once. */
+function memberRows(schema: BodySchema): readonly MemberRow[] {
+  const rows: MemberRow[] = []
+  const told = new Set<string>()
+  const tell = (part: BodySchema, under: string, depth: number): void => {
+    const { $id: name, properties = {}, required, items } = part
+    if (depth > DEEPEST || (name !== undefined && told.has(name))) return
+    if (name !== undefined) told.add(name)
+    for (const [key, member] of Object.entries(properties)) {
+      if (rows.length >= MOST_ROWS) return
+      const path = under === '' ? key : `${under}.${key}`
+      rows.push(rowOf(path, member, required?.includes(key) ?? false))
+      tell(member, path, depth + 1)
+    }
+    if (items !== undefined) tell(items, `${under}[]`, depth + 1)
+  }
+  tell(schema, '', 0)
+  return rows
 }
 
 const rowOf = (path: string, schema: BodySchema, required: boolean): MemberRow => ({
@@ -354,7 +364,7 @@ function typeText(schema: BodySchema): string {
   const types = typesOf(schema)
   if (types.length === 0) return T.anything
   const word = (type: (typeof types)[number]): string =>
-    type === 'array' && schema.items ? T.list(typeText(schema.items)) : T.typeWords[type]
+    type === 'array' && schema.items ? T.list(schema.items.$id ?? typeText(schema.items)) : T.typeWords[type]
   return types.map(word).join(T.or)
 }
 

@@ -7,6 +7,7 @@ import { compileActions } from '../../../src/gateway/compile-actions.ts'
 import { describeApi } from '../../../src/gateway/describe/describe.ts'
 import type { OpenapiConfig } from '../../../src/gateway/describe/schema.ts'
 import { openapiDocument } from '../../../src/gateway/openapi/document.ts'
+import type { NamedSchemas } from '../../../src/gateway/linked-schemas.ts'
 import type { ActionConfig, AreasConfig } from '../../../src/gateway/schema.ts'
 import { CATALOGUE } from '../../support/gateway.ts'
 import { lint, type OpenapiDocument, type OpenapiResponse, resolved } from '../../support/openapi.ts'
@@ -33,15 +34,22 @@ const OWN: AuthorizationDescription = {
 interface Given {
   readonly actions?: readonly object[]
   readonly areas?: AreasConfig
+  readonly schemas?: NamedSchemas
   readonly openapi?: Exclude<OpenapiConfig, 'off'>
   readonly authorization?: AuthorizationDescription
 }
 
-function documentOf({ actions = [list()], areas = AREAS, openapi = {}, authorization = OWN }: Given = {}) {
+function documentOf(given: Given = {}) {
+  const { actions = [list()], areas = AREAS, schemas, openapi = {}, authorization = OWN } = given
   const problems = new Problems()
   const compiled = compileActions(
     actions as unknown as readonly ActionConfig[],
-    { catalogue: CATALOGUE, backends: new Map([[backend.name, backend]]), areas },
+    {
+      catalogue: CATALOGUE,
+      backends: new Map([[backend.name, backend]]),
+      areas,
+      ...(schemas && { schemas }),
+    },
     problems,
   )
   expect(problems.list.filter(({ severity }) => severity === 'error')).toEqual([])
@@ -204,6 +212,67 @@ describe('C11.3 the OpenAPI document', () => {
             'a b': { xml: { name: 'a_x0020_b' } },
           },
         },
+      },
+    })
+  })
+
+  const FUND: NamedSchemas = {
+    Fund: {
+      type: 'object',
+      properties: {
+        Parent: { $ref: '#/schemas/Fund' },
+        Members: { type: 'array', items: { $ref: '#/schemas/Member' } },
+        'a b': { $ref: '#/schemas/Member' },
+      },
+    },
+    Member: { type: 'object', properties: { Fund: { $ref: '#/schemas/Fund' }, Note: { type: 'string' } } },
+    Plan: { $ref: '#/schemas/Fund' },
+  }
+
+  it('C11.3.7 has schemas with a name as components that refer to each other, and to themselves', async () => {
+    const to = (name: string) => ({ $ref: `#/components/schemas/${name}` })
+    const body = {
+      required: true,
+      schema: { type: 'object', properties: { Plan: { $ref: '#/schemas/Plan' } } },
+    }
+    const data = { $ref: '#/schemas/Fund' }
+    const document = documentOf({
+      schemas: FUND,
+      actions: [action('list', { GET: { ...rule, data }, PUT: { ...rule, data, body } })],
+    })
+    const { schemas = {} } = document.components
+    expect(schemas['Fund']).toEqual({
+      type: 'object',
+      properties: {
+        Parent: to('Fund'),
+        Members: { type: 'array', items: { ...to('Member'), xml: { name: 'Item' } }, xml: { wrapped: true } },
+        'a b': { ...to('Member'), xml: { name: 'a_x0020_b' } },
+      },
+    })
+    expect(schemas['Member']).toMatchObject({ properties: { Fund: to('Fund') } })
+    expect(schemas['Body.put-business-funds-list']).toMatchObject({ properties: { Plan: to('Fund') } })
+    expect(schemas['Success.get-business-funds-list']).toMatchObject({
+      properties: { Data: { type: 'object', ...to('Fund') } },
+    })
+    expect(await lint(document)).toEqual([])
+  })
+
+  it('C11.3.7 has a component of its own for operations that name the items of its lists differently', () => {
+    const data = { $ref: '#/schemas/Fund' }
+    const items = [{}, { Members: 'Member' }, { Members: 'Member', Others: 'Other' }]
+    const { schemas = {} } = documentOf({
+      schemas: { ...FUND, Success: { type: 'object' } },
+      actions: [
+        ...items.map((names, at) => action(`list-${at}`, { GET: { ...rule, data, items: names } })),
+        list({ data: { $ref: '#/schemas/Success' } }),
+      ],
+    }).components
+    const names = Object.keys(schemas).filter((name) => !/^(Failure|Success)/.test(name))
+    expect(names.toSorted()).toEqual(['Fund', 'Fund-2', 'Member', 'Member-2', 'Schema.Success'])
+    expect(schemas['Fund-2']).toMatchObject({
+      properties: {
+        Members: { items: { xml: { name: 'Member' } } },
+        Parent: { $ref: expect.stringMatching(/Fund-2$/) },
       },
     })
   })

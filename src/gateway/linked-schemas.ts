@@ -1,0 +1,124 @@
+/** Schemas of the configuration with what their references name (`$ref: '#/schemas/Fund'`) in place of these. */
+import { reportUnknownName } from '../config/problem-text.ts'
+import type { KeyPath, Problems } from '../config/problems.ts'
+import type { BodySchema } from '../http/body-schema.ts'
+import { compileNamed } from '../http/validate-body.ts'
+import type { OperationConfig } from './schema.ts'
+
+type Draft = { -readonly [Key in keyof BodySchema]: BodySchema[Key] }
+
+/** Under `schemas`, by name, as written. */
+export type NamedSchemas = Readonly<Record<string, BodySchema>>
+
+const REFERENCE = /^#\/schemas\/(.+)$/
+
+/** What is written may be anything: what is no schema is reported where it is compiled. */
+const isSchema = (value: unknown): value is BodySchema =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const isReference = (schema: BodySchema): boolean => Object.hasOwn(schema, '$ref')
+
+/**
+ * Links the schemas of one configuration. All references to a name lead to one object, so a schema that contains itself is
+ * a circle of objects, and what many operations use is in memory once.
+ */
+export class SchemaLinker {
+  readonly #configured: NamedSchemas
+  readonly #problems: Problems
+  /** By name; complete once all are linked. */
+  readonly #named = new Map<string, Draft>()
+
+  /** Reports references that lead nowhere, and named schemas that are not supported, in use or not. */
+  constructor(configured: NamedSchemas, problems: Problems) {
+    this.#configured = configured
+    this.#problems = problems
+    const written = Object.entries(configured)
+    const own = written.filter(([, schema]) => !isSchema(schema) || !isReference(schema))
+    for (const [name] of own) this.#named.set(name, { $id: name })
+    for (const [name, schema] of written) if (!this.#named.has(name)) this.#follow(name, schema)
+    for (const [name, schema] of own) this.#fill(name, schema)
+  }
+
+  /** The schemas of an operation, linked. */
+  linkOperation(config: OperationConfig, path: KeyPath): OperationConfig {
+    const { body, data } = config
+    return {
+      ...config,
+      ...(body?.schema && {
+        body: { ...body, schema: this.#link(body.schema, [...path, 'body', 'schema']) },
+      }),
+      ...(data && { data: this.#link(data, [...path, 'data']) }),
+    }
+  }
+
+  /** A name that stands for another name. */
+  #follow(name: string, schema: BodySchema): void {
+    const at: KeyPath = ['schemas', name]
+    const passed = new Set([name])
+    for (let next: BodySchema | undefined = schema; next !== undefined && isReference(next);) {
+      const other = this.#nameIn(next, at)
+      const target = other === undefined ? undefined : this.#named.get(other)
+      if (target !== undefined) this.#named.set(name, target)
+      if (other === undefined || target !== undefined) return
+      if (passed.has(other)) this.#problems.error([...at, '$ref'], 'leads back to itself')
+      next = passed.has(other) ? undefined : this.#configured[other]
+      passed.add(other)
+    }
+  }
+
+  #fill(name: string, schema: BodySchema): void {
+    const at: KeyPath = ['schemas', name]
+    const own = this.#named.get(name)
+    if (own === undefined || !isSchema(schema)) {
+      this.#problems.error(at, 'expected a schema: a section of keywords of JSON Schema, such as `type`')
+      return
+    }
+    Object.assign(own, this.#linkParts(schema, at), { $id: name })
+    try {
+      compileNamed(own)
+    } catch (error) {
+      this.#problems.error(at, (error as Error).message)
+    }
+  }
+
+  /** The name that a reference names; undefined, after it was reported, if there is none. */
+  #nameIn(schema: BodySchema, at: KeyPath): string | undefined {
+    const { $ref: reference, ...beside } = schema
+    const where = [...at, '$ref']
+    if (Object.keys(beside).length > 0)
+      this.#problems.error(where, 'stands alone: other keywords belong to the schema that it names')
+    const [, name] = (typeof reference === 'string' && REFERENCE.exec(reference)) || []
+    if (name === undefined) this.#problems.error(where, "expected '#/schemas/NAME'")
+    else if (Object.hasOwn(this.#configured, name)) return name
+    else reportUnknownName(this.#problems, where, 'schema', name, Object.keys(this.#configured))
+    return undefined
+  }
+
+  #link(schema: BodySchema, at: KeyPath): BodySchema {
+    if (!isSchema(schema)) return schema
+    if (!isReference(schema)) return this.#linkParts(schema, at)
+    const name = this.#nameIn(schema, at)
+    return (name === undefined ? undefined : this.#named.get(name)) ?? {}
+  }
+
+  /** The same object where it has no references. */
+  #linkParts(schema: BodySchema, at: KeyPath): BodySchema {
+    if (Object.hasOwn(schema, '$id')) this.#problems.error([...at, '$id'], 'is not supported')
+    const linked: Draft = {}
+    for (const key of ['items', 'additionalProperties'] as const) {
+      const part = schema[key]
+      const own = isSchema(part) ? this.#link(part, [...at, key]) : part
+      if (own !== part) linked[key] = own as BodySchema
+    }
+    const { properties } = schema
+    if (isSchema(properties)) {
+      const members = Object.entries(properties as NamedSchemas)
+      const own = members.map(
+        ([name, member]) => [name, this.#link(member, [...at, 'properties', name])] as const,
+      )
+      if (own.some(([, member], index) => member !== members[index]?.[1]))
+        linked.properties = Object.fromEntries(own)
+    }
+    return Object.keys(linked).length === 0 ? schema : { ...schema, ...linked }
+  }
+}
