@@ -29,6 +29,8 @@ export const CHROMIUM = process.env['POSTERN_TEST_CHROMIUM'] ?? '/usr/bin/chromi
 export const HAPROXY = '/usr/sbin/haproxy'
 export const NGINX = '/usr/sbin/nginx'
 export const SLAPD = '/usr/sbin/slapd'
+export const RADICALE = '/usr/bin/radicale'
+export const DOCKER_REGISTRY = '/usr/bin/docker-registry'
 export const APACHE = '/usr/sbin/apache2'
 /** The Python that Debian's packages are for. */
 export const SYSTEM_PYTHON = '/usr/bin/python3'
@@ -57,6 +59,7 @@ export const PARTS = {
     use: 'the login through clients that others wrote',
     isThere: isServer('express-openid-connect'),
   },
+  'docker-registry': { use: 'the recipe for images', isThere: () => existsSync(DOCKER_REGISTRY) },
   'json-server': { use: 'the recipe for it', isThere: isServer('json-server') },
   haproxy: { use: 'several nodes behind a balancer', isThere: () => existsSync(HAPROXY) },
   kubectl: {
@@ -81,6 +84,8 @@ export const PARTS = {
     isThere: () => runs('python3', '--version'),
   },
   'python3-cryptography': { use: 'the check of a token in Python', isThere: () => python() !== undefined },
+  radicale: { use: 'the recipe for calendars', isThere: () => existsSync(RADICALE) },
+  'servers of npm': { use: 'recipes for services that others wrote', isThere: isServer('s3rver') },
   sqlite3: {
     use: 'a foreign program on the store’s file',
     isThere: () => runs('sqlite3', '--version'),
