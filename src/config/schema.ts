@@ -79,12 +79,26 @@ export const secret = ({ plain = false, ...options }: TextOptions & { plain?: bo
 export const text = (options: TextOptions & { pattern?: string; expected?: string }): TUnsafe<string> =>
   marked('reference', { minLength: 1, ...options })
 
+/** The same with placeholders. What comes from the environment or a file holds none: its braces are doubled. */
+export const openTemplate = (
+  options: TextOptions & { pattern?: string; expected?: string },
+): TUnsafe<string> => marked('reference', { minLength: 1, isTemplate: true, ...options })
+
 /**
  * Text with placeholders such as `{business}`; `{{` and `}}` stand for the braces. May be given as `{ env: … }` or
  * `{ file: … }`: then it is a secret, and taken as it is, its braces doubled. No problem shows its value.
  */
 export const template = (options: TextOptions): TUnsafe<string> =>
   marked('template', { minLength: 1, expected: 'a text, { file: … } or { env: … }', ...options })
+
+/** A secret, or a text of which a placeholder is a part: a text without one would be a secret as it is. */
+export const secretTemplate = (options: TextOptions): TUnsafe<string> =>
+  marked('template', {
+    plain: false,
+    minLength: 1,
+    expected: '{ file: … } or { env: … }, or a text with a placeholder such as "{business.key}"',
+    ...options,
+  })
 
 /** `true`: there is one, which is not told. */
 export type TextOrSecret = string | { readonly secret: string | true }
@@ -278,6 +292,8 @@ export interface SchemaView {
   readonly expected?: string
   /** Whether a secret may be written as it is (hashes). */
   readonly plain?: boolean
+  /** Whether a text that is no secret has placeholders. */
+  readonly isTemplate?: boolean
   readonly shapes?: Readonly<Record<string, SchemaView>>
 }
 

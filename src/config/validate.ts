@@ -48,12 +48,18 @@ function loadScalar(schema: SchemaView, node: ConfigNode, path: KeyPath, context
     return loadReferred(schema, node, path, context)
   if (mark === 'textOrSecret' && context.literal === true && node.shape === 'map')
     return loadSecret(node, path, context)
-  if (node.shape !== 'scalar' || (mark === 'secret' && schema.plain !== true)) {
+  if (node.shape !== 'scalar' || (schema.plain === false && !hasPlaceholder(schema, node))) {
     return reportMismatch(schema, node, path, context)
   }
   if (schema.type === 'string') return loadText(schema, node, path, context)
   return fitsScalar(schema, node.value) ? node.value : reportMismatch(schema, node, path, context)
 }
+
+/** `{{` is a brace. */
+const hasPlaceholder = (schema: SchemaView, { value }: ScalarNode): boolean =>
+  schema[MARK] === 'template' &&
+  typeof value === 'string' &&
+  /\{[A-Za-z]/.test(value.replaceAll('{{', ''))
 
 function loadReferred(schema: SchemaView, node: MapNode, path: KeyPath, context: LoadContext): Loaded {
   const value = resolveReference(node, path, context)
@@ -65,7 +71,7 @@ function loadReferred(schema: SchemaView, node: MapNode, path: KeyPath, context:
       context,
     )
   if (schema[MARK] === 'textOrSecret') return { secret: value }
-  return convert(schema, schema[MARK] === 'template' ? withDoubledBraces(value) : value, node.at, context)
+  return convert(schema, isTemplate(schema) ? withDoubledBraces(value) : value, node.at, context)
 }
 
 /** `{ secret: … }` of a record. */
@@ -76,6 +82,8 @@ function loadSecret(node: MapNode, path: KeyPath, context: LoadContext): Loaded 
     ? { secret }
     : reportProblem(path, 'expected a text, or a secret as { "secret": "…" }', context)
 }
+
+const isTemplate = (schema: SchemaView): boolean => schema[MARK] === 'template' || schema.isTemplate === true
 
 /** As a template, the text as it is: what stands in a secret by chance is no placeholder. */
 const withDoubledBraces = (text: string): string => text.replaceAll(/[{}]/g, '$&$&')

@@ -122,10 +122,14 @@ export async function openDependencies(
       if (EJECTIONS.has(change)) recorder.upstream?.(backend, 'ejection')
     },
     retried: (backend) => recorder.upstream?.(backend, 'retry'),
-    tokenChanged: (backend, reason) =>
+    tokenChanged: (backend, reason, business) =>
       reason === undefined
-        ? recorder.note('info', 'upstream_token_works_again', { backend })
-        : recorder.note('warn', 'upstream_token_failed', { backend, detail: reason }),
+        ? recorder.note('info', 'upstream_token_works_again', { backend, ...(business && { business }) })
+        : recorder.note('warn', 'upstream_token_failed', {
+            backend,
+            ...(business && { business }),
+            detail: reason,
+          }),
     moduleFailed: (backend, thrown, requestId) =>
       recorder.note('error', 'module_failed', { backend, requestId, cause: thrown }),
     peopleFailed: (event, cause) => {

@@ -56,6 +56,13 @@ export const usedText = (template: Template, at: KeyPath, isShared: boolean): Us
   isShared,
 })
 
+/** Of a text that is never left out. */
+export const usedCertain = (template: Template, at: KeyPath, isShared: boolean): UsedTemplate => ({
+  at,
+  used: usedIn(template, 'certain'),
+  isShared,
+})
+
 const usedIn = (template: Template, where: Where): readonly UsedPlaceholder[] =>
   placeholdersIn(template).map((placeholder) => ({ placeholder, where }))
 
@@ -174,12 +181,16 @@ export function compilePath(source: string, at: KeyPath, problems: Problems): Pa
 }
 
 /** A template's problems are reported; it stands for an empty text then. */
-export function compileText(source: string, at: KeyPath, problems: Problems): Template {
+export function parseOrReport(source: string, at: KeyPath, problems: Problems): Template {
   const template = parseTemplate(source)
-  if (typeof template === 'string') {
-    problems.error(at, template)
-    return []
-  }
+  if (typeof template !== 'string') return template
+  problems.error(at, template)
+  return []
+}
+
+/** The same for a text that is encoded where it has to be. */
+export function compileText(source: string, at: KeyPath, problems: Problems): Template {
+  const template = parseOrReport(source, at, problems)
   const isMade = placeholdersIn(template).length > 0
   if (isMade && template.some((part) => part.kind === 'text' && holdsEscape(part.text)))
     problems.error(at, 'holds an escape such as %20; write the text itself, it is encoded where it has to be')

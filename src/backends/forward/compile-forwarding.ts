@@ -23,8 +23,11 @@ export interface ForwardingDependencies {
   readonly targetChanged: (backend: string, target: string, change: TargetChange) => void
   /** Called before each further attempt at a call. */
   readonly retried: (backend: string) => void
-  /** Called with the reason when a backend cannot get tokens for its upstream; with undefined when it can again. */
-  readonly tokenChanged: (backend: string, failure: string | undefined) => void
+  /**
+   * Called with the reason when a backend cannot get tokens for its upstream; with undefined when it can again.
+   * @param business whose tokens they are, where that makes a difference
+   */
+  readonly tokenChanged: (backend: string, failure: string | undefined, business?: string) => void
 }
 
 const DEFAULTS = {
@@ -51,7 +54,9 @@ export async function compileForwarding(
 ): Promise<HttpBackendRules | undefined> {
   const at = ['backends', name]
   const targets = compileTargets(config, at, problems)
-  const sources = new TokenSources(dependencies.clock, (failure) => dependencies.tokenChanged(name, failure))
+  const sources = new TokenSources(dependencies.clock, (failure, business) =>
+    dependencies.tokenChanged(name, failure, business),
+  )
   const exchange = compileExchange(config, { sources, targets: targets ?? [] }, at, problems)
   const rules = { ...DEFAULTS, ...exchange }
   reportTakenNames(rules, at, problems)

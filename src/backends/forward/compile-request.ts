@@ -12,12 +12,14 @@ import {
   placeholdersOf,
 } from '../templates/places.ts'
 import { compileAuthorization } from './auth/compile.ts'
+import type { Credentials } from './auth/credentials.ts'
 import type { TokenSources } from './auth/token-credentials.ts'
 import {
   type CallShape,
   checkTemplates,
   compilePath,
   compileText,
+  usedCertain,
   usedPath,
   type UsedTemplate,
   usedText,
@@ -32,6 +34,7 @@ import type { ExchangeRules, RequestChanges, RequestRules } from './rules.ts'
 import type { OperationUpstream } from './schema.ts'
 
 type TemplateRules = Pick<RequestChanges, 'path' | 'query' | 'headers'> & {
+  readonly credentials?: Credentials | undefined
   readonly redirects?: RedirectRules | undefined
 }
 
@@ -67,6 +70,7 @@ const mergeNamed = (
 const notReplaced = (shared: TemplateRules, own: TemplateRules): TemplateRules => ({
   ...('path' in own ? {} : { path: shared.path }),
   ...('redirects' in own ? {} : { redirects: shared.redirects }),
+  ...('credentials' in own ? {} : { credentials: shared.credentials }),
   query: without(shared.query, own.query),
   headers: without(shared.headers, own.headers),
 })
@@ -76,7 +80,7 @@ const without = <V>(all: ReadonlyMap<string, V> = new Map(), taken?: ReadonlyMap
 
 /** The templates that calls are sent by, or sent on by (C8.8). @param at the section that holds them */
 function templatesOf(
-  { path, query, headers, redirects }: TemplateRules,
+  { path, query, headers, redirects, credentials }: TemplateRules,
   at: KeyPath,
   isShared: boolean,
 ): readonly UsedTemplate[] {
@@ -88,6 +92,9 @@ function templatesOf(
     ),
     ...(redirects?.within ?? []).map((listed, index) =>
       usedPath(listed, [...at, 'redirects', 'within', index], isShared),
+    ),
+    ...(credentials?.templates ?? []).map((each) =>
+      usedCertain(each.template, [...at, 'auth', ...each.at], isShared),
     ),
   ]
 }

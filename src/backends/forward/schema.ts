@@ -5,9 +5,10 @@ import {
   list,
   mapOf,
   name,
+  openTemplate,
   optional,
   path,
-  secret,
+  secretTemplate,
   section,
   type Static,
   template,
@@ -22,8 +23,8 @@ import { answerKeys } from './answer-schema.ts'
 
 const basic = section(
   {
-    user: text({ description: 'Name of the user. Contains no colon.' }),
-    password: secret({ description: 'Its password.' }),
+    user: openTemplate({ description: 'Name of the user. Contains no colon.' }),
+    password: secretTemplate({ description: 'Its password.' }),
   },
   { description: 'Sends `Authorization: Basic …`, with user and password in UTF-8.' },
 )
@@ -35,7 +36,7 @@ const header = section(
       expected: 'a header’s name, such as "X-Api-Key"',
       description: 'Name of the header. A header of this name that a client sends is dropped.',
     }),
-    value: secret({ description: 'Its value: visible ASCII characters and spaces between them.' }),
+    value: secretTemplate({ description: 'Its value: visible ASCII characters and spaces between them.' }),
   },
   { description: 'Sends one header with a secret value, such as an API key.' },
 )
@@ -43,23 +44,23 @@ const header = section(
 const oauth2 = section(
   {
     tokenUrl: url({ description: 'URL of the token endpoint. https, or http on loopback.' }),
-    clientId: text({ description: 'Client id that Postern has there.' }),
-    clientSecret: secret({ description: 'The client’s secret.' }),
+    clientId: openTemplate({ description: 'Client id that Postern has there.' }),
+    clientSecret: secretTemplate({ description: 'The client’s secret.' }),
     clientAuthentication: choice(['basic', 'post'], {
       default: 'basic',
       description:
         'Where the client’s id and secret stand: in `Authorization: Basic`, or in the form (`post`).',
     }),
     scope: optional(
-      text({
+      openTemplate({
         pattern: '^[!#-\\[\\]-~]+( [!#-\\[\\]-~]+)*$',
         expected: 'scope values, separated by single spaces',
         description: 'The `scope` to ask for.',
       }),
     ),
-    audience: optional(text({ description: 'The `audience` to ask for. Some issuers expect it.' })),
+    audience: optional(openTemplate({ description: 'The `audience` to ask for. Some issuers expect it.' })),
     resource: optional(
-      text({ description: 'The `resource` to ask for (RFC 8707). Some issuers expect it.' }),
+      openTemplate({ description: 'The `resource` to ask for (RFC 8707). Some issuers expect it.' }),
     ),
     tls: section(
       {
@@ -80,11 +81,14 @@ const oauth2 = section(
 const authSchema = section(
   {
     basic: optional(basic),
-    bearer: optional(secret({ description: 'Sends `Authorization: Bearer …` with this token.' })),
+    bearer: optional(secretTemplate({ description: 'Sends `Authorization: Bearer …` with this token.' })),
     header: optional(header),
     oauth2: optional(oauth2),
   },
-  { description: 'Credentials that the service gets with each call. Exactly one kind.' },
+  {
+    description:
+      'Credentials that the service gets with each call. Exactly one kind. Their texts may be templates.',
+  },
 )
 
 export type AuthConfig = Static<typeof authSchema>

@@ -129,7 +129,8 @@ const HEADER: Encoding = {
 }
 
 type Fill = (call: Call) => string
-type Filled = string | Fill
+/** A text without placeholders, or what makes it for a call. */
+export type Filled = string | Fill
 
 function joined(parts: readonly Filled[]): Filled {
   const fills: { readonly before: string; readonly fill: Fill }[] = []
@@ -312,6 +313,16 @@ function compileQueryValue(template: Template, refuseHidden: RefuseHidden): Fill
   }
 }
 
+/** A text in which any value may stand. Who sends it says what it cannot hold. */
+export const compileFreeText = (template: Template): Filled =>
+  joined(
+    template.map((part) => {
+      if (part.kind === 'text') return part.text
+      const find = findValue(part.to)
+      return (call) => asText(find(call), part)
+    }),
+  )
+
 export interface FixedHeader {
   /** As the configuration spells it. */
   readonly written: string
@@ -343,6 +354,12 @@ export function compileFixedHeaders(headers: FixedHeaders): FixedHeaderWriter | 
   }
 }
 
+/** A template of which nothing is ever left out, and where it stands within its section. */
+export interface CertainTemplate {
+  readonly at: readonly string[]
+  readonly template: Template
+}
+
 export interface RequestTemplates {
   /** Undefined: the path of the client's request. */
   readonly path: PathTemplate | undefined
@@ -350,9 +367,20 @@ export interface RequestTemplates {
   readonly headers: FixedHeaders
 }
 
+interface WithCredentials extends RequestTemplates {
+  /** Of `auth`. */
+  readonly credentials?: { readonly templates: readonly CertainTemplate[] } | undefined
+}
+
 /** The placeholders of all of them. */
-export const placeholdersOf = ({ path, query, headers }: RequestTemplates): readonly Placeholder[] => [
+export const placeholdersOf = ({
+  path,
+  query,
+  headers,
+  credentials,
+}: WithCredentials): readonly Placeholder[] => [
   ...(path?.placeholders ?? []),
   ...[...query.values()].flatMap(placeholdersIn),
   ...[...headers.values()].flatMap(({ template }) => placeholdersIn(template)),
+  ...(credentials?.templates ?? []).flatMap(({ template }) => placeholdersIn(template)),
 ]

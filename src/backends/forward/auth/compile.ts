@@ -2,11 +2,23 @@ import { Buffer } from 'node:buffer'
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { KeyPath, Problems } from '../../../config/problems.ts'
+import type { Call } from '../../../contracts/backend.ts'
+import type { Template } from '../../../contracts/templates.ts'
 import { isMadeByPostern } from '../../../http/end-to-end-headers.ts'
 import { isLoopback } from '../../../kernel/listen-address.ts'
 import { reasonInWords } from '../../../kernel/thrown.ts'
+import { placeholdersIn } from '../../templates/parse.ts'
+import type { CertainTemplate, Filled } from '../../templates/places.ts'
+import { parseOrReport } from '../check-templates.ts'
 import type { AuthConfig, OAuth2Config } from '../schema.ts'
-import { type Credentials, fixedCredentials } from './credentials.ts'
+import {
+  asHeaderText,
+  compileJudged,
+  type Credentials,
+  filledCredentials,
+  fixedCredentials,
+  judgeHeaderText,
+} from './credentials.ts'
 import type { TokenSources } from './token-credentials.ts'
 import { isToken68 } from './token-endpoint.ts'
 
@@ -76,21 +88,65 @@ function compileAuth(
   return compile(config[kind] as never, [...path, kind], problems, sources)
 }
 
+/** The templates that have placeholders. */
+const madeOf = (texts: Readonly<Record<string, Template | undefined>>, ...at: string[]): CertainTemplate[] =>
+  Object.entries(texts).flatMap(([key, template = []]) =>
+    placeholdersIn(template).length === 0 ? [] : [{ at: [...at, key], template }],
+  )
+
+const fill = (text: Filled, call: Call): string => (typeof text === 'string' ? text : text(call))
+
 /** RFC 7617 §2. */
 function compileBasic(
-  { user, password }: NonNullable<AuthConfig['basic']>,
+  config: NonNullable<AuthConfig['basic']>,
   at: KeyPath,
   problems: Problems,
 ): Credentials | undefined {
   const before = problems.list.length
-  if (user.includes(':')) problems.error([...at, 'user'], 'contains a colon, which ends the name of a user')
-  for (const [key, text] of Object.entries({ user, password }))
-    if (/[\x00-\x1f\x7f]/.test(text)) problems.error([...at, key], 'contains a control character')
+  const templates = {
+    user: parseOrReport(config.user, [...at, 'user'], problems),
+    password: parseOrReport(config.password, [...at, 'password'], problems),
+  }
+  const user = compileJudged(templates.user, (text) => judgeUser(text) ?? judgeBasic(text))
+  const password = compileJudged(templates.password, judgeBasic)
+  for (const [key, text, judge] of [
+    ['user', user, judgeUser],
+    ['user', user, judgeBasic],
+    ['password', password, judgeBasic],
+  ] as const) {
+    const why = typeof text === 'string' ? judge(text) : undefined
+    if (why !== undefined) problems.error([...at, key], why)
+  }
   if (problems.list.length > before) return undefined
-  return fixedCredentials(AUTHORIZATION, `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`)
+  if (typeof user === 'string' && typeof password === 'string')
+    return fixedCredentials(AUTHORIZATION, basicOf(user, password))
+  return filledCredentials(AUTHORIZATION, madeOf(templates, 'basic'), (call) =>
+    basicOf(fill(user, call), fill(password, call)),
+  )
 }
 
-function compileBearer(token: string, at: KeyPath, problems: Problems): Credentials | undefined {
+const basicOf = (user: string, password: string): string =>
+  `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
+
+const judgeUser = (text: string): string | undefined =>
+  text.includes(':') ? 'contains a colon, which ends the name of a user' : undefined
+
+function judgeBasic(text: string): string | undefined {
+  if (/[\x00-\x1f\x7f]/.test(text)) return 'contains a control character'
+  return text.isWellFormed() ? undefined : 'is no Unicode text'
+}
+
+function compileBearer(source: string, at: KeyPath, problems: Problems): Credentials | undefined {
+  const before = problems.list.length
+  const template = parseOrReport(source, at, problems)
+  const token = compileJudged(template, judgeHeaderText)
+  if (problems.list.length > before) return undefined
+  if (typeof token !== 'string')
+    return filledCredentials(
+      AUTHORIZATION,
+      madeOf({ bearer: template }),
+      (call) => `Bearer ${asHeaderText(token(call))}`,
+    )
   if (isToken68(token)) return fixedCredentials(AUTHORIZATION, `Bearer ${token}`)
   problems.error(at, 'is no bearer token: letters, digits and -._~+/, then = if any, 16 KiB at most')
   return undefined
@@ -100,19 +156,25 @@ function compileBearer(token: string, at: KeyPath, problems: Problems): Credenti
 const VALUE = /^[!-~]+(?: +[!-~]+)*$/
 
 function compileHeader(
-  { name, value }: NonNullable<AuthConfig['header']>,
+  { name, value: source }: NonNullable<AuthConfig['header']>,
   at: KeyPath,
   problems: Problems,
 ): Credentials | undefined {
+  const before = problems.list.length
   const lower = name.toLowerCase()
-  const isTaken = lower !== AUTHORIZATION && isMadeByPostern(name)
-  const isSendable = VALUE.test(value)
-  if (isTaken)
+  if (lower !== AUTHORIZATION && isMadeByPostern(name))
     problems.error([...at, 'name'], 'is a header that Postern makes itself, or that frames a message')
-  if (!isSendable)
+  const template = parseOrReport(source, [...at, 'value'], problems)
+  const value = compileJudged(template, judgeHeaderText)
+  if (typeof value === 'string' && problems.list.length === before && !VALUE.test(value))
     problems.error([...at, 'value'], 'cannot stand in a header; expected visible ASCII, with spaces between')
-  return isTaken || !isSendable ? undefined : fixedCredentials(lower, value)
+  if (problems.list.length > before) return undefined
+  if (typeof value === 'string') return fixedCredentials(lower, value)
+  return filledCredentials(lower, madeOf({ value: template }, 'header'), (call) => asHeaderText(value(call)))
 }
+
+/** What of the section may differ from call to call. */
+const OAUTH2_TEMPLATES = ['clientId', 'clientSecret', 'scope', 'audience', 'resource'] as const
 
 function compileOAuth2(
   config: OAuth2Config,
@@ -123,12 +185,44 @@ function compileOAuth2(
   const before = problems.list.length
   checkTokenUrl(config.tokenUrl, [...at, 'tokenUrl'], problems)
   const ca = readAuthorities(config.tls.ca, [...at, 'tls', 'ca'], problems)
-  return problems.list.length > before ? undefined : sources.credentialsOf(config, ca)
+  const templates: Record<string, Template> = {}
+  const filled: [string, Filled][] = []
+  for (const key of OAUTH2_TEMPLATES) {
+    const source = config[key]
+    if (source === undefined) continue
+    const template = parseOrReport(source, [...at, key], problems)
+    templates[key] = template
+    filled.push([key, compileJudged(template, key === 'scope' ? judgeScope : judgeFormText)])
+  }
+  if (problems.list.length > before) return undefined
+  const rendered = (call: Call): OAuth2Config => ({
+    ...config,
+    ...Object.fromEntries(filled.map(([key, text]) => [key, fill(text, call)])),
+  })
+  const made = madeOf(templates, 'oauth2')
+  const constants = Object.fromEntries(filled.filter(([, text]) => typeof text === 'string'))
+  if (made.length === 0) return sources.credentialsOf({ ...config, ...constants }, ca)
+  const ofCall = (call: Call): Credentials => sources.renderedOf(rendered(call), ca, call.business)
+  return {
+    name: AUTHORIZATION,
+    renewable: true,
+    templates: made,
+    ofCall,
+    line: (call) => ofCall(call).line(call),
+    refused: () => true,
+  }
 }
+
+const judgeFormText = (text: string): string | undefined =>
+  text === '' ? 'is empty' : text.isWellFormed() ? undefined : 'is no Unicode text'
+
+const judgeScope = (text: string): string | undefined =>
+  /^[!#-[\]-~]+(?: [!#-[\]-~]+)*$/.test(text) ? undefined : 'is no list of scope values'
 
 function checkTokenUrl(text: string, at: KeyPath, problems: Problems): void {
   const url = URL.parse(text)
-  if (url === null) problems.error(at, 'is no URL')
+  if (/[{}]/.test(text)) problems.error(at, 'holds a placeholder; the token endpoint is the same for all calls')
+  else if (url === null) problems.error(at, 'is no URL')
   else if (url.protocol !== 'https:' && !isLoopback(url.hostname.replace(/^\[|\]$/g, '')))
     problems.error(at, 'is http to another machine: anyone on the way could read the secret and the token')
 }

@@ -41,6 +41,7 @@ interface TokenFetching {
 export class TokenCredentials implements Credentials {
   readonly name = 'authorization'
   readonly renewable = true
+  readonly templates = []
   readonly #how: TokenFetching
   #token: HeldToken | undefined
   #fetching: Promise<HeaderText> | undefined
@@ -82,6 +83,10 @@ export class TokenCredentials implements Credentials {
     this.#refusedAt = now
     this.#token = undefined
     return true
+  }
+
+  get isFetching(): boolean {
+    return this.#fetching !== undefined
   }
 
   close(): void {
@@ -149,6 +154,9 @@ export class TokenCredentials implements Credentials {
   }
 }
 
+/** @param business whose credentials they are, where they differ from call to call */
+export type TokenChanged = (failure: string | undefined, business?: string) => void
+
 interface TokenSource {
   readonly config: OAuth2Config
   readonly ca: Buffer | undefined
@@ -156,14 +164,20 @@ interface TokenSource {
   readonly credentials: TokenCredentials
 }
 
+/** For credentials that differ from call to call: those of the calls that came last. */
+const MOST_RENDERED = 1000
+
 /** Those with the same configuration share a token; a reload that does not change the backend keeps it. */
 export class TokenSources {
   readonly #clock: Clock
-  readonly #changed: (failure: string | undefined) => void
+  readonly #changed: TokenChanged
   readonly #sources: TokenSource[] = []
+  /** Those of businesses, by what they are; the one that was asked for last stands last. */
+  readonly #rendered = new Map<string, TokenSource>()
+  #isClosed = false
 
   /** @param changed called with the reason when tokens cannot be got; with undefined when they can be got again */
-  constructor(clock: Clock, changed: (failure: string | undefined) => void) {
+  constructor(clock: Clock, changed: TokenChanged) {
     this.#clock = clock
     this.#changed = changed
   }
@@ -172,15 +186,57 @@ export class TokenSources {
   credentialsOf(config: OAuth2Config, ca: Buffer | undefined): TokenCredentials {
     const known = this.#sources.find((each) => isDeepStrictEqual([each.config, each.ca], [config, ca]))
     if (known !== undefined) return known.credentials
+    const source = this.#open(config, ca)
+    this.#sources.push(source)
+    return source.credentials
+  }
+
+  /**
+   * Credentials that were made for a call. Those that differ in anything share nothing: no token, no wait after a
+   * failure, no refusal.
+   * @param business whose call it is: for the log
+   * @throws Fault `upstream_token_unavailable` where all that may be kept wait for a token
+   */
+  renderedOf(config: OAuth2Config, ca: Buffer | undefined, business: string): TokenCredentials {
+    // With the name of the file of authorities.
+    const key = JSON.stringify(config)
+    const source = this.#rendered.get(key) ?? this.#openRendered(config, ca, business)
+    this.#rendered.delete(key)
+    this.#rendered.set(key, source)
+    return source.credentials
+  }
+
+  #openRendered(config: OAuth2Config, ca: Buffer | undefined, business: string): TokenSource {
+    if (this.#rendered.size >= MOST_RENDERED) this.#dropOldest()
+    return this.#open(config, ca, business)
+  }
+
+  /** It is not closed: a call that has its token may still be told that the upstream refuses it. */
+  #dropOldest(): void {
+    for (const [key, { credentials }] of this.#rendered)
+      if (!credentials.isFetching) {
+        this.#rendered.delete(key)
+        return
+      }
+    const detail = `tokens for ${MOST_RENDERED} different credentials are awaited already`
+    throw new Fault('upstream_token_unavailable', { detail, retryAfter: 1, unchanged: true })
+  }
+
+  #open(config: OAuth2Config, ca: Buffer | undefined, business?: string): TokenSource {
     const endpoint = new TokenEndpoint(config, ca)
-    const ask = () => endpoint.ask()
-    const credentials = new TokenCredentials({ ask, clock: this.#clock, changed: this.#changed })
-    this.#sources.push({ config, ca, endpoint, credentials })
-    return credentials
+    const credentials = new TokenCredentials({
+      ask: () => endpoint.ask(),
+      clock: this.#clock,
+      changed: (failure) => this.#changed(failure, business),
+    })
+    if (this.#isClosed) credentials.close()
+    return { config, ca, endpoint, credentials }
   }
 
   async close(): Promise<void> {
-    for (const { credentials } of this.#sources) credentials.close()
-    await Promise.all(this.#sources.map(({ endpoint }) => endpoint.close()))
+    this.#isClosed = true
+    const all = [...this.#sources, ...this.#rendered.values()]
+    for (const { credentials } of all) credentials.close()
+    await Promise.all(all.map(({ endpoint }) => endpoint.close()))
   }
 }

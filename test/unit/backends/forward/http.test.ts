@@ -54,7 +54,13 @@ describe('the upstream request of the http backend', () => {
 
   it('C8.4a is not sent where a token for it cannot be had: then nothing was changed', async () => {
     const none = (): Promise<never> => Promise.reject(new Fault('identity_unavailable'))
-    const credentials = { name: 'authorization', renewable: true, line: none, refused: () => false }
+    const credentials = {
+      name: 'authorization',
+      renewable: true,
+      templates: [],
+      line: none,
+      refused: () => false,
+    }
     for (const rules of [{ identify: none }, { credentials }]) {
       const { upstream, ask } = await begin(undefined, rules)
       const { code, facts } = await faultOf(ask({ method: 'POST' }))
