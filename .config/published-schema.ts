@@ -94,8 +94,7 @@ function body(schema: SchemaView): Json {
   const plain = { ...own, ...children(schema) }
   if (schema.shapes) return shapesOf(schema)
   if (schema[MARK] === 'secret' && schema.plain !== true) return { $ref: REFERENCE }
-  if (schema.plain === false)
-    return { anyOf: [{ ...plain, pattern: '\\{[A-Za-z]' }, { $ref: REFERENCE }] }
+  if (schema.plain === false) return { anyOf: [{ ...plain, pattern: '\\{[A-Za-z]' }, { $ref: REFERENCE }] }
   if (REFERABLE.has(schema[MARK])) {
     return { anyOf: [plain, { $ref: REFERENCE }] }
   }

@@ -57,9 +57,7 @@ function loadScalar(schema: SchemaView, node: ConfigNode, path: KeyPath, context
 
 /** `{{` is a brace. */
 const hasPlaceholder = (schema: SchemaView, { value }: ScalarNode): boolean =>
-  schema[MARK] === 'template' &&
-  typeof value === 'string' &&
-  /\{[A-Za-z]/.test(value.replaceAll('{{', ''))
+  schema[MARK] === 'template' && typeof value === 'string' && /\{[A-Za-z]/.test(value.replaceAll('{{', ''))
 
 function loadReferred(schema: SchemaView, node: MapNode, path: KeyPath, context: LoadContext): Loaded {
   const value = resolveReference(node, path, context)

@@ -221,7 +221,8 @@ const judgeScope = (text: string): string | undefined =>
 
 function checkTokenUrl(text: string, at: KeyPath, problems: Problems): void {
   const url = URL.parse(text)
-  if (/[{}]/.test(text)) problems.error(at, 'holds a placeholder; the token endpoint is the same for all calls')
+  if (/[{}]/.test(text))
+    problems.error(at, 'holds a placeholder; the token endpoint is the same for all calls')
   else if (url === null) problems.error(at, 'is no URL')
   else if (url.protocol !== 'https:' && !isLoopback(url.hostname.replace(/^\[|\]$/g, '')))
     problems.error(at, 'is http to another machine: anyone on the way could read the secret and the token')
