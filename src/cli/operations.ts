@@ -23,6 +23,7 @@ import {
 import { chosenVerb, type Command, type CommandTable, noVerb } from './command.ts'
 import { type Engine, NothingDone, type Purpose, remoteEngine } from './engine.ts'
 import { parse } from './options.ts'
+import { commandText, startedBy } from './started.ts'
 
 /** A command line, and the operation that it is for. */
 interface Line {
@@ -123,6 +124,17 @@ async function openEngine({ operation, options, terminal }: Purpose): Promise<En
   return findEngine({ operation, options, terminal }, { own, given })
 }
 
+/** The options that name the service of this command to another one. */
+function sameService(options: CallOptions, { env }: Terminal): readonly string[] {
+  // It may have been set for this command alone.
+  const config = options.config ?? (options['admin-url'] === undefined ? env['POSTERN_CONFIG'] : undefined)
+  const given = { ...options, config: config === '' ? undefined : config }
+  return (['config', 'admin-url', 'admin-token'] as const).flatMap((name) => {
+    const value = given[name]
+    return value === undefined ? [] : [`--${name}`, value]
+  })
+}
+
 /** What is done with all the requests of a command. */
 interface Requests {
   readonly session: Session
@@ -146,6 +158,8 @@ function sessionOf({ operation, line }: Line, given: Given, terminal: Terminal):
     answer,
     send: async <A>(requested: Operation, input?: OperationInput) => (await answer<A>(requested, input)).body,
     trailFolder: async () => (await engine)?.trailFolder,
+    commandFor: (words) =>
+      commandText(startedBy(terminal), [...words, ...sameService(optionsOfCall, terminal)]),
     show: (shown, text) =>
       void terminal.stdout.write(
         values.json === true ? jsonText(line.json?.(shown as never, given) ?? shown) : text(shown),

@@ -22,6 +22,9 @@ export interface Problem {
   readonly at?: Place | undefined
 }
 
+/** Message and hint for a text that YAML takes for a map. */
+export const UNQUOTED = ['begins with "{", which is a map in YAML', 'put it in quotes'] as const
+
 export class Problems {
   readonly list: Problem[] = []
   /** Absolute paths of all files of the configuration, readable or not: the files to watch for changes. */

@@ -6,6 +6,8 @@ export type Scalar = string | number | boolean | null
 export interface ScalarNode {
   readonly shape: 'scalar'
   readonly value: Scalar
+  /** A problem of it was reported: it stands for a value of any kind. */
+  readonly isReported?: true
   readonly at: Place
 }
 
@@ -23,6 +25,8 @@ export interface Entry {
 export interface MapNode {
   readonly shape: 'map'
   readonly entries: ReadonlyMap<string, Entry>
+  /** Whether it is written as `{key}`: where a text is expected, its quotes are missing. */
+  readonly isBraced?: true
   readonly at: Place
 }
 

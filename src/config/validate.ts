@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path'
 import { reasonInWords } from '../kernel/thrown.ts'
 import { parseDuration, parseSize } from '../kernel/units.ts'
 import { belongsBelow, didYouMean, expectation, given, isSensitive, mismatch } from './problem-text.ts'
-import { type KeyPath, type Place, Problems } from './problems.ts'
+import { type KeyPath, type Place, Problems, UNQUOTED } from './problems.ts'
 import { mapItem, type MapItem, MARK, type Mark, type SchemaView, withKind, wordsOf } from './schema.ts'
 import { type ConfigNode, type ListNode, type MapNode, nodeOf, type ScalarNode, valueOf } from './tree.ts'
 
@@ -190,6 +190,9 @@ function resolveReference(node: MapNode, path: KeyPath, context: LoadContext): s
 /** Checks `node` against `schema` and converts it. Problems are added to those of `context`. */
 export function load(schema: SchemaView, node: ConfigNode, path: KeyPath, context: LoadContext): Loaded {
   const mark = schema[MARK]
+  if (node.shape === 'scalar' && node.isReported === true) return undefined
+  if (node.shape === 'map' && node.isBraced === true && takesText(schema))
+    return reportProblem(path, UNQUOTED[0], context, UNQUOTED[1])
   if (mark === 'opaque' || allowsAll(schema)) return valueOf(node)
   if (mark === 'kinds') return loadKind(schema, node, path, context)
   if (wordsOf(schema)) return loadWord(schema, node, path, context)
@@ -198,6 +201,9 @@ export function load(schema: SchemaView, node: ConfigNode, path: KeyPath, contex
   if (schema.type === 'array') return loadList(schema, node, path, context)
   return loadScalar(schema, node, path, context)
 }
+
+const takesText = (schema: SchemaView): boolean =>
+  (schema.type === 'string' && wordsOf(schema) === undefined) || schema.anyOf?.some(takesText) === true
 
 function allowsAll(schema: SchemaView): boolean {
   for (const key in schema) if (key !== 'description') return false

@@ -15,12 +15,12 @@ import {
   isSeq,
   LineCounter,
   type Node,
-  type Pair,
   parseAllDocuments,
   visit,
+  type YAMLMap,
 } from 'yaml'
-import type { KeyPath, Place, Problems } from './problems.ts'
-import type { ConfigNode, Entry, MapNode, Scalar } from './tree.ts'
+import { type KeyPath, type Place, type Problems, UNQUOTED } from './problems.ts'
+import type { ConfigNode, Entry, Scalar } from './tree.ts'
 
 const MAX_ALIASES = 1000
 const MAX_DEPTH = 64
@@ -30,14 +30,23 @@ class Reader {
   readonly problems: Problems
   readonly document: Document
   readonly lines: LineCounter
+  /** Where texts begin whose quotes are missing. */
+  readonly unquoted: ReadonlySet<number>
   aliases = 0
   #targets: ReadonlyMap<Alias, Node> | undefined
 
-  constructor(file: string, problems: Problems, document: Document, lines: LineCounter) {
+  constructor(
+    file: string,
+    problems: Problems,
+    document: Document,
+    lines: LineCounter,
+    unquoted: ReadonlySet<number>,
+  ) {
     this.file = file
     this.problems = problems
     this.document = document
     this.lines = lines
+    this.unquoted = unquoted
   }
 
   place(node: unknown, fallback: Place): Place {
@@ -49,10 +58,11 @@ class Reader {
     const at = this.place(node, fallback)
     if (path.length > MAX_DEPTH) return this.refuse(path, at, `is nested deeper than ${MAX_DEPTH} levels`)
     if (isAlias(node)) return this.follow(node, path, at)
-    if (isMap(node)) return this.readMap(node.items, path, at)
+    if (isMap(node)) return this.readMap(node, path, at)
     if (isSeq(node)) {
       return { shape: 'list', items: node.items.map((item, i) => this.read(item, [...path, i], at)), at }
     }
+    if (isScalar(node) && this.isUnquoted(node)) return this.refuseUnquoted(path, at)
     return { shape: 'scalar', value: isScalar(node) ? this.scalar(node.value, path, at) : null, at }
   }
 
@@ -80,21 +90,30 @@ class Reader {
     return { shape: 'scalar', value: null, at }
   }
 
-  readMap(pairs: readonly Pair[], path: KeyPath, at: Place): MapNode {
+  isUnquoted = ({ range }: Node): boolean => range != null && this.unquoted.has(range[0])
+
+  refuseUnquoted(path: KeyPath, at: Place): ConfigNode {
+    this.problems.errorAt(at, path, ...UNQUOTED)
+    return { shape: 'scalar', value: '', isReported: true, at }
+  }
+
+  readMap(map: YAMLMap, path: KeyPath, at: Place): ConfigNode {
+    const braced = bracedKey(map)
+    if (isMap(braced)) return this.refuseUnquoted(path, at)
     const entries = new Map<string, Entry>()
-    for (const pair of pairs) {
+    for (const pair of map.items) {
       const keyAt = this.place(pair.key, at)
       const key = this.key(pair.key)
       if (key === undefined) this.problems.errorAt(keyAt, path, 'has a key that is not a text')
       else if (entries.has(key)) this.repeated(entries, [...path, key], keyAt)
       else entries.set(key, { node: this.read(pair.value, [...path, key], keyAt), at: keyAt })
     }
-    return { shape: 'map', entries, at }
+    return { shape: 'map', entries, at, ...(braced !== undefined && { isBraced: true }) }
   }
 
   /** The key as written: `404:` and `1.0:` are the texts "404" and "1.0". */
   key(node: unknown): string | undefined {
-    if (!isScalar(node) || node.value === null) return undefined
+    if (!isScalar(node) || node.value === null || this.isUnquoted(node)) return undefined
     return typeof node.value === 'string' ? node.value : node.source
   }
 
@@ -121,29 +140,88 @@ function targetsOf(document: Document): ReadonlyMap<Alias, Node> {
   return targets
 }
 
+/** The key of `{name}`, which is a map for YAML and a placeholder for whoever wrote it; undefined for any other map. */
+function bracedKey({ flow, items: [pair, ...others] }: YAMLMap): unknown {
+  return flow === true && pair !== undefined && pair.value === null && others.length === 0
+    ? pair.key
+    : undefined
+}
+
+/** What the library finds where text stands behind a map, as in `{name}/y`. */
+const BEHIND: ReadonlySet<string> = new Set(['UNEXPECTED_TOKEN', 'MISSING_CHAR'])
+
+/** Where texts begin that begin with a placeholder, and are not in quotes. */
+function unquotedIn({ contents, errors }: Document, source: string): readonly number[] {
+  const found = errors.filter(({ code }) => BEHIND.has(code))
+  if (found.length === 0) return []
+  const beginnings = new Map<number, number>()
+  visit(contents, {
+    Map: (_key, map) => {
+      if (bracedKey(map) !== undefined && map.range) beginnings.set(map.range[1], map.range[0])
+    },
+  })
+  return found.flatMap(({ pos: [begin] }) => {
+    let end = begin
+    while (source[end - 1] === ' ') end -= 1
+    return beginnings.get(end) ?? []
+  })
+}
+
+/** The source with another text of the same length, which is no map, in place of the one that begins there. */
+function withPlainText(source: string, begin: number): string {
+  let depth = 0
+  let end = begin
+  for (; end < source.length; end++) {
+    const character = source[end]
+    if (character === '\n' || (character === '#' && source[end - 1] === ' ')) break
+    if (depth === 0 && end > begin && (character === ',' || character === ']' || character === '}')) break
+    if (character === '{') depth += 1
+    else if (character === '}') depth -= 1
+  }
+  return source.slice(0, begin) + 'x'.repeat(end - begin) + source.slice(end)
+}
+
+/** One such text can hide others, since the library makes errors of all that stands behind it. */
+const MOST_PASSES = 8
+
+const OPTIONS = {
+  version: '1.2',
+  schema: 'core',
+  uniqueKeys: false,
+  prettyErrors: false,
+  logLevel: 'error',
+} as const
+
+/** The documents of a source, and where texts begin whose quotes are missing. */
+function parse(source: string) {
+  const unquoted = new Set<number>()
+  for (let text = source, pass = 1; ; pass++) {
+    const lines = new LineCounter()
+    const documents = parseAllDocuments(text, { ...OPTIONS, lineCounter: lines })
+    const [document, second] = 'empty' in documents ? [] : documents
+    const found = document === undefined || pass > MOST_PASSES ? [] : unquotedIn(document, text)
+    if (found.length === 0) return { document, second, lines, unquoted }
+    for (const begin of found) {
+      unquoted.add(begin)
+      text = withPlainText(text, begin)
+    }
+  }
+}
+
 /** The library's message without what it quotes of the source: `password: !x` and `*x` may be passwords. */
 const withoutSource = (message: string): string => (message.split(/[:("'`]/, 1)[0] ?? '').trim()
 
 /** Reads a text as one YAML document. The result is what could be read. */
 export function readYaml(source: string, file: string, problems: Problems): ConfigNode {
-  const lines = new LineCounter()
   const top: Place = { file, line: 1 }
-  const documents = parseAllDocuments(source, {
-    version: '1.2',
-    schema: 'core',
-    uniqueKeys: false,
-    prettyErrors: false,
-    lineCounter: lines,
-    logLevel: 'error',
-  })
-  const [document, second] = 'empty' in documents ? [] : documents
+  const { document, second, lines, unquoted } = parse(source)
   if (document === undefined) return { shape: 'map', entries: new Map(), at: top }
   if (second) problems.errorAt(top, [], 'contains several YAML documents; expected one')
   for (const trouble of [...document.errors, ...document.warnings]) {
     const at = { file, line: lines.linePos(trouble.pos[0]).line }
     problems.errorAt(at, [], `is not valid YAML: ${withoutSource(trouble.message)}`)
   }
-  return new Reader(file, problems, document, lines).read(document.contents, [], top)
+  return new Reader(file, problems, document, lines, unquoted).read(document.contents, [], top)
 }
 
 const WIDTH = 116

@@ -133,6 +133,8 @@ export interface Session<O extends Options = Options> extends Typed<O> {
   readonly answer: <A>(operation: Operation, input?: OperationInput) => Promise<OperationAnswer<A>>
   /** The folder of the trail that answers; undefined if it is on another machine, or not known. */
   readonly trailFolder: () => Promise<string | undefined>
+  /** A command line for the same service, as it can be typed where this one was. `words` follow `postern`. */
+  readonly commandFor: (words: readonly string[]) => string
   /** Prints an answer: as it is with `--json`, else what `text` makes of it. */
   readonly show: <A>(answer: A, text: (answer: A) => string) => void
   readonly terminal: Terminal

@@ -145,6 +145,7 @@ async function tryCall({
   terminal,
   send,
   show,
+  commandFor,
 }: Session<typeof TRY_OPTIONS>): Promise<number> {
   const wish = wishOf({ ...values, business: values.business ?? businessIn(positionals[1] ?? '') })
   const call = await readCall(positionals, values, terminal)
@@ -166,7 +167,7 @@ async function tryCall({
         `${method} ${path}\n\n`,
         answerText(answer),
         '\n',
-        whyText(explanation, answer),
+        whyText(explanation, answer, commandFor),
       ].join(''),
     )
     return answer.status < 400 ? EXIT.done : EXIT.failed

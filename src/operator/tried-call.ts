@@ -5,6 +5,7 @@ import { request as requestHttps } from 'node:https'
 import type { Explanation } from '../contracts/explanation.ts'
 import { reasonInWords } from '../kernel/thrown.ts'
 import { explanationText } from './explanation-text.ts'
+import type { Session } from './operation.ts'
 import { printable } from './terminal.ts'
 import { UsageError } from './verb.ts'
 
@@ -158,17 +159,21 @@ export function plainAnswer(answer: CallAnswer) {
 }
 
 /** What the answer of a backend lacks is in the record of the call. */
-function askedText({ status, headers }: CallAnswer): string {
+function askedText({ status, headers }: CallAnswer, commandFor: Session['commandFor']): string {
   const [, id] = headers.find(([name]) => name.toLowerCase() === 'x-request-id') ?? []
   if (status < 400 || id === undefined) return ''
-  return `. The ${status} came of that; what went wrong there: postern explain --request ${printable(id)}`
+  return `. The ${status} came of that; what went wrong there: ${printable(commandFor(['explain', '--request', id]))}`
 }
 
 /** Of a call that was let in, no check needs to be shown. */
-export function whyText(explanation: Explanation, answer: CallAnswer): string {
+export function whyText(
+  explanation: Explanation,
+  answer: CallAnswer,
+  commandFor: Session['commandFor'],
+): string {
   const { outcome, action } = explanation
   if (outcome !== 'let in' || explanation.reportOnly?.wouldRefuse !== undefined)
     return `why: ${explanationText(explanation)}`
   const behind = action === undefined ? '' : `, and backend ${action.backend} was asked`
-  return `why: let in: every check holds${behind}${askedText(answer)}\n`
+  return `why: let in: every check holds${behind}${askedText(answer, commandFor)}\n`
 }

@@ -137,9 +137,26 @@ describe('postern try', () => {
       cut: undefined,
     } as const
     const letIn = { outcome: 'let in', action: { backend: 'service' } } as unknown as Explanation
-    expect(whyText(letIn, unread)).toBe(
-      'why: let in: every check holds, and backend service was asked. The 503 came of that; what went wrong there: postern explain --request a1\n',
+    const commandFor = (words: readonly string[]): string => ['npx postern', ...words].join(' ')
+    expect(whyText(letIn, unread, commandFor)).toBe(
+      'why: let in: every check holds, and backend service was asked. The 503 came of that; what went wrong there: npx postern explain --request a1\n',
     )
+  })
+
+  it('C11.5.7 names it as it can be typed where try was, about the same service', async () => {
+    const path = '/api/1.0/f/ACME/SUPER1/member-data/member-detail/8d9a6a1e-4c1c-4a53-9d1e-0d7c4b6d9c11'
+    const { stdout } = await run([
+      'try',
+      '--user',
+      'alice',
+      '--business',
+      'ACME',
+      '--fund',
+      'SUPER1',
+      'GET',
+      path,
+    ])
+    expect(stdout).toMatch(/went wrong there: \S.* explain --request \S+ --config \S+\/config\/demo\.yaml\n$/)
   })
 
   it('C11.5.7 shows the token to nobody, and leaves the records of the token and the question', async () => {

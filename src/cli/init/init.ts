@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { existsSync, realpathSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
-import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path'
-import type { Environment } from '../../config/validate.ts'
+import { isAbsolute, join, relative, resolve } from 'node:path'
 import { Hasher, hashSecret } from '../../directory/hasher.ts'
 import { newSecret } from '../../kernel/ids.ts'
 import type { Terminal } from '../../operator/terminal.ts'
 import { EXIT, type Given, UsageError } from '../../operator/verb.ts'
 import { commandOf, OWN_FILE, writeReport } from '../command.ts'
+import { commandText, startedBy, type Started } from '../started.ts'
 import { INIT } from '../tables.ts'
 import { type Answers, answersOf } from './answers.ts'
 import {
@@ -20,60 +20,9 @@ import type { Described } from './described.ts'
 
 // The commands that serve a file and try it, as they can be typed in the folder where this Postern was started.
 
-/** How this process was started. */
-export interface Started {
-  readonly environment: Environment
-  /** The working folder. */
-  readonly cwd: string
-  /** The program that runs this one: Node. */
-  readonly node: string
-  /** `process.argv[1]`: the file that was started, as it was named. */
-  readonly entry: string
-}
-
-const PLAIN = /^[A-Za-z0-9_@%+=:,./-]+$/
-
-/** A word as a POSIX shell reads it. */
-const shellWord = (text: string): string => (PLAIN.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)
-
-/** Started by `npm run postern`, which npm does in the folder of the clone. */
-function isOwnClone({ cwd, entry, environment }: Started): boolean {
-  if (environment['npm_lifecycle_event'] !== 'postern') return false
-  return realpathSync(entry) === join(realpathSync(cwd), 'src/main.ts')
-}
-
-/** Whether `npx postern` in the working folder starts what is installed there. npx looks in each folder above too. */
-function isInstalledHere({ cwd, entry }: Started): boolean {
-  for (let folder = resolve(cwd); ; folder = dirname(folder)) {
-    const program = join(folder, 'node_modules/.bin/postern')
-    if (existsSync(program)) return realpathSync(program) === realpathSync(entry)
-    if (folder === dirname(folder)) return false
-  }
-}
-
-/** Whether a shell finds `postern`. npm puts folders into PATH that the shell does not know. */
-const isInPath = ({ environment, entry }: Started): boolean =>
-  environment['npm_command'] === undefined &&
-  basename(entry) === 'postern' &&
-  (environment['PATH'] ?? '').split(':').includes(dirname(entry))
-
-const PROGRAMS: readonly (readonly [fits: (started: Started) => boolean, program: string])[] = [
-  [isOwnClone, 'npm run -s postern --'],
-  [isInstalledHere, 'npx postern'],
-  [isInPath, 'postern'],
-]
-
-/** The program by its path, which runs from anywhere: also what `npx` unpacked for this once. */
-const byPath = ({ node, entry }: Started): string => `${shellWord(node)} ${shellWord(realpathSync(entry))}`
-
-function programOf(started: Started): string {
-  const [, program] = PROGRAMS.find(([fits]) => fits(started)) ?? []
-  return program ?? byPath(started)
-}
-
 /** @param file a path from the working folder */
 export const serveCommandText = (file: string, started: Started): string =>
-  `${programOf(started)} serve ${shellWord(file)}`
+  commandText(started, ['serve', file])
 
 /** A call of the API, and who makes it. */
 export interface FirstCall {
@@ -84,7 +33,7 @@ export interface FirstCall {
 
 /** @param file a path from the working folder */
 export const tryCommandText = (file: string, { user, path }: FirstCall, started: Started): string =>
-  `${programOf(started)} try --config ${shellWord(file)} --user ${shellWord(user)} GET ${shellWord(path)}`
+  commandText(started, ['try', '--config', file, '--user', user, 'GET', path])
 
 const PRIVATE_FILE = 0o600
 const PRIVATE_FOLDER = 0o700
@@ -142,11 +91,6 @@ interface Made {
   /** What of the description the file does not say. */
   readonly notes: readonly string[]
 }
-
-const startedBy = ({ env }: Terminal): Started => ({
-  ...{ environment: env, cwd: process.cwd() },
-  ...{ node: process.execPath, entry: process.argv[1] ?? '' },
-})
 
 const needsOnlyBusiness = ({ level, action, methods }: DescribedAction): boolean =>
   level === 'business' && !action.includes('{') && Object.hasOwn(methods, 'GET')

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
@@ -11,6 +12,13 @@ import { configFiles } from '../../support/config-files.ts'
 import { DEMO, ROOT, WITHOUT_WAITS } from '../../support/spawn-postern.ts'
 
 const MAIN = `${ROOT}src/main.ts`
+
+/** Takes this Node for an older one. */
+const OLDER = 'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "24.8.1" } })'
+
+interface Package {
+  readonly scripts: Readonly<Record<string, string>>
+}
 
 const postern = runVerb
 
@@ -52,9 +60,16 @@ describe('postern', () => {
   })
 
   it('tells an older Node which one it needs, with exit code 2', async () => {
-    const older =
-      'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "24.8.1" } })'
-    const child = spawn(process.execPath, ['--import', `data:text/javascript,${older}`, MAIN, '--version'])
+    const child = spawn(process.execPath, ['--import', `data:text/javascript,${OLDER}`, MAIN, '--version'])
+    const [told, [code]] = await Promise.all([text(child.stderr), once(child, 'close')])
+    expect([code, told]).toEqual([2, 'postern: needs Node 24.9 or newer, and this is Node 24.8.1\n'])
+  })
+
+  it.each(['postern', 'start'])('tells it in one line also from a clone: npm run %s', async (name) => {
+    const { scripts } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as Package
+    const [, check = ''] = /\bnode -r (\S+) /.exec(scripts[name] ?? '') ?? []
+    const older = configFiles({ 'older.cjs': OLDER })('older.cjs')
+    const child = spawn(process.execPath, ['-r', older, '-r', check, 'src/main.ts'], { cwd: ROOT })
     const [told, [code]] = await Promise.all([text(child.stderr), once(child, 'close')])
     expect([code, told]).toEqual([2, 'postern: needs Node 24.9 or newer, and this is Node 24.8.1\n'])
   })

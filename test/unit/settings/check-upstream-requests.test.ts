@@ -55,6 +55,30 @@ async function check(
 const LIST = 'actions[0].methods.GET.upstream'
 
 describe('C8.7 check of what upstreams are sent', () => {
+  it.each([
+    ['{business}', 'path', `path: {business}`],
+    ['{business}/x', 'path', 'path: {business}/x'],
+    ['{{business}}', 'path', 'path: {{business}}'],
+    ['{business}{fund}', 'path', 'path: {business}{fund}'],
+    ['{subject}', 'query.a', 'query: { a: {subject} }'],
+    ['{subject}-{client}', 'headers.X-A', 'headers: { X-A: {subject}-{client} }'],
+    ['{env}', 'headers.X-A', 'headers: { X-A: {env} }'],
+    ['{client}', 'auth.bearer', 'auth: { bearer: {client} }'],
+  ])('C8.7 %s without quotes is one problem at %s', async (_written, at, list) => {
+    expect(await check({ list })).toEqual([
+      expect.stringContaining(`${LIST}.${at}  begins with "{", which is a map in YAML — put it in quotes`),
+    ])
+  })
+
+  it('C8.7 so it is in the section of a backend', async () => {
+    for (const key of ['host', 'path'])
+      expect(await check({ backend: `${key}: {business}` })).toEqual([
+        expect.stringContaining(
+          `backends.up.${key}  begins with "{", which is a map in YAML — put it in quotes`,
+        ),
+      ])
+  })
+
   it('C8.7 finds nothing wrong with what suits', async () => {
     const backend = `path: '/{business}/{fund}/{action}', headers: { X-A: '{client}' }, query: { a: '{subject}' }`
     const member = `path: '/m/{memberId}.json', method: POST, timeouts: { idle: 1s }, queryOnly: [b], headers: { X-B: '{fund}' }`
