@@ -52,6 +52,7 @@ const TYPE_OF_MARK: Readonly<Partial<Record<Mark, string>>> = {
   path: 'file',
   template: 'text or secret',
   textOrSecret: 'text or secret',
+  templates: 'texts, numbers, maps or lists; texts may be secrets',
   opaque: 'any value',
 }
 

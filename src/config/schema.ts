@@ -20,7 +20,16 @@ export type { Static, TSchema }
 
 /** What JSON Schema has no keyword for. The loader reads it; the published schema leaves it out. */
 export type Mark =
-  'duration' | 'size' | 'secret' | 'path' | 'reference' | 'template' | 'textOrSecret' | 'kinds' | 'opaque'
+  | 'duration'
+  | 'size'
+  | 'secret'
+  | 'path'
+  | 'reference'
+  | 'template'
+  | 'templates'
+  | 'textOrSecret'
+  | 'kinds'
+  | 'opaque'
 
 export const MARK = 'x-postern'
 
@@ -113,6 +122,20 @@ export const textOrSecret = (options: Described): TUnsafe<TextOrSecret> =>
     expected: 'a text, or a secret as { file: … } or { env: … }',
     ...options,
   })
+
+/** What `templates` loads: maps in the order in which they are written, whatever their keys. */
+export type WrittenTree =
+  | string
+  | boolean
+  | null
+  /** As it is written. */
+  | { readonly number: string }
+  | { readonly list: readonly WrittenTree[] }
+  | { readonly members: readonly (readonly [key: string, value: WrittenTree])[] }
+
+/** A tree of maps and lists whose texts are as those of `template`. Numbers, booleans and nulls stay what they are. */
+export const templates = (options: Described): TUnsafe<WrittenTree> =>
+  schemaOf({ [MARK]: 'templates', expected: 'texts, numbers, maps or lists', ...options })
 
 /** An absolute http or https URL without credentials or fragment. May be given as `{ env: … }`. */
 export const url = (options: TextOptions): TUnsafe<string> =>
@@ -333,7 +356,7 @@ const children = (schema: SchemaView): SchemaView[] => [
   ...Object.values(schema.shapes ?? {}),
 ]
 
-const SECRET: ReadonlySet<Mark | undefined> = new Set<Mark | undefined>(['secret', 'template'])
+const SECRET: ReadonlySet<Mark | undefined> = new Set<Mark | undefined>(['secret', 'template', 'templates'])
 
 const MAY_BE_SECRET: ReadonlySet<Mark | undefined> = new Set<Mark | undefined>([...SECRET, 'textOrSecret'])
 

@@ -8,6 +8,8 @@ export interface ScalarNode {
   readonly value: Scalar
   /** A problem of it was reported: it stands for a value of any kind. */
   readonly isReported?: true
+  /** A number as it is written, where JavaScript would write it otherwise: `1.50`, twenty digits. */
+  readonly source?: string
   readonly at: Place
 }
 

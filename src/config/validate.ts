@@ -5,7 +5,16 @@ import { reasonInWords } from '../kernel/thrown.ts'
 import { parseDuration, parseSize } from '../kernel/units.ts'
 import { belongsBelow, didYouMean, expectation, given, isSensitive, mismatch } from './problem-text.ts'
 import { type KeyPath, type Place, Problems, UNQUOTED } from './problems.ts'
-import { mapItem, type MapItem, MARK, type Mark, type SchemaView, withKind, wordsOf } from './schema.ts'
+import {
+  mapItem,
+  type MapItem,
+  MARK,
+  type Mark,
+  type SchemaView,
+  withKind,
+  wordsOf,
+  type WrittenTree,
+} from './schema.ts'
 import { type ConfigNode, type ListNode, type MapNode, nodeOf, type ScalarNode, valueOf } from './tree.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -147,6 +156,24 @@ function isReference(node: ConfigNode): node is MapNode {
   return keys.length > 0 && keys.every((key) => key === 'file' || key === 'env' || key === 'default')
 }
 
+/** Texts of references have their braces doubled. Undefined, in a map and a list too, where a problem was reported. */
+function loadTree(node: ConfigNode, path: KeyPath, context: LoadContext): WrittenTree | undefined {
+  if (node.shape === 'scalar')
+    return typeof node.value === 'number' ? { number: node.source ?? String(node.value) } : node.value
+  if (node.shape === 'list') {
+    const items = node.items.map((item, index) => loadTree(item, [...path, index], context))
+    return { list: items.filter((item) => item !== undefined) }
+  }
+  if (context.literal !== true && isReference(node)) {
+    const text = resolveReference(node, path, context)
+    return text === undefined ? undefined : withDoubledBraces(text)
+  }
+  const members = [...node.entries].map(
+    ([key, entry]) => [key, loadTree(entry.node, [...path, key], context)] as const,
+  )
+  return { members: members.flatMap(([key, value]) => (value === undefined ? [] : [[key, value] as const])) }
+}
+
 function textAt(node: MapNode, key: string): string | undefined {
   const found = node.entries.get(key)?.node
   return found?.shape === 'scalar' && typeof found.value === 'string' ? found.value : undefined
@@ -194,6 +221,7 @@ export function load(schema: SchemaView, node: ConfigNode, path: KeyPath, contex
   if (node.shape === 'map' && node.isBraced === true && takesText(schema))
     return reportProblem(path, UNQUOTED[0], context, UNQUOTED[1])
   if (mark === 'opaque' || allowsAll(schema)) return valueOf(node)
+  if (mark === 'templates') return loadTree(node, path, context)
   if (mark === 'kinds') return loadKind(schema, node, path, context)
   if (wordsOf(schema)) return loadWord(schema, node, path, context)
   if (schema.anyOf) return loadBranch(schema.anyOf, schema, node, path, context)
@@ -296,9 +324,12 @@ function loadMember(
     : undefined
 }
 
+/** Marks of which `null` is a value like another. */
+const ANY: ReadonlySet<Mark | undefined> = new Set<Mark | undefined>(['opaque', 'templates'])
+
 /** Whether `key:` has no value, and so counts as left out. A section or map is empty then, and not left out. */
 const isEmpty = (node: ConfigNode, schema: SchemaView): boolean =>
-  node.shape === 'scalar' && node.value === null && schema.type !== 'object' && schema[MARK] !== 'opaque'
+  node.shape === 'scalar' && node.value === null && schema.type !== 'object' && !ANY.has(schema[MARK])
 
 function refuseUnknown(schema: SchemaView, node: MapNode, path: KeyPath, { problems }: LoadContext): void {
   const known = Object.keys(schema.properties ?? {})

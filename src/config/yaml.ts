@@ -63,7 +63,12 @@ class Reader {
       return { shape: 'list', items: node.items.map((item, i) => this.read(item, [...path, i], at)), at }
     }
     if (isScalar(node) && this.isUnquoted(node)) return this.refuseUnquoted(path, at)
-    return { shape: 'scalar', value: isScalar(node) ? this.scalar(node.value, path, at) : null, at }
+    if (!isScalar(node)) return { shape: 'scalar', value: null, at }
+    const value = this.scalar(node.value, path, at)
+    const { source } = node
+    return typeof value === 'number' && source !== undefined && source !== String(value)
+      ? { shape: 'scalar', value, source, at }
+      : { shape: 'scalar', value, at }
   }
 
   scalar(value: unknown, path: KeyPath, at: Place): Scalar {

@@ -9,6 +9,7 @@ import type { Successes } from './api-description.ts'
 import type { UpstreamCallback, UpstreamResponse } from '../upstream/reader.ts'
 import type { BusinessValues, Place } from './places.ts'
 import type { Principal } from './principal.ts'
+import type { BodyMaking } from './templates.ts'
 
 /** The format of a backend's request and answer bodies. `value` is a JSON value in memory that is never serialised. */
 export type BackendFormat = 'value' | 'json' | 'xml'
@@ -190,6 +191,8 @@ export interface Backend {
   readonly data?: JsonPointer | undefined
   /** In lower case. Undefined: all that may be forwarded. None of those that Postern sets itself. */
   readonly requestHeaders?: ReadonlySet<string> | undefined
+  /** What its templates need of a client's body, and how another one is made (C8.7). Undefined: nothing. */
+  readonly bodyUse?: BodyMaking | undefined
   /** Whether the operator's code sends requests for a call (C8.9). Each unsafe one awaits the call's record. */
   readonly sendsAnything?: boolean
   /** Whether its templates name values of a business (C8.7). Without it, calls have none. */

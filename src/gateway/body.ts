@@ -1,14 +1,24 @@
 import { Buffer } from 'node:buffer'
-import type { CallBody } from '../contracts/backend.ts'
+import { roughLength } from '../backends/templates/body.ts'
+import type { Call, CallBody } from '../contracts/backend.ts'
 import type { Exchange } from '../contracts/exchange.ts'
 import { type BodyDeclaration, declaredBody, type Head } from '../http/head.ts'
-import { parseJsonInSlices } from '../http/json.ts'
+import { type JsonObject, parseJson, parseJsonInSlices } from '../http/json.ts'
 import { type BodyKind, checkContentType, checkOwnContentType, MEDIA_TYPE_OF } from '../http/media-type.ts'
 import { readBody } from '../http/read-body.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { BodyRule, Operation } from './action-table.ts'
 import { type Conversions, isSmall, type OnGone } from './conversion/conversions.ts'
-import { PARSERS, plainRequest, writeRequest } from './conversion/tasks.ts'
+import {
+  checkedValue,
+  type GivenBody,
+  makeOf,
+  type Making,
+  PARSERS,
+  plainRequest,
+  writeMaking,
+  writeRequest,
+} from './conversion/tasks.ts'
 
 /** How the body is to be taken; known before any of it is read (C4.11, C4.17). */
 export type BodyPlan =
@@ -151,3 +161,105 @@ async function convertLarge(
     leave()
   }
 }
+
+/** The body that is sent for a call whose templates name the client's, or make another one (C8.7). */
+export interface MadeBody {
+  readonly body: CallBody
+  readonly found: Call['found']
+}
+
+/**
+ * As `readCallBody`, where the operation's backend has a `bodyUse`. Throws and rejects with the faults of `buildBody`
+ * besides.
+ */
+export function readMadeBody(
+  plan: BodyPlan,
+  exchange: Pick<Exchange, 'body' | 'onGone'>,
+  operation: Operation,
+  conversions: Conversions,
+  making: Making,
+  record?: BodyRecord,
+): MadeBody | Promise<MadeBody> {
+  const onGone: OnGone = (listener) => exchange.onGone(listener)
+  const make = (bytes: Buffer | undefined, as: BodyKind | undefined) =>
+    makeBody({ bytes, as, onGone }, operation, conversions, making)
+  if (plan.kind === 'opaque')
+    throw new Fault('internal', { detail: 'a body that is not read was to be made' })
+  if (plan.kind === 'none') return make(undefined, undefined)
+  return readBody(exchange.body, plan.limit).then(async (bytes) => {
+    if (bytes.length === 0) return (planNothing(operation.body), make(undefined, undefined))
+    if (operation.body.kind === 'none') throw new Fault('body_unexpected')
+    const made = await make(bytes, plan.as)
+    await record?.received(bytes, plan.as)
+    return made
+  })
+}
+
+interface GivenBytes {
+  readonly bytes: Buffer | undefined
+  readonly as: BodyKind | undefined
+  readonly onGone: OnGone
+}
+
+function makeBody(
+  { bytes, as, onGone }: GivenBytes,
+  { body, backend, items }: Operation,
+  conversions: Conversions,
+  making: Making,
+): MadeBody | Promise<MadeBody> {
+  const { recipe } = making
+  const to = backend.format === 'xml' ? 'xml' : 'json'
+  const type = recipe?.type ?? MEDIA_TYPE_OF[to]
+  const isXml = as === 'xml' || (recipe?.format ?? to) === 'xml'
+  const given: GivenBody = {
+    bytes,
+    as,
+    to,
+    schema: body.schema,
+    validate: body.validate,
+    items,
+    xml: backend.xml,
+  }
+  const isNear = (length: number): boolean => isSmall({ length }, isXml)
+  if (isNear(bytes?.length ?? 0)) {
+    const value = checkedValue(given, making)
+    if (recipe === undefined || isNear(roughLength(recipe, making.values, { value, bytes }))) {
+      const made = makeOf(value, given, making)
+      return { body: bodyOf(made.bytes, type), found: made.found }
+    }
+  }
+  return makeElsewhere(given, type, { conversions, making, owner: backend.name, onGone })
+}
+
+interface Elsewhere {
+  readonly conversions: Conversions
+  readonly making: Making
+  readonly owner: string
+  readonly onGone: OnGone
+}
+
+async function makeElsewhere(
+  { bytes = NOTHING, as = 'json', to, schema, items, xml }: GivenBody,
+  type: string,
+  { conversions, making, owner, onGone }: Elsewhere,
+): Promise<MadeBody> {
+  const leave = await conversions.enter(owner, onGone)
+  try {
+    const task = { kind: 'request', bytes, as, to, schema, items, xml, making: writeMaking(making) } as const
+    const made = await conversions.runWhole(task)
+    const found = parseJson(Buffer.from(made.found ?? '{}'), FOUND_LIMITS) as JsonObject
+    return { body: bodyOf(made.bytes, type), found }
+  } finally {
+    leave()
+  }
+}
+
+const NOTHING = Buffer.alloc(0)
+/** They were kept when the body was parsed. */
+const FOUND_LIMITS = { depth: Infinity, nodes: Infinity }
+
+/** An empty one, such as a form without fields, is none. */
+const bodyOf = (bytes: Uint8Array | undefined, contentType: string): CallBody =>
+  bytes === undefined || bytes.length === 0
+    ? NO_BODY
+    : { kind: 'bytes', bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), contentType }

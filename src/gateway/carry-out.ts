@@ -8,7 +8,7 @@ import { type Head, isSafe } from '../http/head.ts'
 import { isPieces, Passage } from '../http/pieces.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
 import { newRequestId, newSpanId } from '../kernel/ids.ts'
-import { readCallBody } from './body.ts'
+import { readCallBody, readMadeBody } from './body.ts'
 import { recordOf } from './call-records.ts'
 import type { Decision, Findings } from './pipeline.ts'
 import type { RecordedCall } from './recorded-call.ts'
@@ -29,16 +29,42 @@ export function carryOut(
   findings: Findings,
 ): Promise<Answer> {
   const record = recordOf(runtime, exchange, decision, findings)
-  const proceed = (body: CallBody, values = valuesFor(runtime, decision)): Promise<Answer> => {
-    if (values instanceof Promise) return values.then((found) => proceed(body, found))
-    const call = callOf(runtime, exchange, decision, body, values, record)
+  const proceedWith = (call: Call): Promise<Answer> => {
     const intended = record?.intend(call)
     if (intended === undefined) return callBackend(runtime, exchange, decision, call, findings)
     return intended.then(() => callBackend(runtime, exchange, decision, call, findings))
   }
+  const proceed = (body: CallBody, values = valuesFor(runtime, decision)): Promise<Answer> => {
+    if (values instanceof Promise) return values.then((found) => proceed(body, found))
+    return proceedWith(callOf(runtime, exchange, decision, body, values, record))
+  }
+  if (decision.operation.backend.bodyUse !== undefined)
+    return callWithMade(runtime, exchange, decision, record).then(proceedWith)
   const body = readBodyOf(runtime, exchange, decision, record)
   return body instanceof Promise ? body.then((read) => proceed(read)) : proceed(body)
 }
+
+/** Bytes of a body that is sent for each byte that a client's may have (C8.7). */
+const MOST_GROWTH = 4
+
+/** A call whose templates name the client's body, or whose body is made. Rejects as `readMadeBody`. */
+async function callWithMade(
+  runtime: Runtime,
+  exchange: Exchange,
+  decision: Decision,
+  record: RecordedCall | undefined,
+): Promise<Call> {
+  const { conversions, bodyLimit } = runtime
+  const { operation } = decision
+  const values = await valuesFor(runtime, decision)
+  const frame = callOf(runtime, exchange, decision, NO_BODY, values, record)
+  const { pointers = [], recipe, fill } = operation.backend.bodyUse ?? {}
+  const making = { pointers, recipe, values: fill?.(frame) ?? {}, most: MOST_GROWTH * bodyLimit }
+  const made = await readMadeBody(decision.body, exchange, operation, conversions, making, record)
+  return { ...frame, ...made }
+}
+
+const NO_BODY: CallBody = { kind: 'none' }
 
 /** What is left of C4.11. A promise only where there is a body to read. */
 export const readBodyOf = (

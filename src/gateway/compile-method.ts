@@ -1,3 +1,4 @@
+import type { ClientsBody } from '../backends/forward/check-templates.ts'
 import type { OfferedOperation, PublicSegment } from '../backends/forward/offered-operations.ts'
 import type { OpenedBackend } from '../backends/open.ts'
 import { reportUnknownName } from '../config/problem-text.ts'
@@ -142,7 +143,7 @@ const ABSENT: Backend = {
 function backendOf(
   own: Action,
   method: string,
-  { upstream, produces }: OperationConfig,
+  { upstream, produces, body, consumes }: OperationConfig,
   pattern: readonly PatternSegment[],
   { areas, backends, offered, leadsTo, severalIssuers = false }: ActionContext,
   path: KeyPath,
@@ -163,6 +164,7 @@ function backendOf(
     parameters,
     isNested,
     reportOnly: isReportOnly(areas[area]),
+    body: clientsBody(body, consumes),
     severalIssuers,
   } as const
   const all = offered.get(name) ?? []
@@ -190,6 +192,13 @@ function backendOf(
     )
   reportForwardingKeys(upstream, name, at, problems)
   return backend
+}
+
+function clientsBody(body: BodyRuleConfig | undefined, consumes: unknown): ClientsBody {
+  if (consumes !== undefined) return { kind: 'streamed' }
+  return body === undefined
+    ? { kind: 'none' }
+    : { kind: 'read', required: body.required, schema: body.schema }
 }
 
 function reportForwardingKeys(

@@ -80,6 +80,17 @@ function decodingsOf(text: string): ReadonlySet<string> {
 }
 
 /**
+ * What a member of a body is read as (C8.7): as a name of the query is, decoded or not, and without regard to `-` and `_`
+ * besides.
+ */
+export function memberReadings(name: string): readonly string[] {
+  if (PLAIN.test(name)) return [withoutJoints(caseless(name))]
+  return [...decodingsOf(name)].flatMap(readingsOf).map(withoutJoints)
+}
+
+const withoutJoints = (name: string): string => name.replaceAll(/[-_]/g, '')
+
+/**
  * Refuses a text in which a service may read one of the names that are taken: one that decodes it again, or before it splits
  * it, or that normalises it.
  * @param text a pair as it is sent, or a value that becomes part of one

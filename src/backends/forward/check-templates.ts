@@ -1,9 +1,22 @@
 import { didYouMean } from '../../config/problem-text.ts'
 import type { KeyPath, Problems } from '../../config/problems.ts'
 import type { Placeholder, Template } from '../../contracts/templates.ts'
+import type { BodySchema } from '../../http/body-schema.ts'
 import { parseTemplate, placeholdersIn, solePlaceholder } from '../templates/parse.ts'
 import { compilePathTemplate, holdsEscape, type PathTemplate } from '../templates/places.ts'
 import { BUILT_IN, isBuiltIn } from '../templates/sources.ts'
+
+/** What an operation says of its clients' bodies. */
+export type ClientsBody =
+  | { readonly kind: 'none' }
+  /** It passes unread (C7.1). */
+  | { readonly kind: 'streamed' }
+  | {
+      readonly kind: 'read'
+      readonly required: boolean
+      /** Undefined: any. */
+      readonly schema: BodySchema | undefined
+    }
 
 /** What is known of the calls of an action when the configuration is loaded. */
 export interface CallShape {
@@ -17,6 +30,8 @@ export interface CallShape {
   readonly isNested: boolean
   /** Whether calls without a verified caller are forwarded too. */
   readonly reportOnly: boolean
+  /** Undefined: none. */
+  readonly body?: ClientsBody | undefined
   /** Whether tokens of several issuers are accepted (C11.2), so that `{issuer}` stands for something. */
   readonly severalIssuers?: boolean
 }
@@ -76,6 +91,8 @@ interface Rule {
   readonly hint?: (use: Use, calls: CallShape) => string | undefined
 }
 
+const NO_BODY: ClientsBody = { kind: 'none' }
+
 const CALLER: ReadonlySet<string> = new Set(['subject', 'client', 'issuer'])
 
 /** What stands for something that was checked, and so for nothing where nothing is refused. */
@@ -116,6 +133,18 @@ const RULES: readonly Rule[] = [
     message: (use, { described }) =>
       `has {${use.placeholder.written}}, and {${firstName(use)}} is also a path parameter of ${described}: it could mean either`,
     hint: () => 'rename the parameter',
+  },
+  {
+    isBroken: ({ placeholder: { to } }, { body }) => to.kind === 'body' && body?.kind === 'streamed',
+    message: ({ placeholder: { written } }, { described }) =>
+      `has {${written}}, and ${described} streams its body by \`consumes\`, unread`,
+  },
+  {
+    isBroken: ({ placeholder: { to } }, { body, reportOnly }) =>
+      to.kind === 'body' && (body ?? NO_BODY).kind === 'none' && !reportOnly,
+    message: ({ placeholder: { written } }, { described }) =>
+      `has {${written}}, and ${described} takes no body`,
+    hint: () => 'give the operation a `body` with a `schema`',
   },
   {
     isBroken: (use, { level }) =>

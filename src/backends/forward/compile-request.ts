@@ -24,6 +24,7 @@ import {
   type UsedTemplate,
   usedText,
 } from './check-templates.ts'
+import { bodyMaking, compileBodyRecipe, usedInBody } from './compile-body.ts'
 import { checkDataInXml, checkDataKey, compileAnswers, compileOperationXml } from './compile-answers.ts'
 import type { HttpBackend } from './http.ts'
 import { namesValues } from './named-values.ts'
@@ -38,7 +39,7 @@ type TemplateRules = Pick<RequestChanges, 'path' | 'query' | 'headers'> & {
   readonly redirects?: RedirectRules | undefined
 }
 
-type RequestConfig = Pick<OperationUpstream, keyof RequestRules>
+type RequestConfig = Pick<OperationUpstream, Exclude<keyof RequestRules, 'bodyUse'>>
 
 /** Compiles the keys that are given. @param at the section that holds them */
 function compileRequest(config: RequestConfig, at: KeyPath, problems: Problems): RequestChanges {
@@ -229,18 +230,23 @@ export interface ForwardedOperation {
 /** The backend that answers an operation: `backend` itself, unless the operation says something different (C8.7). */
 export function compileOperationBackend(
   backend: HttpBackend,
-  { upstream, calls, producesOwn, offered, at }: ForwardedOperation,
+  { upstream, calls, method, producesOwn, offered, at }: ForwardedOperation,
   problems: Problems,
 ): HttpBackend {
   const places = { own: [...at, 'upstream'], shared: ['backends', backend.name] }
   const own = upstream === undefined ? {} : compileOwn(backend, upstream, places.own, problems)
   checkDataKey(upstream ?? {}, backend, producesOwn, places.own, problems)
-  const rules = { ...backend.rules, ...own, ...mergeNamed(backend.rules, own) }
+  const merged = { ...backend.rules, ...own, ...mergeNamed(backend.rules, own) }
+  const body = { format: merged.format, method: merged.method ?? method, calls }
+  const recipe = upstream?.body && compileBodyRecipe(upstream.body, body, places.own, problems)
+  const bodyUse = bodyMaking(recipe, placeholdersOf(merged))
+  const rules = { ...merged, bodyUse }
   if (own.data ?? own.xml) checkDataInXml(rules, places.own, problems)
   checkTemplates(
     [
       ...templatesOf(own, places.own, false),
       ...templatesOf(notReplaced(backend.rules, own), places.shared, true),
+      ...(recipe === undefined ? [] : usedInBody(recipe, places.own)),
     ],
     calls,
     problems,
@@ -253,7 +259,7 @@ export function compileOperationBackend(
   offered.all.push({ ...offered.operation, path: rules.path, query, headers })
   if (rules.responseHeaders.length > 0 || rules.redirects !== undefined)
     return backend.withRules({ ...rules, operations: offered.all })
-  return Object.keys(own).length === 0 ? backend : backend.withRules(rules)
+  return Object.keys(own).length === 0 && bodyUse === undefined ? backend : backend.withRules(rules)
 }
 
 function warnOfSameIds(rules: RequestRules, at: KeyPath, problems: Problems): void {

@@ -214,7 +214,8 @@ interface Settle<T> {
 
 function bodyOf({ body, method }: Call, sent: string): Buffer | Readable | undefined {
   if (body.kind === 'none') return undefined
-  if (isBodiless(method)) throw new Fault('body_unexpected')
+  const isMade = body.kind === 'bytes' && !isBodiless(sent)
+  if (isBodiless(method) && !isMade) throw new Fault('body_unexpected')
   // Only a report-only area lets a body come this far that the configuration knows nothing of.
   if (isBodiless(sent)) return undefined
   if (body.kind === 'bytes') return body.bytes

@@ -7,6 +7,7 @@ import type {
   PossibleAnswers,
   UpstreamTraffic,
 } from '../../contracts/backend.ts'
+import type { BodyMaking } from '../../contracts/templates.ts'
 import { isBodiless } from '../../http/head.ts'
 import { followedBy, type HeaderText } from '../../http/header-text.ts'
 import type { JsonPointer } from '../../http/json.ts'
@@ -105,6 +106,10 @@ export class HttpBackend implements Backend, ForwardingBackend {
 
   get retries(): number {
     return this.rules.retries
+  }
+
+  get bodyUse(): BodyMaking | undefined {
+    return this.rules.bodyUse
   }
 
   get requestHeaders(): ReadonlySet<string> | undefined {

@@ -12,6 +12,7 @@ import {
   section,
   type Static,
   template,
+  templates,
   text,
   unset,
   url,
@@ -166,8 +167,40 @@ const TIMEOUTS = 'How long the service may take. After that, the client gets 503
 /** @param idle the default between two pieces */
 export const timeouts = (idle: string) => section(timeoutKeys(idle), { default: {}, description: TIMEOUTS })
 
+const POINTER_KEY = '^(/([^~/]|~[01])*)+$'
+const members = (description: string) =>
+  mapOf(templates({ description: 'A text, a number or a boolean.' }), {
+    keys: POINTER_KEY,
+    expectedKeys: 'a JSON Pointer such as "/company"',
+    description,
+  })
+
+const body = section(
+  {
+    format: optional(
+      choice(['json', 'xml', 'form'], { description: 'Its format. Default: that of the backend.' }),
+    ),
+    type: optional(text({ description: 'Its `Content-Type`. Default: that of the format.' })),
+    template: optional(
+      templates({
+        description: 'The body to send: a tree whose texts hold placeholders, such as `{body/Note}`.',
+      }),
+    ),
+    set: optional(
+      members('Members of the client’s body to set, by JSON Pointer, in place of whatever it has there.'),
+    ),
+    require: optional(
+      members('Members that the client’s body must have, by JSON Pointer. Anything else is 400.'),
+    ),
+  },
+  { description: 'The body to send. Left out: the client’s.' },
+)
+
+export type BodyConfig = Static<typeof body>
+
 /** What an operation alone may say. */
 const operationKeys = {
+  body: optional(body),
   method: optional(
     choice(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], {
       description: 'Method to send instead of the client’s. A HEAD goes as HEAD where this is GET.',

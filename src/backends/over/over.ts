@@ -16,6 +16,7 @@ import type {
   OutgoingRequest,
   RequestChanges,
 } from '../../contracts/module.ts'
+import type { BodyMaking } from '../../contracts/templates.ts'
 import { type JsonPointer, type JsonValue, parseJson, parseJsonInSlices } from '../../http/json.ts'
 import type { PlainXmlRules } from '../../http/xml/plain-document.ts'
 import { type After, after as realAfter, type Clock } from '../../kernel/clock.ts'
@@ -89,6 +90,10 @@ export class ModuleOverForwarder implements Backend {
   /** The same module around another view of the same backend. */
   around(under: HttpBackend): ModuleOverForwarder {
     return new ModuleOverForwarder(this.#module, under, this.#rules, this.#clock, this.#rules.after)
+  }
+
+  get bodyUse(): BodyMaking | undefined {
+    return this.#sender.bodyUse
   }
 
   get requestHeaders(): ReadonlySet<string> | undefined {
@@ -258,7 +263,8 @@ async function bodyOf(body: CallBody, { sender, bodyTaken }: ViewRules): Promise
   if (body.kind === 'value') return { kind: 'value', value: plainValue(body.value) as Json }
   if (body.kind === 'none') return body
   const { bytes, contentType } = body
-  if (sender.format !== 'json') return { kind: 'bytes', bytes, contentType }
+  if ((sender.bodyUse?.recipe?.format ?? sender.format) !== 'json')
+    return { kind: 'bytes', bytes, contentType }
   const large = bytes.length > AT_ONCE ? await parseJsonInSlices(bytes) : undefined
   return lazyValue(() => large ?? parseJson(bytes))
 }

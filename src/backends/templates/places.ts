@@ -3,11 +3,12 @@
  * each call. How values stand there is the place's.
  */
 import type { Call } from '../../contracts/backend.ts'
-import type { Placeholder, Template } from '../../contracts/templates.ts'
+import type { BodyMaking, Placeholder, Template } from '../../contracts/templates.ts'
 import { followedBy, headerLine, type HeaderText, NO_HEADERS } from '../../http/header-text.ts'
 import { compileQueryFilter, compileRefuseHidden, type RefuseHidden } from '../../http/query.ts'
 import { canonicalSegment } from '../../http/request-target.ts'
 import { Fault } from '../../kernel/faults.ts'
+import { placeholdersOfBody } from './body-placeholders.ts'
 import { type Around, parseTemplate, placeholdersIn, solePlaceholder, textOf } from './parse.ts'
 import { actionSegments, asText, findValue, unsendable } from './sources.ts'
 
@@ -365,6 +366,8 @@ export interface RequestTemplates {
   readonly path: PathTemplate | undefined
   readonly query: ReadonlyMap<string, Template>
   readonly headers: FixedHeaders
+  /** Undefined: no template names the client's body, and it goes on. */
+  readonly bodyUse?: BodyMaking | undefined
 }
 
 interface WithCredentials extends RequestTemplates {
@@ -378,7 +381,9 @@ export const placeholdersOf = ({
   query,
   headers,
   credentials,
+  bodyUse,
 }: WithCredentials): readonly Placeholder[] => [
+  ...(bodyUse?.recipe === undefined ? [] : placeholdersOfBody(bodyUse.recipe)),
   ...(path?.placeholders ?? []),
   ...[...query.values()].flatMap(placeholdersIn),
   ...[...headers.values()].flatMap(({ template }) => placeholdersIn(template)),

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import { programBeside, threadEnvironment } from '../../kernel/beside.ts'
 import { type After, after as realAfter } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
-import { faultOf, type Reply, type Task, TOO_LARGE } from './tasks.ts'
+import { type Converted, faultOf, type Reply, type Task, TOO_LARGE } from './tasks.ts'
 
 /** Threads at most. With two, one long conversion does not block the next. */
 const MOST = 2
@@ -14,9 +14,13 @@ const IDLE = 5000
 /** MiB of a thread's heap. The worst 16 MiB that were found, a million keys that become XML, take over 384. */
 const HEAP = 512
 
+interface ConvertedBytes extends Converted {
+  readonly bytes: Buffer
+}
+
 interface Job {
   readonly task: Task
-  readonly resolve: (bytes: Buffer) => void
+  readonly resolve: (converted: ConvertedBytes) => void
   readonly reject: (fault: Fault) => void
 }
 
@@ -84,7 +88,7 @@ class Thread {
 
   #settle(reply: Reply): void {
     const job = this.#take()
-    if ('bytes' in reply) job?.resolve(Buffer.from(reply.bytes.buffer))
+    if ('bytes' in reply) job?.resolve({ ...reply, bytes: Buffer.from(reply.bytes.buffer) })
     else job?.reject(faultOf(reply))
     this.#rest()
     this.#freed()
@@ -120,7 +124,7 @@ export class Threads {
     this.#after = after
   }
 
-  run(task: Task): Promise<Buffer> {
+  run(task: Task): Promise<ConvertedBytes> {
     return new Promise((resolve, reject) => {
       this.#queue.push({ task, resolve, reject })
       this.#next()
@@ -156,8 +160,8 @@ export class Threads {
 const AT_ONCE = { xml: 8 * 1024, json: 64 * 1024 }
 
 /** Whether a body is converted at once, without a slot and a thread. @param xml whether XML is read or written */
-export const isSmall = (bytes: Uint8Array, xml: boolean): boolean =>
-  bytes.length <= (xml ? AT_ONCE.xml : AT_ONCE.json)
+export const isSmall = ({ length }: Pick<Uint8Array, 'length'>, xml: boolean): boolean =>
+  length <= (xml ? AT_ONCE.xml : AT_ONCE.json)
 
 const SLOTS = { most: 16, waiting: 64, patience: 10_000 }
 
@@ -172,7 +176,12 @@ export class Conversions {
   }
 
   /** Runs a task on another thread. Rejects with its fault. */
-  run(task: Task): Promise<Buffer> {
+  async run(task: Task): Promise<Buffer> {
+    return (await this.#threads.run(task)).bytes
+  }
+
+  /** The same, with what was found beside it. */
+  runWhole(task: Task): Promise<ConvertedBytes> {
     return this.#threads.run(task)
   }
 

@@ -4,7 +4,8 @@ import { own, perform, type Reply, replyOf, type Task } from './tasks.ts'
 
 function answer(task: Task): Reply {
   try {
-    return { bytes: own(perform(task)) }
+    const { bytes, found } = perform(task)
+    return { bytes: own(bytes), found }
   } catch (thrown) {
     return replyOf(thrown)
   }

@@ -1,5 +1,7 @@
 import { Buffer } from 'node:buffer'
+import { buildBody } from '../../backends/templates/body.ts'
 import type { BackendFormat } from '../../contracts/backend.ts'
+import type { BodyMaking, PlaceholderValues } from '../../contracts/templates.ts'
 import type { Format } from '../../http/accept.ts'
 import type { BodySchema } from '../../http/body-schema.ts'
 import { isEnvelope, spliceEnvelope, successEnvelope, wrapPayload } from '../../http/envelope.ts'
@@ -9,6 +11,7 @@ import {
   type JsonPointer,
   type JsonValue,
   parseJson,
+  parseJsonPointer,
   plainText,
   pointerText,
   stringifyJson,
@@ -75,8 +78,8 @@ export function checkPlainBody(
 }
 
 /** The value of a client's document. @throws Fault `body_malformed`, `unsupported_media_type` */
-const plainBodyValue = (bytes: Uint8Array, rules: PlainXmlRules): JsonValue =>
-  valueOf(readMapped(decodePlainBody(bytes), rules), rules)
+const plainBodyValue = (bytes: Uint8Array, rules: PlainXmlRules, inOnePiece = false): JsonValue =>
+  valueOf(readMapped(decodePlainBody(bytes), rules, inOnePiece), rules)
 
 function decodePlainBody(bytes: Uint8Array): ReturnType<typeof decodeBodyXml> {
   const document = decodeBodyXml(bytes)
@@ -84,9 +87,13 @@ function decodePlainBody(bytes: Uint8Array): ReturnType<typeof decodeBodyXml> {
   return document
 }
 
-function readMapped(document: Parameters<typeof readPlainXml>[0], rules: PlainXmlRules): JsonObject {
+function readMapped(
+  document: Parameters<typeof readPlainXml>[0],
+  rules: PlainXmlRules,
+  inOnePiece = false,
+): JsonObject {
   try {
-    return readPlainXml(document, BODY_LIMITS, rules)
+    return readPlainXml(document, BODY_LIMITS, rules, inOnePiece)
   } catch (thrown) {
     const { code, facts } = toFault(thrown)
     if (code !== 'answer_unmappable') throw thrown
@@ -151,6 +158,8 @@ interface RequestTask {
   readonly items: ItemNames
   /** Of an upstream that takes XML of its own (C7.7). */
   readonly xml?: PlainXmlRules | undefined
+  /** A `Making`, as JSON: literals of numbers do not cross threads as values. */
+  readonly making?: string
 }
 
 /** Reads parts of a client's body for the audit trail (C12.2.2). The result is JSON: their texts, by name. */
@@ -165,11 +174,32 @@ interface KeptTask {
 
 export type Task = AnswerTask | RequestTask | KeptTask
 
-/** Runs a task. @throws the faults of `convertAnswer`, or of a request's body: `body_malformed`, `body_invalid` */
-export function perform(task: Task): Uint8Array {
-  if (task.kind === 'answer') return convertAnswer(task)
-  return task.kind === 'kept' ? Buffer.from(JSON.stringify(keptOf(task))) : convertRequest(task)
+/** What a task has made. */
+export interface Converted {
+  readonly bytes: Uint8Array
+  /** Of a request with a `making`: what was found in the client's body, as JSON. */
+  readonly found?: string | undefined
 }
+
+/** Runs a task. @throws the faults of `convertAnswer`, or of a request's body: `body_malformed`, `body_invalid` */
+export function perform(task: Task): Converted {
+  if (task.kind === 'answer') return { bytes: convertAnswer(task) }
+  if (task.kind === 'kept') return { bytes: Buffer.from(JSON.stringify(keptOf(task))) }
+  const { making, schema } = task
+  if (making === undefined) return { bytes: convertRequest(task) }
+  const client = task.bytes.length === 0 ? undefined : task.bytes
+  const given = { ...task, bytes: client, validate: schema && compileValidator(schema) }
+  const { bytes = NOTHING, found } = makeRequest(given, readMaking(making))
+  return { bytes, found: stringifyJson(found) }
+}
+
+const NOTHING = new Uint8Array()
+/** Of what Postern has written itself. */
+const ANYTHING = { depth: Infinity, nodes: Infinity }
+
+export const writeMaking = (making: Making): string => JSON.stringify(making)
+
+const readMaking = (text: string): Making => parseJson(Buffer.from(text), ANYTHING) as unknown as Making
 
 /** The fault of a task that needs more memory than a thread may have. */
 export const TOO_LARGE: Readonly<Record<Task['kind'], FaultCode>> = {
@@ -265,6 +295,83 @@ function convertRequest({ bytes, as, to, schema, items, xml }: RequestTask): Uin
   return as === to ? bytes : writeRequest(value, to, items)
 }
 
+/** What is made of a client's body that templates name, or in whose place another one is sent (C8.7). */
+export interface Making extends Pick<BodyMaking, 'pointers' | 'recipe'> {
+  readonly values: PlaceholderValues
+  /** Bytes that are sent. */
+  readonly most: number
+}
+
+export interface GivenBody extends Pick<RequestTask, 'to' | 'schema' | 'items' | 'xml'> {
+  /** Undefined: the client sent none. */
+  readonly bytes: Uint8Array | undefined
+  readonly as: BodyKind | undefined
+  readonly validate: BodyValidator | undefined
+}
+
+interface Made {
+  /** Undefined: no body is sent. */
+  readonly bytes: Uint8Array | undefined
+  readonly found: JsonObject
+}
+
+/**
+ * Checks a client's body, and makes the one that is sent.
+ * @throws Fault as `convertRequest`, and as `buildBody`
+ */
+export const makeRequest = (given: GivenBody, making: Making): Made =>
+  makeOf(checkedValue(given, making), given, making)
+
+/** The value of a client's body; undefined: it sent none. @throws Fault as `convertRequest` */
+export function checkedValue(
+  { bytes, as, schema, xml, validate }: GivenBody,
+  { recipe }: Pick<Making, 'recipe'>,
+): JsonValue | undefined {
+  if (bytes === undefined || as === undefined) return undefined
+  const value = valueOfBody(bytes, as, schema, xml, (recipe?.require ?? []).length > 0)
+  validate?.(value)
+  return value
+}
+
+function valueOfBody(
+  bytes: Uint8Array,
+  as: BodyKind,
+  schema: BodySchema | undefined,
+  xml: PlainXmlRules | undefined,
+  inOnePiece: boolean,
+): JsonValue {
+  if (as !== 'xml') return PARSERS[as](bytes, schema)
+  return xml === undefined
+    ? readXml(bytes, schema, { bytes: bytes.length }, inOnePiece)
+    : plainBodyValue(bytes, xml, inOnePiece)
+}
+
+/** @param value of the client's body, checked */
+export function makeOf(
+  value: JsonValue | undefined,
+  { bytes, as, to, items, xml }: GivenBody,
+  { pointers, recipe, values, most }: Making,
+): Made {
+  const write = (made: JsonValue): Uint8Array =>
+    xml === undefined ? writeRequest(made, to, items) : Buffer.from(writePlainXml(made, xml, most))
+  const found = foundIn(value, pointers)
+  if (recipe !== undefined) {
+    const client = { value, bytes, as, write: recipe.format === to ? write : undefined }
+    return { bytes: buildBody(recipe, values, client, most), found }
+  }
+  return { bytes: value === undefined || as === to ? bytes : write(value), found }
+}
+
+function foundIn(value: JsonValue | undefined, pointers: readonly string[]): JsonObject {
+  const all = Object.create(null) as JsonObject
+  if (value === undefined) return all
+  for (const pointer of pointers) {
+    const found = valueAt(value, parseJsonPointer(pointer))
+    if (found !== undefined) all[pointer] = found
+  }
+  return all
+}
+
 /** By names: a text as it is, all else as JSON. What is not there is left out. @throws Fault `body_malformed` */
 export function keptOf({ bytes, as, schema, xml, fields }: Omit<KeptTask, 'kind'>): Record<string, string> {
   const value = xml !== undefined && as === 'xml' ? plainBodyValue(bytes, xml) : PARSERS[as](bytes, schema)
@@ -314,7 +421,7 @@ export function writeRequest(value: JsonValue, to: 'json' | 'xml', items: ItemNa
 }
 
 export type Reply =
-  | { readonly bytes: Uint8Array<ArrayBuffer> }
+  | { readonly bytes: Uint8Array<ArrayBuffer>; readonly found?: string | undefined }
   | { readonly code: FaultCode; readonly say: string | undefined; readonly detail: string | undefined }
 
 /** A fault as plain data for another thread. The message of its cause becomes part of the detail. */

@@ -36,6 +36,14 @@ export interface PathRule {
 
 const NO_RULE: PathRule = { type: undefined, isArray: false, children: new Map() }
 
+/** The mapping without anything that a configuration says: the one member of a value is the root. */
+export const AS_WRITTEN: PlainXmlRules = {
+  root: undefined,
+  attributes: {},
+  stripNamespaces: false,
+  paths: NO_RULE,
+}
+
 export const ruleOf = ({ children }: PathRule, name: string): PathRule => children.get(name) ?? NO_RULE
 
 /** Bounds on a client's body, whose bytes are counted as it is read. */

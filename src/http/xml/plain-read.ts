@@ -25,8 +25,8 @@ class MappableTree extends XmlTree implements ContentListener {
   /** Where prefixes are stripped: the namespace of each local name among the elements of the open ones, by their depth. */
   readonly #names: Map<string, string>[] = []
 
-  constructor(stripNamespaces: boolean) {
-    super()
+  constructor(stripNamespaces: boolean, inOnePiece: boolean) {
+    super(inOnePiece)
     this.#strip = stripNamespaces
   }
 
@@ -38,8 +38,8 @@ class MappableTree extends XmlTree implements ContentListener {
     this.add(name, attributes, undefined, place)
   }
 
-  override close(): void {
-    super.close()
+  override close(place: Place): void {
+    super.close(place)
     if (this.#names.length > this.depth + 1) this.#names.length = this.depth + 1
   }
 
@@ -183,6 +183,7 @@ function withEmptyArrays(object: JsonObject | undefined, rule: PathRule): JsonOb
 
 /**
  * The JSON value of a document (C7.7): an object whose one member is the root.
+ * @param inOnePiece as for `XmlTree`
  * @throws Fault `body_malformed` for what is not well-formed or over a limit; `answer_unmappable` for what JSON cannot
  *   hold without loss
  */
@@ -190,8 +191,9 @@ export function readPlainXml(
   document: DecodedXml,
   limits: XmlLimits,
   { stripNamespaces, paths }: PlainXmlRules,
+  inOnePiece = false,
 ): JsonObject {
-  const tree = new MappableTree(stripNamespaces)
+  const tree = new MappableTree(stripNamespaces, inOnePiece)
   checkDocument(document, limits, tree)
   const values = new ValueReader(stripNamespaces)
   const name = values.nameOf(tree.root)

@@ -30,11 +30,19 @@ function textOf(value: JsonValue, name: string, { type }: PathRule): string {
 /** Makes what fast-xml-parser's builder takes of a value: names checked, texts escaped. */
 class ElementBuilder {
   readonly #scope = new NamespaceScope(refuse)
+  readonly #most: number
   #depth = 0
+  /** Characters, without what is between names and texts. */
+  #length = 0
+
+  constructor(most: number) {
+    this.#most = most
+  }
 
   element(name: string, value: JsonValue, rule: PathRule, given: Readonly<Attributes> = NONE): XmlNode {
     if (!isQName(name)) refuse(`${quoted(name)} is no name of an element`)
     if (++this.#depth > BODY_LIMITS.depth) refuse(`it is nested deeper than ${BODY_LIMITS.depth}`)
+    this.#count(name)
     const node = isJsonObject(value)
       ? this.#parent(name, value, rule, given)
       : this.#leaf(name, value, rule, given)
@@ -42,15 +50,24 @@ class ElementBuilder {
     return node
   }
 
+  /** A value that stands in many places of a template is one in memory, and many when it is written. */
+  #count(text: string): void {
+    this.#length += text.length
+    if (this.#length > this.#most)
+      throw new Fault('body_too_large', { detail: `more than ${this.#most} characters of XML` })
+  }
+
   #leaf(name: string, value: JsonValue, rule: PathRule, attributes: Readonly<Attributes>): XmlNode {
     this.#scope.enter(name, attributes)
     this.#scope.leave()
     const text = escapeText(textOf(value, name, rule))
+    this.#count(text)
     return attributes === NONE ? text : { [ATTRIBUTE]: escaped(attributes), [TEXT]: text }
   }
 
   #parent(name: string, value: JsonObject, rule: PathRule, given: Readonly<Attributes>): XmlNode {
     const attributes = attributesOf(value, rule, given)
+    for (const key in attributes) this.#count(attributes[key] ?? '')
     this.#scope.enter(name, attributes)
     const node: XmlParent = {}
     if (attributes !== NONE) node[ATTRIBUTE] = escaped(attributes)
@@ -69,7 +86,9 @@ class ElementBuilder {
     }
     if (text === undefined) return
     if (elements > 0) refuse(`${quoted(name)} holds both a text and elements`)
-    node[TEXT] = escapeText(textOf(text, name, rule))
+    const written = escapeText(textOf(text, name, rule))
+    this.#count(written)
+    node[TEXT] = written
   }
 
   #member(name: string, value: JsonValue, rule: PathRule): XmlNode | readonly XmlNode[] {
@@ -114,11 +133,18 @@ function rootOf(value: JsonValue): readonly [name: string, value: JsonValue] {
 
 /**
  * The XML document of a JSON value (C7.7), as text to be sent in UTF-8: what `readPlainXml` reads back.
- * @throws Fault `body_malformed` for what the mapping cannot say
+ * @param most characters, counted while it is made: then no memory is needed for what is not sent
+ * @throws Fault `body_malformed` for what the mapping cannot say; `body_too_large`
  */
-export function writePlainXml(value: JsonValue, { root, attributes, paths }: PlainXmlRules): string {
+export function writePlainXml(
+  value: JsonValue,
+  { root, attributes, paths }: PlainXmlRules,
+  most = Number.POSITIVE_INFINITY,
+): string {
   const [name, content] = root === undefined ? rootOf(value) : ([root, value] as const)
   if (Array.isArray(content)) refuse('a list cannot be the root element')
   const given = Object.keys(attributes).length === 0 ? NONE : attributes
-  return DECLARATION + buildXml(name, new ElementBuilder().element(name, content, ruleOf(paths, name), given))
+  return (
+    DECLARATION + buildXml(name, new ElementBuilder(most).element(name, content, ruleOf(paths, name), given))
+  )
 }

@@ -71,8 +71,8 @@ class MarkedTree extends XmlTree implements XmlListener {
     this.add(name, undefined, mark, place)
   }
 
-  override close(): void {
-    super.close()
+  override close(place: Place): void {
+    super.close(place)
     if (this.#xsiFrom !== undefined && this.depth <= this.#xsiFrom) this.#xsiFrom = undefined
   }
 
@@ -113,12 +113,12 @@ function isNil(nil: string, xsi: boolean, place: Place): boolean {
 
 const isMark = (type: string): type is XmlMark => MARKS.has(type)
 
-function readTree(bytes: Uint8Array, limits: BodyLimits): XmlElement {
+function readTree(bytes: Uint8Array, limits: BodyLimits, inOnePiece = false): XmlElement {
   if (bytes.byteLength > limits.bytes) throw refused(`there are more than ${limits.bytes} bytes`)
   const text = decodeUtf8(bytes)
   checkText(text, limits)
   if (doctypeOf(text, false) !== 'none') throw refused('a document type declaration is not allowed')
-  const tree = new MarkedTree()
+  const tree = new MarkedTree(inOnePiece)
   parseXml(text, limits, tree)
   return tree.root
 }
@@ -262,11 +262,13 @@ export function readXmlDocument(bytes: Uint8Array, limits: Partial<BodyLimits> =
  * The JSON value of an XML body (C7.5): by its marks, else by the action's schema, else text or object. The root may
  * have any name. Whether the value fits the schema in all else is for the schema's check to say. Throws Fault
  * `body_malformed`; its `say` names line, column, element and reason.
+ * @param inOnePiece as for `XmlTree`
  */
 export function readXml(
   bytes: Uint8Array,
   schema?: BodySchema,
   limits: Partial<BodyLimits> = XML_LIMITS,
+  inOnePiece = false,
 ): JsonValue {
-  return readElement(readTree(bytes, { ...XML_LIMITS, ...limits }), schema)
+  return readElement(readTree(bytes, { ...XML_LIMITS, ...limits }, inOnePiece), schema)
 }

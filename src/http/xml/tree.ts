@@ -178,13 +178,23 @@ export const parseXml = (text: string, limits: XmlLimits, listener: XmlListener)
 
 interface OpenElement extends XmlElement {
   text: string
+  isDivided: boolean
   readonly children: OpenElement[]
 }
 
 /** The tree of a document, as it is parsed. A dialect's class says what may stand in it, and adds the elements. */
 export abstract class XmlTree {
   readonly #open: OpenElement[] = []
+  readonly #inOnePiece: boolean
   #root: OpenElement | undefined
+
+  /**
+   * @param inOnePiece whether a text that a comment, an instruction or a CDATA section divides is refused: of such a text
+   *   many services read the first piece only
+   */
+  constructor(inOnePiece = false) {
+    this.#inOnePiece = inOnePiece
+  }
 
   protected abstract fault(place: Place, why: string): Fault
 
@@ -211,7 +221,16 @@ export abstract class XmlTree {
     mark: XmlMark | undefined,
     { line, column }: Place,
   ): void {
-    const element: OpenElement = { name, attributes, mark, children: [], text: '', line, column }
+    const element: OpenElement = {
+      name,
+      attributes,
+      mark,
+      children: [],
+      text: '',
+      isDivided: false,
+      line,
+      column,
+    }
     const parent = this.#open.at(-1)
     if (parent === undefined) this.#root = element
     else {
@@ -224,12 +243,19 @@ export abstract class XmlTree {
   text(text: string, place: Place): void {
     const element = this.#open.at(-1)
     if (element === undefined) return // saxes lets nothing but white space stand outside the root
-    if (element.children.length === 0) element.text += text
+    if (element.children.length === 0) this.#addText(element, text)
     else if (!isBlank(text)) throw this.fault(place, MIXED)
   }
 
-  close(): void {
-    this.#open.pop()
+  #addText(element: OpenElement, text: string): void {
+    if (element.text !== '') element.isDivided = true
+    element.text += text
+  }
+
+  close(place: Place): void {
+    const element = this.#open.pop()
+    if (this.#inOnePiece && element?.isDivided === true && element.children.length === 0)
+      throw this.fault(place, `the text of ${printable(element.name)} is in several pieces`)
   }
 }
 

@@ -1,0 +1,119 @@
+/** `set` and `require` of a body (C8.7): members of the client's body that only this service decides about. */
+import {
+  isJsonObject,
+  type JsonObject,
+  type JsonPointer,
+  type JsonValue,
+  literalOf,
+} from '../../http/json.ts'
+import { memberReadings } from '../../http/query.ts'
+import { localOf } from '../../http/xml/namespaces.ts'
+import { ATTRIBUTE } from '../../http/xml/plain-read.ts'
+import { Fault } from '../../kernel/faults.ts'
+
+/** A member and what it is to be. */
+export interface PlacedValue {
+  readonly pointer: JsonPointer
+  readonly value: JsonValue
+}
+
+/** What a member of XML is called without its prefix, an attribute too. */
+const localName = (name: string): string => localOf(name.startsWith(ATTRIBUTE) ? name.slice(1) : name)
+
+/** The readings by which the members of a format are compared. @param isXml whether the body is XML, or becomes XML */
+const readingsFor = (name: string, isXml: boolean): readonly string[] =>
+  memberReadings(isXml ? localName(name) : name)
+
+/** Names of an object that some service may read as this one. */
+function namesLike(object: JsonObject, name: string, isXml: boolean): readonly string[] {
+  const wanted = readingsFor(name, isXml)
+  const found: string[] = []
+  for (const key in object)
+    if (key === name || readingsFor(key, isXml).some((reading) => wanted.includes(reading))) found.push(key)
+  return found
+}
+
+/** Whether nothing else can be named so: for the check of a configuration. */
+export const isReadable = (name: string): boolean => !memberReadings(name).includes('')
+
+const refused = (pointer: JsonPointer, upTo: number, why: string): Fault =>
+  new Fault('body_invalid', { say: `Field ${pointer.slice(0, upTo + 1).join('.')}: ${why}.` })
+
+/** In XML an element without attributes, elements and text is the empty text. */
+const isEmptyElement = (value: JsonValue | undefined, isXml: boolean): boolean => isXml && value === ''
+
+const newObject = (): JsonObject => Object.create(null) as JsonObject
+
+/**
+ * Sets members of the client's body, which is changed. Objects that are missing are made.
+ * @throws Fault `body_invalid` where it is not clear which member is meant
+ */
+export function setMembers(
+  body: JsonValue | undefined,
+  members: readonly PlacedValue[],
+  isXml: boolean,
+): JsonObject {
+  const root = body === undefined ? newObject() : body
+  if (!isJsonObject(root)) throw new Fault('body_invalid', { say: 'The body: must be an object.' })
+  for (const { pointer, value } of members) {
+    let object = root
+    for (const [index, name] of pointer.entries())
+      if (index === pointer.length - 1) replaceMember(object, name, value, isXml)
+      else object = stepInto(object, pointer, index, isXml)
+  }
+  return root
+}
+
+function stepInto(object: JsonObject, pointer: JsonPointer, index: number, isXml: boolean): JsonObject {
+  const name = pointer[index] ?? ''
+  const [found, another] = namesLike(object, name, isXml)
+  if (another !== undefined) throw refused(pointer, index, 'stands twice, in different spellings')
+  if (found === undefined || isEmptyElement(object[found], isXml)) {
+    const made = newObject()
+    object[found ?? name] = made
+    return made
+  }
+  const next = object[found]
+  if (!isJsonObject(next)) throw refused(pointer, index, 'must be an object')
+  return next
+}
+
+/** Puts a member at the end, in the place of all that may be read as it. */
+function replaceMember(object: JsonObject, name: string, value: JsonValue, isXml: boolean): void {
+  for (const each of namesLike(object, name, isXml)) Reflect.deleteProperty(object, each)
+  object[name] = value
+}
+
+/**
+ * Refuses a client's body unless it has these very members, and nothing beside them that may be read as one.
+ * @throws Fault `body_invalid`
+ */
+export function requireMembers(
+  body: JsonValue | undefined,
+  members: readonly PlacedValue[],
+  isXml: boolean,
+): void {
+  for (const { pointer, value } of members) {
+    let here = body
+    for (const [index, name] of pointer.entries()) {
+      if (!isJsonObject(here)) throw refused(pointer, index - 1, 'must be an object')
+      const [found, another] = namesLike(here, name, isXml)
+      if (another !== undefined) throw refused(pointer, index, 'stands twice, in different spellings')
+      if (found !== name) throw refused(pointer, index, 'is required, in this spelling')
+      here = here[name]
+    }
+    if (!isSame(here, value)) throw refused(pointer, pointer.length, 'is not what it must be here')
+  }
+}
+
+/** A text and a number of the same characters are the same: no service reads them differently. */
+function isSame(given: JsonValue | undefined, wanted: JsonValue): boolean {
+  const [one, other] = [textOf(given), textOf(wanted)]
+  return one !== undefined && one === other
+}
+
+function textOf(value: JsonValue | undefined): string | undefined {
+  if (typeof value === 'string') return value
+  if (typeof value === 'number' || (value !== undefined && JSON.isRawJSON(value))) return literalOf(value)
+  return typeof value === 'boolean' ? String(value) : undefined
+}
