@@ -9,7 +9,7 @@ import type { Successes } from './api-description.ts'
 import type { UpstreamCallback, UpstreamResponse } from '../upstream/reader.ts'
 import type { BusinessValues, Place } from './places.ts'
 import type { Principal } from './principal.ts'
-import type { BodyMaking } from './templates.ts'
+import type { BodyRecipe, PlaceholderValues } from './templates.ts'
 
 /** The format of a backend's request and answer bodies. `value` is a JSON value in memory that is never serialised. */
 export type BackendFormat = 'value' | 'json' | 'xml'
@@ -177,6 +177,19 @@ export interface UpstreamTraffic {
   readonly healthy: number
   /** Targets that get none, because calls or health checks failed there. */
   readonly ejected: number
+}
+
+/** What templates need of a client's body, and how another one is made. */
+export interface BodyMaking {
+  /** JSON Pointers of what templates outside the body name. */
+  readonly pointers: readonly string[]
+  /** Undefined: the client's body goes on (C7.6). */
+  readonly recipe: BodyRecipe | undefined
+  /**
+   * The values of the recipe's placeholders, but for those of the client's body.
+   * @throws Fault `business_value_missing`, `unsendable_value`
+   */
+  fill(call: Call): PlaceholderValues
 }
 
 /** A source of data behind the gateway (C8.1). */

@@ -3,7 +3,6 @@
  * given it.
  */
 import type { JsonPointer, JsonValue, ScalarValue } from '../http/json.ts'
-import type { Call } from './backend.ts'
 
 /** What a placeholder stands for. */
 export type Reference =
@@ -64,16 +63,3 @@ export interface BodyRecipe {
 
 /** By placeholder, as it is written. What a call does not have is not there. */
 export type PlaceholderValues = Readonly<Record<string, JsonValue>>
-
-/** What templates need of a client's body, and how another one is made. */
-export interface BodyMaking {
-  /** JSON Pointers of what templates outside the body name. */
-  readonly pointers: readonly string[]
-  /** Undefined: the client's body goes on (C7.6). */
-  readonly recipe: BodyRecipe | undefined
-  /**
-   * The values of the recipe's placeholders, but for those of the client's body.
-   * @throws Fault `business_value_missing`, `unsendable_value`
-   */
-  fill(call: Call): PlaceholderValues
-}

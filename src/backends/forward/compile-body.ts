@@ -1,9 +1,8 @@
 /** `upstream.body` of an operation (C8.7), checked and compiled. */
 import type { KeyPath, Problems } from '../../config/problems.ts'
 import type { WrittenTree } from '../../config/schema.ts'
-import type { Call } from '../../contracts/backend.ts'
+import type { BodyMaking, Call } from '../../contracts/backend.ts'
 import type {
-  BodyMaking,
   BodyRecipe,
   BodyTree,
   Leaf,

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type {
+  BodyMaking,
   ActionFacts,
   Backend,
   BackendAnswer,
@@ -7,7 +8,6 @@ import type {
   PossibleAnswers,
   UpstreamTraffic,
 } from '../../contracts/backend.ts'
-import type { BodyMaking } from '../../contracts/templates.ts'
 import { isBodiless } from '../../http/head.ts'
 import { followedBy, type HeaderText } from '../../http/header-text.ts'
 import type { JsonPointer } from '../../http/json.ts'

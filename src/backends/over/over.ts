@@ -1,5 +1,6 @@
 import { onAccountOf } from '../../config/modules/blame.ts'
 import type {
+  BodyMaking,
   ActionFacts,
   Backend,
   BackendAnswer,
@@ -16,7 +17,6 @@ import type {
   OutgoingRequest,
   RequestChanges,
 } from '../../contracts/module.ts'
-import type { BodyMaking } from '../../contracts/templates.ts'
 import { type JsonPointer, type JsonValue, parseJson, parseJsonInSlices } from '../../http/json.ts'
 import type { PlainXmlRules } from '../../http/xml/plain-document.ts'
 import { type After, after as realAfter, type Clock } from '../../kernel/clock.ts'

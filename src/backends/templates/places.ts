@@ -2,8 +2,8 @@
  * Templates in their places (C8.7): a path, a query, a header, a host, a credential. Each is compiled once, and filled for
  * each call. How values stand there is the place's.
  */
-import type { Call } from '../../contracts/backend.ts'
-import type { BodyMaking, Placeholder, Template } from '../../contracts/templates.ts'
+import type { BodyMaking, Call } from '../../contracts/backend.ts'
+import type { Placeholder, Template } from '../../contracts/templates.ts'
 import { followedBy, headerLine, type HeaderText, NO_HEADERS } from '../../http/header-text.ts'
 import { compileQueryFilter, compileRefuseHidden, type RefuseHidden } from '../../http/query.ts'
 import { canonicalSegment } from '../../http/request-target.ts'
