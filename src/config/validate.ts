@@ -164,6 +164,10 @@ function loadTree(node: ConfigNode, path: KeyPath, context: LoadContext): Writte
     const items = node.items.map((item, index) => loadTree(item, [...path, index], context))
     return { list: items.filter((item) => item !== undefined) }
   }
+  if (node.isBraced === true) {
+    context.problems.error(path, ...UNQUOTED)
+    return undefined
+  }
   if (context.literal !== true && isReference(node)) {
     const text = resolveReference(node, path, context)
     return text === undefined ? undefined : withDoubledBraces(text)
