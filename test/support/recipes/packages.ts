@@ -2,7 +2,8 @@ import { join } from 'node:path'
 import { createHash } from 'node:crypto'
 import { SERVERS } from '../machine.ts'
 import { makeFolder } from './files.ts'
-import type { Program } from './programs.ts'
+import { ownFile, programService, type Program } from './programs.ts'
+import type { Service, Surroundings } from './service.ts'
 
 /** Servers that are packages of npm. Those that bring many others are installed by .config/servers. */
 
@@ -53,3 +54,13 @@ export const verdaccio =
     const args = ['--config', join(folder.path, 'config.yaml'), '--listen', `127.0.0.1:${port}`]
     return packageProgram('verdaccio/bin/verdaccio', args, folder.remove, { VERDACCIO_PUBLIC_URL: publicUrl })
   }
+
+/** A service of npm-services.ts. */
+export const npmService =
+  (name: string) =>
+  (where: Surroundings): Promise<Service> =>
+    programService(where, (port) => ({
+      command: process.execPath,
+      args: [ownFile('npm-services.ts'), name, String(port)],
+      environment: { NODE_NO_WARNINGS: '1' },
+    }))
