@@ -2,7 +2,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { NGINX } from '../machine.ts'
-import type { Program } from './programs.ts'
+import { programService, type Program } from './programs.ts'
+import type { ReceivedRequest } from './recorder.ts'
+import type { Service, Surroundings } from './service.ts'
 
 /** Texts or bytes by path. */
 export type Files = Readonly<Record<string, string | Buffer>>
@@ -103,3 +105,25 @@ export const lighttpdWithFiles =
     )
     return { command: '/usr/sbin/lighttpd', args: ['-D', '-f', file], cleanUp: folder.remove }
   }
+
+/** A server of each tenant, with a key and data of its own. */
+export const twoServers = async (where: Surroundings): Promise<Service> => {
+  const requests: ReceivedRequest[] = []
+  const noted = {
+    ...where,
+    onRequest: (request: ReceivedRequest) => (requests.push(request), where.onRequest?.(request)),
+  }
+  const one = (tenant: string, port: number) =>
+    programService(
+      noted,
+      nginxWithKey({ 'funds.json': `[{"of":"${tenant}"}]` }, 'X-API-Key', `key-of-${tenant}`),
+      port,
+    )
+  const services = [await one('acme', 9000), await one('globex', 9001)]
+  return {
+    received: () => requests,
+    stop: async () => {
+      for (const service of services) await service.stop()
+    },
+  }
+}

@@ -1,13 +1,11 @@
 import { lighttpdWithFiles, nginxByHeader, nginxWithFiles, nginxWithKey } from './files.ts'
-import { imageRegistry, radicale } from './debian-services.ts'
 import { startMutualTls } from './mutual-tls.ts'
 import { startGuardedByTokens } from './oauth2.ts'
-import { databases, formService, postgrest, searchService } from './own-services.ts'
+import { databases } from './own-services.ts'
 import { jsonServer, npmService, verdaccio } from './packages.ts'
 import { startPrices } from './prices.ts'
 import { nodeService, programService, pythonService } from './programs.ts'
-import type { ReceivedRequest } from './recorder.ts'
-import type { Recipe, Service, Surroundings } from './service.ts'
+import type { Recipe } from './service.ts'
 import { startSidecarScene } from './sidecar.ts'
 import { startDirectory } from './slapd.ts'
 
@@ -21,28 +19,6 @@ const MEMBERS = {
 }
 
 const FUNDS = '[{"code":"SUPER1"},{"code":"SUPER2"}]'
-
-/** A server of each tenant, with a key and data of its own. */
-const twoServers = async (where: Surroundings): Promise<Service> => {
-  const requests: ReceivedRequest[] = []
-  const noted = {
-    ...where,
-    onRequest: (request: ReceivedRequest) => (requests.push(request), where.onRequest?.(request)),
-  }
-  const one = (tenant: string, port: number) =>
-    programService(
-      noted,
-      nginxWithKey({ 'funds.json': `[{"of":"${tenant}"}]` }, 'X-API-Key', `key-of-${tenant}`),
-      port,
-    )
-  const services = [await one('acme', 9000), await one('globex', 9001)]
-  return {
-    received: () => requests,
-    stop: async () => {
-      for (const service of services) await service.stop()
-    },
-  }
-}
 
 /** The real server of each page of config/recipes, by its name. `npm run recipe NAME` starts it for a reader. */
 export const RECIPES: Readonly<Record<string, Recipe>> = {
@@ -61,6 +37,8 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
   'users-in-sql': { needs: ['curl'] },
   xml: { needs: ['curl', 'python3'], start: pythonService('funds-in-xml.py') },
   websocket: { needs: ['curl'], start: startPrices },
+  odata: { needs: ['curl', 'servers of npm'], start: npmService('odata') },
+  couchdb: { needs: ['curl', 'servers of npm'], start: npmService('couchdb') },
   'database-a-tenant': { needs: ['curl'], start: databases },
   soap: { needs: ['curl', 'python3'], start: pythonService('soap.py') },
   'api-key': {
