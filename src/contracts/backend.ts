@@ -107,6 +107,41 @@ export interface Call {
   onCancel(listener: () => void): void
 }
 
+/** What a backend's successes are (C8.6): data, envelopes, text that is the data, or nothing that is looked at. */
+export type Payload = 'bare' | 'envelope' | 'text' | 'none'
+
+/** What the bytes of an answer are, where that is not what the backend says. */
+export interface AnswerFormat extends Pick<Backend, 'name' | 'payload' | 'xml' | 'data'> {
+  readonly format: BackendFormat | 'text'
+  /** Whether the same bytes of the upstream always become the same bytes. */
+  readonly exact?: boolean
+}
+
+/** An error of an upstream's own, as it was found: the code may be any text. */
+export interface FoundError {
+  readonly code: string | undefined
+  readonly message: string | undefined
+}
+
+/** What a success has to be searched for before it passes (C8.8). */
+export interface ErrorSearch {
+  readonly places: ErrorPlaces
+  readonly format: 'json' | 'xml'
+  /** What the client gets of the errors that were found. @throws Fault where it is told none of them */
+  readonly answerFound: (found: readonly FoundError[]) => BackendAnswer
+}
+
+/** Where errors stand in an upstream's answers (C8.8). Plain data: it is sent to other threads. */
+export interface ErrorPlaces {
+  /** Leads to something where a 200 or 500 is an error. Undefined: none is. */
+  readonly present: JsonPointer | undefined
+  /** Where several errors are listed; the others then start at each item. Undefined: there is one. */
+  readonly list: JsonPointer | undefined
+  readonly code: JsonPointer | undefined
+  /** Of several the first one that leads to a text. */
+  readonly messages: readonly JsonPointer[]
+}
+
 export interface BackendError {
   readonly code: string
   readonly message: string
@@ -120,7 +155,9 @@ export interface BackendAnswer {
   readonly headers: Readonly<Record<string, string | readonly string[]>>
   readonly body: BackendBody
   /** What the body is in, where that is not what the backend says. */
-  readonly answerFormat?: Pick<Backend, 'name' | 'format' | 'payload' | 'xml' | 'data'>
+  readonly answerFormat?: AnswerFormat | undefined
+  /** Undefined: it passes unsearched. */
+  readonly search?: ErrorSearch | undefined
 }
 
 export type BackendBody =
@@ -136,8 +173,13 @@ export type BackendBody =
       readonly contentType: string | undefined
       readonly length: number | undefined
     }
-  /** The upstream's own errors, of a 4xx whose envelope was well formed (C8.4). */
-  | { readonly kind: 'errors'; readonly errors: readonly BackendError[] }
+  /** The upstream's own errors (C8.4, C8.8). */
+  | {
+      readonly kind: 'errors'
+      readonly errors: readonly BackendError[]
+      /** Where that is no 4xx: the upstream answered as if it had succeeded or failed. */
+      readonly upstreamStatus?: number | undefined
+    }
 
 /** Why a tunnel ended. `closed`: the client or the upstream closed it. The others are Postern's reasons. */
 export type TunnelEnd = 'closed' | 'token' | 'idle' | 'shutdown'
@@ -196,8 +238,14 @@ export interface BodyMaking {
 export interface Backend {
   readonly name: string
   readonly format: BackendFormat
-  /** `envelope`: its successful answers are envelopes already. `bare`: Postern wraps them (C8.6). */
-  readonly payload: 'bare' | 'envelope'
+  /** `envelope`: its successful answers are envelopes already. Of all others Postern makes them (C8.6). */
+  readonly payload: Payload
+  /** What answers of other media types are read as (C8.8). Undefined: there are none. */
+  readonly types?: ReadonlyMap<string, 'json' | 'xml' | 'text'> | undefined
+  /** Whether successes are searched for errors (C8.8): then it must not be asked for codings or parts of bytes. */
+  readonly isSearched?: boolean
+  /** `verbatim`: parts of the data in other units than bytes may be asked for (C8.8). */
+  readonly ranges?: 'bytes' | 'verbatim'
   /** How its own XML is read and written, where it speaks any XML (C7.7). Undefined: its XML is that of C7.5. */
   readonly xml?: PlainXmlRules | undefined
   /** The part of a bare answer that is the data (C8.8). Undefined: all of it. */

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import type { BackendBody } from '../contracts/backend.ts'
+import type { BackendBody, ErrorSearch, FoundError } from '../contracts/backend.ts'
 import type { WrappedBytes } from '../contracts/exchange.ts'
 import type { Format } from '../http/accept.ts'
 import { type PayloadShape, successEnvelope, TEXT_AROUND } from '../http/envelope.ts'
@@ -9,7 +9,14 @@ import { readBody } from '../http/read-body.ts'
 import type { ItemNames } from '../http/xml/write.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
 import { type Conversions, isSmall, type OnGone } from './conversion/conversions.ts'
-import { type AnswerTask, broken, convertAnswer, dataOf, type AnswerFormat } from './conversion/tasks.ts'
+import {
+  type AnswerFormat,
+  type AnswerTask,
+  broken,
+  convertAnswer,
+  dataOf,
+  searchAnswer,
+} from './conversion/tasks.ts'
 
 const notJson = (detail: string): Fault => new Fault('upstream_broken', { detail })
 
@@ -229,20 +236,65 @@ async function convertLarge(
 }
 
 /** The body is not read before there is a slot, so that backpressure holds the upstream. */
-async function convertStream(
-  { pieces, contentType }: Extract<BackendBody, { kind: 'stream' }>,
+function convertStream(
+  body: Extract<BackendBody, { kind: 'stream' }>,
   rules: EnvelopeRules,
   conversions: Conversions,
   onGone: OnGone,
 ): Promise<Uint8Array> {
+  return held(body, rules.backend.name, conversions, onGone, async () => {
+    const task = taskOf(await readPieces(body.pieces, rules.limit), body.contentType, rules)
+    return isSmall(task.bytes, isOfXml(task)) ? convertAnswer(task) : conversions.run(task)
+  })
+}
+
+/** A success that was searched, and so is whole. */
+interface Searched {
+  readonly bytes: Buffer
+  /** Undefined: it is a success. */
+  readonly found: readonly FoundError[] | undefined
+}
+
+/**
+ * Looks for errors in a success (C8.8): in a small one at once, in a large one on another thread.
+ * @throws Fault as `envelopeOf`
+ */
+export function searchBody(
+  body: Extract<BackendBody, { kind: 'bytes' | 'stream' }>,
+  { places, format }: ErrorSearch,
+  { limit, owner }: { readonly limit: number; readonly owner: string },
+  conversions: Conversions,
+  onGone: OnGone,
+): Searched | Promise<Searched> {
+  const { contentType } = body
+  const taskOfBytes = (bytes: Buffer) => ({ kind: 'search', bytes, contentType, places, format }) as const
+  const isAtOnce = (bytes: Buffer): boolean => isSmall(bytes, format === 'xml')
+  if (body.kind === 'bytes' && body.bytes.length > limit) throw tooLarge(limit)
+  if (body.kind === 'bytes' && isAtOnce(body.bytes))
+    return { bytes: body.bytes, found: searchAnswer(taskOfBytes(body.bytes)) }
+  return held(body, owner, conversions, onGone, async () => {
+    const bytes = body.kind === 'bytes' ? body.bytes : await readPieces(body.pieces, limit)
+    if (isAtOnce(bytes)) return { bytes, found: searchAnswer(taskOfBytes(bytes)) }
+    const found = await conversions.run(taskOfBytes(bytes))
+    return { bytes, found: (JSON.parse(found.toString()) as Searched['found'] | null) ?? undefined }
+  })
+}
+
+/** With a slot of the conversions. The body is let go in any case. */
+async function held<T>(
+  body: BackendBody,
+  owner: string,
+  conversions: Conversions,
+  onGone: OnGone,
+  work: () => Promise<T>,
+): Promise<T> {
   let leave: (() => void) | undefined
   try {
-    leave = await conversions.enter(rules.backend.name, onGone)
-    const task = taskOf(await readPieces(pieces, rules.limit), contentType, rules)
-    return await (isSmall(task.bytes, isOfXml(task)) ? convertAnswer(task) : conversions.run(task))
+    leave = await conversions.enter(owner, onGone)
+    return await work()
   } finally {
     leave?.()
-    pieces.cancel()
+    if (body.kind === 'stream') body.pieces.cancel()
   }
 }
 

@@ -44,9 +44,18 @@ function actorOf({ principal, observation }: Findings): AuditActor {
     : { kind: 'user', claimed: subject, client }
 }
 
+/** Statuses of an upstream that may hold an error. */
+const TELLING: ReadonlySet<number> = new Set([200, 500])
+
 /** The outcome of a call: what refused it, what failed, or what its backend answered (C12.1.3). */
-function outcomeOf(fault: Fault | undefined, status: number): AuditOutcome {
+function outcomeOf(
+  fault: Fault | undefined,
+  status: number,
+  upstreamStatus: number | undefined,
+): AuditOutcome {
   if (fault === undefined && status < 400) return 'success'
+  // The upstream had begun, or says so: a 200 or 500 that holds an error (C8.8).
+  if (fault === undefined && upstreamStatus !== undefined && TELLING.has(upstreamStatus)) return 'failed'
   const isRefused = fault === undefined || REFUSALS.has(fault.code)
   return isRefused || (status < 500 && fault.code !== 'client_gone') ? 'refused' : 'failed'
 }
@@ -68,7 +77,12 @@ export function recordOutcome(
     return undefined
   }
   const { upstreamStatus } = findings
-  const outcome = { outcome: outcomeOf(fault, status), reason: fault?.code, status, upstreamStatus }
+  const outcome = {
+    outcome: outcomeOf(fault, status, upstreamStatus),
+    reason: fault?.code,
+    status,
+    upstreamStatus,
+  }
   return record.settle(outcome).then((settled) => {
     if (!settled && fault !== undefined) recordRefusal(runtime, exchange, findings, fault)
   })

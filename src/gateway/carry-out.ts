@@ -213,7 +213,7 @@ function callBackend(
     const headers = withoutOwnCookies(given.headers, call.cookieDropped)
     const clean = headers === given.headers ? given : { ...given, headers }
     const answer = release === undefined ? clean : releaseAfter(clean, exchange, release)
-    findings.upstreamStatus = answer.status
+    findings.upstreamStatus = statusOf(answer)
     const ms = (findings.upstreamMs = clock.monotonic() - started)
     return knownOrNot(() => representRecorded(answer, decision, call, { runtime, exchange, ms }), call)
   }
@@ -223,6 +223,10 @@ function callBackend(
     return failed(thrown)
   }
 }
+
+/** What the upstream answered: not what an error of its own becomes. */
+const statusOf = ({ status, body }: BackendAnswer): number =>
+  (body.kind === 'errors' ? body.upstreamStatus : undefined) ?? status
 
 /** @throws and rejects with what `afterSending` makes of a fault */
 function knownOrNot(make: () => Answer | Promise<Answer>, call: Call): Answer | Promise<Answer> {

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
-import type { Backend, BackendAnswer, BackendBody, Call } from '../contracts/backend.ts'
+import type { AnswerFormat, BackendAnswer, BackendBody, Call } from '../contracts/backend.ts'
 import type { Answer, Exchange } from '../contracts/exchange.ts'
 import type { AcceptLines, Format, Negotiation } from '../http/accept.ts'
 import { bearerChallenge } from '../http/authorization.ts'
@@ -11,7 +11,15 @@ import { BytesInPieces, Passage, type PieceSource } from '../http/pieces.ts'
 import { type FaultRow, FAULTS } from '../kernel/fault-table.ts'
 import type { Fault } from '../kernel/faults.ts'
 import type { Operation } from './action-table.ts'
-import { envelopeOf, envelopeStage, verifyEnvelope, withoutBom, wrapJson, wrapStage } from './answer-body.ts'
+import {
+  envelopeOf,
+  envelopeStage,
+  searchBody,
+  verifyEnvelope,
+  withoutBom,
+  wrapJson,
+  wrapStage,
+} from './answer-body.ts'
 import type { Negotiated } from './checks.ts'
 import type { OnGone } from './conversion/conversions.ts'
 import type { Decision } from './pipeline.ts'
@@ -38,7 +46,7 @@ export function represent(
     return { status: 304, headers: validatorsOf(answer, decision, exchange), body: undefined }
   return negotiated.kind === 'own'
     ? guarded(passOn(answer, decision, negotiated.type))
-    : envelop(answer, decision, call, negotiated, runtime)
+    : searched(answer, decision, call, negotiated, runtime, exchange)
 }
 
 /** Only where a success passes byte for byte, the client's Accept-Encoding and Range may be sent upstream. */
@@ -46,10 +54,13 @@ export const passesVerbatim = ({
   negotiated,
   operation,
 }: Pick<Decision, 'negotiated' | 'operation'>): boolean =>
-  negotiated.kind === 'own' || isWanted(operation.backend, negotiated)
+  negotiated.kind === 'own' ||
+  (isWanted(operation.backend, negotiated) && operation.backend.isSearched !== true)
 
-const isWanted = ({ format, payload }: Pick<Backend, 'format' | 'payload'>, negotiated: Enveloped): boolean =>
-  payload === 'envelope' && format === negotiated.format
+const isWanted = (
+  { format, payload }: Pick<AnswerFormat, 'format' | 'payload'>,
+  negotiated: Enveloped,
+): boolean => payload === 'envelope' && format === negotiated.format
 
 /** An upstream's own errors in our envelope with empty `Data` (C8.4), in the format of errors (C2.4). */
 export function refuse(answer: BackendAnswer, { negotiation, baseUrl }: Runtime, { head }: Exchange): Answer {
@@ -83,7 +94,8 @@ function headersOf(
   if (contentType !== undefined) kept['Content-Type'] = contentType
   // A module need not make the same bytes from the same answer of its upstream.
   const { etag } = headers
-  if (typeof etag === 'string') kept['etag'] = tagOf(etag, decision, answerFormat === undefined || !converted)
+  if (typeof etag === 'string')
+    kept['etag'] = tagOf(etag, decision, (answerFormat?.exact ?? answerFormat === undefined) || !converted)
   return kept
 }
 
@@ -107,6 +119,29 @@ const withLength = (headers: Headers, body: BackendBody): Headers =>
   'length' in body && body.length !== undefined
     ? { ...headers, 'Content-Length': String(body.length) }
     : headers
+
+/** Some services answer 200 where they mean an error (C8.8): what may be one is held until that is known. */
+function searched(
+  answer: BackendAnswer,
+  decision: Decision,
+  call: Call,
+  negotiated: Enveloped,
+  runtime: Runtime,
+  exchange: Exchange,
+): Answer | Promise<Answer> {
+  const { search, body } = answer
+  if (search === undefined || (body.kind !== 'bytes' && body.kind !== 'stream'))
+    return envelop(answer, decision, call, negotiated, runtime)
+  const { answerLimit: limit, conversions } = runtime
+  const rules = { limit, owner: decision.operation.backend.name }
+  const settle = ({ bytes, found }: Awaited<ReturnType<typeof searchBody>>): Answer | Promise<Answer> => {
+    if (found !== undefined) return refuse(search.answerFound(found), runtime, exchange)
+    const whole = { kind: 'bytes', bytes, contentType: body.contentType } as const
+    return envelop({ ...answer, body: whole }, decision, call, negotiated, runtime)
+  }
+  const known = searchBody(body, search, rules, conversions, (listener) => call.onCancel(listener))
+  return known instanceof Promise ? known.then(settle) : settle(known)
+}
 
 function envelop(
   answer: BackendAnswer,
@@ -136,8 +171,8 @@ function envelop(
 }
 
 /** Whether an answer becomes an envelope by what is put before and behind it. */
-const isBareJson = ({ format, payload, data }: Pick<Backend, 'format' | 'payload' | 'data'>): boolean =>
-  format !== 'xml' && payload === 'bare' && data === undefined
+const isBareJson = ({ format, payload, data }: Pick<AnswerFormat, 'format' | 'payload' | 'data'>): boolean =>
+  format !== 'xml' && format !== 'text' && payload === 'bare' && data === undefined
 
 /** The type of a 206 with several ranges (RFC 9110 §14.6); undefined for any other answer. */
 function typeOfRanges({ status, body }: BackendAnswer): string | undefined {
@@ -306,7 +341,9 @@ function markOf({ negotiated, operation }: Represented): string {
   const known = own.get(key)
   if (known !== undefined) return known
   const { backend, items } = operation
-  const facts = [EDITION, key, backend.format, backend.payload, backend.data, backend.xml, items]
+  const { types } = backend
+  const facts: unknown[] = [EDITION, key, backend.format, backend.payload, backend.data, backend.xml, items]
+  if (types !== undefined) facts.push(types)
   const digest = createHash('sha256').update(JSON.stringify(facts, withMaps)).digest('base64url')
   const mark = `-${format}.${digest.slice(0, 8)}`
   own.set(key, mark)

@@ -41,6 +41,12 @@ export function parseMediaType(text: string): MediaType | undefined {
   return TRAILING.test(text) ? { type: type.toLowerCase(), parameters } : undefined
 }
 
+/** For schemas: a map by media types without parameters. */
+export const MEDIA_TYPE_KEYS = {
+  keys: "^[A-Za-z0-9][!#$%&'+.^_`|~A-Za-z0-9-]*/[A-Za-z0-9][!#$%&'+.^_`|~A-Za-z0-9-]*$",
+  expectedKeys: 'a media type without parameters, such as "application/json-rpc"',
+} as const
+
 /** Whether every charset that the parameters name is UTF-8, in any case (C7.2, C7.4). True if none is named. */
 const isUtf8 = ({ parameters }: MediaType): boolean =>
   parameters.every(({ name, value }) => name !== 'charset' || value.toLowerCase() === 'utf-8')

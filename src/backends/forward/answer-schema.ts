@@ -12,6 +12,7 @@ import {
   wholeNumber,
 } from '../../config/schema.ts'
 import { POINTER_PATTERN } from '../../http/json.ts'
+import { MEDIA_TYPE_KEYS } from '../../http/media-type.ts'
 
 const paths = (description: string) =>
   optional(
@@ -108,6 +109,20 @@ const errorPaths = section(
     ),
     code: optional(pointer('Path to the code: a text or a number.')),
     message: optional(pointer('Path to the message.')),
+    present: optional(
+      pointer(
+        'Where this path leads to something (not null, false or empty), a 200 or 500 is an error too.',
+        '/error',
+      ),
+    ),
+    statuses: optional(
+      mapOf(wholeNumber({ description: 'The status that the client gets.' }), {
+        keys: '^\\S(.{0,253}\\S)?$',
+        expectedKeys: 'a code of at most 255 characters, without blanks at its ends',
+        description:
+          'Statuses by code: `NotFound: 404`. A code counts whole, else what is behind its last `:`, `.`, `#` or `/`.',
+      }),
+    ),
   },
   {
     description:
@@ -121,10 +136,18 @@ export type RedirectsConfig = Static<typeof redirects>
 /** What an upstream answers (C8.4, C8.6): keys of forwarding backends, and of operations. */
 export const answerKeys = {
   format: choice(['json', 'xml'], { default: 'json', description: 'Format that the service speaks.' }),
-  payload: choice(['bare', 'envelope'], {
+  payload: choice(['bare', 'envelope', 'text', 'none'], {
     default: 'bare',
-    description: 'Whether the service answers the data alone, or in an envelope of `Errors` and `Data`.',
+    description:
+      'What a success holds: the data alone (`bare`), an envelope of `Errors` and `Data`, a `text` that is the data, or nothing that clients get (`none`).',
   }),
+  types: optional(
+    mapOf(choice(['json', 'xml', 'text'], { description: 'What an answer of this type is read as.' }), {
+      ...MEDIA_TYPE_KEYS,
+      description:
+        'Further media types that the service answers: `application/json-rpc: json`. It is asked for them first.',
+    }),
+  ),
   xml: optional(xmlSchema),
   responseHeaders: list(text({ description: 'A header’s name.' }), {
     default: [],
@@ -133,7 +156,7 @@ export const answerKeys = {
   }),
   errors: optional(
     either(choice(['problem'], { description: 'Problem details (RFC 9457).' }), errorPaths, {
-      description: 'Where the service’s own 4xx answers tell errors. Clients then get these.',
+      description: 'Where the service’s own answers tell errors. Clients then get these.',
     }),
   ),
   data: optional(
@@ -143,6 +166,12 @@ export const answerKeys = {
     ),
   ),
   redirects: optional(redirects),
+  ranges: optional(
+    choice(['bytes', 'verbatim'], {
+      description:
+        'With `verbatim`, `Range` of other units than bytes and `Range-Unit` reach the service, and parts of its data the client. Default: `bytes`.',
+    }),
+  ),
   errorStatus: optional(
     mapOf(wholeNumber({ description: 'The status that the client gets.' }), {
       keys: '^4[0-9]{2}$',

@@ -1,14 +1,15 @@
 import type { KeyPath, Problems } from '../../config/problems.ts'
-import type { BackendFormat } from '../../contracts/backend.ts'
+import type { BackendFormat, Payload } from '../../contracts/backend.ts'
 import { parseJsonPointer } from '../../http/json.ts'
 import { bindingProblem, declaredPrefix, NamespaceScope } from '../../http/xml/namespaces.ts'
 import type { PathRule } from '../../http/xml/plain-document.ts'
 import { isQName, isXmlText } from '../../http/xml/syntax.ts'
 import { isTls, type UpstreamAddress } from '../../upstream/socket.ts'
 import type { ErrorPaths, RedirectsConfig, XmlSection } from './answer-schema.ts'
+import type { AnswerTypes } from './answer-types.ts'
 import { compilePath } from './check-templates.ts'
+import type { OwnErrors } from './own-errors.ts'
 import type { RedirectRules } from './redirects.ts'
-import type { OwnErrors } from './refusal.ts'
 import type { ExchangeRules, XmlSetting } from './rules.ts'
 import type { OperationUpstream } from './schema.ts'
 
@@ -17,7 +18,10 @@ const STATUSES: ReadonlySet<number> = new Set([400, 404, 405, 406, 413, 414, 415
 /** Those of an upstream's 4xx that never pass as its own (C8.4). */
 const NOT_OWN: ReadonlySet<string> = new Set(['401', '403', '407'])
 
-type AnswerConfig = Pick<OperationUpstream, 'errors' | 'errorStatus' | 'redirects' | 'data' | 'payload'>
+type AnswerConfig = Pick<
+  OperationUpstream,
+  'errors' | 'errorStatus' | 'redirects' | 'data' | 'payload' | 'types'
+>
 
 /**
  * Compiles the keys that say what comes back (C8.8): those that are given.
@@ -30,10 +34,9 @@ export function compileAnswers(
   at: KeyPath,
   problems: Problems,
 ): Partial<ExchangeRules> {
-  const { errors, errorStatus, redirects, data, payload } = config
-  if (data !== undefined && payload === 'envelope')
-    problems.error([...at, 'data'], 'is for bare answers, and `payload: envelope` stands beside it')
+  const { errors, errorStatus, redirects, data, types } = config
   return {
+    ...(types !== undefined && { types: compileTypes(types, [...at, 'types'], problems) }),
     ...(errors !== undefined && { errors: compileErrors(errors, [...at, 'errors'], problems) }),
     ...(data !== undefined && { data: parseJsonPointer(data) }),
     ...(redirects && { redirects: compileRedirects(redirects, targets, [...at, 'redirects'], problems) }),
@@ -41,19 +44,49 @@ export function compileAnswers(
   }
 }
 
-/** Reports `data` where the answers of an operation cannot have such a part. */
-export function checkDataKey(
-  { data, payload }: AnswerConfig,
-  backend: { readonly payload: 'bare' | 'envelope' },
-  producesOwn: boolean,
+/** Media types in lower case. Undefined: an operation takes its backend's away. */
+function compileTypes(
+  config: Readonly<Record<string, 'json' | 'xml' | 'text'>>,
   at: KeyPath,
   problems: Problems,
-): void {
-  if (data === undefined) return
-  if (payload === undefined && backend.payload === 'envelope')
-    problems.error([...at, 'data'], 'is for bare answers, and the backend answers envelopes')
-  if (producesOwn)
-    problems.error([...at, 'data'], 'is for enveloped answers, and this operation has `produces`')
+): AnswerTypes | undefined {
+  const types = new Map<string, 'json' | 'xml' | 'text'>()
+  for (const [name, kind] of Object.entries(config)) {
+    if (types.has(name.toLowerCase())) problems.error([...at, name], 'is the same type as one before it')
+    types.set(name.toLowerCase(), kind)
+  }
+  return types.size === 0 ? undefined : types
+}
+
+type Combined = Pick<ExchangeRules, 'payload' | 'data' | 'errors' | 'types'>
+
+/**
+ * Reports keys of answers that do not go together, where a section says one of them.
+ * @param own what this section says @param all with what its backend says
+ */
+export function checkAnswers(own: Partial<Combined>, all: Combined, at: KeyPath, problems: Problems): void {
+  const { payload, data, errors, types } = all
+  const isOwn = (key: keyof Combined): boolean => own.payload !== undefined || own[key] !== undefined
+  const beside = `and the answers have \`payload: ${payload}\``
+  const report = (key: keyof Combined, why: string): void =>
+    problems.error([...at, own[key] === undefined ? 'payload' : key], `${why}, ${beside}`)
+  if (data !== undefined && payload !== 'bare' && isOwn('data')) report('data', '`data` is for bare answers')
+  if (types !== undefined && payload === 'envelope' && [...types.values()].includes('text') && isOwn('types'))
+    report('types', '`types` names a text, which is no envelope')
+  const isSearched = errors !== undefined && errors !== 'problem' && errors.present !== undefined
+  if (isSearched && payload === 'text' && isOwn('errors'))
+    report('errors', '`errors.present` is for data with members')
+}
+
+/** Reports what an operation says of answers in an envelope though its own have none (C7.1). */
+export function checkProduces({ data, payload, types }: AnswerConfig, at: KeyPath, problems: Problems): void {
+  const isMade = payload === 'text' || payload === 'none'
+  for (const [key, isSaid] of Object.entries({
+    data: data !== undefined,
+    types: types !== undefined,
+    payload: isMade,
+  }))
+    if (isSaid) problems.error([...at, key], 'is for enveloped answers, and this operation has `produces`')
 }
 
 /** Reports a path to the data that leads nowhere in XML of a service's own (C7.7): elements have names, not indexes. */
@@ -77,10 +110,16 @@ function compileErrors(
   problems: Problems,
 ): OwnErrors | 'problem' {
   if (config === 'problem') return config
-  const { list, code, message } = config
-  if (code === undefined && message === undefined)
+  const { list, code, message, present, statuses = {} } = config
+  if (code === undefined && message === undefined && present === undefined)
     problems.error(at, 'names nothing to read; expected `code`, `message` or both')
+  if (code === undefined && Object.keys(statuses).length > 0)
+    problems.error([...at, 'statuses'], 'are by code, and `code` does not say where it stands')
+  for (const [name, status] of Object.entries(statuses))
+    reportStatus(status, [...at, 'statuses', name], problems)
   return {
+    present: present === undefined ? undefined : parseJsonPointer(present),
+    statuses: new Map(Object.entries(statuses)),
     list: list === undefined ? undefined : parseJsonPointer(list),
     code: code === undefined ? undefined : parseJsonPointer(code),
     messages: message === undefined ? [] : [parseJsonPointer(message)],
@@ -120,16 +159,20 @@ function compileErrorStatus(
   for (const [given, status] of Object.entries(config)) {
     if (NOT_OWN.has(given))
       problems.error([...at, given], 'never reaches a client, and so has no other status')
-    if (!STATUSES.has(status))
-      problems.error([...at, given], `expected one of ${[...STATUSES].join(', ')}, got ${status}`)
+    reportStatus(status, [...at, given], problems)
   }
   return new Map(Object.entries(config).map(([given, status]) => [Number(given), status]))
+}
+
+function reportStatus(status: number, at: KeyPath, problems: Problems): void {
+  if (!STATUSES.has(status)) problems.error(at, `expected one of ${[...STATUSES].join(', ')}, got ${status}`)
 }
 
 /** What is known of a backend or operation beside its section `xml`. */
 export interface XmlContext {
   readonly format: BackendFormat
-  readonly payload: 'bare' | 'envelope'
+  readonly payload: Payload
+  readonly types?: AnswerTypes | undefined
   /** The section of the backend, if this is an operation's. */
   readonly inherited: XmlSection | undefined
 }
@@ -137,7 +180,7 @@ export interface XmlContext {
 /** Compiles a section, or reports what is wrong in it. @param at the section's own path */
 export function compileXml(
   given: XmlSection,
-  { format, payload, inherited }: XmlContext,
+  { format, payload, types, inherited }: XmlContext,
   at: KeyPath,
   problems: Problems,
 ): XmlSetting {
@@ -148,7 +191,9 @@ export function compileXml(
       if (key !== 'dialect') problems.error([...at, key], 'needs `dialect: plain` beside it')
     return { section, rules: undefined }
   }
-  if (format !== 'xml') problems.error([...at, 'dialect'], 'is plain, which needs `format: xml`')
+  const isRead = format === 'xml' || [...(types?.values() ?? [])].includes('xml')
+  if (!isRead)
+    problems.error([...at, 'dialect'], 'is plain, which needs `format: xml`, or `types` that are read as xml')
   if (payload === 'envelope')
     problems.error(
       [...at, 'dialect'],
@@ -186,16 +231,23 @@ const UNFIT = 'holds a character that XML cannot'
 
 /** The XML of an operation, where it differs from its backend's; undefined: it is the backend's. */
 export function compileOperationXml(
-  given: Partial<Pick<XmlContext, 'format' | 'payload'>> & { readonly xml?: XmlSection | undefined },
+  given: Partial<Pick<XmlContext, 'format' | 'payload' | 'types'>> & {
+    readonly xml?: XmlSection | undefined
+  },
   backend: XmlContext,
   at: KeyPath,
   problems: Problems,
 ): XmlSetting | undefined {
-  const { format = backend.format, payload = backend.payload, xml } = given
+  const { format = backend.format, payload = backend.payload, types = backend.types, xml } = given
   const isChanged = given.format !== undefined || given.payload !== undefined
   if (xml === undefined && (backend.inherited === undefined || !isChanged || format !== 'xml'))
     return undefined
-  return compileXml(xml ?? {}, { format, payload, inherited: backend.inherited }, [...at, 'xml'], problems)
+  return compileXml(
+    xml ?? {},
+    { format, payload, types, inherited: backend.inherited },
+    [...at, 'xml'],
+    problems,
+  )
 }
 
 /** Every prefix of the root and its attributes must be declared among them. */

@@ -7,7 +7,7 @@ import type { Clock } from '../../kernel/clock.ts'
 import { parseUpstreamAddress, type UpstreamAddress, type UpstreamTls } from '../../upstream/socket.ts'
 import type { FixedHeader } from '../templates/places.ts'
 import { TokenSources } from './auth/token-credentials.ts'
-import { checkDataInXml, compileXml } from './compile-answers.ts'
+import { checkAnswers, checkDataInXml, compileXml } from './compile-answers.ts'
 import { compileExchange, reportTakenNames, reportTwoOfOneHeader } from './compile-request.ts'
 import { namesValues } from './named-values.ts'
 import { type Identify, identifyByHeaders, identifyByToken, identifyNobody } from './request.ts'
@@ -39,11 +39,14 @@ const DEFAULTS = {
   method: undefined,
   credentials: undefined,
   errors: undefined,
+  types: undefined,
+  ranges: 'bytes',
+  forwarded: 'on',
   errorStatus: undefined,
   redirects: undefined,
   data: undefined,
   operations: undefined,
-}
+} as const
 
 /** Compiles what forwarding backends have in common; undefined if a problem was reported that leaves nothing to open. */
 export async function compileForwarding(
@@ -65,7 +68,14 @@ export async function compileForwarding(
   const tls = await compileTls(config, at, problems)
   const { format, payload, strictQuery, forwardAuthorization, responseHeaders, retries, timeouts } = config
   const xml =
-    config.xml && compileXml(config.xml, { format, payload, inherited: undefined }, [...at, 'xml'], problems)
+    config.xml &&
+    compileXml(
+      config.xml,
+      { format, payload, types: exchange.types, inherited: undefined },
+      [...at, 'xml'],
+      problems,
+    )
+  checkAnswers(exchange, { ...rules, payload }, at, problems)
   checkDataInXml({ data: exchange.data, xml }, at, problems)
   if (targets === undefined) return undefined
   return {

@@ -25,7 +25,13 @@ import {
   usedText,
 } from './check-templates.ts'
 import { bodyMaking, compileBodyRecipe, usedInBody } from './compile-body.ts'
-import { checkDataInXml, checkDataKey, compileAnswers, compileOperationXml } from './compile-answers.ts'
+import {
+  checkAnswers,
+  checkDataInXml,
+  checkProduces,
+  compileAnswers,
+  compileOperationXml,
+} from './compile-answers.ts'
 import type { HttpBackend } from './http.ts'
 import { namesValues } from './named-values.ts'
 import type { OfferedOperation } from './offered-operations.ts'
@@ -184,7 +190,7 @@ export function compileExchange(
   at: KeyPath,
   problems: Problems,
 ): ExchangeChanges {
-  const { responseHeaders, format, payload } = config
+  const { responseHeaders, format, payload, ranges, forwarded } = config
   checkResponseHeaders(responseHeaders ?? [], at, problems)
   return {
     ...compileRequest(config, at, problems),
@@ -192,6 +198,8 @@ export function compileExchange(
     ...compileAuthorization(config, at, problems, sources),
     ...(format && { format }),
     ...(payload && { payload }),
+    ...(ranges && { ranges }),
+    ...(forwarded && { forwarded }),
     ...compileAnswers(config, targets, at, problems),
   }
 }
@@ -235,12 +243,13 @@ export function compileOperationBackend(
 ): HttpBackend {
   const places = { own: [...at, 'upstream'], shared: ['backends', backend.name] }
   const own = upstream === undefined ? {} : compileOwn(backend, upstream, places.own, problems)
-  checkDataKey(upstream ?? {}, backend, producesOwn, places.own, problems)
+  if (producesOwn) checkProduces(upstream ?? {}, places.own, problems)
   const merged = { ...backend.rules, ...own, ...mergeNamed(backend.rules, own) }
   const body = { format: merged.format, method: merged.method ?? method, calls }
   const recipe = upstream?.body && compileBodyRecipe(upstream.body, body, places.own, problems)
   const bodyUse = bodyMaking(recipe, placeholdersOf(merged))
   const rules = { ...merged, bodyUse }
+  checkAnswers(own, rules, places.own, problems)
   if (own.data ?? own.xml) checkDataInXml(rules, places.own, problems)
   checkTemplates(
     [
@@ -278,12 +287,11 @@ function compileOwn(
   at: KeyPath,
   problems: Problems,
 ): ExchangeChanges {
-  const xml = compileOperationXml(upstream, { format, payload, inherited: rules.xml?.section }, at, problems)
-  return {
-    ...compileExchange(upstream, rules, at, problems),
-    ...(xml && { xml }),
-    ...(namesValues(upstream) && { namesValues: true }),
-  }
+  const exchange = compileExchange(upstream, rules, at, problems)
+  const given = { ...upstream, types: exchange.types }
+  const backend = { format, payload, types: rules.types, inherited: rules.xml?.section }
+  const xml = compileOperationXml(given, backend, at, problems)
+  return { ...exchange, ...(xml && { xml }), ...(namesValues(upstream) && { namesValues: true }) }
 }
 
 /** Checks the templates of a backend for calls that match no action: a report-only area forwards them, too (C8.7). */

@@ -5,6 +5,7 @@ import type {
   Backend,
   BackendAnswer,
   Call,
+  Payload,
   PossibleAnswers,
   UpstreamTraffic,
 } from '../../contracts/backend.ts'
@@ -34,6 +35,7 @@ import {
   unsent,
 } from './response.ts'
 import type { ExchangeRules, HttpBackendRules } from './rules.ts'
+import { searchedPlaces, Successes } from './success.ts'
 import { checkHealth, UpstreamTargets } from './targets.ts'
 import { compileHoldsAddress, LinkHeaders, type LinkRules } from './upstream-addresses.ts'
 
@@ -41,7 +43,10 @@ import { compileHoldsAddress, LinkHeaders, type LinkRules } from './upstream-add
 export class HttpBackend implements Backend, ForwardingBackend {
   readonly name: string
   readonly format: 'json' | 'xml'
-  readonly payload: 'bare' | 'envelope'
+  readonly payload: Payload
+  readonly types: HttpBackendRules['types']
+  readonly isSearched: boolean
+  readonly ranges: 'bytes' | 'verbatim'
   readonly xml: PlainXmlRules | undefined
   readonly data: JsonPointer | undefined
   readonly namesValues: boolean
@@ -54,6 +59,8 @@ export class HttpBackend implements Backend, ForwardingBackend {
   /** Of its calls, where they differ from those of the connections. */
   readonly timeouts: UpstreamTimeouts | undefined
   readonly #refusals: Refusals
+  /** Undefined: they are all alike. */
+  readonly #successes: Successes | undefined
   /** Undefined: no headers pass beyond the defaults. */
   readonly #links: LinkHeaders | undefined
   readonly redirects: Redirects | undefined
@@ -64,6 +71,9 @@ export class HttpBackend implements Backend, ForwardingBackend {
     this.name = rules.name
     this.format = rules.format
     this.payload = rules.payload
+    this.types = rules.types
+    this.ranges = rules.ranges
+    this.isSearched = searchedPlaces(rules) !== undefined
     this.data = rules.payload === 'bare' ? rules.data : undefined
     this.namesValues = rules.namesValues === true
     this.xml = rules.format === 'xml' ? rules.xml?.rules : undefined
@@ -75,6 +85,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
     this.#query = compileQueryTemplate(rules)
     this.timeouts = shared === undefined ? undefined : rules.timeouts
     this.#refusals = new Refusals(rules, clock)
+    this.#successes = Successes.of(rules, this.#refusals)
     this.#links = rules.responseHeaders.length === 0 ? undefined : new LinkHeaders(linkRules(rules))
     this.redirects = this.#compileRedirects()
     const { healthCheck, host } = rules
@@ -209,11 +220,10 @@ export class HttpBackend implements Backend, ForwardingBackend {
   }
 
   #pass(call: Call, response: UpstreamResponse, source: ResponseSource): BackendAnswer {
-    return {
-      status: response.statusCode,
-      headers: this.passedHeaders(call, response.headers, source),
-      body: successBody(call, response, this.format),
-    }
+    const headers = this.passedHeaders(call, response.headers, source)
+    return this.#successes === undefined || call.action.produces !== undefined
+      ? { status: response.statusCode, headers, body: successBody(call, response, this.format) }
+      : this.#successes.answer(call, response, headers)
   }
 
   possibleAnswers(_action: ActionFacts, method: string): PossibleAnswers {

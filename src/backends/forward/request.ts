@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { Call } from '../../contracts/backend.ts'
+import type { Call, Payload } from '../../contracts/backend.ts'
 import type { KeyStanding, Signer } from '../../contracts/keys.ts'
 import type { Place } from '../../contracts/places.ts'
 import type { Principal } from '../../contracts/principal.ts'
@@ -8,6 +8,7 @@ import { foldName } from '../../http/end-to-end-headers.ts'
 import { followedBy, headerLine, type HeaderText, NO_HEADERS } from '../../http/header-text.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { compileFixedHeaders, type FixedHeaders } from '../templates/places.ts'
+import type { AnswerTypes } from './answer-types.ts'
 import type { Credentials } from './auth/credentials.ts'
 
 /** Headers that state the caller to an upstream (C8.2). */
@@ -139,6 +140,9 @@ function claimsOf(
 export interface RequestHeaderRules {
   readonly vendor: string
   readonly format: 'json' | 'xml'
+  readonly payload: Payload
+  readonly types: AnswerTypes | undefined
+  readonly forwarded: 'on' | 'off'
   readonly forwardAuthorization: boolean
   /** Whose header takes the place of a client's, as the configured headers do. */
   readonly credentials: Credentials | undefined
@@ -171,7 +175,7 @@ export function compileRequestHeaders(rules: RequestHeaderRules): RequestHeaders
       text = followedBy(text, headerLine('authorization', authorization))
     if (body.kind === 'bytes' || (body.kind === 'stream' && body.contentType !== undefined))
       text = followedBy(text, headerLine('content-type', body.contentType ?? ''))
-    return followedBy(text, forwarded(call))
+    return rules.forwarded === 'off' ? text : followedBy(text, forwarded(call))
   }
 }
 
@@ -197,15 +201,17 @@ const requested = (accept: string, version: number): HeaderText =>
   followedBy(headerLine('accept', accept), headerLine('x-postern-action-version', String(version)))
 
 /** The upstream's exactly one Accept (C8.2), and the version. There are as many of them as actions have versions. */
-function compileRequested({ vendor, format }: RequestHeaderRules): RequestHeaders {
-  const plain = `application/${format}`
+function compileRequested({ vendor, format, payload, types }: RequestHeaderRules): RequestHeaders {
+  const listed = [...(types?.keys() ?? [])]
+  const ownOf = (vendorType: string | undefined): string =>
+    payload === 'text' ? 'text/plain' : (vendorType ?? `application/${format}`)
   const known = { plain: new Map<number, HeaderText>(), versioned: new Map<number, HeaderText>() }
   return ({ action, version }) => {
     const texts = action.versioned ? known.versioned : known.plain
     const found = texts.get(version)
     if (found !== undefined) return found
-    const accept = action.versioned ? `application/vnd.${vendor}.action.v${version}+${format}` : plain
-    const text = requested(accept, version)
+    const own = ownOf(action.versioned ? `application/vnd.${vendor}.action.v${version}+${format}` : undefined)
+    const text = requested([...new Set([...listed, own])].join(', '), version)
     texts.set(version, text)
     return text
   }

@@ -88,7 +88,7 @@ function pointingTo(status: number, { location }: UpstreamHeaders): string {
 
 interface RefusedStatus {
   readonly given: number
-  /** What the configuration gives in its place. */
+  /** What the configuration gives in its place: it says what the upstream means, that nothing was done too. */
   readonly replaced?: number | undefined
   /** Why a redirect was not followed. */
   readonly stopped?: string | undefined
@@ -110,7 +110,7 @@ export function statusFault(
     ...(status === 416 && contentRange !== undefined && UNSATISFIED.test(contentRange) && { contentRange }),
     ...(status === 405 && { allow: methodNames(allow ?? '') }),
     ...(kind === 'errors' && { status }),
-    ...(saysUnchanged(given) && { unchanged: true }),
+    ...((saysUnchanged(given) || saysUnchanged(status)) && { unchanged: true }),
   }
   return new Fault(code, facts)
 }

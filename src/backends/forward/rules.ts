@@ -1,3 +1,4 @@
+import type { Payload } from '../../contracts/backend.ts'
 import type { JsonPointer } from '../../http/json.ts'
 import type { PlainXmlRules } from '../../http/xml/plain-document.ts'
 import type { PoolRules } from '../../upstream/pool.ts'
@@ -5,11 +6,12 @@ import type { UpstreamTimeouts } from '../../upstream/request.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'
 import type { RequestTemplates } from '../templates/places.ts'
 import type { XmlSection } from './answer-schema.ts'
+import type { AnswerTypes } from './answer-types.ts'
 import type { Credentials } from './auth/credentials.ts'
 import type { TokenSources } from './auth/token-credentials.ts'
 import type { OfferedOperation } from './offered-operations.ts'
 import type { RedirectRules } from './redirects.ts'
-import type { OwnErrors } from './refusal.ts'
+import type { OwnErrors } from './own-errors.ts'
 import type { Identify, RequestHeaderRules } from './request.ts'
 import type { EjectionRules, HealthCheckRules, TargetChanged } from './targets.ts'
 
@@ -44,11 +46,17 @@ export interface ExchangeRules extends RequestRules {
   readonly forwardAuthorization: boolean
   readonly credentials: Credentials | undefined
   readonly format: 'json' | 'xml'
-  readonly payload: 'bare' | 'envelope'
+  readonly payload: Payload
+  /** What answers of other media types are read as; undefined: there are none (C8.8). */
+  readonly types: AnswerTypes | undefined
   readonly xml?: XmlSetting | undefined
+  /** Which parts of the data may be asked for besides those of the upstream's own bytes (C8.8). */
+  readonly ranges: 'bytes' | 'verbatim'
+  /** Whether the upstream learns where a call came from (C8.2). */
+  readonly forwarded: 'on' | 'off'
   /** Response headers that pass beyond the defaults. */
   readonly responseHeaders: readonly string[]
-  /** Where errors stand in the upstream's own 4xx; undefined: in envelopes only (C8.8). */
+  /** Where errors stand in the upstream's answers; undefined: in envelopes of a 4xx only (C8.8). */
   readonly errors: OwnErrors | 'problem' | undefined
   /** Statuses that stand for the upstream's own 4xx; undefined: none (C8.8). */
   readonly errorStatus: ReadonlyMap<number, number> | undefined

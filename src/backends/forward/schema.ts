@@ -133,6 +133,12 @@ const requestKeys = {
     description: 'Forward the client’s `Authorization` header. A 401 of the service then reaches the client.',
   }),
   auth: optional(authSchema),
+  forwarded: optional(
+    choice(['on', 'off'], {
+      description:
+        'Whether the service gets `Forwarded` and `X-Forwarded-…`, with the client’s address. Default: `on`.',
+    }),
+  ),
   requestHeaders: optional(
     list(text({ description: 'A header’s name.' }), {
       unique: true,

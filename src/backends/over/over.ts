@@ -6,6 +6,7 @@ import type {
   BackendAnswer,
   Call,
   CallBody,
+  Payload,
   PossibleAnswers,
 } from '../../contracts/backend.ts'
 import type {
@@ -55,7 +56,10 @@ export class ModuleOverForwarder implements Backend {
   readonly name: string
   readonly sendsAnything = true
   readonly format: 'json' | 'xml'
-  readonly payload: 'bare' | 'envelope'
+  readonly payload: Payload
+  readonly types: Backend['types']
+  readonly isSearched: boolean
+  readonly ranges: 'bytes' | 'verbatim'
   readonly xml: PlainXmlRules | undefined
   readonly data: JsonPointer | undefined
   readonly namesValues: boolean
@@ -79,6 +83,9 @@ export class ModuleOverForwarder implements Backend {
     this.#sender = rules.responseHeaders.length === 0 ? under : under.withRules({ responseHeaders })
     this.format = this.#sender.format
     this.payload = this.#sender.payload
+    this.types = this.#sender.types
+    this.isSearched = this.#sender.isSearched
+    this.ranges = this.#sender.ranges
     this.xml = this.#sender.xml
     this.data = this.#sender.data
     this.namesValues = this.#sender.namesValues

@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer'
+import { errorsWherePresent, parseAny } from '../../backends/forward/own-errors.ts'
 import { buildBody } from '../../backends/templates/body.ts'
-import type { BodyMaking, BackendFormat } from '../../contracts/backend.ts'
+import type { BodyMaking, BackendFormat, ErrorPlaces, Payload } from '../../contracts/backend.ts'
 import type { PlaceholderValues } from '../../contracts/templates.ts'
 import type { Format } from '../../http/accept.ts'
 import type { BodySchema } from '../../http/body-schema.ts'
@@ -18,6 +19,7 @@ import {
   valueAt,
 } from '../../http/json.ts'
 import type { BodyKind } from '../../http/media-type.ts'
+import { decodeText } from '../../http/plain-text.ts'
 import { type BodyValidator, compileValidator } from '../../http/validate-body.ts'
 import { decodeBodyXml, decodeXml, doctypeOf } from '../../http/xml/decode.ts'
 import {
@@ -127,8 +129,8 @@ function partAt(value: JsonValue, pointer: JsonPointer): JsonValue {
 
 /** What a backend answers: its format, and whether its successes are envelopes already. */
 export interface AnswerFormat {
-  readonly format: BackendFormat
-  readonly payload: 'bare' | 'envelope'
+  readonly format: BackendFormat | 'text'
+  readonly payload: Payload
   /** Of an upstream that speaks XML of its own (C7.7). */
   readonly xml?: PlainXmlRules | undefined
   /** The part of a bare answer that is the data (C8.8). Undefined: all of it. */
@@ -172,7 +174,16 @@ interface KeptTask {
   readonly fields: readonly { readonly name: string; readonly pointer: JsonPointer }[]
 }
 
-export type Task = AnswerTask | RequestTask | KeptTask
+/** Looks for errors in a success (C8.8). The result is JSON: a list of them, or null where it is one. */
+export interface SearchTask {
+  readonly kind: 'search'
+  readonly bytes: Uint8Array
+  readonly contentType: string | undefined
+  readonly places: ErrorPlaces
+  readonly format: 'json' | 'xml'
+}
+
+export type Task = AnswerTask | RequestTask | KeptTask | SearchTask
 
 /** What a task has made. */
 export interface Converted {
@@ -184,6 +195,7 @@ export interface Converted {
 /** Runs a task. @throws the faults of `convertAnswer`, or of a request's body: `body_malformed`, `body_invalid` */
 export function perform(task: Task): Converted {
   if (task.kind === 'answer') return { bytes: convertAnswer(task) }
+  if (task.kind === 'search') return { bytes: Buffer.from(JSON.stringify(searchAnswer(task) ?? null)) }
   if (task.kind === 'kept') return { bytes: Buffer.from(JSON.stringify(keptOf(task))) }
   const { making, schema } = task
   if (making === undefined) return { bytes: convertRequest(task) }
@@ -201,11 +213,21 @@ export const writeMaking = (making: Making): string => JSON.stringify(making)
 
 const readMaking = (text: string): Making => parseJson(Buffer.from(text), ANYTHING) as unknown as Making
 
+/** @throws Fault `upstream_broken` for what does not parse: it may hold errors that nobody sees */
+export function searchAnswer({ bytes, contentType, places, format }: SearchTask) {
+  try {
+    return errorsWherePresent(parseAny(bytes, format, contentType, 'answer'), places, format)
+  } catch (thrown) {
+    throw broken(thrown)
+  }
+}
+
 /** The fault of a task that needs more memory than a thread may have. */
 export const TOO_LARGE: Readonly<Record<Task['kind'], FaultCode>> = {
   answer: 'answer_too_large',
   request: 'body_too_large',
   kept: 'body_too_large',
+  search: 'answer_too_large',
 }
 
 /** Limits for an upstream's answer besides its bytes. They are higher than a client's; the depth protects the stack. */
@@ -215,17 +237,20 @@ const MOST_GROWTH = 8
 
 /** Throws Fault `upstream_broken`, `answer_unconvertible`, `answer_unmappable`, `answer_too_large`. */
 export function convertAnswer(task: AnswerTask): Uint8Array {
-  const { limit } = task
+  const { limit, answerFormat, to } = task
+  if (answerFormat.payload === 'none') return successEnvelope(to, {})
   const converted =
-    task.answerFormat.xml === undefined ? envelopeOf(task) : envelopeOfPlain(task, task.answerFormat.xml)
+    answerFormat.xml === undefined ? envelopeOf(task) : envelopeOfPlain(task, answerFormat.xml)
   if (converted.length <= limit * MOST_GROWTH) return converted
   throw new Fault('answer_too_large', { detail: `converted, it has more than ${limit * MOST_GROWTH} bytes` })
 }
 
-const envelopeOf = ({ bytes, answerFormat, to, items, limit }: AnswerTask): Uint8Array =>
+const envelopeOf = ({ bytes, contentType, answerFormat, to, items, limit }: AnswerTask): Uint8Array =>
   successEnvelope(
     to,
-    bytes.length === 0 ? {} : dataOf(parse(bytes, answerFormat, limit), answerFormat),
+    bytes.length === 0 && answerFormat.format !== 'text'
+      ? {}
+      : dataOf(parse(bytes, contentType, answerFormat, limit), answerFormat),
     items,
   )
 
@@ -250,13 +275,19 @@ function envelopeOfPlain(
 /** The `Data` of an answer (C8.6). Throws Fault `upstream_broken` for what is no envelope where one was promised. */
 export function dataOf(value: JsonValue, { payload, data }: AnswerFormat): JsonObject {
   if (data !== undefined) return wrapPayload(partAt(value, data))
-  if (payload === 'bare' || value === null) return wrapPayload(value)
+  if (payload !== 'envelope' || value === null) return wrapPayload(value)
   if (isEnvelope(value)) return value.Data
   throw new Fault('upstream_broken', { detail: 'the upstream answered something else than an envelope' })
 }
 
-function parse(bytes: Uint8Array, { format, payload, data }: AnswerFormat, limit: number): JsonValue {
+function parse(
+  bytes: Uint8Array,
+  contentType: string | undefined,
+  { format, payload, data }: AnswerFormat,
+  limit: number,
+): JsonValue {
   try {
+    if (format === 'text') return decodeText(bytes, contentType)
     if (format !== 'xml') return parseJson(bytes, LIMITS)
     if (data !== undefined) return readXmlDocument(bytes, { ...LIMITS, bytes: limit })
     return readXml(bytes, payload === 'envelope' ? ENVELOPE_SCHEMA : undefined, { ...LIMITS, bytes: limit })

@@ -7,6 +7,9 @@ import { makeCall } from '../../../support/calls.ts'
 const headers = compileRequestHeaders({
   vendor: 'postern',
   format: 'json',
+  payload: 'bare',
+  types: undefined,
+  forwarded: 'on',
   forwardAuthorization: false,
   credentials: undefined,
   headers: new Map(),

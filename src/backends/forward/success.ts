@@ -1,0 +1,167 @@
+import { Buffer } from 'node:buffer'
+import type { AnswerFormat, BackendAnswer, BackendBody, Call } from '../../contracts/backend.ts'
+import { hasNoContent } from '../../http/head.ts'
+import type { PieceSource } from '../../http/pieces.ts'
+import { after } from '../../kernel/clock.ts'
+import { Fault } from '../../kernel/faults.ts'
+import type { UpstreamResponse } from '../../upstream/reader.ts'
+import { formatOf, kindOf } from './answer-types.ts'
+import type { Refusals } from './refusal.ts'
+import { type ResponseHeaders, successBody } from './response.ts'
+import type { HttpBackendRules } from './rules.ts'
+
+type SuccessRules = Pick<
+  HttpBackendRules,
+  'name' | 'format' | 'payload' | 'types' | 'xml' | 'data' | 'errors' | 'ranges'
+>
+
+/** What of a success is looked for; undefined: nothing. */
+export const searchedPlaces = ({ errors }: Pick<SuccessRules, 'errors'>) =>
+  errors === undefined || errors === 'problem' || errors.present === undefined ? undefined : errors
+
+/** Whether all successes are in the backend's format, and pass or are converted as they are. */
+const isPlain = (rules: SuccessRules): boolean =>
+  rules.types === undefined &&
+  (rules.payload === 'bare' || rules.payload === 'envelope') &&
+  searchedPlaces(rules) === undefined &&
+  rules.ranges === 'bytes'
+
+const PARTIAL_CONTENT = 206
+
+/** Bytes of a body that are dropped; what is longer closes its connection. */
+const MOST_DROPPED = 1024 * 1024
+/** Milliseconds for which its end is waited for. */
+const PATIENCE = 5000
+
+/** Headers about bytes that nobody gets. */
+const OF_BYTES: ReadonlySet<string> = new Set([
+  'content-disposition',
+  'content-encoding',
+  'content-language',
+  'content-range',
+  'accept-ranges',
+])
+
+/** Successes of an upstream that differ from one to the other (C8.8): in their type, or in whether they are one. */
+export class Successes {
+  readonly #rules: SuccessRules
+  readonly #refusals: Refusals
+  readonly #formats: Readonly<Record<'json' | 'xml' | 'text', AnswerFormat | undefined>>
+
+  private constructor(rules: SuccessRules, refusals: Refusals) {
+    this.#rules = rules
+    this.#refusals = refusals
+    this.#formats = {
+      json: answerFormat('json', rules),
+      xml: answerFormat('xml', rules),
+      text: answerFormat('text', rules),
+    }
+  }
+
+  /** Undefined: `successBody` alone says what they are. */
+  static of(rules: SuccessRules, refusals: Refusals): Successes | undefined {
+    return isPlain(rules) ? undefined : new Successes(rules, refusals)
+  }
+
+  /** @throws Fault `upstream_broken` for what is not as the configuration says */
+  answer(call: Call, response: UpstreamResponse, headers: ResponseHeaders): BackendAnswer {
+    const { statusCode: status } = response
+    const isEmpty = call.method === 'HEAD' || hasNoContent(status)
+    if (this.#rules.payload === 'none' && (isEmpty || !this.#isSearched(response)))
+      return dropped(response, headers)
+    if (isEmpty || isPartOfBytes(call, status))
+      return { status, headers, body: successBody(call, response, this.#rules.format) }
+    return { status, headers, ...this.#read(call, response) }
+  }
+
+  #isSearched({ statusCode, headers, body }: UpstreamResponse): boolean {
+    if (statusCode !== 200 || searchedPlaces(this.#rules) === undefined) return false
+    if (Buffer.isBuffer(body) && body.length === 0) return false
+    return formatOf(headers['content-type'], this.#rules) !== undefined
+  }
+
+  #read(call: Call, response: UpstreamResponse): Pick<BackendAnswer, 'body' | 'answerFormat' | 'search'> {
+    const { headers } = response
+    const isSearched = this.#isSearched(response)
+    const kind = kindOf(headers['content-type'], this.#rules)
+    const format = kind && this.#formats[kind]
+    const isWhole = !Buffer.isBuffer(response.body) || response.body.length > 0
+    if (isWhole && kind === undefined) throw unexpected(response, 'Content-Type')
+    const coding = headers['content-encoding']?.toLowerCase() ?? 'identity'
+    const mayBeCoded = format === undefined && !isSearched && 'accept-encoding' in call.headers
+    if (isWhole && coding !== 'identity' && !mayBeCoded) throw unexpected(response, 'Content-Encoding')
+    if (response.statusCode === PARTIAL_CONTENT && /^bytes\b/i.test(headers['content-range'] ?? ''))
+      throw unexpected(response, 'Content-Range')
+    return {
+      body: bodyOf(response),
+      answerFormat: format,
+      search: isSearched ? this.#searchOf(response) : undefined,
+    }
+  }
+
+  #searchOf({ statusCode, headers }: UpstreamResponse): BackendAnswer['search'] {
+    const errors = searchedPlaces(this.#rules)
+    const format = formatOf(headers['content-type'], this.#rules)
+    if (errors === undefined || format === undefined) return undefined
+    const { present, list, code, messages } = errors
+    return {
+      places: { present, list, code, messages },
+      format,
+      answerFound: (found) => this.#refusals.answerFound(found, { statusCode, headers }),
+    }
+  }
+}
+
+/** Undefined: it is what the backend says. */
+function answerFormat(format: 'json' | 'xml' | 'text', rules: SuccessRules): AnswerFormat | undefined {
+  const { name, payload, data, xml } = rules
+  if (format === rules.format && payload !== 'text') return undefined
+  return {
+    name,
+    format,
+    payload: payload === 'text' ? 'bare' : payload,
+    data,
+    xml: format === 'xml' ? xml?.rules : undefined,
+    exact: true,
+  }
+}
+
+/** A part in bytes was asked for only where the upstream's own bytes reach the client. */
+const isPartOfBytes = ({ headers }: Call, status: number): boolean =>
+  status === PARTIAL_CONTENT && /^\s*bytes\s*=/i.test(headers['range'] ?? '')
+
+function bodyOf({ headers, body }: UpstreamResponse): BackendBody {
+  const { 'content-type': contentType, 'content-length': length } = headers
+  return Buffer.isBuffer(body)
+    ? { kind: 'bytes', bytes: body, contentType }
+    : { kind: 'stream', pieces: body, contentType, length: length === undefined ? length : Number(length) }
+}
+
+function unexpected({ body }: UpstreamResponse, header: string): Fault {
+  if (!Buffer.isBuffer(body)) body.cancel()
+  return new Fault('upstream_broken', { detail: `unexpected ${header}` })
+}
+
+function dropped({ statusCode, body }: UpstreamResponse, headers: ResponseHeaders): BackendAnswer {
+  if (!Buffer.isBuffer(body)) drop(body)
+  const kept = Object.fromEntries(Object.entries(headers).filter(([name]) => !OF_BYTES.has(name)))
+  return { status: statusCode, headers: kept, body: { kind: 'none' } }
+}
+
+/** Reads a body to its end, so that its connection can be used again, unless that costs more than a new one. */
+function drop(body: PieceSource): void {
+  let left = MOST_DROPPED
+  const close = (): void => {
+    stopTimer()
+    body.cancel()
+  }
+  const stopTimer = after(PATIENCE, close)
+  body.read({
+    piece: ({ length }) => {
+      left -= length
+      if (left < 0) close()
+    },
+    end: stopTimer,
+    fail: stopTimer,
+  })
+}
