@@ -5,7 +5,7 @@
  */
 import type { Format } from '../http/accept.ts'
 import type { BodySchema } from '../http/body-schema.ts'
-import type { JsonValue } from '../http/json.ts'
+import type { JsonValue, ScalarValue } from '../http/json.ts'
 import type { FaultCode } from '../kernel/faults.ts'
 
 export interface ApiDescription {
@@ -53,6 +53,8 @@ export interface OperationDescription {
   readonly path: string
   /** Those of the path, from left to right: the codes of business and fund first. */
   readonly parameters: readonly ParameterDescription[]
+  /** Declared parameters of the query, in the order of the configuration. */
+  readonly query: readonly QueryParameterDescription[]
   readonly mode: 'enforce' | 'report-only'
   /** Any one of these lists satisfies the rule, by all its values. Values that imply them are not listed. */
   readonly scopes: readonly (readonly string[])[]
@@ -85,6 +87,14 @@ export interface ParameterDescription {
   readonly type: string
   /** All values, if the pattern is a list of words. */
   readonly values: readonly string[] | undefined
+}
+
+export interface QueryParameterDescription {
+  readonly name: string
+  /** Of one text, number or boolean: it has a type. */
+  readonly schema: BodySchema
+  readonly required: boolean
+  readonly default: ScalarValue | undefined
 }
 
 export interface MediaTypeDescription {
@@ -146,6 +156,8 @@ export interface ExampleDescription {
   readonly version: number
   /** Values of own parameters of the path, by name. */
   readonly parameters: Readonly<Record<string, string>>
+  /** Values of declared parameters of the query, by name. */
+  readonly query: Readonly<Record<string, ScalarValue>>
   /** The `Data` of the answer. */
   readonly data: JsonValue | undefined
   readonly body: JsonValue | undefined

@@ -6,6 +6,7 @@ import type { BodySchema } from '../http/body-schema.ts'
 import type { JsonPointer } from '../http/json.ts'
 import { decodeSegment } from '../http/request-target.ts'
 import type { BodyValidator } from '../http/validate-body.ts'
+import type { QueryRule } from './parameters.ts'
 import type { AreasConfig, ScopeRuleConfig } from './schema.ts'
 
 /** The type of a path parameter (C3.3). Two types with the same text are the same. */
@@ -140,6 +141,8 @@ export interface Operation {
   readonly consumes: readonly string[] | undefined
   /** Whether a GET may be an upgrade to websocket. */
   readonly websocket: boolean
+  /** Undefined: none of its query's parameters is declared. */
+  readonly query: QueryRule | undefined
   readonly body: BodyRule
   /** Undefined: its calls leave no record. */
   readonly audit: AuditRule | undefined

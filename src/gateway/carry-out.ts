@@ -111,7 +111,7 @@ function callOf(
     method: head.method,
     target: decision.target,
     params: decision.params,
-    query: NOTHING,
+    query: decision.query,
     found: NOTHING,
     values,
     business: decision.business,

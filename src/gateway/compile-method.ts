@@ -22,6 +22,7 @@ import {
 } from './action-table.ts'
 import { compileDocumentation } from './describe/documentation.ts'
 import type { NamedSchemas } from './linked-schemas.ts'
+import { compileQueryRule, type QueryRule } from './parameters.ts'
 import type { AreasConfig, BodyRuleConfig, OperationConfig, ScopeRuleConfig } from './schema.ts'
 
 export interface CompileContext {
@@ -53,7 +54,8 @@ export function compileMethod(
   problems: Problems,
 ): Operation {
   const { catalogue, areas } = context
-  const backend = backendOf(action, method, config, pattern, context, path, problems) ?? ABSENT
+  const query = compileQueryRule(config.parameters, [...path, 'parameters'], problems)
+  const backend = backendOf(action, method, config, { pattern, query }, context, path, problems) ?? ABSENT
   const versions = [...new Set(config.versions)].sort((a, b) => a - b)
   const defaultVersion = config.defaultVersion ?? versions[0] ?? 1
   if (!versions.includes(defaultVersion))
@@ -83,12 +85,13 @@ export function compileMethod(
     produces: config.produces,
     consumes: config.consumes,
     websocket,
+    query,
     body: compileBody(config.body, [...path, 'body', 'schema'], problems),
     audit: compileAuditRule(config, { safe, websocket, backend }, path, problems),
     items: config.items,
     documentation: compileDocumentation(
       config,
-      { versions, defaultVersion, areaScopes: areas[action.area]?.scopes ?? [], pattern },
+      { versions, defaultVersion, areaScopes: areas[action.area]?.scopes ?? [], pattern, query },
       path,
       problems,
     ),
@@ -144,7 +147,7 @@ function backendOf(
   own: Action,
   method: string,
   { upstream, produces, body, consumes }: OperationConfig,
-  pattern: readonly PatternSegment[],
+  { pattern, query }: { readonly pattern: readonly PatternSegment[]; readonly query: QueryRule | undefined },
   { areas, backends, offered, leadsTo, severalIssuers = false }: ActionContext,
   path: KeyPath,
   problems: Problems,
@@ -166,6 +169,7 @@ function backendOf(
     reportOnly: isReportOnly(areas[area]),
     body: clientsBody(body, consumes),
     severalIssuers,
+    query: query?.parameters,
   } as const
   const all = offered.get(name) ?? []
   offered.set(name, all)

@@ -3,7 +3,7 @@ import { reportUnknownName } from '../config/problem-text.ts'
 import type { KeyPath, Problems } from '../config/problems.ts'
 import type { BodySchema } from '../http/body-schema.ts'
 import { compileNamed } from '../http/validate-body.ts'
-import type { OperationConfig } from './schema.ts'
+import type { OperationConfig, ParameterConfig } from './schema.ts'
 
 type Draft = { -readonly [Key in keyof BodySchema]: BodySchema[Key] }
 
@@ -41,13 +41,33 @@ export class SchemaLinker {
 
   /** The schemas of an operation, linked. */
   linkOperation(config: OperationConfig, path: KeyPath): OperationConfig {
-    const { body, data } = config
+    const { body, data, parameters } = config
     return {
       ...config,
       ...(body?.schema && {
         body: { ...body, schema: this.#link(body.schema, [...path, 'body', 'schema']) },
       }),
+      ...(parameters && {
+        parameters: Object.fromEntries(
+          Object.entries(parameters).map(([name, given]) => [
+            name,
+            this.#linkParameter(given, [...path, 'parameters', name]),
+          ]),
+        ),
+      }),
       ...(data && { data: this.#link(data, [...path, 'data']) }),
+    }
+  }
+
+  /** What says of a parameter that it is needed, or what it is without a value, stands beside its schema (C4.11). */
+  #linkParameter(given: ParameterConfig, at: KeyPath): ParameterConfig {
+    if (!isSchema(given) || !isReference(given)) return given
+    const { required, default: value, ...schema } = given as ParameterConfig
+    const { $id: _name, required: _members, ...linked } = this.#link(schema, at)
+    return {
+      ...linked,
+      ...(required !== undefined && { required }),
+      ...(value !== undefined && { default: value }),
     }
   }
 

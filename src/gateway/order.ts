@@ -106,6 +106,12 @@ export const CHECKS: readonly Check[] = [
   },
   {
     clause: 'C4.11',
+    step: 'checkParameters',
+    title: 'declared parameters of the query fit their schemas',
+    faults: ['query_invalid'],
+  },
+  {
+    clause: 'C4.11',
     step: 'checkBody',
     title: "Content-Type, size, the body parses, the action's schema",
     faults: [

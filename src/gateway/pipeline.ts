@@ -23,6 +23,7 @@ import {
   type Verification,
   VerifyFirst,
 } from './checks.ts'
+import { checkParameters, type QueryValues } from './parameters.ts'
 import type { Runtime } from './runtime.ts'
 
 /** An authorised call. A backend gets what was checked, and nothing else. */
@@ -33,6 +34,8 @@ export interface Decision extends NamedAction {
   /** The business and fund of the URL, once C4.8 has passed. Absent where `principal` is. */
   readonly place: Place | undefined
   readonly negotiated: Negotiated
+  /** Its declared parameters (C4.11). */
+  readonly query: QueryValues
   readonly body: BodyPlan
   /** Set in a report-only area: it keeps what the call would have been refused for. */
   readonly observation: Observation | undefined
@@ -99,6 +102,7 @@ function decideRest(
   const { head } = exchange
   refuseInPlaceMaintenance(runtime, exchange, principal, operation, business) // C4.9 → 503
   const negotiated = negotiate(runtime.negotiation, head, operation) // C4.10 → 406, 501
+  const query = checkParameters(target, operation) // C4.11 → 400
   const body = checkBody(head, operation, runtime.bodyLimit) // C4.11 → 415, 413, 400
   return {
     operation,
@@ -109,6 +113,7 @@ function decideRest(
     principal,
     place,
     negotiated,
+    query,
     body,
     observation: undefined,
   }

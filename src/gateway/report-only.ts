@@ -35,6 +35,7 @@ import {
   VerifyFirst,
 } from './checks.ts'
 import type { Conversions } from './conversion/conversions.ts'
+import { checkParameters, NO_QUERY } from './parameters.ts'
 import { decide, type Decision, type Findings, Observation } from './pipeline.ts'
 import type { Runtime } from './runtime.ts'
 
@@ -113,6 +114,7 @@ function decideUnrefused(
   const vouched = seen.fault === undefined
   refuseInPlaceMaintenance(runtime, exchange, principal, operation, business) // C4.9, enforced
   const negotiated = seen.hold(() => negotiate(runtime.negotiation, head, operation)) // C4.10
+  const query = seen.hold(() => checkParameters(target, operation)) // C4.11
   const body = seen.hold(() => checkBody(head, operation, runtime.bodyLimit)) // C4.11
   return {
     ...named,
@@ -121,6 +123,7 @@ function decideUnrefused(
     place: vouched ? place : undefined,
     operation: negotiated === undefined ? verbatim(operation) : operation,
     negotiated: negotiated ?? passThroughAnswer(head, operation),
+    query: query ?? NO_QUERY,
     body: body ?? passThroughBody(head),
     observation: seen,
   }
@@ -167,6 +170,7 @@ export function unmatched(
       produces: ANYTHING,
       consumes: ANYTHING,
       websocket: false,
+      query: undefined,
       body: { kind: 'none', schema: undefined, validate: undefined },
       audit: isSafe(method) ? undefined : EACH,
       items: {},

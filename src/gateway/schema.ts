@@ -15,6 +15,7 @@ import {
 } from '../config/schema.ts'
 import { operationUpstreamSchema } from '../backends/forward/schema.ts'
 import type { BodySchema } from '../http/body-schema.ts'
+import type { ScalarValue } from '../http/json.ts'
 import { areaDescription, documentationKeys } from './describe/schema.ts'
 
 const scopeValue = text({ description: 'A scope value.' })
@@ -41,6 +42,26 @@ const bodyRule = section(
   { description: 'The request body. Left out: a call with a body is refused.' },
 )
 
+/** As OpenAPI has it: a schema, and beside it whether a call must have the parameter. */
+export type ParameterConfig = Omit<BodySchema, 'required'> & {
+  readonly required?: boolean
+  readonly default?: ScalarValue
+}
+
+const parameters = mapOf(
+  opaque<ParameterConfig>({
+    expected: 'JSON Schema',
+    description:
+      'JSON Schema of one text, number or boolean; beside it `required: true`, or a `default` for `{query/NAME}`.',
+  }),
+  {
+    keys: '^[^\\s{}&;=#%+]{1,64}$',
+    expectedKeys: 'a name of at most 64 characters, without spaces and `{}&;=#%+`',
+    description:
+      'Parameters of the query that are checked before the body is read: another value is 400. Others pass unchecked.',
+  },
+)
+
 const mediaType = text({ description: 'A media type or range.' })
 
 const operation = section(
@@ -64,6 +85,7 @@ const operation = section(
       keys: '^.+$',
       description: 'XML element names of array items, by the name of the array. Default: `Item`.',
     }),
+    parameters: optional(parameters),
     body: optional(bodyRule),
     produces: optional(
       list(mediaType, {

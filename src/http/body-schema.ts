@@ -1,4 +1,4 @@
-import { isIntegerLiteral, type JsonValue, parseNumberLiteral } from './json.ts'
+import { isIntegerLiteral, type JsonPointer, type JsonValue, parseNumberLiteral } from './json.ts'
 
 /**
  * The shape of an action's request body: the part of JSON Schema 2020-12 that Postern reads. It types what XML and
@@ -55,6 +55,24 @@ export function memberSchema(schema: BodySchema | undefined, name: string): Body
   if (schema.properties !== undefined && Object.hasOwn(schema.properties, name))
     return schema.properties[name]
   return typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined
+}
+
+/** Whether every value that fits the schema has something where a JSON Pointer leads. */
+export function requires(schema: BodySchema | undefined, pointer: JsonPointer): boolean {
+  const [step, ...rest] = pointer
+  if (step === undefined) return true
+  if (schema === undefined) return false
+  if (isOnly(schema, 'array'))
+    return ITEM.test(step) && (schema.minItems ?? 0) > Number(step) && requires(schema.items ?? {}, rest)
+  if (!isOnly(schema, 'object') || schema.required?.includes(step) !== true) return false
+  return requires(memberSchema(schema, step) ?? {}, rest)
+}
+
+const ITEM = /^(?:0|[1-9][0-9]*)$/
+
+const isOnly = (schema: BodySchema, type: BodyType): boolean => {
+  const types = typesOf(schema)
+  return types.length === 1 && types[0] === type
 }
 
 interface FormatRow {

@@ -10,9 +10,9 @@ const SKIPPED = /[\s\p{Cc}\p{Cf}]/gu
 const caseless = (text: string): string => text.toUpperCase().toLowerCase()
 
 /** One decoding; undefined where that cannot be done. */
-function decodeName(name: string): string | undefined {
+export function decodeQueryText(text: string): string | undefined {
   try {
-    return decodeURIComponent(name.replaceAll('+', ' '))
+    return decodeURIComponent(text.replaceAll('+', ' '))
   } catch {
     return undefined
   }
@@ -35,10 +35,10 @@ export function readingsOf(name: string): readonly string[] {
 }
 
 /** All readings of a name as sent, decoded once and twice. Undefined where it cannot be decoded. */
-function readingsOfSent(sent: string): readonly string[] | undefined {
+export function readingsOfSent(sent: string): readonly string[] | undefined {
   if (PLAIN.test(sent)) return [caseless(sent)]
-  const once = decodeName(sent)
-  const twice = once === undefined ? undefined : decodeName(once)
+  const once = decodeQueryText(sent)
+  const twice = once === undefined ? undefined : decodeQueryText(once)
   if (once === undefined || twice === undefined) return undefined
   return once === twice ? readingsOf(once) : [...readingsOf(once), ...readingsOf(twice)]
 }
@@ -91,33 +91,54 @@ export function memberReadings(name: string): readonly string[] {
 const withoutJoints = (name: string): string => name.replaceAll(/[-_]/g, '')
 
 /**
- * Refuses a text in which a service may read one of the names that are taken: one that decodes it again, or before it splits
- * it, or that normalises it.
+ * Finds one of some names that a service may read in a text: one that decodes it again, or before it splits it, or that
+ * normalises it.
  * @param text a pair as it is sent, or a value that becomes part of one
- * @throws Fault `unsendable_argument`
  */
-export type RefuseHidden = (text: string, kind: 'pair' | 'value') => void
+export type FindHidden = (text: string, kind: 'pair' | 'value') => string | undefined
 
-const beforeSign = (pair: string): string => pair.slice(0, (pair + '=').indexOf('='))
+export const beforeSign = (pair: string): string => pair.slice(0, (pair + '=').indexOf('='))
+
+/** @param names decoded */
+export function compileFindHidden(names: readonly string[]): FindHidden {
+  const nameOf = byReading(names)
+  const nameIn = (name: string): string | undefined =>
+    readingsOf(name)
+      .map((reading) => nameOf.get(reading))
+      .find((found) => found !== undefined)
+  const firstIn = (text: string, kind: 'pair' | 'value'): string | undefined => {
+    const [first = '', ...others] = text.split(/[&;]/)
+    const named = others.filter((other) => other.includes('=')).map(beforeSign)
+    const all = kind === 'pair' ? [beforeSign(first), ...named] : named
+    return all.map(nameIn).find((found) => found !== undefined)
+  }
+  return (text, kind) => {
+    // Most pairs: a plain name, which was judged by itself, and a value that stays one value.
+    const isPlainName = kind === 'pair' && text.indexOf('%') > text.indexOf('=') && text.includes('=')
+    if (isPlainName && !DIVIDES.test(decodedOnce(text).normalize('NFKC'))) return undefined
+    for (const decoded of decodingsOf(text)) {
+      const found = firstIn(decoded, kind)
+      if (found !== undefined) return found
+    }
+    return undefined
+  }
+}
+
+/** Names by what they are read as. */
+export const byReading = (names: readonly string[]): ReadonlyMap<string, string> =>
+  new Map(names.flatMap((name) => readingsOf(name).map((reading) => [reading, name] as const)))
+
+/** @throws Fault `unsendable_argument` for a text in which one of the names that are taken may be read */
+export type RefuseHidden = (text: string, kind: 'pair' | 'value') => void
 
 /** @param taken names, decoded */
 export function compileRefuseHidden(taken: readonly string[]): RefuseHidden {
-  const refused = new Set(taken.flatMap(readingsOf))
-  const isTaken = (name: string): boolean => readingsOf(name).some((reading) => refused.has(reading))
-  const holdsName = (text: string, kind: 'pair' | 'value'): boolean => {
-    const [first = '', ...others] = text.split(/[&;]/)
-    if (kind === 'pair' && isTaken(beforeSign(first))) return true
-    return others.some((other) => other.includes('=') && isTaken(beforeSign(other)))
-  }
+  const findHidden = compileFindHidden(taken)
   return (text, kind) => {
-    // Most pairs: a plain name, which the filter has checked, and a value that stays one value.
-    const isPlainName = kind === 'pair' && text.indexOf('%') > text.indexOf('=') && text.includes('=')
-    if (isPlainName && !DIVIDES.test(decodedOnce(text).normalize('NFKC'))) return
-    for (const decoded of decodingsOf(text))
-      if (holdsName(decoded, kind))
-        throw new Fault('unsendable_argument', {
-          say: 'It holds, encoded, a parameter of the query that only this service sets. Leave it out.',
-        })
+    if (findHidden(text, kind) !== undefined)
+      throw new Fault('unsendable_argument', {
+        say: 'It holds, encoded, a parameter of the query that only this service sets. Leave it out.',
+      })
   }
 }
 
@@ -152,7 +173,7 @@ export function compileQueryFilter({ taken, only, strict }: QueryRules): QueryFi
   const decide = (name: string): boolean => {
     const readings = readingsOfSent(name)
     if (readings === undefined || readings.some((reading) => refused.has(reading))) return false
-    return listed === undefined || listed.has(decodeName(name) ?? '')
+    return listed === undefined || listed.has(decodeQueryText(name) ?? '')
   }
   const known = new Map<string, boolean>()
   const passes = (name: string): boolean => {
@@ -171,7 +192,7 @@ export function compileQueryFilter({ taken, only, strict }: QueryRules): QueryFi
   return (query) => filterPairs(query, passes, check)
 }
 
-const isSeparator = (query: string, at: number): boolean => query[at] === '&' || query[at] === ';'
+export const isSeparator = (query: string, at: number): boolean => query[at] === '&' || query[at] === ';'
 
 /** @param query empty, or beginning with `?` */
 function filterPairs(

@@ -191,7 +191,7 @@ export const FAULTS = {
     'error',
   ),
 
-  // C4.10, C4.11: negotiation and the body
+  // C4.10, C4.11: negotiation, the query and the body
   not_acceptable: {
     ...row(
       406,
@@ -211,6 +211,7 @@ export const FAULTS = {
     offering:
       'This action is not implemented in the version that Accept asks for. Ask for version {offered}.',
   },
+  query_invalid: bad('The query does not fit this action.'),
   unsupported_media_type: {
     ...row(
       415,

@@ -1,5 +1,5 @@
 import type { ExplainedCheck, Explanation } from '../contracts/explanation.ts'
-import { CHECKS } from '../gateway/order.ts'
+import { type Check, CHECKS } from '../gateway/order.ts'
 import type { Difference } from '../watch/past-calls.ts'
 
 interface PastDecision {
@@ -13,13 +13,14 @@ interface PastDecision {
 const LET_IN = 'let in'
 const UNKNOWN = 'unknown'
 
-const clauseOf = (reason: string): string | undefined =>
-  CHECKS.find(({ faults }) => faults.some((code) => code === reason))?.clause
+const checkOf = (reason: string): Check | undefined =>
+  CHECKS.find(({ faults }) => faults.some((code) => code === reason))
 
 const stepFaults = (step: string): ReadonlySet<string> =>
   new Set(CHECKS.find((check) => check.step === step)?.faults)
 
 const OF_BODIES = stepFaults('checkBody')
+const OF_QUERIES = stepFaults('checkParameters')
 /** Decided by the head alone, and so also of a call whose body is not kept. */
 const OF_CONTENT_TYPE = 'unsupported_media_type'
 const NO_CREDENTIALS = 'no_credentials'
@@ -30,7 +31,7 @@ const OF_TOKENS: ReadonlySet<string> = new Set(
 
 /** What a decision came to: of faults that came after it (of the backend, of the answer) nothing was decided. */
 const decided = (reason: string | undefined): string =>
-  reason === undefined || clauseOf(reason) === undefined ? LET_IN : reason
+  reason === undefined || checkOf(reason) === undefined ? LET_IN : reason
 
 const firstFailure = ({ checks }: Explanation): ExplainedCheck | undefined =>
   checks.find(({ verdict }) => verdict === 'failed' || verdict === UNKNOWN)
@@ -41,8 +42,8 @@ function decidedNow({ outcome, refusal, reportOnly }: Explanation): string {
 }
 
 function nowOf(reason: string, now: Explanation): string {
-  const clause = clauseOf(reason)
-  const check = now.checks.find((each) => each.clause === clause)
+  const title = checkOf(reason)?.title
+  const check = now.checks.find((each) => each.title === title)
   return check === undefined ? '' : ` ${check.words}`
 }
 
@@ -54,6 +55,8 @@ function whyUnknown(then: string, hasCaller: boolean, now: Explanation | undefin
     return OF_TOKENS.has(then)
       ? 'Its credentials were refused, and are not kept. What they would be worth now is not known.'
       : 'It would be let in as far as its token, which is not kept.'
+  if (OF_QUERIES.has(then)) return 'Its query is not kept, and it was refused for that.'
+  if (OF_QUERIES.has(reason)) return 'It would be let in as far as its query, which is not kept.'
   if (OF_BODIES.has(then) && then !== OF_CONTENT_TYPE)
     return 'Its body is not kept, and it was refused for that.'
   if (OF_BODIES.has(reason) && reason !== OF_CONTENT_TYPE)

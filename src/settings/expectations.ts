@@ -162,25 +162,38 @@ export function callOf(expectation: Expectation, everything: string): ExpectedCa
   }
 }
 
-const OF_BODIES: ReadonlySet<string> = new Set(CHECKS.find(({ step }) => step === 'checkBody')?.faults)
+const stepFaults = (name: string): ReadonlySet<string> =>
+  new Set(CHECKS.find(({ step }) => step === name)?.faults)
+
+const OF_BODIES = stepFaults('checkBody')
+const OF_QUERIES = stepFaults('checkParameters')
 
 /** Whether a row says nothing of a body, so that its call is not checked by one: most rows are about access alone. */
 const ignoresBodies = ({ body, contentType, expect }: Expectation): boolean =>
   body === undefined && contentType === undefined && !OF_BODIES.has(expect)
 
+/** As above, of the parameters of a query. */
+const ignoresQueries = ({ call, expect }: Expectation): boolean =>
+  !call.includes('?') && !OF_QUERIES.has(expect)
+
 /** In a report-only area that is `allowed`: nothing is refused there. */
-function actualOf(expectation: Expectation, { outcome, refusal }: Explanation): string {
+function actualOf(expectation: Expectation, { outcome, refusal, checks }: Explanation): string {
   if (outcome === 'unknown') return 'unknown'
   if (refusal === undefined) return 'allowed'
-  return ignoresBodies(expectation) && OF_BODIES.has(refusal.reason) ? 'allowed' : refusal.reason
+  const isIgnored = (reason: string): boolean =>
+    (OF_BODIES.has(reason) && ignoresBodies(expectation)) ||
+    (OF_QUERIES.has(reason) && ignoresQueries(expectation))
+  if (!isIgnored(refusal.reason)) return refusal.reason
+  const failed = checks.filter(({ verdict, enforced }) => enforced && verdict === 'failed')
+  return failed.map(({ reason = '' }) => reason).find((reason) => !isIgnored(reason)) ?? 'allowed'
 }
 
 /** The check that refuses the call or, of a call that is let in, the one that was expected to. */
 function decisiveCheck({ expect }: Expectation, { checks }: Explanation): ExplainedCheck | undefined {
   const failed = checks.find(({ verdict }) => verdict === 'failed' || verdict === 'unknown')
   if (expect === 'allowed') return failed
-  const clause = CHECKS.find(({ faults }) => faults.some((code) => code === expect))?.clause
-  return checks.find((check) => check.clause === clause) ?? failed
+  const title = CHECKS.find(({ faults }) => faults.some((code) => code === expect))?.title
+  return checks.find((check) => check.title === title) ?? failed
 }
 
 const sentence = ({ title, words }: ExplainedCheck): string => `${title}: ${words}`

@@ -108,6 +108,7 @@ describe('C14.2 the checks', () => {
       ['C4.9', 'passed', false],
       ['C4.10', 'passed', false],
       ['C4.11', 'passed', false],
+      ['C4.11', 'passed', false],
       ['C4.5', 'passed', false],
     ])
   })

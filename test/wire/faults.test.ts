@@ -216,6 +216,7 @@ const RAISED: Readonly<Record<FaultCode, Scenario | string>> = {
   unknown_place: call({ target: '/api/1.0/b/GLOBEX/fund-data/fund-list' }),
   not_acceptable: call({ headers: { Accept: 'text/html' } }),
   unknown_action_version: call({ headers: { Accept: 'application/vnd.postern.action.v9+json' } }),
+  query_invalid: 'test/wire/query-parameters.test.ts',
   unsupported_media_type: write('a', { 'Content-Type': 'text/plain' }),
   body_too_large: write(`{"Name":"${'a'.repeat(1024 ** 2)}"}`),
   body_malformed: write('{'),

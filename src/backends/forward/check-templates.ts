@@ -1,7 +1,8 @@
 import { didYouMean } from '../../config/problem-text.ts'
 import type { KeyPath, Problems } from '../../config/problems.ts'
+import { type BodySchema, requires } from '../../http/body-schema.ts'
+import type { ScalarValue } from '../../http/json.ts'
 import type { Placeholder, Template } from '../../contracts/templates.ts'
-import type { BodySchema } from '../../http/body-schema.ts'
 import { parseTemplate, placeholdersIn, solePlaceholder } from '../templates/parse.ts'
 import { compilePathTemplate, holdsEscape, type PathTemplate } from '../templates/places.ts'
 import { BUILT_IN, isBuiltIn } from '../templates/sources.ts'
@@ -32,8 +33,16 @@ export interface CallShape {
   readonly reportOnly: boolean
   /** Undefined: none. */
   readonly body?: ClientsBody | undefined
+  /** Declared parameters of the query (C4.11). */
+  readonly query?: readonly DeclaredParameter[] | undefined
   /** Whether tokens of several issuers are accepted (C11.2), so that `{issuer}` stands for something. */
   readonly severalIssuers?: boolean
+}
+
+interface DeclaredParameter {
+  readonly name: string
+  readonly required: boolean
+  readonly default: ScalarValue | undefined
 }
 
 /** How an absent value is taken where a placeholder stands (C8.7). */
@@ -118,6 +127,21 @@ const isKnown = ({ placeholder: { to } }: Use, { parameters, rest }: CallShape):
   to.kind === 'body' ||
   to.kind === 'query'
 
+const declared = ({ placeholder: { to } }: Use, { query }: CallShape): DeclaredParameter | undefined =>
+  to.kind === 'query' ? query?.find(({ name }) => name === to.name) : undefined
+
+/** Whether every call that passes its checks has a value of the client's for the placeholder. */
+function isCertain(use: Use, calls: CallShape): boolean {
+  const { to } = use.placeholder
+  if (to.kind === 'query') {
+    const parameter = declared(use, calls)
+    return parameter?.required === true || parameter?.default !== undefined
+  }
+  if (to.kind !== 'body') return true
+  const { body } = calls
+  return body?.kind === 'read' && body.required && requires(body.schema, to.pointer)
+}
+
 /** The first one that is broken is reported. */
 const RULES: readonly Rule[] = [
   {
@@ -175,10 +199,32 @@ const RULES: readonly Rule[] = [
       `has {${written}}, and ${described} is in a report-only area, where nothing of a call was checked`,
   },
   {
+    isBroken: (use, calls) => use.placeholder.to.kind === 'query' && declared(use, calls) === undefined,
+    message: ({ placeholder: { written } }, { described }) =>
+      `has {${written}}, and ${described} declares no such parameter`,
+    hint: ({ placeholder: { to } }, { query = [] }) => {
+      const names = query.map(({ name }) => name)
+      const near = to.kind === 'query' ? didYouMean(to.name, names) : undefined
+      return near ?? (names.length === 0 ? 'declare it in `parameters`' : `there are ${names.join(', ')}`)
+    },
+  },
+  {
+    isBroken: (use, calls) => use.where !== 'leaf' && !isCertain(use, calls),
+    message: ({ placeholder: { written } }, { described }) =>
+      `has {${written}}, which a call of ${described} may lack`,
+    hint: ({ placeholder: { to } }) =>
+      to.kind === 'query'
+        ? 'give the parameter `required: true` or a `default`'
+        : 'let `body.schema` require it: each object on the way has `type: object` and `required`',
+  },
+  {
     isBroken: (use, { severalIssuers }) => isName(use, 'issuer') && severalIssuers !== true,
     message: () => 'has {issuer}, which is the name of one of several issuers, and there are not several',
   },
 ]
+
+/** The strictest first. */
+const STRICTNESS: readonly Where[] = ['text', 'certain', 'segment', 'leaf']
 
 /** Reports placeholders that calls of this shape have no value for. Of a shared template, only the first of all. */
 export function checkTemplates(
@@ -189,7 +235,7 @@ export function checkTemplates(
   for (const { at, used, isShared } of templates) {
     if (isShared && hasProblem(problems, at)) continue
     for (const [written, places] of Map.groupBy(used, ({ placeholder }) => placeholder.written)) {
-      const strictest = places.find(({ where }) => where === 'text') ?? places[0]
+      const [strictest] = places.toSorted((a, b) => STRICTNESS.indexOf(a.where) - STRICTNESS.indexOf(b.where))
       if (strictest === undefined) throw new Error(`no use of {${written}}`)
       const use = { ...strictest, isShared }
       const rule = RULES.find(({ isBroken }) => isBroken(use, calls))

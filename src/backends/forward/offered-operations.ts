@@ -74,6 +74,8 @@ function callTo(
   operation: OfferedOperation,
 ): Call | undefined {
   const { path: template } = operation
+  // What was in the query or the body of the call is not told by the path.
+  if (template?.placeholders.some(({ to }) => to.kind === 'query' || to.kind === 'body')) return undefined
   const target = template === undefined ? asItIs : fromTemplate(path, template, call, operation)
   const params = target && paramsOf(target, call, operation)
   if (params === undefined || target === undefined || !operation.isAt(target)) return undefined

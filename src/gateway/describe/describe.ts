@@ -124,6 +124,7 @@ function describeOperation(
     method: operation.method,
     path: pathOf(operation, route.pattern),
     parameters,
+    query: operation.query?.parameters ?? [],
     mode: reportOnly ? 'report-only' : 'enforce',
     scopes: documentation?.scopes ?? [],
     summary: documentation?.summary,

@@ -1,9 +1,10 @@
 import { type KeyPath, Problems } from '../../config/problems.ts'
 import type { ExampleDescription } from '../../contracts/api-description.ts'
 import { type BodySchema, typesOf } from '../../http/body-schema.ts'
-import type { JsonValue } from '../../http/json.ts'
+import type { JsonValue, ScalarValue } from '../../http/json.ts'
 import { type BodyProblem, compileProblems } from '../../http/validate-body.ts'
 import { type Documentation, type PatternSegment, takes } from '../action-table.ts'
+import type { QueryRule } from '../parameters.ts'
 import type { OperationConfig, ScopeRuleConfig } from '../schema.ts'
 
 interface OperationContext {
@@ -12,6 +13,7 @@ interface OperationContext {
   /** Scope values that the area requires. */
   readonly areaScopes: readonly string[]
   readonly pattern: readonly PatternSegment[]
+  readonly query: QueryRule | undefined
 }
 
 /** Reports schemas that are not supported, and examples that do not fit them. */
@@ -58,7 +60,7 @@ function problemsOf(schema: BodySchema | undefined, at: KeyPath, problems: Probl
 
 function compileExamples(
   config: OperationConfig,
-  { versions, defaultVersion, pattern }: OperationContext,
+  { versions, defaultVersion, pattern, query: rule }: OperationContext,
   path: KeyPath,
   problems: Problems,
 ): readonly ExampleDescription[] {
@@ -67,8 +69,9 @@ function compileExamples(
   const ofBody = problemsOf(config.body?.schema, path, new Problems())
   return Object.entries(config.examples ?? {}).map(([name, example]) => {
     const at = [...path, 'examples', name]
-    const { summary, version = defaultVersion, parameters = {}, data, body } = example
+    const { summary, version = defaultVersion, parameters = {}, query = {}, data, body } = example
     checkParameters(parameters, pattern, [...at, 'parameters'], problems)
+    checkQuery(query, rule, [...at, 'query'], problems)
     if (!versions.includes(version))
       problems.error([...at, 'version'], `is not one of the versions ${versions.join(', ')}`)
     if (data !== undefined && config.produces !== undefined)
@@ -77,7 +80,7 @@ function compileExamples(
     if (body !== undefined && config.body === undefined)
       problems.error([...at, 'body'], 'has no use: the operation takes no body that is parsed')
     else checkFits(body, ofBody, [...at, 'body'], problems)
-    return { name, summary, version, parameters, data, body }
+    return { name, summary, version, parameters, query, data, body }
   })
 }
 
@@ -93,6 +96,19 @@ function checkParameters(
       problems.error([...at, name], 'is no parameter of the path of the action')
     else if (!takes(segment.type, value))
       problems.error([...at, name], 'does not fit the type of the parameter')
+  }
+}
+
+function checkQuery(
+  values: Readonly<Record<string, ScalarValue>>,
+  rule: QueryRule | undefined,
+  at: KeyPath,
+  problems: Problems,
+): void {
+  for (const [name, value] of Object.entries(values)) {
+    const parameter = rule?.parameters.find((each) => each.name === name)
+    if (parameter === undefined) problems.error([...at, name], 'is not declared in `parameters`')
+    else checkFits(value, parameter.problemsOf as ProblemsOf, [...at, name], problems)
   }
 }
 

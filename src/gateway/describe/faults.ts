@@ -15,7 +15,10 @@ export interface Limits {
 }
 
 export interface OperationFacts {
-  readonly operation: Pick<Operation, 'method' | 'backend' | 'body' | 'produces' | 'consumes' | 'audit'>
+  readonly operation: Pick<
+    Operation,
+    'method' | 'backend' | 'query' | 'body' | 'produces' | 'consumes' | 'audit'
+  >
   readonly answers: PossibleAnswers
   readonly limits: Limits
   /** Whether a parameter of its path has a type. */
@@ -52,6 +55,7 @@ const APPLIES: Readonly<Partial<Record<FaultCode, Applies>>> = {
   // A value of the wrong shape is no path of this action (C3.3).
   unknown_action: ({ typed }) => typed,
   unknown_action_version: isEnveloped,
+  query_invalid: ({ operation: { query } }) => query !== undefined,
   body_partial: parses,
   body_too_large: parses,
   body_malformed: (facts) => parses(facts) && takesBody(facts),
@@ -105,6 +109,7 @@ export function faultFinder(): (facts: OperationFacts) => readonly FaultCode[] {
 /** All that `APPLIES` reads, but for the limits, which are the same for all. */
 const shapeOf = ({ operation, answers, typed, reportOnly }: OperationFacts): string =>
   [
+    operation.query === undefined,
     operation.body.kind,
     operation.body.schema === undefined,
     operation.produces === undefined,

@@ -16,7 +16,7 @@ import {
   wholeNumber,
 } from '../../config/schema.ts'
 import type { BodySchema } from '../../http/body-schema.ts'
-import type { JsonValue } from '../../http/json.ts'
+import type { JsonValue, ScalarValue } from '../../http/json.ts'
 
 const line = (description: string) =>
   literalText({
@@ -47,6 +47,12 @@ const example = section({
       keys: '^[A-Za-z][A-Za-z0-9_]*$',
       expectedKeys: 'the name of a parameter',
       description: 'Values of the parameters in the path of the action.',
+    }),
+  ),
+  query: optional(
+    mapOf(opaque<ScalarValue>({ description: 'A value.', expected: 'a text, number or boolean' }), {
+      keys: '^.+$',
+      description: 'Values of declared parameters of the query.',
     }),
   ),
   body: optional(

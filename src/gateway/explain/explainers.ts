@@ -20,6 +20,7 @@ import {
   requireScope,
   VerifyFirst,
 } from '../checks.ts'
+import { checkParameters } from '../parameters.ts'
 import { unmatched } from '../report-only.ts'
 import {
   describeAction,
@@ -106,6 +107,26 @@ function describeAccept({ named, exchange, runtime }: Progress, result: CheckRes
       errors: runtime.negotiation.formatOfErrors(accept),
     },
     words: `${asked} The action offers ${offered.join(', ')}.${result.verdict === 'failed' ? ` ${faultText(result)}` : ''}`,
+  }
+}
+
+/** The row of C4.11 about the query. None of its values is repeated. */
+function describeParameters({ named }: Progress, result: CheckResult): CheckDescription {
+  const declared = named?.operation.query?.parameters
+  const names = declared?.map(({ name, required }) => (required ? `${name} (required)` : name)) ?? []
+  return {
+    facts: {
+      declared: declared?.map(({ name }) => name),
+      required: declared?.filter(({ required }) => required).map(({ name }) => name),
+    },
+    words:
+      result.verdict === 'failed'
+        ? faultText(result)
+        : named === undefined
+          ? 'Which parameters it takes is not known without the action.'
+          : names.length === 0
+            ? 'No parameter of the query is declared: all pass unchecked.'
+            : `Declared: ${names.join(', ')}. What the query has of them fits.`,
   }
 }
 
@@ -268,6 +289,11 @@ export const EXPLAINERS: Readonly<Record<string, CheckExplainer>> = {
     check: ({ runtime, exchange, named }) =>
       negotiate(runtime.negotiation, exchange.head, found(named).operation),
     describe: describeAccept,
+  },
+  checkParameters: {
+    isReady: (progress) => hasTarget(progress) && hasAction(progress),
+    check: ({ target, named }) => checkParameters(found(target), found(named).operation),
+    describe: describeParameters,
   },
   checkBody: { isReady: hasAction, check: takeBody, describe: describeBody },
   occupy: { isReady: hasAction, check: findRoom, describe: describeBackend },

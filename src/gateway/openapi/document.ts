@@ -6,6 +6,7 @@ import type {
   ForeignIssuerDescription,
   OperationDescription,
   ParameterDescription,
+  QueryParameterDescription,
 } from '../../contracts/api-description.ts'
 import type { Answer, Door, Exchange } from '../../contracts/exchange.ts'
 import { type Recorder, WITHOUT_ACTION } from '../../contracts/recorder.ts'
@@ -195,8 +196,11 @@ function operationText(
 function parametersKey(operation: OperationDescription, others: readonly OperationDescription[]): string {
   const { notModified, precondition, ranges } = operation.answer.successes
   let key = `parameters ${notModified} ${precondition} ${ranges}`
-  for (const { parameters } of [operation, ...others])
+  for (const { parameters, query, examples } of [operation, ...others]) {
     for (const { name, kind, type } of parameters) key += ` ${name} ${kind} ${JSON.stringify(type)}`
+    if (query.length > 0)
+      key += ` ${JSON.stringify([query, examples.map((each) => [each.name, each.query])])}`
+  }
   return key
 }
 
@@ -248,8 +252,43 @@ const KINDS = {
   fund: 'Code of the fund. Its case counts.',
 } as const
 
+/** A declared parameter of the query, with the values that examples have for it. */
+function queryParameter(
+  { name, schema: { description, ...schema }, required, default: value }: QueryParameterDescription,
+  examples: OperationDescription['examples'],
+): Node {
+  const found = examples.flatMap((each) =>
+    Object.hasOwn(each.query, name) ? [[each.name, { value: each.query[name] }] as const] : [],
+  )
+  return {
+    name,
+    in: 'query',
+    ...(description !== undefined && { description: markdown(description) }),
+    ...(required && { required }),
+    schema: { ...schema, ...(value !== undefined && { default: value }) },
+    ...(found.length > 0 && { examples: Object.fromEntries(found) }),
+  }
+}
+
+/** What the types of one path's parameters lead to has the parameters of all in its query: none is required of each. */
+function inQuery(
+  { query, examples }: Pick<OperationDescription, 'query' | 'examples'>,
+  others: readonly OperationDescription[],
+): readonly Node[] {
+  const own = new Set(query.map(({ name }) => name))
+  const further = new Map(
+    others.flatMap((other) => other.query.map((each) => [each.name, { ...each, required: false }] as const)),
+  )
+  return [
+    ...query.map((each) =>
+      queryParameter({ ...each, required: each.required && others.length === 0 }, examples),
+    ),
+    ...[...further.values()].filter(({ name }) => !own.has(name)).map((each) => queryParameter(each, [])),
+  ]
+}
+
 function parametersOf(
-  { parameters, answer }: OperationDescription,
+  { parameters, query, examples, answer }: OperationDescription,
   others: readonly OperationDescription[],
   components: Components,
 ): readonly unknown[] {
@@ -274,6 +313,7 @@ function parametersOf(
     }))
   return [
     ...inPath,
+    ...inQuery({ query, examples }, others),
     ...(notModified
       ? [header('If-None-Match', 'The `ETag` of an earlier answer: 304 if it still holds.')]
       : []),

@@ -4,6 +4,7 @@ import type {
   ExampleDescription,
   OperationDescription,
   ParameterDescription,
+  QueryParameterDescription,
 } from '../../contracts/api-description.ts'
 import { type BodySchema, typesOf } from '../../http/body-schema.ts'
 import { FAULTS } from '../../kernel/fault-table.ts'
@@ -13,6 +14,7 @@ import {
   type CurlCall,
   curlCommand,
   filledPath,
+  queryOf,
   keepToken,
   leastScopes,
   loginOf,
@@ -138,6 +140,30 @@ const parametersRow = ({ parameters }: OperationDescription): Row => [
   </ul>`,
 ]
 
+function queryRow({ query }: OperationDescription): Row | undefined {
+  if (query.length === 0) return undefined
+  const wordsOf = ({ schema, required, default: value }: QueryParameterDescription): string =>
+    [
+      typeText(schema),
+      ...rulesOf(schema),
+      ...(required ? [T.required] : []),
+      ...(value === undefined ? [] : [T.byDefault(String(value))]),
+    ].join('; ')
+  return [
+    T.query,
+    html`<ul>
+      ${query.map(
+        (each) =>
+          html`<li>
+            <code>${each.name}</code> ${wordsOf(each)}${
+              each.schema.description !== undefined && html`. ${each.schema.description}`
+            }
+          </li>`,
+      )}
+    </ul>`,
+  ]
+}
+
 function versionsRow({ answer, defaultVersion, versions }: OperationDescription): Row | undefined {
   if (answer.kind !== 'envelope' || (versions.length === 1 && versions[0] === 1)) return undefined
   const typesOf = (version: number): Slot =>
@@ -213,6 +239,7 @@ function operationPart(operation: OperationDescription, parts: DeveloperParts): 
   const rows = [
     scopeRow(operation, parts),
     parametersRow(operation),
+    queryRow(operation),
     versionsRow(operation),
     bodyRow(operation),
     answersRow(operation),
@@ -266,7 +293,8 @@ function commandOf(
   const body = bodyOf(operation, example)
   return curlCommand({
     ...body,
-    url: api.baseUrl + filledPath(operation, loginOf(sample), example?.parameters),
+    url:
+      api.baseUrl + filledPath(operation, loginOf(sample), example?.parameters) + queryOf(operation, example),
     method: operation.method,
     bearer: 'TOKEN',
     headers: [...acceptOf(operation, example?.version ?? operation.defaultVersion), ...body.headers],

@@ -1,5 +1,5 @@
 import type { Catalogue } from '../../config/scopes/catalogue.ts'
-import type { OperationDescription } from '../../contracts/api-description.ts'
+import type { ExampleDescription, OperationDescription } from '../../contracts/api-description.ts'
 import type { SampleLogin } from './schema.ts'
 
 export interface CurlCall {
@@ -86,6 +86,15 @@ export function filledPath(
     const value = kind === 'own' ? (own[name] ?? name.toUpperCase()) : login[kind]
     return filled.replace(`{${name}}`, () => encodeURIComponent(value))
   }, path)
+}
+
+/** The query of an example; else required parameters with words in capitals. Empty, or with its `?`. */
+export function queryOf({ query }: OperationDescription, example: ExampleDescription | undefined): string {
+  const pairs = query.flatMap(({ name, required }) => {
+    const value = example?.query[name] ?? (required ? name.toUpperCase() : undefined)
+    return value === undefined ? [] : [`${encodeURIComponent(name)}=${encodeURIComponent(String(value))}`]
+  })
+  return pairs.length === 0 ? '' : `?${pairs.join('&')}`
 }
 
 /** Of the lists of scope values that satisfy an operation, the one that allows least. */

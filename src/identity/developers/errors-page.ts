@@ -105,6 +105,10 @@ const ERROR_GUIDE: Readonly<Record<FaultCode, Guidance>> = {
   ),
 
   not_acceptable: at(API, 'Send `Accept: application/json` or `Accept: application/xml`.'),
+  query_invalid: at(
+    API,
+    'Correct the parameter of the query that `Message` names. The page of the operation says what it takes.',
+  ),
   unknown_action_version: at(
     API,
     'Ask for one of the versions that the page of the operation names, or for none.',

@@ -156,6 +156,8 @@ export const AREA_TEXTS = {
   eachOf: 'One of these lines is enough; of a line, all are needed:',
 
   parameters: 'In the address',
+  query: 'In the query',
+  byDefault: (value: string) => `without it ${value}`,
   business: 'The code of the business. The token must be for it.',
   fund: 'The code of a fund of the business.',
   types: {

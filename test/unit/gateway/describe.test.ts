@@ -117,7 +117,7 @@ describe('the description of the API', () => {
       actions: [
         action('{id:uuid}', {
           GET: rule,
-          POST: { ...rule, body: { required: true, schema: { type: 'object' } } },
+          POST: { ...rule, parameters: { limit: {} }, body: { required: true, schema: { type: 'object' } } },
         }),
       ],
     })

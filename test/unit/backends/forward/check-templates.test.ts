@@ -81,6 +81,31 @@ it('C8.7 {subject} and {client} are refused in a report-only area', () => {
     expect(problems(`/{${name}}`, { ...LIST, reportOnly: true })).toHaveLength(2)
 })
 
+it('C8.7 {query/…} is declared, and every call has it', () => {
+  const parameter = (name: string, rest = {}) => ({ name, required: false, default: undefined, ...rest })
+  const query = [
+    parameter('limit', { default: 10 }),
+    parameter('state', { required: true }),
+    parameter('sort'),
+  ]
+  expect(problems('/{query/limit}/x-{query/state}', { ...LIST, query })).toEqual([])
+  expect(problems('/{query/sort}', { ...LIST, query })).toHaveLength(2)
+  expect(problems('/{query/sort}', { ...LIST, query })[0]).toContain('`required: true` or a `default`')
+  expect(problems('/{query/limits}', { ...LIST, query })[0]).toContain('did you mean "limit"?')
+  expect(problems('/{query/limit}', LIST)[0]).toContain('declare it in `parameters`')
+  expect(problems('/{query/limit}', { ...LIST, query, reportOnly: true })[0]).toContain('report-only')
+})
+
+it('C8.7 {body/…} is of a body that is read, and every body has it', () => {
+  const schema = { type: 'object', required: ['a'], properties: { a: {}, b: {} } } as const
+  const body = { kind: 'read', required: true, schema } as const
+  expect(problems('/{body/a}', { ...LIST, body })).toEqual([])
+  expect(problems('/{body/b}', { ...LIST, body })).toHaveLength(2)
+  expect(problems('/{body/a}', { ...LIST, body: { ...body, required: false } })).toHaveLength(2)
+  expect(problems('/{body/a}', LIST)[0]).toContain('takes no body')
+  expect(problems('/{body/a}', { ...LIST, body: { kind: 'streamed' } })[0]).toContain('unread')
+})
+
 it('C8.7 a template that operations share is told once, with the first operation that it does not suit', () => {
   const problems = new Problems()
   const path = compilePathTemplate('/{memberId}')
