@@ -23,7 +23,8 @@ import { type KeyPath, type Place, type Problems, UNQUOTED } from './problems.ts
 import type { ConfigNode, Entry, Scalar } from './tree.ts'
 
 const MAX_ALIASES = 1000
-const MAX_DEPTH = 64
+/** A body's template may have 64, below the operation that it stands in. */
+const MAX_DEPTH = 80
 
 class Reader {
   readonly file: string

@@ -3,17 +3,21 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Configuration, readConfiguration } from '../../src/settings/configuration.ts'
+import type { RawResponse } from './raw-http.ts'
+import { bearer, send, type Sent } from './requests.ts'
+import { startPostern, type StartedPostern, type StartOptions } from './start-postern.ts'
+import { openUpstream, type ReceivedRequest, type Upstream } from './start-upstream.ts'
+import { ALL_AT_ACME, issueToken } from './tokens.ts'
 
 const UPSTREAM = fileURLToPath(new URL('../../config/upstream.yaml', import.meta.url))
 
 /**
  * Reads actions of the area fund-data that are written as YAML: the sections of their methods, by name.
- * @param more keys of the configuration, as YAML
  */
-export function readActions(
+function readActions(
   operations: Readonly<Record<string, string>>,
-  more = '',
-): ReturnType<typeof readConfiguration> {
+  environment: Readonly<Record<string, string>> = {},
+): Configuration['actions'] {
   const actions = Object.entries(operations).map(
     ([action, methods]) =>
       `  - { level: business, area: fund-data, action: '${action}', methods: ${methods.trim().replaceAll('\n', '\n    ')} }`,
@@ -21,18 +25,80 @@ export function readActions(
   const folder = mkdtempSync(join(tmpdir(), 'postern-actions-'))
   const file = join(folder, 'actions.yaml')
   try {
-    writeFileSync(file, `extends: ${UPSTREAM}\n${more}\nactions:\n${actions.join('\n')}\n`)
-    return readConfiguration(file, { UPSTREAM_URL: 'http://127.0.0.1:1', POSTERN_DATA: '/nowhere' })
+    writeFileSync(file, `extends: ${UPSTREAM}\nactions:\n${actions.join('\n')}\n`)
+    const { configuration, problems } = readConfiguration(file, {
+      UPSTREAM_URL: 'http://127.0.0.1:1',
+      POSTERN_DATA: '/nowhere',
+      ...environment,
+    })
+    if (configuration === undefined) throw new Error(JSON.stringify(problems.list, null, 2))
+    return configuration.actions
   } finally {
     rmSync(folder, { recursive: true })
   }
 }
 
-/** For `change` of `postern`: the actions stand beside those of the file. */
-export const withActions =
-  (operations: Readonly<Record<string, string>>, change = (loaded: Configuration): Configuration => loaded) =>
-  (loaded: Configuration): Configuration => {
-    const { configuration, problems } = readActions(operations)
-    if (configuration === undefined) throw new Error(JSON.stringify(problems.list, null, 2))
-    return change({ ...loaded, actions: [...loaded.actions, ...configuration.actions] })
+export const JSON_TYPE = 'application/json'
+export const XML_TYPE = 'application/xml'
+export const FORM_TYPE = 'application/x-www-form-urlencoded'
+
+export interface Outcome {
+  readonly answer: RawResponse
+  /** What the upstream got. */
+  readonly sent: readonly ReceivedRequest[]
+  /** Their bodies. */
+  readonly bodies: readonly string[]
+}
+
+/** A Postern whose area fund-data has further actions, and the service behind it. Whoever opens it closes it. */
+export class MadeBodies {
+  readonly gateway: StartedPostern
+  readonly upstream: Upstream
+  readonly #token: string
+
+  private constructor(gateway: StartedPostern, upstream: Upstream, token: string) {
+    this.gateway = gateway
+    this.upstream = upstream
+    this.#token = token
   }
+
+  /** @param actions sections of methods, as YAML */
+  static async open(
+    actions: Readonly<Record<string, string>>,
+    { change = (loaded) => loaded, environment = {} }: Pick<StartOptions, 'change' | 'environment'> = {},
+  ): Promise<MadeBodies> {
+    const upstream = await openUpstream()
+    const gateway = await startPostern({
+      config: 'upstream.yaml',
+      environment: { UPSTREAM_URL: upstream.url, ...environment },
+      change: (loaded) =>
+        change({ ...loaded, actions: [...loaded.actions, ...readActions(actions, environment)] }),
+    })
+    const { access_token } = await issueToken(gateway, { scope: ALL_AT_ACME })
+    return new MadeBodies(gateway, upstream, access_token)
+  }
+
+  /** A POST to an action of ACME, unless `more` says otherwise. */
+  async call(
+    action: string,
+    body: string | Buffer = '',
+    type = JSON_TYPE,
+    more: Partial<Sent> = {},
+  ): Promise<Outcome> {
+    const before = this.upstream.requests.length
+    const answer = await send(this.gateway, {
+      method: 'POST',
+      target: `/api/1.0/b/ACME/fund-data/${action}`,
+      body,
+      headers: { ...bearer(this.#token), ...(body.length === 0 ? {} : { 'Content-Type': type }) },
+      ...more,
+    })
+    const sent = this.upstream.requests.slice(before)
+    return { answer, sent, bodies: sent.map((request) => request.body.toString()) }
+  }
+
+  async close(): Promise<void> {
+    await this.gateway.close()
+    await this.upstream.close()
+  }
+}

@@ -277,7 +277,10 @@ function checkFormat(recipe: BodyRecipe, path: KeyPath, problems: Problems): voi
     buildBody({ ...recipe, template: samples, set: [], require: [] }, {}, client, Infinity)
   } catch (thrown) {
     const { code, facts } = toFault(thrown)
-    const why = (facts.detail ?? facts.say ?? code).replace(/^For the data service it becomes [^:]*: /, '')
+    const why = (facts.detail ?? facts.say ?? code).replace(
+      /^For the data service it becomes [^:]*: |\.$/g,
+      '',
+    )
     problems.error(at, `cannot be written as ${format === 'xml' ? 'XML' : 'a form'}: ${why}`)
   }
 }
