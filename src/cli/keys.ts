@@ -1,10 +1,12 @@
 /** `postern keys doctor|rewrap`: what is done with the signing keys in this process, also while the service runs. */
+import type { Store } from '../contracts/store.ts'
+import { resealValues, unopenedValues } from '../directory/values.ts'
 import { epochSeconds } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { messageOf } from '../kernel/thrown.ts'
 import { examineKeys } from '../keys/examine-keys.ts'
 import { KeyError } from '../keys/key-error.ts'
-import type { Rewrapped } from '../keys/key-place.ts'
+import type { KeyFinding, KeyPlace, Rewrapped } from '../keys/key-place.ts'
 import { printJson, type Terminal } from '../operator/terminal.ts'
 import { EXIT } from '../operator/verb.ts'
 import { type Configuration, readConfiguration } from '../settings/configuration.ts'
@@ -28,10 +30,23 @@ const MARK = { fine: '  ok ', warning: 'WARN ', error: 'FAIL ' } as const
 
 /** `keys doctor`: lists problems of the keys, also coming ones. Exit code 1 if there is an error. Changes nothing. */
 const doctor: Action = async ({ keys, options, terminal }) => {
-  const findings = await examineKeys(keys.plan, epochSeconds(keys.clock), await keys.store())
+  const store = await keys.store()
+  const findings = [
+    ...(await examineKeys(keys.plan, epochSeconds(keys.clock), store)),
+    ...(store === undefined ? [] : await examineValues(store, keys.plan.place)),
+  ]
   if (options.json === true) printJson({ findings }, terminal)
   else for (const { level, text } of findings) terminal.stdout.write(`${MARK[level]}${text}\n`)
   return findings.some(({ level }) => level === 'error') ? EXIT.failed : EXIT.done
+}
+
+/** Whether all secret values of businesses can be opened. */
+async function examineValues(store: Pick<Store, 'list'>, place: KeyPlace): Promise<readonly KeyFinding[]> {
+  const unopened = await unopenedValues(store, place)
+  return unopened.map((name) => ({
+    level: 'error',
+    text: `${name}: this value of a business cannot be opened. Restore its seal, or give the business the value again.`,
+  }))
 }
 
 /** `keys rewrap`: seals with the first seal what an older one has sealed. */
@@ -45,8 +60,14 @@ const rewrap: Action = async (request) => {
   const seal = place.rewrap.bind(place)
   return recorded(request, { event: 'keys.resealed', on: { kind: 'key' } }, async () => {
     const rewrapped = await seal()
-    if (options.json === true) printJson({ ...rewrapped }, terminal)
-    else printRewrapped(rewrapped, terminal)
+    const store = await keys.store()
+    const values = store && (await resealValues(store, place, place))
+    const all = {
+      sealed: [...rewrapped.sealed, ...(values?.sealed ?? [])],
+      already: [...rewrapped.already, ...(values?.already ?? [])],
+    }
+    if (options.json === true) printJson(all, terminal)
+    else printRewrapped(all, terminal)
     return EXIT.done
   })
 }

@@ -1,6 +1,7 @@
 /** `postern store copy`: from the store of one machine to one that several nodes share. */
 import { dirname, join, resolve } from 'node:path'
 import { type PlacedNode, rehostBeginnings } from '../audit/beginning.ts'
+import { resealValues } from '../directory/values.ts'
 import { FolderKeys } from '../keys/folder-keys.ts'
 import { KeyError } from '../keys/key-error.ts'
 import { keysOf } from '../keys/key-place.ts'
@@ -65,7 +66,9 @@ async function copy({ file, keys: folder, to, node, json }: Copy, terminal: Term
     ...{ from: file, to },
     progress: (progress) => bar.show(progress),
     add: async (store) => {
-      sealed = await copyKeys(keys, new SealedKeys(store, seals))
+      const place = new SealedKeys(store, seals)
+      const copied = await copyKeys(keys, place)
+      sealed = [...copied, ...(await resealValues(store, keys, place)).sealed]
       await rehostBeginnings(store, node)
     },
   }).finally(() => bar.clear())

@@ -26,11 +26,13 @@ export interface Signer {
   sign(claims: Claims, how: { readonly typ: string; readonly algorithm: SigningAlgorithm }): Promise<Signed>
 }
 
-/** A text that whoever has the store alone cannot read. */
+/** A text that whoever has the store alone cannot read. All members but the id are base64url. */
 export interface SealedText {
-  /** The id of what it was sealed with. */
+  /** The id of the seal that it was sealed with. */
   readonly seal: string
+  /** Drawn for each sealing. */
   readonly nonce: string
+  /** The encrypted text, and its tag at the end. */
   readonly text: string
 }
 
@@ -40,9 +42,9 @@ export interface Sealer {
    * Rejects if there is no seal to be used.
    * @param place kind and key of the record, and what of it the text is: it opens nowhere else
    */
-  seal(text: string, place: readonly string[]): Promise<SealedText>
+  sealText(text: string, place: readonly string[]): Promise<SealedText>
   /** Undefined if it cannot be opened: its seal is missing, or it was changed. */
-  open(sealed: SealedText, place: readonly string[]): Promise<string | undefined>
+  openText(sealed: SealedText, place: readonly string[]): Promise<string | undefined>
 }
 
 /** Every process of the service derives the same secret, and nobody else can. For refresh tokens (C6.1.7). */

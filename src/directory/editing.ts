@@ -2,6 +2,7 @@
 import type { Problem, Problems } from '../config/problems.ts'
 import type { Catalogue } from '../config/scopes/catalogue.ts'
 import type { Feed, Store } from '../contracts/store.ts'
+import type { Sealer } from '../contracts/keys.ts'
 import type { Ended, TokenRevoker } from '../contracts/tokens.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { ReferableNames } from './compile-records.ts'
@@ -33,6 +34,10 @@ export interface EditingParts {
   /** The directory of the configuration: its names are taken, and new records may refer to it. */
   readonly configured: Directory
   readonly catalogue: Catalogue
+  /** Seals what no copy of the store may tell. Absent where nothing is written. */
+  readonly sealer?: Sealer | undefined
+  /** The values of a business that operations name (C8.7), each with what names it first. */
+  readonly namedValues?: ReadonlyMap<string, string>
   /** Resolves after so many milliseconds. Tests pass their own. */
   readonly pause?: (ms: number) => Promise<unknown>
 }

@@ -29,7 +29,7 @@ import {
   ROLE,
   type RoleRecord,
 } from './schema.ts'
-import { shownValues } from './values.ts'
+import { checkWrittenValues, keepValues, shownValues } from './values.ts'
 import { type UserEditingParts, UserEditor } from './user-editor.ts'
 
 const BUSINESSES: RecordKind<BusinessRecord, ConfiguredBusiness> = {
@@ -46,6 +46,12 @@ const BUSINESSES: RecordKind<BusinessRecord, ConfiguredBusiness> = {
     ...(phoneNumber !== undefined && { phoneNumber }),
     ...(values !== undefined && { values: shownValues(values) }),
   }),
+  check: (record, { namedValues }, problems, before) =>
+    checkWrittenValues(record, { before, named: namedValues }, problems),
+  keep: async ({ values, ...record }, { sealer }, stands) =>
+    values === undefined
+      ? record
+      : { ...record, values: await keepValues(values, { code: record.code, sealer, stands }) },
   // Its funds have records of their own, so it loses none of them by a change of its own.
   holdings: (record, code, { catalogue }) =>
     holdingsOf({ businesses: only(code, record && { funds: 'any', disabled: record.disabled }) }, catalogue),

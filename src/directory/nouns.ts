@@ -21,7 +21,7 @@ export interface Noun {
   readonly hidden: Readonly<Record<string, string>>
   /** Those of them that a new record is given as they are, to be hashed. */
   readonly hashed: readonly string[]
-  /** Members with personal data: the audit trail names which of them changed, not how. */
+  /** Members with personal data or secrets: the audit trail names which of them changed, not how. */
   readonly personal: readonly string[]
   /** What a new record has where nothing else is written, beside the defaults of the schema. */
   readonly defaults?: (written: Written) => Written
@@ -71,6 +71,8 @@ export const NOUNS: Readonly<Record<NounName, Noun>> = {
     names: ['code'],
     fixed: ['code'],
     ...NOTHING_HIDDEN,
+    // Some are secrets: the audit trail names which of them changed.
+    personal: ['values'],
   },
   fund: {
     plural: 'funds',
@@ -168,6 +170,8 @@ function difference(before: unknown, after: unknown): object {
   }
 }
 
+const isTreeOrNone = (value: unknown): boolean => value === undefined || isTree(value)
+
 const isTree = (value: unknown): value is Written => typeof value === 'object' && value !== null
 
 /** The names of the members that differ: `email`, `address.locality`. */
@@ -175,7 +179,8 @@ function namesOf(before: unknown = {}, after: unknown = {}): readonly string[] {
   if (!isTree(before) || !isTree(after)) return []
   return Object.keys({ ...before, ...after }).flatMap((name) => {
     const [one, other] = [before[name], after[name]]
-    if (isTree(one) || isTree(other)) return namesOf(one, other).map((inner) => `${name}.${inner}`)
+    if (isTreeOrNone(one) && isTreeOrNone(other))
+      return namesOf(one, other).map((inner) => `${name}.${inner}`)
     return one === other ? [] : [name]
   })
 }

@@ -39,7 +39,18 @@ export interface RecordKind<R extends Switchable, C> {
   readonly asRecord: (configured: C) => R
   /** Why a key cannot be changed here; undefined if it can. Default: the configuration has it. */
   readonly taken?: (key: string, parts: EditingParts) => string | undefined
-  readonly check?: (record: R, parts: EditingParts, problems: RecordProblems) => void | Promise<void>
+  /** @param before undefined: it is to be added */
+  readonly check?: (
+    record: R,
+    parts: EditingParts,
+    problems: RecordProblems,
+    before: R | undefined,
+  ) => void | Promise<void>
+  /**
+   * The record as the store keeps it, where that is not as it is written.
+   * @param stands what stands there
+   */
+  readonly keep?: (record: R, parts: EditingParts, stands: StoredValue | undefined) => Promise<object>
   /** Rejects with DirectoryRefusal if such a record may not be added. */
   readonly admit?: (record: R, parts: EditingParts) => Promise<void>
   /** What others may hold because of it. Undefined: it was removed. */
@@ -90,7 +101,8 @@ export class RecordEditor<R extends Switchable, C> {
     this.refuseTaken(key)
     await admit?.(record, this.parts)
     if ((await store.find(kind, key)) !== undefined) throw alreadyThere(what, key)
-    const entry = { value: stored(record), ...(indexes && { indexes: indexes(record) }) }
+    const kept = await this.#kept(record)
+    const entry = { value: stored(kept), ...(indexes && { indexes: indexes(record) }) }
     return {
       record,
       warnings: problems.list,
@@ -127,7 +139,7 @@ export class RecordEditor<R extends Switchable, C> {
   async plan(key: string, changes: ChangesOf): Promise<PlannedChange> {
     const { entry, before, written } = await this.#current(key)
     const problems = new Problems()
-    const after = await this.read(this.#keepKey(merged(written, changes(written)), before), problems)
+    const after = await this.read(this.#keepKey(merged(written, changes(written)), before), problems, before)
     return this.#planned(entry, { before, after, warnings: problems.list, had: before })
   }
 
@@ -139,7 +151,7 @@ export class RecordEditor<R extends Switchable, C> {
     if (disabled) return this.planUnchecked(key, (record) => ({ record: { ...record, disabled } }))
     const { entry, before, written } = await this.#current(key)
     const problems = new Problems()
-    const after = await this.read({ ...written, disabled }, problems)
+    const after = await this.read({ ...written, disabled }, problems, before)
     return this.#planned(entry, {
       before,
       after,
@@ -201,10 +213,10 @@ export class RecordEditor<R extends Switchable, C> {
   }
 
   /** The record that is written so. @throws DirectoryRefusal if it has problems */
-  protected async read(written: object, problems: Problems): Promise<R> {
+  protected async read(written: object, problems: Problems, before?: R): Promise<R> {
     const { what, check } = this.#kind
     const record = readRecord(this.#noun.schema, written, problems) as R | undefined
-    if (record) await check?.(record, this.parts, problemsAt(problems, []))
+    if (record) await check?.(record, this.parts, problemsAt(problems, []), before)
     if (record === undefined || problems.failed)
       throw new DirectoryRefusal(`The ${what} has problems.`, problems)
     return record
@@ -267,7 +279,8 @@ export class RecordEditor<R extends Switchable, C> {
   async #planned({ key, version, value: stands }: Entry, change: RecordChange<R>): Promise<PlannedChange> {
     const { what, kind } = this.#kind
     const { schema } = this.#noun
-    const { before, after, warnings, had, value = { ...stands, record: after } } = change
+    const { before, after, warnings, had } = change
+    const value = { ...(change.value ?? stands), record: await this.#kept(after, stands) }
     const losses = await this.losses(key, had, after)
     const end = (): Promise<readonly Ended[]> => this.#end(losses, `change of the ${what}`)
     const written = { before: plain(writtenForm(schema, before)), after: plain(writtenForm(schema, after)) }
@@ -288,6 +301,10 @@ export class RecordEditor<R extends Switchable, C> {
         return losses.map((loss, index) => ({ loss, ended: sum(earlier[index], later[index]) }))
       },
     }
+  }
+
+  async #kept(record: R, stands?: StoredValue): Promise<object> {
+    return (await this.#kind.keep?.(record, this.parts, stands)) ?? record
   }
 
   async #end(losses: readonly Loss[], via: string): Promise<readonly Ended[]> {

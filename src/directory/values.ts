@@ -3,9 +3,10 @@ import { Buffer } from 'node:buffer'
 import type { TextOrSecret } from '../config/schema.ts'
 import type { SealedText, Sealer } from '../contracts/keys.ts'
 import { type BusinessValues, NO_VALUES } from '../contracts/places.ts'
-import type { StoredValue } from '../contracts/store.ts'
+import type { Entry, Store, StoredValue } from '../contracts/store.ts'
 import type { RecordProblems } from './read-records.ts'
 import { BUSINESS, readBusiness } from './schema.ts'
+import { everyRecord } from './stored-directory.ts'
 
 const MOST_VALUES = 64
 /** Of UTF-8. */
@@ -62,6 +63,33 @@ export const shownValues = ({ texts, secrets }: BusinessValues): WrittenValues =
     ]),
   )
 
+interface Around {
+  /** The record as it stands; undefined: it is to be added. */
+  readonly before: { readonly values?: WrittenValues | undefined; readonly disabled: boolean } | undefined
+  /** The values that operations name. */
+  readonly named: ReadonlyMap<string, string> | undefined
+}
+
+/**
+ * Reports what is wrong with the values of a record: secrets that it keeps and does not have, and what operations name and it
+ * lacks. A value that it lacks already hinders no other change, unless that enables it.
+ */
+export function checkWrittenValues(
+  { values = {}, disabled }: NonNullable<Around['before']>,
+  { before, named = new Map() }: Around,
+  problems: RecordProblems,
+): void {
+  checkValues(values, problems)
+  const had = before?.values ?? {}
+  for (const [name, value] of Object.entries(values))
+    if (textOf(value) === true && typeof had[name] !== 'object')
+      problems.error(['values', name], 'keeps a secret, and there is none yet: expected a text')
+  const isOpened = before === undefined || (before.disabled && !disabled)
+  for (const [name, by] of named)
+    if (!Object.hasOwn(values, name) && (isOpened || Object.hasOwn(had, name)))
+      problems.error(['values', name], `is missing: ${by} names it as {business.${name}}`)
+}
+
 /** A value in the store: a text, or a secret that is sealed. */
 type KeptValue = string | { readonly sealed: SealedText }
 type KeptValues = Readonly<Record<string, KeptValue>>
@@ -82,9 +110,80 @@ export async function openValues(value: StoredValue, sealer: Sealer | undefined)
   if (all.length === 0) return NO_VALUES
   const { code } = readBusiness(value)
   const texts = all.map(async ([name, kept]) => {
-    const text = typeof kept === 'string' ? kept : await sealer?.open(kept.sealed, placeOf(code, name))
+    const text = typeof kept === 'string' ? kept : await sealer?.openText(kept.sealed, placeOf(code, name))
     return [name, text] as const
   })
   const secrets = all.flatMap(([name, kept]) => (typeof kept === 'string' ? [] : [name]))
   return businessValues(await Promise.all(texts), new Set(secrets))
+}
+
+interface Keeping {
+  readonly code: string
+  readonly sealer: Sealer | undefined
+  /** The value of the store that is replaced; undefined: none. */
+  readonly stands: StoredValue | undefined
+}
+
+/** The values of a record as the store keeps them: secrets are sealed. Rejects if there is no seal. */
+export async function keepValues(
+  values: WrittenValues,
+  { code, sealer, stands }: Keeping,
+): Promise<KeptValues> {
+  const before = stands === undefined ? {} : keptValuesOf(stands)
+  const kept = Object.entries(values).map(async ([name, value]) => {
+    const text = textOf(value)
+    if (typeof value === 'string') return [name, value] as const
+    if (text === true) return [name, before[name]] as const
+    if (sealer === undefined) throw new Error('secrets are written without a seal')
+    return [name, { sealed: await sealer.sealText(text, placeOf(code, name)) }] as const
+  })
+  return Object.fromEntries(await Promise.all(kept)) as KeptValues
+}
+
+/** Every business of a store that has sealed values. */
+async function* sealedBusinesses(store: Pick<Store, 'list'>): AsyncGenerator<Entry> {
+  for await (const entry of everyRecord(store, BUSINESS))
+    if (Object.values(keptValuesOf(entry.value)).some((kept) => typeof kept !== 'string')) yield entry
+}
+
+/** The sealed values that cannot be opened, as messages call them: `ACME.key`. Rejects with Fault `identity_unavailable`. */
+export async function unopenedValues(store: Pick<Store, 'list'>, sealer: Sealer): Promise<readonly string[]> {
+  const unopened: string[] = []
+  for await (const { key, value } of sealedBusinesses(store)) {
+    const { texts, secrets } = await openValues(value, sealer)
+    unopened.push(...[...secrets].filter((name) => texts[name] === undefined).map((name) => `${key}.${name}`))
+  }
+  return unopened
+}
+
+/**
+ * Seals the secret values of a store anew. Those that cannot be opened, and those that `to` has sealed already, stay as they are.
+ * Rejects with Fault `identity_unavailable` if the store cannot be reached.
+ */
+export async function resealValues(
+  store: Pick<Store, 'list' | 'replace'>,
+  from: Sealer,
+  to: Sealer,
+): Promise<{ readonly sealed: readonly string[]; readonly already: readonly string[] }> {
+  const sealed: string[] = []
+  const already: string[] = []
+  for await (const { key, value, version } of sealedBusinesses(store)) {
+    const anew: Record<string, KeptValue> = {}
+    for (const [name, kept] of Object.entries(keptValuesOf(value))) {
+      if (typeof kept === 'string') continue
+      const text = await from.openText(kept.sealed, placeOf(key, name))
+      if (text === undefined) continue
+      const again = await to.sealText(text, placeOf(key, name))
+      if (again.seal === kept.sealed.seal) already.push(`${key}.${name}`)
+      else anew[name] = { sealed: again }
+    }
+    const names = Object.keys(anew)
+    if (names.length === 0) continue
+    const { record } = value as { readonly record: object }
+    const changed = { ...value, record: { ...record, values: { ...keptValuesOf(value), ...anew } } }
+    // If it fails, the business was changed meanwhile: its values are sealed with the latest seal then.
+    if (await store.replace(BUSINESS, key, version, changed))
+      sealed.push(...names.map((name) => `${key}.${name}`))
+  }
+  return { sealed, already }
 }

@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../kernel/clock.ts'
 import { newSecret } from '../kernel/ids.ts'
+import type { SealedText } from '../contracts/keys.ts'
 import { messageOf } from '../kernel/thrown.ts'
 import { KeyError } from './key-error.ts'
 import {
@@ -10,6 +12,7 @@ import {
   type KeptSecret,
   type KeyFinding,
   type KeyPlace,
+  openedOrNot,
   SECRET_FORM,
 } from './key-place.ts'
 import {
@@ -22,6 +25,7 @@ import {
   replacePrivateFile,
   stampOf,
 } from './private-folder.ts'
+import { Seals } from './seal.ts'
 import {
   keyName,
   type NewKey,
@@ -33,6 +37,11 @@ import {
 
 const EXTENSION = '.jwk'
 const SECRET_FILE = 'successors.secret'
+const SEAL_FILE = 'values.seal'
+
+const ID_LENGTH = 8
+/** For messages: what whoever has read the seal can do. */
+const VALUES = { folder: 'folder of the signing keys', power: 'read secret values of businesses' }
 
 /** A draft that is left by a process that died while it wrote a file. */
 const DRAFT = /^\..+\.[\w-]{12}$/
@@ -44,7 +53,7 @@ function nameOfFile(file: string): string | undefined {
 
 /**
  * Keys in a folder of one machine, readable by their owner only: a JWK per file, `ES256-1.jwk`, `ES256-2.jwk`, …, a new
- * number per rotation, and the secret of refresh tokens.
+ * number per rotation, the secret of refresh tokens, and the seal of what the store has sealed.
  *
  * If a key file is removed, its key is gone. But a folder that is gone, or replaced by an empty one (an unmounted volume
  * leaves one), is an error: then `read` rejects, and no new secret is made.
@@ -53,6 +62,7 @@ export class FolderKeys implements KeyPlace {
   readonly #folder: string
   /** Of the folder when it was read last, see `identifyFolder`. */
   #identity: string | undefined
+  #seals: { readonly stamp: string; readonly seals: Seals } | undefined
 
   /** A reading of an unchanged folder takes about 50 µs. */
   readonly every = 250
@@ -174,6 +184,41 @@ export class FolderKeys implements KeyPlace {
 
   replaceSecret(): Promise<void> {
     return replacePrivateFile(this.#folder, SECRET_FILE, `${newSecret()}\n`)
+  }
+
+  /** The first text makes the seal; of several processes that do it at once one wins. */
+  async sealText(text: string, place: readonly string[]): Promise<SealedText> {
+    if (await this.#isReplaced()) throw emptied(this.#folder)
+    const known = await this.#readSeals()
+    if (known !== undefined) return known.seal(text, place)
+    await this.open()
+    await claimPrivateFile(this.#folder, SEAL_FILE, `${newSecret()}\n`)
+    const made = await this.#readSeals()
+    if (made === undefined) throw new KeyError(`The file ${SEAL_FILE} was removed right after it was created`)
+    return made.seal(text, place)
+  }
+
+  async openText(sealed: SealedText, place: readonly string[]): Promise<string | undefined> {
+    const seals = await this.#readSeals()
+    return seals && openedOrNot(seals, sealed, place)
+  }
+
+  /** Undefined if there is none. An unchanged file is not read again. */
+  async #readSeals(): Promise<Seals | undefined> {
+    const path = join(this.#folder, SEAL_FILE)
+    const stamp = await stampOf(path)
+    if (this.#seals?.stamp === stamp) return this.#seals.seals
+    const key = (await readPrivateFile(path, 'seal', VALUES))?.trim()
+    if (key === undefined) return undefined
+    if (!SECRET_FORM.test(key))
+      throw new KeyError(
+        `The seal file ${path} is damaged. Restore it from a backup. Or remove it, and give the businesses their secret values again.`,
+      )
+    // The id tells a seal from the one that was there before.
+    const id = createHash('sha256').update(key).digest('base64url').slice(0, ID_LENGTH)
+    const seals = new Seals([{ id, key }])
+    this.#seals = { stamp, seals }
+    return seals
   }
 
   async examine(): Promise<{ readonly exists: boolean; readonly findings: readonly KeyFinding[] }> {

@@ -1,5 +1,5 @@
 import { createHash, createHmac } from 'node:crypto'
-import type { SecretDeriver } from '../contracts/keys.ts'
+import type { SealedText, Sealer, SecretDeriver } from '../contracts/keys.ts'
 import type { SigningAlgorithm } from '../contracts/people.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
@@ -39,7 +39,7 @@ export interface Rewrapped {
  * nodes share. Any number of processes may use it at once. Every method rejects with KeyError if the place, or what is
  * asked of it, cannot be used; a store rejects with Fault `identity_unavailable` if it cannot be reached.
  */
-export interface KeyPlace {
+export interface KeyPlace extends Sealer {
   /** For messages: `the folder /var/lib/postern/keys`. */
   readonly name: string
   /** Milliseconds between two readings: every process notices a change within that time. */
@@ -93,6 +93,16 @@ export function foundKeys(
     keys: inOrder(keys.filter((key) => key !== undefined)),
     trouble:
       failed && (failed.reason instanceof Error ? failed.reason : new KeyError(messageOf(failed.reason))),
+  }
+}
+
+/** Undefined if it cannot be opened with these seals. */
+export function openedOrNot(seals: Seals, sealed: SealedText, place: readonly string[]): string | undefined {
+  try {
+    return seals.open(sealed, place)
+  } catch (thrown) {
+    if (thrown instanceof KeyError) return undefined
+    throw thrown
   }
 }
 

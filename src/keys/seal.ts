@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import type { SealedText } from '../contracts/keys.ts'
 import { KeyError, MissingSeal } from './key-error.ts'
 
 /** A key that seals others, as the configuration has it. */
@@ -8,15 +9,6 @@ export interface SealKey {
   readonly id: string
   /** 32 bytes in base64 or base64url. */
   readonly key: string
-}
-
-/** What is kept of a sealed text. All members but the id are base64url. */
-interface Sealed {
-  readonly seal: string
-  /** Drawn for each sealing. */
-  readonly nonce: string
-  /** The encrypted text, and its tag at the end. */
-  readonly text: string
 }
 
 const ALGORITHM = 'aes-256-gcm'
@@ -34,7 +26,7 @@ export function sealBytes(key: string): Buffer | undefined {
   return bytes.length === KEY_BYTES ? bytes : undefined
 }
 
-const isSealed = (value: object): value is Sealed =>
+const isSealed = (value: object): value is SealedText =>
   ['seal', 'nonce', 'text'].every((member) => typeof (value as Record<string, unknown>)[member] === 'string')
 
 /** The id of the seal of a kept value; undefined if it is not sealed. */
@@ -55,7 +47,7 @@ export class Seals {
   }
 
   /** @param place where the text will stand: store, kind and key of its record */
-  seal(text: string, place: readonly string[]): Sealed {
+  seal(text: string, place: readonly string[]): SealedText {
     const nonce = randomBytes(NONCE_BYTES)
     const cipher = createCipheriv(ALGORITHM, this.#key(this.first, place), nonce, {
       authTagLength: TAG_BYTES,

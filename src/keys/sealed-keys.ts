@@ -1,4 +1,5 @@
 import { type Entry, SECRET, SIGNING_KEY, type Store } from '../contracts/store.ts'
+import type { SealedText } from '../contracts/keys.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { newSecret } from '../kernel/ids.ts'
 import { messageOf } from '../kernel/thrown.ts'
@@ -11,6 +12,7 @@ import {
   type KeyFinding,
   type KeyPlace,
   keysOf,
+  openedOrNot,
   type Rewrapped,
   SECRET_FORM,
 } from './key-place.ts'
@@ -60,6 +62,14 @@ export class SealedKeys implements KeyPlace {
 
   useSeals(seals: Seals): void {
     this.#seals = seals
+  }
+
+  async sealText(text: string, place: readonly string[]): Promise<SealedText> {
+    return this.#seals.seal(text, [await this.#storeId(), ...place])
+  }
+
+  async openText(sealed: SealedText, place: readonly string[]): Promise<string | undefined> {
+    return openedOrNot(this.#seals, sealed, [await this.#storeId(), ...place])
   }
 
   fileOf(): undefined {

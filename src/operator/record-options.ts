@@ -1,12 +1,14 @@
 /** The options of `postern NOUN add` and `postern NOUN edit`: made from the schema of the noun's records. */
+import { readFileSync } from 'node:fs'
 import { mapItem, MARK, type SchemaView, viewOf, wordsOf } from '../config/schema.ts'
 import type { ChangesOf } from '../directory/editing.ts'
 import { type NounName, NOUNS, type Written } from '../directory/nouns.ts'
 import { applyMergePatch } from '../http/json.ts'
+import { reasonInWords } from '../kernel/thrown.ts'
 import { type Options, UsageError } from './verb.ts'
 
-/** How a member is written: `--flag`, `--text x`, `--item x --item y`, `--pair k=v`, `--tree a.b=v`. */
-type Shape = 'flag' | 'text' | 'list' | 'map' | 'tree'
+/** How a member is written: `--flag`, `--text x`, `--item x --item y`, `--pair k=v`, `--tree a.b=v`, `--secret k=FILE`. */
+type Shape = 'flag' | 'text' | 'list' | 'map' | 'tree' | 'files'
 
 export interface NounOption {
   readonly member: string
@@ -29,6 +31,7 @@ const ITEMS: Readonly<Record<string, string>> = {
   postLogoutRedirectUris: 'post-logout-redirect-uri',
   customers: 'customer',
   claims: 'claim',
+  values: 'value',
 }
 
 const VALUES: Readonly<Record<string, string>> = {
@@ -48,7 +51,8 @@ function shapeOf(view: SchemaView): Shape {
   if (view.type === 'boolean') return 'flag'
   if (view.type === 'array') return 'list'
   if (view.type !== 'object') return 'text'
-  return mapItem(view) === undefined ? 'tree' : 'map'
+  const map = mapItem(view)
+  return map === undefined || map.item[MARK] === 'textOrSecret' ? 'tree' : 'map'
 }
 
 function valueOf(member: string, view: SchemaView, words: readonly string[] | undefined): string {
@@ -62,9 +66,9 @@ function valueOf(member: string, view: SchemaView, words: readonly string[] | un
 export const optionsOf = (noun: NounName): readonly NounOption[] =>
   Object.entries(viewOf(NOUNS[noun].schema).properties ?? {})
     .filter(([member]) => !isElsewhere(noun, member))
-    .map(([member, view]) => {
+    .flatMap(([member, view]) => {
       const words = wordsOf(view.items ?? view)?.map(String)
-      return {
+      const option: NounOption = {
         member,
         name: ITEMS[member] ?? kebab(member),
         shape: shapeOf(view),
@@ -72,7 +76,17 @@ export const optionsOf = (noun: NounName): readonly NounOption[] =>
         value: valueOf(member, view, words),
         description: (view.description ?? '').replace(/\.$/, ''),
       }
+      return mapItem(view)?.item[MARK] === 'textOrSecret' ? [option, secretsBeside(option)] : [option]
     })
+
+/** The option that gives a member secrets: they stand in files, since others may see what is typed. */
+const secretsBeside = (option: NounOption): NounOption => ({
+  ...option,
+  name: `${option.name}-file`,
+  shape: 'files',
+  value: 'NAME=FILE',
+  description: 'The same from a file: a secret, which is stored sealed and never shown',
+})
 
 const isElsewhere = (noun: NounName, member: string): boolean =>
   member === 'disabled' || NOUNS[noun].names.includes(member) || Object.hasOwn(NOUNS[noun].hidden, member)
@@ -141,6 +155,19 @@ const READ: Readonly<Record<Shape, (given: unknown, option: NounOption) => unkno
       ),
     ),
   tree: (given, { name }) => treeOf(name, given as readonly string[]),
+  files: (given, { name }) =>
+    Object.fromEntries(
+      pairs(name, given as readonly string[]).map(([key, file]) => [key, { secret: contentOf(name, file) }]),
+    ),
+}
+
+/** The text of a file, without the end of its last line. @throws UsageError if it cannot be read */
+function contentOf(option: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8').replace(/\r?\n$/, '')
+  } catch (thrown) {
+    throw new UsageError(`--${option}: ${file} cannot be read (${reasonInWords(thrown)})`)
+  }
 }
 
 /**
@@ -148,12 +175,17 @@ const READ: Readonly<Record<Shape, (given: unknown, option: NounOption) => unkno
  *
  * @throws UsageError
  */
-export const givenRecord = (options: readonly NounOption[], values: Written): Written =>
-  Object.fromEntries(
-    options
-      .filter(({ name }) => values[name] !== undefined)
-      .map((option) => [option.member, READ[option.shape](values[option.name], option)]),
-  )
+export function givenRecord(options: readonly NounOption[], values: Written): Written {
+  const record: Record<string, unknown> = {}
+  for (const option of options) {
+    const { member, name, shape } = option
+    if (values[name] === undefined) continue
+    const read = READ[shape](values[name], option)
+    const before = record[member]
+    record[member] = before === undefined ? read : { ...before, ...(read as object) }
+  }
+  return record
+}
 
 /** Members with an empty text are removed, and so are those that are empty then. */
 const emptyAsNull = (tree: Tree): unknown =>
@@ -171,12 +203,16 @@ function withoutEmpty(value: unknown): unknown {
   return left.length === 0 ? undefined : Object.fromEntries(left)
 }
 
+const mergedTree = (read: unknown, before: unknown): unknown =>
+  withoutEmpty(applyMergePatch(before, emptyAsNull(read as Tree)))
+
 const CHANGED: Readonly<Record<Shape, (read: unknown, before: unknown) => unknown>> = {
   flag: (read) => read,
   text: (read) => (read === '' ? undefined : read),
   list: (read) => read,
   map: (read) => read,
-  tree: (read, before) => withoutEmpty(applyMergePatch(before, emptyAsNull(read as Tree))),
+  tree: mergedTree,
+  files: mergedTree,
 }
 
 /**
@@ -197,4 +233,6 @@ export function givenChanges(options: readonly NounOption[], values: Written): C
 
 /** The option of each member, to name it in problems. */
 export const optionNames = (noun: NounName): Readonly<Record<string, string>> =>
-  Object.fromEntries(optionsOf(noun).map(({ member, name }) => [member, name]))
+  Object.fromEntries(
+    optionsOf(noun).flatMap(({ member, name, shape }) => (shape === 'files' ? [] : [[member, name]])),
+  )

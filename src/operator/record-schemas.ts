@@ -16,10 +16,23 @@ const objectOf = (view: SchemaView): Schema => {
 const required = ({ required: named = [], properties = {} }: SchemaView): readonly string[] =>
   named.filter((name) => properties[name]?.default === undefined)
 
+const TEXT_OR_SECRET: Schema = {
+  type: ['string', 'object'],
+  properties: {
+    secret: {
+      type: ['string', 'boolean'],
+      description: 'A text that is stored sealed, and never shown. `true` stands for the one that is stored.',
+    },
+  },
+  required: ['secret'],
+  additionalProperties: false,
+}
+
 /** Durations are texts with a unit. What JSON Schema has no keyword for is checked where the record is read. */
 function shapeOf(view: SchemaView): Schema {
   const words = wordsOf(view)
   if (words !== undefined) return { type: 'string', enum: words }
+  if (view[MARK] === 'textOrSecret') return TEXT_OR_SECRET
   if (view.type === 'object') return objectOf(view)
   if (view.type === 'array')
     return {

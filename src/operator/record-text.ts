@@ -1,4 +1,5 @@
 /** What the commands of the directory print of records, and of what a change has ended. */
+import { isDeepStrictEqual } from 'node:util'
 import type { NounName, Written } from '../directory/nouns.ts'
 import { reasonInWords } from '../kernel/thrown.ts'
 import { OperationError } from './errors.ts'
@@ -12,10 +13,16 @@ const textOf = (value: unknown): string => {
   if (typeof value === 'number' || typeof value === 'boolean') return `${value}`
   if (Array.isArray(value)) return value.map(textOf).join(' ')
   if (typeof value !== 'object' || value === null) return ''
+  if (isSecret(value)) return '***'
   return Object.entries(value)
-    .map(([name, inner]) => (isTree(inner) ? `${name}.${textOf(inner)}` : `${name}=${textOf(inner)}`))
+    .map(([name, inner]) =>
+      isTree(inner) && !isSecret(inner) ? `${name}.${textOf(inner)}` : `${name}=${textOf(inner)}`,
+    )
     .join(' ')
 }
+
+/** A secret that is stored, and not shown. */
+const isSecret = (value: unknown): boolean => isDeepStrictEqual(value, { secret: true })
 
 const isTree = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -94,7 +94,7 @@ export async function openDependencies(
   opened.defer(() => conversions.close())
   const processes = new LiveProcesses(countWorkers(configuration.workers), store.shared?.nodes)
   opened.defer(() => processes.stop())
-  const storedPlaces = new StoredPlaces({ store, feed, clock })
+  const storedPlaces = new StoredPlaces({ store, feed, clock, sealer: keys?.place })
   // On one machine a place is read in a millisecond, when it is named first.
   if (store.shared !== undefined) await storedPlaces.readAll()
   return {

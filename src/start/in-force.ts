@@ -3,40 +3,67 @@ import { Problems } from '../config/problems.ts'
 import { compileScopes } from '../config/scopes/schema.ts'
 import type { Environment } from '../config/validate.ts'
 import { compileDirectory } from '../directory/compile.ts'
-import type { EditingParts } from '../directory/editing.ts'
+import type { Sealer } from '../contracts/keys.ts'
+import { DirectoryRefusal, type EditingParts } from '../directory/editing.ts'
 import { type Editors, openEditors } from '../directory/editors.ts'
 import { Hasher } from '../directory/hasher.ts'
 import type { Clock } from '../kernel/clock.ts'
+import { KeyError } from '../keys/key-error.ts'
 import { compileMaintenance } from '../maintenance/schema.ts'
 import { AdminError } from '../operator/errors.ts'
 import { type KeyWork, oneAtATime } from '../operator/key-work.ts'
+import { namedValuesOf } from '../settings/business-values.ts'
 import { closableNames, type Configuration, isSidecar } from '../settings/configuration.ts'
 import { adoptSeals, keysPlanOf } from './key-plan.ts'
 import type { State } from './state.ts'
 
 export interface EditorParts {
+  /** Where the keys are, beside which secrets of records are sealed. */
+  readonly place: Sealer | undefined
   readonly state: Pick<EditingParts, 'store' | 'feed' | 'tokenRevoker'>
   readonly clock: Clock
   readonly environment: Environment
 }
 
-interface InForceParts extends EditorParts {
+interface InForceParts extends Omit<EditorParts, 'place'> {
   readonly state: EditorParts['state'] & Pick<State, 'maintenance'>
 }
 
 /** Compiles the directory of a configuration, to edit beside it. Its problems are in the report. */
 export async function openConfiguredEditors(
-  { scopes, directory }: Configuration,
-  { state, clock, environment }: EditorParts,
+  configuration: Configuration,
+  { state, clock, environment, place }: EditorParts,
   problems: Problems,
 ): Promise<Editors> {
+  const { scopes, directory } = configuration
   const catalogue = compileScopes(scopes, problems)
   const configured = await compileDirectory(directory, catalogue, problems, environment)
   const { store, feed, tokenRevoker } = state
   const peopleElsewhere = directory.people !== undefined
-  const parts = { store, feed, tokenRevoker, clock, configured, catalogue, peopleElsewhere }
+  const namedValues = namedValuesOf(configuration)
+  const sealer = place && refusing(place)
+  const parts = {
+    store,
+    feed,
+    tokenRevoker,
+    clock,
+    configured,
+    catalogue,
+    peopleElsewhere,
+    namedValues,
+    sealer,
+  }
   return openEditors({ ...parts, hasher: new Hasher() })
 }
+
+/** A seal that cannot be used refuses the change. */
+const refusing = (place: Sealer): Sealer => ({
+  sealText: (text, at) =>
+    place.sealText(text, at).catch((thrown: unknown) => {
+      throw thrown instanceof KeyError ? new DirectoryRefusal(thrown.message) : thrown
+    }),
+  openText: (sealed, at) => place.openText(sealed, at),
+})
 
 /** What of a service that supervises follows the configuration in force. */
 export class InForce {
@@ -79,7 +106,8 @@ export class InForce {
   async #openEditors(configuration: Configuration): Promise<Editors> {
     if (isSidecar(configuration)) throw new AdminError(409, 'a sidecar has no directory')
     const problems = new Problems()
-    const editors = await openConfiguredEditors(configuration, this.#parts, problems)
+    const place = this.keys?.plan.place
+    const editors = await openConfiguredEditors(configuration, { ...this.#parts, place }, problems)
     if (!problems.failed) return editors
     this.#editors = undefined
     throw new AdminError(

@@ -22,7 +22,7 @@ import { ANSWER_COMMAND_WITHIN } from '../stores/open-store.ts'
 import { openSqliteToRead } from '../stores/read-store.ts'
 import { StoreError } from '../stores/store-error.ts'
 import type { EditorParts } from './in-force.ts'
-import { OpenedKeys } from './key-plan.ts'
+import { keysPlanOf, OpenedKeys } from './key-plan.ts'
 import type { State } from './state.ts'
 import type { TrailOwner } from './trail-owner.ts'
 
@@ -237,9 +237,10 @@ export class OperatedHere implements AsyncDisposable {
     const state = await this.#directoryState()
     const problems = new Problems()
     const { openConfiguredEditors } = await import('./in-force.ts')
+    const { place } = keysPlanOf(configuration, state.store)
     const editors = await openConfiguredEditors(
       configuration,
-      { state, clock: systemClock, environment },
+      { state, place, clock: systemClock, environment },
       problems,
     )
     if (problems.failed) throw new ConfigurationError(problems)
