@@ -36,51 +36,45 @@ interface Callback<Result> {
   (error: unknown, result?: Result): void
 }
 
+const element = (name: string, parts: readonly string[]): string =>
+  `<xsd:element name="${name}"><xsd:complexType><xsd:sequence>${parts
+    .map(
+      (part) =>
+        `<xsd:element name="${part}" type="xsd:string" minOccurs="0" maxOccurs="${part === 'Tag' ? 'unbounded' : 1}"/>`,
+    )
+    .join('')}</xsd:sequence></xsd:complexType></xsd:element>`
+
 const WSDL = `<definitions xmlns="http://schemas.xmlsoap.org/wsdl/" xmlns:soap="http://schemas.xmlsoap.org/wsdl/soap/"
   xmlns:xsd="http://www.w3.org/2001/XMLSchema" xmlns:o="urn:example:orders" targetNamespace="urn:example:orders">
   <types><xsd:schema targetNamespace="urn:example:orders" elementFormDefault="qualified">
-    ${['Order', 'Find'].map((each) => elements(each)).join('')}
+    ${element('Order', ['Company', 'Article', 'Note', 'Tag'])}${element('OrderResponse', ['Company', 'Article', 'Note', 'Tags'])}
   </xsd:schema></types>
-  ${['Order', 'Find'].map((each) => `<message name="${each}In"><part name="in" element="o:${each}"/></message><message name="${each}Out"><part name="out" element="o:${each}Response"/></message>`).join('')}
-  <portType name="P">${['Order', 'Find'].map((each) => `<operation name="${each}"><input message="o:${each}In"/><output message="o:${each}Out"/></operation>`).join('')}</portType>
-  <binding name="B" type="o:P"><soap:binding style="document" transport="http://schemas.xmlsoap.org/soap/http"/>
-    ${['Order', 'Find'].map((each) => `<operation name="${each}"><soap:operation soapAction="urn:example:orders#${each}"/><input><soap:body use="literal"/></input><output><soap:body use="literal"/></output></operation>`).join('')}
+  <message name="In"><part name="in" element="o:Order"/></message>
+  <message name="Out"><part name="out" element="o:OrderResponse"/></message>
+  <portType name="P"><operation name="Order"><input message="o:In"/><output message="o:Out"/></operation></portType>
+  <binding name="B" type="o:P">
+    <soap:binding style="document" transport="http://schemas.xmlsoap.org/soap/http"/>
+    <operation name="Order"><soap:operation soapAction="urn:example:orders#Order"/>
+      <input><soap:body use="literal"/></input><output><soap:body use="literal"/></output></operation>
   </binding>
   <service name="Orders"><port name="P" binding="o:B"><soap:address location="http://${HOST}/orders"/></port></service>
 </definitions>`
 
-function elements(each: string): string {
-  const of = (element: string, names: readonly string[]): string =>
-    `<xsd:element name="${element}"><xsd:complexType><xsd:sequence>${names
-      .map((part) => `<xsd:element name="${part}" type="xsd:string" minOccurs="0" maxOccurs="unbounded"/>`)
-      .join('')}</xsd:sequence></xsd:complexType></xsd:element>`
-  return of(each, ['Company', 'No', 'Note', 'Tag']) + of(`${each}Response`, ['Company', 'No', 'Note', 'Tags'])
-}
-
-/** SOAP 1.1, by `soap`: one order is added and told back, or found by its number. */
+/** SOAP 1.1, by `soap`: an order is told back, unless it is of an article that there is not. */
 function soap(): void {
   const library = load('soap') as { listen: (...args: readonly unknown[]) => unknown }
-  const fault = (code: string, text: string): never => {
-    throw Object.assign(new Error(text), { Fault: { faultcode: code, faultstring: text, statusCode: 500 } })
-  }
-  const orders = ORDERS.map((order) => ({ ...order }))
-  const Order = (order: Record<string, string | string[]>) => {
-    orders.push(order as Record<string, string>)
-    return {
-      Company: order['Company'],
-      No: order['No'],
-      Note: order['Note'],
-      Tags: [order['Tag']].flat().length,
+  const Order = ({ Company, Article, Note, Tag }: Readonly<Record<string, string | string[]>>) => {
+    const Fault = {
+      faultcode: 'soap:Client.NotFound',
+      faultstring: 'There is no such article',
+      statusCode: 500,
     }
-  }
-  const Find = ({ Company, No }: Record<string, string>) => {
-    const found = orders.find((order) => order['Company'] === Company && order['No'] === No)
-    if (found === undefined) return fault('soap:Client.NotFound', 'There is no such order')
-    return { Company: found['Company'], No: found['No'], Note: found['Note'] }
+    if (Article !== 'A-1') throw Object.assign(new Error(Fault.faultcode), { Fault })
+    return { Company, Article, Note, Tags: Tag === undefined ? 0 : [Tag].flat().length }
   }
   const server = createServer()
   server.listen(port, HOST)
-  library.listen(server, '/orders', { Orders: { P: { Order, Find } } }, WSDL)
+  library.listen(server, '/orders', { Orders: { P: { Order } } }, WSDL)
 }
 
 /** JSON-RPC 2.0, by `jayson`. */
@@ -126,7 +120,10 @@ async function amazonJson(): Promise<void> {
     })
   }
   const start = load('dynalite') as (options: object) => Server
-  await listen(start({ createTableMs: 0 }), async (url) => {
+  const service = start({ createTableMs: 0 })
+  // Its own server loses the tables when it is closed.
+  const server = createServer((request, response) => void service.emit('request', request, response))
+  await listen(server, async (url) => {
     for (const table of ['orders-acme', 'orders-globex']) await create(url, table)
   })
 }

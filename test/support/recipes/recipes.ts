@@ -1,7 +1,7 @@
 import { lighttpdWithFiles, nginxByHeader, nginxWithFiles, nginxWithKey } from './files.ts'
 import { startMutualTls } from './mutual-tls.ts'
 import { startGuardedByTokens } from './oauth2.ts'
-import { databases } from './own-services.ts'
+import { databases, formService, searchService } from './own-services.ts'
 import { jsonServer, npmService, verdaccio } from './packages.ts'
 import { startPrices } from './prices.ts'
 import { nodeService, programService, pythonService } from './programs.ts'
@@ -37,10 +37,14 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
   'users-in-sql': { needs: ['curl'] },
   xml: { needs: ['curl', 'python3'], start: pythonService('funds-in-xml.py') },
   websocket: { needs: ['curl'], start: startPrices },
+  soap: { needs: ['curl', 'servers of npm'], start: npmService('soap') },
+  'json-rpc': { needs: ['curl', 'servers of npm'], start: npmService('jsonRpc') },
+  'form-and-text': { needs: ['curl'], start: formService },
+  'x-amz-json': { needs: ['curl', 'servers of npm'], start: npmService('amazonJson') },
   odata: { needs: ['curl', 'servers of npm'], start: npmService('odata') },
   couchdb: { needs: ['curl', 'servers of npm'], start: npmService('couchdb') },
+  'search-index': { needs: ['curl'], start: searchService },
   'database-a-tenant': { needs: ['curl'], start: databases },
-  soap: { needs: ['curl', 'python3'], start: pythonService('soap.py') },
   'api-key': {
     needs: ['curl', 'nginx'],
     start: (where) =>
