@@ -173,18 +173,28 @@ function unquotedIn({ contents, errors }: Document, source: string): readonly nu
   })
 }
 
-/** The source with another text of the same length, which is no map, in place of the one that begins there. */
-function withPlainText(source: string, begin: number): string {
+/** Where the text ends that begins there. */
+function endOfText(source: string, begin: number): number {
   let depth = 0
-  let end = begin
-  for (; end < source.length; end++) {
-    const character = source[end]
-    if (character === '\n' || (character === '#' && source[end - 1] === ' ')) break
-    if (depth === 0 && end > begin && (character === ',' || character === ']' || character === '}')) break
+  for (let at = begin; at < source.length; at++) {
+    const character = source[at]
+    if (character === '\n' || (character === '#' && source[at - 1] === ' ')) return at
+    if (depth === 0 && at > begin && (character === ',' || character === ']' || character === '}')) return at
     if (character === '{') depth += 1
     else if (character === '}') depth -= 1
   }
-  return source.slice(0, begin) + 'x'.repeat(end - begin) + source.slice(end)
+  return source.length
+}
+
+/** The source with other texts of the same lengths, which are no maps, in place of those that begin there. */
+function withPlainTexts(source: string, beginnings: readonly number[]): string {
+  let made = ''
+  for (const begin of beginnings.toSorted((a, b) => a - b)) {
+    if (begin < made.length) continue
+    made += source.slice(made.length, begin)
+    made += 'x'.repeat(endOfText(source, begin) - begin)
+  }
+  return made + source.slice(made.length)
 }
 
 /** One such text can hide others, since the library makes errors of all that stands behind it. */
@@ -207,10 +217,8 @@ function parse(source: string) {
     const [document, second] = 'empty' in documents ? [] : documents
     const found = document === undefined || pass > MOST_PASSES ? [] : unquotedIn(document, text)
     if (found.length === 0) return { document, second, lines, unquoted }
-    for (const begin of found) {
-      unquoted.add(begin)
-      text = withPlainText(text, begin)
-    }
+    for (const begin of found) unquoted.add(begin)
+    text = withPlainTexts(text, found)
   }
 }
 
