@@ -123,6 +123,9 @@ export const textOrSecret = (options: Described): TUnsafe<TextOrSecret> =>
     ...options,
   })
 
+/** What begins a text of a template that came from a file or the environment: nothing else in a template has a NUL. */
+export const REFERRED_BEGINS = '{\0'
+
 /** What `templates` loads: maps in the order in which they are written, whatever their keys. */
 export type WrittenTree =
   | string

@@ -10,6 +10,7 @@ import {
   type MapItem,
   MARK,
   type Mark,
+  REFERRED_BEGINS,
   type SchemaView,
   withKind,
   wordsOf,
@@ -78,7 +79,7 @@ function loadReferred(schema: SchemaView, node: MapNode, path: KeyPath, context:
       context,
     )
   if (schema[MARK] === 'textOrSecret') return { secret: value }
-  return convert(schema, isTemplate(schema) ? withDoubledBraces(value) : value, node.at, context)
+  return convert(schema, isTemplate(schema) ? referredText(value) : value, node.at, context)
 }
 
 /** `{ secret: … }` of a record. */
@@ -92,8 +93,8 @@ function loadSecret(node: MapNode, path: KeyPath, context: LoadContext): Loaded 
 
 const isTemplate = (schema: SchemaView): boolean => schema[MARK] === 'template' || schema.isTemplate === true
 
-/** As a template, the text as it is: what stands in a secret by chance is no placeholder. */
-const withDoubledBraces = (text: string): string => text.replaceAll(/[{}]/g, '$&$&')
+/** As a template, the text as it is: what stands in a secret by chance is no placeholder. It is told to nobody (C8.7). */
+const referredText = (text: string): string => `${REFERRED_BEGINS}${text.replaceAll(/[{}]/g, '$&$&')}}`
 
 function loadText(schema: SchemaView, node: ScalarNode, path: KeyPath, context: LoadContext): Loaded {
   const { value } = node
@@ -156,7 +157,7 @@ function isReference(node: ConfigNode): node is MapNode {
   return keys.length > 0 && keys.every((key) => key === 'file' || key === 'env' || key === 'default')
 }
 
-/** Texts of references have their braces doubled. Undefined, in a map and a list too, where a problem was reported. */
+/** Texts of references are as `referredText` makes them. Undefined, in a map and a list too, where a problem was reported. */
 function loadTree(node: ConfigNode, path: KeyPath, context: LoadContext): WrittenTree | undefined {
   if (node.shape === 'scalar')
     return typeof node.value === 'number' ? { number: node.source ?? String(node.value) } : node.value
@@ -170,7 +171,7 @@ function loadTree(node: ConfigNode, path: KeyPath, context: LoadContext): Writte
   }
   if (context.literal !== true && isReference(node)) {
     const text = resolveReference(node, path, context)
-    return text === undefined ? undefined : withDoubledBraces(text)
+    return text === undefined ? undefined : referredText(text)
   }
   const members = [...node.entries].map(
     ([key, entry]) => [key, loadTree(entry.node, [...path, key], context)] as const,

@@ -234,6 +234,23 @@ export interface BodyMaking {
   fill(call: Call): PlaceholderValues
 }
 
+/** What an upstream would be sent for a call (C14.1). Plain data: it may cross to another process. */
+export interface SentRequest {
+  readonly method: string
+  /** Where it goes, with the query. Of several targets, the first. */
+  readonly url: string
+  /** The other targets, one of which may get it as well. */
+  readonly others: readonly string[]
+  /** Lines as `name: value`, in the order in which they are sent. */
+  readonly headers: readonly string[]
+  readonly body: Uint8Array
+}
+
+export interface Previewing {
+  /** What a call would be sent as, made by what sends it. Nobody is asked. */
+  preview(call: Call): Promise<SentRequest>
+}
+
 /** A source of data behind the gateway (C8.1). */
 export interface Backend {
   readonly name: string
@@ -260,6 +277,12 @@ export interface Backend {
   readonly namesValues?: boolean
   /** What it may answer to calls of an operation, by its method. Undefined: anything of C8.4. */
   possibleAnswers?(action: ActionFacts, method: string): PossibleAnswers
+  /**
+   * The same for one call, with `***` in place of what is told to nobody (C14.1). Absent: code of the operator's makes what
+   * is sent, or nothing is sent.
+   * @throws Fault that would keep the call from being sent
+   */
+  masked?(call: Call): Backend & Previewing
   /** Rejects with a Fault if there is no usable answer (C8.4). */
   answer(call: Call): Promise<BackendAnswer>
   /**

@@ -1,5 +1,6 @@
 /** The answer to "why was this call refused?" (C14.2): plain data, for programs and for people. */
 import type { FaultCode } from '../kernel/faults.ts'
+import type { SentRequest } from './backend.ts'
 import type { ClaimedCaller } from './claimed-callers.ts'
 
 /** A call that is described, and not made. Plain data: it may cross to another process. */
@@ -16,6 +17,8 @@ export interface DescribedCall {
   readonly token: string | undefined
   /** Who shall be taken to call, in place of a token. */
   readonly caller: ClaimedCaller | undefined
+  /** Whether what the service would be sent is shown too. */
+  readonly sent?: boolean
 }
 
 /** `not reached`: what it needs is not known. `unknown`: it depends on what is not asked, such as an issuer. */
@@ -70,6 +73,19 @@ export interface ExplainedAction {
   readonly fund: string | undefined
 }
 
+/** What the service would be sent for a call that is let in, with `***` for what is told to nobody. */
+export type ExplainedSent =
+  | (Omit<SentRequest, 'body'> & {
+      /** As text. */
+      readonly body?: string
+      /** In place of `body`, where it is no text. */
+      readonly bodyBase64?: string
+    })
+  /** Nothing would be sent, and the client would be answered this. */
+  | { readonly refusal: Omit<Refusal, 'clause'> }
+  /** Why it is not known here. */
+  | { readonly unknown: string }
+
 export interface Explanation {
   readonly outcome: 'let in' | 'refused' | 'unknown'
   readonly method: string
@@ -85,6 +101,8 @@ export interface Explanation {
   readonly action: ExplainedAction | undefined
   /** In the order of the decision. */
   readonly checks: readonly ExplainedCheck[]
+  /** Absent where it was not asked for, and where the call is not let in. */
+  readonly sent?: ExplainedSent
 }
 
 /** Why no token is given to a client for a user: reasons of the token endpoint. */

@@ -4,6 +4,9 @@
  */
 import type { JsonPointer, JsonValue, ScalarValue } from '../http/json.ts'
 
+/** Stands in explanations for what is told to nobody (C14.1). */
+export const MASK = '***'
+
 /** What a placeholder stands for. */
 export type Reference =
   /** A built-in name, or a path parameter. */
@@ -26,13 +29,27 @@ export interface Placeholder {
   readonly quotes: readonly string[]
 }
 
-export type TemplatePart = { readonly kind: 'text'; readonly text: string } | Placeholder
+export interface TemplateText {
+  readonly kind: 'text'
+  readonly text: string
+  /** Whether it came from a file or the environment: it is told to nobody. */
+  readonly isSecret?: true
+}
+
+export type TemplatePart = TemplateText | Placeholder
 
 /** A parsed text: no two parts of kind text stand side by side. */
 export type Template = readonly TemplatePart[]
 
 /** A leaf of a body's template: what the configuration says, or a text with placeholders. */
-export type Leaf = { readonly kind: 'constant'; readonly value: ScalarValue | null } | TemplateLeaf
+export type Leaf = ConstantLeaf | TemplateLeaf
+
+export interface ConstantLeaf {
+  readonly kind: 'constant'
+  readonly value: ScalarValue | null
+  /** As that of a text. */
+  readonly isSecret?: true
+}
 
 export interface TemplateLeaf {
   readonly kind: 'template'

@@ -44,6 +44,14 @@ export function carryOut(
   return body instanceof Promise ? body.then((read) => proceed(read)) : proceed(body)
 }
 
+/** A call as `carryOut` hands it to the backend, for one that nobody makes. Rejects as it does. */
+export async function callToBackend(runtime: Runtime, exchange: Exchange, decision: Decision): Promise<Call> {
+  if (decision.operation.backend.bodyUse !== undefined)
+    return callWithMade(runtime, exchange, decision, undefined)
+  const body = await readBodyOf(runtime, exchange, decision)
+  return callOf(runtime, exchange, decision, body, await valuesFor(runtime, decision), undefined)
+}
+
 /** Bytes of a body that is sent for each byte that a client's may have (C8.7). */
 const MOST_GROWTH = 4
 

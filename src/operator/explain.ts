@@ -3,6 +3,7 @@ import { Buffer } from 'node:buffer'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import type { PastAnswer } from '../watch/past-calls.ts'
 import { CALL_PARTS, headersWithType, METHOD_AND_PATH } from './described-call.ts'
+import type { ServiceContext } from './context.ts'
 import { type AnsweredPast, explanationText, pastCallText } from './explanation-text.ts'
 import {
   type AdminRequest,
@@ -50,6 +51,11 @@ const CALL: Members = {
   scope: text(
     'With `client` and `user`: what is asked for. Default: the default scope of the client, else all that it may have.',
   ),
+  sent: {
+    type: 'boolean',
+    description:
+      'Whether to show what the service would be sent for a call that is let in. It takes the right `administer`.',
+  },
 }
 
 const ANSWER: Schema = {
@@ -86,6 +92,22 @@ const ANSWER: Schema = {
     },
   },
   required: ['outcome', 'method', 'path', 'kind', 'checks'],
+}
+
+const SENT: Schema = {
+  type: 'object',
+  description:
+    'With `sent`, of a call that is let in: what the service would be sent, with `***` for secrets. Or `refusal`: nothing would be sent, and the client would be answered this. Or `unknown`: why it is not known.',
+  properties: {
+    method: text('Of the request.'),
+    url: text('Where it goes; of several targets, the first.'),
+    others: { type: 'array', items: { type: 'string' }, description: 'The same at the other targets.' },
+    headers: { type: 'array', items: { type: 'string' }, description: '`name: value`, as they are sent.' },
+    body: text('The body, as text. Absent if there is none.'),
+    bodyBase64: text('In place of `body`, where it is no text.'),
+    refusal: { type: 'object', description: 'status, code, text, reason.' },
+    unknown: text('Such as: the code of a module makes what is sent.'),
+  },
 }
 
 const said = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
@@ -129,6 +151,7 @@ function readCall({ body }: AdminRequest): DescribedCall {
       client === undefined || user === undefined
         ? undefined
         : { client, user, target: said(body['target']), scope: said(body['scope']) },
+    sent: body['sent'] === true,
   }
 }
 
@@ -157,6 +180,10 @@ const OPTIONS = {
     value: 'ADDRESS',
     help: 'Where the call comes from. Default: loopback. Behind a trusted proxy, the address of the proxy',
   },
+  sent: {
+    type: 'boolean',
+    help: 'Show what the service would be sent too, with *** for secrets. It takes the right `administer`',
+  },
   request: {
     type: 'string',
     value: 'ID',
@@ -180,7 +207,7 @@ const EXITS: Readonly<Record<Explanation['outcome'], number>> = {
 
 /** About a call that nobody has made. */
 async function explainNew({ values, positionals, terminal, send, show }: ExplainSession): Promise<number> {
-  const { header, data, token, client, user, target, scope, from } = values
+  const { header, data, token, client, user, target, scope, from, sent: showSent } = values
   const [method, path] = positionals
   if (method === undefined || path === undefined)
     throw new UsageError('expected a method and a path, such as GET /api/1.0/b/ACME/fund-data/fund-list')
@@ -195,6 +222,7 @@ async function explainNew({ values, positionals, terminal, send, show }: Explain
     target,
     scope,
     from,
+    sent: showSent,
     headers: sent === undefined ? header : headersWithType(header ?? [], sent),
     token: token === undefined ? undefined : (await readBytes(token, terminal)).toString().trim(),
     bodyBase64: sent?.toString('base64'),
@@ -205,7 +233,9 @@ async function explainNew({ values, positionals, terminal, send, show }: Explain
 }
 
 /** What describes a call that nobody has made, and is not for one of the past. */
-const OF_NEW_CALLS = ['token', 'client', 'user', 'target', 'scope', 'header', 'data', 'from'] as const
+const OF_NEW_CALLS = [
+  ...['token', 'client', 'user', 'target', 'scope', 'header', 'data', 'from', 'sent'],
+] as const
 
 /** By what would be decided now. */
 const PAST_EXITS: Readonly<Record<string, number>> = { 'let in': EXIT.done, unknown: EXIT.refused }
@@ -238,6 +268,16 @@ async function readLogLine(terminal: Terminal): Promise<string> {
   return line
 }
 
+/** What a service is sent may tell of people, and of how it is called. Rejects with AdminError 403. */
+async function authorizeSent(
+  { audit }: ServiceContext,
+  { authenticated, operator: { via, channel = 'admin' } }: AdminRequest,
+): Promise<void> {
+  // Only here: commands judge no rights.
+  const { authorize } = await import('./perform.ts')
+  authorize(authenticated, false, { ...EXPLAIN, needs: 'administer' }, { audit, from: { via, channel } })
+}
+
 export const EXPLAIN: Operation = {
   method: 'POST',
   path: '/explain',
@@ -246,8 +286,11 @@ export const EXPLAIN: Operation = {
   summary:
     'Whether a call would be let in, and why not: decided, and not made. Nothing is sent, counted or stored',
   body: members({ ...CALL, ...WHO }, ['method', 'path']),
-  answers: { 200: ['The outcome, and each check', ANSWER] },
+  answers: {
+    200: ['The outcome, and each check', { ...ANSWER, properties: { ...ANSWER.properties, sent: SENT } }],
+  },
   handle: async (service, request) => {
+    if (request.body['sent'] === true) await authorizeSent(service, request)
     const problems = await problemsOf(request)
     if (problems.length > 0) return reject(problems)
     const { explainCall } = await import('./explain-call.ts')
@@ -260,6 +303,7 @@ export const EXPLAIN: Operation = {
       usage: '[OPTIONS] METHOD PATH, or --request ID, or --log -',
       notes: [
         'The call is not made: nothing reaches a backend, nothing is counted, no token is issued or remembered.',
+        'With --sent it also shows the request that the service would get: method, URL, headers and body. Values from the environment, from files and stored secrets, credentials and tokens are ***. The service is not asked, and no token is fetched.',
         'The exit code is 0 if the call is let in, 1 if it is refused, 2 if that could not be told.',
         'Without a running service, the package export postern/explain tells the same of a configuration file.',
       ],
@@ -269,6 +313,10 @@ export const EXPLAIN: Operation = {
         {
           line: 'postern explain --client acme-books --user alice --target b/ACME GET /api/1.0/b/ACME/fund-data/fund-list',
           does: 'show whether this call would be let in',
+        },
+        {
+          line: 'postern explain --sent --client acme-books --user alice --target b/ACME GET /api/1.0/b/ACME/fund-data/fund-list',
+          does: 'show what the service would be sent for it too',
         },
         {
           line: 'postern explain --request 7c8b40a1f5d24a0e9c1d7f3b2a6e5d4c',

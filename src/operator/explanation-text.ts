@@ -1,5 +1,11 @@
 /** Explanations as people read them on a terminal: of a call, and of a call of the past (C14). */
-import { type ExplainedCheck, type Explanation, NO_TOKEN, type Refusal } from '../contracts/explanation.ts'
+import {
+  type ExplainedCheck,
+  type ExplainedSent,
+  type Explanation,
+  NO_TOKEN,
+  type Refusal,
+} from '../contracts/explanation.ts'
 import type { PastAnswer, PastCall } from '../watch/past-calls.ts'
 import { printable } from './terminal.ts'
 
@@ -52,6 +58,30 @@ export function explanationText(explanation: Explanation): string {
     `  ${printable(`${method} ${path}`)}\n`,
     callerText(explanation),
     ...checks.map(checkText),
+    explanation.sent === undefined ? '' : `\n${sentText(explanation.sent)}`,
+  ].join('')
+}
+
+/** As a request is written, so that it can be compared with what a service expects. */
+function sentText(sent: ExplainedSent): string {
+  if ('unknown' in sent) return `what the service would be sent is not known: ${printable(sent.unknown)}\n`
+  if ('refusal' in sent) {
+    const { status, code, reason, text } = sent.refusal
+    return `the service would be sent nothing: ${status} ${code}, reason ${reason}: ${printable(text)}\n`
+  }
+  const { method, url, others, headers, body = '', bodyBase64 } = sent
+  return [
+    'the service would be sent:\n',
+    `  ${printable(`${method} ${url}`)}\n`,
+    ...others.map((other) => `  (or ${printable(other)})\n`),
+    ...headers.map((each) => `  ${printable(each)}\n`),
+    bodyBase64 === undefined ? '' : `\n  (base64) ${bodyBase64}\n`,
+    body === ''
+      ? ''
+      : `\n${body
+          .split(/\r?\n/)
+          .map((each) => `  ${printable(each)}\n`)
+          .join('')}`,
   ].join('')
 }
 

@@ -9,7 +9,7 @@ import type { TagCondition } from '../http/entity-tag.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import type { OperationError } from './errors.ts'
 import type { OperationContext, ServiceContext } from './context.ts'
-import type { Right } from './operators.ts'
+import type { AuthenticatedOperator, Right } from './operators.ts'
 import type { Terminal } from './terminal.ts'
 import type { Options, Values, Verb } from './verb.ts'
 
@@ -27,6 +27,8 @@ export interface AdminRequest {
   /** Of a route that is `conditional`: the versions that are meant (conditions.ts). Undefined if the request does not say. */
   readonly ifMatch: TagCondition | undefined
   readonly operator: Operator
+  /** Whose token was shown: for what takes another right than the operation. */
+  readonly authenticated: AuthenticatedOperator
 }
 
 export interface AdminAnswer {

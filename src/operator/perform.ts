@@ -113,6 +113,7 @@ function requestOf(operation: Operation, received: Received): AdminRequest {
     params,
     ifMatch: ifMatchOf(operation, received.ifMatch),
     operator: { operator: operator.name, by: said(by), reason: shortReason(said(reason)), ...from },
+    authenticated: operator,
   }
 }
 

@@ -69,6 +69,10 @@ export function requestBytes(
   return EXPECTS_BODY.has(method) ? `${text}content-length: 0\r\n\r\n` : `${text}\r\n`
 }
 
+/** The head of a request. @param host as that of `writeRequest` @throws Fault `internal` */
+export const requestHead = (request: UpstreamRequest, host: string, keep: boolean): string =>
+  requestBytes(request, requestFraming(request), request.host ?? host, keep)
+
 /** Bytes of a body that are written together with the head: two writes cost twice as much. */
 const MAX_JOINED = 15 * 1024
 
@@ -86,12 +90,11 @@ export function writeRequest(
   events: UploadEvents,
 ): Upload | undefined {
   const { body } = request
-  const framing = requestFraming(request)
-  const head = requestBytes(request, framing, request.host ?? host, keep)
+  const head = requestHead(request, host, keep)
   if (Buffer.isBuffer(body)) writeWithBody(socket, head, body)
   else socket.write(head, 'latin1')
   if (!(body instanceof Readable)) return undefined
-  return new Upload(body, framing === 'chunked' ? undefined : framing, socket, events)
+  return new Upload(body, request.length, socket, events)
 }
 
 function writeWithBody(socket: Socket, head: string, body: Buffer): void {

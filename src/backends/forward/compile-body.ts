@@ -173,7 +173,8 @@ function leafOf(
   }
   const [first] = template
   if (template.some((part) => part.kind === 'placeholder')) return { kind: 'template', template }
-  return { kind: 'constant', value: first?.kind === 'text' ? first.text : '' }
+  if (first?.kind !== 'text') return { kind: 'constant', value: '' }
+  return { kind: 'constant', value: first.text, ...(first.isSecret && { isSecret: true }) }
 }
 
 function compileMembers(

@@ -158,16 +158,19 @@ function compileHeaders(
     const template = compileText(source, path, problems)
     const problem = headers.has(folded)
       ? 'is the same header as one before it'
-      : headerProblem(written, source)
+      : headerProblem(written, template)
     if (problem === undefined) headers.set(folded, { written, name: written.toLowerCase(), template })
     else problems.error(path, problem)
   }
   return headers
 }
 
-function headerProblem(name: string, source: string): string | undefined {
+function headerProblem(name: string, template: Template): string | undefined {
   if (isMadeByPostern(name)) return 'is a header that Postern makes itself'
-  if (PRINTABLE.test(source)) return undefined
+  // Of what could not be read, that is told.
+  if (template.length === 0) return undefined
+  if (PRINTABLE.test(template.map((part) => (part.kind === 'text' ? part.text : part.written)).join('')))
+    return undefined
   return 'has a value with blanks at its ends, or with characters beyond printable ASCII'
 }
 

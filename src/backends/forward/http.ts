@@ -7,6 +7,8 @@ import type {
   Call,
   Payload,
   PossibleAnswers,
+  Previewing,
+  SentRequest,
   UpstreamTraffic,
 } from '../../contracts/backend.ts'
 import { isBodiless } from '../../http/head.ts'
@@ -20,6 +22,7 @@ import type { UpstreamResponse } from '../../upstream/reader.ts'
 import type { UpstreamTimeouts } from '../../upstream/request.ts'
 import { compileQueryTemplate, placeholdersOf, type QueryTemplate } from '../templates/places.ts'
 import { authorize, type Authorized } from './auth/credentials.ts'
+import { maskedRules, sentRequest, tryCredentials } from './preview.ts'
 import { CallForwarding, type ForwardingBackend, type ResponseSource } from './forwarding.ts'
 import { originByHost, Redirects } from './redirects.ts'
 import { Refusals, type UpstreamRefusal } from './refusal.ts'
@@ -183,6 +186,20 @@ export class HttpBackend implements Backend, ForwardingBackend {
       : followedBy(headers, caller)
   }
 
+  masked(call: Call): Backend & Previewing {
+    this.#requestHeaders(call)
+    this.pathOf(call)
+    tryCredentials(this.rules.credentials, call)
+    return this.withRules(maskedRules(this.rules, call.values.secrets))
+  }
+
+  async preview(call: Call): Promise<SentRequest> {
+    const authorized = await this.authorize(call)
+    const headers = await this.headersOf(call)
+    const sent = new CallForwarding(call, headers, authorized, this, UNSENT)
+    return sentRequest(sent, this.rules.targets)
+  }
+
   answerOf(
     call: Call,
     response: UpstreamResponse,
@@ -252,6 +269,8 @@ export class HttpBackend implements Backend, ForwardingBackend {
     await Promise.all([this.targets.close(), this.rules.sources.close()])
   }
 }
+
+const UNSENT = { resolve: () => undefined, reject: () => undefined }
 
 const carry = <T>(
   call: Call,

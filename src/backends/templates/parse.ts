@@ -1,11 +1,19 @@
 /** The language of templates (C8.7): texts with placeholders, of which what an upstream is sent is made. */
-import type { Placeholder, Reference, Template, TemplatePart } from '../../contracts/templates.ts'
+import { REFERRED_BEGINS } from '../../config/schema.ts'
+import {
+  MASK,
+  type Placeholder,
+  type Reference,
+  type Template,
+  type TemplatePart,
+  type TemplateText,
+} from '../../contracts/templates.ts'
 import { parseJsonPointer, POINTER_PATTERN } from '../../http/json.ts'
 
 const NAME = '[A-Za-z][A-Za-z0-9_]*'
 
 const TOKEN = new RegExp(
-  `\\{\\{|\\}\\}|\\{${NAME}(?:\\.\\.\\.|\\.[A-Za-z0-9_-]+|/[^{}]*)?\\}|[{}]|[^{}]+`,
+  `\\{\\0(?:[^{}]|\\{\\{|\\}\\})*\\}|\\{\\{|\\}\\}|\\{${NAME}(?:\\.\\.\\.|\\.[A-Za-z0-9_-]+|/[^{}]*)?\\}|[{}]|[^{}]+`,
   'g',
 )
 const DOUBLE: Readonly<Record<string, string>> = { '{{': '{', '}}': '}' }
@@ -34,7 +42,8 @@ export function parseTemplate(
       return `has a "${token}" that belongs to no placeholder; expected {name}, or "${token}${token}" for the brace itself`
     const text = DOUBLE[token] ?? token
     const last = parts.at(-1)
-    if (text === token && token.startsWith('{')) {
+    if (token.startsWith(REFERRED_BEGINS)) parts.push(referred(token))
+    else if (text === token && token.startsWith('{')) {
       const written = token.slice(1, -1)
       const to = referenceOf(written)
       if (typeof to === 'string') return to
@@ -46,6 +55,13 @@ export function parseTemplate(
   }
   return parts
 }
+
+/** What stands for a reference: the whole text. */
+const referred = (token: string): TemplatePart => ({
+  kind: 'text',
+  text: token.slice(REFERRED_BEGINS.length, -1).replaceAll(/\{\{|\}\}/g, (braces) => braces.charAt(0)),
+  isSecret: true,
+})
 
 const POINTER = new RegExp(POINTER_PATTERN)
 
@@ -92,3 +108,12 @@ export function solePlaceholder(template: Template): Placeholder | undefined {
   const [part, ...others] = template
   return part?.kind === 'placeholder' && others.length === 0 ? part : undefined
 }
+
+export const MASKED: TemplateText = Object.freeze({ kind: 'text', text: MASK, isSecret: true })
+
+/** With `***` in place of what came from files and the environment, and of these values of the business (C14.1). */
+export const masked = (template: Template, secrets: ReadonlySet<string>): Template =>
+  template.map((part) => {
+    if (part.kind === 'text') return part.isSecret === true ? MASKED : part
+    return part.to.kind === 'value' && secrets.has(part.to.name) ? MASKED : part
+  })

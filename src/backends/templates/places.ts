@@ -3,13 +3,21 @@
  * each call. How values stand there is the place's.
  */
 import type { BodyMaking, Call } from '../../contracts/backend.ts'
-import type { Placeholder, Template } from '../../contracts/templates.ts'
+import { MASK, type Placeholder, type Template } from '../../contracts/templates.ts'
 import { followedBy, headerLine, type HeaderText, NO_HEADERS } from '../../http/header-text.ts'
 import { compileQueryFilter, compileRefuseHidden, type RefuseHidden } from '../../http/query.ts'
 import { canonicalSegment } from '../../http/request-target.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { placeholdersOfBody } from './body-placeholders.ts'
-import { type Around, parseTemplate, placeholdersIn, solePlaceholder, textOf } from './parse.ts'
+import {
+  type Around,
+  MASKED,
+  masked,
+  parseTemplate,
+  placeholdersIn,
+  solePlaceholder,
+  textOf,
+} from './parse.ts'
 import { actionSegments, asText, findValue, unsendable } from './sources.ts'
 
 /** An action as templates, modules and data files name it: without the types of parameters, `{memberId}` for `{memberId:uuid}`. */
@@ -212,6 +220,10 @@ export function compilePathTemplate(source: string): PathTemplate | string {
     if (typeof segment === 'string') return segment
     segments.push(segment)
   }
+  return pathOf(segments)
+}
+
+function pathOf(segments: readonly Template[]): PathTemplate {
   const text = segments.map(textOf).join('/')
   const path = joined(segments.flatMap((segment) => compileSegment(segment, text)))
   return {
@@ -220,6 +232,10 @@ export function compilePathTemplate(source: string): PathTemplate | string {
     render: typeof path === 'string' ? () => path : (call) => orRoot(path(call)),
   }
 }
+
+/** @param secrets names of values of the business that are not shown (C14.1) */
+export const maskedPath = ({ segments }: PathTemplate, secrets: ReadonlySet<string>): PathTemplate =>
+  pathOf(segments.map((segment) => masked(segment, secrets)))
 
 const orRoot = (path: string): string => (path === '' ? '/' : path)
 
@@ -303,6 +319,12 @@ export function compileQueryTemplate(rules: QueryTemplateRules): QueryTemplate |
 }
 
 function compileQueryValue(template: Template, refuseHidden: RefuseHidden): Filled {
+  const at = template.indexOf(MASKED)
+  if (at !== -1) {
+    const sides = [template.slice(0, at), template.slice(at + 1)] as const
+    const [before, behind] = sides.map((side) => compileQueryValue(side, refuseHidden)) as [Filled, Filled]
+    return joined([before, MASK, behind])
+  }
   const text = compileTemplate(template, TEXT)
   if (typeof text === 'string') return percentEncode(text)
   return (call) => {

@@ -21,6 +21,7 @@ import { decideData, reportOnlyArea } from '../report-only.ts'
 import type { Runtime } from '../runtime.ts'
 import type { CallTokens } from '../token-check.ts'
 import { type CallReading, describedExchange } from './described-exchange.ts'
+import { answerTo, explainSent } from './sent.ts'
 import { EXPLAINERS, faultOf, isUnknown } from './explainers.ts'
 import {
   type Credentials,
@@ -32,6 +33,8 @@ import {
 import { targetOf } from './token-facts.ts'
 
 interface Decided {
+  /** Of a call to a backend that is let in. */
+  readonly decision: Decision | undefined
   /** What refuses the call; undefined if it is let in. */
   readonly fault: Fault | undefined
   /** What a report-only area would have refused it for. */
@@ -57,13 +60,23 @@ const DECIDE: Readonly<Record<DecidedKind, Decide>> = {
 }
 
 /** What follows a decision before the backend is asked: the rest of C4.11, and the limits of the backend (C4.5). */
-async function goOn(runtime: PreviewRuntime, exchange: Exchange, decision: Decision): Promise<void> {
+async function goOn(runtime: PreviewRuntime, exchange: Exchange, decision: Decision): Promise<GoneOn> {
   await readBodyOf(runtime, exchange, decision)
   const { observation, operation, principal } = decision
   const refusal = runtime.admission.previewBackend?.(operation.backend.name, principal?.clientKey).refusal
-  if (refusal === undefined) return
+  if (refusal === undefined) return new GoneOn(decision)
   if (observation === undefined || refusal.code !== 'too_many_backend_calls') throw refusal
   observation.keep(refusal)
+  return new GoneOn(decision)
+}
+
+/** A call that reaches its backend. */
+class GoneOn {
+  readonly decision: Decision
+
+  constructor(decision: Decision) {
+    this.decision = decision
+  }
 }
 
 /** As the door decides: once without the verification of the token and, where the decision needs it, once with it. */
@@ -76,11 +89,13 @@ async function decideOnly(
   const decide = DECIDE[kind]
   let findings = new Findings()
   try {
-    const first = await decide(runtime, exchange, findings, caller === undefined ? undefined : verified)
-    if (first instanceof VerifyFirst) await decide(runtime, exchange, (findings = new Findings()), verified)
-    return { fault: undefined, observed: findings.observation?.fault }
+    let last = await decide(runtime, exchange, findings, caller === undefined ? undefined : verified)
+    if (last instanceof VerifyFirst)
+      last = await decide(runtime, exchange, (findings = new Findings()), verified)
+    const decision = last instanceof GoneOn ? last.decision : undefined
+    return { decision, fault: undefined, observed: findings.observation?.fault }
   } catch (thrown) {
-    return { fault: toFault(thrown), observed: undefined }
+    return { decision: undefined, fault: toFault(thrown), observed: undefined }
   }
 }
 
@@ -139,7 +154,11 @@ async function explainOnce(parts: ExplainParts, call: DescribedCall): Promise<Ex
     body: undefined,
   }
   const checks = await makeChecks(CHECKS_OF[kind], progress)
-  return agrees(checks, decided) ? assemble(kind, progress, checks, decided) : undefined
+  if (!agrees(checks, decided)) return undefined
+  const explanation = assemble(kind, progress, checks, decided)
+  const { decision } = decided
+  if (call.sent !== true || decision === undefined || explanation.outcome !== 'let in') return explanation
+  return { ...explanation, sent: await explainSent(runtime, exchange, decision) }
 }
 
 const isIdentity = ({ isIdentityPath }: ExplainParts, { target }: Exchange): boolean =>
@@ -267,14 +286,7 @@ function assemble(
   }
 }
 
-const refusalOf = (fault: Fault, clause: string): Refusal => ({
-  clause,
-  reason: fault.code,
-  status: fault.status,
-  code: fault.row.wire,
-  text: fault.publicText,
-  retryAfter: fault.facts.retryAfter === undefined ? undefined : Math.ceil(fault.facts.retryAfter),
-})
+const refusalOf = (fault: Fault, clause: string): Refusal => ({ clause, ...answerTo(fault) })
 
 function callerOf({ principal, authenticated, credentials }: Progress): ExplainedCaller | undefined {
   if (principal === undefined) return undefined

@@ -1,0 +1,56 @@
+import { Buffer, isUtf8 } from 'node:buffer'
+import type { Exchange } from '../../contracts/exchange.ts'
+import type { ExplainedSent, Refusal } from '../../contracts/explanation.ts'
+import { MASK } from '../../contracts/templates.ts'
+import { type Fault, toFault } from '../../kernel/faults.ts'
+import { callToBackend } from '../carry-out.ts'
+import type { Decision } from '../pipeline.ts'
+import type { PreviewRuntime } from './progress.ts'
+
+/** What a client is answered. */
+export const answerTo = (fault: Fault): Omit<Refusal, 'clause'> => ({
+  reason: fault.code,
+  status: fault.status,
+  code: fault.row.wire,
+  text: fault.publicText,
+  retryAfter: fault.facts.retryAfter === undefined ? undefined : Math.ceil(fault.facts.retryAfter),
+})
+
+/**
+ * What the service of a call that is let in would be sent (C14.1). The call is made twice, neither time sent: with the real
+ * values, which tells whether it could be sent at all, and with `***` in place of what is told to nobody.
+ */
+export async function explainSent(
+  runtime: PreviewRuntime,
+  exchange: Exchange,
+  decision: Decision,
+): Promise<ExplainedSent> {
+  const { operation } = decision
+  const { backend } = operation
+  if (backend.masked === undefined)
+    return {
+      unknown:
+        backend.sendsAnything === true
+          ? `the code of backend ${backend.name} makes what is sent, and is not run`
+          : `backend ${backend.name} sends nothing to a service`,
+    }
+  try {
+    const shown = backend.masked(await callToBackend(runtime, exchange, decision))
+    const call = await callToBackend(runtime, exchange, {
+      ...decision,
+      operation: { ...operation, backend: shown },
+    })
+    const { body, ...sent } = await shown.preview({
+      ...call,
+      // It may hold the token.
+      authorization: call.authorization === undefined ? undefined : MASK,
+    })
+    if (body.length === 0) return sent
+    const bytes = Buffer.from(body)
+    return isUtf8(bytes)
+      ? { ...sent, body: bytes.toString() }
+      : { ...sent, bodyBase64: bytes.toString('base64') }
+  } catch (thrown) {
+    return { refusal: answerTo(toFault(thrown)) }
+  }
+}
