@@ -1,5 +1,6 @@
 /** Values of businesses (C8.7): which ones operations name, who lacks one, and for whom an operation is sent the same. */
 import { namedValues, namesValues, type TemplateSections } from '../backends/forward/named-values.ts'
+import { problemsOfValues, targetValuesOf } from '../backends/forward/origins.ts'
 import { backendUnder } from '../backends/schema.ts'
 import { didYouMeanOfFew } from '../config/problem-text.ts'
 import type { KeyPath, Problems } from '../config/problems.ts'
@@ -80,6 +81,23 @@ export function reportMissingValues(
     }
   if (count > MOST)
     problems.error(['directory'], `lacks ${count - MOST} more values of businesses that operations name`)
+}
+
+/** Reports businesses of the configuration whose values would lead calls to where no `origins` lets them go. */
+export function reportWrongTargets(
+  configuration: Pick<Configuration, 'backends' | 'directory'>,
+  { businesses }: Pick<Directory, 'businesses'>,
+  problems: Problems,
+): void {
+  const targets = targetValuesOf(configuration.backends)
+  if (targets.length === 0) return
+  const wrong = [...businesses].flatMap(([code, { values: { texts } = NO_VALUES }]) =>
+    problemsOfValues(targets, texts).map((each) => [code, ...each] as const),
+  )
+  for (const [code, name, problem] of wrong.slice(0, MOST))
+    problems.error(pathOf(configuration, code), `has a value "${name}" of business "${code}" that ${problem}`)
+  if (wrong.length > MOST)
+    problems.error(['directory'], `has ${wrong.length - MOST} more values that are no targets`)
 }
 
 const pathOf = ({ directory }: Pick<Configuration, 'directory'>, code: string): KeyPath =>

@@ -23,7 +23,7 @@ import { compileServer } from '../server/schema.ts'
 import { inspectStore } from '../stores/read-store.ts'
 import { compileStore } from '../stores/schema.ts'
 import { compileAdmin } from './admin.ts'
-import { reportMissingValues, warnOfSameValues } from './business-values.ts'
+import { reportMissingValues, reportWrongTargets, warnOfSameValues } from './business-values.ts'
 import {
   checkListeners,
   closableNames,
@@ -139,6 +139,11 @@ const PART_CHECKS: readonly Check[] = [
     whole: ['actions'],
     run: async (all, problems, _environment, { directory }) =>
       reportMissingValues(all, await directory(), problems),
+  },
+  {
+    needs: ['directory', 'scopes', 'backends'],
+    run: async (all, problems, _environment, { directory }) =>
+      reportWrongTargets(all, await directory(), problems),
   },
   {
     needs: ['directory', 'scopes', 'store', 'data'],

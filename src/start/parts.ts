@@ -31,7 +31,7 @@ import type { StoreTokenRevoker } from '../identity/tokens/token-revoker.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { IssuerKeys } from '../keys/issuer-keys.ts'
 import type { ServiceKeys } from '../keys/service-keys.ts'
-import { reportMissingValues } from '../settings/business-values.ts'
+import { reportMissingValues, reportWrongTargets } from '../settings/business-values.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { reportOpenedDemo } from '../settings/dangers.ts'
 import type { RevocationRules } from '../stores/revocations.ts'
@@ -139,6 +139,7 @@ export async function openParts(
     problems,
   )
   reportMissingValues(configuration, directory, problems)
+  reportWrongTargets(configuration, directory, problems)
   if (!problems.failed) {
     const contents = new Map([...now, ...(await contentsOf(configuration, 'loaded', isModule))])
     return { configuration, catalogue, directory, backends, contents, actions, people }

@@ -235,6 +235,7 @@ export class UpstreamPool {
   /** Monotonic milliseconds. 0: the upstream is trusted. */
   #distrustedUntil = 0
   #inFlight = 0
+  #isRetired = false
 
   constructor(
     address: UpstreamAddress,
@@ -294,8 +295,14 @@ export class UpstreamPool {
 
   #trust(): void {
     this.#distrustedUntil = 0
-    this.#kept.setSingleUse(false)
+    this.#kept.setSingleUse(this.#isRetired)
     this.#trustChanged(false)
+  }
+
+  /** Keeps no connections from now on. Calls under way end as they would, and further ones use a connection each. */
+  retire(): void {
+    this.#isRetired = true
+    this.#kept.setSingleUse(true)
   }
 
   /** Ends every call and connection at once. Drain before. */

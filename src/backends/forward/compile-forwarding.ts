@@ -5,15 +5,19 @@ import type { Signer } from '../../contracts/keys.ts'
 import type { Template } from '../../contracts/templates.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { parseUpstreamAddress, type UpstreamAddress, type UpstreamTls } from '../../upstream/socket.ts'
+import { solePlaceholder } from '../templates/parse.ts'
 import type { FixedHeader } from '../templates/places.ts'
 import { TokenSources } from './auth/token-credentials.ts'
+import { parseOrReport } from './check-templates.ts'
 import { checkAnswers, checkDataInXml, compileXml } from './compile-answers.ts'
 import { compileExchange, reportTakenNames, reportTwoOfOneHeader } from './compile-request.ts'
 import { namesValues } from './named-values.ts'
 import { type Identify, identifyByHeaders, identifyByToken, identifyNobody } from './request.ts'
+import { type OriginPattern, parseOriginPattern } from './origins.ts'
 import type { HttpBackendRules } from './rules.ts'
 import type { ForwardingConfig } from './schema.ts'
 import type { TargetChange } from './targets.ts'
+import { hostProblem, type VaryingRules } from './varying-targets.ts'
 
 export interface ForwardingDependencies {
   readonly vendor: string
@@ -60,6 +64,7 @@ export async function compileForwarding(
   const sources = new TokenSources(dependencies.clock, (failure, business) =>
     dependencies.tokenChanged(name, failure, business),
   )
+  const varying = compileVarying(config, at, problems)
   const exchange = compileExchange(config, { sources, targets: targets ?? [] }, at, problems)
   const rules = { ...DEFAULTS, ...exchange }
   reportTakenNames(rules, at, problems)
@@ -94,7 +99,8 @@ export async function compileForwarding(
     identify,
     tls,
     sources,
-    host: config.host,
+    host: varying?.host === undefined ? config.host : undefined,
+    varying,
     maxConnections: config.maxConnections,
     timeouts,
     connectionAge: config.connectionAge,
@@ -111,6 +117,7 @@ function compileTargets(
   at: KeyPath,
   problems: Problems,
 ): readonly UpstreamAddress[] | undefined {
+  if (target?.startsWith('{') === true && targets === undefined) return []
   if (target !== undefined && targets !== undefined) {
     problems.error([...at, 'targets'], 'stands beside `target`; expected one of the two')
     return undefined
@@ -119,13 +126,75 @@ function compileTargets(
   const named = given ?? (target === undefined ? [] : [{ text: target, path: [...at, 'target'] }])
   if (named.length === 0) problems.error(at, 'has no upstream; expected `target` or `targets`')
   const parsed = named.map(({ text, path }) => {
-    const address = parseUpstreamAddress(text)
+    const address = /[{}]/.test(text) ? undefined : parseUpstreamAddress(text)
     if (address === undefined)
-      problems.error(path, 'must be a plain address, without query, escapes or dots in its path')
+      problems.error(
+        path,
+        /[{}]/.test(text)
+          ? 'has a placeholder beside other text; `target` is one whole placeholder, such as "{business.url}", or has none'
+          : 'must be a plain address, without query, escapes or dots in its path',
+      )
     return address
   })
   const usable = parsed.filter((address) => address !== undefined)
   return usable.length > 0 && usable.length === parsed.length ? usable : undefined
+}
+
+/** Where target or host differ from call to call; undefined: they do not. */
+function compileVarying(
+  { target: source = '', origins, host: hostSource = '' }: ForwardingConfig,
+  at: KeyPath,
+  problems: Problems,
+): VaryingRules | undefined {
+  const target = source.startsWith('{') ? compileTarget(source, [...at, 'target'], problems) : undefined
+  if (source.startsWith('{') && origins === undefined)
+    problems.error([...at, 'target'], 'is a placeholder; `origins` has to say where it may lead')
+  if (!source.startsWith('{') && origins !== undefined)
+    problems.error([...at, 'origins'], 'is for a `target` that is a placeholder, such as "{business.url}"')
+  const host = hostSource.includes('{') ? compileHost(hostSource, [...at, 'host'], problems) : undefined
+  if (target === undefined && host === undefined) return undefined
+  return {
+    target: target?.placeholder,
+    origins: compileOrigins(origins ?? [], [...at, 'origins'], problems),
+    host,
+    templates: [
+      ...(target === undefined ? [] : [{ at: ['target'], template: target.template }]),
+      ...(host === undefined ? [] : [{ at: ['host'], template: host }]),
+    ],
+  }
+}
+
+function compileTarget(source: string, at: KeyPath, problems: Problems) {
+  const template = parseOrReport(source, at, problems)
+  const placeholder = solePlaceholder(template)
+  if (placeholder?.to.kind === 'value') return { template, placeholder }
+  if (template.length > 0)
+    problems.error(
+      at,
+      'must be a value of the business, such as "{business.url}": no client says where calls go',
+    )
+  return undefined
+}
+
+/** What stands for a placeholder is judged with each call. */
+function compileHost(source: string, at: KeyPath, problems: Problems): Template | undefined {
+  const template = parseOrReport(source, at, problems)
+  const problem = hostProblem(template.map((part) => (part.kind === 'text' ? part.text : 'x')).join(''))
+  if (problem !== undefined && template.length > 0) problems.error(at, problem)
+  return problem === undefined ? template : undefined
+}
+
+export function compileOrigins(
+  origins: readonly string[],
+  at: KeyPath,
+  problems: Problems,
+): readonly OriginPattern[] {
+  return origins.flatMap((text, index) => {
+    const origin = parseOriginPattern(text)
+    if (typeof origin !== 'string') return [origin]
+    problems.error([...at, index], origin)
+    return []
+  })
 }
 
 function compileIdentity(

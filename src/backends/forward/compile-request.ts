@@ -39,9 +39,11 @@ import type { RedirectRules } from './redirects.ts'
 import { isForbiddenResponseHeader } from './response.ts'
 import type { ExchangeRules, RequestChanges, RequestRules } from './rules.ts'
 import type { OperationUpstream } from './schema.ts'
+import type { VaryingRules } from './varying-targets.ts'
 
 type TemplateRules = Pick<RequestChanges, 'path' | 'query' | 'headers'> & {
   readonly credentials?: Credentials | undefined
+  readonly varying?: VaryingRules | undefined
   readonly redirects?: RedirectRules | undefined
 }
 
@@ -77,6 +79,7 @@ const mergeNamed = (
 const notReplaced = (shared: TemplateRules, own: TemplateRules): TemplateRules => ({
   ...('path' in own ? {} : { path: shared.path }),
   ...('redirects' in own ? {} : { redirects: shared.redirects }),
+  varying: shared.varying,
   ...('credentials' in own ? {} : { credentials: shared.credentials }),
   query: without(shared.query, own.query),
   headers: without(shared.headers, own.headers),
@@ -87,7 +90,7 @@ const without = <V>(all: ReadonlyMap<string, V> = new Map(), taken?: ReadonlyMap
 
 /** The templates that calls are sent by, or sent on by (C8.8). @param at the section that holds them */
 function templatesOf(
-  { path, query, headers, redirects, credentials }: TemplateRules,
+  { path, query, headers, redirects, credentials, varying }: TemplateRules,
   at: KeyPath,
   isShared: boolean,
 ): readonly UsedTemplate[] {
@@ -103,6 +106,7 @@ function templatesOf(
     ...(credentials?.templates ?? []).map((each) =>
       usedCertain(each.template, [...at, 'auth', ...each.at], isShared),
     ),
+    ...(varying?.templates ?? []).map((each) => usedCertain(each.template, [...at, ...each.at], isShared)),
   ]
 }
 

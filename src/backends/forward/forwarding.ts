@@ -21,6 +21,8 @@ import { NONE_TRIED, type Tried, type UpstreamTarget, type UpstreamTargets } fro
 /** What a forwarded call needs of its backend. `T` is what it makes of the upstream's response. */
 export interface ForwardingBackend<T = BackendAnswer> {
   readonly host: string | undefined
+  /** Whether errors of connections may not tell where the call went. */
+  readonly conceals: boolean
   readonly retries: number
   readonly targets: UpstreamTargets
   /** Undefined: those of the connections. */
@@ -184,12 +186,12 @@ export class CallForwarding<T = BackendAnswer> implements Forwarding, UpstreamRe
     try {
       this.#settle.resolve(this.#backend.answerOf(this.#call, response, this))
     } catch (error) {
-      this.#settle.reject(upstreamFault(error))
+      this.#settle.reject(upstreamFault(error, this.#backend.conceals))
     }
   }
 
   failed(error: unknown): void {
-    const fault = upstreamFault(error)
+    const fault = upstreamFault(error, this.#backend.conceals)
     const isSent = this.#reader !== undefined && this.#reader.progress !== NOT_SENT
     this.#settle.reject(isSent ? fault : unsent(fault))
   }

@@ -39,8 +39,12 @@ import {
 } from './response.ts'
 import type { ExchangeRules, HttpBackendRules } from './rules.ts'
 import { searchedPlaces, Successes } from './success.ts'
-import { checkHealth, UpstreamTargets } from './targets.ts'
+import { checkHealth, UpstreamTarget, UpstreamTargets } from './targets.ts'
 import { compileHoldsAddress, LinkHeaders, type LinkRules } from './upstream-addresses.ts'
+import { type CallTargets, VaryingTargets } from './varying-targets.ts'
+
+/** Views for where calls go that an operation keeps; to make one costs some microseconds. */
+const MOST_VIEWS = 200
 
 /** Forwards calls to an HTTP upstream (C8.1 to C8.4). */
 export class HttpBackend implements Backend, ForwardingBackend {
@@ -68,9 +72,15 @@ export class HttpBackend implements Backend, ForwardingBackend {
   readonly #links: LinkHeaders | undefined
   readonly redirects: Redirects | undefined
   readonly #stopChecks: readonly (() => void)[]
+  /** Undefined: all calls go to `targets`. */
+  readonly #varying: VaryingTargets | undefined
+  readonly #views = new Map<CallTargets, this>()
 
-  /** @param shared the targets of the backend that this is a view of: it checks their health, and closes them */
-  constructor(rules: HttpBackendRules, clock: Clock, shared?: UpstreamTargets) {
+  /**
+   * @param owner the backend that this is a view of: it checks the health of the targets, and closes them
+   * @param at where the calls of the view go, if these of its owner differ in it
+   */
+  constructor(rules: HttpBackendRules, clock: Clock, owner?: HttpBackend, at?: CallTargets) {
     this.name = rules.name
     this.format = rules.format
     this.payload = rules.payload
@@ -82,20 +92,34 @@ export class HttpBackend implements Backend, ForwardingBackend {
     this.xml = rules.format === 'xml' ? rules.xml?.rules : undefined
     this.rules = rules
     this.#clock = clock
-    this.targets = shared ?? new UpstreamTargets(rules.targets, rules, clock, rules.targetChanged)
+    this.#varying = at === undefined ? this.#varyingTargets(owner) : undefined
+    this.targets = at?.targets ?? owner?.targets ?? new UpstreamTargets(this.#openTargets(), rules)
     this.#passed = passedNames(rules.responseHeaders)
-    this.#requestHeaders = compileRequestHeaders(rules)
-    this.#query = compileQueryTemplate(rules)
-    this.timeouts = shared === undefined ? undefined : rules.timeouts
+    const same = at === undefined ? undefined : owner
+    this.#requestHeaders = same === undefined ? compileRequestHeaders(rules) : same.#requestHeaders
+    this.#query = same === undefined ? compileQueryTemplate(rules) : same.#query
+    this.timeouts = owner === undefined ? undefined : rules.timeouts
     this.#refusals = new Refusals(rules, clock)
     this.#successes = Successes.of(rules, this.#refusals)
     this.#links = rules.responseHeaders.length === 0 ? undefined : new LinkHeaders(linkRules(rules))
     this.redirects = this.#compileRedirects()
     const { healthCheck, host } = rules
     this.#stopChecks =
-      healthCheck && shared === undefined
+      healthCheck && owner === undefined
         ? this.targets.all.map((target) => checkHealth(target, healthCheck, { host }))
         : []
+  }
+
+  #varyingTargets(owner: HttpBackend | undefined): VaryingTargets | undefined {
+    const { varying } = this.rules
+    if (owner !== undefined || varying === undefined) return owner === undefined ? undefined : owner.#varying
+    return new VaryingTargets(varying, this.rules, this.#clock)
+  }
+
+  #openTargets(): readonly UpstreamTarget[] {
+    const { targets, targetChanged } = this.rules
+    if (this.#varying !== undefined) return []
+    return targets.map((address) => new UpstreamTarget(address, this.rules, this.#clock, targetChanged))
   }
 
   #compileRedirects(): Redirects | undefined {
@@ -115,7 +139,27 @@ export class HttpBackend implements Backend, ForwardingBackend {
 
   /** The same upstream, over the same connections, with other rules for one operation. */
   withRules(rules: Partial<ExchangeRules>): HttpBackend {
-    return new HttpBackend({ ...this.rules, ...rules }, this.#clock, this.targets)
+    return new HttpBackend({ ...this.rules, ...rules }, this.#clock, this)
+  }
+
+  /**
+   * What a call is sent by: this, but where its target or host differ from those of other calls.
+   * @throws Fault `business_value_missing`, `unsendable_value`, `unsendable_argument`, `upstream_unreachable`
+   */
+  at(call: Call): this {
+    if (this.#varying === undefined) return this
+    const targets = this.#varying.of(call)
+    const known = this.#views.get(targets)
+    if (known !== undefined) return known
+    const { addresses, host, tls, conceals } = targets
+    const view = this.viewAt({ ...this.rules, targets: addresses, host, tls, conceals }, targets) as this
+    if (this.#views.size >= MOST_VIEWS) this.#views.clear()
+    this.#views.set(targets, view)
+    return view
+  }
+
+  protected viewAt(rules: HttpBackendRules, targets: CallTargets): HttpBackend {
+    return new HttpBackend(rules, this.#clock, this, targets)
   }
 
   get retries(): number {
@@ -134,8 +178,14 @@ export class HttpBackend implements Backend, ForwardingBackend {
     return this.rules.host
   }
 
+  get conceals(): boolean {
+    return this.rules.conceals === true
+  }
+
   answer(call: Call): Promise<BackendAnswer> {
-    return this.send(call, this)
+    if (this.#varying === undefined) return this.send(call, this)
+    const own = this.at(call)
+    return own.send(call, own)
   }
 
   /** @param as makes the result of the upstream's response: this backend, or what a module has changed of it */
@@ -257,16 +307,16 @@ export class HttpBackend implements Backend, ForwardingBackend {
   }
 
   healthy(): boolean {
-    return this.targets.isHealthy
+    return (this.#varying ?? this.targets).isHealthy
   }
 
   traffic(): UpstreamTraffic {
-    return this.targets.traffic
+    return (this.#varying ?? this.targets).traffic
   }
 
   async close(): Promise<void> {
     for (const stop of this.#stopChecks) stop()
-    await Promise.all([this.targets.close(), this.rules.sources.close()])
+    await Promise.all([this.targets.close(), this.#varying?.close(), this.rules.sources.close()])
   }
 }
 

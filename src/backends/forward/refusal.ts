@@ -31,6 +31,7 @@ interface RefusalRules {
   readonly types: AnswerTypes | undefined
   readonly targets: readonly UpstreamAddress[]
   readonly host: string | undefined
+  readonly conceals?: boolean
   /** Their origins are addresses of the upstream, too. */
   readonly redirects: RedirectRules | undefined
   /** Where errors stand in the upstream's own answers; undefined: in envelopes of a 4xx only. */
@@ -83,7 +84,8 @@ export class Refusals {
     const { statusCode, headers, body } = refusal
     const replaced = this.#rules.errorStatus?.get(statusCode)
     const verdict = replaced === undefined ? given : verdictOfStatus(replaced)
-    const fault = statusFault(verdict, { given: statusCode, replaced, stopped }, headers, this.#clock.now())
+    const shown = this.#rules.conceals === true ? { ...headers, location: undefined } : headers
+    const fault = statusFault(verdict, { given: statusCode, replaced, stopped }, shown, this.#clock.now())
     const isRead = (verdict.kind === 'errors' || this.#mayTell(statusCode)) && this.#isReadable(refusal)
     if (Buffer.isBuffer(body)) return this.#answerWith(isRead ? body : undefined, refusal, fault)
     if (!isRead) {

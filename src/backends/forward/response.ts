@@ -168,9 +168,15 @@ function faultCodeOf(error: unknown): FaultCode {
   return code.startsWith('HPE_') && !CUT.has(code) ? 'upstream_broken' : 'upstream_unreachable'
 }
 
-/** The fault of a failed upstream call. The error goes to the log; the client reads the row's text (C2.6). */
-export const upstreamFault = (error: unknown): Fault =>
-  error instanceof Fault ? error : new Fault(faultCodeOf(error), { cause: error, detail: codeOf(error) })
+/**
+ * The fault of a failed upstream call. The error goes to the log; the client reads the row's text (C2.6).
+ * @param conceals whether to leave out what may name an address, as the messages of sockets do
+ */
+export function upstreamFault(error: unknown, conceals = false): Fault {
+  const fault =
+    error instanceof Fault ? error : new Fault(faultCodeOf(error), { cause: error, detail: codeOf(error) })
+  return conceals ? new Fault(fault.code, { ...fault.facts, cause: undefined }) : fault
+}
 
 export const unsent = ({ code, facts }: Fault): Fault => new Fault(code, { ...facts, unchanged: true })
 

@@ -14,6 +14,7 @@ import type { RedirectRules } from './redirects.ts'
 import type { OwnErrors } from './own-errors.ts'
 import type { Identify, RequestHeaderRules } from './request.ts'
 import type { EjectionRules, HealthCheckRules, TargetChanged } from './targets.ts'
+import type { VaryingRules } from './varying-targets.ts'
 
 /** What an upstream is sent (C8.7). */
 export interface RequestRules extends RequestTemplates {
@@ -76,6 +77,10 @@ export interface HttpBackendRules extends ExchangeRules, RequestHeaderRules, Poo
   readonly targets: readonly UpstreamAddress[]
   /** The Host header in place of the target's own. */
   readonly host: string | undefined
+  /** Where target or host differ from call to call. */
+  readonly varying?: VaryingRules | undefined
+  /** Whether a secret says where calls go: then neither log nor error tells it. */
+  readonly conceals?: boolean
   readonly identify: Identify
   readonly sources: TokenSources
   readonly ejection: EjectionRules

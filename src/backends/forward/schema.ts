@@ -20,6 +20,7 @@ import {
 } from '../../config/schema.ts'
 import { TOKEN_PATTERN } from '../../http/header-text.ts'
 import { UPSTREAM_PATTERN } from '../../upstream/socket.ts'
+import { TARGET_PATTERN } from './origins.ts'
 import { answerKeys } from './answer-schema.ts'
 
 const basic = section(
@@ -296,8 +297,25 @@ const ejection = section(
 /** What all kinds that forward have, but for `timeouts`. */
 export const forwarding = {
   target: optional(
-    address(
-      'Where the service is: a URL or `unix:/run/upstream.sock`. A path in the URL comes before the path of each call.',
+    text({
+      pattern: TARGET_PATTERN,
+      expected:
+        'an http:// or https:// URL, unix:/path/of/a/socket, or one placeholder such as "{business.url}"',
+      description:
+        'Where the service is: a URL, `unix:/run/upstream.sock`, or `{business.url}`. Calls go below the path of the URL.',
+    }),
+  ),
+  origins: optional(
+    list(
+      text({
+        description:
+          'An origin, such as `https://*.erp.internal:*`: `*` is one part of the name, or the port.',
+      }),
+      {
+        minItems: 1,
+        unique: true,
+        description: 'Where a `target` that is a placeholder may lead. Required there.',
+      },
     ),
   ),
   targets: optional(
@@ -309,9 +327,10 @@ export const forwarding = {
   ),
   host: optional(
     text({
-      pattern: '^[A-Za-z0-9.-]+(:[0-9]{1,5})?$',
-      expected: 'a host name, such as "funds.internal"',
-      description: 'The `Host` header. Default: the host of the target, or `localhost` for a unix socket.',
+      pattern: '^(?:[A-Za-z0-9.-]|\\{[^{}]+\\})+(:[0-9]{1,5})?$',
+      expected: 'a host name, such as "funds.internal" or "{business.bucket}.s3.internal"',
+      description:
+        'The `Host` header; with a placeholder also the name to verify. Default: the host of the target, or `localhost`.',
     }),
   ),
   ...requestKeys,

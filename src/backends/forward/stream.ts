@@ -18,6 +18,7 @@ import { urlOf } from './redirects.ts'
 import { checkStatus, type StatusVerdict, upstreamFault } from './response.ts'
 import type { ExchangeRules, HttpBackendRules } from './rules.ts'
 import { attemptOutcome, NONE_TRIED } from './targets.ts'
+import type { CallTargets } from './varying-targets.ts'
 
 const SWITCHING = 101
 const UNAUTHORIZED = 401
@@ -36,8 +37,14 @@ export class StreamBackend extends HttpBackend {
    * @param closeOnExpiry whether a websocket ends with the token that opened it
    * @param owner the backend that this is a view of: it closes the targets and the tunnels
    */
-  constructor(rules: HttpBackendRules, closeOnExpiry: boolean, clock: Clock, owner?: StreamBackend) {
-    super(rules, clock, owner?.targets)
+  constructor(
+    rules: HttpBackendRules,
+    closeOnExpiry: boolean,
+    clock: Clock,
+    owner?: StreamBackend,
+    at?: CallTargets,
+  ) {
+    super(rules, clock, owner, at)
     this.#clock = clock
     this.#closeOnExpiry = closeOnExpiry
     this.#tunnels = owner === undefined ? new Set() : owner.#tunnels
@@ -47,11 +54,16 @@ export class StreamBackend extends HttpBackend {
     return new StreamBackend({ ...this.rules, ...rules }, this.#closeOnExpiry, this.#clock, this)
   }
 
+  protected override viewAt(rules: HttpBackendRules, targets: CallTargets): StreamBackend {
+    return new StreamBackend(rules, this.#closeOnExpiry, this.#clock, this, targets)
+  }
+
   async upgrade(call: Call, socket: Socket, head: Buffer): Promise<UpgradeOutcome> {
-    const outcome = await this.#attempt(call, socket, head)
+    const own = this.at(call)
+    const outcome = await own.#attempt(call, socket, head)
     if (outcome.kind === 'open') return outcome
-    const verdict = this.#verdictOn(call, outcome.statusCode)
-    return { kind: 'refused', answer: await this.refuse(verdict, outcome) }
+    const verdict = own.#verdictOn(call, outcome.statusCode)
+    return { kind: 'refused', answer: await own.refuse(verdict, outcome) }
   }
 
   /** Asks one target, and reports the outcome to it. A handshake is not repeated: its client waits, and asks again. */
@@ -72,7 +84,7 @@ export class StreamBackend extends HttpBackend {
       return outcome
     } catch (error) {
       settle(attemptOutcome(error))
-      throw upstreamFault(error)
+      throw upstreamFault(error, this.conceals)
     }
   }
 

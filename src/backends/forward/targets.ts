@@ -197,15 +197,22 @@ export class UpstreamTarget {
   readonly #timeouts: UpstreamTimeouts
   #healthy = true
 
+  /** @param same one of the same origin, whose connections and ejection this one shares: its address has another path */
   constructor(
     address: UpstreamAddress,
     rules: PoolRules & { readonly ejection: EjectionRules },
     clock: Clock,
     changed: TargetChanged,
+    same?: UpstreamTarget,
   ) {
     this.address = address
     this.#changed = changed
     this.#timeouts = rules.timeouts
+    if (same !== undefined) {
+      this.#pool = same.#pool
+      this.#ejection = same.#ejection
+      return
+    }
     this.#pool = new UpstreamPool(address, rules, (distrusted) =>
       changed(address.name, distrusted ? 'distrusted' : 'trusted'),
     )
@@ -280,6 +287,11 @@ export class UpstreamTarget {
     return this.#pool.send(sent, callback)
   }
 
+  /** Keeps no connections any more; calls under way end as they would. */
+  retire(): void {
+    this.#pool.retire()
+  }
+
   close(): Promise<void> {
     return this.#pool.close()
   }
@@ -304,15 +316,14 @@ export class UpstreamTargets {
   #turn = 0
 
   constructor(
-    addresses: readonly UpstreamAddress[],
-    rules: PoolRules & { readonly ejection: EjectionRules; readonly retried: () => void },
-    clock: Clock,
-    changed: TargetChanged,
+    all: readonly UpstreamTarget[],
+    rules: PoolRules & { readonly retried: () => void },
+    others = new OtherOrigins(rules),
   ) {
     this.retried = rules.retried
-    this.all = addresses.map((address) => new UpstreamTarget(address, rules, clock, changed))
+    this.all = all
     this.#only = this.all.length === 1 ? this.all[0] : undefined
-    this.#others = new OtherOrigins(rules)
+    this.#others = others
   }
 
   /** The connections to an origin that redirects may lead to. @param origin one that the configuration names */
@@ -366,7 +377,7 @@ export class UpstreamTargets {
  * Connections to origins that redirects lead to (C8.8). Their certificates are verified by their own host names, against
  * the same authorities; the client certificate is the targets' alone.
  */
-class OtherOrigins {
+export class OtherOrigins {
   readonly #rules: PoolRules
   readonly #pools = new Map<string, UpstreamPool>()
   #isClosed = false

@@ -166,12 +166,20 @@ export function compileHoldsAddress(
   host: string | undefined,
   origins: Iterable<string> = [],
 ): HoldsAddress {
+  let expression: RegExp | undefined
+  return (text) => (expression ??= addressExpression(targets, host, origins)).test(text)
+}
+
+function addressExpression(
+  targets: readonly UpstreamAddress[],
+  host: string | undefined,
+  origins: Iterable<string>,
+): RegExp {
   const own = host === undefined ? [] : patternsOfHost(host.replace(/:\d+$/, ''), '')
   const patterns = new Set([
     ...targets.flatMap(patternsOf),
     ...own,
     ...[...origins].flatMap(patternsOfOrigin),
   ])
-  const expression = new RegExp([...patterns].join('|'), 'i')
-  return (text) => expression.test(text)
+  return new RegExp([...patterns].join('|'), 'i')
 }

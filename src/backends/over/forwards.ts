@@ -155,6 +155,7 @@ const sentAs = (
   { method, path, query, retries, redirects }: PreparedRequest,
 ): ForwardingBackend<Received> => ({
   host: sender.host,
+  conceals: sender.conceals,
   targets: sender.targets,
   timeouts: sender.timeouts,
   redirects,

@@ -109,7 +109,12 @@ export class ModuleOverForwarder implements Backend {
 
   /** Rejects with a fault of C8.4: the forwarder's, `upstream_broken` for what the module does wrong, `upstream_timeout`. */
   answer(call: Call): Promise<BackendAnswer> {
-    const setup = { module: this.#module, sender: this.#sender, answers: this.#answers, name: this.name }
+    const setup = {
+      module: this.#module,
+      sender: this.#sender.at(call),
+      answers: this.#answers,
+      name: this.name,
+    }
     return questionOf(call, this.#rules, (question) => new Run(call, question, setup).answer())
   }
 

@@ -392,9 +392,11 @@ export interface RequestTemplates {
   readonly bodyUse?: BodyMaking | undefined
 }
 
-interface WithCredentials extends RequestTemplates {
+interface WithCertain extends RequestTemplates {
   /** Of `auth`. */
   readonly credentials?: { readonly templates: readonly CertainTemplate[] } | undefined
+  /** Of `target` and `host`. */
+  readonly varying?: { readonly templates: readonly CertainTemplate[] } | undefined
 }
 
 /** The placeholders of all of them. */
@@ -403,11 +405,14 @@ export const placeholdersOf = ({
   query,
   headers,
   credentials,
+  varying,
   bodyUse,
-}: WithCredentials): readonly Placeholder[] => [
+}: WithCertain): readonly Placeholder[] => [
   ...(bodyUse?.recipe === undefined ? [] : placeholdersOfBody(bodyUse.recipe)),
   ...(path?.placeholders ?? []),
   ...[...query.values()].flatMap(placeholdersIn),
   ...[...headers.values()].flatMap(({ template }) => placeholdersIn(template)),
-  ...(credentials?.templates ?? []).flatMap(({ template }) => placeholdersIn(template)),
+  ...[...(credentials?.templates ?? []), ...(varying?.templates ?? [])].flatMap(({ template }) =>
+    placeholdersIn(template),
+  ),
 ]

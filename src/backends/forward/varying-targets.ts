@@ -1,0 +1,287 @@
+import type { Call, UpstreamTraffic } from '../../contracts/backend.ts'
+import type { Placeholder, Template } from '../../contracts/templates.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import { Fault } from '../../kernel/faults.ts'
+import { type PoolRules, sumOfCounts } from '../../upstream/pool.ts'
+import { isTls, type UpstreamAddress, type UpstreamTls } from '../../upstream/socket.ts'
+import { placeholdersIn, solePlaceholder } from '../templates/parse.ts'
+import type { CertainTemplate } from '../templates/places.ts'
+import { asText, findValue, unsendable } from '../templates/sources.ts'
+import { type OriginPattern, parseTargetValue } from './origins.ts'
+import {
+  checkHealth,
+  type EjectionRules,
+  type HealthCheckRules,
+  OtherOrigins,
+  type TargetChanged,
+  UpstreamTarget,
+  UpstreamTargets,
+} from './targets.ts'
+
+/** A target or a host that differs from call to call (C8.7). */
+export interface VaryingRules {
+  /** Undefined: the targets are those that are written. */
+  readonly target: Placeholder | undefined
+  readonly origins: readonly OriginPattern[]
+  /** Undefined: the host is the one that is written, or the target's own. */
+  readonly host: Template | undefined
+  /** Both. */
+  readonly templates: readonly CertainTemplate[]
+}
+
+interface TargetRules extends PoolRules {
+  readonly targets: readonly UpstreamAddress[]
+  readonly host: string | undefined
+  readonly ejection: EjectionRules
+  readonly healthCheck: HealthCheckRules | undefined
+  readonly targetChanged: TargetChanged
+  readonly retried: () => void
+}
+
+/** Where a call goes. One object for all calls that go there, as long as its connections are kept. */
+export interface CallTargets {
+  readonly targets: UpstreamTargets
+  readonly addresses: readonly UpstreamAddress[]
+  readonly host: string | undefined
+  readonly tls: UpstreamTls
+  /** Whether a secret says where: then neither log nor error tells it. */
+  readonly conceals: boolean
+}
+
+/** The connections to one origin, verified for one name. */
+interface Opened {
+  readonly target: UpstreamTarget
+  readonly stopChecks: () => void
+  /** Of its health checks, which are no calls. */
+  probes: number
+  /** Increases from call to call. */
+  used: number
+  isRetired: boolean
+}
+
+interface Known extends CallTargets {
+  readonly opened: readonly Opened[]
+}
+
+/** Origins and names to which connections are kept. */
+const MOST_OPENED = 1000
+/** What calls said that their targets are: with a path, there may be more of these than of origins. */
+const MOST_KNOWN = 1000
+
+/**
+ * The targets of a backend whose `target` or `host` differs from call to call. Connections, health and ejection belong to an
+ * origin and the name that its certificate was verified for: a connection is never used for another name.
+ */
+export class VaryingTargets {
+  readonly #varying: VaryingRules
+  readonly #rules: TargetRules
+  readonly #clock: Clock
+  readonly #hostOf: ((call: Call) => string) | undefined
+  readonly #known = new Map<string, Known>()
+  readonly #opened = new Map<string, Opened>()
+  readonly #others: OtherOrigins
+  #turn = 0
+
+  constructor(varying: VaryingRules, rules: TargetRules, clock: Clock) {
+    this.#varying = varying
+    this.#rules = rules
+    this.#clock = clock
+    this.#hostOf = varying.host && compileHost(varying.host)
+    this.#others = new OtherOrigins(rules)
+  }
+
+  /** @throws Fault `business_value_missing`, `unsendable_value`, `unsendable_argument`, `upstream_unreachable` */
+  of(call: Call): CallTargets {
+    const { target } = this.#varying
+    const url = target && asText(findValue(target.to)(call), target)
+    const host = this.#hostOf?.(call)
+    const conceals = this.#isSecret(call)
+    const key = `${conceals ? 'secret' : ''}\n${url ?? ''}\n${host ?? ''}`
+    const known = this.#known.get(key)
+    const found =
+      known === undefined || known.opened.some(({ isRetired }) => isRetired)
+        ? this.#find(key, { url, host, conceals, business: call.business })
+        : known
+    this.#turn += 1
+    for (const opened of found.opened) opened.used = this.#turn
+    return found
+  }
+
+  #isSecret({ values: { secrets } }: Call): boolean {
+    return (
+      secrets.size > 0 &&
+      this.#varying.templates.some(({ template }) =>
+        placeholdersIn(template).some(({ to }) => to.kind === 'value' && secrets.has(to.name)),
+      )
+    )
+  }
+
+  #find(key: string, meant: Meant): Known {
+    const { targets, tls: shared } = this.#rules
+    const { url, host = this.#rules.host, conceals } = meant
+    const addresses = url === undefined ? targets : [this.#judged(url)]
+    // A written host is what it always was: the certificate is verified for the target's own name.
+    const named = meant.host === undefined || shared.servername !== undefined ? undefined : nameOf(meant.host)
+    const tls = named === undefined ? shared : { ...shared, servername: named }
+    const asked = named === undefined ? this.#rules.host : meant.host
+    const opened = addresses.map((address) => this.#open(address, tls, asked, meant))
+    const each = addresses.map((address, at) => {
+      const { target } = opened[at] as Opened
+      return target.address === address ? target : this.#target(address, tls, target)
+    })
+    const found = {
+      targets: new UpstreamTargets(each, this.#rules, this.#others),
+      ...{ addresses, host, tls, conceals, opened },
+    }
+    this.#known.delete(key)
+    const [oldest] = this.#known.keys()
+    if (this.#known.size >= MOST_KNOWN && oldest !== undefined) this.#known.delete(oldest)
+    this.#known.set(key, found)
+    return found
+  }
+
+  #judged(url: string): UpstreamAddress {
+    const { target, origins } = this.#varying
+    const address = parseTargetValue(url, origins)
+    if (typeof address !== 'string') return address
+    if (target === undefined) throw new TypeError('a URL without a placeholder for it')
+    throw unsendable(target, address)
+  }
+
+  #target(address: UpstreamAddress, tls: UpstreamTls, same?: UpstreamTarget): UpstreamTarget {
+    return new UpstreamTarget(address, { ...this.#rules, tls }, this.#clock, this.#rules.targetChanged, same)
+  }
+
+  /** @param asked what Host says in its health checks */
+  #open(address: UpstreamAddress, tls: UpstreamTls, asked: string | undefined, meant: Meant): Opened {
+    const name = isTls(address) ? (tls.servername ?? '') : ''
+    const isWritten = meant.url === undefined
+    const key = `${isWritten ? address.name : address.origin}\n${name}`
+    const known = this.#opened.get(key)
+    if (known !== undefined) return known
+    if (this.#opened.size >= MOST_OPENED) this.#retireOldest()
+    const shown = { ...address, name: shownName(address, name, meant) }
+    const target = this.#target(isWritten ? shown : { ...shown, basePath: '' }, tls)
+    const opened: Opened = {
+      target,
+      stopChecks: () => stop(),
+      ...{ probes: 0, used: this.#turn, isRetired: false },
+    }
+    const stop = this.#check(opened, asked)
+    this.#opened.set(key, opened)
+    return opened
+  }
+
+  /** Below no business's path: a path of the origin. */
+  #check(opened: Opened, host: string | undefined): () => void {
+    const { healthCheck } = this.#rules
+    if (healthCheck === undefined) return () => undefined
+    const { target } = opened
+    return checkHealth(
+      {
+        probe: (request, callback) => {
+          opened.probes += 1
+          return target.probe(request, (error, response) => {
+            opened.probes -= 1
+            callback(error, response)
+          })
+        },
+        setHealthy: (healthy) => target.setHealthy(healthy),
+      },
+      healthCheck,
+      { host },
+    )
+  }
+
+  /** Its calls, if any begin at this moment, end as they would. */
+  #retireOldest(): void {
+    let oldest: readonly [string, Opened] | undefined
+    for (const entry of this.#opened) {
+      const [, { target, probes, used }] = entry
+      if (target.inFlight <= probes && (oldest === undefined || used < oldest[1].used)) oldest = entry
+    }
+    if (oldest === undefined)
+      throw new Fault('upstream_unreachable', {
+        detail: `connections to ${MOST_OPENED} origins are in use already`,
+        unchanged: true,
+      })
+    const [key, opened] = oldest
+    this.#opened.delete(key)
+    opened.isRetired = true
+    opened.stopChecks()
+    opened.target.retire()
+  }
+
+  /** Where nothing was sent yet, nothing is wrong. */
+  get isHealthy(): boolean {
+    const all = [...this.#opened.values()]
+    return all.length === 0 || all.some(({ target }) => target.isHealthy)
+  }
+
+  get traffic(): UpstreamTraffic {
+    const all = [...this.#opened.values()].map(({ target }) => target)
+    const healthy = all.filter((target) => target.isHealthy).length
+    const connections = sumOfCounts([...all.map(({ counts }) => counts), this.#others.counts])
+    return { ...connections, healthy, ejected: all.length - healthy }
+  }
+
+  async close(): Promise<void> {
+    const all = [...this.#opened.values()]
+    for (const { stopChecks } of all) stopChecks()
+    await Promise.all([...all.map(({ target }) => target.close()), this.#others.close()])
+  }
+}
+
+/** What a call says. */
+interface Meant {
+  readonly url: string | undefined
+  readonly host: string | undefined
+  readonly conceals: boolean
+  readonly business: string
+}
+
+/** For the log. */
+function shownName(address: UpstreamAddress, name: string, { url, conceals, business }: Meant): string {
+  const own = url === undefined ? address.name : address.origin
+  if (conceals) return url === undefined ? `${own} for ${business}` : `that of ${business}`
+  return name === '' || name === new URL(address.origin).hostname ? own : `${own} as ${name}`
+}
+
+/** The name that a certificate has to bear. Names are compared without regard to case. */
+const nameOf = (host: string): string => host.replace(/:\d+$/, '').toLowerCase()
+
+const LABEL = /^[A-Za-z0-9-]{1,63}$/
+/** Of a whole name, with its dots (RFC 1035 §2.3.4). */
+const LONGEST_NAME = 253
+
+/** @returns what is wrong with it, if anything is */
+export function hostProblem(host: string): string | undefined {
+  const labels = host.replace(/:\d{1,5}$/, '').split('.')
+  if (!labels.every((label) => LABEL.test(label)))
+    return 'is no host name of letters, digits and hyphens, 63 at most between dots'
+  if (labels.join('.').length > LONGEST_NAME) return 'is too long for a host name'
+  return /^\d+$/.test(labels.at(-1) ?? '') ? 'is no host name, but an IP address' : undefined
+}
+
+/** Beside other text a value is a part of a name between dots; alone, it is a whole name. */
+function compileHost(template: Template): (call: Call) => string {
+  const isAlone = solePlaceholder(template) !== undefined
+  const [blamed] = placeholdersIn(template)
+  const parts = template.map((part) => (part.kind === 'text' ? part : { part, find: findValue(part.to) }))
+  return (call) => {
+    let host = ''
+    for (const each of parts) {
+      if ('text' in each) {
+        host += each.text
+        continue
+      }
+      const value = asText(each.find(call), each.part)
+      if (value.includes(':') || (!isAlone && !LABEL.test(value)))
+        throw unsendable(each.part, 'is no part of a host name: letters, digits and hyphens, 63 at most')
+      host += value
+    }
+    const problem = hostProblem(host)
+    if (problem !== undefined && blamed !== undefined) throw unsendable(blamed, problem)
+    return host
+  }
+}
