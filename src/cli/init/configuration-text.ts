@@ -41,6 +41,8 @@ export interface DescribedService {
   readonly readScopes: readonly string[]
   readonly areas: Readonly<Record<string, { readonly backend: string; readonly description?: string }>>
   readonly actions: readonly DescribedAction[]
+  /** By name, for those that refer to them. */
+  readonly schemas: Readonly<Record<string, BodySchema>>
   /** The path that the service is asked for; undefined: the client's. */
   readonly path: string | undefined
   /** Whether an action is of a fund. */
@@ -58,6 +60,7 @@ const SAMPLE_SERVICE: DescribedService = {
   readScopes: ['business.fund.list', 'fund.details.read'],
   areas: {},
   actions: [],
+  schemas: {},
   path: undefined,
   usesFunds: true,
 }
@@ -203,10 +206,10 @@ backends:
 ${own.service === undefined ? '    identity: headers # your service must tell the businesses apart by X-Postern-Business\n' : ''}\
 ${path === undefined ? '' : `    path: ${quoted(path)} # what is asked there\n`}`
 
-const actionsText = ({ areas, actions }: DescribedService): string => `
+const actionsText = ({ areas, actions, schemas }: DescribedService): string => `
 ${writeYaml({ areas })}
 # What may be called, and with which scopes.
-${writeYaml({ actions })}`
+${writeYaml({ actions })}${Object.keys(schemas).length === 0 ? '' : `\n# What bodies and answers are made of.\n${writeYaml({ schemas })}`}`
 
 /** The configuration as YAML. */
 export function configurationText(own: FirstConfiguration): string {

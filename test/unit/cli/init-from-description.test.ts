@@ -68,6 +68,7 @@ paths:
 interface Written {
   readonly scopes: unknown
   readonly areas: unknown
+  readonly schemas?: unknown
   readonly actions: readonly { readonly action: string; readonly methods: Record<string, unknown> }[]
   readonly backends: { readonly service: { readonly target: { readonly default: string } } }
 }
@@ -107,32 +108,36 @@ describe('postern init --from', () => {
       'pet-store.maintain': { description: 'See and change Pet Store', implies: ['pet-store.read'] },
       'members.read': { description: 'See members' },
     })
-    const pet = {
+    const pet = (name: string, required: readonly string[]) => ({
       type: 'object',
       properties: {
         id: { type: 'string', format: 'uuid' },
         name: { type: 'string', maxLength: 20 },
         kind: { type: ['string', 'null'], enum: ['cat', 'dog', null] },
         price: { type: 'number', minimum: 0 },
-        parent: {},
+        parent: { $ref: `#/schemas/${name}` },
       },
-    }
+      required,
+    })
     expect(written.actions[0]?.methods).toEqual({
       GET: {
         ...{ summary: 'List pets', scopes: { any: ['pet-store.read'] } },
         data: {
           type: 'object',
-          properties: { Items: { type: 'array', items: { ...pet, required: ['id', 'name'] } } },
+          properties: { Items: { type: 'array', items: { $ref: '#/schemas/Pet' } } },
         },
       },
-      // What is read only need not be sent.
-      POST: { scopes: { all: ['pets:write'] }, body: { schema: { ...pet, required: ['name'] } } },
+      POST: { scopes: { all: ['pets:write'] }, body: { schema: { $ref: '#/schemas/Pet.sent' } } },
+    })
+    // What is read only need not be sent.
+    expect(written.schemas).toEqual({
+      Pet: pet('Pet', ['id', 'name']),
+      'Pet.sent': pet('Pet.sent', ['name']),
     })
     expect(notes).toEqual([
       'api.yaml:9  the service asks for key; if it shall go on: backends.service.headers: { X-Key: { env: UPSTREAM_KEY } }',
       'api.yaml:10  the service asks for login; tokens of clients do not go on. If it shall get one of its own: backends.service.auth',
-      'api.yaml:25  GET /pets: of the schema of the answer these are left out: exclusiveMinimum, what Pet contains of itself',
-      'api.yaml:32  POST /pets: of the schema of the body these are left out: exclusiveMinimum, what Pet contains of itself',
+      'api.yaml:14  of the schema Pet these are left out: exclusiveMinimum',
       'api.yaml:39  TRACE /pets: left out: TRACE is no method of an action',
     ])
     expect(await runVerb(['check', file])).toMatchObject({ code: 0, stdout: `${file}: can be served\n` })
@@ -264,10 +269,16 @@ definitions:
 `)
     const order = { type: 'object', properties: { Code: { type: 'string', maxLength: 9 } } }
     expect(written.backends.service.target.default).toBe('https://old.internal:8443/api')
+    expect(written.schemas).toEqual({ Order: order })
     expect(written.actions).toEqual([
       {
         ...{ level: 'business', area: 'orders', action: 'orders' },
-        methods: { POST: { scopes: { any: ['orders.maintain'] }, body: { schema: order }, data: order } },
+        methods: {
+          POST: {
+            scopes: { any: ['orders.maintain'] },
+            ...{ body: { schema: { $ref: '#/schemas/Order' } }, data: { $ref: '#/schemas/Order' } },
+          },
+        },
       },
       {
         ...{ level: 'business', area: 'orders', action: 'orders/{id:uuid}/paper' },
@@ -478,8 +489,14 @@ Schema: { type: object, properties: { tenantId: { type: string }, parent: { $ref
     expect([code, existsSync(folder)]).toEqual([1, false])
     const taken = ['--business-parameter', 'id']
     expect(await runVerb(['init', folder, '--from', from, ...taken])).toMatchObject({ code: 0 })
-    const { actions } = parse(readFileSync(join(folder, 'postern.yaml'), 'utf8')) as Written
-    const body = { schema: { properties: { tenantId: { type: 'string' } } } }
+    const { actions, schemas } = parse(readFileSync(join(folder, 'postern.yaml'), 'utf8')) as Written
+    expect(schemas).toEqual({
+      Schema: {
+        type: 'object',
+        properties: { tenantId: { type: 'string' }, parent: { $ref: '#/schemas/Schema' } },
+      },
+    })
+    const body = { schema: { $ref: '#/schemas/Schema' } }
     expect(actions.map(({ methods }) => methods['POST'])).toMatchObject([{ body }, { body }])
   })
 

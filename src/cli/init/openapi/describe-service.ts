@@ -18,7 +18,9 @@ import {
   wordsOf,
 } from './operations.ts'
 import type { Description } from './read-description.ts'
-import { answerKeys, requestKeys, type Tell } from './schema.ts'
+import { BodyMembers } from './body-members.ts'
+import { answerKeys, requestKeys, type Tell } from './bodies.ts'
+import { SchemaBook } from './named-schemas.ts'
 import {
   type BoundParameters,
   boundParameters,
@@ -161,10 +163,14 @@ interface Placed {
 class Work {
   readonly notes: Note[] = []
   readonly chosenByClients: Note[] = []
+  readonly book: SchemaBook
+  readonly members: BodyMembers
   readonly #lineOf: Description['lineOf']
 
-  constructor({ lineOf }: Description) {
+  constructor({ document, lineOf }: Description, targets: TargetParameters) {
+    this.members = new BodyMembers(document, (name) => targetOf(name, targets) !== undefined)
     this.#lineOf = lineOf
+    this.book = new SchemaBook(document, (path, what) => this.tell(path, what))
   }
 
   tell(path: readonly string[] | undefined, what: string): void {
@@ -194,7 +200,7 @@ function placeOf(operation: DescribedOperation, targets: TargetParameters, work:
   }
   if (mapped.untyped.length > 0)
     tell(`any segment is taken for ${mapped.untyped.join(', ')}: the enum or pattern cannot be a type`)
-  for (const { target, place } of clientsChoices(operation, targets))
+  for (const { target, place } of clientsChoices(operation, targets, work.members))
     if (target === 'business') work.isChosen(operation, place)
     else tell(`the client chooses the fund by ${place}: the service must check that it may`)
   const area = slugOf(operation.tag ?? mapped.word) ?? slugOf(mapped.word) ?? 'api'
@@ -248,7 +254,7 @@ function tellParameters({ parameters, unsaid }: DescribedOperation, tell: Tell):
   if (unsaid.length > 0) tell(`left out, since a configuration has nothing like it: ${unsaid.join(', ')}`)
 }
 
-function methodOf(placed: Placed, scopes: ProposedScopes, tell: Tell): DescribedMethod {
+function methodOf(placed: Placed, scopes: ProposedScopes, book: SchemaBook, tell: Tell): DescribedMethod {
   const { operation, area, mapped, bound } = placed
   const upstream = { ...(mapped.path === undefined ? {} : { path: mapped.path }), ...bound.upstream }
   const { rule, unsaid } = scopes.ruleOf(operation, area)
@@ -260,8 +266,8 @@ function methodOf(placed: Placed, scopes: ProposedScopes, tell: Tell): Described
     ...(operation.summary === undefined ? {} : { summary: operation.summary }),
     ...(operation.description === undefined ? {} : { description: operation.description }),
     scopes: rule,
-    ...requestKeys(operation, tell),
-    ...answerKeys(operation, tell),
+    ...requestKeys(operation, book, tell),
+    ...answerKeys(operation, book, tell),
     ...(Object.keys(upstream).length > 0 && { upstream }),
   }
 }
@@ -290,7 +296,7 @@ function actionsOf(all: readonly Placed[], scopes: ProposedScopes, work: Work): 
       continue
     }
     drafts.set(key, draft)
-    draft.methods[operation.method] = methodOf(placed, scopes, tell)
+    draft.methods[operation.method] = methodOf(placed, scopes, work.book, tell)
   }
   return [...drafts.values()]
 }
@@ -364,7 +370,7 @@ function tellWhole(
 /** @param targets which of its parameters are the codes of businesses and of funds */
 export function describeService(description: Description, targets: TargetParameters): ServiceFromDescription {
   const { document, breaches } = description
-  const work = new Work(description)
+  const work = new Work(description, targets)
   for (const { path, why } of breaches) work.tell(path, `breaks a rule of OpenAPI: ${lineOf(why) ?? ''}`)
   const operations = withCodes(operationsOf(document), schemesOf(document), targets)
   const isHead = ({ method, path }: DescribedOperation): boolean =>
@@ -384,7 +390,7 @@ export function describeService(description: Description, targets: TargetParamet
   return {
     service: {
       ...{ scopes: scopes.scopes, readScopes: scopes.readScopes },
-      ...{ areas: areasOf(actions, document), actions, path: '/{action}' },
+      ...{ areas: areasOf(actions, document), actions, schemas: work.book.schemas, path: '/{action}' },
       usesFunds: actions.some(({ level }) => level === 'fund'),
     },
     notes: work.notes.toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0)),

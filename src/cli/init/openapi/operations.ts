@@ -20,9 +20,27 @@ export const listOf = (value: JsonValue | undefined): readonly JsonValue[] =>
 export const textOf = (value: JsonValue | undefined): string | undefined =>
   typeof value === 'string' && value.trim() !== '' ? value : undefined
 
-/** What a reference (`#/components/…`) names: only those were left that lead to a schema which contains itself. */
-export const referenced = (document: JsonObject, pointer: string): JsonValue | undefined =>
-  pointer.startsWith('#/') ? valueAt(document, parseJsonPointer(decodeURIComponent(pointer))) : undefined
+/** What a reference (`#/components/…`) names. */
+export function referenced(document: JsonObject, pointer: string): JsonValue | undefined {
+  try {
+    return pointer.startsWith('#')
+      ? valueAt(document, parseJsonPointer(decodeURIComponent(pointer)))
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** All objects within that are references. Anchors of YAML may have made a circle. */
+export function* referencesIn(value: JsonValue): Generator<{ $ref: string }> {
+  const seen = new Set<JsonValue>([value])
+  // What is added while it is being walked is walked too.
+  for (const part of seen) {
+    if (typeof part !== 'object' || part === null) continue
+    if (isJsonObject(part) && typeof part['$ref'] === 'string') yield part as { $ref: string }
+    for (const inner of Object.values(part)) if (typeof inner === 'object') seen.add(inner as JsonValue)
+  }
+}
 
 /** A part, with what it refers to. */
 function partOf(document: JsonObject, value: JsonValue | undefined): JsonObject {

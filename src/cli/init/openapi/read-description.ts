@@ -2,11 +2,9 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import SwaggerParser from '@apidevtools/swagger-parser'
-import { Problems } from '../../../config/problems.ts'
-import type { ConfigNode } from '../../../config/tree.ts'
-import { readYaml } from '../../../config/yaml.ts'
-import { isJsonObject, type JsonObject, type JsonValue, parseJsonPointer } from '../../../http/json.ts'
+import { type JsonObject, parseJsonPointer } from '../../../http/json.ts'
 import { messageOf, reasonInWords } from '../../../kernel/thrown.ts'
+import { referenced, referencesIn } from './operations.ts'
 
 /** The description cannot be read. The message says why. */
 export class DescriptionError extends Error {
@@ -14,56 +12,90 @@ export class DescriptionError extends Error {
 }
 
 export interface Description {
-  /** References are replaced by what they name; those that lead to a schema which contains itself are left (`$ref`). */
+  /** Every reference in it (`#/…`) leads to a part of it: what other files have stands under `x-files`. */
   readonly document: JsonObject
-  /** The line of a part, or of the last part on the way that is there. */
+  /** The line of a part, or of the last part on the way that begins a line. */
   readonly lineOf: (path: readonly string[]) => number
   /** Where the description breaks the rules of OpenAPI. */
   readonly breaches: readonly { readonly path: readonly string[]; readonly why: string }[]
 }
 
 /** Files beside it are read; nothing is fetched. */
-const OPTIONS = { resolve: { http: false }, dereference: { circular: 'ignore' } } as const
+const OPTIONS = { resolve: { http: false } } as const
 
 const MOST_BREACHES = 20
 
-/** Of a message of the reader; a reference to another service is not followed. */
+/** The reader's own words for these are about programs, not about the file. */
+const REASONS: readonly (readonly [pattern: RegExp, why: (found: string) => string])[] = [
+  [
+    /\$ref pointer "(https?:[^"]+)"/,
+    (address) => `it refers to ${address}, and nothing is fetched: save that file, and refer to the copy`,
+  ],
+  [
+    /(?:Unsupported|Unrecognized) \w+ version: ([^\s,]*[^\s,.])/,
+    (version) => `expected version 3.1, 3.0 or 2.0 of OpenAPI, got "${version}"`,
+  ],
+  [
+    /is not a valid (JSON Schema|Openapi API definition)/,
+    () => 'expected an OpenAPI description: its first lines have "openapi: 3.1.0" or the like',
+  ],
+]
+
 function whyNot(message: string): string {
-  const [, address] = /\$ref pointer "(https?:[^"]+)"/.exec(message) ?? []
-  return address === undefined
-    ? firstLine(message)
-    : `it refers to ${address}, and nothing is fetched: save that file, and refer to the copy`
+  for (const [pattern, why] of REASONS) {
+    const [, found] = pattern.exec(message) ?? []
+    if (found !== undefined) return why(found)
+  }
+  return firstLine(message)
 }
 
 const firstLine = (text: string): string => text.split('\n', 1)[0] ?? ''
 
-const VERSION = /^(?:3\.[01]\.\d+|2\.0)$/
+/** The parser lays out what refers to itself again and again: here references stay as they are. */
+class Parser extends SwaggerParser {
+  /** Its document. */
+  declare schema: unknown
 
-/** The reader's own words for these are about JSON Schema. @throws DescriptionError */
-function checkKind(tree: ConfigNode, file: string): void {
-  const versions = ['openapi', 'swagger'].flatMap((key) => childOf(tree, key) ?? [])
-  const [version] = versions
-  if (version === undefined)
-    throw new DescriptionError(
-      `${file}: expected an OpenAPI description: its first lines have "openapi: 3.1.0" or the like`,
-    )
-  const given = version.shape === 'scalar' ? version.value : ''
-  // The reader has good words for a number.
-  if (typeof given === 'string' && !VERSION.test(given))
-    throw new DescriptionError(`${file}: expected version 3.1, 3.0 or 2.0 of OpenAPI, got "${given}"`)
+  override dereference(...given: readonly unknown[]): never {
+    this.schema = given.find((each) => typeof each === 'object')
+    return Promise.resolve(this.schema) as never
+  }
 }
 
+const FILES = 'x-files'
+
 /** @throws DescriptionError if it is no YAML or JSON, of another version, or names what is not there */
-async function dereferenced(file: string): Promise<JsonObject> {
+async function wholeOf(file: string): Promise<JsonObject> {
+  const main = resolve(file)
+  let files: Map<string, JsonObject>
   try {
-    // What other files have becomes a part of the document first: references that are left lead to places in it then.
-    const whole = await SwaggerParser.bundle(resolve(file), OPTIONS)
-    const document = (await SwaggerParser.dereference(whole, OPTIONS)) as unknown as JsonValue
-    if (isJsonObject(document)) return document
+    const found = await new Parser().resolve(main, OPTIONS)
+    files = new Map(Object.entries(found.values()) as unknown as [string, JsonObject][])
   } catch (thrown) {
     throw new DescriptionError(`${file}: ${whyNot(messageOf(thrown))}`, { cause: thrown })
   }
-  throw new DescriptionError(`${file}: expected an OpenAPI description`)
+  const document = files.get(main)
+  if (document === undefined) throw new DescriptionError(`${file}: expected an OpenAPI description`)
+  if (files.size > 1) joinFiles(document, main, files)
+  for (const { $ref: pointer } of referencesIn(document))
+    if (referenced(document, pointer) === undefined)
+      throw new DescriptionError(`${file}: it refers to ${pointer}, and there is nothing of that name`)
+  return document
+}
+
+/** Puts other files into the document, and makes all references lead there. */
+function joinFiles(document: JsonObject, main: string, files: ReadonlyMap<string, JsonObject>): void {
+  const names = [...files.keys()]
+  for (const [name, content] of files)
+    for (const reference of referencesIn(content)) {
+      const [path = '', pointer = ''] = reference.$ref.split('#', 2)
+      const target = path === '' ? name : resolve(name, '..', decodeURIComponent(path))
+      const inside = target === main ? '' : `/${FILES}/${names.indexOf(target)}`
+      reference.$ref = `#${inside}${pointer}`
+    }
+  document[FILES] = Object.fromEntries(
+    names.flatMap((name, at) => (name === main ? [] : [[String(at), files.get(name) ?? {}]])),
+  )
 }
 
 interface SchemaBreach {
@@ -74,7 +106,7 @@ interface SchemaBreach {
 /** A description that breaks rules can often be used all the same, so they are noted and do not end the work. */
 async function breachesOf(document: JsonObject): Promise<Description['breaches']> {
   try {
-    await SwaggerParser.validate(structuredClone(document) as never, OPTIONS)
+    await new Parser().validate(document as never, { ...OPTIONS, validate: { spec: false } })
     return []
   } catch (thrown) {
     const details = (thrown as { readonly details?: readonly SchemaBreach[] }).details
@@ -86,21 +118,35 @@ async function breachesOf(document: JsonObject): Promise<Description['breaches']
   }
 }
 
-function childOf(node: ConfigNode, step: string): ConfigNode | undefined {
-  if (node.shape === 'map') return node.entries.get(step)?.node
-  return node.shape === 'list' ? node.items[Number(step)] : undefined
+/** Deeper parts have the line of what they are in. */
+const DEEPEST_LINE = 5
+const KEY = /^( *)(?:"((?:[^"\\]|\\.)*)"|'((?:[^']|'')*)'|([^\s"'#{[\]},&*!|>%@-].*?)) *:(?:\s|$)/
+
+/**
+ * The lines of the keys of block YAML, and of JSON with a line for each member, by their paths as JSON. A tree with a
+ * place for each value would take 60 times the memory of the text.
+ */
+function linesIn(source: string): ReadonlyMap<string, number> {
+  const lines = new Map<string, number>()
+  const open: { readonly indent: number; readonly key: string }[] = []
+  for (const [index, line] of source.split('\n').entries()) {
+    const [, indent, double, single, plain] = KEY.exec(line) ?? []
+    if (indent === undefined) continue
+    while ((open.at(-1)?.indent ?? -1) >= indent.length) open.pop()
+    open.push({ indent: indent.length, key: double ?? single ?? plain ?? '' })
+    if (open.length > DEEPEST_LINE) continue
+    const path = JSON.stringify(open.map(({ key }) => key))
+    if (!lines.has(path)) lines.set(path, index + 1)
+  }
+  return lines
 }
 
-function lineIn(tree: ConfigNode, path: readonly string[]): number {
-  let node = tree
-  let { line } = tree.at
-  for (const step of path) {
-    const next = childOf(node, step)
-    if (next === undefined) break
-    line = (node.shape === 'map' ? node.entries.get(step)?.at.line : undefined) ?? next.at.line
-    node = next
+function lineIn(lines: ReadonlyMap<string, number>, path: readonly string[]): number {
+  for (let length = path.length; length > 0; length--) {
+    const line = lines.get(JSON.stringify(path.slice(0, length)))
+    if (line !== undefined) return line
   }
-  return line
+  return 1
 }
 
 /**
@@ -115,12 +161,8 @@ export async function readDescription(file: string): Promise<Description> {
   } catch (thrown) {
     throw new DescriptionError(`${file} cannot be read (${reasonInWords(thrown)})`, { cause: thrown })
   }
-  const tree = readYaml(source, file, new Problems())
-  checkKind(tree, file)
-  const document = await dereferenced(file)
-  return {
-    document,
-    lineOf: (path) => lineIn(tree, path),
-    breaches: await breachesOf(document),
-  }
+  const document = await wholeOf(file)
+  const breaches = await breachesOf(document)
+  let lines: ReadonlyMap<string, number> | undefined
+  return { document, lineOf: (path) => lineIn((lines ??= linesIn(source)), path), breaches }
 }

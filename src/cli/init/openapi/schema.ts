@@ -1,39 +1,30 @@
 /** Makes of a schema of OpenAPI what the configuration can say: never more than it demands, and what is lost is noted. */
 import { type BodySchema, type BodyType, FORMATS } from '../../../http/body-schema.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../http/json.ts'
-import type { DescribedMethod } from '../configuration-text.ts'
-import {
-  type Contents,
-  type DescribedOperation,
-  listOf,
-  objectOf,
-  referenced,
-  textOf,
-  textsOf,
-} from './operations.ts'
+import { listOf, objectOf, referenced, textOf, textsOf } from './operations.ts'
 
 /** Which side the schema is for: a `readOnly` member need not be in a request, nor a `writeOnly` one in an answer. */
-type Side = 'request' | 'answer'
-
-interface ConvertedSchema {
-  readonly schema: BodySchema
-  /** The keywords that were left out, and other reasons. */
-  readonly lost: ReadonlySet<string>
-  /** XML names of the items of arrays, by the name of the array. */
-  readonly items: Readonly<Record<string, string>>
-}
+export type Side = 'request' | 'answer'
 
 type Draft = { -readonly [Key in keyof BodySchema]: BodySchema[Key] }
 
 interface Work {
   readonly side: Side
   readonly lost: Set<string>
+  /** XML names of the items of arrays, by the name of the array. */
   readonly items: Map<string, string>
-  readonly document: JsonObject
-  /** The references that are being followed: a schema may contain itself. */
+  readonly schemas: NamedParts
+  /** The references that are being followed into one schema: it may contain itself. */
   readonly within: string[]
-  /** Schemas that may still be read: shared parts could make a small description a huge configuration. */
+  /** Schemas that may still be read: parts that are joined could make a small description a huge configuration. */
   left: number
+}
+
+/** What schemas with a name become. */
+export interface NamedParts {
+  readonly document: JsonObject
+  /** A reference to what a reference of the description names. @param nullable whether it may be null too */
+  readonly refer: (pointer: string, side: Side, nullable: boolean) => BodySchema
 }
 
 const MOST_SCHEMAS = 2000
@@ -136,7 +127,7 @@ const KEYWORDS: Readonly<Record<string, Reader>> = {
     ]),
   ),
   allOf: (value, draft, work, depth) => {
-    for (const part of listOf(value)) mergePart(draft, convert(part, work, depth + 1), work)
+    for (const part of listOf(value)) mergePart(draft, convert(part, work, depth + 1, true), work)
   },
   anyOf: (value, draft, work, depth) => takeOnly('anyOf', value, draft, work, depth),
   oneOf: (value, draft, work, depth) => takeOnly('oneOf', value, draft, work, depth),
@@ -149,16 +140,27 @@ const KEYWORDS: Readonly<Record<string, Reader>> = {
       },
     ]),
   ),
-  // Other references were replaced when the description was read.
+  // Beside other keywords, or as one of several parts: what it names is joined with them.
   $ref(value, draft, work, depth) {
     const pointer = textOf(value) ?? ''
-    const target = referenced(work.document, pointer)
-    if (target === undefined || work.within.includes(pointer)) {
+    if (work.within.includes(pointer)) {
       work.lost.add(`what ${pointer.split('/').at(-1) ?? ''} contains of itself`)
       return
     }
     work.within.push(pointer)
-    Object.assign(draft, { ...convert(target, work, depth + 1), ...draft })
+    const { properties, required, ...rest } = convert(
+      referenced(work.schemas.document, pointer),
+      work,
+      depth + 1,
+      true,
+    )
+    const own = { ...rest, ...draft }
+    Object.assign(draft, own, {
+      ...((properties ?? draft.properties) && { properties: { ...properties, ...draft.properties } }),
+      ...((required ?? draft.required) && {
+        required: [...new Set([...(required ?? []), ...(draft.required ?? [])])],
+      }),
+    })
     work.within.pop()
   },
 }
@@ -180,7 +182,7 @@ function takeOnly(keyword: string, value: JsonValue, draft: Draft, work: Work, d
     work.lost.add(keyword)
     return
   }
-  mergePart(draft, convert(only, work, depth + 1), work)
+  mergePart(draft, convert(only, work, depth + 1, true), work)
   if (all.length > 1) allowNull(draft)
 }
 
@@ -209,13 +211,16 @@ function mergePart(draft: Draft, part: BodySchema, { lost }: Work): void {
 
 const isSilent = (keyword: string): boolean => ANNOTATIONS.has(keyword) || keyword.startsWith('x-')
 
-function convert(value: JsonValue | undefined, work: Work, depth: number): BodySchema {
+/** @param joined whether its keywords are wanted, and not a reference to them */
+function convert(value: JsonValue | undefined, work: Work, depth: number, joined = false): BodySchema {
   work.left -= 1
   if (work.left < 0 || depth > DEEPEST) {
     work.lost.add('what is too deep or too much')
     return {}
   }
   const schema = objectOf(value)
+  const only = joined ? undefined : onlyReference(schema)
+  if (only !== undefined) return work.schemas.refer(only.pointer, work.side, only.nullable)
   const draft: Draft = {}
   // Parts come last, so that what stands beside them is first.
   const entries = Object.entries(schema).sort(([a], [b]) => Number(isPart(a)) - Number(isPart(b)))
@@ -232,115 +237,52 @@ function convert(value: JsonValue | undefined, work: Work, depth: number): BodyS
   return draft
 }
 
+/** What demands nothing where a schema is only a reference: its own words are those of what it names. */
+const isWord = (keyword: string): boolean =>
+  isSilent(keyword) || keyword === 'title' || keyword === 'description'
+
+/** A schema that is what another one is, or null: written in any of the ways that OpenAPI has. */
+export function onlyReference(
+  schema: JsonObject,
+): { readonly pointer: string; readonly nullable: boolean } | undefined {
+  const keywords = Object.keys(schema).filter((keyword) => !isWord(keyword))
+  const [keyword = ''] = keywords
+  if (keywords.length !== 1) return undefined
+  const nullable = schema['nullable'] === true
+  const pointer = textOf(schema['$ref'])
+  if (keyword === '$ref') return pointer === undefined ? undefined : { pointer, nullable }
+  if (!isPart(keyword)) return undefined
+  const parts = listOf(schema[keyword])
+  const [part, ...others] = keyword === 'allOf' ? parts : parts.filter((each) => !isNull(each))
+  if (others.length > 0 || part === undefined) return undefined
+  const inner = onlyReference(objectOf(part))
+  const orNull = nullable || (keyword !== 'allOf' && parts.length > 1)
+  return inner && { pointer: inner.pointer, nullable: inner.nullable || orNull }
+}
+
 const isPart = (keyword: string): boolean => ['allOf', 'anyOf', 'oneOf'].includes(keyword)
 
-/** @param document the whole description, for references of schemas that contain themselves */
-function convertSchema(value: JsonValue | undefined, side: Side, document: JsonObject): ConvertedSchema {
-  const work: Work = {
-    ...{ side, document, lost: new Set(), items: new Map(), within: [], left: MOST_SCHEMAS },
-  }
-  const schema = convert(value, work, 0)
-  return { schema, lost: work.lost, items: Object.fromEntries(work.items) }
+export interface ConvertedSchema {
+  readonly schema: BodySchema
+  /** The keywords that were left out, and other reasons. */
+  readonly lost: ReadonlySet<string>
+  /** XML names of the items of arrays, by the name of the array. */
+  readonly items: ReadonlyMap<string, string>
 }
 
-// What goes to the service and what comes back, as an operation of the configuration says it.
-
-/** Tells what cannot be said. */
-export type Tell = (what: string) => void
-
-const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json$|^\*\/\*$|^application\/\*$/
-const XML_TYPE = /^(?:application|text)\/(?:[\w.+-]+\+)?xml$/
-const FORM = 'application/x-www-form-urlencoded'
-
-interface Sorted {
-  /** What Postern reads and writes as JSON; undefined if it has no schema. */
-  readonly json: { readonly schema: JsonValue | undefined } | undefined
-  readonly form: { readonly schema: JsonValue | undefined } | undefined
-  readonly xml: { readonly schema: JsonValue | undefined } | undefined
-  /** All others. */
-  readonly others: readonly string[]
-}
-
-function sorted(contents: Contents): Sorted {
-  const first = (fits: (type: string) => boolean): Sorted['json'] => {
-    const [, ...found] = [...contents].find(([type]) => fits(type)) ?? []
-    return found.length === 0 ? undefined : { schema: found[0] }
-  }
-  const isOther = (type: string): boolean => !JSON_TYPE.test(type) && !XML_TYPE.test(type) && type !== FORM
-  return {
-    json: first((type) => JSON_TYPE.test(type)),
-    form: first((type) => type === FORM),
-    xml: first((type) => XML_TYPE.test(type)),
-    others: [...contents.keys()].filter(isOther),
-  }
-}
-
-function converted(
+/** @param options `joined`: a reference is replaced by what it names; `nullable`: it may be null as well */
+export function convertSchema(
   value: JsonValue | undefined,
-  side: 'request' | 'answer',
-  { document }: DescribedOperation,
-  tell: Tell,
+  side: Side,
+  schemas: NamedParts,
+  options: { readonly within?: string; readonly nullable?: boolean } = {},
 ): ConvertedSchema {
-  const made = convertSchema(value, side, document)
-  const of = side === 'request' ? 'the body' : 'the answer'
-  if (made.lost.size > 0) tell(`of the schema of ${of} these are left out: ${[...made.lost].join(', ')}`)
-  return made
-}
-
-const AS_JSON = 'as JSON. If it wants another form, see upstream.format in config/reference.md'
-
-type RequestKeys = Pick<DescribedMethod, 'body' | 'consumes'>
-
-export function requestKeys(operation: DescribedOperation, tell: Tell): RequestKeys {
-  const { body, method } = operation
-  if (body === undefined || body.contents.size === 0) return {}
-  if (method === 'GET') {
-    tell('a GET has no body: the one that is described is refused')
-    return {}
+  const { within, nullable = false } = options
+  const work: Work = {
+    ...{ side, schemas, lost: new Set(), items: new Map(), left: MOST_SCHEMAS },
+    within: within === undefined ? [] : [within],
   }
-  const { json, form, xml, others } = sorted(body.contents)
-  const read = json ?? form ?? xml
-  if (read === undefined) return { consumes: others }
-  if (json === undefined) tell(`its body reaches the service ${AS_JSON}`)
-  if (others.length > 0) tell(`a body of ${others.join(', ')} is refused, because one of JSON is checked`)
-  return {
-    body: {
-      ...(body.required ? {} : ({ required: false } as const)),
-      ...(read.schema === undefined
-        ? {}
-        : { schema: converted(read.schema, 'request', operation, tell).schema }),
-    },
-  }
-}
-
-const typesOf = ({ type }: BodySchema): readonly string[] =>
-  type === undefined ? [] : typeof type === 'string' ? [type] : type
-
-/** The schema of `Data`, which always is an object (C8.6). Undefined if nothing is known of it. */
-function dataOf(schema: BodySchema): BodySchema | undefined {
-  const types = typesOf(schema)
-  if (types.includes('object')) return { ...schema, type: 'object' }
-  if (types.length === 0) return schema.properties === undefined ? undefined : { ...schema, type: 'object' }
-  const member = types.includes('array') ? 'Items' : 'Value'
-  return { type: 'object', properties: { [member]: schema } }
-}
-
-type AnswerKeys = Pick<DescribedMethod, 'data' | 'items' | 'produces'>
-
-export function answerKeys(operation: DescribedOperation, tell: Tell): AnswerKeys {
-  const { json, xml, others } = sorted(operation.answers)
-  const read = json ?? xml
-  if (read === undefined) {
-    if (others.includes('text/event-stream')) tell('an event stream needs a backend of kind stream')
-    return others.length === 0 ? {} : { produces: others }
-  }
-  if (json === undefined) tell('the service answers XML: see upstream.format in config/reference.md')
-  if (others.length > 0) tell(`answers of ${others.join(', ')} are not passed on, because others are JSON`)
-  if (read.schema === undefined) return {}
-  const { schema, items } = converted(read.schema, 'answer', operation, tell)
-  const data = dataOf(schema)
-  return {
-    ...(Object.keys(items).length > 0 ? { items } : {}),
-    ...(data === undefined ? {} : { data }),
-  }
+  const schema: Draft = { ...convert(value, work, 0) }
+  if (nullable) allowNull(schema)
+  return { schema, lost: work.lost, items: work.items }
 }

@@ -3,17 +3,10 @@
  * that no client chooses the business for itself.
  */
 import { parsePathPattern } from '../../../gateway/action-table.ts'
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../http/json.ts'
+import type { JsonObject } from '../../../http/json.ts'
 import type { DescribedMethod, Level } from '../configuration-text.ts'
-import {
-  type DescribedOperation,
-  listOf,
-  nameOf,
-  objectOf,
-  referenced,
-  slugOf,
-  textOf,
-} from './operations.ts'
+import type { BodyMembers } from './body-members.ts'
+import { type DescribedOperation, listOf, nameOf, objectOf, slugOf, textOf } from './operations.ts'
 
 /** Which parameters are the codes of businesses and of funds, folded. */
 export type TargetParameters = Readonly<Record<Level, ReadonlySet<string>>>
@@ -108,8 +101,9 @@ interface ClientsChoice {
 }
 
 export function clientsChoices(
-  { parameters, body, document }: DescribedOperation,
+  { parameters, body }: DescribedOperation,
   targets: TargetParameters,
+  members: BodyMembers,
 ): readonly ClientsChoice[] {
   const places = new Map<string, Level>()
   for (const each of parameters.filter((one) => one['in'] === 'cookie')) {
@@ -117,36 +111,11 @@ export function clientsChoices(
     if (target !== undefined) places.set(`the cookie ${nameOf(each['name'])}`, target)
   }
   for (const schema of body?.contents.values() ?? [])
-    for (const path of membersOf(schema, document)) {
+    for (const { path } of members.in(schema)) {
       const target = targetOf(path.at(-1) ?? '', targets)
       if (target !== undefined) places.set(`${path.join('.')} of the body`, target)
     }
   return [...places].map(([place, target]) => ({ place, target }))
-}
-
-/** Parts of a schema whose members are the schema's own, or of items of it. */
-const PARTS = ['items', 'additionalProperties'] as const
-const ALTERNATIVES = ['allOf', 'anyOf', 'oneOf', 'prefixItems'] as const
-
-/** The paths of all members that a body may have. A schema that is met again is not read again. */
-function membersOf(schema: JsonValue | undefined, document: JsonObject): readonly (readonly string[])[] {
-  const seen = new Set<JsonObject>()
-  const found: (readonly string[])[] = []
-  const read = (value: JsonValue | undefined, path: readonly string[]): void => {
-    if (!isJsonObject(value) || seen.has(value)) return
-    seen.add(value)
-    const pointer = textOf(value['$ref'])
-    if (pointer !== undefined) read(referenced(document, pointer), path)
-    for (const name of PARTS) read(value[name], path)
-    for (const name of ALTERNATIVES) for (const part of listOf(value[name])) read(part, path)
-    for (const [name, member] of Object.entries(objectOf(value['properties']))) {
-      if (objectOf(member)['readOnly'] === true) continue
-      found.push([...path, name])
-      read(member, [...path, name])
-    }
-  }
-  read(schema, [])
-  return found
 }
 
 const NO_BUSINESS =
