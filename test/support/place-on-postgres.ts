@@ -9,7 +9,7 @@ import { ROOT, ENDS_AT_ONCE } from './spawn-postern.ts'
 import { postern } from './start-postern.ts'
 
 /** 32 bytes in base64. */
-const SEAL = Buffer.alloc(32, 7).toString('base64')
+export const SEAL = Buffer.alloc(32, 7).toString('base64')
 
 export interface PlaceOptions {
   /** Of the database. Default: that of the whole run. */

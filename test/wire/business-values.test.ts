@@ -32,7 +32,7 @@ const withValues = ({ directory, ...rest }: Configuration): Configuration => ({
     businesses: Object.fromEntries(
       Object.entries(directory.businesses).map(([code, business]) => [
         code,
-        { ...business, values: VALUES[code as keyof typeof VALUES] ?? VALUES.GLOBEX },
+        { ...business, values: VALUES[code === 'ACME' ? code : 'GLOBEX'] },
       ]),
     ),
   },

@@ -2,7 +2,11 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { BEGINNING_KIND, beginningKey, placeOfTrail } from '../../../src/audit/beginning.ts'
+import type { SealedText } from '../../../src/contracts/keys.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
+import { FolderKeys } from '../../../src/keys/folder-keys.ts'
+import { Seals } from '../../../src/keys/seal.ts'
+import { SealedKeys } from '../../../src/keys/sealed-keys.ts'
 import { recordsOf } from '../../support/audit-files.ts'
 import { configFiles } from '../../support/config-files.ts'
 import { dataFolder } from '../../support/data-folder.ts'
@@ -10,7 +14,7 @@ import { freePort } from '../../support/free-port.ts'
 import { collect, expectKept } from '../../support/holdings.ts'
 import { needing } from '../../support/machine.ts'
 import { sqliteAt } from '../../support/patient-store.ts'
-import { type PlaceOptions, placeOnPostgres } from '../../support/place-on-postgres.ts'
+import { type PlaceOptions, placeOnPostgres, SEAL } from '../../support/place-on-postgres.ts'
 import { giveKey } from '../../support/ready-key.ts'
 import { ROOT, WITHOUT_WAITS } from '../../support/spawn-postern.ts'
 import { startPostern } from '../../support/start-postern.ts'
@@ -53,6 +57,25 @@ describe('C11.7.6 store copy', needing('postgresql'), () => {
     const copied = await (await to.store()).list(BEGINNING_KIND)
     const own = placeOfTrail(nodeWith('postgres'), folder)
     expect(copied).toMatchObject([{ key: beginningKey(own), value: { ...value, ...own } }])
+  })
+
+  it('C11.7.6 C6.3.4 seals secret values of businesses anew, with the seal of the new store', async () => {
+    const { data, path, to, copy } = await machine()
+    const place = ['directory_business', 'HOOLI', 'key']
+    const sealed = await new FolderKeys(join(data, 'keys')).sealText('sesame', place)
+    const record = { code: 'HOOLI', name: 'Hooli', funds: 'any', values: { db: 'x', key: { sealed } } }
+    const store = await sqliteAt(path)
+    await store.create('directory_business', 'HOOLI', { value: { record } })
+    await store.close()
+    const { code, stdout } = await copy(' --json')
+    expect([code, JSON.parse(stdout).sealed]).toEqual([0, expect.arrayContaining(['HOOLI.key'])])
+    const shared = await to.store()
+    const [entry] = await shared.list('directory_business')
+    const { values } = entry?.value['record'] as { values: { db: string; key: { sealed: SealedText } } }
+    expect([values.db, values.key.sealed.seal]).toEqual(['x', 'test'])
+    const keys = new SealedKeys(shared, new Seals([{ id: 'test', key: SEAL }]))
+    expect(await keys.openText(values.key.sealed, place)).toBe('sesame')
+    expect(await keys.openText(values.key.sealed, ['directory_business', 'OTHER', 'key'])).toBeUndefined()
   })
 
   it('C11.7.6 takes over tokens, logins, people, revocations, switches and keys', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { type BusinessValues, NO_VALUES } from '../../../src/contracts/places.ts'
 import type { Store } from '../../../src/contracts/store.ts'
 import { BUSINESS, FUND, fundKey } from '../../../src/directory/schema.ts'
 import { LayeredPlaces, OpenedFunds } from '../../../src/directory/places.ts'
@@ -209,6 +210,68 @@ describe('C4.8 places of the store', () => {
     expect(places.exists('INITECH')).toBe(true)
     await announce({ feed, clock }, { portfolio: 'INITECH' })
     expect(places.exists('INITECH')).toBeUndefined()
+  })
+})
+
+describe('C8.7 values of a business of the store', () => {
+  const texts = async (values: Promise<BusinessValues>) => ({ ...(await values).texts })
+
+  it('are remembered with it, read once, and read again when it was announced', async () => {
+    const { places, reads, business } = await opened()
+    await business('ACME', { values: { db: 'one' } })
+    expect(places.valuesOf('ACME')).toBeUndefined()
+    expect(await texts(places.lookForValues('ACME'))).toEqual({ db: 'one' })
+    expect(places.valuesOf('ACME')?.texts['db']).toBe('one')
+    expect(reads).toEqual(['ACME'])
+    await business('ACME', { values: { db: 'two' } })
+    expect(places.valuesOf('ACME')).toBeUndefined()
+    expect(await texts(places.lookForValues('ACME'))).toEqual({ db: 'two' })
+  })
+
+  it('are none of one that is disabled or does not exist', async () => {
+    const { places, business } = await opened()
+    await business('CLOSED', { disabled: true, values: { db: 'one' } })
+    for (const code of ['CLOSED', 'NONE']) {
+      expect(await texts(places.lookForValues(code))).toEqual({})
+      expect(places.valuesOf(code)).toBe(NO_VALUES)
+    }
+  })
+
+  it('stay known where the store is shared and gone, for as long as the places do', async () => {
+    const { places, state, business, clock } = await opened()
+    await business('ACME', { values: { db: 'one' } })
+    await places.readAll()
+    state.isGone = true
+    clock.advance(60 * MINUTE)
+    expect(places.valuesOf('ACME')?.texts['db']).toBe('one')
+    expect(await texts(places.preview().lookForValues('ACME'))).toEqual({ db: 'one' })
+    await business('NEW', { values: { db: 'one' } })
+    await expect(places.preview().lookForValues('NEW')).rejects.toMatchObject({
+      code: 'identity_unavailable',
+    })
+  })
+
+  it('that are sealed and cannot be opened are read again by each call', async () => {
+    const { places, reads, business } = await opened()
+    const sealed = { seal: 'gone', nonce: 'n', text: 't' }
+    await business('ACME', { values: { db: 'one', key: { sealed } } })
+    for (let count = 1; count <= 2; count++) {
+      const values = await places.lookForValues('ACME')
+      expect([{ ...values.texts }, [...values.secrets], places.valuesOf('ACME')]).toEqual([
+        ...[{ db: 'one' }, ['key'], undefined],
+      ])
+      expect(reads).toHaveLength(count)
+    }
+  })
+
+  it('of a configured business hide those of the store', async () => {
+    const { places, business } = await opened()
+    await business('ACME', { values: { db: 'stored' } })
+    await business('INITECH', { values: { db: 'stored' } })
+    const layered = new LayeredPlaces((await makeDirectory()).places, places)
+    expect(layered.valuesOf('ACME')).toBe(NO_VALUES)
+    expect(layered.valuesOf('INITECH')).toBeUndefined()
+    expect(await texts(layered.lookForValues('INITECH'))).toEqual({ db: 'stored' })
   })
 })
 
