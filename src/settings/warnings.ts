@@ -1,5 +1,5 @@
 import { planAudit } from '../audit/schema.ts'
-import { namedValues, namesBusiness } from '../backends/forward/named-values.ts'
+import { namesBusiness } from '../backends/forward/named-values.ts'
 import { backendUnder } from '../backends/schema.ts'
 import type { KeyPath, Problems } from '../config/problems.ts'
 import { compileScopes } from '../config/scopes/schema.ts'
@@ -169,5 +169,5 @@ function sendsBusiness(backend: Forwarding, upstream: OperationUpstream): boolea
     return true
   // Without a template the client's path is sent, which has the business.
   if ((upstream.path ?? backend.path) === undefined) return true
-  return namesBusiness(backend, upstream) || namedValues(backend, upstream).size > 0
+  return namesBusiness(backend, upstream)
 }

@@ -14,9 +14,15 @@ export type TemplateSections = Readonly<
 const isTree = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null
 
-/** All texts in a value, however deep. The names of members are none. */
-const textsIn = (value: unknown): readonly string[] =>
-  typeof value === 'string' ? [value] : isTree(value) ? Object.values(value).flatMap(textsIn) : []
+/** All texts in a value, however deep. The names of members are none, in the tree of a body either. */
+function textsIn(value: unknown): readonly string[] {
+  if (typeof value === 'string') return [value]
+  if (!isTree(value)) return []
+  const members = (value as { readonly members?: unknown }).members
+  return Array.isArray(members)
+    ? (members as readonly (readonly [string, unknown])[]).flatMap(([, member]) => textsIn(member))
+    : Object.values(value).flatMap(textsIn)
+}
 
 const folded = (headers: unknown): object =>
   isTree(headers)
@@ -50,10 +56,11 @@ export const namedValues = (backend: TemplateSections, own: TemplateSections = {
 /** Whether a section names a value of a business, be it replaced or not: then its calls need them. */
 export const namesValues = (section: TemplateSections): boolean => namedValues(section).size > 0
 
-/** Whether some place tells the service the code of the business. Unreadable templates count: they are reported elsewhere. */
+/** Whether some place tells the service the business: its code, or a value of it. Unreadable templates count: they are reported elsewhere. */
 export const namesBusiness = (backend: TemplateSections, own: TemplateSections = {}): boolean =>
-  textsOf(backend, own).some(
+  // Where redirects may lead is told to no service.
+  textsOf({ ...backend, redirects: undefined }, { ...own, redirects: undefined }).some(
     (text) =>
       typeof parseTemplate(text) === 'string' ||
-      placeholdersOf(text).some(({ written }) => written === 'business'),
+      placeholdersOf(text).some(({ to, written }) => written === 'business' || to.kind === 'value'),
   )

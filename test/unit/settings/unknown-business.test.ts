@@ -77,6 +77,11 @@ describe('C11.6.1 the check, where a service learns no business', () => {
     ['forwardAuthorization: true', 'path: /all, auth: { bearer: { env: KEY } }'],
     ['', `path: /all, auth: { bearer: { env: KEY } }`],
     ['path: /all', `query: { a: '{client}' }`],
+    ['', `path: /all, redirects: { max: 1, within: ['/{business}'] }`],
+    [
+      '',
+      `path: /all, method: POST, body: { template: { '{business}': 1, '{business.tenant}': '{subject}' } }`,
+    ],
   ])('C11.6.1 warns of %j with %j', async (backend, get) => {
     expect(await told({ backend, get, post: `path: '/{business}'` })).toEqual([begins(GET)])
   })
@@ -95,6 +100,19 @@ describe('C11.6.1 the check, where a service learns no business', () => {
     ['forwardAuthorization: true, path: /all', ''],
   ])('C11.6.1 tells nothing of %j with %j', async (backend, get) => {
     expect(await told({ backend, get })).toEqual([])
+  })
+
+  it.each([
+    ['', `path: '/{business.tenant}'`],
+    ['', `path: /all, query: { t: 'x {business.tenant}' }`],
+    [`headers: { X-T: '{business.tenant}' }`, 'path: /all'],
+    [`auth: { bearer: '{business.tenant}' }`, 'path: /all'],
+    ['', `path: /all, auth: { basic: { user: '{business.tenant}', password: { env: KEY } } }`],
+    ['', `path: /all, method: POST, body: { template: { a: { b: ['{business.tenant}'] } } }`],
+  ])('C11.6.1, C8.7 a value of the business tells it as its code does: %j with %j', async (backend, get) => {
+    const values = ['ACME', 'GLOBEX', 'INITECH'].map((code) => `${code}: { values: { tenant: ${code} } }`)
+    const more = `directory: { businesses: { ${values.join(', ')} } }`
+    expect(await told({ backend, get, more })).toEqual([])
   })
 
   it('C11.6.1 tells nothing of memory and modules, which are given the business, alone or around a forwarder', async () => {
