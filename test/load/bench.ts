@@ -3,13 +3,14 @@
  * same run; then memory and the start. Slices of a second are interleaved, and a ratio is the median of those of the
  * slices of one round. Nothing is asserted, because machines differ. Postern is measured twice, so that the noise shows.
  *
- * `npm run bench -- WORD…` measures only what is named so: calls by a part of their name, `memory`, `start`. `--all` adds
+ * `npm run bench -- WORD…` measures only what is named so: calls by a part of their name, `memory`, `start`, `bodies`. `--all` adds
  * the table of cases.
  */
 import { createPublicKey } from 'node:crypto'
 import type { webcrypto } from 'node:crypto'
 import { forgeTokens } from './access-tokens.ts'
-import { compareCases } from './cases.ts'
+import { bodyCases } from './bodies.ts'
+import { compareCases, compareOnly } from './cases.ts'
 import { median } from './exchanges.ts'
 import { machine } from './machine.ts'
 import { compareMemory } from './memory.ts'
@@ -204,6 +205,7 @@ if (wanted.length > 0) {
 }
 if (isWanted('memory')) await compareMemory(upstream.url, BESIDE)
 if (isWanted('start')) await compareStarts(BESIDE)
+if (words.includes('bodies')) await compareOnly(await bodyCases(upstream.url))
 if (process.argv.includes('--all')) await compareCases(upstream.url)
 upstream.stop()
 process.exit(0)

@@ -5,14 +5,15 @@
 import { connect, type Socket } from 'node:net'
 import { forgeTokens } from './access-tokens.ts'
 import { median } from './exchanges.ts'
+import { bodyCases } from './bodies.ts'
 import { heldMegabytes } from './held-memory.ts'
 import { startPosternProcess, type PosternSubject } from './postern-process.ts'
 import { ACTIONS_YAML, PATH, PATH_100_KB, PATH_FILE } from './subjects.ts'
 import { wrk, type WrkResult } from './wrk.ts'
 import { changeScript, distinctScript, pacedScript, tokenScript, uploadScript } from './wrk-scripts.ts'
 
-const ROUNDS = 3
-const SECONDS = 2
+const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 3)
+const SECONDS = Number(process.env['BENCH_SECONDS'] ?? 2)
 /** More than are spent in the seconds of one round. */
 const FRESH = 20_000
 const LIVE = 100_000
@@ -21,7 +22,7 @@ const LIVE_SECONDS = 45
 const IDLE = 1000
 const BULK = 10 * 1024 ** 2
 
-interface Case {
+export interface Case {
   readonly name: string
   readonly subject: PosternSubject
   /** The case that its cost is set beside. */
@@ -244,9 +245,15 @@ function print(samples: Samples): void {
   for (const one of samples.keys()) console.log(`| ${cells(one).join(' | ')} |`)
 }
 
+/** Prints the table of these cases, and stops what they need. */
+export async function compareOnly(all: readonly Case[]): Promise<void> {
+  print(await measureAll(all))
+  for (const subject of new Set(all.map(({ subject }) => subject))) subject.stop()
+}
+
 /** Prints the table. Everything but the upstream is started and stopped here. */
 export async function compareCases(upstream: string): Promise<void> {
-  const all = await cases(upstream)
+  const all = [...(await cases(upstream)), ...(await bodyCases(upstream))]
   const samples = new Map(await measureAll(all))
   const [plain] = all
   if (plain) {

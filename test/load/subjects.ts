@@ -106,6 +106,11 @@ const FILES = {
   file: 'x'.repeat(10 * 1024 ** 2),
 }
 
+const FUND =
+  '<f:Fund><f:Code>SUPER1</f:Code><f:Name>Super &amp; Co</f:Name><f:Status>active</f:Status></f:Fund>'
+/** A SOAP service that has one answer, of 1 KB. */
+const SOAP = `location /soap { default_type text/xml; return 200 '<?xml version="1.0"?><s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><f:ListFundsResponse xmlns:f="http://funds.example/2024">${FUND.repeat(8)}</f:ListFundsResponse></s:Body></s:Envelope>'; }`
+
 export async function startUpstream(): Promise<{ url: string; stop: () => void }> {
   const folder = await newFolder()
   const port = await freePort()
@@ -117,7 +122,7 @@ export async function startUpstream(): Promise<{ url: string; stop: () => void }
       `location ~ /${name}$ { ${name === 'file' ? 'default_type application/octet-stream; ' : ''}try_files /${name} =404; }`,
   )
   const server = `server { listen 127.0.0.1:${port}; keepalive_requests 1000000000; client_max_body_size 0; ${kept}
-${locations.join('\n')} location / { try_files /payload =404; } location @taken { default_type application/json; return 200 '{}'; } }`
+${locations.join('\n')} ${SOAP} location / { try_files /payload =404; } location @taken { default_type application/json; return 200 '{}'; } }`
   const child = await startNginx(folder, server)
   const url = `http://127.0.0.1:${port}`
   await untilAnswering(url)

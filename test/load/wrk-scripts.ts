@@ -43,6 +43,14 @@ wrk.headers["Content-Type"] = "application/octet-stream"
 wrk.body = string.rep("x", ${bytes})`,
   )
 
+/** This JSON, the same again and again. */
+export const bodyScript = (body: string): Promise<string> =>
+  script(
+    () => `wrk.method = "POST"
+wrk.headers["Content-Type"] = "application/json"
+wrk.body = [[${body}]]`,
+  )
+
 /** A small change, the same again and again. */
 export const changeScript = (): Promise<string> =>
   script(
