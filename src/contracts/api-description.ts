@@ -131,6 +131,8 @@ export interface Successes {
   readonly precondition: boolean
   /** A request with `Range` may be answered 206, or 416. */
   readonly ranges: boolean
+  /** Parts are in units of the data service, not in bytes (C8.8). */
+  readonly otherUnits?: boolean
 }
 
 export type BodyDescription =

@@ -5,6 +5,7 @@ import type { ActionVersions } from '../http/accept.ts'
 import type { BodySchema } from '../http/body-schema.ts'
 import type { JsonPointer } from '../http/json.ts'
 import { decodeSegment } from '../http/request-target.ts'
+import type { BodyTypes } from '../http/media-type.ts'
 import type { BodyValidator } from '../http/validate-body.ts'
 import type { QueryRule } from './parameters.ts'
 import type { AreasConfig, ScopeRuleConfig } from './schema.ts'
@@ -99,6 +100,8 @@ export interface BodyRule {
   readonly kind: 'none' | 'optional' | 'required'
   readonly schema: BodySchema | undefined
   readonly validate: BodyValidator | undefined
+  /** Media types besides those of C7.4. */
+  readonly types?: BodyTypes | undefined
 }
 
 /** A part of a request's body that the audit trail keeps (C12.2.2). */

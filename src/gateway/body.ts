@@ -47,7 +47,7 @@ export function checkBody(head: Head, operation: Operation, limit: number): Body
     checkOwnContentType(facts, operation.consumes)
     return planOpaque(facts.contentType, declared)
   }
-  const kind = checkContentType(facts)
+  const kind = checkContentType(facts, undefined, operation.body.types)
   if (declared === 0 || kind === 'none') return planNothing(operation.body)
   if (head.headers['content-range'] !== undefined) throw new Fault('body_partial')
   if (declared !== 'chunked') {

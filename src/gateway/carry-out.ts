@@ -171,8 +171,16 @@ function requestHeaders(
   if (decision.observation) clean[DECISION_HEADER] = decision.observation.header
   if (passesVerbatim(decision)) return clean
   const named = 'accept-encoding' in clean || 'range' in clean || 'if-range' in clean
-  return named ? Object.fromEntries(Object.entries(clean).filter(([name]) => !OF_BYTES.has(name))) : clean
+  if (!named) return clean
+  const left = backend.ranges === 'verbatim' && asksForUnit(clean) ? OF_CODINGS : OF_BYTES
+  return Object.fromEntries(Object.entries(clean).filter(([name]) => !left.has(name)))
 }
+
+/** Whether a part in another unit than bytes is asked for. Some services have the unit in a header of its own. */
+const asksForUnit = ({ range, 'range-unit': unit = '' }: Readonly<Record<string, string>>): boolean =>
+  range !== undefined && !BYTES.test(range) && !BYTES.test(unit)
+
+const BYTES = /^\s*bytes\b/i
 
 /**
  * A body that passes unread keeps its codings and its range (RFC 9110 §14.5), whatever the backend's `requestHeaders`
@@ -198,6 +206,7 @@ function requireConditions(clean: Record<string, string>, { headers }: Head): vo
 
 /** Headers about the bytes as the upstream sends them. */
 const OF_BYTES: ReadonlySet<string> = new Set(['accept-encoding', 'range', 'if-range'])
+const OF_CODINGS: ReadonlySet<string> = new Set(['accept-encoding'])
 
 /** The call counts as in flight until the answer has been read. */
 function callBackend(

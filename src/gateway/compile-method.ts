@@ -8,6 +8,7 @@ import { SCOPE } from '../config/scopes/schema.ts'
 import type { Backend } from '../contracts/backend.ts'
 import { isBodiless, isSafe } from '../http/head.ts'
 import { type JsonPointer, parseJsonPointer } from '../http/json.ts'
+import { type BodyKind, type BodyTypes, isParsedType } from '../http/media-type.ts'
 import { compileValidator } from '../http/validate-body.ts'
 import { Fault } from '../kernel/faults.ts'
 import {
@@ -86,7 +87,7 @@ export function compileMethod(
     consumes: config.consumes,
     websocket,
     query,
-    body: compileBody(config.body, [...path, 'body', 'schema'], problems),
+    body: compileBody(config.body, [...path, 'body'], problems),
     audit: compileAuditRule(config, { safe, websocket, backend }, path, problems),
     items: config.items,
     documentation: compileDocumentation(
@@ -226,15 +227,31 @@ const publicSegment = (segment: PatternSegment): PublicSegment =>
 
 function compileBody(config: BodyRuleConfig | undefined, path: KeyPath, problems: Problems): BodyRule {
   if (config === undefined) return NO_BODY
-  const kind = config.required ? 'required' : 'optional'
-  if (config.schema === undefined) return { kind, schema: undefined, validate: undefined }
-  const schema = config.schema
+  const { schema } = config
+  const types = compileBodyTypes(config.types, [...path, 'types'], problems)
+  const rule = { kind: config.required ? 'required' : 'optional', schema, types } as const
+  if (schema === undefined) return { ...rule, validate: undefined }
   try {
-    return { kind, schema, validate: compileValidator(schema) }
+    return { ...rule, validate: compileValidator(schema) }
   } catch (error) {
-    problems.error(path, (error as Error).message)
-    return { kind, schema, validate: undefined }
+    problems.error([...path, 'schema'], (error as Error).message)
+    return { ...rule, validate: undefined }
   }
+}
+
+function compileBodyTypes(
+  config: BodyRuleConfig['types'] = {},
+  path: KeyPath,
+  problems: Problems,
+): BodyTypes | undefined {
+  const types = new Map<string, BodyKind>()
+  for (const [name, kind] of Object.entries(config)) {
+    const type = name.toLowerCase()
+    if (isParsedType(type)) problems.error([...path, name], 'is a type that all bodies may have')
+    if (types.has(type)) problems.error([...path, name], 'is the same type as one before it')
+    types.set(type, kind)
+  }
+  return types.size === 0 ? undefined : types
 }
 
 function checkedRule(

@@ -16,6 +16,7 @@ import {
 import { operationUpstreamSchema } from '../backends/forward/schema.ts'
 import type { BodySchema } from '../http/body-schema.ts'
 import type { ScalarValue } from '../http/json.ts'
+import { MEDIA_TYPE_KEYS } from '../http/media-type.ts'
 import { areaDescription, documentationKeys } from './describe/schema.ts'
 
 const scopeValue = text({ description: 'A scope value.' })
@@ -36,6 +37,12 @@ const bodyRule = section(
         expected: 'JSON Schema',
         description:
           'JSON Schema of the body. A body that does not match is 400, and the answer names the field.',
+      }),
+    ),
+    types: optional(
+      mapOf(choice(['json', 'xml', 'form'], { description: 'What a body of this type is read as.' }), {
+        ...MEDIA_TYPE_KEYS,
+        description: 'Further media types of bodies: `application/vnd.api+json: json`.',
       }),
     ),
   },

@@ -178,16 +178,20 @@ export function parseContentType(value: string): MediaType | undefined {
   return names.size === media.parameters.length ? media : undefined
 }
 
+/** Further types of bodies, in lower case, and what they are parsed as (C7.4). */
+export type BodyTypes = ReadonlyMap<string, BodyKind>
+
 /** C7.4: what the body is parsed as; `none` without one. Throws Fault `unsupported_media_type`, also without a body. */
 export function checkContentType(
   facts: BodyFacts,
   allowed: readonly BodyKind[] = ALL_KINDS,
+  types?: BodyTypes,
 ): BodyKind | 'none' {
-  if (!isIdentity(facts.contentEncoding)) throw unsupported(allowed)
-  const kind = facts.contentType === undefined ? 'xml' : kindOf(facts.contentType)
+  if (!isIdentity(facts.contentEncoding)) throw unsupported(allowed, types)
+  const kind = facts.contentType === undefined ? 'xml' : kindOf(facts.contentType, types)
   const supported = kind !== undefined && allowed.includes(kind)
   const stated = facts.contentType !== undefined || facts.hasBody
-  if (stated && !supported) throw unsupported(allowed)
+  if (stated && !supported) throw unsupported(allowed, types)
   return facts.hasBody && kind !== undefined ? kind : 'none'
 }
 
@@ -205,20 +209,28 @@ export function checkOwnContentType(facts: BodyFacts, consumes: readonly string[
 
 const typeOf = (range: string): string => parseMediaType(range)?.type ?? range.toLowerCase()
 
-function kindOf(value: string): BodyKind | undefined {
+function kindOf(value: string, types: BodyTypes | undefined): BodyKind | undefined {
   const media = parseContentType(value)
-  return media !== undefined && isUtf8(media) ? KIND_OF.get(media.type) : undefined
+  if (media === undefined || !isUtf8(media)) return undefined
+  return KIND_OF.get(media.type) ?? types?.get(media.type)
 }
+
+/** Whether a type, in lower case, is one that all bodies may have. */
+export const isParsedType = (type: string): boolean => KIND_OF.has(type)
 
 const isIdentity = (contentEncoding: string | undefined): boolean =>
   contentEncoding === undefined ||
   splitList(contentEncoding).every((coding) => coding.trim().toLowerCase() === 'identity')
 
 /** The fault's own text names all kinds. */
-const unsupported = (allowed: readonly BodyKind[]): Fault =>
+const unsupported = (allowed: readonly BodyKind[], types: BodyTypes | undefined): Fault =>
   new Fault(
     'unsupported_media_type',
-    allowed === ALL_KINDS
+    allowed === ALL_KINDS && types === undefined
       ? {}
-      : { offered: allowed.map((kind) => `${MEDIA_TYPE_OF[kind]} in UTF-8, not compressed`) },
+      : {
+          offered: [...allowed.map((kind) => MEDIA_TYPE_OF[kind]), ...(types?.keys() ?? [])].map(
+            (type) => `${type} in UTF-8, not compressed`,
+          ),
+        },
   )

@@ -62,6 +62,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
   readonly targets: UpstreamTargets
   readonly #passed: ReadonlySet<string>
   readonly #requestHeaders: RequestHeaders
+  readonly #allowed: ReadonlySet<string> | undefined
   readonly #query: QueryTemplate | undefined
   /** Of its calls, where they differ from those of the connections. */
   readonly timeouts: UpstreamTimeouts | undefined
@@ -97,6 +98,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
     this.#passed = passedNames(rules.responseHeaders)
     const same = at === undefined ? undefined : owner
     this.#requestHeaders = same === undefined ? compileRequestHeaders(rules) : same.#requestHeaders
+    this.#allowed = allowedHeaders(rules)
     this.#query = same === undefined ? compileQueryTemplate(rules) : same.#query
     this.timeouts = owner === undefined ? undefined : rules.timeouts
     this.#refusals = new Refusals(rules, clock)
@@ -131,6 +133,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
       targets: this.targets,
       host,
       operations,
+      announces: this.rules.forwarded === 'on',
       queryOf: (call, given) => queryOf?.(call, given) ?? given,
       firstByte: timeouts.firstByte,
       clock: this.#clock,
@@ -171,7 +174,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
   }
 
   get requestHeaders(): ReadonlySet<string> | undefined {
-    return this.rules.requestHeaders
+    return this.#allowed
   }
 
   get host(): string | undefined {
@@ -259,7 +262,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
     const reads = isBodiless(call.method)
     const verdict = checkStatus(response.statusCode, {
       conditional: reads && ('if-none-match' in call.headers || 'if-modified-since' in call.headers),
-      ranged: reads && 'range' in call.headers,
+      ranged: (reads || this.ranges === 'verbatim') && 'range' in call.headers,
       authorizationForwarded:
         this.rules.forwardAuthorization && call.authorization !== undefined && redirected?.left !== true,
     })
@@ -294,7 +297,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
   }
 
   possibleAnswers(_action: ActionFacts, method: string): PossibleAnswers {
-    const { requestHeaders, credentials, forwardAuthorization } = this.rules
+    const { credentials, forwardAuthorization } = this.rules
     const faults: FaultCode[] = ['upstream_unreachable', 'upstream_timeout']
     if (credentials?.renewable === true) faults.push('upstream_token_unavailable')
     if (forwardAuthorization) faults.push('upstream_unauthorised')
@@ -303,7 +306,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
     if (this.namesValues) faults.push('business_value_missing')
     if (isMade) faults.push('unsendable_value')
     if (isMade || strictQuery || query.size > 0) faults.push('unsendable_argument')
-    return answersByStatus({ method, requestHeaders, faults })
+    return answersByStatus({ method, requestHeaders: this.#allowed, faults })
   }
 
   healthy(): boolean {
@@ -322,6 +325,14 @@ export class HttpBackend implements Backend, ForwardingBackend {
 
 const UNSENT = { resolve: () => undefined, reject: () => undefined }
 
+/** `ranges: verbatim` lets them pass whatever the list says. */
+const OF_PARTS = ['range', 'range-unit', 'if-range']
+
+const allowedHeaders = ({ requestHeaders, ranges }: HttpBackendRules): ReadonlySet<string> | undefined =>
+  requestHeaders === undefined || ranges === 'bytes'
+    ? requestHeaders
+    : new Set([...requestHeaders, ...OF_PARTS])
+
 const carry = <T>(
   call: Call,
   headers: HeaderText,
@@ -339,6 +350,7 @@ function linkRules(rules: HttpBackendRules): LinkRules {
     responseHeaders,
     targets,
     operations,
+    announces: rules.forwarded === 'on',
     origins: new Set(others.filter((origin) => origin !== undefined)),
     filterQuery:
       compileQueryFilter({ taken: [...rules.query.keys()], only: undefined, strict: false }) ??

@@ -9,6 +9,7 @@ import type { UpstreamRequest } from '../../upstream/request.ts'
 import type { PathTemplate } from '../templates/places.ts'
 import { callsTo, type OfferedOperation, type OperationCall } from './offered-operations.ts'
 import type { UpstreamTarget, UpstreamTargets } from './targets.ts'
+import { announcedOrigin } from './upstream-addresses.ts'
 
 export interface RedirectRules {
   /** Redirects of one call that are followed, one after the other. */
@@ -24,6 +25,8 @@ interface RedirectingUpstream {
   /** The configured Host header, by which the upstream may know itself. */
   readonly host: string | undefined
   readonly operations: readonly OfferedOperation[]
+  /** Whether the upstream is told the public origin, which then stands for its own. */
+  readonly announces: boolean
   /** Adds to a query what each call of this operation has there. @throws Fault */
   readonly queryOf: (call: Call, query: string) => string
   /** Milliseconds for all steps of a call together. */
@@ -124,8 +127,9 @@ class Following {
     const { target, url: from, left, count } = this.#step
     if (count >= this.#rules.max) return `${this.#rules.max} redirects are followed`
     if (location === undefined) return 'it names no place'
-    const url = resolveReference(location, from)
-    if (typeof url === 'string') return url
+    const named = resolveReference(location, from)
+    if (typeof named === 'string') return named
+    const url = this.#asOwn(named, target, left)
     if (from.origin.startsWith('https:') && !url.origin.startsWith('https:'))
       return 'it leads from https to http'
     const own = this.#ownTarget(url.origin, target, left)
@@ -163,6 +167,12 @@ class Following {
   #hasHeadersOf({ operation, call }: OperationCall): boolean {
     const own = linesOf(this.#attempt.request.headers)
     return operation.headers === undefined || linesOf(operation.headers(call)).isSubsetOf(own)
+  }
+
+  /** A redirect to the public origin is one to the target, which was told that it has that name (C8.2). */
+  #asOwn(url: HttpUrl, { address: { origin } }: UpstreamTarget, left: boolean): HttpUrl {
+    if (left || !this.#upstream.announces || this.#rules.origins.has(url.origin)) return url
+    return url.origin === announcedOrigin(this.#attempt.call) ? { ...url, origin } : url
   }
 
   /** The target of the same upstream that an origin is; none once the call has left it. */

@@ -115,8 +115,8 @@ export function statusFault(
   return new Fault(code, facts)
 }
 
-/** The length of the data (RFC 9110 §14.4). A client whose download is complete learns it so. */
-const UNSATISFIED = /^bytes \*\/[0-9]{1,15}$/
+/** The length of the data (RFC 9110 §14.4), in bytes or what the service counts in. A client whose download is complete learns it so. */
+const UNSATISFIED = /^(?:[a-z]{1,20} )?\*\/[0-9]{1,15}$/i
 
 /** Statuses with which a service says that it has done nothing: a 4xx, 501 (it cannot), 503 (not now). */
 const saysUnchanged = (status: number): boolean =>

@@ -18,6 +18,8 @@ export interface LinkRules {
   /** The origins by which the upstream may know itself beside its targets'. */
   readonly origins: ReadonlySet<string>
   readonly operations: readonly OfferedOperation[]
+  /** Whether the upstream is told the public origin, so that it may write URLs with it. */
+  readonly announces: boolean
   /** Takes out of a query what clients do not send themselves. */
   readonly filterQuery: (query: string) => string
   readonly holdsAddress: HoldsAddress
@@ -34,6 +36,10 @@ const REWRITTEN: ReadonlyMap<string, Rewrite> = new Map([
   ['content-location', rewriteOne],
   ['link', rewriteLink],
 ])
+
+/** The origin that forwarding headers tell (C8.2). */
+export const announcedOrigin = ({ scheme, host }: Pick<Call, 'scheme' | 'host'>): string | undefined =>
+  URL.parse(`${scheme}://${host}`)?.origin
 
 /** A query may hold a URL. */
 const unescaped = (query: string): string =>
@@ -108,10 +114,12 @@ export class LinkHeaders {
   #toPublic(reference: string, call: Call, from: HttpUrl): string | undefined {
     const url = resolveReference(reference, from)
     if (typeof url === 'string') return undefined
-    const { targets, origins, operations, filterQuery, holdsAddress } = this.#rules
+    const { targets, origins, operations, announces, filterQuery, holdsAddress } = this.#rules
+    const isAnnounced = announces && url.origin === announcedOrigin(call)
     const found = new Set<string>()
     for (const { origin, basePath } of targets) {
-      if ((url.origin !== origin && !origins.has(url.origin)) || !isBelow(url.path, basePath)) continue
+      const isOwn = url.origin === origin || origins.has(url.origin) || isAnnounced
+      if (!isOwn || !isBelow(url.path, basePath)) continue
       const path = publicPathOf(url.path.slice(basePath.length), call, operations)
       if (path !== undefined) found.add(path)
     }

@@ -10,8 +10,9 @@ import type {
   ParameterDescription,
   ScopeDescription,
 } from '../../contracts/api-description.ts'
-import type { PossibleAnswers } from '../../contracts/backend.ts'
+import type { Backend, Payload, PossibleAnswers } from '../../contracts/backend.ts'
 import { type Format, PLAIN_TYPES, vendorType } from '../../http/accept.ts'
+import type { BodySchema } from '../../http/body-schema.ts'
 import { MEDIA_TYPE_OF } from '../../http/media-type.ts'
 import { isReportOnly, type Operation, type PatternSegment } from '../action-table.ts'
 import { API_VERSION } from '../checks.ts'
@@ -195,17 +196,33 @@ function answerOf(
   reportOnly: boolean,
 ): AnswerDescription {
   if (produces !== undefined) return { kind: 'own', types: produces, successes }
+  const data = documentation?.data ?? DATA_OF[backend.payload]
   return {
     kind: 'envelope',
     types: typesOf(versions),
-    data: documentation?.data,
-    mayBeEmpty: successes.other && (documentation?.data?.required ?? []).length > 0,
+    data,
+    mayBeEmpty: successes.other && (data?.required ?? []).length > 0,
     items,
-    ownXml: backend.xml !== undefined,
+    ownXml: backend.xml !== undefined || [...(backend.types?.values() ?? [])].includes('xml'),
     // Parts are of the data service's own bytes, which reach a client only where nothing is converted (C8.6). That is so
     // of a call, too, that a report-only area let through although its `Accept` would be refused.
-    successes: { ...successes, ranges: successes.ranges && (backend.payload === 'envelope' || reportOnly) },
+    successes: {
+      ...successes,
+      ranges: successes.ranges && (passesParts(backend) || reportOnly),
+      ...(backend.ranges === 'verbatim' && { otherUnits: true }),
+    },
   }
+}
+
+const passesParts = ({ payload, isSearched, ranges }: Backend): boolean =>
+  (payload === 'envelope' && isSearched !== true) || ranges === 'verbatim'
+
+/** What `Data` is where the configuration does not say it. Undefined: any object. */
+const DATA_OF: Readonly<Record<Payload, BodySchema | undefined>> = {
+  bare: undefined,
+  envelope: undefined,
+  text: { type: 'object', properties: { Value: { type: 'string' } }, required: ['Value'] },
+  none: { type: 'object', properties: {}, additionalProperties: false },
 }
 
 const FORMATS: readonly Format[] = ['json', 'xml']
@@ -242,7 +259,7 @@ function bodyOf({ consumes, body, backend }: Operation, limit: number): BodyDesc
   return {
     kind: 'parsed',
     required: body.kind === 'required',
-    types: PARSED_TYPES,
+    types: body.types === undefined ? PARSED_TYPES : [...PARSED_TYPES, ...body.types.keys()],
     schema: body.schema,
     ownXml: backend.xml !== undefined,
     limit,

@@ -194,8 +194,8 @@ function operationText(
 
 /** All that `parametersOf` reads; `values` come from `type`. Types stand last, since they may hold anything. */
 function parametersKey(operation: OperationDescription, others: readonly OperationDescription[]): string {
-  const { notModified, precondition, ranges } = operation.answer.successes
-  let key = `parameters ${notModified} ${precondition} ${ranges}`
+  const { notModified, precondition, ranges, otherUnits } = operation.answer.successes
+  let key = `parameters ${notModified} ${precondition} ${ranges} ${otherUnits}`
   for (const { parameters, query, examples } of [operation, ...others]) {
     for (const { name, kind, type } of parameters) key += ` ${name} ${kind} ${JSON.stringify(type)}`
     if (query.length > 0)
@@ -303,7 +303,7 @@ function parametersOf(
     if (kind === 'own') return node
     return components.share('parameters', name, () => ({ ...node, description: KINDS[kind] }))
   })
-  const { notModified, precondition, ranges } = answer.successes
+  const { notModified, precondition, ranges, otherUnits = false } = answer.successes
   const header = (name: string, description: string): unknown =>
     components.share('parameters', name, () => ({
       name,
@@ -320,9 +320,23 @@ function parametersOf(
     ...(precondition
       ? [header('If-Match', 'The `ETag` of an earlier answer: 412 if the data has changed since.')]
       : []),
-    ...(ranges ? [header('Range', 'The part of the data that is wanted, such as `bytes=0-999`.')] : []),
+    ...(ranges && !otherUnits
+      ? [header('Range', 'The part of the data that is wanted, such as `bytes=0-999`.')]
+      : []),
+    ...(ranges && otherUnits
+      ? UNITS.map((name) => ({ ...name, in: 'header', schema: { type: 'string' } }))
+      : []),
   ]
 }
+
+/** Of parts in units of the data service. */
+const UNITS = [
+  {
+    name: 'Range',
+    description: 'The part of the data that is wanted, in a unit of the data service: `0-24`.',
+  },
+  { name: 'Range-Unit', description: 'That unit, such as `items`.' },
+]
 
 function requestBody(body: BodyDescription, operation: OperationDescription, components: Components): Node {
   if (body.kind === 'opaque') return { content: Object.fromEntries(body.types.map((type) => [type, {}])) }
@@ -330,7 +344,7 @@ function requestBody(body: BodyDescription, operation: OperationDescription, com
   const media = schema === undefined ? {} : { schema: bodySchema(schema, operation, components) }
   const examples = bodyExamples(operation, components)
   const content = types.map((type) => {
-    if (type.endsWith('/xml') && ownXml) return [type, {}] as const
+    if (/[/+]xml$/.test(type) && ownXml) return [type, {}] as const
     return [type, { ...media, ...(type.endsWith('/json') && examples && { examples }) }] as const
   })
   return { required, content: Object.fromEntries(content) }

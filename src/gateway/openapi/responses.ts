@@ -143,9 +143,9 @@ export function responsesOf(operation: OperationDescription, components: Compone
 /** All that `otherSuccesses` and `failuresOf` read. */
 function shapeOf(operation: OperationDescription, components: Components): string {
   const { answer, faults, mode, otherRefusals, ownErrors, hasRateHeaders, websocket } = operation
-  const { notModified, precondition, ranges } = answer.successes
+  const { notModified, precondition, ranges, otherUnits } = answer.successes
   const numbers = `${components.numberOf(faults)} ${components.numberOf(answer.types)} ${ownErrors.join()}`
-  return `${notModified} ${precondition} ${ranges} ${otherRefusals} ${hasRateHeaders} ${websocket} ${mode} ${numbers}`
+  return `${notModified} ${precondition} ${ranges} ${otherUnits} ${otherRefusals} ${hasRateHeaders} ${websocket} ${mode} ${numbers}`
 }
 
 function successText(operation: OperationDescription, components: Components): JsonText {
@@ -179,13 +179,14 @@ const SEVERAL_PARTS = 'multipart/byteranges'
 
 /** Operations that answer in the same types share it: it has no schema. */
 function partOf(
-  { answer: { types }, mode }: OperationDescription,
+  { answer: { types, successes }, mode }: OperationDescription,
   more: readonly HeaderName[],
   components: Components,
 ): Reference {
   const names = [
     ...types.map((each) => (typeof each === 'string' ? each : each.type)),
-    ...[SEVERAL_PARTS, ...Object.keys(unconverted(mode))],
+    ...(successes.otherUnits === true ? [] : [SEVERAL_PARTS]),
+    ...Object.keys(unconverted(mode)),
   ]
   return components.shareEqual('responses', 'Success206', `${more.join()} ${names.join()}`, () => ({
     description: 'The part of the data that `Range` asked for',
