@@ -83,6 +83,8 @@ export interface OperationDescription {
 export interface ParameterDescription {
   readonly name: string
   readonly kind: 'business' | 'fund' | 'own'
+  /** Whether it stands for 1 to 32 segments with slashes between them (C3.3); the type is that of each. */
+  readonly rest: boolean
   /** `uuid`, `integer`, `/pattern/` as configured; empty for any text. */
   readonly type: string
   /** All values, if the pattern is a list of words. */

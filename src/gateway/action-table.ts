@@ -8,86 +8,9 @@ import { decodeSegment } from '../http/request-target.ts'
 import type { BodyTypes } from '../http/media-type.ts'
 import type { BodyValidator } from '../http/validate-body.ts'
 import type { QueryRule } from './parameters.ts'
+import { type ParameterType, type PatternSegment, takes } from './path-pattern.ts'
+import { matchRest, type RestRoute, restRouteOf, restShape } from './rest-routes.ts'
 import type { AreasConfig, ScopeRuleConfig } from './schema.ts'
-
-/** The type of a path parameter (C3.3). Two types with the same text are the same. */
-export interface ParameterType {
-  /** As configured: `uuid`, `/[a-z]+/`; empty for an untyped one. */
-  readonly text: string
-  readonly test: RegExp | undefined
-  /** All values, if the pattern is a list of words such as `/open|closed/`. */
-  readonly values: readonly string[] | undefined
-}
-
-/** One segment of an action's path: a literal, or a parameter with an optional type (C3.3). */
-export type PatternSegment =
-  | { readonly kind: 'literal'; readonly text: string }
-  | { readonly kind: 'parameter'; readonly name: string; readonly type: ParameterType }
-
-const LITERAL = /^[A-Za-z0-9._~-]+$/
-const PARAMETER = /^\{([A-Za-z][A-Za-z0-9_]*)(?::(.+))?\}$/s
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
-
-const TYPES: Readonly<Record<string, RegExp>> = { uuid: UUID, integer: /^(?:0|[1-9][0-9]{0,17})$/ }
-
-const UNTYPED: ParameterType = { text: '', test: undefined, values: undefined }
-
-/** Words with bars between them, without any other character that means something in a regular expression. */
-const WORDS = /^[A-Za-z0-9_~]+(?:\|[A-Za-z0-9_~]+)*$/
-
-/** `uuid`, `integer` or `/pattern/`, which must match the whole value. Throws SyntaxError on anything else. */
-function compileType(text: string): ParameterType {
-  const known = Object.hasOwn(TYPES, text) ? TYPES[text] : undefined
-  if (known) return { text, test: known, values: undefined }
-  const pattern = /^\/(.+)\/$/s.exec(text)?.[1]
-  if (pattern === undefined)
-    throw new SyntaxError(`unknown parameter type "${text}"; use uuid, integer or /pattern/`)
-  const values = WORDS.test(pattern) ? pattern.split('|') : undefined
-  return { text, test: new RegExp(`^(?:${pattern})$`, 'u'), values }
-}
-
-export const takes = ({ test }: ParameterType, value: string): boolean =>
-  test === undefined || test.test(value)
-
-/** Whether no value matches both types. False also where that cannot be known: for two patterns in general. */
-export function areDisjoint(one: ParameterType, other: ParameterType): boolean {
-  if (Object.hasOwn(TYPES, one.text) && Object.hasOwn(TYPES, other.text)) return one.text !== other.text
-  if (one.values) return !one.values.some((value) => takes(other, value))
-  return other.values !== undefined && !other.values.some((value) => takes(one, value))
-}
-
-function parseSegment(text: string): PatternSegment {
-  if (LITERAL.test(text) && text !== '.' && text !== '..') return { kind: 'literal', text }
-  const [, name, type] = PARAMETER.exec(text) ?? []
-  if (name === undefined)
-    throw new SyntaxError(`"${text}" is neither a plain segment nor {name} nor {name:type}`)
-  return { kind: 'parameter', name, type: type === undefined ? UNTYPED : compileType(type) }
-}
-
-/** Splits at the slashes outside braces: a pattern may hold slashes, and braces of its own. */
-function splitSegments(path: string): string[] {
-  const segments = ['']
-  let depth = 0
-  for (const character of path) {
-    if (character === '{') depth += 1
-    if (character === '}') depth -= 1
-    if (character === '/' && depth === 0) segments.push('')
-    else segments.push(`${segments.pop() ?? ''}${character}`)
-  }
-  return segments
-}
-
-/** Parses an action's path. @throws SyntaxError whose message is the problem to report */
-export function parsePathPattern(path: string): readonly PatternSegment[] {
-  const segments = splitSegments(path).map(parseSegment)
-  const names = parameterNames(segments)
-  const twice = names.find((name, index) => names.indexOf(name) !== index)
-  if (twice !== undefined) throw new SyntaxError(`the parameter {${twice}} stands twice`)
-  return segments
-}
-
-export const parameterNames = (pattern: readonly PatternSegment[]): readonly string[] =>
-  pattern.flatMap((segment) => (segment.kind === 'parameter' ? [segment.name] : []))
 
 /** A compiled scope rule (C5.3). A token satisfies it if it has a value of each group; a rule of `any` is one group. */
 export interface ScopeRule {
@@ -238,24 +161,47 @@ const NO_VALUES: readonly string[] = Object.freeze([])
 
 /**
  * The route table: one tree per level and area, so that a lookup costs the same with ten actions or ten thousand.
- * It matches canonical segments (C3.4) exactly, case included. A literal wins over a parameter.
+ * It matches canonical segments (C3.4) exactly, case included. A literal wins over a parameter, and both win over a rest.
  */
 export class ActionTable<T> {
   readonly #roots = new Map<string, RouteNode<T>>()
+  readonly #rests = new Map<string, readonly RestRoute<T>[]>()
 
   /** Puts `value` at a path that has none yet. @returns the value that stands at the path now */
   add(level: 'b' | 'f', area: string, pattern: readonly PatternSegment[], value: T): T {
     const key = `${level}/${area}`
+    const rest = restRouteOf(pattern, value)
+    if (rest !== undefined) return this.#addRest(key, rest)
     let node = this.#roots.get(key)
     if (node === undefined) this.#roots.set(key, (node = newNode()))
     for (const segment of pattern) node = branch(node, segment)
     return (node.value ??= value)
   }
 
+  #addRest(key: string, route: RestRoute<T>): T {
+    if (!this.#roots.has(key)) this.#roots.set(key, newNode())
+    const routes = this.#rests.get(key) ?? []
+    const same = routes.find((each) => restShape(each) === restShape(route))
+    if (same === undefined) this.#rests.set(key, [...routes, route])
+    return (same ?? route).value
+  }
+
   /** @param from index of the first segment below the area */
   find(level: string, area: string, segments: readonly string[], from: number): Match<T> | undefined {
-    const root = this.#roots.get(`${level}/${area}`)
-    return root === undefined ? undefined : walk(root, segments, from, undefined)
+    const key = `${level}/${area}`
+    const root = this.#roots.get(key)
+    const found = root === undefined ? undefined : walk(root, segments, from, undefined)
+    if (found !== undefined || this.#rests.size === 0) return found
+    for (const route of this.#rests.get(key) ?? []) {
+      const values = matchRest(route, segments, from)
+      if (values !== undefined) return { value: route.value, values }
+    }
+    return undefined
+  }
+
+  /** By level and area. */
+  get rests(): ReadonlyMap<string, readonly RestRoute<T>[]> {
+    return this.#rests
   }
 
   rootOf(level: 'b' | 'f', area: string): RouteNode<T> | undefined {

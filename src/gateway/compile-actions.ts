@@ -6,24 +6,27 @@ import type { Backend } from '../contracts/backend.ts'
 import {
   type Action,
   ActionTable,
-  areDisjoint,
   isReportOnly,
   type Operation,
   type ParameterBranch,
+  type Route,
+  type RouteNode,
+} from './action-table.ts'
+import {
+  areDisjoint,
   parameterNames,
   type ParameterType,
   parsePathPattern,
   type PatternSegment,
-  type Route,
-  type RouteNode,
   takes,
-} from './action-table.ts'
+} from './path-pattern.ts'
 import {
   type ActionContext,
   type CompileContext,
   compileMethod,
   reportUnknownScopes,
 } from './compile-method.ts'
+import { restsMeet } from './rest-routes.ts'
 import { SchemaLinker } from './linked-schemas.ts'
 import type { ActionConfig, OperationConfig } from './schema.ts'
 
@@ -95,6 +98,7 @@ class RouteCompiler {
   }
 
   finish(): ActionTable<Route> {
+    this.#reportRests()
     const overlaps = [...this.#table.roots].flatMap(overlapsIn)
     for (const { routes, types } of overlaps) {
       const [one, other] = routes.map(({ from }) => from[0])
@@ -103,6 +107,18 @@ class RouteCompiler {
     if (overlaps.length === 0)
       for (const each of this.#routes) this.#reportShadow(each.route, each.configured)
     return this.#table
+  }
+
+  #reportRests(): void {
+    for (const [one, other] of [...this.#table.rests.values()].flatMap(pairsOf)) {
+      const [first, second] = [one.value.from[0], other.value.from[0]]
+      if (first === undefined || second === undefined || !restsMeet(one, other)) continue
+      const why = (there: ConfiguredRoute): string =>
+        `could match the same path as ${this.#name(there)}, and both have a parameter with dots`
+      const hint = 'put different literals behind or before them, or give the parameters types'
+      this.#problems.error([...first.path, 'action'], why(second), hint)
+      this.#problems.error([...second.path, 'action'], why(first), hint)
+    }
   }
 
   #reportOverlap(
@@ -118,6 +134,7 @@ class RouteCompiler {
   }
 
   #reportShadow(route: OpenRoute, { action, pattern, path }: ConfiguredRoute): void {
+    if (pattern.some(({ kind }) => kind === 'rest')) return
     const root = this.#table.rootOf(action.level, action.area)
     const shadow = root && shadowOf(root, pattern, route)?.from[0]
     if (shadow === undefined) return
@@ -331,7 +348,7 @@ function compileAction(
     area: config.area,
     name: config.action,
     parameters: parameterNames(pattern),
-    isNested: pattern.length > 1,
+    isNested: pattern.length > 1 || pattern.some(({ kind }) => kind === 'rest'),
   }
   const methods = Object.entries(config.methods).map(([method, operation]) => {
     const at = [...path, 'methods', method]

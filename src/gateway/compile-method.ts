@@ -18,9 +18,8 @@ import {
   compileScopeRule,
   isReportOnly,
   type Operation,
-  type PatternSegment,
-  takes,
 } from './action-table.ts'
+import { type PatternSegment, takes } from './path-pattern.ts'
 import { compileDocumentation } from './describe/documentation.ts'
 import type { NamedSchemas } from './linked-schemas.ts'
 import { compileQueryRule, type QueryRule } from './parameters.ts'
@@ -166,6 +165,7 @@ function backendOf(
     described: `${area}/${action}`,
     level: level === 'b' ? 'business' : 'fund',
     parameters,
+    rest: restName(pattern),
     isNested,
     reportOnly: isReportOnly(areas[area]),
     body: clientsBody(body, consumes),
@@ -220,10 +220,13 @@ function reportForwardingKeys(
       )
 }
 
+const restName = (pattern: readonly PatternSegment[]): string | undefined =>
+  pattern.flatMap((segment) => (segment.kind === 'rest' ? [segment.name] : []))[0]
+
 const publicSegment = (segment: PatternSegment): PublicSegment =>
   segment.kind === 'literal'
     ? segment
-    : { kind: 'parameter', name: segment.name, takes: (value) => takes(segment.type, value) }
+    : { kind: segment.kind, name: segment.name, takes: (value) => takes(segment.type, value) }
 
 function compileBody(config: BodyRuleConfig | undefined, path: KeyPath, problems: Problems): BodyRule {
   if (config === undefined) return NO_BODY

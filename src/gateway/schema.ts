@@ -147,7 +147,7 @@ const actionSchema = section({
   area: name({ description: 'Its area: a key of `areas`.' }),
   action: text({
     description:
-      'Path below the area. `{id}`, `{id:uuid}`, `{id:integer}` and `{id:/pattern/}` are parameters.',
+      'Path below the area. `{id}`, `{id:uuid}`, `{id:integer}` and `{id:/pattern/}` are parameters; `{path...}` is one of 1 to 32 segments.',
   }),
   methods: section(
     {

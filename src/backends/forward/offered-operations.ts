@@ -16,7 +16,12 @@ import {
 
 export type PublicSegment =
   | { readonly kind: 'literal'; readonly text: string }
-  | { readonly kind: 'parameter'; readonly name: string; readonly takes: (value: string) => boolean }
+  | {
+      /** `rest`: of 1 to 32 segments, each of which it takes (C3.3). */
+      readonly kind: 'parameter' | 'rest'
+      readonly name: string
+      readonly takes: (value: string) => boolean
+    }
 
 export interface OfferedOperation {
   readonly level: 'business' | 'fund'
@@ -92,14 +97,20 @@ function paramsOf(
   { level, area, pattern }: OfferedOperation,
 ): Readonly<Record<string, string>> | undefined {
   const start = level === 'fund' ? 5 : 4
-  if (segments.length !== start + 1 + pattern.length || segments[start] !== area) return undefined
+  const hasRest = pattern.some(({ kind }) => kind === 'rest')
+  const more = segments.length - (start + 1 + pattern.length)
+  if (more < 0 || (more > 0 && !hasRest) || segments[start] !== area) return undefined
   // Version, level, business and fund as the client wrote them: those were checked.
   for (let at = 0; at < start; at++) if (segments[at] !== target.segments[at]) return undefined
   const params: Record<string, string> = Object.create(null) as Record<string, string>
-  for (const [index, expected] of pattern.entries()) {
-    const value = decodeSegment(segments[start + 1 + index] ?? '')
-    if (expected.kind === 'literal' ? value !== expected.text : !expected.takes(value)) return undefined
-    if (expected.kind === 'parameter') params[expected.name] = value
+  let at = start + 1
+  for (const expected of pattern) {
+    const count = expected.kind === 'rest' ? more + 1 : 1
+    const values = segments.slice(at, at + count).map(decodeSegment)
+    at += count
+    if (expected.kind === 'literal' ? values[0] !== expected.text : !values.every(expected.takes))
+      return undefined
+    if (expected.kind !== 'literal') params[expected.name] = values.join('/')
   }
   return params
 }
@@ -112,11 +123,26 @@ function fromTemplate(
 ): RequestTarget | undefined {
   const segments = path.slice(1).split('/')
   const values: Values = new Map()
+  const hasRest = pattern.some(({ kind }) => kind === 'rest')
+  const parts = templates
+    .map((template) => ({ template, sole: solePlaceholder(template) }))
+    .filter(({ sole }) => !(sole?.written === 'fund' && level === 'business'))
+    .map(({ template, sole }) => {
+      const isAction = sole?.written === 'action'
+      return {
+        template,
+        least: isAction ? pattern.length : 1,
+        isLong: hasRest && (isAction || sole?.to.kind === 'segments'),
+      }
+    })
+  const long = parts.filter(({ isLong }) => isLong).length
+  const spare = segments.length - parts.reduce((sum, { least }) => sum + least, 0)
+  // Each of them holds the same rest.
+  const more = long === 0 ? 0 : spare / long
+  if (!Number.isInteger(more) || more < 0) return undefined
   let at = 0
-  for (const template of templates) {
-    const name = solePlaceholder(template)?.written
-    if (name === 'fund' && level === 'business') continue
-    const count = name === 'action' ? pattern.length : 1
+  for (const { template, least, isLong } of parts) {
+    const count = isLong ? least + more : least
     const given = segments.slice(at, at + count)
     at += count
     if (given.length < count || !take(template, given, values)) return undefined
@@ -129,7 +155,9 @@ function fromTemplate(
 
 /** Reads what a template's placeholders stand for in some segments. False if these cannot be of it. */
 function take(template: Template, given: readonly string[], values: Values): boolean {
-  if (solePlaceholder(template)?.written === 'action') return keep(values, 'action', given.join('/'))
+  const sole = solePlaceholder(template)
+  if (sole?.written === 'action' || sole?.to.kind === 'segments')
+    return keep(values, sole.written, given.join('/'))
   const segment = given[0] ?? ''
   const placeholders = placeholdersIn(template)
   if (placeholders.length === 0) return segment === textOf(template)
@@ -158,10 +186,12 @@ function keep(values: Values, name: string, value: string): boolean {
 function actionFrom(pattern: readonly PublicSegment[], values: Values): string | undefined {
   const segments: string[] = []
   for (const part of pattern) {
-    const value = part.kind === 'literal' ? part.text : values.get(part.name)
-    const segment = value === undefined ? undefined : attempt(() => percentEncode(decodeSegment(value)))
-    if (segment === undefined) return undefined
-    segments.push(segment)
+    const value =
+      part.kind === 'literal' ? part.text : values.get(part.kind === 'rest' ? `${part.name}...` : part.name)
+    const texts = part.kind === 'rest' ? value?.split('/') : value === undefined ? undefined : [value]
+    const encoded = texts && attempt(() => texts.map((text) => percentEncode(decodeSegment(text))))
+    if (encoded === undefined) return undefined
+    segments.push(...encoded)
   }
   return segments.join('/')
 }

@@ -14,7 +14,8 @@ import type { Backend, Payload, PossibleAnswers } from '../../contracts/backend.
 import { type Format, PLAIN_TYPES, vendorType } from '../../http/accept.ts'
 import type { BodySchema } from '../../http/body-schema.ts'
 import { MEDIA_TYPE_OF } from '../../http/media-type.ts'
-import { isReportOnly, type Operation, type PatternSegment } from '../action-table.ts'
+import { isReportOnly, type Operation } from '../action-table.ts'
+import { type PatternSegment } from '../path-pattern.ts'
 import { API_VERSION } from '../checks.ts'
 import type { CompiledActions, ConfiguredRoute } from '../compile-actions.ts'
 import type { AreasConfig } from '../schema.ts'
@@ -116,7 +117,7 @@ function describeOperation(
   const answers = operation.backend.possibleAnswers?.(facts, operation.method) ?? ANYTHING
   const reportOnly = isReportOnly(described.areas[action.area])
   const parameters = parametersOf(operation, route.pattern)
-  const typed = parameters.some(({ type }) => type !== '')
+  const typed = parameters.some(({ type, rest }) => type !== '' || rest)
   return {
     id,
     area: action.area,
@@ -175,6 +176,7 @@ function parametersOf(
   const place = (kind: 'business' | 'fund'): ParameterDescription => ({
     name: names[kind],
     kind,
+    rest: false,
     type: '',
     values: undefined,
   })
@@ -184,7 +186,15 @@ function parametersOf(
     ...pattern.flatMap((segment): ParameterDescription[] =>
       segment.kind === 'literal'
         ? []
-        : [{ name: segment.name, kind: 'own', type: segment.type.text, values: segment.type.values }],
+        : [
+            {
+              name: segment.name,
+              kind: 'own',
+              rest: segment.kind === 'rest',
+              type: segment.type.text,
+              values: segment.type.values,
+            },
+          ],
     ),
   ]
 }

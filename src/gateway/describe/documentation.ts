@@ -3,7 +3,8 @@ import type { ExampleDescription } from '../../contracts/api-description.ts'
 import { type BodySchema, typesOf } from '../../http/body-schema.ts'
 import type { JsonValue, ScalarValue } from '../../http/json.ts'
 import { type BodyProblem, compileProblems } from '../../http/validate-body.ts'
-import { type Documentation, type PatternSegment, takes } from '../action-table.ts'
+import { type Documentation } from '../action-table.ts'
+import { type PatternSegment, takes } from '../path-pattern.ts'
 import type { QueryRule } from '../parameters.ts'
 import type { OperationConfig, ScopeRuleConfig } from '../schema.ts'
 
@@ -91,10 +92,12 @@ function checkParameters(
   problems: Problems,
 ): void {
   for (const [name, value] of Object.entries(values)) {
-    const segment = pattern.find((each) => each.kind === 'parameter' && each.name === name)
-    if (segment?.kind !== 'parameter')
+    const segment = pattern.find((each) => each.kind !== 'literal' && each.name === name)
+    if (segment === undefined || segment.kind === 'literal')
       problems.error([...at, name], 'is no parameter of the path of the action')
-    else if (!takes(segment.type, value))
+    else if (
+      !(segment.kind === 'rest' ? value.split('/') : [value]).every((part) => takes(segment.type, part))
+    )
       problems.error([...at, name], 'does not fit the type of the parameter')
   }
 }

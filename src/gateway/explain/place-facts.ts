@@ -65,13 +65,19 @@ const MOST_NAMED = 10
 /** The actions that the area has at the level: somebody who mistyped one finds it among them. */
 function listed(actions: ActionTable<Route>, level: string, area: string): string {
   const root = actions.rootOf(level === 'f' ? 'f' : 'b', area)
-  const names = root === undefined ? [] : [...new Set(namesBelow(root))]
+  const rests = actions.rests.get(`${level === 'f' ? 'f' : 'b'}/${area}`) ?? []
+  const names = [
+    ...new Set([...(root ? namesBelow(root) : []), ...rests.flatMap(({ value }) => namesOf(value))]),
+  ]
   const more = names.length > MOST_NAMED ? `, and ${names.length - MOST_NAMED} more` : ''
   return names.length === 0 ? '' : ` It has ${names.slice(0, MOST_NAMED).join(', ')}${more}.`
 }
 
+const namesOf = ({ methods }: Route): readonly string[] =>
+  [...methods.values()].map(({ action }) => action.name)
+
 function namesBelow({ value, literals, parameters }: RouteNode<Route>): readonly string[] {
-  const own = value === undefined ? [] : [...value.methods.values()].map(({ action }) => action.name)
+  const own = value === undefined ? [] : namesOf(value)
   return [...own, ...[...literals.values(), ...parameters.map(({ node }) => node)].flatMap(namesBelow)]
 }
 

@@ -197,7 +197,8 @@ function parametersKey(operation: OperationDescription, others: readonly Operati
   const { notModified, precondition, ranges, otherUnits } = operation.answer.successes
   let key = `parameters ${notModified} ${precondition} ${ranges} ${otherUnits}`
   for (const { parameters, query, examples } of [operation, ...others]) {
-    for (const { name, kind, type } of parameters) key += ` ${name} ${kind} ${JSON.stringify(type)}`
+    for (const { name, kind, type, rest } of parameters)
+      key += ` ${name} ${kind} ${String(rest)} ${JSON.stringify(type)}`
     if (query.length > 0)
       key += ` ${JSON.stringify([query, examples.map((each) => [each.name, each.query])])}`
   }
@@ -241,8 +242,13 @@ const SCHEMAS: Readonly<Record<string, Node>> = {
   integer: { type: 'integer', format: 'int64', minimum: 0 },
 }
 
-function schemaOf({ kind, type, values }: ParameterDescription): Node {
+const REST =
+  'One to 32 segments of the path, with slashes between them that are not encoded. Each segment is encoded by itself.'
+
+function schemaOf({ kind, type, values, rest }: ParameterDescription): Node {
   if (kind !== 'own') return CODE
+  // What each segment is of is no pattern of the whole.
+  if (rest) return { type: 'string', minLength: 1 }
   if (values !== undefined) return { type: 'string', enum: values }
   return SCHEMAS[type] ?? { type: 'string', pattern: `^(?:${type.slice(1, -1)})$` }
 }
@@ -293,13 +299,19 @@ function parametersOf(
   components: Components,
 ): readonly unknown[] {
   const inPath = parameters.map((parameter, at) => {
-    const { name, kind } = parameter
+    const { name, kind, rest } = parameter
     const types = new Map(
-      [parameter, ...others.flatMap((other) => other.parameters[at] ?? [])].map((each) => [each.type, each]),
+      [parameter, ...others.flatMap((other) => other.parameters[at] ?? [])].map((each) => [
+        `${String(each.rest)} ${each.type}`,
+        each,
+      ]),
     )
     const schemas = [...types.values()].map(schemaOf)
     const schema = schemas.length === 1 ? schemas[0] : { anyOf: schemas }
-    const node = { name, in: 'path', required: true, schema }
+    const node = {
+      ...{ name, in: 'path', required: true, schema },
+      ...(rest && { description: REST, 'x-postern-rest': true }),
+    }
     if (kind === 'own') return node
     return components.share('parameters', name, () => ({ ...node, description: KINDS[kind] }))
   })

@@ -126,8 +126,13 @@ function scopeRow({ scopes }: OperationDescription, { catalogue }: DeveloperPart
   return [T.scope, html`${T.eachOf} ${list(lines)}`]
 }
 
-function parameterText({ kind, type, values }: ParameterDescription): Html {
+function parameterText({ kind, type, values, rest }: ParameterDescription): Html {
   if (kind !== 'own') return html`${T[kind]}`
+  if (rest) return html`${T.rest} ${segmentText({ type, values })}`
+  return segmentText({ type, values })
+}
+
+function segmentText({ type, values }: Pick<ParameterDescription, 'type' | 'values'>): Html {
   if (values !== undefined)
     return html`${T.oneWord} ${values.map((value, at) => html`${at > 0 && ', '}<code>${value}</code>`)}`
   return type in T.types ? prose(T.types[type] ?? '') : html`${T.pattern} <code>${type}</code>`

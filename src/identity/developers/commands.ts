@@ -82,9 +82,10 @@ export function filledPath(
   login: Login,
   own: Readonly<Record<string, string>> = {},
 ): string {
-  return parameters.reduce((filled, { kind, name }) => {
+  return parameters.reduce((filled, { kind, name, rest }) => {
     const value = kind === 'own' ? (own[name] ?? name.toUpperCase()) : login[kind]
-    return filled.replace(`{${name}}`, () => encodeURIComponent(value))
+    const segments = rest ? value.split('/') : [value]
+    return filled.replace(`{${name}}`, () => segments.map(encodeURIComponent).join('/'))
   }, path)
 }
 

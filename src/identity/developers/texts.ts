@@ -165,6 +165,7 @@ export const AREA_TEXTS = {
     uuid: 'A UUID, as `7d9f2c1e-4b3a-4f0e-9c55-0a1b2c3d4e5f`.',
     integer: 'A whole number from 0.',
   } as Readonly<Record<string, string>>,
+  rest: 'One to 32 parts with slashes between them. Of each part:',
   oneWord: 'One of:',
   pattern: 'A text that fits as a whole:',
 

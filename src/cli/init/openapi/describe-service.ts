@@ -1,6 +1,6 @@
 /** Makes of an OpenAPI description the areas, actions and scopes of a configuration. */
 import { isIdentityScope } from '../../../config/scopes/catalogue.ts'
-import { areDisjoint, parsePathPattern } from '../../../gateway/action-table.ts'
+import { areDisjoint, parsePathPattern } from '../../../gateway/path-pattern.ts'
 import type { JsonObject } from '../../../http/json.ts'
 import type { DescribedAction, DescribedMethod, DescribedService, Level } from '../configuration-text.ts'
 import {

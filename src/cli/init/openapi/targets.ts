@@ -2,7 +2,7 @@
  * Where an operation of a description takes the code of a business or of a fund. Postern puts that of the call there, so
  * that no client chooses the business for itself.
  */
-import { parsePathPattern } from '../../../gateway/action-table.ts'
+import { parsePathPattern } from '../../../gateway/path-pattern.ts'
 import type { JsonObject } from '../../../http/json.ts'
 import type { DescribedMethod, Level } from '../configuration-text.ts'
 import type { BodyMembers } from './body-members.ts'

@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type OfferedOperation, publicPathOf } from '../../../../src/backends/forward/offered-operations.ts'
 import { compilePathTemplate } from '../../../../src/backends/templates/places.ts'
-import { ActionTable, parsePathPattern, takes } from '../../../../src/gateway/action-table.ts'
+import { ActionTable } from '../../../../src/gateway/action-table.ts'
+import { parsePathPattern, takes } from '../../../../src/gateway/path-pattern.ts'
 import { decodeSegment, parseRequestTarget } from '../../../../src/http/request-target.ts'
 import { makeCall } from '../../../support/calls.ts'
 import { HOSTILE } from '../../../support/hostile-segments.ts'
@@ -20,6 +21,11 @@ const ACTIONS: Readonly<Record<string, string | undefined>> = {
   'all/{a}': '/all/{area}/{action}/{a}',
   'tenant/{a}': '/t-{business}/{version}/{a}',
   'as/{it}/is': undefined,
+  'files/{path...}': '/files/{business}/{path...}',
+  'v2/{name...:/[a-z-]+/}/m/{ref}': '/r/{name...}/m/{ref}',
+  'twice/{p...}': '/twice/{p...}/x/{p...}',
+  'keep/{p...}': undefined,
+  'acts/{p...}': '/acts/{action}',
 }
 
 const table = new ActionTable<string>()
@@ -35,7 +41,7 @@ const operations = Object.entries(ACTIONS).flatMap(([action, path]) => {
       pattern: pattern.map((part) =>
         part.kind === 'literal'
           ? part
-          : { kind: 'parameter', name: part.name, takes: (value) => takes(part.type, value) },
+          : { kind: part.kind, name: part.name, takes: (value) => takes(part.type, value) },
       ),
       isAt: ({ segments }) =>
         table.find(level === 'fund' ? 'f' : 'b', AREA, segments, start)?.value === action,
@@ -59,7 +65,7 @@ function callOf(level: Level, path: string) {
   )
   const operation = operations.find((each) => each.level === level && each.action === match?.value)
   if (match === undefined || operation === undefined) return undefined
-  const names = operation.pattern.flatMap((part) => (part.kind === 'parameter' ? [part.name] : []))
+  const names = operation.pattern.flatMap((part) => (part.kind === 'literal' ? [] : [part.name]))
   const call = makeCall({
     target: path,
     action: {
@@ -104,6 +110,13 @@ const near = fc
   .array(
     fc.oneof(
       fc.constantFrom(
+        'files',
+        'twice',
+        'acts',
+        'keep',
+        'r',
+        'm',
+        'x',
         'v2',
         'ACME',
         'OTHER',
@@ -152,9 +165,12 @@ describe('the public path of an upstream’s path', () => {
   it('C8.8 is that of the call that was sent there, or none: never another', () => {
     const action = fc.constantFrom(...Object.keys(ACTIONS))
     fc.assert(
-      fc.property(level, action, fc.array(value, { minLength: 2, maxLength: 2 }), (at, name, values) => {
+      fc.property(level, action, fc.array(value, { minLength: 3, maxLength: 3 }), (at, name, values) => {
         const rest = [...values]
-        const path = name.replaceAll(/\{[^}]+\}/g, () => encodeURIComponent(rest.shift() ?? ''))
+        const one = (): string => encodeURIComponent(rest.shift() ?? 'z')
+        const path = name.replaceAll(/\{[^}]+\}/g, (part) =>
+          part.includes('...') ? `${one()}/${one()}` : one(),
+        )
         let sent: ReturnType<typeof callOf>
         try {
           sent = callOf(at, `${PLACES[at]}/${AREA}/${path}`)
@@ -181,14 +197,27 @@ describe('the public path of an upstream’s path', () => {
     ['/all/fund-data/all/a/a', 'all/a'],
     ['/t-ACME/1.0/a', 'tenant/a'],
     [`${PLACES.fund}/${AREA}/as/x/is`, 'as/x/is'],
+    ['/files/ACME/a/b%20c/d', 'files/a/b%20c/d'],
+    ['/r/a/b/m/m/7', 'v2/a/b/m/m/7'],
+    ['/twice/a/b/x/a/b', 'twice/a/b'],
+    [`${PLACES.fund}/${AREA}/keep/a/b`, 'keep/a/b'],
+    ['/acts/acts/a/b', 'acts/a/b'],
   ])('C8.8 %s is %s', (path, action) => {
     expect(expectOwn('fund', path)).toBe(`${PLACES.fund}/${AREA}/${action}`)
   })
 
-  it.each(['/v2/OTHER/report', '/OTHER/page/x', '/SUPER1/page/first', '/v2/ACME/split/a-b', '/both/b/xa/c'])(
-    'C8.8 %s is none',
-    (path) => {
-      expect(publicPathOf(path, asking.fund, operations)).toBe(undefined)
-    },
-  )
+  it.each([
+    '/files/OTHER/a',
+    '/files/ACME',
+    '/r/A/m/7',
+    '/twice/a/b/x/a',
+    '/twice/a/x/b',
+    '/v2/OTHER/report',
+    '/OTHER/page/x',
+    '/SUPER1/page/first',
+    '/v2/ACME/split/a-b',
+    '/both/b/xa/c',
+  ])('C8.8 %s is none', (path) => {
+    expect(publicPathOf(path, asking.fund, operations)).toBe(undefined)
+  })
 })
