@@ -1,4 +1,4 @@
-import { lighttpdWithFiles, nginxByHeader, nginxWithFiles, nginxWithKey } from './files.ts'
+import { lighttpdWithFiles, nginxByHeader, nginxWithFiles, nginxWithKey, twoServers } from './files.ts'
 import { startMutualTls } from './mutual-tls.ts'
 import { startGuardedByTokens } from './oauth2.ts'
 import { databases, formService, searchService } from './own-services.ts'
@@ -44,7 +44,9 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
   odata: { needs: ['curl', 'servers of npm'], start: npmService('odata') },
   couchdb: { needs: ['curl', 'servers of npm'], start: npmService('couchdb') },
   'search-index': { needs: ['curl'], start: searchService },
+  s3: { needs: ['curl', 'servers of npm'], start: npmService('s3') },
   'database-a-tenant': { needs: ['curl'], start: databases },
+  'server-a-tenant': { needs: ['curl', 'nginx'], start: twoServers },
   'api-key': {
     needs: ['curl', 'nginx'],
     start: (where) =>
