@@ -33,8 +33,17 @@ const ACTIONS: Readonly<Record<string, string>> = {
   requiring: `{ POST: { ${READ}, ${BODY}, upstream: { body: { require: { /company: '{business.tenant}' } } } } }`,
   odd: `{ GET: { ${READ}, upstream: { query: { q: 'No eq {business.odd}' } } } }`,
   token: `{ GET: { ${READ}, upstream: { auth: { oauth2: { tokenUrl: 'http://127.0.0.1:1/token', clientId: a, clientSecret: { env: PASSWORD } } } } } }`,
+  ...Object.fromEntries(
+    ['varied', 'hidden', 'named', 'several'].map((backend) => [
+      backend,
+      `{ GET: { ${READ}, upstream: { backend: ${backend}, path: /x } } }`,
+    ]),
+  ),
   passed: `{ GET: { ${READ}, upstream: { forwardAuthorization: true } } }`,
 }
+
+/** Of the other businesses. */
+const OTHERS = `tenant: t-8, odd: c, key: g, url: 'http://127.0.0.1:1', secretUrl: 'http://127.0.0.1:1'`
 
 const OPERATOR = 'a'.repeat(43)
 
@@ -56,13 +65,21 @@ beforeAll(async () => {
     [
       `extends: ${ROOT}config/upstream.yaml`,
       WITHOUT_WAITS,
-      'directory: { businesses: { ACME: { values: { tenant: t-7, odd: "a b", key: { env: VALUE } } }, GLOBEX: { values: { tenant: t-8, odd: c, key: g } }, INITECH: { values: { tenant: t-9, odd: c, key: i } } } }',
+      `directory: { businesses: { ACME: { values: { tenant: t-7, odd: "a b", key: { env: VALUE }, url: '${upstream.url}/base', secretUrl: { env: URL } } }, GLOBEX: { values: { ${OTHERS} } }, INITECH: { values: { ${OTHERS} } } } }`,
+      'backends:',
+      `  varied: { kind: http, target: '{business.url}', origins: ['http://127.0.0.1:*'], host: '{business.tenant}.internal' }`,
+      `  hidden: { kind: http, target: '{business.secretUrl}', origins: ['http://127.0.0.1:*'] }`,
+      `  named: { kind: http, target: '${upstream.url}', host: '{business.key}.internal' }`,
+      `  several: { kind: http, targets: ['${upstream.url}', 'http://127.0.0.1:1/x'] }`,
       `admin: { tokens: [{ name: ann, role: operate, hash: '${hashSecret(OPERATOR)}' }] }`,
       'actions:',
       ...actions,
     ].join('\n'),
   )
-  gateway = await startPostern({ file, environment: { UPSTREAM_URL: upstream.url, ...SECRETS } })
+  gateway = await startPostern({
+    file,
+    environment: { UPSTREAM_URL: upstream.url, URL: `${upstream.url}/hidden`, ...SECRETS },
+  })
   token = (await issueToken(gateway, { scope: ALL_AT_ACME })).access_token
 })
 afterAll(async () => {
@@ -117,6 +134,7 @@ describe('C14.1 explain with `sent`', () => {
     ['plain?page=2&x=%41', { headers: { Accept: 'application/xml', 'X-Own': 'a' } }],
     ['plain', POST],
     ['shaped?page=1&size=2', POST],
+    ['varied', {}],
   ])('C14.1 shows the request that the service then gets: %s %j', async (action, more) => {
     const call = callOf(action, more)
     const before = upstream.requests.length
@@ -158,6 +176,22 @@ describe('C14.1 explain with `sent`', () => {
     expect(head).toContain(`key=${SECRETS.KEY}&mixed=a%20${SECRETS.VALUE}%20b&file=${FILE_SECRET}`)
     expect(head).toContain(`x-key: ${SECRETS.BRACED}`)
     expect(JSON.parse(body.toString())).toMatchObject({ env: SECRETS.KEY, text: `k=${SECRETS.VALUE};` })
+  })
+
+  it('C14.1 tells where a call goes, unless a secret says it', async () => {
+    const { port } = new URL(upstream.url)
+    const hidden = await ask(callOf('hidden'))
+    expect(hidden).not.toContain(port)
+    expect(hidden).toContain('"url":"***/x"')
+    expect(hidden).toContain('"host: ***"')
+    expect(await sentOf(callOf('named'))).toMatchObject({
+      url: `${upstream.url}/x`,
+      headers: expect.arrayContaining(['host: ***.internal']),
+    })
+    expect(await sentOf(callOf('several'))).toMatchObject({
+      url: `${upstream.url}/x`,
+      others: ['http://127.0.0.1:1/x/x'],
+    })
   })
 
   it('C14.1 has *** for members that are set, beside those of the client', async () => {

@@ -22,7 +22,7 @@ import type { UpstreamResponse } from '../../upstream/reader.ts'
 import type { UpstreamTimeouts } from '../../upstream/request.ts'
 import { compileQueryTemplate, placeholdersOf, type QueryTemplate } from '../templates/places.ts'
 import { authorize, type Authorized } from './auth/credentials.ts'
-import { maskedRules, sentRequest, tryCredentials } from './preview.ts'
+import { maskedRules, maskedTargets, sentRequest, tryCredentials } from './preview.ts'
 import { CallForwarding, type ForwardingBackend, type ResponseSource } from './forwarding.ts'
 import { originByHost, Redirects } from './redirects.ts'
 import { Refusals, type UpstreamRefusal } from './refusal.ts'
@@ -243,7 +243,11 @@ export class HttpBackend implements Backend, ForwardingBackend {
     this.#requestHeaders(call)
     this.pathOf(call)
     tryCredentials(this.rules.credentials, call)
-    return this.withRules(maskedRules(this.rules, call.values.secrets))
+    const rules = maskedRules(this.rules, call.values.secrets)
+    const { varying } = this.rules
+    return this.#varying === undefined || varying === undefined
+      ? this.withRules(rules)
+      : this.withRules({ ...rules, ...maskedTargets(varying, this.#varying.whereTo(call), call) })
   }
 
   async preview(call: Call): Promise<SentRequest> {

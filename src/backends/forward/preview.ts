@@ -12,6 +12,7 @@ import type { Credentials } from './auth/credentials.ts'
 import { bodyMaking } from './compile-body.ts'
 import { identifyByHeaders, identifyNobody } from './request.ts'
 import type { HttpBackendRules } from './rules.ts'
+import type { CallTargets, VaryingRules } from './varying-targets.ts'
 
 type Secrets = ReadonlySet<string>
 
@@ -30,6 +31,26 @@ export function maskedRules(rules: HttpBackendRules, secrets: Secrets): HttpBack
     identify: isShown ? identify : () => headerLine('x-postern-token', MASK),
     bodyUse: bodyUse?.recipe === undefined ? bodyUse : maskedBody(bodyUse.recipe, bodyUse.pointers, secrets),
   }
+}
+
+/** Of a backend whose calls differ in where they go. A target or a host is told unless a secret says it. */
+export function maskedTargets(
+  { target, host: template }: VaryingRules,
+  { addresses, host }: Pick<CallTargets, 'addresses' | 'host'>,
+  call: Call,
+): Pick<HttpBackendRules, 'targets' | 'host' | 'varying'> {
+  const { secrets } = call.values
+  const isSecret = target?.to.kind === 'value' && secrets.has(target.to.name)
+  const shown = template && compileFreeText(masked(template, secrets))
+  return {
+    targets: isSecret ? [UNKNOWN_ADDRESS] : addresses,
+    host: shown === undefined ? host : typeof shown === 'string' ? shown : shown(call),
+    varying: undefined,
+  }
+}
+
+const UNKNOWN_ADDRESS: UpstreamAddress = {
+  ...{ name: MASK, origin: MASK, basePath: '', socketPath: undefined, host: MASK },
 }
 
 /** Not even the length of what it stands for is seen. */

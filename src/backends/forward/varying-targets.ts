@@ -90,11 +90,21 @@ export class VaryingTargets {
     this.#others = new OtherOrigins(rules)
   }
 
+  /** What a call says. */
+  #said(call: Call): Pick<Meant, 'url' | 'host'> {
+    const { target } = this.#varying
+    return { url: target && asText(findValue(target.to)(call), target), host: this.#hostOf?.(call) }
+  }
+
+  /** Where a call would go: nothing is opened for it. @throws Fault as `of` */
+  whereTo(call: Call): Pick<CallTargets, 'addresses' | 'host'> {
+    const { url, host = this.#rules.host } = this.#said(call)
+    return { addresses: url === undefined ? this.#rules.targets : [this.#judged(url)], host }
+  }
+
   /** @throws Fault `business_value_missing`, `unsendable_value`, `unsendable_argument`, `upstream_unreachable` */
   of(call: Call): CallTargets {
-    const { target } = this.#varying
-    const url = target && asText(findValue(target.to)(call), target)
-    const host = this.#hostOf?.(call)
+    const { url, host } = this.#said(call)
     const conceals = this.#isSecret(call)
     const key = `${conceals ? 'secret' : ''}\n${url ?? ''}\n${host ?? ''}`
     const known = this.#known.get(key)
