@@ -101,7 +101,7 @@ describe('C8.8 types say what further media types are read as', () => {
     'text',
     '',
     'application/json-rpc; a=1; a=2',
-  ])('C8.4 an answer of the type %j is 500', async (type) => {
+  ])('T4.11, C8.4 an answer of the type %j is 500', async (type) => {
     const response = await answered('types', typed(type, '{"a":1}'))
     expectFault(response, 'upstream_broken')
   })
@@ -271,7 +271,7 @@ describe('C8.6 payload: none', () => {
     expect(upstream.connections.at(-1)?.socket).not.toBe(closed)
   })
 
-  it('an endless body closes its connection, and its client has an answer', async () => {
+  it('T4.12 an endless body closes its connection, and its client has an answer', async () => {
     let closed: Promise<unknown> = Promise.resolve()
     upstream.behave((connection) => {
       const { socket } = connection

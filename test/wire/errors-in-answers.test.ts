@@ -1,9 +1,11 @@
 import { Buffer } from 'node:buffer'
 import { setImmediate } from 'node:timers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { actionOf, recordsOfCall, withActions } from '../support/audited-calls.ts'
+import { actionOf, LIST, recordsOfCall, withActions } from '../support/audited-calls.ts'
 import { withForwardedActions } from '../support/forwarded-action.ts'
-import { bearer, expectFault, send } from '../support/requests.ts'
+import { startOver } from '../support/over-module.ts'
+import { openRaw } from '../support/raw-http.ts'
+import { bearer, expectFault, requestBytes, send } from '../support/requests.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { openUpstream, type Upstream, type UpstreamAnswer } from '../support/start-upstream.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
@@ -141,7 +143,7 @@ describe('C8.8 a 200 or 500 is an error where `present` leads to something', () 
     ['a code for 500', { code: -32003, message: 'secret' }],
     ['a text', 'secret'],
     ['a zero', 0],
-  ])('%s is 500 and tells nothing', async (_name, error) => {
+  ])('T4.11 %s is 500 and tells nothing', async (_name, error) => {
     for (const status of [200, 500]) {
       const response = await told('rpc', json({ error }, status))
       expectFault(response, 'upstream_broken')
@@ -259,7 +261,7 @@ describe('C8.8 a 200 or 500 is an error where `present` leads to something', () 
     expect(response.status).not.toBe(404)
   })
 
-  it('without codes it is 500 in any case', async () => {
+  it('T4.11 without codes it is 500 in any case', async () => {
     expectFault(await told('silent', json({ error: 'secret' })), 'upstream_broken')
     expect((await told('silent', json({ error: '' }))).status).toBe(200)
   })
@@ -341,6 +343,36 @@ describe('C8.8 a 200 or 500 is an error where `present` leads to something', () 
       next()
     })
     expectFault(await send(gateway, { target: `${PATH}/rpc`, headers: bearer(token) }), 'upstream_broken')
+  })
+
+  it.each([
+    '{ response: (_call, answer) => answer }',
+    '{ answer: (_call, forward) => forward() }',
+    '{ request: () => ({}) }',
+  ])('C8.9 what a module returns as it came is searched as without it: %s', async (source) => {
+    const over = await startOver(source, { under: rpc })
+    over.upstream.behave((connection) => connection.respond(json({ error: { code: -32001, message: 'No' } })))
+    const response = await over.ask({ target: LIST })
+    expect([response.status, errorsOf(response.body)]).toEqual([404, [{ Code: '-32001', Message: 'No' }]])
+    over.upstream.behave((connection) => connection.respond(json({ error: null, a: 1 })))
+    expect((await over.ask({ target: LIST })).status).toBe(200)
+  })
+
+  it('T5.2 a client that leaves while its answer is held ends the call at the upstream', async () => {
+    const closed = Promise.withResolvers<undefined>()
+    const begun = Promise.withResolvers<undefined>()
+    upstream.behave((connection) => {
+      connection.socket.once('close', () => closed.resolve(undefined))
+      connection.raw(
+        'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 900000\r\n\r\n{"a":',
+      )
+      begun.resolve(undefined)
+    })
+    const client = await openRaw(gateway.port)
+    client.send(requestBytes({ target: `${PATH}/rpc`, headers: bearer(token) }))
+    await begun.promise
+    client.destroy()
+    await closed.promise
   })
 
   it('HEAD has no body to search', async () => {
