@@ -1,5 +1,12 @@
 import type { Admission, Release } from '../contracts/admission.ts'
-import type { Backend, BackendAnswer, Call, CallBody, UpgradeOutcome } from '../contracts/backend.ts'
+import type {
+  Backend,
+  BackendAnswer,
+  BodyMaking,
+  Call,
+  CallBody,
+  UpgradeOutcome,
+} from '../contracts/backend.ts'
 import type { Answer, Exchange, Upgrade } from '../contracts/exchange.ts'
 import { type BusinessValues, NO_VALUES } from '../contracts/places.ts'
 import type { Recorder } from '../contracts/recorder.ts'
@@ -38,16 +45,17 @@ export function carryOut(
     if (values instanceof Promise) return values.then((found) => proceed(body, found))
     return proceedWith(callOf(runtime, exchange, decision, body, values, record))
   }
-  if (decision.operation.backend.bodyUse !== undefined)
-    return callWithMade(runtime, exchange, decision, record).then(proceedWith)
+  const { bodyUse } = decision.operation.backend
+  if (bodyUse !== undefined)
+    return callWithMade(runtime, exchange, decision, bodyUse, record).then(proceedWith)
   const body = readBodyOf(runtime, exchange, decision, record)
   return body instanceof Promise ? body.then((read) => proceed(read)) : proceed(body)
 }
 
 /** A call as `carryOut` hands it to the backend, for one that nobody makes. Rejects as it does. */
 export async function callToBackend(runtime: Runtime, exchange: Exchange, decision: Decision): Promise<Call> {
-  if (decision.operation.backend.bodyUse !== undefined)
-    return callWithMade(runtime, exchange, decision, undefined)
+  const { bodyUse } = decision.operation.backend
+  if (bodyUse !== undefined) return callWithMade(runtime, exchange, decision, bodyUse, undefined)
   const body = await readBodyOf(runtime, exchange, decision)
   return callOf(runtime, exchange, decision, body, await valuesFor(runtime, decision), undefined)
 }
@@ -60,14 +68,15 @@ async function callWithMade(
   runtime: Runtime,
   exchange: Exchange,
   decision: Decision,
+  use: BodyMaking,
   record: RecordedCall | undefined,
 ): Promise<Call> {
   const { conversions, bodyLimit } = runtime
   const { operation } = decision
   const values = await valuesFor(runtime, decision)
   const frame = callOf(runtime, exchange, decision, NO_BODY, values, record)
-  const { pointers = [], recipe, fill } = operation.backend.bodyUse ?? {}
-  const making = { pointers, recipe, values: fill?.(frame) ?? {}, most: MOST_GROWTH * bodyLimit }
+  const { pointers, recipe } = use
+  const making = { pointers, recipe, values: use.fill(frame), most: MOST_GROWTH * bodyLimit }
   const made = await readMadeBody(decision.body, exchange, operation, conversions, making, record)
   return { ...frame, ...made }
 }
