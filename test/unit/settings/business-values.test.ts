@@ -60,6 +60,13 @@ const PLACES: readonly Pick<Given, 'backend' | 'get'>[] = [
   { get: `path: /x, headers: { X-Tenant: 'a-{business.db}' }` },
   { backend: `path: /x, headers: { X-Tenant: '{business.db}' }` },
   { backend: `path: '/{business.db}/x'` },
+  { get: `path: /x, auth: { basic: { user: '{business.db}', password: { env: KEY } } }` },
+  { backend: `path: /x, auth: { header: { name: X-Key, value: 'k-{business.db}' } }` },
+  { backend: `path: /x, host: '{business.db}.internal'` },
+  {
+    get: `path: /x, method: POST, body: { template: { Deep: [{ Tenant: '{business.db}' }] } }`,
+  },
+  { get: `path: /x, method: POST, body: { format: form, template: { tenant: '{business.db}' } }` },
 ]
 
 describe('C8.7 the check of values of businesses', () => {
@@ -90,6 +97,12 @@ describe('C8.7 the check of values of businesses', () => {
     expect(await told({ values: same, get })).toEqual([
       expect.stringContaining('ACME and INITECH: they have the same {business.db} and {business.tenant}'),
     ])
+  })
+
+  it('C8.7 a text of a file or of the environment names nothing, nor does the name of a member', async () => {
+    const body = `template: { Query: { file: secret.txt }, Key: { env: KEY }, Tenant: '{business.db}', '{business.name}': x }`
+    const get = `path: /x, method: POST, headers: { X-K: { env: KEY } }, body: { ${body} }`
+    expect(await told({ values: ALL, get }, { KEY: 'is {business.tenant}' })).toEqual([])
   })
 
   it('C8.7 what an operation replaces of its backend is not asked for', async () => {
