@@ -1,7 +1,8 @@
+import { imageRegistry } from './debian-services.ts'
 import { lighttpdWithFiles, nginxByHeader, nginxWithFiles, nginxWithKey, twoServers } from './files.ts'
 import { startMutualTls } from './mutual-tls.ts'
 import { startGuardedByTokens } from './oauth2.ts'
-import { databases, formService, searchService } from './own-services.ts'
+import { databases, formService, postgrest, searchService } from './own-services.ts'
 import { jsonServer, npmService, verdaccio } from './packages.ts'
 import { startPrices } from './prices.ts'
 import { nodeService, programService, pythonService } from './programs.ts'
@@ -42,8 +43,10 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
   'form-and-text': { needs: ['curl'], start: formService },
   'x-amz-json': { needs: ['curl', 'servers of npm'], start: npmService('amazonJson') },
   odata: { needs: ['curl', 'servers of npm'], start: npmService('odata') },
+  images: { needs: ['curl', 'docker-registry'], start: (where) => programService(where, imageRegistry) },
   couchdb: { needs: ['curl', 'servers of npm'], start: npmService('couchdb') },
   'search-index': { needs: ['curl'], start: searchService },
+  postgrest: { needs: ['curl'], start: postgrest },
   s3: { needs: ['curl', 'servers of npm'], start: npmService('s3') },
   'database-a-tenant': { needs: ['curl'], start: databases },
   'server-a-tenant': { needs: ['curl', 'nginx'], start: twoServers },
