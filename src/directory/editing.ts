@@ -26,6 +26,11 @@ export class DirectoryRefusal extends Error {
   }
 }
 
+/** @returns names of values, and a verb and what follows; nothing of the values */
+export type ProblemsOfValues = (
+  texts: Readonly<Record<string, string>>,
+) => readonly (readonly [name: string, problem: string])[]
+
 export interface EditingParts {
   readonly store: Store
   readonly feed: Pick<Feed, 'append'>
@@ -38,6 +43,8 @@ export interface EditingParts {
   readonly sealer?: Sealer | undefined
   /** The values of a business that operations name (C8.7), each with what names it first. */
   readonly namedValues?: ReadonlyMap<string, string>
+  /** What is wrong with values, by name: some say where calls go (C8.7). */
+  readonly problemsOfValues?: ProblemsOfValues
   /** Resolves after so many milliseconds. Tests pass their own. */
   readonly pause?: (ms: number) => Promise<unknown>
 }

@@ -46,8 +46,8 @@ const BUSINESSES: RecordKind<BusinessRecord, ConfiguredBusiness> = {
     ...(phoneNumber !== undefined && { phoneNumber }),
     ...(values !== undefined && { values: shownValues(values) }),
   }),
-  check: (record, { namedValues }, problems, before) =>
-    checkWrittenValues(record, { before, named: namedValues }, problems),
+  check: (record, { namedValues: named, problemsOfValues }, problems, before) =>
+    checkWrittenValues(record, { before, named, problemsOfValues }, problems),
   keep: async ({ values, ...record }, { sealer }, stands) =>
     values === undefined
       ? record

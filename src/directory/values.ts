@@ -4,6 +4,7 @@ import type { TextOrSecret } from '../config/schema.ts'
 import type { SealedText, Sealer } from '../contracts/keys.ts'
 import { type BusinessValues, NO_VALUES } from '../contracts/places.ts'
 import type { Entry, Store, StoredValue } from '../contracts/store.ts'
+import type { ProblemsOfValues } from './editing.ts'
 import type { RecordProblems } from './read-records.ts'
 import { BUSINESS, readBusiness } from './schema.ts'
 import { everyRecord } from './stored-directory.ts'
@@ -68,15 +69,17 @@ interface Around {
   readonly before: { readonly values?: WrittenValues | undefined; readonly disabled: boolean } | undefined
   /** The values that operations name. */
   readonly named: ReadonlyMap<string, string> | undefined
+  readonly problemsOfValues?: ProblemsOfValues | undefined
 }
 
 /**
  * Reports what is wrong with the values of a record: secrets that it keeps and does not have, and what operations name and it
- * lacks. A value that it lacks already hinders no other change, unless that enables it.
+ * lacks, and what leads calls to where they may not go. What was wrong already hinders no other change, unless that enables
+ * it.
  */
 export function checkWrittenValues(
   { values = {}, disabled }: NonNullable<Around['before']>,
-  { before, named = new Map() }: Around,
+  { before, named = new Map(), problemsOfValues = () => [] }: Around,
   problems: RecordProblems,
 ): void {
   checkValues(values, problems)
@@ -88,6 +91,12 @@ export function checkWrittenValues(
   for (const [name, by] of named)
     if (!Object.hasOwn(values, name) && (isOpened || Object.hasOwn(had, name)))
       problems.error(['values', name], `is missing: ${by} names it as {business.${name}}`)
+  const texts = Object.entries(values).flatMap(([name, value]) => {
+    const text = textOf(value)
+    return text === true || (!isOpened && text === had[name]) ? [] : [[name, text] as const]
+  })
+  for (const [name, problem] of problemsOfValues(Object.fromEntries(texts)))
+    problems.error(['values', name], problem)
 }
 
 /** A value in the store: a text, or a secret that is sealed. */

@@ -1,4 +1,5 @@
 /** The configuration in force, and what follows it in the process that supervises. */
+import { problemsOfValues, targetValuesOf } from '../backends/forward/origins.ts'
 import { Problems } from '../config/problems.ts'
 import { compileScopes } from '../config/scopes/schema.ts'
 import type { Environment } from '../config/validate.ts'
@@ -41,6 +42,7 @@ export async function openConfiguredEditors(
   const { store, feed, tokenRevoker } = state
   const peopleElsewhere = directory.people !== undefined
   const namedValues = namedValuesOf(configuration)
+  const targets = targetValuesOf(configuration.backends)
   const sealer = place && refusing(place)
   const parts = {
     store,
@@ -51,6 +53,7 @@ export async function openConfiguredEditors(
     catalogue,
     peopleElsewhere,
     namedValues,
+    problemsOfValues: (texts: Readonly<Record<string, string>>) => problemsOfValues(targets, texts),
     sealer,
   }
   return openEditors({ ...parts, hasher: new Hasher() })

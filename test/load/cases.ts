@@ -78,7 +78,12 @@ function actionsYaml(count: number): string {
 }
 
 /** The same call twice: as the client sent it, and with path, headers and query of its own (C8.7). */
-const SHAPED_YAML = `actions:
+const SHAPED_YAML = `directory:
+  businesses:
+    ACME: { values: { tenant: t-7 } }
+    GLOBEX: { values: { tenant: t-8 } }
+    INITECH: { values: { tenant: t-9 } }
+actions:
   - { level: business, area: fund-data, action: fund-list, methods: { GET: { scopes: { any: [fund.read] } } } }
   - { level: business, area: fund-data, action: 'plain/{memberId}', methods: { GET: { scopes: { any: [fund.read] } } } }
   - level: business
@@ -91,6 +96,10 @@ const SHAPED_YAML = `actions:
           path: /companies/{business}/members/{memberId}.json
           headers: { X-Tenant: '{business}', X-Source: postern }
           query: { business: '{business}', format: short }
+  - level: business
+    area: fund-data
+    action: valued/{memberId}
+    methods: { GET: { scopes: { any: [fund.read] }, upstream: { headers: { X-Tenant: '{business.tenant}' } } } }
 `
 const shapedPath = (action: string): string => `/api/1.0/b/ACME/fund-data/${action}/4711?page=2`
 
@@ -160,6 +169,12 @@ async function cases(upstream: string): Promise<readonly Case[]> {
       name: 'with path, headers and query of its own',
       subject: shaped,
       path: shapedPath('shaped'),
+      beside: PLAIN_OPERATION,
+    },
+    {
+      name: 'with a value of the business in a header',
+      subject: shaped,
+      path: shapedPath('valued'),
       beside: PLAIN_OPERATION,
     },
     { name: '10 actions', subject: ten },

@@ -3,7 +3,7 @@ import type { RevokedTokens } from '../../../src/contracts/tokens.ts'
 import { ClientEditor } from '../../../src/directory/client-editor.ts'
 import { Hasher } from '../../../src/directory/hasher.ts'
 import { BusinessEditor, FundEditor, RoleEditor } from '../../../src/directory/editors.ts'
-import { DirectoryRefusal } from '../../../src/directory/editing.ts'
+import { DirectoryRefusal, type EditingParts } from '../../../src/directory/editing.ts'
 import { UserEditor } from '../../../src/directory/user-editor.ts'
 import { LESSENED } from '../../../src/settings/takes-away.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
@@ -11,7 +11,7 @@ import { acting, actingOnClients, actingOnUsers } from '../../support/acting.ts'
 import { catalogue, makeDirectory } from '../../support/directory.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 
-async function opened() {
+async function opened(others: Pick<EditingParts, 'problemsOfValues'> = {}) {
   const clock = movableClock()
   const store = new MemoryStore(clock)
   const steps: unknown[] = []
@@ -34,6 +34,7 @@ async function opened() {
       return Promise.resolve()
     },
     hasher: new Hasher(),
+    ...others,
   }
   const taken = () => steps.splice(0)
   return {
@@ -60,6 +61,37 @@ const refusal = async (work: Promise<unknown>): Promise<string> => {
 }
 
 const INITECH = { code: 'INITECH', name: 'Initech' }
+
+describe('C8.7 a business whose value says where calls go', () => {
+  const SECRET = 'https://evil.example'
+  const problemsOfValues = ({ url = '' }: Readonly<Record<string, string>>) =>
+    url.includes('evil') ? ([['url', 'is of an origin that `origins` does not list']] as const) : []
+  const REFUSED = 'values.url is of an origin that `origins` does not list'
+  const business = (url: string | { readonly secret: string }) => ({
+    ...{ code: 'STARK', name: 'Stark', values: { url } },
+  })
+
+  it('C8.7 is not added, nor changed so, where it would go elsewhere; no message tells the value', async () => {
+    const { businesses } = await opened({ problemsOfValues })
+    expect(await refusal(businesses.add(business(SECRET)))).toBe(REFUSED)
+    await businesses.add(business('https://stark.erp.internal'))
+    expect(await refusal(businesses.plan('STARK', () => business(SECRET)))).toBe(REFUSED)
+    expect(await refusal(businesses.plan('STARK', () => business({ secret: SECRET })))).toBe(REFUSED)
+    await (await businesses.plan('STARK', () => business('https://stark2.erp.internal'))).commit()
+  })
+
+  it('C8.7 that stands already hinders no other change, but for the one that enables the business', async () => {
+    let isListed = true
+    const { businesses } = await opened({
+      problemsOfValues: (texts) => (isListed ? [] : problemsOfValues(texts)),
+    })
+    await businesses.add(business(SECRET))
+    isListed = false
+    await (await businesses.plan('STARK', () => ({ name: 'Stark & Co' }))).commit()
+    await businesses.disable('STARK')
+    expect(await refusal(businesses.enable('STARK'))).toBe(REFUSED)
+  })
+})
 
 describe('C11.5.1 businesses of the store', () => {
   it('are added, shown and changed by their code', async () => {
