@@ -33,6 +33,11 @@ export const NO_VALUES: BusinessValues = Object.freeze({
   secrets: new Set<string>(),
 })
 
+/** What is wrong with values that say where calls go: their names, and a verb and what follows; nothing of the values. */
+export type ProblemsOfValues = (
+  texts: Readonly<Record<string, string>>,
+) => readonly (readonly [name: string, problem: string])[]
+
 export interface ConfiguredBusiness extends Business {
   readonly values?: BusinessValues | undefined
   /** `any`: the backend decides whether a fund exists (C4.12). */

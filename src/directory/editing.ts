@@ -1,6 +1,7 @@
 /** Changes of the store's records. They are planned before they are made, so that the audit trail can say what changes. */
 import type { Problem, Problems } from '../config/problems.ts'
 import type { Catalogue } from '../config/scopes/catalogue.ts'
+import type { ProblemsOfValues } from '../contracts/places.ts'
 import type { Feed, Store } from '../contracts/store.ts'
 import type { Sealer } from '../contracts/keys.ts'
 import type { Ended, TokenRevoker } from '../contracts/tokens.ts'
@@ -25,11 +26,6 @@ export class DirectoryRefusal extends Error {
     this.kind = kind
   }
 }
-
-/** @returns names of values, and a verb and what follows; nothing of the values */
-export type ProblemsOfValues = (
-  texts: Readonly<Record<string, string>>,
-) => readonly (readonly [name: string, problem: string])[]
 
 export interface EditingParts {
   readonly store: Store
