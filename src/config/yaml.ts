@@ -96,7 +96,7 @@ class Reader {
     return { shape: 'scalar', value: null, at }
   }
 
-  isUnquoted = ({ range }: Node): boolean => range != null && this.unquoted.has(range[0])
+  isUnquoted = ({ range }: Node): boolean => this.unquoted.has(range?.[0] ?? Number.NaN)
 
   refuseUnquoted(path: KeyPath, at: Place): ConfigNode {
     this.problems.errorAt(at, path, ...UNQUOTED)

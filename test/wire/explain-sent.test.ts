@@ -151,7 +151,7 @@ describe('C14.1 explain with `sent`', () => {
       headers: expect.any(Array),
     })
     expect(lines(shown['headers'] as string[])).toEqual(linesOf(got))
-    expect(String(shown['body'] ?? '').replace(id, '')).toBe(got.body.toString().replace(id, ''))
+    expect(((shown['body'] ?? '') as string).replace(id, '')).toBe(got.body.toString().replace(id, ''))
   })
 
   it('C14.1 has *** for what came from the environment, from files and for secret values', async () => {
