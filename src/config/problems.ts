@@ -23,7 +23,7 @@ export interface Problem {
 }
 
 /** Message and hint for a text that YAML takes for a map. */
-export const UNQUOTED = ['begins with "{", which is a map in YAML', 'put it in quotes'] as const
+export const UNQUOTED = ['has a "{" outside quotes, where a map begins in YAML', 'put it in quotes'] as const
 
 export class Problems {
   readonly list: Problem[] = []

@@ -153,15 +153,19 @@ function bracedKey({ flow, items: [pair, ...others] }: YAMLMap): unknown {
     : undefined
 }
 
-/** What the library finds where text stands behind a map, as in `{name}/y`. */
+/** What the library finds where text stands behind a map, as in `{name}/y`, or in a map in braces one behind text: `y/{name}`. */
 const BEHIND: ReadonlySet<string> = new Set(['UNEXPECTED_TOKEN', 'MISSING_CHAR'])
 
-/** Where texts begin that begin with a placeholder, and are not in quotes. */
+/** Where texts begin that have a placeholder, and should be in quotes. */
 function unquotedIn({ contents, errors }: Document, source: string): readonly number[] {
   const found = errors.filter(({ code }) => BEHIND.has(code))
   if (found.length === 0) return []
   const beginnings = new Map<number, number>()
+  const beforeBraces = new Map<number, number>()
   visit(contents, {
+    Scalar: (_key, { type, range }) => {
+      if (type === 'PLAIN' && range) beforeBraces.set(range[1], range[0])
+    },
     Map: (_key, map) => {
       if (bracedKey(map) !== undefined && map.range) beginnings.set(map.range[1], map.range[0])
     },
@@ -169,7 +173,7 @@ function unquotedIn({ contents, errors }: Document, source: string): readonly nu
   return found.flatMap(({ pos: [begin] }) => {
     let end = begin
     while (source[end - 1] === ' ') end -= 1
-    return beginnings.get(end) ?? []
+    return beginnings.get(end) ?? (source[begin] === '{' ? beforeBraces.get(end) : undefined) ?? []
   })
 }
 

@@ -63,10 +63,14 @@ describe('C8.7 check of what upstreams are sent', () => {
     ['{subject}', 'query.a', 'query: { a: {subject} }'],
     ['{subject}-{client}', 'headers.X-A', 'headers: { X-A: {subject}-{client} }'],
     ['{env}', 'headers.X-A', 'headers: { X-A: {env} }'],
+    ['v{actionVersion}', 'headers.X-A', 'headers: { X-A: v{actionVersion} }'],
+    ['a {client} b', 'query.a', 'query: { a: a {client} b, c: d }'],
     ['{client}', 'auth.bearer', 'auth: { bearer: {client} }'],
   ])('C8.7 %s without quotes is one problem at %s', async (_written, at, list) => {
     expect(await check({ list })).toEqual([
-      expect.stringContaining(`${LIST}.${at}  begins with "{", which is a map in YAML — put it in quotes`),
+      expect.stringContaining(
+        `${LIST}.${at}  has a "{" outside quotes, where a map begins in YAML — put it in quotes`,
+      ),
     ])
   })
 
@@ -74,7 +78,7 @@ describe('C8.7 check of what upstreams are sent', () => {
     for (const key of ['host', 'path'])
       expect(await check({ backend: `${key}: {business}` })).toEqual([
         expect.stringContaining(
-          `backends.up.${key}  begins with "{", which is a map in YAML — put it in quotes`,
+          `backends.up.${key}  has a "{" outside quotes, where a map begins in YAML — put it in quotes`,
         ),
       ])
   })
