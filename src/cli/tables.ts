@@ -89,7 +89,19 @@ export const INIT = {
         },
         'business-parameter': {
           ...{ type: 'string', value: 'NAME', multiple: true },
-          help: 'With --from: a parameter in path, query or header that is the code of the business: Postern sends that of the call. Case, X-, - and _ do not count. Default: business, businessId, businessCode, tenant, tenantId',
+          help: 'Is gone: --business-in takes its place',
+        },
+        'business-in': {
+          ...{ type: 'string', value: 'PLACE[=VALUE]', multiple: true },
+          help: 'With --from: where the service takes the business from: header:NAME, path:NAME, query:NAME, body:/POINTER, host or identity. Postern puts {business} there, its code, or VALUE, such as {business.tenant}. Default: parameters named business, businessId, businessCode, tenant, tenantId',
+        },
+        value: {
+          ...{ type: 'string', value: 'CODE.KEY=VALUE', multiple: true },
+          help: 'With --from: a value of a business that --business-in names: ACME.tenant=t-7',
+        },
+        only: {
+          ...{ type: 'string', value: 'TAG', multiple: true },
+          help: "With --from: only the operations of this tag, or of a path such as 'GET /funds*'",
         },
         'fund-parameter': {
           ...{ type: 'string', value: 'NAME', multiple: true },

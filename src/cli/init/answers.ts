@@ -90,14 +90,18 @@ function businessesOf(texts: readonly string[]): readonly Business[] {
 }
 
 /** Asks, and again until the answer is good. An empty answer, or the end of the input, is the default. */
-type Ask = <T>(question: Question, usual: string, read: (answer: string) => T) => Promise<T>
+export type Ask = <T>(
+  question: Pick<Question, 'asks'>,
+  usual: string,
+  read: (answer: string) => T,
+) => Promise<T>
 
 const takeUsual: Ask = (_question, usual, read) => Promise.resolve(read(usual))
 
-function askOn({ stdin, stderr }: Terminal): { ask: Ask; close: () => void } {
+export function questionsOn({ stdin, stderr }: Terminal): { ask: Ask; close: () => void } {
   const lines = createInterface({ input: stdin, output: stderr })
   // `question` never settles if the input ends without an answer.
-  let hasEnded = false
+  let hasEnded = stdin.readableEnded
   const ended = once(lines, 'close').then(() => ((hasEnded = true), ''))
   const ask: Ask = async (question, usual, read) => {
     for (;;) {
@@ -107,7 +111,7 @@ function askOn({ stdin, stderr }: Terminal): { ask: Ask; close: () => void } {
         return read(answer.trim() || usual)
       } catch (thrown) {
         if (!(thrown instanceof UsageError)) throw thrown
-        stderr.write(`${thrown.message.replace(/^--[a-z]+: /, '')}\n`)
+        stderr.write(`${thrown.message.replace(/^--[a-z-]+: /, '')}\n`)
       }
     }
   }
@@ -142,7 +146,7 @@ export async function answersOf(
   terminal: Terminal,
 ): Promise<Answers> {
   if (yes || !terminal.stdin.isTTY) return answersBy(takeUsual, given, upstream)
-  const { ask, close } = askOn(terminal)
+  const { ask, close } = questionsOn(terminal)
   try {
     return await answersBy(ask, given, upstream)
   } finally {

@@ -2,6 +2,7 @@
 import { writeYaml } from '../../config/yaml.ts'
 import type { BodySchema } from '../../http/body-schema.ts'
 import type { Answers } from './answers.ts'
+import type { BusinessValues } from './tenancy.ts'
 
 // What the configuration of a service's areas and actions is made of, as `postern init` writes it.
 
@@ -13,6 +14,7 @@ export interface DescribedMethod {
   readonly description?: string
   readonly scopes: { readonly any: readonly string[] } | { readonly all: readonly string[] }
   readonly items?: Readonly<Record<string, string>>
+  readonly parameters?: Readonly<Record<string, Omit<BodySchema, 'required'> & { readonly required?: true }>>
   readonly body?: { readonly required?: false; readonly schema?: BodySchema }
   readonly consumes?: readonly string[]
   readonly produces?: readonly string[]
@@ -21,6 +23,7 @@ export interface DescribedMethod {
     readonly path?: string
     readonly query?: Readonly<Record<string, string>>
     readonly headers?: Readonly<Record<string, string>>
+    readonly body?: { readonly format?: 'form'; readonly set?: Readonly<Record<string, string>> }
   }
 }
 
@@ -45,6 +48,10 @@ export interface DescribedService {
   readonly schemas: Readonly<Record<string, BodySchema>>
   /** The path that the service is asked for; undefined: the client's. */
   readonly path: string | undefined
+  /** The Host by which the service knows the business. */
+  readonly host?: string
+  /** Whether it reads the headers with the business that Postern adds. */
+  readonly identity?: boolean
   /** Whether an action is of a fund. */
   readonly usesFunds: boolean
 }
@@ -52,57 +59,37 @@ export interface DescribedService {
 // The service that `postern init` assumes if none is described: its actions are there to be replaced.
 
 const SAMPLE_SERVICE: DescribedService = {
-  scopes: {
-    'fund.details.read': { description: 'See the details of funds' },
-    'fund.details.maintain': { description: 'Change the details of funds', implies: ['fund.details.read'] },
-    'business.fund.list': { description: 'See the list of funds' },
-  },
-  readScopes: ['business.fund.list', 'fund.details.read'],
+  scopes: { 'hello.read': { description: 'Say hello' } },
+  readScopes: ['hello.read'],
   areas: {},
   actions: [],
   schemas: {},
   path: undefined,
-  usesFunds: true,
+  usesFunds: false,
 }
 
 /** One of its actions, which `init` proposes to try. */
-export const SAMPLE_CALL = { area: 'fund-data', action: 'fund-list' } as const
+export const SAMPLE_CALL = { area: 'example', action: 'hello' } as const
 
 /** A text, because its comments explain the keys. */
 const SAMPLE_ACTIONS = `
 areas:
-  fund-data: { backend: service }
+  example: { backend: service }
 
-# What may be called, and with which scopes. These two are examples: put the calls of your service here.
-#   {baseUrl}/api/1.0/b/{business}/fund-data/fund-list
-#   {baseUrl}/api/1.0/f/{business}/{fund}/fund-data/fund-detail
+# What may be called, and with which scopes. This is an example: put the calls of your service here.
+#   {baseUrl}/api/1.0/b/{business}/example/hello
 actions:
-  - level: business
-    area: fund-data
-    action: fund-list
+  - level: business # or fund: /api/1.0/f/{business}/{fund}/…
+    area: example
+    action: hello
     methods:
       GET:
-        scopes: { any: [business.fund.list, fund.details.read] }
-        items: { FundSummaries: FundSummary } # the XML name of the items of a list
-
-  - level: fund
-    area: fund-data
-    action: fund-detail
-    methods:
-      GET:
-        scopes: { any: [fund.details.read] }
-      POST:
-        scopes: { any: [fund.details.maintain] }
-        body:
-          schema: # a body that does not match is 400, and the answer names the field
-            type: object
-            additionalProperties: false
-            properties:
-              Name: { type: string, minLength: 1, maxLength: 200 }
+        scopes: { any: [hello.read] }
 `
 
 /** The parts of the configuration that differ each time. */
 interface FirstConfiguration extends Answers {
+  readonly values: BusinessValues
   /** The data folder. */
   readonly data: string
   /** Today, as `2026-01-15`. */
@@ -136,6 +123,8 @@ admin:
   # The first start makes the token of the admin API, in the data folder. On an address other than loopback, set it:
   # token: { file: /run/secrets/admin-token }
 
+developers: on # pages for those who write clients, at {authUrl}/developers
+
 data: ${quoted(data)} # keys and state; relative to the folder that Postern is started in
 
 # Clients name a version of an action by a media type that has this word: application/vnd.example.action.v1+json
@@ -147,8 +136,17 @@ const FUNDS = {
   no: 'funds: [] # no action is of a fund',
 } as const
 
-const businessText = ({ code, name }: Answers['businesses'][number], usesFunds: boolean): string =>
-  `${quoted(code)}:\n  name: ${quoted(name)}\n  ${FUNDS[usesFunds ? 'yes' : 'no']}\n`
+const businessText = (
+  { code, name }: Answers['businesses'][number],
+  values: BusinessValues[string] | undefined,
+  usesFunds: boolean,
+): string => {
+  const own = Object.entries(values ?? {}).map(([key, value]) => `${quoted(key)}: ${quoted(value)}`)
+  return [
+    `${quoted(code)}:\n  name: ${quoted(name)}\n  ${FUNDS[usesFunds ? 'yes' : 'no']}\n`,
+    own.length === 0 ? '' : `  values: { ${own.join(', ')} }\n`,
+  ].join('')
+}
 
 /** The scope of a request that names none: all that the service has, at the first business. */
 const defaultScope = ({ businesses }: FirstConfiguration, scopes: readonly string[]): string =>
@@ -160,7 +158,7 @@ const directory = (own: FirstConfiguration, { scopes, readScopes, usesFunds }: D
   return `
 directory:
   businesses: # by the code, as in paths and in targets: target:b/${own.businesses[0]?.code ?? ''}
-${indented(own.businesses.map((business) => businessText(business, usesFunds)).join(''), 4)}
+${indented(own.businesses.map((business) => businessText(business, own.values[business.code], usesFunds)).join(''), 4)}
 
   roles: # what a user may do at a business
     Administrator: { scopes: ${JSON.stringify(names)} }
@@ -195,7 +193,7 @@ const scopesText = ({ scopes }: DescribedService): string => `
 # What clients may ask for. The consent page shows the description.
 ${writeYaml({ scopes })}`
 
-const backendText = (own: FirstConfiguration, { path }: DescribedService): string => `
+const backendText = (own: FirstConfiguration, { path, host, identity }: DescribedService): string => `
 # Where the data comes from. The environment variable UPSTREAM_URL, if it is set, is the address of this service. The
 # service is told who calls and for which business by the headers X-Postern-Subject, -Client, -Scope, -Business and
 # -Fund; nobody but Postern must be able to reach it.
@@ -203,7 +201,8 @@ backends:
   service:
     kind: http
     target: { env: UPSTREAM_URL, default: ${quoted(own.upstream)} }
-${own.service === undefined ? '    identity: headers # your service must tell the businesses apart by X-Postern-Business\n' : ''}\
+${host === undefined ? '' : `    host: ${quoted(host)} # by it the service tells the businesses apart\n`}\
+${own.service === undefined || identity === true ? '    identity: headers # your service must tell the businesses apart by X-Postern-Business\n' : ''}\
 ${path === undefined ? '' : `    path: ${quoted(path)} # what is asked there\n`}`
 
 const actionsText = ({ areas, actions, schemas }: DescribedService): string => `

@@ -1,15 +1,21 @@
 /** `--from`: the service as its description has it, and what of it a configuration cannot say. */
 import type { DescribedService } from './configuration-text.ts'
 import { describeService, type Note, type ServiceFromDescription } from './openapi/describe-service.ts'
-import { DescriptionError, readDescription } from './openapi/read-description.ts'
-import { foldParameter } from './openapi/targets.ts'
+import { chosenOperations, describedAddress } from './openapi/operations.ts'
+import {
+  type BusinessPlace,
+  foldParameter,
+  type FoundPlace,
+  isSamePlace,
+  placesOf,
+  placeText,
+} from './openapi/places.ts'
+import { type Description, DescriptionError, readDescription } from './openapi/read-description.ts'
 
 export interface Described {
   readonly service: DescribedService
   /** A line for each. */
   readonly notes: readonly string[]
-  /** An address to propose for the service. */
-  readonly upstream: string
 }
 
 /** Parameters that are codes, unless options name others. */
@@ -23,23 +29,40 @@ const folded = (names: readonly string[]): ReadonlySet<string> => new Set(names.
 const noteText = (file: string, { line, what }: Note): string =>
   `${file}${line === undefined ? '' : `:${line}`}  ${what}`
 
-/** What options name as codes; undefined: the usual names. */
-interface GivenParameters {
-  readonly business?: readonly string[] | undefined
-  readonly fund?: readonly string[] | undefined
+/** How options say that a description is read. */
+export interface DescriptionOptions {
+  /** Undefined: wherever a parameter in path, query or header has a usual name. */
+  readonly places: readonly BusinessPlace[] | undefined
+  readonly fund: readonly string[] | undefined
+  readonly only: readonly string[]
 }
 
-/** Whoever misspells a parameter would let clients choose its value. @throws DescriptionError */
-function requireUsed(file: string, given: GivenParameters, { parameters }: ServiceFromDescription): void {
-  const known = folded(parameters)
-  for (const [kind, names] of Object.entries(given) as [string, GivenParameters['business']][])
-    for (const name of names ?? [])
-      if (!known.has(foldParameter(name)))
-        throw new DescriptionError(
-          `--${kind}-parameter ${name}: no operation of ${file} has such a parameter in path, query or header. ${
-            parameters.length === 0 ? 'They have none' : `They have ${parameters.join(', ')}`
-          }`,
-        )
+const PLACES_LISTED = 12
+
+/** Whoever misspells a place would let clients choose the business. @throws DescriptionError */
+function requireUsed(
+  file: string,
+  { places = [], fund = [] }: DescriptionOptions,
+  { places: found, service }: ServiceFromDescription,
+): void {
+  const proposed = found.slice(0, PLACES_LISTED).map((each) => `${placeText(each)} (${each.operations})`)
+  const there = found.length === 0 ? 'There are none' : `There are ${proposed.join(', ')}`
+  for (const place of places)
+    if (
+      place.kind !== 'identity' &&
+      !(place.kind === 'host' && service.host !== place.value) &&
+      !/[^{}]\{|\}[^{}]/.test(place.kind === 'host' ? place.value : '') &&
+      !found.some((each) => isSamePlace(each, place))
+    )
+      throw new DescriptionError(
+        `--business-in ${placeText(place)}: no operation of ${file} has such a place. ${there}`,
+      )
+  const names = new Set(found.filter(({ kind }) => kind !== 'body').map(({ name }) => foldParameter(name)))
+  const [unknown] = fund.filter((name) => !names.has(foldParameter(name)))
+  if (unknown !== undefined)
+    throw new DescriptionError(
+      `--fund-parameter ${unknown}: no operation of ${file} has such a parameter in path, query or header. ${there}`,
+    )
 }
 
 /** @throws DescriptionError */
@@ -49,7 +72,7 @@ function requireBound(file: string, { chosenByClients }: ServiceFromDescription)
     [
       `in ${file} these operations take the code of the business from where only the client writes it, so a client could choose the business:`,
       ...chosenByClients.map((note) => noteText(file, note)),
-      'Nothing was written. If the service does not read it there, take it out of the description or mark it readOnly. If it is no code of a business, name the parameters that are with --business-parameter.',
+      'Nothing was written. If the service does not read it there, take it out of the description or mark it readOnly. If Postern shall put it there, name each of these places with --business-in, such as --business-in body:/order/tenantId or query:tenant. If it is no business, name the place that is.',
     ].join('\n'),
   )
 }
@@ -61,25 +84,59 @@ function addressOf(address: string | undefined, usual: string): string {
   return url !== null && isHttp ? `${url.origin}${url.pathname.replace(/\/$/, '')}` : usual
 }
 
+/** A description that was read once, to be looked at in several ways. */
+export interface OpenDescription {
+  /** Where the business could stand, and which of these places have a usual name. */
+  readonly places: { readonly all: readonly FoundPlace[]; readonly usual: readonly FoundPlace[] }
+  /** An address to propose for the service. */
+  readonly upstream: string
+  /** @throws DescriptionError if nothing of it can be served, or an option names what is not there */
+  readonly described: (options: DescriptionOptions) => Described
+}
+
 /**
  * @param usual the address of a service that names none
- * @throws DescriptionError if it cannot be read, or nothing of it can be served
+ * @throws DescriptionError if it cannot be read
  */
-export async function readDescribed(
+export async function openDescription(
   file: string,
-  parameters: GivenParameters,
+  only: readonly string[],
   usual: string,
-): Promise<Described> {
-  const targets = {
-    business: folded(parameters.business ?? USUAL.business),
-    fund: folded(parameters.fund ?? USUAL.fund),
+): Promise<OpenDescription> {
+  const description = await readDescription(file)
+  const { document } = description
+  const tags = new Set(chosenOperations(document, []).flatMap((each) => each.tags))
+  for (const each of only)
+    if (chosenOperations(document, [each]).length === 0)
+      throw new DescriptionError(
+        `--only ${each}: ${file} has no such operation. ${tags.size === 0 ? 'It has no tags' : `Its tags are ${[...tags].join(', ')}`}`,
+      )
+  const all = placesOf(chosenOperations(document, only), document)
+  const names = folded(USUAL.business)
+  return {
+    places: {
+      all,
+      usual: all.filter(({ kind, name }) => kind !== 'body' && names.has(foldParameter(name))),
+    },
+    upstream: addressOf(describedAddress(document), usual),
+    described: (options) => describe(file, description, options),
   }
-  const described = describeService(await readDescription(file), targets)
-  const { service, notes, address } = described
+}
+
+function describe(file: string, description: Description, options: DescriptionOptions): Described {
+  const { places, fund, only } = options
+  const named = places?.flatMap(({ kind, name }) => (kind === 'body' ? (name.split('/').at(-1) ?? '') : name))
+  const targets = {
+    business: folded(named ?? USUAL.business),
+    fund: folded(fund ?? USUAL.fund),
+    places,
+  }
+  const described = describeService(description, targets, only)
+  const { service, notes } = described
   const texts = notes.map((note) => noteText(file, note))
   if (service.actions.length === 0)
     throw new DescriptionError([`${file} describes no operation that can be served`, ...texts].join('\n'))
-  requireUsed(file, parameters, described)
+  requireUsed(file, options, described)
   requireBound(file, described)
-  return { service, notes: texts, upstream: addressOf(address, usual) }
+  return { service, notes: texts }
 }

@@ -16,7 +16,9 @@ import {
   type DescribedService,
   SAMPLE_CALL,
 } from './configuration-text.ts'
-import type { Described } from './described.ts'
+import type { Described, OpenDescription } from './described.ts'
+import type { BusinessPlace } from './openapi/places.ts'
+import type { BusinessValues } from './tenancy.ts'
 
 // The commands that serve a file and try it, as they can be typed in the folder where this Postern was started.
 
@@ -43,7 +45,7 @@ const PASSWORD_BYTES = 15
 const USUAL_UPSTREAM = 'http://127.0.0.1:9000'
 
 /** Options that say how a description is read. */
-const OF_DESCRIPTIONS = ['business-parameter', 'fund-parameter'] as const
+const OF_DESCRIPTIONS = ['business-in', 'value', 'fund-parameter', 'only'] as const
 
 type InitValues = Given<(typeof INIT.verbs)['']>['values']
 
@@ -51,6 +53,10 @@ type InitValues = Given<(typeof INIT.verbs)['']>['values']
 function fromHere(path: string): string {
   const here = relative(process.cwd(), path)
   return here.startsWith('..') || isAbsolute(here) ? path : here
+}
+
+interface AllAnswers extends Answers {
+  readonly values: BusinessValues
 }
 
 interface Secrets {
@@ -66,7 +72,7 @@ const drawSecrets = (): Secrets => ({
 /** Writes the file. Rejects with `EEXIST` if it exists. */
 async function write(
   folder: string,
-  answers: Answers,
+  answers: AllAnswers,
   service: DescribedService | undefined,
   { clientSecret, password }: Secrets,
 ): Promise<void> {
@@ -133,17 +139,47 @@ async function show(made: Made, asJson: boolean, terminal: Terminal): Promise<vo
 }
 
 /** Imported only where it is asked for: it loads a reader of OpenAPI. */
-async function describedBy(values: InitValues): Promise<Described | undefined> {
-  if (values.from === undefined) return undefined
-  const { readDescribed } = await import('./described.ts')
-  const parameters = { business: values['business-parameter'], fund: values['fund-parameter'] }
-  return readDescribed(values.from, parameters, USUAL_UPSTREAM)
+async function openDescribed({ from, only = [] }: InitValues): Promise<OpenDescription | undefined> {
+  if (from === undefined) return undefined
+  const { openDescription } = await import('./described.ts')
+  return openDescription(from, only, USUAL_UPSTREAM)
+}
+
+/** A URL without a path is that of the server alone: the path of the described address is kept. */
+function withBasePath(upstream: string, described: string | undefined): string {
+  const { pathname: base = '/' } = URL.parse(described ?? '') ?? {}
+  return /^https?:\/\/[^/?]+$/.test(upstream) && base !== '/' ? `${upstream}${base}` : upstream
+}
+
+/** The service as it is described, with the business where the service takes it. */
+async function describedFor(
+  open: OpenDescription | undefined,
+  values: InitValues,
+  asked: Terminal | undefined,
+): Promise<{ readonly described: Described | undefined; readonly places: readonly BusinessPlace[] }> {
+  if (open === undefined) return { described: undefined, places: [] }
+  const { askPlaces, placesGiven } = await import('./tenancy.ts')
+  const given = values['business-in']
+  const places =
+    given !== undefined
+      ? placesGiven(given)
+      : asked && (await askPlaces(open.places.all, open.places.usual, asked))
+  const described = open.described({ places, fund: values['fund-parameter'], only: values.only ?? [] })
+  return { described, places: places ?? [] }
 }
 
 async function writeFirst(folder: string, values: InitValues, terminal: Terminal): Promise<number> {
-  const described = await describedBy(values)
-  const usual = { upstream: described?.upstream ?? USUAL_UPSTREAM, yes: values.yes === true }
-  const answers = await answersOf(values, usual, terminal)
+  const open = await openDescribed(values)
+  const asked = values.yes !== true && terminal.stdin.isTTY ? terminal : undefined
+  const { described, places } = await describedFor(open, values, asked)
+  const usual = { upstream: open?.upstream ?? USUAL_UPSTREAM, yes: values.yes === true }
+  const given = await answersOf(values, usual, terminal)
+  const { valuesOf } = await import('./tenancy.ts')
+  const answers = {
+    ...given,
+    upstream: withBasePath(given.upstream, open?.upstream),
+    values: await valuesOf(values.value ?? [], places, given.businesses, asked),
+  }
   const secrets = drawSecrets()
   await write(folder, answers, described?.service, secrets)
   const file = fromHere(join(folder, OWN_FILE))
@@ -175,9 +211,13 @@ const isPlain = (thrown: unknown): thrown is Error =>
 /** `postern init [FOLDER]`: writes a first configuration that can be served as it is (C10). Overwrites nothing. */
 export const initCommand = commandOf(INIT, {
   '': async ({ positionals, values }, terminal) => {
+    if (values['business-parameter'] !== undefined)
+      throw new UsageError(
+        `--business-parameter is gone: write ${values['business-parameter'].map((name) => `--business-in path:${name}`).join(' ')} (or query:, header:, body:/, by where it stands)`,
+      )
     const alone = OF_DESCRIPTIONS.find((name) => values[name] !== undefined)
     if (values.from === undefined && alone !== undefined)
-      throw new UsageError(`--${alone} names a parameter of a description: expected --from beside it`)
+      throw new UsageError(`--${alone} is about a description: expected --from beside it`)
     const folder = resolve(positionals[0] ?? '.')
     const file = join(folder, OWN_FILE)
     if (existsSync(file)) {

@@ -293,8 +293,10 @@ definitions:
               schema: {
                 ...{ type: 'object', required: ['text'] },
                 properties: { text: { type: 'string', maxLength: 80 } },
+                additionalProperties: false,
               },
             },
+            upstream: { body: { format: 'form' } },
           },
         },
       },
@@ -302,9 +304,9 @@ definitions:
     // Without a business in its paths, the service must know it in another way.
     expect(notes).toEqual([
       expect.stringMatching(
-        /^api\.yaml {2}no path, query or header names a business.* --business-parameter NAME .*id\)$/,
+        /^api\.yaml {2}no path, query or header names a business.* --business-in path:id \(2 operations\)$/,
       ),
-      expect.stringContaining('POST /orders/{id}/note: its body reaches the service as JSON'),
+      expect.stringContaining('POST /orders/{id}/note: a form with other fields'),
     ])
   })
 
@@ -487,7 +489,7 @@ Schema: { type: object, properties: { tenantId: { type: string }, parent: { $ref
     expect(stderr).toContain('POST /orders/{id}: tenantId of the body')
     expect(stderr).toContain('POST /things: tenantId of the body')
     expect([code, existsSync(folder)]).toEqual([1, false])
-    const taken = ['--business-parameter', 'id']
+    const taken = ['--business-in', 'path:id']
     expect(await runVerb(['init', folder, '--from', from, ...taken])).toMatchObject({ code: 0 })
     const { actions, schemas } = parse(readFileSync(join(folder, 'postern.yaml'), 'utf8')) as Written
     expect(schemas).toEqual({
@@ -559,9 +561,9 @@ Schema: { type: object, properties: { tenantId: { type: string }, parent: { $ref
     )
   })
 
-  it.each(['business', 'fund'])(
-    'C10 refuses --%s-parameter with a name that no operation has',
-    async (kind) => {
+  it.each(['--business-in path:org', '--fund-parameter org'])(
+    'C10 refuses %s where no operation has it',
+    async (option) => {
       const paths = {
         '/orders/{orgId}': {
           get: { parameters: [{ ...parameter('path', 'orgId'), required: true }], responses: ok },
@@ -569,9 +571,9 @@ Schema: { type: object, properties: { tenantId: { type: string }, parent: { $ref
       }
       const from = configFiles({ 'api.yaml': describing(paths) })('api.yaml')
       const folder = join(dirname(from), 'own')
-      const { code, stderr } = await runVerb(['init', folder, '--from', from, `--${kind}-parameter`, 'org'])
-      expect(stderr).toContain(`--${kind}-parameter org: no operation of ${from} has such a parameter`)
-      expect(stderr).toContain('They have orgId')
+      const { code, stderr } = await runVerb(['init', folder, '--from', from, ...option.split(' ')])
+      expect(stderr).toContain(`${option}: no operation of ${from} has such a`)
+      expect(stderr).toContain('There are path:orgId (1)')
       expect([code, existsSync(folder)]).toEqual([1, false])
     },
   )

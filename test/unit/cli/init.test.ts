@@ -21,14 +21,14 @@ describe('postern init', () => {
     expect([code, stderr]).toEqual([0, ''])
     expect(JSON.parse(stdout)).toMatchObject({
       ...{ client_id: 'books', username: 'alice' },
-      try: expect.stringMatching(/ --user alice GET \/api\/1\.0\/b\/ACME\/fund-data\/fund-list$/),
+      try: expect.stringMatching(/ --user alice GET \/api\/1\.0\/b\/ACME\/example\/hello$/),
     })
     const file = join(folder, 'postern.yaml')
     const text = readFileSync(file, 'utf8')
     expect(text).toContain('default: "https://funds.internal:8443/v2"')
     expect(text).toContain('name: "Acme: \\"Advisory\\" & Co"')
     expect(text).toContain(
-      'defaultScope: "fund.details.read fund.details.maintain business.fund.list target:b/ACME"',
+      'defaultScope: "hello.read target:b/ACME"',
     )
     expect(await runVerb(['check', file])).toMatchObject({ code: 0, stderr: '' })
     const access = await runVerb(['access', '--config', file, '--business', 'GLOBEX'])
@@ -44,6 +44,8 @@ describe('postern init', () => {
     [['--user', ' '], '--user: expected a user name of at most 128 characters'],
     [['--bussiness', 'ACME'], 'did you mean "--business"?'],
     [['--fund-parameter', 'fundCode'], 'expected --from beside it'],
+    [['--business-in', 'identity'], 'expected --from beside it'],
+    [['--from', 'x.yaml', '--business-parameter', 'org'], 'write --business-in path:org'],
   ])('C10 refuses %j, says why, and writes nothing', async (options, why) => {
     const folder = emptyFolder()
     const { code, stdout, stderr } = await runVerb(['init', folder, ...options])

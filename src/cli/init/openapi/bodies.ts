@@ -1,9 +1,10 @@
 /** What goes to the service and what comes back, as an operation of the configuration says it. */
 import { type BodySchema, typesOf } from '../../../http/body-schema.ts'
-import type { JsonValue } from '../../../http/json.ts'
+import { type JsonValue, parseJsonPointer } from '../../../http/json.ts'
 import type { DescribedMethod } from '../configuration-text.ts'
+import type { BusinessPlace } from './places.ts'
 import type { SchemaBook } from './named-schemas.ts'
-import type { Contents, DescribedOperation } from './operations.ts'
+import { type Contents, type DescribedOperation, nameOf, wordsOf } from './operations.ts'
 import { convertSchema, type ConvertedSchema, type Side } from './schema.ts'
 
 /** Tells what cannot be said. */
@@ -51,9 +52,16 @@ function converted(
 
 const AS_JSON = 'as JSON. If it wants another form, see upstream.format in config/reference.md'
 
-type RequestKeys = Pick<DescribedMethod, 'body' | 'consumes'>
+interface RequestKeys extends Pick<DescribedMethod, 'body' | 'consumes'> {
+  readonly upstream?: NonNullable<DescribedMethod['upstream']>['body']
+}
 
-export function requestKeys(operation: DescribedOperation, book: SchemaBook, tell: Tell): RequestKeys {
+export function requestKeys(
+  operation: DescribedOperation,
+  book: SchemaBook,
+  tell: Tell,
+  places: readonly BusinessPlace[],
+): RequestKeys {
   const { body, method } = operation
   if (body === undefined || body.contents.size === 0) return {}
   if (method === 'GET') {
@@ -63,14 +71,68 @@ export function requestKeys(operation: DescribedOperation, book: SchemaBook, tel
   const { json, form, xml, others } = sorted(body.contents)
   const read = json ?? form ?? xml
   if (read === undefined) return { consumes: others }
-  if (json === undefined) tell(`its body reaches the service ${AS_JSON}`)
+  if (json === undefined && form === undefined) tell(`its body reaches the service ${AS_JSON}`)
   if (others.length > 0) tell(`a body of ${others.join(', ')} is refused, because one of JSON is checked`)
+  const schema = read.schema === undefined ? undefined : converted(read.schema, 'request', book, tell).schema
+  const own = places.reduce((left, { name }) => left && book.without(left, parseJsonPointer(name)), schema)
+  const closed = json === undefined && form !== undefined ? closedForm(own, book) : undefined
+  if (json === undefined && form !== undefined)
+    tell(
+      closed === undefined
+        ? `its body reaches the service ${AS_JSON}`
+        : 'a form with other fields than those that are described is refused',
+    )
+  const sent = {
+    ...(closed && ({ format: 'form' } as const)),
+    ...(places.length > 0 && { set: Object.fromEntries(places.map(({ name, value }) => [name, value])) }),
+  }
   return {
     body: {
       ...(body.required ? {} : ({ required: false } as const)),
-      ...(read.schema === undefined ? {} : { schema: converted(read.schema, 'request', book, tell).schema }),
+      ...(own === undefined ? {} : { schema: closed ?? own }),
     },
+    ...(Object.keys(sent).length > 0 && { upstream: sent }),
   }
+}
+
+const SCALARS: ReadonlySet<string> = new Set(['string', 'number', 'integer', 'boolean'])
+
+const isScalar = (schema: BodySchema): boolean => {
+  const types = typesOf(schema)
+  return types.length > 0 && types.every((type) => SCALARS.has(type))
+}
+
+/** The schema of a form that Postern can write: it knows all fields, and each is a text or a list of texts. */
+function closedForm(schema: BodySchema | undefined, book: SchemaBook): BodySchema | undefined {
+  if (schema === undefined) return undefined
+  const { properties = {}, ...form } = book.resolved(schema)
+  const isField = (field: BodySchema): boolean =>
+    isScalar(field) || (typesOf(field).join('') === 'array' && field.items !== undefined && isScalar(field.items))
+  if (!Object.values(properties).every(isField) || typesOf(form).some((type) => type !== 'object')) return undefined
+  return { ...form, type: 'object', properties, additionalProperties: false }
+}
+
+/** A name that a configuration can have (C4.11). */
+const QUERY_NAME = /^[^\s{}&;=#%+]{1,64}$/
+
+/** What is checked of the query: single texts, numbers and booleans. Others pass unchecked. */
+export function queryParameters(
+  { parameters }: DescribedOperation,
+  isPosterns: (name: string) => boolean,
+  book: SchemaBook,
+): Pick<DescribedMethod, 'parameters'> {
+  const own = parameters.flatMap((each) => {
+    const name = nameOf(each['name'])
+    if (each['in'] !== 'query' || isPosterns(name) || !QUERY_NAME.test(name)) return []
+    const { schema: converted } = convertSchema(each['schema'], 'request', book)
+    book.complete()
+    const schema = book.resolved(converted)
+    if (!isScalar(schema)) return []
+    const description = wordsOf(each['description']) ?? schema.description
+    const told = description === undefined ? schema : { ...schema, description }
+    return [[name, { ...told, ...(each['required'] === true && { required: true }) }] as const]
+  })
+  return own.length === 0 ? {} : { parameters: Object.fromEntries(own) }
 }
 
 /** The schema of `Data`, which always is an object (C8.6). Undefined if nothing is known of it. */

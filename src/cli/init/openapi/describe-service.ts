@@ -1,7 +1,7 @@
 /** Makes of an OpenAPI description the areas, actions and scopes of a configuration. */
 import { isIdentityScope } from '../../../config/scopes/catalogue.ts'
 import { areDisjoint, parsePathPattern } from '../../../gateway/path-pattern.ts'
-import type { JsonObject } from '../../../http/json.ts'
+import { type JsonObject, pointerText } from '../../../http/json.ts'
 import type { DescribedAction, DescribedMethod, DescribedService, Level } from '../configuration-text.ts'
 import {
   describedAddress,
@@ -10,7 +10,7 @@ import {
   listOf,
   nameOf,
   objectOf,
-  operationsOf,
+  chosenOperations,
   schemesOf,
   slugOf,
   textOf,
@@ -19,7 +19,8 @@ import {
 } from './operations.ts'
 import type { Description } from './read-description.ts'
 import { BodyMembers } from './body-members.ts'
-import { answerKeys, requestKeys, type Tell } from './bodies.ts'
+import { answerKeys, queryParameters, requestKeys, type Tell } from './bodies.ts'
+import { type BusinessPlace, type FoundPlace, hostTemplate, placesOf } from './places.ts'
 import { SchemaBook } from './named-schemas.ts'
 import {
   type BoundParameters,
@@ -29,7 +30,6 @@ import {
   mapPath,
   type MappedPath,
   noBusinessText,
-  parameterNames,
   targetOf,
   type TargetParameters,
   typedAction,
@@ -144,8 +144,8 @@ export interface ServiceFromDescription {
   readonly address: string | undefined
   /** Where a client would choose the business: nothing of such a description can be served. */
   readonly chosenByClients: readonly Note[]
-  /** The names of all parameters that could be a code. */
-  readonly parameters: readonly string[]
+  /** Where the business could stand. */
+  readonly places: readonly FoundPlace[]
 }
 
 const METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
@@ -165,16 +165,27 @@ class Work {
   readonly chosenByClients: Note[] = []
   readonly book: SchemaBook
   readonly members: BodyMembers
+  readonly #targets: TargetParameters
   readonly #lineOf: Description['lineOf']
 
   constructor({ document, lineOf }: Description, targets: TargetParameters) {
     this.members = new BodyMembers(document, (name) => targetOf(name, targets) !== undefined)
     this.#lineOf = lineOf
+    this.#targets = targets
     this.book = new SchemaBook(document, (path, what) => this.tell(path, what))
   }
 
   tell(path: readonly string[] | undefined, what: string): void {
     this.notes.push({ line: path && this.#lineOf(path), what })
+  }
+
+  /** Where the business is put into the body of an operation. */
+  placesInBody({ body }: DescribedOperation): readonly BusinessPlace[] {
+    const inBody = this.#targets.places?.filter(({ kind }) => kind === 'body') ?? []
+    if (inBody.length === 0) return []
+    const found = [...(body?.contents.values() ?? [])].flatMap((schema) => this.members.in(schema))
+    const pointers = new Set(found.filter(({ repeated }) => !repeated).map(({ path }) => pointerText(path)))
+    return inBody.filter(({ name }) => pointers.has(name))
   }
 
   tellOf({ at, method, path }: DescribedOperation): Tell {
@@ -254,9 +265,14 @@ function tellParameters({ parameters, unsaid }: DescribedOperation, tell: Tell):
   if (unsaid.length > 0) tell(`left out, since a configuration has nothing like it: ${unsaid.join(', ')}`)
 }
 
-function methodOf(placed: Placed, scopes: ProposedScopes, book: SchemaBook, tell: Tell): DescribedMethod {
+function methodOf(placed: Placed, scopes: ProposedScopes, work: Work, tell: Tell): DescribedMethod {
   const { operation, area, mapped, bound } = placed
-  const upstream = { ...(mapped.path === undefined ? {} : { path: mapped.path }), ...bound.upstream }
+  const { upstream: sent, ...request } = requestKeys(operation, work.book, tell, work.placesInBody(operation))
+  const upstream = {
+    ...(mapped.path === undefined ? {} : { path: mapped.path }),
+    ...bound.upstream,
+    ...(sent && { body: sent }),
+  }
   const { rule, unsaid } = scopes.ruleOf(operation, area)
   if (unsaid) tell('its scopes are alternatives of several each; one was proposed instead')
   if (operation.isPublic)
@@ -266,8 +282,9 @@ function methodOf(placed: Placed, scopes: ProposedScopes, book: SchemaBook, tell
     ...(operation.summary === undefined ? {} : { summary: operation.summary }),
     ...(operation.description === undefined ? {} : { description: operation.description }),
     scopes: rule,
-    ...requestKeys(operation, book, tell),
-    ...answerKeys(operation, book, tell),
+    ...queryParameters(operation, (name) => Object.hasOwn(bound.upstream.query ?? {}, name), work.book),
+    ...request,
+    ...answerKeys(operation, work.book, tell),
     ...(Object.keys(upstream).length > 0 && { upstream }),
   }
 }
@@ -296,7 +313,7 @@ function actionsOf(all: readonly Placed[], scopes: ProposedScopes, work: Work): 
       continue
     }
     drafts.set(key, draft)
-    draft.methods[operation.method] = methodOf(placed, scopes, work.book, tell)
+    draft.methods[operation.method] = methodOf(placed, scopes, work, tell)
   }
   return [...drafts.values()]
 }
@@ -368,11 +385,15 @@ function tellWhole(
 }
 
 /** @param targets which of its parameters are the codes of businesses and of funds */
-export function describeService(description: Description, targets: TargetParameters): ServiceFromDescription {
+export function describeService(
+  description: Description,
+  targets: TargetParameters,
+  only: readonly string[] = [],
+): ServiceFromDescription {
   const { document, breaches } = description
   const work = new Work(description, targets)
   for (const { path, why } of breaches) work.tell(path, `breaks a rule of OpenAPI: ${lineOf(why) ?? ''}`)
-  const operations = withCodes(operationsOf(document), schemesOf(document), targets)
+  const operations = withCodes(chosenOperations(document, only), schemesOf(document), targets)
   const isHead = ({ method, path }: DescribedOperation): boolean =>
     method === 'HEAD' && operations.some((other) => other.method === 'GET' && other.path === path)
   const placed = operations
@@ -385,17 +406,26 @@ export function describeService(description: Description, targets: TargetParamet
   tellAddress(document, targets, work)
   const namesBusiness = ({ mapped, bound }: Placed): boolean =>
     mapped.targets.has('business') || bound.targets.has('business')
-  const taken = placed.map(({ operation }) => operation)
-  if (actions.length > 0 && !placed.some(namesBusiness)) work.tell(undefined, noBusinessText(taken))
+  const asked = targets.places ?? []
+  const places = placesOf(
+    placed.map(({ operation }) => operation),
+    document,
+    asked.flatMap(({ kind, name }) => (kind === 'body' ? [name] : [])),
+  )
+  if (actions.length > 0 && asked.length === 0 && !placed.some(namesBusiness))
+    work.tell(undefined, noBusinessText(places))
+  const host = asked.find(({ kind }) => kind === 'host')
   return {
     service: {
       ...{ scopes: scopes.scopes, readScopes: scopes.readScopes },
       ...{ areas: areasOf(actions, document), actions, schemas: work.book.schemas, path: '/{action}' },
+      ...(host && { host: hostTemplate(document, host) }),
+      identity: asked.some(({ kind }) => kind === 'identity'),
       usesFunds: actions.some(({ level }) => level === 'fund'),
     },
     notes: work.notes.toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0)),
     address: describedAddress(document),
     chosenByClients: work.chosenByClients,
-    parameters: parameterNames(taken),
+    places,
   }
 }

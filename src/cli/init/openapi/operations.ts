@@ -101,6 +101,7 @@ export interface DescribedOperation {
   /** In upper case; also those that a configuration cannot have. */
   readonly method: string
   readonly tag: string | undefined
+  readonly tags: readonly string[]
   readonly summary: string | undefined
   readonly description: string | undefined
   /** Each with `name`, `in` and `schema`. */
@@ -215,6 +216,7 @@ function operationOf(document: JsonObject, path: string, method: string): Descri
     path,
     method: method.toUpperCase(),
     tag: textsOf(operation['tags'])[0],
+    tags: textsOf(operation['tags']),
     summary: lineOf(operation['summary']),
     description: descriptionOf(operation),
     parameters,
@@ -234,6 +236,27 @@ export const operationsOf = (document: JsonObject): readonly DescribedOperation[
       .filter((method) => METHODS.some((known) => known === method))
       .map((method) => operationOf(document, path, method)),
   )
+
+/** Tags, or a method and a path (`GET /funds*`), of which each may be left out. */
+const ONLY_PATH = /^(?:([A-Z]+) +)?(\/.*)$/
+
+/** The operations of any one tag or path that is asked for; all, if none is. */
+export function chosenOperations(
+  document: JsonObject,
+  only: readonly string[],
+): readonly DescribedOperation[] {
+  const all = operationsOf(document)
+  if (only.length === 0) return all
+  return all.filter((operation) => only.some((each) => isOf(operation, each)))
+}
+
+/** Whether an operation is of a tag, or of a method and a path, in which `*` is anything. */
+export function isOf({ method, path, tags }: DescribedOperation, only: string): boolean {
+  const [, verb, pattern] = ONLY_PATH.exec(only) ?? []
+  if (pattern === undefined) return tags.includes(only)
+  const parts = pattern.split('*').map((part) => RegExp.escape(part))
+  return (verb === undefined || verb === method) && new RegExp(`^${parts.join('.*')}$`).test(path)
+}
 
 /** The address that the description names first; undefined if it names none. It may be a path alone. */
 export function describedAddress(document: JsonObject): string | undefined {

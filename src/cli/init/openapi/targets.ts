@@ -3,20 +3,27 @@
  * that no client chooses the business for itself.
  */
 import { parsePathPattern } from '../../../gateway/path-pattern.ts'
-import type { JsonObject } from '../../../http/json.ts'
+import { type JsonObject, pointerText } from '../../../http/json.ts'
 import type { DescribedMethod, Level } from '../configuration-text.ts'
 import type { BodyMembers } from './body-members.ts'
+import { type BusinessPlace, foldParameter, type FoundPlace, isSamePlace, placeText } from './places.ts'
 import { type DescribedOperation, listOf, nameOf, objectOf, slugOf, textOf } from './operations.ts'
 
 /** Which parameters are the codes of businesses and of funds, folded. */
-export type TargetParameters = Readonly<Record<Level, ReadonlySet<string>>>
+export interface TargetParameters extends Readonly<Record<Level, ReadonlySet<string>>> {
+  /** Where the business stands; undefined: wherever a parameter in path, query or header has one of the names. */
+  readonly places?: readonly BusinessPlace[] | undefined
+}
 
-/** `X-Tenant-ID`, `tenant_id` and `tenantId` are one name. */
-export const foldParameter = (name: string): string =>
-  name
-    .toLowerCase()
-    .replace(/^x[-_]/, '')
-    .replaceAll(/[-_]/g, '')
+/** What Postern puts where a target stands; undefined: only a client writes it there. */
+export function valueAt(
+  target: Level,
+  place: Pick<BusinessPlace, 'kind' | 'name'>,
+  { places }: TargetParameters,
+): string | undefined {
+  if (target === 'fund' || places === undefined) return place.kind === 'body' ? undefined : `{${target}}`
+  return places.find((each) => isSamePlace(each, place))?.value
+}
 
 /** What a parameter is the code of; undefined: something else. */
 export function targetOf(name: string, { business, fund }: TargetParameters): Level | undefined {
@@ -43,7 +50,8 @@ const businessHeaders = (
 ): readonly JsonObject[] =>
   operations
     .flatMap(({ parameters }) => parameters)
-    .filter((each) => each['in'] === 'header' && targetOf(nameOf(each['name']), targets) === 'business')
+    .filter(({ in: kind, name }) => kind === 'header' && targetOf(nameOf(name), targets) === 'business')
+    .filter(({ name }) => valueAt('business', { kind: 'header', name: nameOf(name) }, targets) !== undefined)
     .map((each) => ({ in: 'header', name: nameOf(each['name']) }))
 
 const placeOf = (parameter: JsonObject): string =>
@@ -75,14 +83,15 @@ export function boundParameters(
   { parameters }: DescribedOperation,
   targets: TargetParameters,
 ): BoundParameters {
-  const found = parameters.flatMap((each) => {
-    const name = nameOf(each['name'])
+  const found = parameters.flatMap(({ in: place, name: given }) => {
+    const name = nameOf(given)
     const target = targetOf(name, targets)
-    return target === undefined ? [] : [{ place: each['in'], name, target }]
+    if (target === undefined || (place !== 'query' && place !== 'header')) return []
+    const value = valueAt(target, { kind: place, name }, targets)
+    return value === undefined ? [] : [{ place, name, target, value }]
   })
   const of = (place: string) => found.filter((each) => each.place === place)
-  const said = (place: string) =>
-    Object.fromEntries(of(place).map(({ name, target }) => [name, `{${target}}`]))
+  const said = (place: string) => Object.fromEntries(of(place).map(({ name, value }) => [name, value]))
   const [query, headers] = [said('query'), said('header')]
   return {
     upstream: {
@@ -110,37 +119,36 @@ export function clientsChoices(
     const target = targetOf(nameOf(each['name']), targets)
     if (target !== undefined) places.set(`the cookie ${nameOf(each['name'])}`, target)
   }
+  for (const { in: kind, name: given } of parameters) {
+    const name = nameOf(given)
+    const target = targetOf(name, targets)
+    if (target === undefined || (kind !== 'query' && kind !== 'header' && kind !== 'path')) continue
+    if (valueAt(target, { kind, name }, targets) === undefined) places.set(`${kind}:${name}`, target)
+  }
   for (const schema of body?.contents.values() ?? [])
-    for (const { path } of members.in(schema)) {
+    for (const { path, repeated } of members.in(schema)) {
       const target = targetOf(path.at(-1) ?? '', targets)
-      if (target !== undefined) places.set(`${path.join('.')} of the body`, target)
+      const value = target && valueAt(target, { kind: 'body', name: pointerText(path) }, targets)
+      if (target !== undefined && (value === undefined || repeated))
+        places.set(`${path.join('.')} of the body`, target)
     }
   return [...places].map(([place, target]) => ({ place, target }))
 }
 
-const NO_BUSINESS =
-  'no path, query or header names a business: the service must read it from the header X-Postern-Business, or every business sees the same data'
+/** How many places are proposed. */
+const MOST_PLACES = 5
 
-/** How many names are proposed. */
-const MOST_NAMES = 3
-
-/** The names of parameters in path, query and headers, those of most operations first. */
-export function parameterNames(operations: readonly DescribedOperation[]): readonly string[] {
-  const uses = new Map<string, number>()
-  for (const { path, parameters } of operations) {
-    const sent = parameters.filter((each) => each['in'] === 'query' || each['in'] === 'header')
-    const inPath = [...path.matchAll(/\{([^{}]+)\}/g)].map(([, name = '']) => name)
-    for (const name of new Set([...inPath, ...sent.map((each) => nameOf(each['name']))]))
-      uses.set(name, (uses.get(name) ?? 0) + 1)
-  }
-  return [...uses].toSorted(([, one], [, other]) => other - one).map(([name]) => name)
-}
-
-/** The note where no operation has a parameter that is taken for the code of a business. */
-export function noBusinessText(operations: readonly DescribedOperation[]): string {
-  const names = parameterNames(operations).slice(0, MOST_NAMES)
-  if (names.length === 0) return NO_BUSINESS
-  return `${NO_BUSINESS}. If a parameter is its code, remove the file and start again with --business-parameter NAME (the operations have ${names.join(', ')})`
+/** The note where the business is taken from nowhere. */
+export function noBusinessText(places: readonly FoundPlace[]): string {
+  const proposed = places.slice(0, MOST_PLACES)
+  return [
+    'no path, query or header names a business: the service must read it from the header X-Postern-Business (--business-in identity), or every business sees the same data',
+    ...(proposed.length === 0
+      ? []
+      : [
+          `If it stands in a place of these, remove the file and start again with it: ${proposed.map((each) => `--business-in ${placeText(each)} (${each.operations} operations)`).join(', ')}`,
+        ]),
+  ].join('. ')
 }
 
 // Makes of a path of a service the path of an action, and what the service is asked for.
@@ -185,7 +193,10 @@ type Placeholder = { readonly text: string; readonly target: Level | undefined }
 
 function placeholderOf(name: string, targets: TargetParameters): Placeholder {
   const target = targetOf(name, targets)
-  return { text: `{${target ?? parameterName(name)}}`, target }
+  const value = target && valueAt(target, { kind: 'path', name }, targets)
+  return value === undefined
+    ? { text: `{${parameterName(name)}}`, target: undefined }
+    : { text: value, target }
 }
 
 /** A text instead of a segment says why there is none. */

@@ -1,0 +1,131 @@
+/** Where a service may take the business from: the places that its description has, and those that were chosen. */
+import type { JsonObject } from '../../../http/json.ts'
+import { pointerText } from '../../../http/json.ts'
+import { BodyMembers } from './body-members.ts'
+import { type DescribedOperation, listOf, nameOf, objectOf, textOf } from './operations.ts'
+
+/** `X-Tenant-ID`, `tenant_id` and `tenantId` are one name. */
+export const foldParameter = (name: string): string =>
+  name
+    .toLowerCase()
+    .replace(/^x[-_]/, '')
+    .replaceAll(/[-_]/g, '')
+
+const KINDS = ['header', 'path', 'query', 'body', 'host', 'identity'] as const
+export type PlaceKind = (typeof KINDS)[number]
+
+/** `header:xero-tenant-id={business.tenant}`, read. */
+export interface BusinessPlace {
+  readonly kind: PlaceKind
+  /** Of the parameter; a JSON Pointer into the body; empty for `host` and `identity`. */
+  readonly name: string
+  /** What Postern puts there. */
+  readonly value: string
+}
+
+const PLACE = new RegExp(`^(${KINDS.join('|')})(?::([^=]+))?(?:=(.+))?$`, 's')
+const NAMED: ReadonlySet<string> = new Set(['header', 'path', 'query', 'body'])
+const BUSINESS = /\{business(?:\.([A-Za-z][A-Za-z0-9_-]{0,63}))?\}/g
+
+export const PLACE_EXPECTED =
+  'header:NAME, path:NAME, query:NAME, body:/POINTER, host or identity, and behind = what stands there, such as {business} or {business.tenant}'
+
+/** Undefined for what is no place. */
+export function readPlace(text: string): BusinessPlace | undefined {
+  const [, kind, name = '', value = '{business}'] = PLACE.exec(text) ?? []
+  if (kind === undefined || NAMED.has(kind) !== (name !== '')) return undefined
+  if (kind === 'body' && !name.startsWith('/')) return undefined
+  return value.search(BUSINESS) < 0 ? undefined : { kind: kind as PlaceKind, name, value }
+}
+
+/** The keys of values of a business that are named: `tenant` of `{business.tenant}`. */
+export const keysIn = (places: readonly BusinessPlace[]): readonly string[] => [
+  ...new Set(places.flatMap(({ value }) => [...value.matchAll(BUSINESS)].flatMap(([, key]) => key ?? []))),
+]
+
+export const placeText = ({ kind, name }: Pick<BusinessPlace, 'kind' | 'name'>): string =>
+  name === '' ? kind : `${kind}:${name}`
+
+/** Whether both are one place: names of headers and parameters are compared folded, pointers as they are. */
+export const isSamePlace = (
+  one: Pick<BusinessPlace, 'kind' | 'name'>,
+  other: Pick<BusinessPlace, 'kind' | 'name'>,
+): boolean =>
+  one.kind === other.kind &&
+  (one.kind === 'body' ? one.name === other.name : foldParameter(one.name) === foldParameter(other.name))
+
+/** A place that the description has. */
+export interface FoundPlace {
+  readonly kind: PlaceKind
+  readonly name: string
+  readonly operations: number
+}
+
+/** Names of members of bodies that are often a business. Others are found where they are asked for. */
+const LIKELY =
+  /tenant|business|company|organi[sz]ation|^org|account|customer|workspace|mandant|realm|project|subscription|database/i
+
+/**
+ * All places, those with likely names first, then those of most operations.
+ * @param asked pointers into bodies that are looked for, whatever their names
+ */
+export function placesOf(
+  operations: readonly DescribedOperation[],
+  document: JsonObject,
+  asked: readonly string[] = [],
+): readonly FoundPlace[] {
+  const uses = new Map<string, FoundPlace>()
+  const last = new Set(asked.map((pointer) => pointer.split('/').at(-1)))
+  const members = new BodyMembers(document, (name) => LIKELY.test(name) || last.has(name))
+  for (const operation of operations)
+    for (const [key, place] of new Map(placesIn(operation, members).map((each) => [keyOf(each), each])))
+      uses.set(key, { ...place, operations: (uses.get(key)?.operations ?? 0) + 1 })
+  const isLikely = ({ name }: FoundPlace): number => Number(LIKELY.test(name))
+  const host = hostOf(document)
+  return [
+    ...uses
+      .values()
+      .toArray()
+      .toSorted((a, b) => isLikely(b) - isLikely(a) || b.operations - a.operations),
+    ...(host?.includes('{') === true
+      ? [{ kind: 'host', name: '', operations: operations.length } as const]
+      : []),
+  ]
+}
+
+const keyOf = ({ kind, name }: Pick<BusinessPlace, 'kind' | 'name'>): string =>
+  `${kind} ${kind === 'body' ? name : foldParameter(name)}`
+
+function placesIn(
+  { path, parameters, body }: DescribedOperation,
+  members: BodyMembers,
+): readonly Pick<BusinessPlace, 'kind' | 'name'>[] {
+  const sent = parameters.flatMap(({ in: kind, name }) =>
+    kind === 'query' || kind === 'header' ? [{ kind, name: nameOf(name) } as const] : [],
+  )
+  const inPath = [...path.matchAll(/\{([^{}]+)\}/g)].map(([, name = '']) => ({ kind: 'path', name }) as const)
+  const inBody = [...(body?.contents.values() ?? [])].flatMap((schema) =>
+    members
+      .in(schema)
+      .filter(({ repeated, path: at }) => !repeated && at.length <= DEEPEST)
+      .map((member) => ({ kind: 'body', name: pointerText(member.path) }) as const),
+  )
+  return [...sent, ...inPath, ...inBody]
+}
+
+/** Members of bodies that stand deeper are proposed to nobody. */
+const DEEPEST = 4
+
+/** The host of the first server, with its variables as they stand; undefined if there is none. */
+export function hostOf(document: JsonObject): string | undefined {
+  const url = textOf(objectOf(listOf(document['servers'])[0])['url']) ?? ''
+  return /^https?:\/\/([^/?#]+)/.exec(url)?.[1]
+}
+
+/** What the Host of a service is by business. */
+export function hostTemplate(document: JsonObject, { value }: BusinessPlace): string {
+  const host = hostOf(document)?.replace(/:\d+$/, '')
+  return host?.includes('{') === true && /^\{[^{}]+\}$/.test(value)
+    ? host.replace(/\{[^{}]+\}/, () => value)
+    : value
+}
