@@ -4,6 +4,7 @@ import { parse } from 'yaml'
 import { describe, expect, it } from 'vitest'
 import { runVerb } from '../../support/command-line.ts'
 import { configFiles } from '../../support/config-files.ts'
+import { largeDescription } from '../../support/large-description.ts'
 import { postForm } from '../../support/oauth.ts'
 import { postern } from '../../support/start-postern.ts'
 import { answerJson, startUpstream } from '../../support/start-upstream.ts'
@@ -577,6 +578,129 @@ Schema: { type: object, properties: { tenantId: { type: string }, parent: { $ref
       expect([code, existsSync(folder)]).toEqual([1, false])
     },
   )
+
+  const LEDGER = {
+    '/orders': {
+      get: {
+        tags: ['Orders'],
+        parameters: [
+          { ...parameter('header', 'xero-tenant-id'), required: true },
+          { name: 'limit', in: 'query', required: true, schema: { type: 'integer', maximum: 50 } },
+          { name: 'filter', in: 'query', schema: { type: 'object' } },
+        ],
+        responses: ok,
+      },
+      post: {
+        tags: ['Orders'],
+        requestBody: { content: { 'application/json': { schema: { $ref: '#/components/schemas/Order' } } } },
+        responses: ok,
+      },
+    },
+    '/notes/{org}/{id}': {
+      get: {
+        tags: ['Notes'],
+        parameters: ['org', 'id'].map((name) => ({ ...parameter('path', name), required: true })),
+        responses: ok,
+      },
+    },
+  }
+  const ORDER = {
+    components: {
+      schemas: {
+        Order: {
+          type: 'object',
+          required: ['no', 'company'],
+          properties: { no: { type: 'string' }, company: { type: 'string' } },
+        },
+      },
+    },
+    servers: [{ url: 'https://{shop}.example.com/v2', variables: { shop: { default: 'acme' } } }],
+  }
+  const IN_BODY = ['--business-in', 'body:/company={business.company}']
+
+  it('C10 puts values of the business where options say, and what it puts there is no client’s', async () => {
+    const upstream = await startUpstream(answerJson({ Name: 'First' }))
+    const { file, shown, written } = await made(
+      describing(LEDGER, ORDER),
+      ...['--business', 'ACME', '--upstream', upstream.url],
+      ...[
+        '--business-in',
+        'header:xero-tenant-id={business.tenant}',
+        '--business-in',
+        'path:org',
+        ...IN_BODY,
+      ],
+      ...['--value', 'ACME.tenant=t-7', '--value', 'ACME.company=c=9'],
+    )
+    expect(callsOf(written)).toEqual(['GET orders', 'POST orders', 'GET {id}'])
+    expect(written.actions[0]?.methods['GET']).toMatchObject({
+      parameters: { limit: { type: 'integer', maximum: 50, required: true } },
+    })
+    expect(written.schemas).toEqual({
+      Order: { type: 'object', required: ['no', 'company'], properties: expect.anything() as unknown },
+      'Order.sent': { type: 'object', required: ['no'], properties: { no: { type: 'string' } } },
+    })
+    const service = await postern({ file })
+    const { client_id: client, client_secret: secret, username, password } = shown
+    const params = { grant_type: 'password', username, password }
+    const { json } = await postForm(service, '/connect/token', { client, secret, params })
+    const headers = {
+      ...{ Authorization: `Bearer ${String(json['access_token'])}`, 'xero-tenant-id': 'GLOBEX' },
+      'Content-Type': 'application/json',
+    }
+    const api = `${service.baseUrl}/api/1.0/b/ACME`
+    expect((await fetch(`${api}/orders/orders?limit=51`, { headers })).status).toBe(400)
+    expect((await fetch(`${api}/orders/orders?limit=50`, { headers })).status).toBe(200)
+    expect((await fetch(`${api}/notes/7`, { headers })).status).toBe(200)
+    const body = '{"no":"1","Company":"GLOBEX"}'
+    expect((await fetch(`${api}/orders/orders`, { method: 'POST', headers, body })).status).toBe(200)
+    expect(upstream.requests.map(({ target }) => target)).toEqual([
+      ...['/v2/orders?limit=50', '/v2/notes/ACME/7', '/v2/orders'],
+    ])
+    for (const { headers: sent } of upstream.requests) expect(sent['xero-tenant-id']).toEqual(['t-7'])
+    expect(JSON.parse(String(upstream.requests[2]?.body))).toEqual({ no: '1', company: 'c=9' })
+  })
+
+  it('C10 tells the business by the host, or by its own headers, where options say so', async () => {
+    const only = ['--only', 'GET /notes*']
+    const { file } = await made(
+      describing(LEDGER, ORDER),
+      ...[...only, '--business-in', 'host={business.shop}', '--value', 'EXAMPLE.shop=ex'],
+    )
+    expect(readFileSync(file, 'utf8')).toContain('host: "{business.shop}.example.com"')
+    const { file: other, written } = await made(
+      describing(LEDGER, ORDER),
+      ...['--only', 'Notes', '--business-in', 'identity'],
+    )
+    expect(callsOf(written)).toEqual(['GET notes/{org}/{id}'])
+    expect(readFileSync(other, 'utf8')).toContain('identity: headers')
+  })
+
+  it.each([
+    [['--business-in', 'header:tenant'], 1, 'There are header:xero-tenant-id (1), body:/company (1), path:org (1)'],
+    [['--business-in', 'query:xero-tenant-id'], 1, 'no operation of'],
+    [['--business-in', 'cookie:tenant'], 2, 'expected header:NAME, path:NAME'],
+    [['--business-in', 'path:org=ACME'], 2, 'expected header:NAME, path:NAME'],
+    [['--business-in', 'path:org={business.tenant}'], 2, 'write --value EXAMPLE.tenant=…'],
+    [['--business-in', 'path:org', '--value', 'HOOLI.tenant=1'], 2, 'there is no business HOOLI'],
+    [['--business-in', 'path:org', '--value', 'tenant'], 2, 'expected CODE.KEY=VALUE'],
+    [['--only', 'Nothing'], 1, 'Its tags are Orders, Notes'],
+    [['--only', 'PUT /orders'], 1, 'has no such operation'],
+  ])('C10 refuses %j, says why, and writes nothing', async (options, expected, why) => {
+    const from = configFiles({ 'api.yaml': describing(LEDGER, ORDER) })('api.yaml')
+    const folder = join(dirname(from), 'own')
+    const { code, stderr } = await runVerb(['init', folder, '--from', from, ...options])
+    expect(stderr).toContain(why)
+    expect([code, existsSync(folder)]).toEqual([expected, false])
+  })
+
+  it('C10 takes many schemas that refer to each other, each once, and the check takes the file', async () => {
+    const description = JSON.stringify(largeDescription({ operations: 60, schemas: 20 }), null, 1)
+    const { file, written } = await made(description, '--business-in', 'header:X-Tenant-ID')
+    expect(callsOf(written)).toHaveLength(60)
+    expect(readFileSync(file).length).toBeLessThan(2 * description.length)
+    expect(await runVerb(['check', file])).toMatchObject({ code: 0 })
+  })
 
   it('C10 tells where a description breaks the rules of OpenAPI, and takes what it can', async () => {
     const { written, notes } = await made(

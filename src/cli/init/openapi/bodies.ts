@@ -107,8 +107,10 @@ function closedForm(schema: BodySchema | undefined, book: SchemaBook): BodySchem
   if (schema === undefined) return undefined
   const { properties = {}, ...form } = book.resolved(schema)
   const isField = (field: BodySchema): boolean =>
-    isScalar(field) || (typesOf(field).join('') === 'array' && field.items !== undefined && isScalar(field.items))
-  if (!Object.values(properties).every(isField) || typesOf(form).some((type) => type !== 'object')) return undefined
+    isScalar(field) ||
+    (typesOf(field).join('') === 'array' && field.items !== undefined && isScalar(field.items))
+  if (!Object.values(properties).every(isField) || typesOf(form).some((type) => type !== 'object'))
+    return undefined
   return { ...form, type: 'object', properties, additionalProperties: false }
 }
 
@@ -126,8 +128,8 @@ export function queryParameters(
     if (each['in'] !== 'query' || isPosterns(name) || !QUERY_NAME.test(name)) return []
     const { schema: converted } = convertSchema(each['schema'], 'request', book)
     book.complete()
-    const schema = book.resolved(converted)
-    if (!isScalar(schema)) return []
+    const { required: _members, ...schema } = book.resolved(converted)
+    if (!isScalar(schema) || typeof schema.type !== 'string') return []
     const description = wordsOf(each['description']) ?? schema.description
     const told = description === undefined ? schema : { ...schema, description }
     return [[name, { ...told, ...(each['required'] === true && { required: true }) }] as const]
