@@ -14,7 +14,9 @@ export interface DescribedMethod {
   readonly description?: string
   readonly scopes: { readonly any: readonly string[] } | { readonly all: readonly string[] }
   readonly items?: Readonly<Record<string, string>>
-  readonly parameters?: Readonly<Record<string, Omit<BodySchema, 'required'> & { readonly required?: boolean }>>
+  readonly parameters?: Readonly<
+    Record<string, Omit<BodySchema, 'required'> & { readonly required?: boolean }>
+  >
   readonly body?: { readonly required?: false; readonly schema?: BodySchema }
   readonly consumes?: readonly string[]
   readonly produces?: readonly string[]

@@ -677,7 +677,11 @@ Schema: { type: object, properties: { tenantId: { type: string }, parent: { $ref
   })
 
   it.each([
-    [['--business-in', 'header:tenant'], 1, 'There are header:xero-tenant-id (1), body:/company (1), path:org (1)'],
+    [
+      ['--business-in', 'header:tenant'],
+      1,
+      'There are header:xero-tenant-id (1), body:/company (1), path:org (1)',
+    ],
     [['--business-in', 'query:xero-tenant-id'], 1, 'no operation of'],
     [['--business-in', 'cookie:tenant'], 2, 'expected header:NAME, path:NAME'],
     [['--business-in', 'path:org=ACME'], 2, 'expected header:NAME, path:NAME'],

@@ -27,9 +27,7 @@ describe('postern init', () => {
     const text = readFileSync(file, 'utf8')
     expect(text).toContain('default: "https://funds.internal:8443/v2"')
     expect(text).toContain('name: "Acme: \\"Advisory\\" & Co"')
-    expect(text).toContain(
-      'defaultScope: "hello.read target:b/ACME"',
-    )
+    expect(text).toContain('defaultScope: "hello.read target:b/ACME"')
     expect(await runVerb(['check', file])).toMatchObject({ code: 0, stderr: '' })
     const access = await runVerb(['access', '--config', file, '--business', 'GLOBEX'])
     expect(access.stdout).toContain('alice')

@@ -128,11 +128,12 @@ export function queryParameters(
     if (each['in'] !== 'query' || isPosterns(name) || !QUERY_NAME.test(name)) return []
     const { schema: converted } = convertSchema(each['schema'], 'request', book)
     book.complete()
-    const { required: _members, ...schema } = book.resolved(converted)
+    const schema = book.resolved(converted)
     if (!isScalar(schema) || typeof schema.type !== 'string') return []
     const description = wordsOf(each['description']) ?? schema.description
     const told = description === undefined ? schema : { ...schema, description }
-    return [[name, { ...told, ...(each['required'] === true && { required: true }) }] as const]
+    const parameter = Object.fromEntries(Object.entries(told).filter(([key]) => key !== 'required'))
+    return [[name, { ...parameter, ...(each['required'] === true && { required: true }) }] as const]
   })
   return own.length === 0 ? {} : { parameters: Object.fromEntries(own) }
 }

@@ -70,7 +70,7 @@ async function wholeOf(file: string): Promise<JsonObject> {
   let files: Map<string, JsonObject>
   try {
     const found = await new Parser().resolve(main, OPTIONS)
-    files = new Map(Object.entries(found.values()) as unknown as [string, JsonObject][])
+    files = new Map(Object.entries(found.values() as Record<string, JsonObject>))
   } catch (thrown) {
     throw new DescriptionError(`${file}: ${whyNot(messageOf(thrown))}`, { cause: thrown })
   }
