@@ -53,6 +53,7 @@ const WAYS: Readonly<Record<string, Way>> = {
   },
   fhir: {
     takes: 'any',
+    type: 'application/fhir+json',
     call: (said) => ({
       method: 'PUT',
       action: 'fhir/1',
@@ -76,6 +77,7 @@ const WAYS: Readonly<Record<string, Way>> = {
   hal: { takes: 'nothing', call: only('hal'), data: items((name) => ({ name })) },
   'json-api': {
     takes: 'any',
+    type: 'application/vnd.api+json; charset=utf-8',
     call: (said) => ({
       method: 'POST',
       action: 'json-api',
@@ -91,6 +93,7 @@ const WAYS: Readonly<Record<string, Way>> = {
   },
   scim: {
     takes: 'any',
+    type: 'application/scim+json',
     call: (said) => ({
       method: 'POST',
       action: 'scim',
@@ -107,6 +110,7 @@ const WAYS: Readonly<Record<string, Way>> = {
   'by-header': { area: 'by-header', takes: 'any', call: note('orders'), data: (name) => ({ name }) },
   atom: { area: 'xml', takes: 'harmless', call: asked('atom'), data: (title) => ({ title }) },
   csv: { takes: 'nothing', call: only('csv'), data: (own) => ({ Value: `No,Name\r\n1,"${own}"\r\n` }) },
+  'by-host': { area: 'by-host', takes: 'any', call: note('orders'), data: (name) => ({ name }) },
   arangodb: { takes: 'any', call: note('arangodb'), data: items((name) => ({ name })) },
   stripe: { takes: 'any', call: note('stripe'), data: (name) => ({ name }) },
   transcoded: { takes: 'any', call: note('transcoded'), data: (name) => ({ name }) },

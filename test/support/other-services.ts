@@ -160,6 +160,13 @@ export const KINDS: Readonly<Record<string, Kind>> = {
     tenant: (_asked, [tenant]) => tenant,
     answer: (own) => `No,Name\r\n1,"${own}"\r\n`,
   },
+  'by-host': {
+    at: /^\/by-host$/,
+    type: JSON_TYPE,
+    tenant: ({ headers }) => /^(.*)\.app\.internal$/.exec(headers.host ?? '')?.[1],
+    said: (asked) => json(asked).Note,
+    answer: (own) => `{"name":${quoted(own)}}`,
+  },
   transcoded: {
     at: /^\/v1\/tenants\/([^/]+)\/orders:create$/,
     type: JSON_TYPE,
