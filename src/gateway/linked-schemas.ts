@@ -63,9 +63,9 @@ export class SchemaLinker {
   #linkParameter(given: ParameterConfig, at: KeyPath): ParameterConfig {
     if (!isSchema(given) || !isReference(given)) return given
     const { required, default: value, ...schema } = given as ParameterConfig
-    const { $id: _name, required: _members, ...linked } = this.#link(schema, at)
+    const linked = Object.entries(this.#link(schema, at)).filter(([key]) => key !== '$id' && key !== 'required')
     return {
-      ...linked,
+      ...Object.fromEntries(linked),
       ...(required !== undefined && { required }),
       ...(value !== undefined && { default: value }),
     }

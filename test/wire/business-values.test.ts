@@ -73,7 +73,7 @@ async function call(business: string, action: string) {
   })
 }
 
-describe('C8.7 {business.KEY}', () => {
+describe('C8.7, T2.13 {business.KEY}', () => {
   it('C8.7 is the value of the business that is called, in path, query and headers', async () => {
     for (const business of ['ACME', 'GLOBEX'] as const) {
       attacked.forget()

@@ -82,7 +82,7 @@ describe('C8.7 the body is made by a template', () => {
   })
 })
 
-describe('C8.7 members of the client’s body are set', () => {
+describe('C8.7, T4.8 members of the client’s body are set', () => {
   it.each([
     ['{"a":1.0,"data":{"x":1}}', '{"a":1.0,"data":{"x":1,"company":"ACME"},"no":7}'],
     ['{}', '{"data":{"company":"ACME"},"no":7}'],
@@ -113,7 +113,7 @@ describe('C8.7 members of the client’s body are set', () => {
   })
 })
 
-describe('C8.7 members of the client’s body are required', () => {
+describe('C8.7, T4.8 members of the client’s body are required', () => {
   it.each(['{"company":"ACME"}', ' { "a":1.0, "company" : "\\u0041CME" }'])(
     '%s goes on byte for byte',
     async (given) => {
@@ -182,7 +182,7 @@ describe('C8.7 the body is XML', () => {
     )
   })
 
-  it('a value stays a value: quotes, markup and line feeds', async () => {
+  it('T4.9 a value stays a value: quotes, markup and line feeds', async () => {
     const hostile = '"\'<b>&amp;]]>{business}${x}'
     expect(await bodyOf('soap', JSON.stringify({ Note: hostile, Id: `${hostile}\n\t\r` }))).toBe(
       ENVELOPE(

@@ -150,7 +150,7 @@ function textOf(value: JsonValue): string | undefined {
 const MARKS = [':', '.', '#', '/']
 
 /** The code of `statuses` that an upstream's stands for: the whole, else what is behind its last mark (C8.8). */
-export function knownCode(text: string, statuses: ReadonlyMap<string, number>): string | undefined {
+export function matchingCode(text: string, statuses: ReadonlyMap<string, number>): string | undefined {
   const code = text.trim()
   if (statuses.has(code)) return code
   // What is behind the point of a number is no code.

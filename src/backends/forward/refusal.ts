@@ -13,7 +13,7 @@ import {
   cleanCode,
   errorsIn,
   errorsWherePresent,
-  knownCode,
+  matchingCode,
   type OwnErrors,
   parseAny,
   PROBLEM,
@@ -130,7 +130,7 @@ export class Refusals {
   /** @throws Fault where they are not told */
   #answerOwn(found: readonly FoundError[], { statusCode, headers }: Told, given: Fault): BackendAnswer {
     const { statuses, codeOf } = this.#ownErrors(headers)
-    const known = found.map(({ code }) => (code === undefined ? undefined : knownCode(code, statuses)))
+    const known = found.map(({ code }) => (code === undefined ? undefined : matchingCode(code, statuses)))
     const status = statusOf(known, statuses)
     const isRefusal = statusCode >= 400 && statusCode < TELLING
     if (found.length === 0 || (!isRefusal && known.includes(undefined))) throw given

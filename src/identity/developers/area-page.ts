@@ -1,3 +1,4 @@
+import { plainText } from '../../http/json.ts'
 import type { Catalogue } from '../../config/scopes/catalogue.ts'
 import type {
   AreaDescription,
@@ -152,7 +153,7 @@ function queryRow({ query }: OperationDescription): Row | undefined {
       typeText(schema),
       ...rulesOf(schema),
       ...(required ? [T.required] : []),
-      ...(value === undefined ? [] : [T.byDefault(String(value))]),
+      ...(value === undefined ? [] : [T.byDefault(plainText(value))]),
     ].join('; ')
   return [
     T.query,

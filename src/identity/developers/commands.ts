@@ -1,3 +1,4 @@
+import { plainText } from '../../http/json.ts'
 import type { Catalogue } from '../../config/scopes/catalogue.ts'
 import type { ExampleDescription, OperationDescription } from '../../contracts/api-description.ts'
 import type { SampleLogin } from './schema.ts'
@@ -93,7 +94,7 @@ export function filledPath(
 export function queryOf({ query }: OperationDescription, example: ExampleDescription | undefined): string {
   const pairs = query.flatMap(({ name, required }) => {
     const value = example?.query[name] ?? (required ? name.toUpperCase() : undefined)
-    return value === undefined ? [] : [`${encodeURIComponent(name)}=${encodeURIComponent(String(value))}`]
+    return value === undefined ? [] : [`${encodeURIComponent(name)}=${encodeURIComponent(plainText(value))}`]
   })
   return pairs.length === 0 ? '' : `?${pairs.join('&')}`
 }

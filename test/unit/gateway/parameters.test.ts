@@ -52,7 +52,8 @@ describe('C4.11 the declaration of parameters', () => {
         fc.double({ noNaN: true, noDefaultInfinity: true }).filter((value) => !String(value).includes('e')),
         fc.bigInt(),
         (text, number, whole) => {
-          const query = `?${new URLSearchParams({ text, number: String(number), whole: String(whole) })}`
+          const pairs = new URLSearchParams({ text, number: String(number), whole: String(whole) })
+          const query = `?${pairs.toString()}`
           const read = rule?.read(query)
           expect(read?.['text']).toBe(text)
           expect(literalOf(read?.['number'] as number)).toBe(String(number))

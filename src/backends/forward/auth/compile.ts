@@ -13,11 +13,11 @@ import { parseOrReport } from '../check-templates.ts'
 import type { AuthConfig, OAuth2Config } from '../schema.ts'
 import {
   asHeaderText,
-  compileJudged,
+  compileChecked,
   type Credentials,
   filledCredentials,
   fixedCredentials,
-  judgeHeaderText,
+  checkHeaderText,
 } from './credentials.ts'
 import type { TokenSources } from './token-credentials.ts'
 import { isToken68 } from './token-endpoint.ts'
@@ -107,14 +107,14 @@ function compileBasic(
     user: parseOrReport(config.user, [...at, 'user'], problems),
     password: parseOrReport(config.password, [...at, 'password'], problems),
   }
-  const user = compileJudged(templates.user, (text) => judgeUser(text) ?? judgeBasic(text))
-  const password = compileJudged(templates.password, judgeBasic)
-  for (const [key, text, judge] of [
-    ['user', user, judgeUser],
-    ['user', user, judgeBasic],
-    ['password', password, judgeBasic],
+  const user = compileChecked(templates.user, (text) => checkUser(text) ?? checkBasic(text))
+  const password = compileChecked(templates.password, checkBasic)
+  for (const [key, text, check] of [
+    ['user', user, checkUser],
+    ['user', user, checkBasic],
+    ['password', password, checkBasic],
   ] as const) {
-    const why = typeof text === 'string' ? judge(text) : undefined
+    const why = typeof text === 'string' ? check(text) : undefined
     if (why !== undefined) problems.error([...at, key], why)
   }
   if (problems.list.length > before) return undefined
@@ -128,10 +128,10 @@ function compileBasic(
 const basicOf = (user: string, password: string): string =>
   `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
 
-const judgeUser = (text: string): string | undefined =>
+const checkUser = (text: string): string | undefined =>
   text.includes(':') ? 'contains a colon, which ends the name of a user' : undefined
 
-function judgeBasic(text: string): string | undefined {
+function checkBasic(text: string): string | undefined {
   if (/[\x00-\x1f\x7f]/.test(text)) return 'contains a control character'
   return text.isWellFormed() ? undefined : 'is no Unicode text'
 }
@@ -139,7 +139,7 @@ function judgeBasic(text: string): string | undefined {
 function compileBearer(source: string, at: KeyPath, problems: Problems): Credentials | undefined {
   const before = problems.list.length
   const template = parseOrReport(source, at, problems)
-  const token = compileJudged(template, judgeHeaderText)
+  const token = compileChecked(template, checkHeaderText)
   if (problems.list.length > before) return undefined
   if (typeof token !== 'string')
     return filledCredentials(
@@ -165,7 +165,7 @@ function compileHeader(
   if (lower !== AUTHORIZATION && isMadeByPostern(name))
     problems.error([...at, 'name'], 'is a header that Postern makes itself, or that frames a message')
   const template = parseOrReport(source, [...at, 'value'], problems)
-  const value = compileJudged(template, judgeHeaderText)
+  const value = compileChecked(template, checkHeaderText)
   if (typeof value === 'string' && problems.list.length === before && !VALUE.test(value))
     problems.error([...at, 'value'], 'cannot stand in a header; expected visible ASCII, with spaces between')
   if (problems.list.length > before) return undefined
@@ -192,7 +192,7 @@ function compileOAuth2(
     if (source === undefined) continue
     const template = parseOrReport(source, [...at, key], problems)
     templates[key] = template
-    filled.push([key, compileJudged(template, key === 'scope' ? judgeScope : judgeFormText)])
+    filled.push([key, compileChecked(template, key === 'scope' ? checkScope : checkFormText)])
   }
   if (problems.list.length > before) return undefined
   const rendered = (call: Call): OAuth2Config => ({
@@ -213,10 +213,10 @@ function compileOAuth2(
   }
 }
 
-const judgeFormText = (text: string): string | undefined =>
+const checkFormText = (text: string): string | undefined =>
   text === '' ? 'is empty' : text.isWellFormed() ? undefined : 'is no Unicode text'
 
-const judgeScope = (text: string): string | undefined =>
+const checkScope = (text: string): string | undefined =>
   /^[!#-[\]-~]+(?: [!#-[\]-~]+)*$/.test(text) ? undefined : 'is no list of scope values'
 
 function checkTokenUrl(text: string, at: KeyPath, problems: Problems): void {

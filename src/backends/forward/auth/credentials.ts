@@ -47,23 +47,23 @@ export const filledCredentials = (
 })
 
 /** @returns what is wrong with a text, as a verb and what follows */
-type Judge = (text: string) => string | undefined
+type TextCheck = (text: string) => string | undefined
 
 /** A text of credentials, which is judged for each call. A client's own value is its mistake: 400. */
-export function compileJudged(template: Template, judge: Judge): Filled {
+export function compileChecked(template: Template, check: TextCheck): Filled {
   const text = compileFreeText(template)
   const [blamed] = placeholdersIn(template)
   if (typeof text === 'string' || blamed === undefined) return text
   return (call) => {
     const filled = text(call)
-    const why = judge(filled)
+    const why = check(filled)
     if (why !== undefined) throw unsendable(blamed, why)
     return filled
   }
 }
 
 /** What no header can hold, and what receivers trim. */
-export function judgeHeaderText(text: string): string | undefined {
+export function checkHeaderText(text: string): string | undefined {
   if (text === '') return 'is empty'
   if (/[\x00-\x08\x0a-\x1f\x7f]/.test(text)) return 'holds a control character, which a header cannot'
   if (/^[ \t]|[ \t]$/.test(text)) return 'begins or ends with a blank, which receivers take away'
