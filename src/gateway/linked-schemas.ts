@@ -63,7 +63,9 @@ export class SchemaLinker {
   #linkParameter(given: ParameterConfig, at: KeyPath): ParameterConfig {
     if (!isSchema(given) || !isReference(given)) return given
     const { required, default: value, ...schema } = given as ParameterConfig
-    const linked = Object.entries(this.#link(schema, at)).filter(([key]) => key !== '$id' && key !== 'required')
+    const linked = Object.entries(this.#link(schema, at)).filter(
+      ([key]) => key !== '$id' && key !== 'required',
+    )
     return {
       ...Object.fromEntries(linked),
       ...(required !== undefined && { required }),

@@ -35,7 +35,7 @@ async function world(
       const businesses = Object.fromEntries(
         Object.entries(directory.businesses).map(([code, business]) => [
           code,
-          { ...business, values: values[code as 'ACME'] ?? values.GLOBEX },
+          { ...business, values: values[code === 'ACME' ? 'ACME' : 'GLOBEX'] },
         ]),
       )
       return more({
@@ -43,7 +43,7 @@ async function world(
         directory: { ...directory, businesses },
         backends: {
           ...loaded.backends,
-          funds: { ...rest, ...(funds.target === undefined && { target: _written }), ...funds } as HttpConfig,
+          funds: { ...rest, ...(funds.target === undefined && { target: _written }), ...funds },
         },
       })
     },

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import type { TLSSocket } from 'node:tls'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { parseOriginPattern } from '../../../../src/backends/forward/origins.ts'
 import { parseTemplate, solePlaceholder } from '../../../../src/backends/templates/parse.ts'
@@ -161,14 +160,14 @@ describe('C8.7 a target that is a value of the business', () => {
       ),
     )
     // Nobody listens at most of them: a target is known from its first call on.
-    const held = Promise.withResolvers<void>()
+    const held = Promise.withResolvers<undefined>()
     upstream.behave((connection) => void held.promise.then(() => answerJson({})(connection)))
     const first = call({ url: at(0) })
     await expect.poll(() => upstream.requests.length).toBe(1)
     for (let n = 1; n <= 1002; n++)
       await call({ url: at(n) }, { body: { kind: 'none' } }).catch(() => undefined)
     expect(backend.traffic().healthy + backend.traffic().ejected).toBe(1000)
-    held.resolve()
+    held.resolve(undefined)
     expect((await first).status).toBe(200)
   })
 })
@@ -180,7 +179,7 @@ async function startNamed(files: { readonly certificate: string; readonly key: s
   const numbers = new WeakMap<object, number>()
   const pem = { cert: readFileSync(files.certificate), key: readFileSync(files.key) }
   const server = createServer(pem, (request, response) => {
-    const { servername } = request.socket as TLSSocket & { readonly servername?: unknown }
+    const servername: unknown = Reflect.get(request.socket, 'servername')
     asked.push({ name: servername, host: request.headers.host, socket: numbers.get(request.socket) ?? 0 })
     response.setHeader('Content-Type', 'application/json').end('{}')
   }).listen(0, '127.0.0.1')
