@@ -56,6 +56,8 @@ async function bodyOf(request: IncomingMessage): Promise<CallBody> {
 
 async function answer(backend: MemoryBackend, file: MemoryFile, request: IncomingMessage): Promise<string> {
   const { facts, params, business, fund } = placeOf((request.url ?? '').replace(/\?.*$/s, ''), file)
+  // What the first configuration of `postern init` calls.
+  if (facts.area === 'example' && facts.action === 'hello') return stringifyJson({ Hello: business })
   const version = Number(request.headers['x-postern-action-version'] ?? 1)
   const method = request.method ?? 'GET'
   const call = makeCall({

@@ -90,11 +90,7 @@ function businessesOf(texts: readonly string[]): readonly Business[] {
 }
 
 /** Asks, and again until the answer is good. An empty answer, or the end of the input, is the default. */
-export type Ask = <T>(
-  question: Pick<Question, 'asks'>,
-  usual: string,
-  read: (answer: string) => T,
-) => Promise<T>
+type Ask = <T>(question: Pick<Question, 'asks'>, usual: string, read: (answer: string) => T) => Promise<T>
 
 const takeUsual: Ask = (_question, usual, read) => Promise.resolve(read(usual))
 

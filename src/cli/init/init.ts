@@ -158,12 +158,12 @@ async function describedFor(
   asked: Terminal | undefined,
 ): Promise<{ readonly described: Described | undefined; readonly places: readonly BusinessPlace[] }> {
   if (open === undefined) return { described: undefined, places: [] }
-  const { askPlaces, placesGiven } = await import('./tenancy.ts')
+  const { placesChosen, placesGiven } = await import('./tenancy.ts')
   const given = values['business-in']
   const places =
     given !== undefined
       ? placesGiven(given)
-      : asked && (await askPlaces(open.places.all, open.places.usual, asked))
+      : asked && (await placesChosen(open.places.all, open.places.usual, asked))
   const described = open.described({ places, fund: values['fund-parameter'], only: values.only ?? [] })
   return { described, places: places ?? [] }
 }

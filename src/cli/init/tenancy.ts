@@ -28,7 +28,7 @@ export const placesGiven = (texts: readonly string[]): readonly BusinessPlace[] 
 const MOST_LISTED = 12
 
 /** Asks where the business stands. The number of a place in the list stands for it. */
-export async function askPlaces(
+export async function placesChosen(
   found: readonly FoundPlace[],
   usual: readonly FoundPlace[],
   terminal: Terminal,

@@ -216,11 +216,11 @@ describe('postern init', () => {
         grant_type: 'password',
         username: field(made.stdout, 'username'),
         password: field(made.stdout, 'password'),
-        scope: 'openid fund.details.read target:b/EXAMPLE',
+        scope: 'openid hello.read target:b/EXAMPLE',
       },
     })
-    expect([status, json.scope]).toEqual([200, 'openid fund.details.read target:b/EXAMPLE'])
-    const call = await fetch(`${service.baseUrl}/api/1.0/b/EXAMPLE/fund-data/fund-list`, {
+    expect([status, json.scope]).toEqual([200, 'openid hello.read target:b/EXAMPLE'])
+    const call = await fetch(`${service.baseUrl}/api/1.0/b/EXAMPLE/example/hello`, {
       headers: { Authorization: `Bearer ${json.access_token}` },
     })
     // Nothing is behind it yet.

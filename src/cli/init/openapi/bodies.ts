@@ -3,7 +3,7 @@ import { type BodySchema, typesOf } from '../../../http/body-schema.ts'
 import { type JsonValue, parseJsonPointer } from '../../../http/json.ts'
 import type { DescribedMethod } from '../configuration-text.ts'
 import type { BusinessPlace } from './places.ts'
-import type { SchemaBook } from './named-schemas.ts'
+import type { NamedSchemaSet } from './named-schemas.ts'
 import { type Contents, type DescribedOperation, nameOf, wordsOf } from './operations.ts'
 import { convertSchema, type ConvertedSchema, type Side } from './schema.ts'
 
@@ -40,7 +40,7 @@ function sorted(contents: Contents): Sorted {
 function converted(
   value: JsonValue | undefined,
   side: Side,
-  book: SchemaBook,
+  book: NamedSchemaSet,
   tell: Tell,
 ): Pick<ConvertedSchema, 'schema' | 'items'> {
   const { schema, lost, items } = convertSchema(value, side, book)
@@ -58,7 +58,7 @@ interface RequestKeys extends Pick<DescribedMethod, 'body' | 'consumes'> {
 
 export function requestKeys(
   operation: DescribedOperation,
-  book: SchemaBook,
+  book: NamedSchemaSet,
   tell: Tell,
   places: readonly BusinessPlace[],
 ): RequestKeys {
@@ -103,7 +103,7 @@ const isScalar = (schema: BodySchema): boolean => {
 }
 
 /** The schema of a form that Postern can write: it knows all fields, and each is a text or a list of texts. */
-function closedForm(schema: BodySchema | undefined, book: SchemaBook): BodySchema | undefined {
+function closedForm(schema: BodySchema | undefined, book: NamedSchemaSet): BodySchema | undefined {
   if (schema === undefined) return undefined
   const { properties = {}, ...form } = book.resolved(schema)
   const isField = (field: BodySchema): boolean =>
@@ -121,7 +121,7 @@ const QUERY_NAME = /^[^\s{}&;=#%+]{1,64}$/
 export function queryParameters(
   { parameters }: DescribedOperation,
   isPosterns: (name: string) => boolean,
-  book: SchemaBook,
+  book: NamedSchemaSet,
 ): Pick<DescribedMethod, 'parameters'> {
   const own = parameters.flatMap((each) => {
     const name = nameOf(each['name'])
@@ -139,7 +139,7 @@ export function queryParameters(
 }
 
 /** The schema of `Data`, which always is an object (C8.6). Undefined if nothing is known of it. */
-function dataOf(schema: BodySchema, book: SchemaBook): BodySchema | undefined {
+function dataOf(schema: BodySchema, book: NamedSchemaSet): BodySchema | undefined {
   const { properties, ...named } = book.resolved(schema)
   const types = typesOf(named)
   const isObject = types.includes('object') || (types.length === 0 && properties !== undefined)
@@ -151,7 +151,7 @@ function dataOf(schema: BodySchema, book: SchemaBook): BodySchema | undefined {
 
 type AnswerKeys = Pick<DescribedMethod, 'data' | 'items' | 'produces'>
 
-export function answerKeys(operation: DescribedOperation, book: SchemaBook, tell: Tell): AnswerKeys {
+export function answerKeys(operation: DescribedOperation, book: NamedSchemaSet, tell: Tell): AnswerKeys {
   const { json, xml, others } = sorted(operation.answers)
   const read = json ?? xml
   if (read === undefined) {

@@ -21,7 +21,7 @@ import type { Description } from './read-description.ts'
 import { BodyMembers } from './body-members.ts'
 import { answerKeys, queryParameters, requestKeys, type Tell } from './bodies.ts'
 import { type BusinessPlace, type FoundPlace, hostTemplate, placesOf } from './places.ts'
-import { SchemaBook } from './named-schemas.ts'
+import { NamedSchemaSet } from './named-schemas.ts'
 import {
   type BoundParameters,
   boundParameters,
@@ -163,7 +163,7 @@ interface Placed {
 class Work {
   readonly notes: Note[] = []
   readonly chosenByClients: Note[] = []
-  readonly book: SchemaBook
+  readonly book: NamedSchemaSet
   readonly members: BodyMembers
   readonly #targets: TargetParameters
   readonly #lineOf: Description['lineOf']
@@ -172,7 +172,7 @@ class Work {
     this.members = new BodyMembers(document, (name) => targetOf(name, targets) !== undefined)
     this.#lineOf = lineOf
     this.#targets = targets
-    this.book = new SchemaBook(document, (path, what) => this.tell(path, what))
+    this.book = new NamedSchemaSet(document, (path, what) => this.tell(path, what))
   }
 
   tell(path: readonly string[] | undefined, what: string): void {

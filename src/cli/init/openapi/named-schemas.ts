@@ -14,7 +14,7 @@ interface Definition {
 const MOST_ITEMS = 50
 const REFERENCE = '#/schemas/'
 
-export class SchemaBook implements NamedParts {
+export class NamedSchemaSet implements NamedParts {
   readonly document: JsonObject
   readonly #tell: (path: readonly string[], what: string) => void
   /** By pointer, side and whether it may be null. */
