@@ -55,9 +55,11 @@ async function bodyOf(request: IncomingMessage): Promise<CallBody> {
 }
 
 async function answer(backend: MemoryBackend, file: MemoryFile, request: IncomingMessage): Promise<string> {
-  const { facts, params, business, fund } = placeOf((request.url ?? '').replace(/\?.*$/s, ''), file)
+  const path = (request.url ?? '').replace(/\?.*$/s, '')
   // What the first configuration of `postern init` calls.
-  if (facts.area === 'example' && facts.action === 'hello') return stringifyJson({ Hello: business })
+  const [, greeted] = /\/b\/([^/]+)\/example\/hello$/.exec(path) ?? []
+  if (greeted !== undefined) return stringifyJson({ Hello: greeted })
+  const { facts, params, business, fund } = placeOf(path, file)
   const version = Number(request.headers['x-postern-action-version'] ?? 1)
   const method = request.method ?? 'GET'
   const call = makeCall({
