@@ -26,6 +26,7 @@ import {
   compileMethod,
   reportUnknownScopes,
 } from './compile-method.ts'
+import { isSafe } from '../http/head.ts'
 import { restsMeet } from './rest-routes.ts'
 import { SchemaLinker } from './linked-schemas.ts'
 import type { ActionConfig, OperationConfig } from './schema.ts'
@@ -357,11 +358,9 @@ function compileAction(
   return { action, methods: new Map(methods) }
 }
 
-const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
-
 /** Whether its calls may change something (RFC 9110 §9.2.1), by what the configuration says of it. */
 const mayChange = (method: string, { audit, upstream, websocket }: OperationConfig): boolean =>
-  audit !== 'none' && (!SAFE.has(upstream?.method ?? method) || websocket === true)
+  audit !== 'none' && (!isSafe(upstream?.method ?? method) || websocket === true)
 
 /**
  * The scope values whose tokens may change data, for the consent page (C6.2.2): those that a changing operation

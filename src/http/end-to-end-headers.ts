@@ -63,6 +63,7 @@ const STOPPED: ReadonlySet<string> = new Set([
   'cookie',
   'cookie2',
   // another method, path or host than the checked one
+  'destination',
   'x-original-url',
   'x-original-uri',
   'x-original-host',
@@ -249,8 +250,13 @@ export function cleanRequestHeaders(
     if (allowed !== undefined && !allowed.has(name) && !(upgrades && HANDSHAKE.has(name))) continue
     clean[name] = typeof value === 'string' ? value : value.join(', ')
   }
+  // A tagged list is of another resource than the one that was checked (RFC 4918 §10.4).
+  if (clean['if']?.replaceAll(IN_LIST, '').includes('<') === true) delete clean['if']
   return clean
 }
+
+/** A list of conditions, whose angle brackets are of lock tokens. */
+const IN_LIST = /\([^()]*\)/g
 
 /** The name of the only cookie that Postern sets (C6.2.3), without the prefixes and the port that it may have. */
 export const SESSION_COOKIE = 'postern-session'

@@ -24,7 +24,11 @@ export interface Head {
 export type BodyDeclaration = number | 'chunked'
 
 /** The methods that this service knows at all: the Allow of an answer to TRACE (RFC 9110 §15.5.6). */
-export const SUPPORTED_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
+export const SUPPORTED_METHODS = [
+  ...['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'],
+  // RFC 4918, RFC 3253 §3.6, RFC 5323, the HTTP QUERY method, RFC 4791 §5.3.1
+  ...['PROPFIND', 'PROPPATCH', 'REPORT', 'SEARCH', 'QUERY', 'MKCOL', 'MKCALENDAR'],
+] as const
 
 const VERSIONS: ReadonlySet<string> = new Set(['1.0', '1.1'])
 
@@ -153,7 +157,9 @@ export function declaredBody(head: Head): BodyDeclaration {
 }
 
 /** Methods that ask for nothing to be changed (RFC 9110 §9.2.1), so that a call may be sent again without harm. */
-const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
+const SAFE: ReadonlySet<string> = new Set([
+  ...['GET', 'HEAD', 'OPTIONS', 'PROPFIND', 'REPORT', 'SEARCH', 'QUERY'],
+])
 
 export const isSafe = (method: string): boolean => SAFE.has(method)
 

@@ -113,11 +113,31 @@ const cors = section(
       text({ description: 'An origin as browsers write it, such as `https://app.example.com`.' }),
       { minItems: 1, unique: true, description: 'Origins whose pages may call. There is no wildcard.' },
     ),
-    methods: list(choice(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'], { description: 'A method.' }), {
-      default: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
-      unique: true,
-      description: 'Methods that a preflight request allows.',
-    }),
+    methods: list(
+      choice(
+        [
+          'GET',
+          'HEAD',
+          'POST',
+          'PUT',
+          'PATCH',
+          'DELETE',
+          'PROPFIND',
+          'PROPPATCH',
+          'REPORT',
+          'SEARCH',
+          'QUERY',
+          'MKCOL',
+          'MKCALENDAR',
+        ],
+        { description: 'A method.' },
+      ),
+      {
+        default: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
+        unique: true,
+        description: 'Methods that a preflight request allows.',
+      },
+    ),
     headers: list(token('A request header.'), {
       default: ['Accept', 'Authorization', 'Content-Type', 'If-Match', 'If-None-Match', 'X-Request-Id'],
       description: 'Request headers that a page may set.',

@@ -328,7 +328,7 @@ describe('T2.5 methods and upgrades', () => {
         const trace = await ask('TRACE', TARGET)
         expect([trace.status, trace.headers['allow']]).toEqual([
           405,
-          'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS',
+          'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, PROPFIND, PROPPATCH, REPORT, SEARCH, QUERY, MKCOL, MKCALENDAR',
         ])
         expect(trace.body).not.toContain('Bearer')
         expect((await ask('CONNECT', '127.0.0.1:80')).status).toBe(400)

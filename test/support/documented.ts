@@ -31,15 +31,24 @@ interface Described {
   readonly document: OpenapiDocument
 }
 
+/** Methods that OpenAPI has no place for stand in an extension (C11.3.1). */
+function withFurther({ 'x-postern-operations': further = {}, ...known }: Record<string, object>) {
+  const all = Object.entries(further).map(([method, operation]) => [
+    method.toLowerCase(),
+    operation as object,
+  ])
+  return { ...known, ...(Object.fromEntries(all) as object) } as Readonly<Record<string, OpenapiOperation>>
+}
+
 const known = new WeakMap<ReadyDocument, readonly Described[]>()
 
 function read(ready: ReadyDocument): readonly Described[] {
   const found = known.get(ready)
   if (found !== undefined) return found
   const document = JSON.parse(ready.body.toString()) as OpenapiDocument
-  const all = Object.entries(document.paths).map(([path, operations]) => ({
+  const all = Object.entries(document.paths).map(([path, item]) => ({
     pattern: new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{[^}]*\}/g, '[^/]+')}$`),
-    ...{ operations, document },
+    ...{ operations: withFurther(item as Record<string, object>), document },
   }))
   known.set(ready, all)
   return all

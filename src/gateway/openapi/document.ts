@@ -128,6 +128,11 @@ const tagOf = ({ name, description = `Operations of ${name}`, mode }: AreaDescri
   ...(mode === 'report-only' && { 'x-postern-mode': mode }),
 })
 
+/** Methods that OpenAPI 3.1 has a place for (§4.8.9). */
+const OF_PATH_ITEM: ReadonlySet<string> = new Set([
+  ...['GET', 'PUT', 'POST', 'DELETE', 'OPTIONS', 'HEAD', 'PATCH', 'TRACE'],
+])
+
 /**
  * OpenAPI knows one path item for all paths that differ in the names of their parameters only, and one operation for each
  * of its methods. Where types of parameters lead to several, the first stands there and names the others.
@@ -141,16 +146,17 @@ function pathsOf(
   const paths = [...byShape.values()].map((same) => {
     const path = same[0]?.path ?? ''
     const byMethod = Map.groupBy(same, ({ method }) => method)
-    const item = [...byMethod].flatMap(([method, [first, ...others]]) =>
+    const all = [...byMethod].flatMap(([method, [first, ...others]]) =>
       first === undefined
         ? []
-        : [
-            [
-              method.toLowerCase(),
-              operationText(renamed(first, path), others, authorization, components),
-            ] as const,
-          ],
+        : [[method, operationText(renamed(first, path), others, authorization, components)] as const],
     )
+    const known = all.filter(([method]) => OF_PATH_ITEM.has(method))
+    const further = all.filter(([method]) => !OF_PATH_ITEM.has(method))
+    const item = [
+      ...known.map(([method, text]) => [method.toLowerCase(), text] as const),
+      ...(further.length > 0 ? [['x-postern-operations', objectText(further)] as const] : []),
+    ]
     return [path, objectText(item)] as const
   })
   return objectText(paths)

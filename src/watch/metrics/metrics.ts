@@ -1,4 +1,5 @@
 /** What is counted of the calls that a configuration serves, and of a process. All but the addition of numbers is done at load. */
+import { SUPPORTED_METHODS } from '../../http/head.ts'
 import { STATUS_CODES } from 'node:http'
 import { CLIENT_RESULTS } from '../../contracts/principal.ts'
 import type {
@@ -160,7 +161,7 @@ const axisOf = (rows: readonly NamedAction[]): Axis => ({
 })
 
 const DOORS = ['api', 'userinfo', 'identity', 'none'] as const
-const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', UNKNOWN] as const
+const METHODS = [...SUPPORTED_METHODS, UNKNOWN] as const
 const ALLOWED = 'allowed'
 
 function entriesOf(actions: readonly NamedAction[]) {
