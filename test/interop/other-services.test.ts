@@ -108,6 +108,12 @@ const WAYS: Readonly<Record<string, Way>> = {
     data: (displayName) => ({ id: '1', displayName }),
   },
   'by-header': { area: 'by-header', takes: 'any', call: note('orders'), data: (name) => ({ name }) },
+  webdav: {
+    area: 'xml',
+    takes: 'harmless',
+    call: named('webdav'),
+    data: (displayname) => ({ href: '/x', propstat: { prop: { displayname }, status: 'HTTP/1.1 200 OK' } }),
+  },
   atom: { area: 'xml', takes: 'harmless', call: asked('atom'), data: (title) => ({ title }) },
   csv: { takes: 'nothing', call: only('csv'), data: (own) => ({ Value: `No,Name\r\n1,"${own}"\r\n` }) },
   'by-host': { area: 'by-host', takes: 'any', call: note('orders'), data: (name) => ({ name }) },

@@ -147,6 +147,14 @@ export const KINDS: Readonly<Record<string, Kind>> = {
     said: (asked) => json(asked).Note,
     answer: (own) => `{"name":${quoted(own)}}`,
   },
+  webdav: {
+    at: /^\/dav\/([^/]+)\/(.*)$/s,
+    type: 'application/xml; charset=utf-8',
+    tenant: ({ body }, [tenant]) => ('allprop' in xml(body).propfind ? tenant : undefined),
+    said: (_asked, [, path]) => path,
+    answer: (own) =>
+      `<d:multistatus xmlns:d="DAV:"><d:response><d:href>/x</d:href><d:propstat><d:prop><d:displayname>${own}</d:displayname></d:prop><d:status>HTTP/1.1 200 OK</d:status></d:propstat></d:response></d:multistatus>`,
+  },
   atom: {
     at: /^\/feeds\/([^/]+)$/,
     type: 'application/atom+xml',

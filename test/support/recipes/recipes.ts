@@ -1,4 +1,4 @@
-import { imageRegistry } from './debian-services.ts'
+import { imageRegistry, radicale } from './debian-services.ts'
 import { lighttpdWithFiles, nginxByHeader, nginxWithFiles, nginxWithKey, twoServers } from './files.ts'
 import { startMutualTls } from './mutual-tls.ts'
 import { startGuardedByTokens } from './oauth2.ts'
@@ -43,6 +43,7 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
   'form-and-text': { needs: ['curl'], start: formService },
   'x-amz-json': { needs: ['curl', 'servers of npm'], start: npmService('amazonJson') },
   odata: { needs: ['curl', 'servers of npm'], start: npmService('odata') },
+  caldav: { needs: ['curl', 'radicale'], start: (where) => programService(where, radicale) },
   images: { needs: ['curl', 'docker-registry'], start: (where) => programService(where, imageRegistry) },
   couchdb: { needs: ['curl', 'servers of npm'], start: npmService('couchdb') },
   'search-index': { needs: ['curl'], start: searchService },
