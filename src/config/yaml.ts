@@ -19,7 +19,8 @@ import {
   visit,
   type YAMLMap,
 } from 'yaml'
-import { type KeyPath, type Place, type Problems, UNQUOTED } from './problems.ts'
+import { type KeyPath, type Place, Problems, UNQUOTED } from './problems.ts'
+import { yamlPieces } from './yaml-pieces.ts'
 import type { ConfigNode, Entry, Scalar } from './tree.ts'
 
 const MAX_ALIASES = 1000
@@ -229,10 +230,18 @@ function parse(source: string) {
 /** The library's message without what it quotes of the source: `password: !x` and `*x` may be passwords. */
 const withoutSource = (message: string): string => (message.split(/[:("'`]/, 1)[0] ?? '').trim()
 
-/** Reads a text as one YAML document. The result is what could be read. */
-export function readYaml(source: string, file: string, problems: Problems): ConfigNode {
-  const top: Place = { file, line: 1 }
+/** Letters that are read at once, about. */
+const PIECE = 32_768
+
+/** Reads a text as one YAML document. The result is what could be read. @param size letters that are read at once, about */
+export const readYaml = (source: string, file: string, problems: Problems, size = PIECE): ConfigNode =>
+  readPieces(source, file, size) ?? readWhole(source, file, problems)
+
+function readWhole(source: string, file: string, problems: Problems, linesBefore = 0): ConfigNode {
+  const top: Place = { file, line: linesBefore + 1 }
   const { document, second, lines, unquoted } = parse(source)
+  const { linePos } = lines
+  lines.linePos = (offset) => ({ ...linePos(offset), line: linePos(offset).line + linesBefore })
   if (document === undefined) return { shape: 'map', entries: new Map(), at: top }
   if (second) problems.errorAt(top, [], 'contains several YAML documents; expected one')
   for (const trouble of [...document.errors, ...document.warnings]) {
@@ -240,6 +249,42 @@ export function readYaml(source: string, file: string, problems: Problems): Conf
     problems.errorAt(at, [], `is not valid YAML: ${withoutSource(trouble.message)}`)
   }
   return new Reader(file, problems, document, lines, unquoted).read(document.contents, [], top)
+}
+
+/** Undefined for a text that is to be read whole: one with any problem too, so that it is told as ever. */
+function readPieces(source: string, file: string, size: number): ConfigNode | undefined {
+  const entries = new Map<string, Entry>()
+  let first: ConfigNode | undefined
+  for (const { text, linesBefore, continues } of yamlPieces(source, size) ?? []) {
+    const problems = new Problems()
+    const read = readWhole(text, file, problems, linesBefore)
+    if (problems.list.length > 0 || read.shape !== 'map') return undefined
+    for (const [key, entry] of read.entries) {
+      const before = entries.get(key)
+      const node = before === undefined ? entry.node : joined(before.node, entry.node)
+      // One that is repeated is a problem.
+      if (node === undefined || (before !== undefined && !continues)) return undefined
+      entries.set(key, { ...(before ?? entry), node })
+    }
+    first ??= read
+  }
+  return first && { ...first, shape: 'map', entries }
+}
+
+/** A section with what follows of it; undefined if both do not go together. */
+function joined(one: ConfigNode, other: ConfigNode): ConfigNode | undefined {
+  if (one.shape === 'list' && other.shape === 'list') {
+    const items = one.items as ConfigNode[]
+    for (const item of other.items) items.push(item)
+    return one
+  }
+  if (one.shape !== 'map' || other.shape !== 'map') return undefined
+  const entries = one.entries as Map<string, Entry>
+  for (const [key, entry] of other.entries) {
+    if (entries.has(key)) return undefined
+    entries.set(key, entry)
+  }
+  return one
 }
 
 const WIDTH = 116

@@ -207,10 +207,21 @@ ${host === undefined ? '' : `    host: ${quoted(host)} # by it the service tells
 ${own.service === undefined || identity === true ? '    identity: headers # your service must tell the businesses apart by X-Postern-Business\n' : ''}\
 ${path === undefined ? '' : `    path: ${quoted(path)} # what is asked there\n`}`
 
+/** Actions that are written at once: the writer's own tree of all of a large service takes 100 MB. */
+const WRITTEN = 100
+
+/** The list `actions`, as one text of its parts. */
+function listText(actions: readonly DescribedAction[]): string {
+  const texts = ['actions:\n']
+  for (let at = 0; at < actions.length; at += WRITTEN)
+    texts.push(writeYaml({ actions: actions.slice(at, at + WRITTEN) }).replace(/^actions:\n/, ''))
+  return texts.join('')
+}
+
 const actionsText = ({ areas, actions, schemas }: DescribedService): string => `
 ${writeYaml({ areas })}
 # What may be called, and with which scopes.
-${writeYaml({ actions })}${Object.keys(schemas).length === 0 ? '' : `\n# What bodies and answers are made of.\n${writeYaml({ schemas })}`}`
+${listText(actions)}${Object.keys(schemas).length === 0 ? '' : `\n# What bodies and answers are made of.\n${writeYaml({ schemas })}`}`
 
 /** The configuration as YAML. */
 export function configurationText(own: FirstConfiguration): string {

@@ -1,0 +1,97 @@
+/**
+ * Cuts a long YAML text into pieces that mean the same when each is read alone. Its library needs 50 times the memory of
+ * what it reads at once.
+ */
+
+export interface YamlPiece {
+  /** A text of its own. One that goes on with a section begins with the section's key again. */
+  readonly text: string
+  /** How many lines of the whole text stand before its first one. */
+  readonly linesBefore: number
+  /** Whether it goes on with the last section of the piece before. */
+  readonly continues: boolean
+}
+
+/** A line that begins an entry of a map, as far as it is written plainly. */
+const ENTRY = /^[A-Za-z0-9_"'/]/
+/** The key of a section that stands below it. */
+const HEADER = /^[A-Za-z0-9_.-]+:[ ]*(?:#.*)?$/
+/** Directives and marks of documents. */
+const MARK = /^(?:%|---|\.\.\.)/
+/** Anchors and aliases, which mean something across pieces; also what only looks like one. */
+const ALIAS = /(?:^|[\s[{,:-])[&*][^\s&*]/m
+
+interface Line {
+  readonly text: string
+  /** Spaces before it; -1 where it is empty, or a comment. */
+  readonly indent: number
+}
+
+function lineOf(text: string): Line {
+  const indent = text.search(/[^ ]/)
+  return { text, indent: indent < 0 || text[indent] === '#' || text[indent] === '\r' ? -1 : indent }
+}
+
+/** Where the entries of a section begin, below its key; undefined if they are not all of one kind, or written otherwise. */
+function entriesIn(lines: readonly Line[], begin: number, end: number): readonly number[] | undefined {
+  if (!HEADER.test(lines[begin]?.text.trimEnd() ?? '')) return undefined
+  const below = lines.slice(begin + 1, end)
+  const first = below.find(({ indent }) => indent >= 0)
+  if (first === undefined) return undefined
+  const isList = first.text.slice(first.indent).startsWith('- ')
+  const begins: number[] = []
+  for (const [at, { text, indent }] of below.entries()) {
+    if (indent < 0 || indent > first.indent) continue
+    const own = text.slice(indent)
+    if (indent < first.indent || own.startsWith('- ') !== isList || !(isList || ENTRY.test(own)))
+      return undefined
+    begins.push(begin + 1 + at)
+  }
+  return begins
+}
+
+/**
+ * @param size letters of a piece, about
+ * @returns undefined for a text that is short, or not written in a way that can be cut
+ */
+export function yamlPieces(source: string, size: number): readonly YamlPiece[] | undefined {
+  if (source.length < 2 * size || ALIAS.test(source)) return undefined
+  const lines = source.split('\n').map(lineOf)
+  const sections: number[] = []
+  for (const [at, { text, indent }] of lines.entries()) {
+    if (MARK.test(text)) return undefined
+    if (indent === 0 && !text.startsWith('- ')) {
+      if (!ENTRY.test(text)) return undefined
+      sections.push(at)
+    }
+  }
+  const pieces: YamlPiece[] = []
+  const textOf = (begin: number, end: number): string =>
+    lines
+      .slice(begin, end)
+      .map(({ text }) => text)
+      .join('\n')
+  const add = (begin: number, end: number, header?: string): void => {
+    const own = textOf(begin, end)
+    pieces.push(
+      header === undefined
+        ? { text: `${own}\n`, linesBefore: begin, continues: false }
+        : { text: `${header}\n${own}\n`, linesBefore: begin - 1, continues: true },
+    )
+  }
+  for (const [index, begin] of sections.entries()) {
+    const end = sections[index + 1] ?? lines.length
+    const header = lines[begin]?.text
+    let [from, length] = [begin, 0]
+    const entries = textOf(begin, end).length > size ? entriesIn(lines, begin, end) : undefined
+    for (const [which, entry] of (entries ?? []).entries()) {
+      if (length > size) {
+        add(from, entry, from === begin ? undefined : header)
+        ;[from, length] = [entry, 0]
+      }
+      length += textOf(entry, entries?.[which + 1] ?? end).length
+    }
+    add(from, end, from === begin ? undefined : header)
+  }
+  return pieces
+}
