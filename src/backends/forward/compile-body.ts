@@ -256,13 +256,21 @@ function schemaAt(schema: BodySchema | undefined, pointer: JsonPointer): BodySch
 }
 
 /** Whether a value that fits a schema holds no member that the schema does not name. */
-export function isClosed(schema: BodySchema | undefined): boolean {
+export const isClosed = (schema: BodySchema | undefined): boolean => isClosedWithin(schema, new Set())
+
+/** @param within schemas that are being looked at: one may contain itself, which opens nothing */
+function isClosedWithin(schema: BodySchema | undefined, within: Set<BodySchema>): boolean {
   if (schema === undefined) return false
+  if (within.has(schema)) return true
+  within.add(schema)
   const types = typesOf(schema)
   if (types.length === 0) return schema.enum !== undefined || schema.const !== undefined
-  if (types.includes('array') && !isClosed(schema.items)) return false
+  if (types.includes('array') && !isClosedWithin(schema.items, within)) return false
   if (!types.includes('object')) return true
-  return schema.additionalProperties === false && Object.values(schema.properties ?? {}).every(isClosed)
+  return (
+    schema.additionalProperties === false &&
+    Object.values(schema.properties ?? {}).every((member) => isClosedWithin(member, within))
+  )
 }
 
 /** Builds the body with something in the place of each placeholder: what no call could be sent is told now. */

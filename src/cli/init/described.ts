@@ -8,6 +8,7 @@ import {
   type FoundPlace,
   isSamePlace,
   placesOf,
+  countedText,
   placeText,
 } from './openapi/places.ts'
 import { type Description, DescriptionError, readDescription } from './openapi/read-description.ts'
@@ -45,7 +46,7 @@ function requireUsed(
   { places = [], fund = [] }: DescriptionOptions,
   { places: found, service }: ServiceFromDescription,
 ): void {
-  const proposed = found.slice(0, PLACES_LISTED).map((each) => `${placeText(each)} (${each.operations})`)
+  const proposed = found.slice(0, PLACES_LISTED).map(countedText)
   const there = found.length === 0 ? 'There are none' : `There are ${proposed.join(', ')}`
   for (const place of places)
     if (

@@ -5,6 +5,7 @@ import { type Business, questionsOn } from './answers.ts'
 import {
   type BusinessPlace,
   type FoundPlace,
+  countedText,
   keysIn,
   PLACE_EXPECTED,
   placeText,
@@ -37,9 +38,7 @@ export async function placesChosen(
   const { ask, close } = questionsOn(terminal)
   terminal.stderr.write('Where your service may take the business from:\n')
   for (const [at, place] of listed.entries())
-    terminal.stderr.write(
-      `  ${String(at + 1).padStart(2)}  ${placeText(place)} (${place.operations} operations)\n`,
-    )
+    terminal.stderr.write(`  ${String(at + 1).padStart(2)}  ${countedText(place)}\n`)
   terminal.stderr.write('  identity: it reads the header X-Postern-Business\n')
   const question = {
     option: '--business-in',

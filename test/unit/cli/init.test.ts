@@ -110,6 +110,47 @@ describe('postern init', () => {
     expect(shown()).toContain('expected a URL such as http://127.0.0.1:9000')
   })
 
+  it('C10 lists on a terminal where the service may take the business from, and asks what stands there', async () => {
+    const parameters = [{ name: 'xero-tenant-id', in: 'header', schema: { type: 'string' } }]
+    const get = { parameters, responses: { '200': { description: 'ok' } } }
+    const paths = { '/a': { get }, '/b': { get: { responses: get.responses } } }
+    const from = configFiles({
+      'api.json': JSON.stringify({ openapi: '3.0.3', info: { title: 'A', version: '1' }, paths }),
+    })('api.json')
+    const folder = emptyFolder()
+    const { terminal, shown } = typing(['7=x', '1={business.tenant}', '', 'ACME GLOBEX', '', '', 't-7', ''])
+    expect(await runCommandLine(['init', folder, '--from', from], terminal)).toBe(0)
+    expect(shown()).toContain('   1  header:xero-tenant-id (1 operation)\n  identity: it reads')
+    expect(shown()).toContain('expected header:NAME, path:NAME')
+    const text = readFileSync(join(folder, 'postern.yaml'), 'utf8')
+    expect(text.match(/xero-tenant-id: "\{business\.tenant\}"/g)).toHaveLength(2)
+    expect(text.match(/values: .*/g)).toEqual([
+      'values: { "tenant": "t-7" }',
+      'values: { "tenant": "GLOBEX" }',
+    ])
+  })
+
+  it('C10 keeps the path of the described address beside --upstream, unless that has one', async () => {
+    const get = { responses: { '200': { description: 'ok' } } }
+    const servers = [{ url: 'https://a.example/v2' }]
+    const described = {
+      openapi: '3.0.3',
+      info: { title: 'A', version: '1' },
+      servers,
+      paths: { '/a': { get } },
+    }
+    const from = configFiles({ 'api.json': JSON.stringify(described) })('api.json')
+    for (const [given, written] of [
+      ['http://127.0.0.1:9000', 'http://127.0.0.1:9000/v2'],
+      ['http://127.0.0.1:9000/', 'http://127.0.0.1:9000/'],
+      ['http://127.0.0.1:9000/v3', 'http://127.0.0.1:9000/v3'],
+    ] as const) {
+      const folder = emptyFolder()
+      await runVerb(['init', folder, '--from', from, '--upstream', given])
+      expect(readFileSync(join(folder, 'postern.yaml'), 'utf8')).toContain(`default: "${written}" }`)
+    }
+  })
+
   it('C10 takes the defaults where the input ends, or --yes says so', async () => {
     const usual = { upstream: 'http://127.0.0.1:9000', client: 'first-client', user: 'first-user' }
     const asked = { upstream: usual.upstream, yes: false }

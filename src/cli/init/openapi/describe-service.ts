@@ -418,7 +418,12 @@ export function describeService(
   return {
     service: {
       ...{ scopes: scopes.scopes, readScopes: scopes.readScopes },
-      ...{ areas: areasOf(actions, document), actions, schemas: work.book.schemas, path: '/{action}' },
+      ...{
+        areas: areasOf(actions, document),
+        actions,
+        schemas: work.book.schemasIn(JSON.stringify(actions)),
+        path: '/{action}',
+      },
       ...(host && { host: hostTemplate(document, host) }),
       identity: asked.some(({ kind }) => kind === 'identity'),
       usesFunds: actions.some(({ level }) => level === 'fund'),

@@ -30,9 +30,14 @@ export class NamedSchemaSet implements NamedParts {
     this.#tell = tell
   }
 
-  /** As they stand under `schemas`. */
-  get schemas(): Readonly<Record<string, BodySchema>> {
-    return Object.fromEntries([...this.#definitions].map(([name, { schema }]) => [name, schema]))
+  /** Those that operations use, as they stand under `schemas`. @param text the operations as JSON */
+  schemasIn(text: string): Readonly<Record<string, BodySchema>> {
+    const names = new Set([...text.matchAll(/"#\/schemas\/([^"]+)"/g)].map(([, name = '']) => name))
+    // What is added while it is being walked is walked too.
+    for (const name of names)
+      for (const inner of namesIn(this.#definitions.get(name)?.schema ?? {})) names.add(inner)
+    const used = [...this.#definitions].filter(([name]) => names.has(name))
+    return Object.fromEntries(used.map(([name, { schema }]) => [name, schema]))
   }
 
   refer(pointer: string, side: Side, nullable: boolean): BodySchema {

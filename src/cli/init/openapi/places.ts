@@ -46,6 +46,10 @@ export const keysIn = (places: readonly BusinessPlace[]): readonly string[] => [
 export const placeText = ({ kind, name }: Pick<BusinessPlace, 'kind' | 'name'>): string =>
   name === '' ? kind : `${kind}:${name}`
 
+/** `header:x-tenant (2 operations)`. */
+export const countedText = (place: FoundPlace): string =>
+  `${placeText(place)} (${place.operations} ${place.operations === 1 ? 'operation' : 'operations'})`
+
 /** Whether both are one place: names of headers and parameters are compared folded, pointers as they are. */
 export const isSamePlace = (
   one: Pick<BusinessPlace, 'kind' | 'name'>,

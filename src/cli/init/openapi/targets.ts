@@ -6,7 +6,7 @@ import { parsePathPattern } from '../../../gateway/path-pattern.ts'
 import { type JsonObject, pointerText } from '../../../http/json.ts'
 import type { DescribedMethod, Level } from '../configuration-text.ts'
 import type { BodyMembers } from './body-members.ts'
-import { type BusinessPlace, foldParameter, type FoundPlace, isSamePlace, placeText } from './places.ts'
+import { type BusinessPlace, foldParameter, type FoundPlace, isSamePlace, countedText } from './places.ts'
 import { type DescribedOperation, listOf, nameOf, objectOf, slugOf, textOf } from './operations.ts'
 
 /** Which parameters are the codes of businesses and of funds, folded. */
@@ -146,7 +146,7 @@ export function noBusinessText(places: readonly FoundPlace[]): string {
     ...(proposed.length === 0
       ? []
       : [
-          `If it stands in a place of these, remove the file and start again with it: ${proposed.map((each) => `--business-in ${placeText(each)} (${each.operations} operations)`).join(', ')}`,
+          `If it stands in a place of these, remove the file and start again with it: ${proposed.map((each) => `--business-in ${countedText(each)}`).join(', ')}`,
         ]),
   ].join('. ')
 }

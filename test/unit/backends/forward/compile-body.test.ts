@@ -27,6 +27,7 @@ async function told({ method = 'POST', rest = CLOSED, upstream, area = '' }: Giv
       'backends:',
       '  sample:',
       "  up: { kind: http, identity: headers, target: 'http://127.0.0.1:9' }",
+      "schemas: { O: { type: object, additionalProperties: false, properties: { o: { $ref: '#/schemas/O' } } } }",
       'areas:',
       `  fund-data: { backend: up${area} }`,
       '  member-data: { backend: up }',
@@ -42,11 +43,20 @@ async function told({ method = 'POST', rest = CLOSED, upstream, area = '' }: Giv
 }
 
 const XML = 'format: xml'
+const CIRCLE = [
+  'body: { schema: { type: object, additionalProperties: false, required: [a],',
+  "properties: { a: { type: string }, o: { $ref: '#/schemas/O' } } } }",
+].join(' ')
 const nested = (levels: number): string => '{ a: '.repeat(levels) + '1' + ' }'.repeat(levels)
 
 describe('C8.7 the check of a body', () => {
   it.each<[string, Given, string[]]>([
     ['a template', { upstream: "body: { template: { a: '{body/a}', b: [1, { c: '{body/o}' }] } }" }, []],
+    [
+      'a closed schema that contains itself',
+      { rest: CIRCLE, upstream: `body: { ${XML}, template: { r: { o: '{body/o}' } } }` },
+      [],
+    ],
     ['secrets', { upstream: 'body: { template: { q: { file: query.graphql }, k: { env: KEY } } }' }, []],
     [
       '`template` beside `set`',
