@@ -120,13 +120,26 @@ export function parseBody(
   const { bytes } = received
   if (bytes.length === 0) return (planNothing(operation.body), NO_BODY)
   if (operation.body.kind === 'none') throw new Fault('body_unexpected')
-  return isSmall(bytes, as === 'xml' || operation.backend.format === 'xml')
-    ? convertBody(as, bytes, operation)
-    : convertLarge(as, received, operation, conversions)
+  const use = operation.backend.bodyUse === undefined ? operation : inOwnFormat(as, operation)
+  return isSmall(bytes, as === 'xml' || use.backend.format === 'xml')
+    ? convertBody(as, bytes, use)
+    : convertLarge(as, received, use, conversions)
 }
 
+/** What a body is checked by, and converted for. */
+type BodyUse = Pick<Operation, 'body' | 'items'> & {
+  readonly backend: Pick<Operation['backend'], 'name' | 'format' | 'xml'>
+}
+
+/** Of what another body is made of (C8.7), an explanation asks only whether it is well formed and fits its schema. */
+const inOwnFormat = (as: BodyKind, { body, items, backend: { name, xml } }: Operation): BodyUse => ({
+  body,
+  items,
+  backend: as === 'xml' ? { name, format: 'xml', xml } : { name, format: 'json' },
+})
+
 /** A body that needs no conversion goes on byte for byte (C7.6), but only after it was parsed and checked. */
-function convertBody(kind: BodyKind, bytes: Buffer, { body, backend, items }: Operation): CallBody {
+function convertBody(kind: BodyKind, bytes: Buffer, { body, backend, items }: BodyUse): CallBody {
   const { format, xml } = backend
   if (xml !== undefined) return asXml(plainRequest(kind, bytes, xml, body.schema, body.validate))
   const value = PARSERS[kind](bytes, body.schema)
@@ -146,7 +159,7 @@ const asXml = (bytes: Uint8Array): CallBody => ({
 async function convertLarge(
   kind: BodyKind,
   { bytes, onGone }: Received,
-  { body, backend, items }: Operation,
+  { body, backend, items }: BodyUse,
   conversions: Conversions,
 ): Promise<CallBody> {
   const { format, name, xml } = backend

@@ -314,9 +314,7 @@ describe('T2.10 a value that ends the quotation in which it stands', () => {
 
   it('C2.6 the answer names the parameter', async () => {
     const { body } = await answerTo('quoted/a%27')
-    expect(body).toContain(
-      'What stands for one holds a quotation mark or a backslash, and cannot be passed on.',
-    )
+    expect(body).toContain('The value of one holds a quotation mark or a backslash, and cannot be passed on.')
   })
 })
 

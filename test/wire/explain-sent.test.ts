@@ -31,6 +31,7 @@ const ACTIONS: Readonly<Record<string, string>> = {
   secret: `{ POST: { ${READ}, ${BODY}, upstream: { path: '/k/{business.key}/x{business.key}', query: { key: { env: KEY }, mixed: 'a {business.key} b', file: { file: secret.txt } }, headers: { X-Key: { env: BRACED }, X-Mixed: 'Key {business.key}' }, auth: { basic: { user: '{business.tenant}', password: { env: PASSWORD } } }, body: { template: { key: '{business.key}', text: 'k={business.key};', env: { env: KEY }, file: { file: secret.txt }, list: ['{business.key}'], tenant: '{business.tenant}' } } } } }`,
   setting: `{ POST: { ${READ}, ${BODY}, upstream: { body: { set: { /key: '{business.key}', /env: { env: KEY } } } } } }`,
   requiring: `{ POST: { ${READ}, ${BODY}, upstream: { body: { require: { /company: '{business.tenant}' } } } } }`,
+  enveloped: `{ POST: { ${READ}, body: { required: true, schema: { type: object, properties: { Note: { type: string }, company: { type: string } } } }, upstream: { format: xml, xml: { dialect: plain }, body: { template: { Envelope: { Note: '{body/Note}' } } } } } }`,
   odd: `{ GET: { ${READ}, upstream: { query: { q: 'No eq {business.odd}' } } } }`,
   token: `{ GET: { ${READ}, upstream: { auth: { oauth2: { tokenUrl: 'http://127.0.0.1:1/token', clientId: a, clientSecret: { env: PASSWORD } } } } } }`,
   ...Object.fromEntries(
@@ -134,6 +135,7 @@ describe('C14.1 explain with `sent`', () => {
     ['plain?page=2&x=%41', { headers: { Accept: 'application/xml', 'X-Own': 'a' } }],
     ['plain', POST],
     ['shaped?page=1&size=2', POST],
+    ['enveloped', POST],
     ['varied', {}],
   ])('C14.1 shows the request that the service then gets: %s %j', async (action, more) => {
     const call = callOf(action, more)
@@ -209,6 +211,15 @@ describe('C14.1 explain with `sent`', () => {
       refusal: expect.objectContaining({ status: 500, reason: 'unsendable_value' }),
     })
     expect(upstream.requests.filter(({ target }) => target.includes('odd'))).toEqual([])
+  })
+
+  it('C14.1 asks of a body that another one is made of whether it is well formed and fits its schema', async () => {
+    const more = (body: string): Sent => callOf('enveloped', { ...POST, body })
+    expect(JSON.parse(await ask(more(POST.body), false))).toMatchObject({ outcome: 'let in' })
+    expect(JSON.parse(await ask(more('{"Note":1}'), false))).toMatchObject({
+      refusal: { reason: 'body_invalid' },
+    })
+    expect(JSON.parse(await ask(more('{'), false))).toMatchObject({ refusal: { reason: 'body_malformed' } })
   })
 
   it('C14.1 fetches no token, and repeats none of the client', async () => {

@@ -159,7 +159,10 @@ function find({ to, written: name }: Placeholder, { values, client }: Filling): 
 
 function checked(text: string, placeholder: Placeholder, { format }: Filling): string {
   if (format === 'xml' ? isXmlText(text) : text.isWellFormed()) return text
-  throw unsendable(placeholder, 'holds a character that the body cannot')
+  throw unsendable(
+    placeholder,
+    `holds a character that ${format === 'xml' ? 'XML' : 'Unicode'} does not have`,
+  )
 }
 
 /** JSON of a tree, counted while it is made: one value may stand in many places. */

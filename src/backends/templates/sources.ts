@@ -74,14 +74,14 @@ export const isClients = (to: Reference): boolean =>
 export const unsendable = ({ written, to }: Placeholder, why: string): Fault =>
   isClients(to)
     ? new Fault('unsendable_argument', {
-        say: `What stands for ${describe(to)} ${why}, and cannot be passed on. Change it.`,
+        say: `The value of ${describe(to)} ${why}, and cannot be passed on. Change it.`,
       })
     : new Fault('unsendable_value', { detail: `{${written}} cannot be sent: it ${why}`, unchanged: true })
 
 /** The client's name for it. */
 function describe(to: Reference): string {
   if (to.kind !== 'body') return to.name
-  return to.pointer.length === 0 ? 'the body' : `${pointerText(to.pointer)} of the body`
+  return to.pointer.length === 0 ? 'the body' : `${pointerText(to.pointer)} in the body`
 }
 
 /**
