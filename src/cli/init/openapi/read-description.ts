@@ -120,7 +120,8 @@ async function breachesOf(document: JsonObject): Promise<Description['breaches']
 
 /** Deeper parts have the line of what they are in. */
 const DEEPEST_LINE = 5
-const KEY = /^( *)(?:"((?:[^"\\]|\\.)*)"|'((?:[^']|'')*)'|([^\s"'#{[\]},&*!|>%@-].*?)) *:(?:\s|$)/
+const KEY =
+  /^( *)(?:"((?:[^"\\]|\\.)*)" *|'((?:[^']|'')*)' *|([^\s"'#{[\]},&*!|>%@-](?:[^:]|:(?=\S))*)):(?:\s|$)/
 
 /**
  * The lines of the keys of block YAML, and of JSON with a line for each member, by their paths as JSON. A tree with a
@@ -133,7 +134,7 @@ function linesIn(source: string): ReadonlyMap<string, number> {
     const [, indent, double, single, plain] = KEY.exec(line) ?? []
     if (indent === undefined) continue
     while ((open.at(-1)?.indent ?? -1) >= indent.length) open.pop()
-    open.push({ indent: indent.length, key: double ?? single ?? plain ?? '' })
+    open.push({ indent: indent.length, key: double ?? single ?? plain?.trimEnd() ?? '' })
     if (open.length > DEEPEST_LINE) continue
     const path = JSON.stringify(open.map(({ key }) => key))
     if (!lines.has(path)) lines.set(path, index + 1)
