@@ -127,7 +127,7 @@ describe('C11.1: /metrics', () => {
       ask(`/api/1.0/b/${odd}/fund-data/fund-list`),
       ask(`/api/1.0/b/ACME/${odd}/${odd}`),
       ask(`/${odd}`),
-      send(gateway, { method: 'PROPFIND', target: LIST }),
+      send(gateway, { method: 'LOCK', target: LIST }),
       send(gateway, {
         target: LIST,
         headers: { 'User-Agent': odd, 'X-Request-Id': odd, Host: `${odd}.example` },
@@ -137,7 +137,7 @@ describe('C11.1: /metrics', () => {
     const series = await scrape()
     const own = series.filter(({ name }) => name.startsWith('postern_'))
     expect(JSON.stringify(own)).not.toContain(odd)
-    expect(JSON.stringify(own)).not.toContain('PROPFIND')
+    expect(JSON.stringify(own)).not.toContain('LOCK')
     const reasons = own.flatMap(({ name, labels }) =>
       name === 'postern_decisions_total' ? [labels['reason']] : [],
     )
