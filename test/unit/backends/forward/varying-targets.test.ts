@@ -158,6 +158,8 @@ describe('C8.7 a target that is a value of the business', () => {
         undefined,
         Array.from({ length: 1003 }, (_, n) => at(n)),
       ),
+      // The first call waits for all the others.
+      { timeouts: { firstByte: 600_000 } },
     )
     // Nobody listens at most of them: a target is known from its first call on.
     const held = Promise.withResolvers<undefined>()
