@@ -23,11 +23,21 @@ export interface Head {
 /** What the framing headers declare: the body's length in bytes, or that it comes in chunks. 0 is no body (C7.4). */
 export type BodyDeclaration = number | 'chunked'
 
+/** Of searches and collections (RFC 3253, 4791, 4918, 5323, and QUERY): actions and services may have these too (C3.3). */
+export const FURTHER_METHODS = [
+  'PROPFIND',
+  'PROPPATCH',
+  'REPORT',
+  'SEARCH',
+  'QUERY',
+  'MKCOL',
+  'MKCALENDAR',
+] as const
+
 /** The methods that this service knows at all: the Allow of an answer to TRACE (RFC 9110 §15.5.6). */
 export const SUPPORTED_METHODS = [
   ...['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'],
-  // RFC 4918, RFC 3253 §3.6, RFC 5323, the HTTP QUERY method, RFC 4791 §5.3.1
-  ...['PROPFIND', 'PROPPATCH', 'REPORT', 'SEARCH', 'QUERY', 'MKCOL', 'MKCALENDAR'],
+  ...FURTHER_METHODS,
 ] as const
 
 const VERSIONS: ReadonlySet<string> = new Set(['1.0', '1.1'])
@@ -157,9 +167,7 @@ export function declaredBody(head: Head): BodyDeclaration {
 }
 
 /** Methods that ask for nothing to be changed (RFC 9110 §9.2.1), so that a call may be sent again without harm. */
-const SAFE: ReadonlySet<string> = new Set([
-  ...['GET', 'HEAD', 'OPTIONS', 'PROPFIND', 'REPORT', 'SEARCH', 'QUERY'],
-])
+const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PROPFIND', 'REPORT', 'SEARCH', 'QUERY'])
 
 export const isSafe = (method: string): boolean => SAFE.has(method)
 

@@ -1,3 +1,4 @@
+import { FURTHER_METHODS } from '../http/head.ts'
 import { compileTrustedProxies, type TrustedProxies } from '../http/addresses.ts'
 import { isOrigin } from '../http/cors.ts'
 import { TOKEN_PATTERN } from '../http/header-text.ts'
@@ -114,24 +115,9 @@ const cors = section(
       { minItems: 1, unique: true, description: 'Origins whose pages may call. There is no wildcard.' },
     ),
     methods: list(
-      choice(
-        [
-          'GET',
-          'HEAD',
-          'POST',
-          'PUT',
-          'PATCH',
-          'DELETE',
-          'PROPFIND',
-          'PROPPATCH',
-          'REPORT',
-          'SEARCH',
-          'QUERY',
-          'MKCOL',
-          'MKCALENDAR',
-        ],
-        { description: 'A method.' },
-      ),
+      choice(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', ...FURTHER_METHODS], {
+        description: 'A method.',
+      }),
       {
         default: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
         unique: true,

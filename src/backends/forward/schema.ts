@@ -1,3 +1,4 @@
+import { FURTHER_METHODS } from '../../http/head.ts'
 import {
   choice,
   duration,
@@ -209,25 +210,9 @@ export type BodyConfig = Static<typeof body>
 const operationKeys = {
   body: optional(body),
   method: optional(
-    choice(
-      [
-        'GET',
-        'POST',
-        'PUT',
-        'PATCH',
-        'DELETE',
-        'PROPFIND',
-        'PROPPATCH',
-        'REPORT',
-        'SEARCH',
-        'QUERY',
-        'MKCOL',
-        'MKCALENDAR',
-      ],
-      {
-        description: 'Method to send instead of the client’s. A HEAD goes as HEAD where this is GET.',
-      },
-    ),
+    choice(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', ...FURTHER_METHODS], {
+      description: 'Method to send instead of the client’s. A HEAD goes as HEAD where this is GET.',
+    }),
   ),
   timeouts: optional(section(unset(timeoutKeys('')), { description: TIMEOUTS })),
 }
