@@ -24,11 +24,11 @@ export interface StartedPool extends SpawnedPostern {
 
 export const UPSTREAM_WORLD = join(ROOT, 'test/support/upstream.yaml')
 
-/** The demo world before an upstream, with some more YAML. */
+/** The demo world before an upstream, with some more YAML. A call stays open as long as its test needs on a busy machine. */
 export const poolConfig = (upstream: string, more = ''): string =>
   `extends: ${UPSTREAM_WORLD}
 workers: 2
-backends: { funds: { kind: http, target: ${upstream} } }
+backends: { funds: { kind: http, target: ${upstream}, timeouts: { firstByte: 2m } } }
 ${more}`
 
 /** Spawned on free ports, ended with the test. */
