@@ -35,10 +35,17 @@ beforeAll(async () => {
       environment: { UPSTREAM_URL: upstream.url },
       change: (loaded) => {
         const funds = fundsOf(loaded)
+        // A machine that is busy with other tests may need longer for the large body than a call waits by default.
+        const timeouts = { ...funds.timeouts, firstByte: 120_000 }
         const limits = { ...loaded.server.limits, body: 8 * 1024 ** 2 }
         const server = { ...loaded.server, limits }
         const actions = loaded.actions.map(withoutSchema)
-        return { ...loaded, server, actions, backends: { ...loaded.backends, funds: { ...funds, format } } }
+        return {
+          ...loaded,
+          server,
+          actions,
+          backends: { ...loaded.backends, funds: { ...funds, format, timeouts } },
+        }
       },
     })
     gateways[format] = gateway
