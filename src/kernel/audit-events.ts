@@ -88,7 +88,7 @@ export const AUDIT_EVENTS = {
   'keys.signing': tells('A signing key signs from now on'),
   'keys.retired': tells('A signing key is not published any more'),
   'keys.compromised': takes('The signing keys were replaced at once; what the old ones signed is refused'),
-  'keys.resealed': tells('The signing keys of a shared store were sealed with another seal'),
+  'keys.resealed': tells('The keys and secret values of a shared store were sealed with another seal'),
   'store.backed_up': tells('The store was copied to a file'),
   'store.migrated': tells('The tables of a shared store were made or changed'),
   'store.copied': tells('The store of one machine was copied into a shared one, with its keys'),

@@ -153,7 +153,7 @@ const requestKeys = {
     minimum: 0,
     maximum: 5,
     description:
-      'How often a GET, HEAD or OPTIONS without a body is sent again after a failure of the target.',
+      'How often a call of a safe method (GET, PROPFIND …) without a body is sent again after a failure of the target.',
   }),
 }
 

@@ -56,7 +56,7 @@ export const postgresSchema = section(
       minItems: 1,
       maxItems: 10,
       description:
-        'Seals for the signing keys in the store, the same on every node. The first one seals, all of them open. A reload may change them.',
+        'Seals for the signing keys and the secret values of businesses in the store, the same on every node. The first one seals, all of them open. A reload may change them.',
     }),
     schema: literalText({
       pattern: '^[a-z_][a-z0-9_]{0,62}$',
