@@ -195,9 +195,10 @@ export class UpstreamTarget {
   readonly #ejection: Ejection
   readonly #changed: TargetChanged
   readonly #timeouts: UpstreamTimeouts
-  #healthy = true
+  /** As its health checks say. */
+  readonly #health: { isWell: boolean }
 
-  /** @param same one of the same origin, whose connections and ejection this one shares: its address has another path */
+  /** @param same one of the same origin, whose connections, ejection and health this one shares: its address has another path */
   constructor(
     address: UpstreamAddress,
     rules: PoolRules & { readonly ejection: EjectionRules },
@@ -211,8 +212,10 @@ export class UpstreamTarget {
     if (same !== undefined) {
       this.#pool = same.#pool
       this.#ejection = same.#ejection
+      this.#health = same.#health
       return
     }
+    this.#health = { isWell: true }
     this.#pool = new UpstreamPool(address, rules, (distrusted) =>
       changed(address.name, distrusted ? 'distrusted' : 'trusted'),
     )
@@ -231,17 +234,17 @@ export class UpstreamTarget {
 
   /** Whether a call may go there. */
   get isUsable(): boolean {
-    return this.#healthy && this.#ejection.admits
+    return this.#health.isWell && this.#ejection.admits
   }
 
   /** For reports. A target that is due for a trial is not healthy yet. */
   get isHealthy(): boolean {
-    return this.#healthy && !this.#ejection.isEjected
+    return this.#health.isWell && !this.#ejection.isEjected
   }
 
   setHealthy(healthy: boolean): void {
-    if (this.#healthy === healthy) return
-    this.#healthy = healthy
+    if (this.#health.isWell === healthy) return
+    this.#health.isWell = healthy
     this.#changed(this.address.name, healthy ? 'healthy' : 'unhealthy')
   }
 

@@ -251,6 +251,24 @@ describe('C8.7 a host that is a template', () => {
     expect(upstream.connections).toHaveLength(1)
   })
 
+  it('C8.7 leaves out a written target that health checks find unwell', async () => {
+    const [well, unwell] = [
+      await startUpstream(),
+      await startUpstream((connection) => {
+        const isCheck = connection.request.target === '/health'
+        answerJson({}, { status: isCheck ? 503 : 200 })(connection)
+      }),
+    ]
+    const { call, changes } = open([well.url, unwell.url], varying(undefined, HOST), {
+      healthCheck: { path: '/health', interval: 5, timeout: 60_000, unhealthy: 1, healthy: 1 },
+    })
+    await call({ bucket: 'a' })
+    await expect.poll(() => changes).toEqual([`${unwell.url} unhealthy`])
+    const before = unwell.requests.filter(({ target }) => target !== '/health').length
+    for (const bucket of ['a', 'b', 'a', 'b']) await call({ bucket })
+    expect(unwell.requests.filter(({ target }) => target !== '/health')).toHaveLength(before)
+  })
+
   it.each([
     '',
     '.',
