@@ -184,7 +184,7 @@ function compileHost(source: string, at: KeyPath, problems: Problems): Template 
   return problem === undefined ? template : undefined
 }
 
-export function compileOrigins(
+function compileOrigins(
   origins: readonly string[],
   at: KeyPath,
   problems: Problems,

@@ -113,9 +113,9 @@ export class HttpBackend implements Backend, ForwardingBackend {
   }
 
   #varyingTargets(owner: HttpBackend | undefined): VaryingTargets | undefined {
+    if (owner !== undefined) return owner.#varying
     const { varying } = this.rules
-    if (owner !== undefined || varying === undefined) return owner === undefined ? undefined : owner.#varying
-    return new VaryingTargets(varying, this.rules, this.#clock)
+    return varying && new VaryingTargets(varying, this.rules, this.#clock)
   }
 
   #openTargets(): readonly UpstreamTarget[] {
@@ -186,7 +186,6 @@ export class HttpBackend implements Backend, ForwardingBackend {
   }
 
   answer(call: Call): Promise<BackendAnswer> {
-    if (this.#varying === undefined) return this.send(call, this)
     const own = this.at(call)
     return own.send(call, own)
   }

@@ -2,7 +2,7 @@ import type { Call, UpstreamTraffic } from '../../contracts/backend.ts'
 import type { Placeholder, Template } from '../../contracts/templates.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
-import { type PoolRules, sumOfCounts } from '../../upstream/pool.ts'
+import type { PoolRules } from '../../upstream/pool.ts'
 import { isTls, type UpstreamAddress, type UpstreamTls } from '../../upstream/socket.ts'
 import { placeholdersIn, solePlaceholder } from '../templates/parse.ts'
 import type { CertainTemplate } from '../templates/places.ts'
@@ -76,7 +76,10 @@ export class VaryingTargets {
   readonly #varying: VaryingRules
   readonly #rules: TargetRules
   readonly #clock: Clock
+  readonly #urlOf: ((call: Call) => string) | undefined
   readonly #hostOf: ((call: Call) => string) | undefined
+  /** The values of the business that say where calls go. */
+  readonly #named: readonly string[]
   readonly #known = new Map<string, Known>()
   readonly #opened = new Map<string, Opened>()
   readonly #others: OtherOrigins
@@ -86,14 +89,18 @@ export class VaryingTargets {
     this.#varying = varying
     this.#rules = rules
     this.#clock = clock
-    this.#hostOf = varying.host && compileHost(varying.host)
+    const { target, host, templates } = varying
+    this.#urlOf = target && compileUrl(target)
+    this.#hostOf = host && compileHost(host)
+    this.#named = templates
+      .flatMap(({ template }) => placeholdersIn(template))
+      .flatMap(({ to }) => (to.kind === 'value' ? [to.name] : []))
     this.#others = new OtherOrigins(rules)
   }
 
   /** What a call says. */
   #said(call: Call): Pick<Meant, 'url' | 'host'> {
-    const { target } = this.#varying
-    return { url: target && asText(findValue(target.to)(call), target), host: this.#hostOf?.(call) }
+    return { url: this.#urlOf?.(call), host: this.#hostOf?.(call) }
   }
 
   /** Where a call would go: nothing is opened for it. @throws Fault as `of` */
@@ -118,12 +125,7 @@ export class VaryingTargets {
   }
 
   #isSecret({ values: { secrets } }: Call): boolean {
-    return (
-      secrets.size > 0 &&
-      this.#varying.templates.some(({ template }) =>
-        placeholdersIn(template).some(({ to }) => to.kind === 'value' && secrets.has(to.name)),
-      )
-    )
+    return this.#named.some((name) => secrets.has(name))
   }
 
   #find(key: string, meant: Meant): Known {
@@ -135,12 +137,10 @@ export class VaryingTargets {
     const tls = named === undefined ? shared : { ...shared, servername: named }
     const asked = named === undefined ? this.#rules.host : meant.host
     const opened = addresses.map((address) => this.#open(address, tls, asked, meant))
-    const each = addresses.map((address, at) => {
-      const { target } = opened[at] as Opened
-      return target.address === address ? target : this.#target(address, tls, target)
-    })
+    // Several may go to one origin, below different paths.
+    const own = addresses.map((address, at) => this.#target(address, tls, opened[at]?.target))
     const found = {
-      targets: new UpstreamTargets(each, this.#rules, this.#others),
+      targets: new UpstreamTargets(own, this.#rules, this.#others),
       ...{ addresses, host, tls, conceals, opened },
     }
     this.#known.delete(key)
@@ -222,23 +222,23 @@ export class VaryingTargets {
     opened.target.retire()
   }
 
+  get #all(): UpstreamTargets {
+    const targets = [...this.#opened.values()].map(({ target }) => target)
+    return new UpstreamTargets(targets, this.#rules, this.#others)
+  }
+
   /** Where nothing was sent yet, nothing is wrong. */
   get isHealthy(): boolean {
-    const all = [...this.#opened.values()]
-    return all.length === 0 || all.some(({ target }) => target.isHealthy)
+    return this.#opened.size === 0 || this.#all.isHealthy
   }
 
   get traffic(): UpstreamTraffic {
-    const all = [...this.#opened.values()].map(({ target }) => target)
-    const healthy = all.filter((target) => target.isHealthy).length
-    const connections = sumOfCounts([...all.map(({ counts }) => counts), this.#others.counts])
-    return { ...connections, healthy, ejected: all.length - healthy }
+    return this.#all.traffic
   }
 
-  async close(): Promise<void> {
-    const all = [...this.#opened.values()]
-    for (const { stopChecks } of all) stopChecks()
-    await Promise.all([...all.map(({ target }) => target.close()), this.#others.close()])
+  close(): Promise<void> {
+    for (const { stopChecks } of this.#opened.values()) stopChecks()
+    return this.#all.close()
   }
 }
 
@@ -271,6 +271,11 @@ export function hostProblem(host: string): string | undefined {
     return 'is no host name of letters, digits and hyphens, 63 at most between dots'
   if (labels.join('.').length > LONGEST_NAME) return 'is too long for a host name'
   return /^\d+$/.test(labels.at(-1) ?? '') ? 'is no host name, but an IP address' : undefined
+}
+
+function compileUrl(target: Placeholder): (call: Call) => string {
+  const find = findValue(target.to)
+  return (call) => asText(find(call), target)
 }
 
 /** Beside other text a value is a part of a name between dots; alone, it is a whole name. */
