@@ -8,7 +8,7 @@ import { isTls, type UpstreamAddress } from '../../upstream/socket.ts'
 import type { ErrorPaths, RedirectsConfig, XmlSection } from './answer-schema.ts'
 import type { AnswerTypes } from './answer-types.ts'
 import { compilePath } from './check-templates.ts'
-import type { OwnErrors } from './own-errors.ts'
+import { type OwnErrors, searchedPlaces } from './own-errors.ts'
 import type { RedirectRules } from './redirects.ts'
 import type { ExchangeRules, XmlSetting } from './rules.ts'
 import type { OperationUpstream } from './schema.ts'
@@ -73,8 +73,7 @@ export function checkAnswers(own: Partial<Combined>, all: Combined, at: KeyPath,
   if (data !== undefined && payload !== 'bare' && isOwn('data')) report('data', '`data` is for bare answers')
   if (types !== undefined && payload === 'envelope' && [...types.values()].includes('text') && isOwn('types'))
     report('types', '`types` names a text, which is no envelope')
-  const isSearched = errors !== undefined && errors !== 'problem' && errors.present !== undefined
-  if (isSearched && payload === 'text' && isOwn('errors'))
+  if (searchedPlaces(errors) !== undefined && payload === 'text' && isOwn('errors'))
     report('errors', '`errors.present` is for data with members')
 }
 

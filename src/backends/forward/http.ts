@@ -24,6 +24,7 @@ import { compileQueryTemplate, placeholdersOf, type QueryTemplate } from '../tem
 import { authorize, type Authorized } from './auth/credentials.ts'
 import { maskedRules, maskedTargets, sentRequest, tryCredentials } from './preview.ts'
 import { CallForwarding, type ForwardingBackend, type ResponseSource } from './forwarding.ts'
+import { searchedPlaces } from './own-errors.ts'
 import { originByHost, Redirects } from './redirects.ts'
 import { Refusals, type UpstreamRefusal } from './refusal.ts'
 import { compileRequestHeaders, type RequestHeaders } from './request.ts'
@@ -38,7 +39,7 @@ import {
   unsent,
 } from './response.ts'
 import type { ExchangeRules, HttpBackendRules } from './rules.ts'
-import { searchedPlaces, Successes } from './success.ts'
+import { Successes } from './success.ts'
 import { checkHealth, UpstreamTarget, UpstreamTargets } from './targets.ts'
 import { compileHoldsAddress, LinkHeaders, type LinkRules } from './upstream-addresses.ts'
 import { type CallTargets, VaryingTargets } from './varying-targets.ts'
@@ -87,7 +88,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
     this.payload = rules.payload
     this.types = rules.types
     this.ranges = rules.ranges
-    this.isSearched = searchedPlaces(rules) !== undefined
+    this.isSearched = searchedPlaces(rules.errors) !== undefined
     this.data = rules.payload === 'bare' ? rules.data : undefined
     this.namesValues = rules.namesValues === true
     this.xml = rules.format === 'xml' ? rules.xml?.rules : undefined

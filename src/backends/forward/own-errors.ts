@@ -23,6 +23,13 @@ export interface OwnErrors extends ErrorPlaces {
   readonly statuses: ReadonlyMap<string, number>
 }
 
+/** Where a 200 or 500 tells of errors (C8.8), as plain data; undefined: nowhere. */
+export function searchedPlaces(errors: OwnErrors | 'problem' | undefined): ErrorPlaces | undefined {
+  if (errors === undefined || errors === 'problem' || errors.present === undefined) return undefined
+  const { present, list, code, messages } = errors
+  return { present, list, code, messages }
+}
+
 /** XML of any kind, by the names of its elements without prefixes. */
 const ANY_XML: PlainXmlRules = {
   root: undefined,

@@ -17,6 +17,7 @@ import {
   type OwnErrors,
   parseAny,
   PROBLEM,
+  searchedPlaces,
   UNUSABLE_CODE,
 } from './own-errors.ts'
 import type { RedirectRules } from './redirects.ts'
@@ -104,8 +105,7 @@ export class Refusals {
   }
 
   #mayTell(status: number): boolean {
-    const { errors } = this.#rules
-    return status === TELLING && errors !== undefined && errors !== 'problem' && errors.present !== undefined
+    return status === TELLING && searchedPlaces(this.#rules.errors) !== undefined
   }
 
   #isReadable({ headers, body }: UpstreamRefusal): boolean {
@@ -122,7 +122,7 @@ export class Refusals {
   #answerWith(bytes: Buffer | undefined, refusal: Told, fault: Fault): BackendAnswer {
     if (bytes === undefined || bytes.length === 0) throw fault
     if (this.#rules.errors === undefined) return this.#told(this.#inEnvelope(bytes, fault), fault)
-    const found = this.#errorsIn(bytes, refusal, this.#rules.errors)
+    const found = this.#errorsIn(bytes, refusal)
     if (found === undefined) throw fault
     return this.#answerOwn(found, refusal, fault)
   }
@@ -180,16 +180,11 @@ export class Refusals {
     }
   }
 
-  #errorsIn(
-    bytes: Buffer,
-    { statusCode, headers }: Told,
-    errors: OwnErrors | 'problem',
-  ): readonly FoundError[] | undefined {
-    const contentType = contentTypeOf(headers)
-    const format = formatOf(contentType, this.#rules) ?? this.#rules.format
-    const places = errors === 'problem' ? PROBLEM[format] : errors
+  #errorsIn(bytes: Buffer, { statusCode, headers }: Told): readonly FoundError[] | undefined {
+    const format = this.#formatOf(headers)
+    const places = this.#ownErrors(headers)
     try {
-      const document = parseAny(bytes, format, contentType, 'refusal')
+      const document = parseAny(bytes, format, contentTypeOf(headers), 'refusal')
       return statusCode === TELLING
         ? errorsWherePresent(document, places, format)
         : errorsIn(document, places, format)
@@ -198,10 +193,13 @@ export class Refusals {
     }
   }
 
+  #formatOf(headers: UpstreamRefusal['headers']): Format {
+    return formatOf(contentTypeOf(headers), this.#rules) ?? this.#rules.format
+  }
+
   #ownErrors(headers: UpstreamRefusal['headers']): OwnErrors {
-    const { errors, format } = this.#rules
-    if (errors !== undefined && errors !== 'problem') return errors
-    return PROBLEM[formatOf(contentTypeOf(headers), this.#rules) ?? format]
+    const { errors } = this.#rules
+    return errors === undefined || errors === 'problem' ? PROBLEM[this.#formatOf(headers)] : errors
   }
 }
 

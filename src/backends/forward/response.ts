@@ -240,20 +240,26 @@ export function cleanResponseHeaders(
 export function successBody(call: Call, response: UpstreamResponse, format: 'json' | 'xml'): BackendBody {
   const { statusCode, headers, body } = response
   const contentType = headers['content-type']
-  const length = headers['content-length'] === undefined ? undefined : Number(headers['content-length'])
   if (call.action.produces === undefined && call.method !== 'HEAD' && !isOfRanges(statusCode, contentType))
     requireReadable(call, body, headers, format)
-  const whole = Buffer.isBuffer(body)
   if (call.method === 'HEAD' || hasNoContent(statusCode)) {
-    if (!whole) body.cancel()
-    return call.method === 'HEAD' ? { kind: 'none', contentType, length } : NONE
+    if (!Buffer.isBuffer(body)) body.cancel()
+    return call.method === 'HEAD' ? { kind: 'none', contentType, length: lengthOf(headers) } : NONE
   }
-  return whole
-    ? { kind: 'bytes', bytes: body, contentType }
-    : { kind: 'stream', pieces: body, contentType, length }
+  return bodyAsItCame(response)
 }
 
 const NONE: BackendBody = { kind: 'none' }
+
+export function bodyAsItCame({ headers, body }: UpstreamResponse): BackendBody {
+  const contentType = headers['content-type']
+  return Buffer.isBuffer(body)
+    ? { kind: 'bytes', bytes: body, contentType }
+    : { kind: 'stream', pieces: body, contentType, length: lengthOf(headers) }
+}
+
+const lengthOf = ({ 'content-length': length }: UpstreamResponse['headers']): number | undefined =>
+  length === undefined ? undefined : Number(length)
 
 const PARTIAL_CONTENT = 206
 
@@ -272,8 +278,13 @@ function requireReadable(
   const coding = headers['content-encoding']?.toLowerCase() ?? 'identity'
   const plain = coding === 'identity' || 'accept-encoding' in call.headers
   if (plain && isOfFormat(headers['content-type'], format)) return
+  throw unexpected(plain ? 'Content-Type' : 'Content-Encoding', body)
+}
+
+/** The fault of an answer whose header is not what was asked for. Its body is let go. */
+export function unexpected(header: string, body: Buffer | PieceSource): Fault {
   if (!Buffer.isBuffer(body)) body.cancel()
-  throw new Fault('upstream_broken', { detail: `unexpected Content-${plain ? 'Type' : 'Encoding'}` })
+  return new Fault('upstream_broken', { detail: `unexpected ${header}` })
 }
 
 interface AnswerSource {

@@ -1,13 +1,13 @@
 import { Buffer } from 'node:buffer'
-import type { AnswerFormat, BackendAnswer, BackendBody, Call } from '../../contracts/backend.ts'
+import type { AnswerFormat, BackendAnswer, Call, ErrorPlaces, ErrorSearch } from '../../contracts/backend.ts'
 import { hasNoContent } from '../../http/head.ts'
 import type { PieceSource } from '../../http/pieces.ts'
 import { after } from '../../kernel/clock.ts'
-import { Fault } from '../../kernel/faults.ts'
 import type { UpstreamResponse } from '../../upstream/reader.ts'
 import { formatOf, kindOf } from './answer-types.ts'
+import { searchedPlaces } from './own-errors.ts'
 import type { Refusals } from './refusal.ts'
-import { type ResponseHeaders, successBody } from './response.ts'
+import { bodyAsItCame, type ResponseHeaders, successBody, unexpected } from './response.ts'
 import type { HttpBackendRules } from './rules.ts'
 
 type SuccessRules = Pick<
@@ -15,15 +15,11 @@ type SuccessRules = Pick<
   'name' | 'format' | 'payload' | 'types' | 'xml' | 'data' | 'errors' | 'ranges'
 >
 
-/** What of a success is looked for; undefined: nothing. */
-export const searchedPlaces = ({ errors }: Pick<SuccessRules, 'errors'>) =>
-  errors === undefined || errors === 'problem' || errors.present === undefined ? undefined : errors
-
 /** Whether all successes are in the backend's format, and pass or are converted as they are. */
 const isPlain = (rules: SuccessRules): boolean =>
   rules.types === undefined &&
   (rules.payload === 'bare' || rules.payload === 'envelope') &&
-  searchedPlaces(rules) === undefined &&
+  searchedPlaces(rules.errors) === undefined &&
   rules.ranges === 'bytes'
 
 const PARTIAL_CONTENT = 206
@@ -46,11 +42,13 @@ const OF_BYTES: ReadonlySet<string> = new Set([
 export class Successes {
   readonly #rules: SuccessRules
   readonly #refusals: Refusals
+  readonly #places: ErrorPlaces | undefined
   readonly #formats: Readonly<Record<'json' | 'xml' | 'text', AnswerFormat | undefined>>
 
   private constructor(rules: SuccessRules, refusals: Refusals) {
     this.#rules = rules
     this.#refusals = refusals
+    this.#places = searchedPlaces(rules.errors)
     this.#formats = {
       json: answerFormat('json', rules),
       xml: answerFormat('xml', rules),
@@ -67,48 +65,42 @@ export class Successes {
   answer(call: Call, response: UpstreamResponse, headers: ResponseHeaders): BackendAnswer {
     const { statusCode: status } = response
     const isEmpty = call.method === 'HEAD' || hasNoContent(status)
-    if (this.#rules.payload === 'none' && (isEmpty || !this.#isSearched(response)))
-      return dropped(response, headers)
+    const search = isEmpty ? undefined : this.#searchOf(response)
+    if (this.#rules.payload === 'none' && search === undefined) return dropped(response, headers)
     if (isEmpty || isPartOfBytes(call, status))
       return { status, headers, body: successBody(call, response, this.#rules.format) }
-    return { status, headers, ...this.#read(call, response) }
+    return { status, headers, ...this.#read(call, response, search) }
   }
 
-  #isSearched({ statusCode, headers, body }: UpstreamResponse): boolean {
-    if (statusCode !== 200 || searchedPlaces(this.#rules) === undefined) return false
-    if (Buffer.isBuffer(body) && body.length === 0) return false
-    return formatOf(headers['content-type'], this.#rules) !== undefined
-  }
-
-  #read(call: Call, response: UpstreamResponse): Pick<BackendAnswer, 'body' | 'answerFormat' | 'search'> {
-    const { headers } = response
-    const isSearched = this.#isSearched(response)
-    const kind = kindOf(headers['content-type'], this.#rules)
-    const format = kind && this.#formats[kind]
-    const isWhole = !Buffer.isBuffer(response.body) || response.body.length > 0
-    if (isWhole && kind === undefined) throw unexpected(response, 'Content-Type')
-    const coding = headers['content-encoding']?.toLowerCase() ?? 'identity'
-    const mayBeCoded = format === undefined && !isSearched && 'accept-encoding' in call.headers
-    if (isWhole && coding !== 'identity' && !mayBeCoded) throw unexpected(response, 'Content-Encoding')
-    if (response.statusCode === PARTIAL_CONTENT && /^bytes\b/i.test(headers['content-range'] ?? ''))
-      throw unexpected(response, 'Content-Range')
-    return {
-      body: bodyOf(response),
-      answerFormat: format,
-      search: isSearched ? this.#searchOf(response) : undefined,
-    }
-  }
-
-  #searchOf({ statusCode, headers }: UpstreamResponse): BackendAnswer['search'] {
-    const errors = searchedPlaces(this.#rules)
+  #searchOf({ statusCode, headers, body }: UpstreamResponse): ErrorSearch | undefined {
+    const places = this.#places
+    if (statusCode !== 200 || places === undefined) return undefined
+    if (Buffer.isBuffer(body) && body.length === 0) return undefined
     const format = formatOf(headers['content-type'], this.#rules)
-    if (errors === undefined || format === undefined) return undefined
-    const { present, list, code, messages } = errors
+    if (format === undefined) return undefined
     return {
-      places: { present, list, code, messages },
+      places,
       format,
       answerFound: (found) => this.#refusals.answerFound(found, { statusCode, headers }),
     }
+  }
+
+  #read(
+    call: Call,
+    response: UpstreamResponse,
+    search: ErrorSearch | undefined,
+  ): Pick<BackendAnswer, 'body' | 'answerFormat' | 'search'> {
+    const { headers, body } = response
+    const kind = kindOf(headers['content-type'], this.#rules)
+    const format = kind && this.#formats[kind]
+    const isThere = !Buffer.isBuffer(body) || body.length > 0
+    if (isThere && kind === undefined) throw unexpected('Content-Type', body)
+    const coding = headers['content-encoding']?.toLowerCase() ?? 'identity'
+    const mayBeCoded = format === undefined && search === undefined && 'accept-encoding' in call.headers
+    if (isThere && coding !== 'identity' && !mayBeCoded) throw unexpected('Content-Encoding', body)
+    if (response.statusCode === PARTIAL_CONTENT && /^bytes\b/i.test(headers['content-range'] ?? ''))
+      throw unexpected('Content-Range', body)
+    return { body: bodyAsItCame(response), answerFormat: format, search }
   }
 }
 
@@ -129,18 +121,6 @@ function answerFormat(format: 'json' | 'xml' | 'text', rules: SuccessRules): Ans
 /** A part in bytes was asked for only where the upstream's own bytes reach the client. */
 const isPartOfBytes = ({ headers }: Call, status: number): boolean =>
   status === PARTIAL_CONTENT && /^\s*bytes\s*=/i.test(headers['range'] ?? '')
-
-function bodyOf({ headers, body }: UpstreamResponse): BackendBody {
-  const { 'content-type': contentType, 'content-length': length } = headers
-  return Buffer.isBuffer(body)
-    ? { kind: 'bytes', bytes: body, contentType }
-    : { kind: 'stream', pieces: body, contentType, length: length === undefined ? length : Number(length) }
-}
-
-function unexpected({ body }: UpstreamResponse, header: string): Fault {
-  if (!Buffer.isBuffer(body)) body.cancel()
-  return new Fault('upstream_broken', { detail: `unexpected ${header}` })
-}
 
 function dropped({ statusCode, body }: UpstreamResponse, headers: ResponseHeaders): BackendAnswer {
   if (!Buffer.isBuffer(body)) drop(body)
