@@ -29,7 +29,7 @@ export type BodyPlan =
   | { readonly kind: 'opaque'; readonly contentType: string | undefined; readonly length: number | undefined }
 
 const NO_PLAN: BodyPlan = { kind: 'none' }
-const NO_BODY: CallBody = { kind: 'none' }
+export const NO_BODY: CallBody = { kind: 'none' }
 
 /**
  * First half of C4.11: Content-Type, then the declared size, then whether there may or must be a body.

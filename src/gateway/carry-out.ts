@@ -15,7 +15,7 @@ import { type Head, isSafe } from '../http/head.ts'
 import { isPieces, Passage } from '../http/pieces.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
 import { newRequestId, newSpanId } from '../kernel/ids.ts'
-import { readCallBody, readMadeBody } from './body.ts'
+import { NO_BODY, readCallBody, readMadeBody } from './body.ts'
 import { recordOf } from './call-records.ts'
 import type { Decision, Findings } from './pipeline.ts'
 import type { RecordedCall } from './recorded-call.ts'
@@ -36,28 +36,35 @@ export function carryOut(
   findings: Findings,
 ): Promise<Answer> {
   const record = recordOf(runtime, exchange, decision, findings)
-  const proceedWith = (call: Call): Promise<Answer> => {
+  const proceed = (call: Call): Promise<Answer> => {
     const intended = record?.intend(call)
     if (intended === undefined) return callBackend(runtime, exchange, decision, call, findings)
     return intended.then(() => callBackend(runtime, exchange, decision, call, findings))
   }
-  const proceed = (body: CallBody, values = valuesFor(runtime, decision)): Promise<Answer> => {
-    if (values instanceof Promise) return values.then((found) => proceed(body, found))
-    return proceedWith(callOf(runtime, exchange, decision, body, values, record))
-  }
-  const { bodyUse } = decision.operation.backend
-  if (bodyUse !== undefined)
-    return callWithMade(runtime, exchange, decision, bodyUse, record).then(proceedWith)
-  const body = readBodyOf(runtime, exchange, decision, record)
-  return body instanceof Promise ? body.then((read) => proceed(read)) : proceed(body)
+  const call = callToBackend(runtime, exchange, decision, record)
+  return call instanceof Promise ? call.then(proceed) : proceed(call)
 }
 
-/** A call as `carryOut` hands it to the backend, for one that nobody makes. Rejects as it does. */
-export async function callToBackend(runtime: Runtime, exchange: Exchange, decision: Decision): Promise<Call> {
+/**
+ * A call as the backend is handed it. A promise only where there is a body to read, or values of the business.
+ * Throws and rejects with the faults of C4.11 that are left and of `valuesFor`.
+ */
+export function callToBackend(
+  runtime: Runtime,
+  exchange: Exchange,
+  decision: Decision,
+  record?: RecordedCall,
+): Call | Promise<Call> {
   const { bodyUse } = decision.operation.backend
-  if (bodyUse !== undefined) return callWithMade(runtime, exchange, decision, bodyUse, undefined)
-  const body = await readBodyOf(runtime, exchange, decision)
-  return callOf(runtime, exchange, decision, body, await valuesFor(runtime, decision), undefined)
+  if (bodyUse !== undefined) return callWithMade(runtime, exchange, decision, bodyUse, record)
+  const callWith = (body: CallBody): Call | Promise<Call> => {
+    const values = valuesFor(runtime, decision)
+    return values instanceof Promise
+      ? values.then((found) => callOf(runtime, exchange, decision, body, found, record))
+      : callOf(runtime, exchange, decision, body, values, record)
+  }
+  const body = readBodyOf(runtime, exchange, decision, record)
+  return body instanceof Promise ? body.then(callWith) : callWith(body)
 }
 
 /** Bytes of a body that is sent for each byte that a client's may have (C8.7). */
@@ -80,8 +87,6 @@ async function callWithMade(
   const made = await readMadeBody(decision.body, exchange, operation, conversions, making, record)
   return { ...frame, ...made }
 }
-
-const NO_BODY: CallBody = { kind: 'none' }
 
 /** What is left of C4.11. A promise only where there is a body to read. */
 export const readBodyOf = (
@@ -324,9 +329,7 @@ export async function carryUpgrade(
   if (exchange.upgrade === undefined || !operation.websocket)
     return carryOut(runtime, exchange, decision, findings)
   const record = recordOf(runtime, exchange, decision, findings, true)
-  const body = await readBodyOf(runtime, exchange, decision, record)
-  const values = await valuesFor(runtime, decision)
-  const call = callOf(runtime, exchange, decision, body, values, record)
+  const call = await callToBackend(runtime, exchange, decision, record)
   await record?.intend(call)
   const release = callSlot(runtime.admission, decision)
   try {
