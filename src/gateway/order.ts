@@ -127,6 +127,13 @@ export const CHECKS: readonly Check[] = [
   },
 ]
 
+/** The check that refuses for a reason; undefined for what comes after the decision. */
+export const checkOf = (reason: string): Check | undefined =>
+  CHECKS.find(({ faults }) => faults.some((code) => code === reason))
+
+export const stepFaults = (step: string): ReadonlySet<string> =>
+  new Set(CHECKS.find((check) => check.step === step)?.faults)
+
 /** The checks that a report-only area enforces, too (report-only.ts). */
 export const ENFORCED_STEPS: ReadonlySet<string> = new Set([
   'readTarget',

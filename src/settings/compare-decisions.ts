@@ -1,5 +1,5 @@
 import type { ExplainedCheck, Explanation } from '../contracts/explanation.ts'
-import { type Check, CHECKS } from '../gateway/order.ts'
+import { checkOf, stepFaults } from '../gateway/order.ts'
 import type { Difference } from '../watch/past-calls.ts'
 
 interface PastDecision {
@@ -12,12 +12,6 @@ interface PastDecision {
 
 const LET_IN = 'let in'
 const UNKNOWN = 'unknown'
-
-const checkOf = (reason: string): Check | undefined =>
-  CHECKS.find(({ faults }) => faults.some((code) => code === reason))
-
-const stepFaults = (step: string): ReadonlySet<string> =>
-  new Set(CHECKS.find((check) => check.step === step)?.faults)
 
 const OF_BODIES = stepFaults('checkBody')
 const OF_QUERIES = stepFaults('checkParameters')

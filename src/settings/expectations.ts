@@ -5,7 +5,7 @@ import type { Problems } from '../config/problems.ts'
 import { choice, list, literalText, opaque, optional, section, type Static } from '../config/schema.ts'
 import type { Environment } from '../config/validate.ts'
 import { type ExplainedCheck, type Explanation, NO_TOKEN } from '../contracts/explanation.ts'
-import { CHECKS } from '../gateway/order.ts'
+import { checkOf, CHECKS, stepFaults } from '../gateway/order.ts'
 import { plainAddress } from '../http/addresses.ts'
 import type { FaultCode } from '../kernel/faults.ts'
 
@@ -162,9 +162,6 @@ export function callOf(expectation: Expectation, everything: string): ExpectedCa
   }
 }
 
-const stepFaults = (name: string): ReadonlySet<string> =>
-  new Set(CHECKS.find(({ step }) => step === name)?.faults)
-
 const OF_BODIES = stepFaults('checkBody')
 const OF_QUERIES = stepFaults('checkParameters')
 
@@ -192,7 +189,7 @@ function actualOf(expectation: Expectation, { outcome, refusal, checks }: Explan
 function decisiveCheck({ expect }: Expectation, { checks }: Explanation): ExplainedCheck | undefined {
   const failed = checks.find(({ verdict }) => verdict === 'failed' || verdict === 'unknown')
   if (expect === 'allowed') return failed
-  const title = CHECKS.find(({ faults }) => faults.some((code) => code === expect))?.title
+  const title = checkOf(expect)?.title
   return checks.find((check) => check.title === title) ?? failed
 }
 
