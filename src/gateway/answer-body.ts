@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import type { BackendBody, ErrorSearch, FoundError } from '../contracts/backend.ts'
+import type { AnswerFormat, BackendBody, ErrorSearch, FoundError } from '../contracts/backend.ts'
 import type { WrappedBytes } from '../contracts/exchange.ts'
 import type { Format } from '../http/accept.ts'
 import { type PayloadShape, successEnvelope, TEXT_AROUND } from '../http/envelope.ts'
@@ -10,7 +10,6 @@ import type { ItemNames } from '../http/xml/write.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
 import { type Conversions, isSmall, type OnGone } from './conversion/conversions.ts'
 import {
-  type AnswerFormat,
   type AnswerTask,
   broken,
   convertAnswer,
@@ -177,7 +176,7 @@ export function wrapStage(): Stage {
 const NOTHING = Buffer.alloc(0)
 
 interface EnvelopeRules {
-  readonly backend: AnswerFormat & { readonly name: string }
+  readonly backend: AnswerFormat
   readonly to: Format
   readonly items: ItemNames
   /** Bytes of an answer that may be held. */

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { errorsWherePresent, parseAny } from '../../backends/forward/own-errors.ts'
 import { buildBody } from '../../backends/templates/body.ts'
-import type { BodyMaking, BackendFormat, ErrorPlaces, Payload } from '../../contracts/backend.ts'
+import type { AnswerFormat, BodyMaking, ErrorPlaces } from '../../contracts/backend.ts'
 import type { PlaceholderValues } from '../../contracts/templates.ts'
 import type { Format } from '../../http/accept.ts'
 import type { BodySchema } from '../../http/body-schema.ts'
@@ -19,9 +19,8 @@ import {
   valueAt,
 } from '../../http/json.ts'
 import type { BodyKind } from '../../http/media-type.ts'
-import { decodeText } from '../../http/plain-text.ts'
 import { type BodyValidator, compileValidator } from '../../http/validate-body.ts'
-import { decodeBodyXml, decodeXml, doctypeOf } from '../../http/xml/decode.ts'
+import { charsetOf, decodeBodyXml, decodeXml, DECODERS, doctypeOf, UTF_8 } from '../../http/xml/decode.ts'
 import {
   ANSWER_LIMITS,
   BODY_LIMITS,
@@ -127,23 +126,13 @@ function partAt(value: JsonValue, pointer: JsonPointer): JsonValue {
   throw nothingAt(pointer)
 }
 
-/** What a backend answers: its format, and whether its successes are envelopes already. */
-export interface AnswerFormat {
-  readonly format: BackendFormat | 'text'
-  readonly payload: Payload
-  /** Of an upstream that speaks XML of its own (C7.7). */
-  readonly xml?: PlainXmlRules | undefined
-  /** The part of a bare answer that is the data (C8.8). Undefined: all of it. */
-  readonly data?: JsonPointer | undefined
-}
-
 /** Converts an upstream's answer into an envelope of another format (C8.6). */
 export interface AnswerTask {
   readonly kind: 'answer'
   readonly bytes: Uint8Array
   /** As the upstream says. Its charset counts for XML of its own. */
   readonly contentType?: string | undefined
-  readonly answerFormat: AnswerFormat
+  readonly answerFormat: Pick<AnswerFormat, 'format' | 'payload' | 'xml' | 'data'>
   readonly to: Format
   readonly items: ItemNames
   /** `server.limits.answer`. */
@@ -201,7 +190,8 @@ export function perform(task: Task): Converted {
   if (making === undefined) return { bytes: convertRequest(task) }
   const client = task.bytes.length === 0 ? undefined : task.bytes
   const given = { ...task, bytes: client, validate: schema && compileValidator(schema) }
-  const { bytes = NOTHING, found } = makeRequest(given, readMaking(making))
+  const how = readMaking(making)
+  const { bytes = NOTHING, found } = makeOf(checkedValue(given, how), given, how)
   return { bytes, found: stringifyJson(found) }
 }
 
@@ -273,7 +263,10 @@ function envelopeOfPlain(
 }
 
 /** The `Data` of an answer (C8.6). Throws Fault `upstream_broken` for what is no envelope where one was promised. */
-export function dataOf(value: JsonValue, { payload, data }: AnswerFormat): JsonObject {
+export function dataOf(
+  value: JsonValue,
+  { payload, data }: Pick<AnswerFormat, 'payload' | 'data'>,
+): JsonObject {
   if (data !== undefined) return wrapPayload(partAt(value, data))
   if (payload !== 'envelope' || value === null) return wrapPayload(value)
   if (isEnvelope(value)) return value.Data
@@ -283,7 +276,7 @@ export function dataOf(value: JsonValue, { payload, data }: AnswerFormat): JsonO
 function parse(
   bytes: Uint8Array,
   contentType: string | undefined,
-  { format, payload, data }: AnswerFormat,
+  { format, payload, data }: AnswerTask['answerFormat'],
   limit: number,
 ): JsonValue {
   try {
@@ -294,6 +287,13 @@ function parse(
   } catch (thrown) {
     throw broken(thrown)
   }
+}
+
+/** A text in the charset of its type (C8.6). @throws Fault `body_malformed` for another one, and for what is not of it */
+function decodeText(bytes: Uint8Array, contentType: string | undefined): string {
+  const decoder = DECODERS.get(charsetOf(contentType) ?? UTF_8)
+  if (decoder === undefined) throw refused('It is neither UTF-8 nor ISO-8859-1.')
+  return decoder(bytes)
 }
 
 /** Our parsers throw faults of a request's body; here the upstream sent the bytes. */
@@ -346,13 +346,6 @@ interface Made {
   readonly found: JsonObject
 }
 
-/**
- * Checks a client's body, and makes the one that is sent.
- * @throws Fault as `convertRequest`, and as `buildBody`
- */
-export const makeRequest = (given: GivenBody, making: Making): Made =>
-  makeOf(checkedValue(given, making), given, making)
-
 /** The value of a client's body; undefined: it sent none. @throws Fault as `convertRequest` */
 export function checkedValue(
   { bytes, as, schema, xml, validate }: GivenBody,
@@ -377,7 +370,7 @@ function valueOfBody(
     : plainBodyValue(bytes, xml, inOnePiece)
 }
 
-/** @param value of the client's body, checked */
+/** Makes the body that is sent. @param value of the client's body, checked @throws Fault as `buildBody` */
 export function makeOf(
   value: JsonValue | undefined,
   { bytes, as, to, items, xml }: GivenBody,

@@ -10,7 +10,7 @@ export interface DecodedXml {
   readonly encoding: string | undefined
 }
 
-const UTF_8 = 'utf-8'
+export const UTF_8 = 'utf-8'
 
 type Decoder = (bytes: Uint8Array) => string
 
@@ -36,7 +36,8 @@ const BYTE_ORDER_MARKS: readonly Marked[] = [
   { mark: [0xff, 0xfe], encoding: 'utf-16', decode: utf16('utf-16le') },
 ]
 
-const UNMARKED: ReadonlyMap<string, Decoder> = new Map([
+/** By charset, in lower case. */
+export const DECODERS: ReadonlyMap<string, Decoder> = new Map([
   [UTF_8, decodeUtf8],
   ['iso-8859-1', latin1],
 ])
@@ -53,7 +54,8 @@ function declaredIn(bytes: Uint8Array): string | undefined {
   return DECLARED.exec(latin1(bytes.subarray(0, LONGEST_DECLARATION)))?.[1]?.toLowerCase()
 }
 
-const charsetOf = (contentType: string | undefined): string | undefined =>
+/** In lower case. Undefined where none is named, or the type cannot be read. */
+export const charsetOf = (contentType: string | undefined): string | undefined =>
   contentType === undefined
     ? undefined
     : parseContentType(contentType)
@@ -70,7 +72,7 @@ export function decodeXml(bytes: Uint8Array, contentType: string | undefined): D
   if (marked !== undefined) return { text: decode(marked.decode, bytes), encoding: marked.encoding }
   const charset = charsetOf(contentType)
   const encoding = charset ?? declaredIn(bytes) ?? UTF_8
-  const decoder = UNMARKED.get(encoding)
+  const decoder = DECODERS.get(encoding)
   if (encoding === 'utf-16') throw refused('it is said to be UTF-16, but has no byte order mark')
   if (decoder === undefined) throw refused(`the encoding ${printable(encoding)} cannot be read`)
   return { text: decode(decoder, bytes), encoding: charset === undefined ? encoding : undefined }
