@@ -41,12 +41,15 @@ interface Decided {
   readonly observed: Fault | undefined
 }
 
+type Result = Decision | VerifyFirst | undefined
+
+/** @returns the decision about a call that reaches its backend; undefined for what has none */
 type Decide = (
   runtime: PreviewRuntime,
   exchange: Exchange,
   findings: Findings,
   verified?: Verification,
-) => unknown
+) => Result | Promise<Result>
 
 type DecidedKind = Exclude<Explanation['kind'], 'identity'>
 
@@ -55,28 +58,22 @@ const DECIDE: Readonly<Record<DecidedKind, Decide>> = {
     const decision = await decideData(runtime, exchange, findings, verified)
     return decision instanceof VerifyFirst ? decision : goOn(runtime, exchange, decision)
   },
-  userinfo: decideUserinfo,
+  userinfo: (...given) => {
+    const decided = decideUserinfo(...given)
+    return decided instanceof VerifyFirst ? decided : undefined
+  },
   preflight: (runtime, exchange, _findings, verified) => decidePreflight(runtime, exchange, verified),
 }
 
 /** What follows a decision before the backend is asked: the rest of C4.11, and the limits of the backend (C4.5). */
-async function goOn(runtime: PreviewRuntime, exchange: Exchange, decision: Decision): Promise<GoneOn> {
+async function goOn(runtime: PreviewRuntime, exchange: Exchange, decision: Decision): Promise<Decision> {
   await readBodyOf(runtime, exchange, decision)
   const { observation, operation, principal } = decision
   const refusal = runtime.admission.previewBackend?.(operation.backend.name, principal?.clientKey).refusal
-  if (refusal === undefined) return new GoneOn(decision)
+  if (refusal === undefined) return decision
   if (observation === undefined || refusal.code !== 'too_many_backend_calls') throw refusal
   observation.keep(refusal)
-  return new GoneOn(decision)
-}
-
-/** A call that reaches its backend. */
-class GoneOn {
-  readonly decision: Decision
-
-  constructor(decision: Decision) {
-    this.decision = decision
-  }
+  return decision
 }
 
 /** As the door decides: once without the verification of the token and, where the decision needs it, once with it. */
@@ -92,7 +89,7 @@ async function decideOnly(
     let last = await decide(runtime, exchange, findings, caller === undefined ? undefined : verified)
     if (last instanceof VerifyFirst)
       last = await decide(runtime, exchange, (findings = new Findings()), verified)
-    const decision = last instanceof GoneOn ? last.decision : undefined
+    const decision = last instanceof VerifyFirst ? undefined : last
     return { decision, fault: undefined, observed: findings.observation?.fault }
   } catch (thrown) {
     return { decision: undefined, fault: toFault(thrown), observed: undefined }
