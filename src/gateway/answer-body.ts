@@ -9,13 +9,7 @@ import { readBody } from '../http/read-body.ts'
 import type { ItemNames } from '../http/xml/write.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
 import { type Conversions, isSmall, type OnGone } from './conversion/conversions.ts'
-import {
-  type AnswerTask,
-  broken,
-  convertAnswer,
-  dataOf,
-  searchAnswer,
-} from './conversion/tasks.ts'
+import { type AnswerTask, broken, convertAnswer, dataOf, searchAnswer } from './conversion/tasks.ts'
 
 const notJson = (detail: string): Fault => new Fault('upstream_broken', { detail })
 

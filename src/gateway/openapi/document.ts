@@ -12,6 +12,7 @@ import type { Answer, Door, Exchange } from '../../contracts/exchange.ts'
 import { type Recorder, WITHOUT_ACTION } from '../../contracts/recorder.ts'
 import type { Cors } from '../../http/cors.ts'
 import { answerReady, type ReadyDocument } from '../../http/entity-tag.ts'
+import { FURTHER_METHODS } from '../../http/head.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault, toFault } from '../../kernel/faults.ts'
 import { API_VERSION } from '../checks.ts'
@@ -128,10 +129,8 @@ const tagOf = ({ name, description = `Operations of ${name}`, mode }: AreaDescri
   ...(mode === 'report-only' && { 'x-postern-mode': mode }),
 })
 
-/** Methods that OpenAPI 3.1 has a place for (§4.8.9). */
-const OF_PATH_ITEM: ReadonlySet<string> = new Set([
-  ...['GET', 'PUT', 'POST', 'DELETE', 'OPTIONS', 'HEAD', 'PATCH', 'TRACE'],
-])
+/** OpenAPI 3.1 has no place for them (§4.8.9). */
+const WITHOUT_PLACE: ReadonlySet<string> = new Set(FURTHER_METHODS)
 
 /**
  * OpenAPI knows one path item for all paths that differ in the names of their parameters only, and one operation for each
@@ -151,8 +150,8 @@ function pathsOf(
         ? []
         : [[method, operationText(renamed(first, path), others, authorization, components)] as const],
     )
-    const known = all.filter(([method]) => OF_PATH_ITEM.has(method))
-    const further = all.filter(([method]) => !OF_PATH_ITEM.has(method))
+    const known = all.filter(([method]) => !WITHOUT_PLACE.has(method))
+    const further = all.filter(([method]) => WITHOUT_PLACE.has(method))
     const item = [
       ...known.map(([method, text]) => [method.toLowerCase(), text] as const),
       ...(further.length > 0 ? [['x-postern-operations', objectText(further)] as const] : []),
