@@ -1,6 +1,6 @@
 /** `postern keys doctor|rewrap`: what is done with the signing keys in this process, also while the service runs. */
 import type { Store } from '../contracts/store.ts'
-import { resealValues, unopenedValues } from '../directory/values.ts'
+import { resealValues, sealedValues } from '../directory/values.ts'
 import { epochSeconds } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { messageOf } from '../kernel/thrown.ts'
@@ -40,13 +40,18 @@ const doctor: Action = async ({ keys, options, terminal }) => {
   return findings.some(({ level }) => level === 'error') ? EXIT.failed : EXIT.done
 }
 
-/** Whether all secret values of businesses can be opened. */
+/** Whether all secret values of businesses can be opened, and will be once an older seal is removed. */
 async function examineValues(store: Pick<Store, 'list'>, place: KeyPlace): Promise<readonly KeyFinding[]> {
-  const unopened = await unopenedValues(store, place)
-  return unopened.map((name) => ({
-    level: 'error',
-    text: `${name}: this value of a business cannot be opened. Restore its seal, or give the business the value again.`,
-  }))
+  const all = await sealedValues(store, place)
+  const unopened = all.filter(({ canBeOpened }) => !canBeOpened)
+  const open = all.filter(({ canBeOpened }) => canBeOpened)
+  return [
+    ...unopened.map(({ title }): KeyFinding => ({
+      level: 'error',
+      text: `${title}: this value of a business cannot be opened. Restore its seal, or give the business the value again.`,
+    })),
+    ...(place.olderSeals?.(open) ?? []),
+  ]
 }
 
 /** `keys rewrap`: seals with the first seal what an older one has sealed. */

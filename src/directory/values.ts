@@ -154,14 +154,27 @@ async function* sealedBusinesses(store: Pick<Store, 'list'>): AsyncGenerator<Ent
     if (Object.values(keptValuesOf(entry.value)).some((kept) => typeof kept !== 'string')) yield entry
 }
 
-/** The sealed values that cannot be opened, as messages call them: `ACME.key`. Rejects with Fault `identity_unavailable`. */
-export async function unopenedValues(store: Pick<Store, 'list'>, sealer: Sealer): Promise<readonly string[]> {
-  const unopened: string[] = []
-  for await (const { key, value } of sealedBusinesses(store)) {
-    const { texts, secrets } = await openValues(value, sealer)
-    unopened.push(...[...secrets].filter((name) => texts[name] === undefined).map((name) => `${key}.${name}`))
-  }
-  return unopened
+interface SealedValue {
+  /** As messages call it: `ACME.key`. */
+  readonly title: string
+  /** The id of its seal. */
+  readonly seal: string
+  readonly canBeOpened: boolean
+}
+
+/** Every sealed value of a store. Rejects with Fault `identity_unavailable`. */
+export async function sealedValues(
+  store: Pick<Store, 'list'>,
+  sealer: Sealer,
+): Promise<readonly SealedValue[]> {
+  const all: SealedValue[] = []
+  for await (const { key, value } of sealedBusinesses(store))
+    for (const [name, kept] of Object.entries(keptValuesOf(value))) {
+      if (typeof kept === 'string') continue
+      const text = await sealer.openText(kept.sealed, placeOf(key, name))
+      all.push({ title: `${key}.${name}`, seal: kept.sealed.seal, canBeOpened: text !== undefined })
+    }
+  return all
 }
 
 /**

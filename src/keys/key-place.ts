@@ -27,6 +27,14 @@ export interface KeyFinding {
   readonly text: string
 }
 
+/** Something that is sealed. */
+export interface SealedTitle {
+  /** How messages call it. */
+  readonly title: string
+  /** The id of its seal. */
+  readonly seal: string
+}
+
 /** What `rewrap` did. Both lists have the names of keys, and of the secret. */
 export interface Rewrapped {
   readonly sealed: readonly string[]
@@ -73,6 +81,8 @@ export interface KeyPlace extends Sealer {
   rewrap?(): Promise<Rewrapped>
   /** From now on these seals seal and open. Absent where nothing is sealed. */
   useSeals?(seals: Seals): void
+  /** Warns of what is sealed, and not with the first seal. Absent where there is one seal only. */
+  olderSeals?(sealed: readonly SealedTitle[]): readonly KeyFinding[]
   /** Whether the place exists, and what an operator should know about it. Changes nothing. */
   examine(): Promise<{ readonly exists: boolean; readonly findings: readonly KeyFinding[] }>
 }

@@ -15,6 +15,7 @@ import {
   openedOrNot,
   type Rewrapped,
   SECRET_FORM,
+  type SealedTitle,
 } from './key-place.ts'
 import { sealOf, type Seals } from './seal.ts'
 import {
@@ -208,15 +209,19 @@ export class SealedKeys implements KeyPlace {
         exists: false,
         findings: [{ level: 'warning', text: 'The store has no keys: the first start makes them.' }],
       }
-    const old = Map.groupBy(sealed, ({ entry }) => sealOf(entry.value) ?? '')
+    const seals = sealed.map(({ title, entry }) => ({ title, seal: sealOf(entry.value) ?? '' }))
+    return { exists: true, findings: this.olderSeals(seals) }
+  }
+
+  olderSeals(sealed: readonly SealedTitle[]): readonly KeyFinding[] {
+    const old = Map.groupBy(sealed, ({ seal }) => seal)
     old.delete(this.#seals.first)
-    const findings = [...old].map(([seal, some]) =>
+    return [...old].map(([seal, some]) =>
       olderSeal(
         seal,
         some.map(({ title }) => title),
       ),
     )
-    return { exists: true, findings }
   }
 
   async #placeOf(kind: string, key: string): Promise<readonly string[]> {

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Store } from '../contracts/store.ts'
-import { unopenedValues } from '../directory/values.ts'
+import { sealedValues } from '../directory/values.ts'
 import { type Clock, systemClock } from '../kernel/clock.ts'
 import { StoreClock, TrustedOffset } from '../kernel/store-clock.ts'
 import { FolderKeys } from '../keys/folder-keys.ts'
@@ -60,8 +60,8 @@ export async function unfitSeals(
   try {
     await keysOf(place)
     await place.secret()
-    const [unopened] = await unopenedValues(opened, place)
-    return unopened && `The value ${unopened} of a business cannot be opened with it.`
+    const unopened = (await sealedValues(opened, place)).find(({ canBeOpened }) => !canBeOpened)
+    return unopened && `The value ${unopened.title} of a business cannot be opened with it.`
   } catch (thrown) {
     if (thrown instanceof KeyError) return thrown.message
     throw thrown

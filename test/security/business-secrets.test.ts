@@ -231,7 +231,7 @@ describe('T2.13 a secret value of a business of the store', () => {
 })
 
 describe('T2.13 a secret value of nodes that share a store', needing('postgresql'), () => {
-  it('C6.3.4 C11.7.2 is in force on every node when a change is answered, sealed, and sealed anew by `keys rewrap`', async () => {
+  it('C6.3.4 C11.7.2 is in force on every node when a change is answered, sealed, and sealed anew by `keys rewrap`, as `keys doctor` says', async () => {
     const [postgres, schema] = [await sharedPostgres(), drawSchema()]
     const upstream = await openUpstream()
     onTestFinished(() => upstream.close())
@@ -283,9 +283,12 @@ describe('T2.13 a secret value of nodes that share a store', needing('postgresql
 
     writeFileSync(files('store.json'), text('b', 'a'))
     const env = { ...environment, POSTERN_CONFIG: files('a.yaml'), POSTERN_DATA: one.data }
+    const doctor = async () => (await runVerb(['keys', 'doctor'], { env })).stdout
+    expect(await doctor()).toContain('WARN STORED.key: sealed with the seal a, which is not the first.')
     const rewrap = await runVerb(['keys', 'rewrap'], { env })
     expect([rewrap.code, rewrap.stdout]).toEqual([0, expect.stringContaining('STORED.key: sealed with')])
     expect(await stored()).toContain('"seal":"b"')
+    expect(await doctor()).not.toContain('sealed with')
     writeFileSync(files('store.json'), text('b'))
     for (const node of [one, other]) {
       const headers = bearer(ADMIN_TOKEN)
