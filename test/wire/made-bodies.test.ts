@@ -226,6 +226,14 @@ describe('C8.7 the body is XML', () => {
   it.each([
     ['plainRequire', '<!-- a --><Order b="1"><company>ACME</company><!-- <company>X</company> --></Order>'],
     ['plainRequire', '<Order><company><![CDATA[ACME]]></company><a><b/> <!-- c --> <b/></a></Order>'],
+    [
+      'plainRequire',
+      '\ufeff<Order>\r\n<company\r\n>&#65;CME</company ><a x="&lt;!-- >"><!-- c --></a></Order>',
+    ],
+    [
+      'plainRequire',
+      '<Order><company>ACME</company><a><![CDATA[<!-- ]] > -->]]></a><b>\ud83d\ude00</b></Order>',
+    ],
     ['oursRequire', '<Any><company>ACME</company></Any>'],
   ])('%s: %s goes on byte for byte', async (action, given) => {
     expect(await bodyOf(action, given, XML_TYPE)).toBe(given)
@@ -244,15 +252,22 @@ describe('C8.7 the body is XML', () => {
     ['plainRequire', '<Order><company>AC<!-- -->ME</company></Order>'],
     ['plainRequire', '<Order><company>AC<![CDATA[ME]]></company></Order>'],
     ['plainRequire', '<Order><company>AC<?p i?>ME</company></Order>'],
+    ['plainRequire', '<Order><company><!--HOOLI-->ACME</company></Order>'],
+    ['plainRequire', '<Order><company>ACME<!--HOOLI--></company></Order>'],
+    ['plainRequire', '<Order><company><?p HOOLI?>ACME</company></Order>'],
+    ['plainRequire', '<Order><company><![CDATA[]]>ACME</company></Order>'],
+    ['plainRequire', '<Order><company><![CDATA[ACME]]><![CDATA[]]></company></Order>'],
+    ['plainRequire', '<Order><company><!----><![CDATA[ACME]]></company></Order>'],
     ['plainRequire', '<Order><company a="1">ACME</company></Order>'],
     ['plainRequire', '<Order><company>ACME </company></Order>'],
     ['plainRequire', '<!DOCTYPE Order [<!ENTITY a "ACME">]><Order><company>&a;</company></Order>'],
     ['plainRequire', '<!DOCTYPE Order><Order><company>ACME</company></Order>'],
     ['oursRequire', '<Any><company>AC<!-- -->ME</company></Any>'],
+    ['oursRequire', '<Any><company><!--HOOLI-->ACME</company></Any>'],
     ['oursRequire', '<Any><company>ACME</company><company>HOOLI</company></Any>'],
     ['oursRequire', '<Any><company>ACME</company><COMPANY>HOOLI</COMPANY></Any>'],
     ['oursRequire', '<Any><company>ACME</company><_x0063_ompany>HOOLI</_x0063_ompany></Any>'],
-  ])('%s: %s is 400, and nothing is sent', async (action, given) => {
+  ])('T4.8 %s: %s is 400, and nothing is sent', async (action, given) => {
     expect(await refusal(action, given, XML_TYPE)).toBe(400)
   })
 })

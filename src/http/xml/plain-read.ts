@@ -25,8 +25,8 @@ class MappableTree extends XmlTree implements ContentListener {
   /** Where prefixes are stripped: the namespace of each local name among the elements of the open ones, by their depth. */
   readonly #names: Map<string, string>[] = []
 
-  constructor(stripNamespaces: boolean, inOnePiece: boolean) {
-    super(inOnePiece)
+  constructor(stripNamespaces: boolean, document: string | undefined) {
+    super(document)
     this.#strip = stripNamespaces
   }
 
@@ -183,7 +183,7 @@ function withEmptyArrays(object: JsonObject | undefined, rule: PathRule): JsonOb
 
 /**
  * The JSON value of a document (C7.7): an object whose one member is the root.
- * @param inOnePiece as for `XmlTree`
+ * @param inOnePiece whether a text that stands in several pieces is refused: see `XmlTree`
  * @throws Fault `body_malformed` for what is not well-formed or over a limit; `answer_unmappable` for what JSON cannot
  *   hold without loss
  */
@@ -193,7 +193,7 @@ export function readPlainXml(
   { stripNamespaces, paths }: PlainXmlRules,
   inOnePiece = false,
 ): JsonObject {
-  const tree = new MappableTree(stripNamespaces, inOnePiece)
+  const tree = new MappableTree(stripNamespaces, inOnePiece ? document.text : undefined)
   checkDocument(document, limits, tree)
   const values = new ValueReader(stripNamespaces)
   const name = values.nameOf(tree.root)

@@ -118,7 +118,7 @@ function readTree(bytes: Uint8Array, limits: BodyLimits, inOnePiece = false): Xm
   const text = decodeUtf8(bytes)
   checkText(text, limits)
   if (doctypeOf(text, false) !== 'none') throw refused('a document type declaration is not allowed')
-  const tree = new MarkedTree(inOnePiece)
+  const tree = new MarkedTree(inOnePiece ? text : undefined)
   parseXml(text, limits, tree)
   return tree.root
 }
@@ -262,7 +262,7 @@ export function readXmlDocument(bytes: Uint8Array, limits: Partial<BodyLimits> =
  * The JSON value of an XML body (C7.5): by its marks, else by the action's schema, else text or object. The root may
  * have any name. Whether the value fits the schema in all else is for the schema's check to say. Throws Fault
  * `body_malformed`; its `say` names line, column, element and reason.
- * @param inOnePiece as for `XmlTree`
+ * @param inOnePiece whether a text that stands in several pieces is refused: see `XmlTree`
  */
 export function readXml(
   bytes: Uint8Array,

@@ -178,22 +178,30 @@ export const parseXml = (text: string, limits: XmlLimits, listener: XmlListener)
 
 interface OpenElement extends XmlElement {
   text: string
-  isDivided: boolean
+  /** Index in the document, behind its start tag. */
+  readonly from: number
   readonly children: OpenElement[]
 }
+
+const CDATA = { begins: '<![CDATA[', ends: ']]>' } as const
+
+/** Whether what an element without elements holds is a text as it stands, or one CDATA section. */
+const isOnePiece = (content: string): boolean =>
+  !content.includes('<') ||
+  (content.startsWith(CDATA.begins) && content.indexOf(CDATA.ends) === content.length - CDATA.ends.length)
 
 /** The tree of a document, as it is parsed. A dialect's class says what may stand in it, and adds the elements. */
 export abstract class XmlTree {
   readonly #open: OpenElement[] = []
-  readonly #inOnePiece: boolean
+  readonly #document: string | undefined
   #root: OpenElement | undefined
 
   /**
-   * @param inOnePiece whether a text that a comment, an instruction or a CDATA section divides is refused: of such a text
-   *   many services read the first piece only
+   * @param document given where a text beside which a comment, an instruction or a CDATA section stands is refused: many
+   *   services read the first of such pieces only, be it a comment
    */
-  constructor(inOnePiece = false) {
-    this.#inOnePiece = inOnePiece
+  constructor(document?: string) {
+    this.#document = document
   }
 
   protected abstract fault(place: Place, why: string): Fault
@@ -219,7 +227,7 @@ export abstract class XmlTree {
     name: string,
     attributes: Attributes | undefined,
     mark: XmlMark | undefined,
-    { line, column }: Place,
+    { line, column, position }: Place,
   ): void {
     const element: OpenElement = {
       name,
@@ -227,7 +235,7 @@ export abstract class XmlTree {
       mark,
       children: [],
       text: '',
-      isDivided: false,
+      from: position,
       line,
       column,
     }
@@ -243,18 +251,15 @@ export abstract class XmlTree {
   text(text: string, place: Place): void {
     const element = this.#open.at(-1)
     if (element === undefined) return // saxes lets nothing but white space stand outside the root
-    if (element.children.length === 0) this.#addText(element, text)
+    if (element.children.length === 0) element.text += text
     else if (!isBlank(text)) throw this.fault(place, MIXED)
-  }
-
-  #addText(element: OpenElement, text: string): void {
-    if (element.text !== '') element.isDivided = true
-    element.text += text
   }
 
   close(place: Place): void {
     const element = this.#open.pop()
-    if (this.#inOnePiece && element?.isDivided === true && element.children.length === 0)
+    if (this.#document === undefined || element === undefined || element.text === '') return
+    const to = this.#document.lastIndexOf('<', place.position - 1)
+    if (element.children.length === 0 && !isOnePiece(this.#document.slice(element.from, to)))
       throw this.fault(place, `the text of ${printable(element.name)} is in several pieces`)
   }
 }
