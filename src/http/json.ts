@@ -16,6 +16,8 @@ export interface JsonObject {
   [key: string]: JsonValue
 }
 
+export const newObject = (): JsonObject => Object.create(null) as JsonObject
+
 /** What JSON.rawJSON makes. Told apart by JSON.isRawJSON alone. */
 export interface RawNumber {
   readonly rawJSON: string
@@ -46,6 +48,13 @@ export const parseNumberLiteral = (text: string): number | RawNumber | undefined
 /** How JSON writes a number: as it came, if that was kept. */
 export const literalOf = (value: number | RawNumber): string =>
   typeof value === 'number' ? String(value) : value.rawJSON
+
+/** A text, number or boolean as a text; undefined for all else. */
+export function scalarText(value: JsonValue | undefined): string | undefined {
+  if (typeof value === 'string') return value
+  if (typeof value === 'boolean') return String(value)
+  return typeof value === 'number' || JSON.isRawJSON(value) ? literalOf(value) : undefined
+}
 
 /** Sign × 0.digits × 10^magnitude, without zeros at either end of `digits`; zero has none. */
 interface Decimal {
@@ -195,7 +204,7 @@ class JsonReader {
     const code = this.peek()
     if (++this.nodes > this.limits.nodes) this.fail(`more than ${this.limits.nodes} values`)
     if (code === QUOTE) this.complete(this.string())
-    else if (code === OPEN_OBJECT) this.open(Object.create(null) as JsonObject, undefined)
+    else if (code === OPEN_OBJECT) this.open(newObject(), undefined)
     else if (code === OPEN_LIST) this.open(undefined, [])
     else this.complete(this.scalar())
   }

@@ -56,7 +56,7 @@ type Where =
   /** `set`, `require`, `auth`, `host`, `target`: it is never left out. */
   | 'certain'
 
-export interface UsedPlaceholder {
+interface UsedPlaceholder {
   readonly placeholder: Placeholder
   readonly where: Where
 }
@@ -87,7 +87,7 @@ export const usedCertain = (template: Template, at: KeyPath, isShared: boolean):
   isShared,
 })
 
-const usedIn = (template: Template, where: Where): readonly UsedPlaceholder[] =>
+export const usedIn = (template: Template, where: Where): readonly UsedPlaceholder[] =>
   placeholdersIn(template).map((placeholder) => ({ placeholder, where }))
 
 interface Use extends UsedPlaceholder {

@@ -9,7 +9,6 @@ import type {
   PlacedLeaf,
   Placeholder,
   PlaceholderValues,
-  TemplateLeaf,
 } from '../../contracts/templates.ts'
 import { type BodySchema, memberSchema, typesOf } from '../../http/body-schema.ts'
 import { isBodiless } from '../../http/head.ts'
@@ -24,11 +23,16 @@ import {
 import { MEDIA_TYPE_OF, parseContentType } from '../../http/media-type.ts'
 import { toFault } from '../../kernel/faults.ts'
 import { buildBody } from '../templates/body.ts'
-import { placeholdersInTree, placeholdersOfBody } from '../templates/body-placeholders.ts'
+import {
+  placeholdersInTree,
+  placeholdersOfBody,
+  templatesInTree,
+  withLeaves,
+} from '../templates/body-tree.ts'
 import { isReadable } from '../templates/members.ts'
 import { parseTemplate, solePlaceholder } from '../templates/parse.ts'
 import { findValue, unsendable } from '../templates/sources.ts'
-import type { CallShape, UsedPlaceholder, UsedTemplate } from './check-templates.ts'
+import { type CallShape, usedIn, type UsedTemplate } from './check-templates.ts'
 import type { BodyConfig } from './schema.ts'
 
 interface BodyContext {
@@ -225,24 +229,11 @@ function checkWhole(
     ...set.map(({ pointer, leaf }) => ({ tree: leaf, at: [...path, 'set', pointerText(pointer)] })),
   ]
   for (const { tree, at } of trees)
-    for (const leaf of templateLeaves(tree)) {
-      const to = solePlaceholder(leaf.template)?.to
+    for (const part of templatesInTree(tree)) {
+      const to = solePlaceholder(part)?.to
       if (to?.kind === 'body') check(to.pointer, at)
     }
   if (template === undefined && (set.length > 0 || format !== own)) check([], path)
-}
-
-function templateLeaves(tree: BodyTree): readonly TemplateLeaf[] {
-  switch (tree.kind) {
-    case 'constant':
-      return []
-    case 'template':
-      return [tree]
-    case 'list':
-      return tree.items.flatMap(templateLeaves)
-    case 'members':
-      return tree.members.flatMap(([, value]) => templateLeaves(value))
-  }
 }
 
 const INDEX = /^(?:0|[1-9][0-9]*)$/
@@ -280,7 +271,7 @@ function checkFormat(recipe: BodyRecipe, path: KeyPath, problems: Problems): voi
   const at = [...path, 'template']
   const isBody = template.kind === 'template' && solePlaceholder(template.template)?.to.kind === 'body'
   if (format === 'json' || isBody) return
-  const samples = withSamples(template)
+  const samples = withLeaves(template, (leaf) => (leaf.kind === 'constant' ? leaf : SAMPLE))
   try {
     const client = { value: undefined, bytes: undefined, as: undefined, write: undefined }
     buildBody({ ...recipe, template: samples, set: [], require: [] }, {}, client, Infinity)
@@ -296,35 +287,17 @@ function checkFormat(recipe: BodyRecipe, path: KeyPath, problems: Problems): voi
 
 const SAMPLE: Leaf = { kind: 'constant', value: 'x' }
 
-function withSamples(tree: BodyTree): BodyTree {
-  switch (tree.kind) {
-    case 'constant':
-      return tree
-    case 'template':
-      return SAMPLE
-    case 'list':
-      return { ...tree, items: tree.items.map(withSamples) }
-    case 'members':
-      return { ...tree, members: tree.members.map(([name, value]) => [name, withSamples(value)] as const) }
-  }
-}
-
 /** What a recipe names, and how: for `checkTemplates`. @param at the section `upstream` */
 export function usedInBody(
   { template, set, require: required }: BodyRecipe,
   at: KeyPath,
 ): readonly UsedTemplate[] {
-  const of = (tree: BodyTree, key: KeyPath, alone: UsedPlaceholder['where']): UsedTemplate => ({
+  const of = (tree: BodyTree, key: KeyPath, alone: 'leaf' | 'certain'): UsedTemplate => ({
     at: [...at, 'body', ...key],
     isShared: false,
-    used: templateLeaves(tree).flatMap(({ template: parts }) => {
-      const sole = solePlaceholder(parts)
-      if (sole !== undefined) return [{ placeholder: sole, where: alone }]
-      return placeholdersInTree({ kind: 'template', template: parts }).map((placeholder) => ({
-        placeholder,
-        where: alone === 'certain' ? alone : ('text' as const),
-      }))
-    }),
+    used: templatesInTree(tree).flatMap((part) =>
+      usedIn(part, alone === 'leaf' && solePlaceholder(part) === undefined ? 'text' : alone),
+    ),
   })
   const placed = (key: string, leaves: readonly PlacedLeaf[]) =>
     leaves.map(({ pointer, leaf }) => of(leaf, [key, pointerText(pointer)], 'certain'))

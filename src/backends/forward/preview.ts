@@ -2,10 +2,11 @@
 import { Buffer } from 'node:buffer'
 import { buffer } from 'node:stream/consumers'
 import type { Call, SentRequest } from '../../contracts/backend.ts'
-import { type BodyRecipe, type BodyTree, MASK, type PlacedLeaf } from '../../contracts/templates.ts'
+import { type BodyRecipe, type Leaf, MASK } from '../../contracts/templates.ts'
 import { headerLine } from '../../http/header-text.ts'
 import { requestHead, type UpstreamRequest } from '../../upstream/request.ts'
 import type { UpstreamAddress } from '../../upstream/socket.ts'
+import { withLeaves } from '../templates/body-tree.ts'
 import { MASKED, masked } from '../templates/parse.ts'
 import { compileFreeText, maskedPath } from '../templates/places.ts'
 import type { Credentials } from './auth/credentials.ts'
@@ -50,7 +51,11 @@ export function maskedTargets(
 }
 
 const UNKNOWN_ADDRESS: UpstreamAddress = {
-  ...{ name: MASK, origin: MASK, basePath: '', socketPath: undefined, host: MASK },
+  name: MASK,
+  origin: MASK,
+  basePath: '',
+  socketPath: undefined,
+  host: MASK,
 }
 
 /** Not even the length of what it stands for is seen. */
@@ -64,13 +69,12 @@ function maskedBody(
   pointers: readonly string[],
   secrets: Secrets,
 ): HttpBackendRules['bodyUse'] {
-  const placed = (leaves: readonly PlacedLeaf[]): readonly PlacedLeaf[] =>
-    leaves.map(({ pointer, leaf }) => ({ pointer, leaf: maskedTree(leaf, secrets) }) as PlacedLeaf)
   const { template, set } = recipe
+  const shownLeaf = (leaf: Leaf): Leaf => maskedLeaf(leaf, secrets)
   const shown: BodyRecipe = {
     ...recipe,
-    template: template && maskedTree(template, secrets),
-    set: placed(set),
+    template: template && withLeaves(template, shownLeaf),
+    set: set.map(({ pointer, leaf }) => ({ pointer, leaf: shownLeaf(leaf) })),
     // Judged by the real values before.
     require: [],
   }
@@ -78,25 +82,12 @@ function maskedBody(
   return made && { ...made, pointers }
 }
 
-function maskedTree(tree: BodyTree, secrets: Secrets): BodyTree {
-  switch (tree.kind) {
-    case 'list':
-      return { kind: 'list', items: tree.items.map((item) => maskedTree(item, secrets)) }
-    case 'members':
-      return {
-        kind: 'members',
-        members: tree.members.map(([name, value]) => [name, maskedTree(value, secrets)]),
-      }
-    case 'constant':
-      return tree.isSecret === true ? { kind: 'constant', value: MASK } : tree
-    case 'template': {
-      const template = masked(tree.template, secrets)
-      const [part] = template
-      return template.length === 1 && part === MASKED
-        ? { kind: 'constant', value: MASK }
-        : { kind: 'template', template }
-    }
-  }
+function maskedLeaf(leaf: Leaf, secrets: Secrets): Leaf {
+  if (leaf.kind === 'constant') return leaf.isSecret === true ? { kind: 'constant', value: MASK } : leaf
+  const template = masked(leaf.template, secrets)
+  return template.length === 1 && template[0] === MASKED
+    ? { kind: 'constant', value: MASK }
+    : { kind: 'template', template }
 }
 
 /** Fills what credentials are made of, as a call would, and leaves it. @throws Fault as `Credentials.line` */

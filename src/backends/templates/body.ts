@@ -11,12 +11,19 @@ import type {
   Placeholder,
   PlaceholderValues,
 } from '../../contracts/templates.ts'
-import { isJsonObject, type JsonObject, type JsonValue, stringifyJson, valueAt } from '../../http/json.ts'
+import {
+  isJsonObject,
+  type JsonValue,
+  newObject,
+  scalarText,
+  stringifyJson,
+  valueAt,
+} from '../../http/json.ts'
 import { AS_WRITTEN } from '../../http/xml/plain-document.ts'
 import { writePlainXml } from '../../http/xml/plain-write.ts'
 import { isXmlText } from '../../http/xml/syntax.ts'
 import { Fault, toFault } from '../../kernel/faults.ts'
-import { placeholdersInTree } from './body-placeholders.ts'
+import { placeholdersInTree } from './body-tree.ts'
 import { type PlacedValue, requireMembers, setMembers } from './members.ts'
 import { percentEncode } from './places.ts'
 import { asText, isClients, unsendable } from './sources.ts'
@@ -126,8 +133,6 @@ function copyOf(value: JsonValue): JsonValue {
   return copy
 }
 
-const newObject = (): JsonObject => Object.create(null) as JsonObject
-
 function written(tree: BodyTree, filling: Filling): Uint8Array | undefined {
   if (filling.format === 'json') {
     const text = new JsonText(filling).of(tree)
@@ -235,17 +240,16 @@ function formText(value: JsonValue, most: number): string {
   for (const name in value) {
     const member = value[name] ?? null
     for (const item of Array.isArray(member) ? member : [member]) {
-      text += `${text === '' ? '' : '&'}${formPart(name, name)}=${formPart(scalarText(item, name), name)}`
+      text += `${text === '' ? '' : '&'}${formPart(name, name)}=${formPart(fieldText(item, name), name)}`
       if (text.length > most) throw new Fault('body_too_large')
     }
   }
   return text
 }
 
-function scalarText(value: JsonValue, name: string): string {
-  if (typeof value === 'string') return value
-  if (typeof value === 'number' || typeof value === 'boolean' || JSON.isRawJSON(value))
-    return stringifyJson(value)
+function fieldText(value: JsonValue, name: string): string {
+  const text = scalarText(value)
+  if (text !== undefined) return text
   const kind = value === null ? 'null' : Array.isArray(value) ? 'a list within a list' : 'an object'
   throw badForm(`"${name}" must be a text, a number or a boolean, and is ${kind}`)
 }

@@ -4,7 +4,8 @@ import {
   type JsonObject,
   type JsonPointer,
   type JsonValue,
-  literalOf,
+  newObject,
+  scalarText,
 } from '../../http/json.ts'
 import { memberReadings } from '../../http/query.ts'
 import { localOf } from '../../http/xml/namespaces.ts'
@@ -41,8 +42,6 @@ const refused = (pointer: JsonPointer, upTo: number, why: string): Fault =>
 
 /** In XML an element without attributes, elements and text is the empty text. */
 const isEmptyElement = (value: JsonValue | undefined, isXml: boolean): boolean => isXml && value === ''
-
-const newObject = (): JsonObject => Object.create(null) as JsonObject
 
 /**
  * Sets members of the client's body, which is changed. Objects that are missing are made.
@@ -108,12 +107,6 @@ export function requireMembers(
 
 /** A text and a number of the same characters are the same: no service reads them differently. */
 function isSame(given: JsonValue | undefined, wanted: JsonValue): boolean {
-  const [one, other] = [textOf(given), textOf(wanted)]
-  return one !== undefined && one === other
-}
-
-function textOf(value: JsonValue | undefined): string | undefined {
-  if (typeof value === 'string') return value
-  if (typeof value === 'number' || (value !== undefined && JSON.isRawJSON(value))) return literalOf(value)
-  return typeof value === 'boolean' ? String(value) : undefined
+  const text = scalarText(given)
+  return text !== undefined && text === scalarText(wanted)
 }

@@ -8,7 +8,7 @@ import { followedBy, headerLine, type HeaderText, NO_HEADERS } from '../../http/
 import { compileQueryFilter, compileRefuseHidden, type RefuseHidden } from '../../http/query.ts'
 import { canonicalSegment } from '../../http/request-target.ts'
 import { Fault } from '../../kernel/faults.ts'
-import { placeholdersOfBody } from './body-placeholders.ts'
+import { placeholdersOfBody } from './body-tree.ts'
 import {
   type Around,
   MASKED,

@@ -2,7 +2,7 @@
 import type { Call } from '../../contracts/backend.ts'
 import type { BusinessValues } from '../../contracts/places.ts'
 import type { Placeholder, Reference } from '../../contracts/templates.ts'
-import { type JsonValue, literalOf, pointerText } from '../../http/json.ts'
+import { type JsonValue, pointerText, scalarText } from '../../http/json.ts'
 import { decodeSegment } from '../../http/request-target.ts'
 import { Fault } from '../../kernel/faults.ts'
 
@@ -89,9 +89,7 @@ function describe(to: Reference): string {
  * @throws Fault `unsendable_argument`, `unsendable_value` for what is no text, number or boolean
  */
 export function asText(value: JsonValue | undefined, placeholder: Placeholder): string {
-  if (typeof value === 'string') return value
-  if (typeof value === 'number' || JSON.isRawJSON(value)) return literalOf(value)
-  if (typeof value === 'boolean') return String(value)
-  if (value === undefined) throw unsendable(placeholder, 'is missing')
-  throw unsendable(placeholder, 'is no text, number or boolean')
+  const text = scalarText(value)
+  if (text !== undefined) return text
+  throw unsendable(placeholder, value === undefined ? 'is missing' : 'is no text, number or boolean')
 }

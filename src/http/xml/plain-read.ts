@@ -1,5 +1,5 @@
 import { Fault } from '../../kernel/faults.ts'
-import { type JsonObject, type JsonValue, parseNumberLiteral } from '../json.ts'
+import { type JsonObject, type JsonValue, newObject, parseNumberLiteral } from '../json.ts'
 import { printable } from '../read-body.ts'
 import type { DecodedXml } from './decode.ts'
 import { declaredPrefix, localOf, type NamespaceScope } from './namespaces.ts'
@@ -76,8 +76,6 @@ class MappableTree extends XmlTree implements ContentListener {
 
 /** Whether a name holds a character of XML that JavaScript takes for white space: most who read it would see two names. */
 const isSplit = (name: string): boolean => /[\u1680\uFEFF]/.test(name)
-
-const newObject = (): JsonObject => Object.create(null) as JsonObject
 
 type Typed = Exclude<PathRule['type'], undefined>
 
