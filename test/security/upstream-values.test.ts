@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { TextOrSecret } from '../../src/config/schema.ts'
 import { reportText } from '../../src/config/problems.ts'
@@ -5,6 +6,7 @@ import { checkConfiguration } from '../../src/settings/check-configuration.ts'
 import type { Configuration } from '../../src/settings/configuration.ts'
 import { fundsOf, type HttpConfig } from '../support/changed-funds.ts'
 import { configFiles } from '../support/config-files.ts'
+import { certificateFolder, makeAuthority } from '../support/certificates.ts'
 import { bearer, send } from '../support/requests.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
 import { answerJson, startUpstream } from '../support/start-upstream.ts'
@@ -135,6 +137,31 @@ describe('T2.14 a server for each business', () => {
     )
     expect((await call('ACME')).status).toBe(500)
     expect(upstream.requests.map(({ target }) => target)).toEqual([`/a/api/1.0/b/ACME/${LIST}`])
+  })
+
+  it('C8.7 opens websockets under the name of its business, to a certificate of that name', async () => {
+    const authority = makeAuthority(certificateFolder())
+    const { certificate, key } = authority.issue('files', 'DNS:acme.s3.internal')
+    const upstream = await startWebsocketUpstream({
+      tls: { cert: readFileSync(certificate), key: readFileSync(key) },
+    })
+    const { gateway } = await world(
+      { ACME: { bucket: 'acme' }, GLOBEX: { bucket: 'globex' } },
+      {
+        target: upstream.url,
+        host: '{business.bucket}.s3.internal',
+        tls: { ca: authority.certificate, verify: 'always' },
+      },
+      withStream,
+    )
+    const asked = async (business: string) =>
+      askWebsocket(gateway.baseUrl.replace('http', 'ws') + at('live/lobby').replace('ACME', business), {
+        headers: bearer(await tokenAt(gateway, business)),
+      })
+    const [acme, globex] = [await asked('ACME'), await asked('GLOBEX')]
+    expect([acme.kind, globex.kind]).toEqual(['open', 'refused'])
+    expect(upstream.handshakes.map(({ headers }) => headers.host)).toEqual(['acme.s3.internal'])
+    if (acme.kind === 'open') acme.socket.close()
   })
 
   it('C8.7 gets the websockets of its business', async () => {

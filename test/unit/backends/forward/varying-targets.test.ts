@@ -151,7 +151,7 @@ describe('C8.7 a target that is a value of the business', () => {
     const upstream = await startUpstream()
     const { port } = upstream
     const at = (n: number): string => `http://127.0.${Math.floor(n / 250)}.${(n % 250) + 1}:${port}`
-    const { call, backend } = open(
+    const { call, faultOf, backend, changes } = open(
       [],
       varying(
         TARGET,
@@ -159,18 +159,41 @@ describe('C8.7 a target that is a value of the business', () => {
         Array.from({ length: 1003 }, (_, n) => at(n)),
       ),
       // The first call waits for all the others.
-      { timeouts: { firstByte: 600_000 } },
+      { timeouts: { firstByte: 600_000 }, ejection: { failures: 1, for: 600_000 }, retries: 0 },
     )
-    // Nobody listens at most of them: a target is known from its first call on.
+    // Nobody listens at most of them: such a target is ejected by its first call, and once only while it is kept.
+    const ejected = (n: number): number => changes.filter((line) => line === `${at(n)} ejected`).length
     const held = Promise.withResolvers<undefined>()
     upstream.behave((connection) => void held.promise.then(() => answerJson({})(connection)))
     const first = call({ url: at(0) })
     await expect.poll(() => upstream.requests.length).toBe(1)
-    for (let n = 1; n <= 1002; n++)
-      await call({ url: at(n) }, { body: { kind: 'none' } }).catch(() => undefined)
+    for (let n = 1; n < 1000; n++) await faultOf({ url: at(n) })
+    await faultOf({ url: at(1) })
+    for (const n of [1000, 1001, 1002]) await faultOf({ url: at(n) })
     expect(backend.traffic().healthy + backend.traffic().ejected).toBe(1000)
+    for (const n of [1, 2]) await faultOf({ url: at(n) })
+    expect([ejected(1), ejected(2)]).toEqual([1, 2])
     held.resolve(undefined)
     expect((await first).status).toBe(200)
+  })
+})
+
+describe('C8.7 a target beyond 1,000', () => {
+  it('C8.7 is 503 while calls use all the others, and nothing is sent', async () => {
+    const upstream = await startUpstream()
+    // No connection may be opened: calls wait for one.
+    const { call, faultOf, backend } = open([], varying(TARGET), {
+      maxConnections: 0,
+      timeouts: { firstByte: 600_000 },
+    })
+    const others = Array.from({ length: 1000 }, (_, n) =>
+      call({ url: `http://127.0.0.1:${n + 1}` }).catch(() => 'closed'),
+    )
+    const { code, facts } = await faultOf({ url: upstream.url })
+    expect([code, facts.unchanged]).toEqual(['upstream_unreachable', true])
+    expect(upstream.connections).toEqual([])
+    await backend.close()
+    expect(new Set(await Promise.all(others))).toEqual(new Set(['closed']))
   })
 })
 
