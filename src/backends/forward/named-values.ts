@@ -40,7 +40,7 @@ function textsOf(backend: TemplateSections, own: TemplateSections): readonly str
   return textsIn([...replaced, query, headers])
 }
 
-/** Of a text that is no template: the check of templates reports it. */
+/** None in a text that is no template: the check of templates reports it. */
 const placeholdersOf = (text: string): readonly Placeholder[] => {
   const template = parseTemplate(text)
   return typeof template === 'string' ? [] : placeholdersIn(template)
@@ -56,11 +56,16 @@ export const namedValues = (backend: TemplateSections, own: TemplateSections = {
 /** Whether a section names a value of a business, be it replaced or not: then its calls need them. */
 export const namesValues = (section: TemplateSections): boolean => namedValues(section).size > 0
 
-/** Whether some place tells the service the business: its code, or a value of it. Unreadable templates count: they are reported elsewhere. */
+/**
+ * Whether some place tells the service the business: its code, or a value of it. A text that is no template counts, since
+ * its problem is reported already.
+ */
 export const namesBusiness = (backend: TemplateSections, own: TemplateSections = {}): boolean =>
   // Where redirects may lead is told to no service.
-  textsOf({ ...backend, redirects: undefined }, { ...own, redirects: undefined }).some(
-    (text) =>
-      typeof parseTemplate(text) === 'string' ||
-      placeholdersOf(text).some(({ to, written }) => written === 'business' || to.kind === 'value'),
-  )
+  textsOf({ ...backend, redirects: undefined }, { ...own, redirects: undefined }).some((text) => {
+    const template = parseTemplate(text)
+    return (
+      typeof template === 'string' ||
+      placeholdersIn(template).some(({ to, written }) => written === 'business' || to.kind === 'value')
+    )
+  })
