@@ -69,6 +69,13 @@ describe('C4.18 with CORS, a preflight', () => {
     expect(answer.headers['access-control-allow-credentials']).toBeUndefined()
   })
 
+  it('C4.18, C4.6 allows the further methods that the configuration lists', async () => {
+    const cors = { ...CORS, methods: ['PROPFIND' as const, 'REPORT' as const] }
+    const change = (loaded: Configuration) => ({ ...loaded, server: { ...loaded.server, cors } })
+    const answer = await send(await postern({ change }), preflight(LIST))
+    expect(answer.headers['access-control-allow-methods']).toBe('PROPFIND, REPORT')
+  })
+
   it('is answered alike for every path, so that it tells nobody which there are', async () => {
     const headersOf = async (target: string) => ({
       ...(await send(gateway, preflight(target))).headers,

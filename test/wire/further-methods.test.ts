@@ -25,20 +25,26 @@ async function serve() {
     environment: { UPSTREAM_URL: upstream.url },
     change: (loaded: Configuration): Configuration => ({
       ...loaded,
-      actions: loaded.actions.map((action) => {
+      actions: loaded.actions.flatMap((action) => {
         const { GET } = action.methods
-        if (action.action !== 'fund-list' || GET === undefined) return action
+        if (action.action !== 'fund-list' || GET === undefined) return [action]
         const { scopes, versions, items } = GET
         const own = { scopes, versions, items, produces: ['application/xml'], consumes: ['application/xml'] }
         const all = Object.fromEntries(METHODS.map((method) => [method, own]))
-        return { ...action, methods: { GET, ...all } }
+        const sentAs = (method: 'POST' | (typeof METHODS)[number]) => ({ ...own, upstream: { method } })
+        const turned = Object.fromEntries(METHODS.map((method) => [method, sentAs('POST')]))
+        return [
+          { ...action, methods: { GET, ...all } },
+          { ...action, action: 'turned', methods: turned },
+          ...METHODS.map((method) => ({ ...action, action: `as-${method}`, methods: { POST: sentAs(method) } })),
+        ]
       }),
     }),
   })
   const { access_token } = await issueToken(gateway, { scope: ALL_AT_ACME })
-  const call = (method: string, headers: Record<string, string> = {}, body = '') =>
+  const call = (method: string, headers: Record<string, string> = {}, body = '', target = LIST) =>
     send(gateway, {
-      ...{ method, target: LIST, body },
+      ...{ method, target, body },
       headers: { ...bearer(access_token), Accept: 'application/xml', ...headers },
     })
   return { gateway, upstream, call, breakNext: () => (broken += 1) }
@@ -89,6 +95,27 @@ describe('C4.6 further methods', () => {
     }
     expect(upstream.requests).toHaveLength(SAFE.length)
   })
+
+  it.each(METHODS)(
+    'C8.7 a POST is sent as %s with its body, %s as a POST, and neither is sent again',
+    async (method) => {
+      const { upstream, call, breakNext } = await serve()
+      const type = { 'Content-Type': 'application/xml' }
+      const base = LIST.replace(/[^/]+$/, '')
+      expect((await call('POST', type, '<a/>', `${base}as-${method}`)).status).toBe(207)
+      expect((await call(method, type, '<b/>', `${base}turned`)).status).toBe(207)
+      breakNext()
+      await call('POST', {}, '', `${base}as-${method}`)
+      breakNext()
+      await call(method, {}, '', `${base}turned`)
+      expect(upstream.requests.map((sent) => [sent.method, sent.body.toString()])).toEqual([
+        [method, '<a/>'],
+        ['POST', '<b/>'],
+        [method, ''],
+        ['POST', ''],
+      ])
+    },
+  )
 
   it('C8.2 Destination and a tagged If never arrive, in any spelling; an If of this resource does', async () => {
     const { upstream, gateway } = await serve()

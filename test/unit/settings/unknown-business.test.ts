@@ -115,6 +115,18 @@ describe('C11.6.1 the check, where a service learns no business', () => {
     expect(await told({ backend, get, more })).toEqual([])
   })
 
+  it.each([
+    [`target: 'http://127.0.0.1:9', host: '{business.tenant}.internal'`, 'a'],
+    [`target: 'http://127.0.0.1:9', auth: { header: { name: X-Key, value: '{business.tenant}' } }`, 'a'],
+    [`target: '{business.tenant}', origins: ['http://*.internal']`, 'http://a.internal'],
+  ])('C11.6.1, C8.7 so do the host, the credentials and the target of a backend: %s', async (own, first) => {
+    const backends = `  up: { kind: http, path: /all, ${own} }`
+    const values = ['ACME', 'GLOBEX', 'INITECH'].map(
+      (code, at) => `${code}: { values: { tenant: '${first.replace('a', 'abc'.charAt(at))}' } }`,
+    )
+    expect(await told({ backends, more: `directory: { businesses: { ${values.join(', ')} } }` })).toEqual([])
+  })
+
   it('C11.6.1 tells nothing of memory and modules, which are given the business, alone or around a forwarder', async () => {
     const memory = `  up: { kind: memory, data: ${demo.replace('demo.yaml', 'demo-data.json')} }`
     expect((await told({ backends: memory })).join()).not.toContain(UNTOLD)
