@@ -117,7 +117,7 @@ describe('C4.6 further methods', () => {
     },
   )
 
-  it('C8.2 Destination and a tagged If never arrive, in any spelling; an If of this resource does', async () => {
+  it('C8.2, T2.15 Destination and a tagged If never arrive, in any spelling; an If of this resource does', async () => {
     const { upstream, gateway } = await serve()
     const { access_token } = await issueToken(gateway, { scope: ALL_AT_ACME })
     const raw = (lines: string) =>

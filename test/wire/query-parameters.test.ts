@@ -88,7 +88,7 @@ describe('C4.11 declared parameters of the query', () => {
       ],
     ],
     ['a separator that not all split at', ['?a=1;limit=5', '?limit=5;a=1']],
-  ])('C4.11 %s is 400 that names the parameter, and nothing is sent', async (_what, queries) => {
+  ])('C4.11, T1.7 %s is 400 that names the parameter, and nothing is sent', async (_what, queries) => {
     const { upstream, call } = await serve({ parameters: LIMIT })
     for (const query of queries) {
       const answer = await call(query)

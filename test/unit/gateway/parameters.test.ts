@@ -63,7 +63,7 @@ describe('C4.11 the declaration of parameters', () => {
     )
   })
 
-  it('C4.11 no query has two values for a parameter in any reading, and none is unchecked', () => {
+  it('C4.11, T1.7 no query has two values for a parameter in any reading, and none is unchecked', () => {
     const { rule } = compile({ limit: { type: 'integer', maximum: 50 } })
     const piece = fc.constantFrom(
       ...[
