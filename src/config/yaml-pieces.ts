@@ -23,13 +23,20 @@ const ALIAS = /(?:^|[\s[{,:-])[&*][^\s&*]/m
 
 interface Line {
   readonly text: string
+  /** Where it begins in the whole text. */
+  readonly at: number
   /** Spaces before it; -1 where it is empty, or a comment. */
   readonly indent: number
 }
 
-function lineOf(text: string): Line {
-  const indent = text.search(/[^ ]/)
-  return { text, indent: indent < 0 || text[indent] === '#' || text[indent] === '\r' ? -1 : indent }
+function linesOf(source: string): readonly Line[] {
+  let next = 0
+  return source.split('\n').map((text) => {
+    const at = next
+    next += text.length + 1
+    const indent = text.search(/[^ ]/)
+    return { text, at, indent: indent < 0 || text[indent] === '#' || text[indent] === '\r' ? -1 : indent }
+  })
 }
 
 /** Where the entries of a section begin, below its key; undefined if they are not all of one kind, or written otherwise. */
@@ -56,7 +63,7 @@ function entriesIn(lines: readonly Line[], begin: number, end: number): readonly
  */
 export function yamlPieces(source: string, size: number): readonly YamlPiece[] | undefined {
   if (source.length < 2 * size || ALIAS.test(source)) return undefined
-  const lines = source.split('\n').map(lineOf)
+  const lines = linesOf(source)
   const sections: number[] = []
   for (const [at, { text, indent }] of lines.entries()) {
     if (MARK.test(text)) return undefined
@@ -66,31 +73,25 @@ export function yamlPieces(source: string, size: number): readonly YamlPiece[] |
     }
   }
   const pieces: YamlPiece[] = []
-  const textOf = (begin: number, end: number): string =>
-    lines
-      .slice(begin, end)
-      .map(({ text }) => text)
-      .join('\n')
+  const offsetOf = (line: number): number => lines[line]?.at ?? source.length
   const add = (begin: number, end: number, header?: string): void => {
-    const own = textOf(begin, end)
+    const own = source.slice(offsetOf(begin), offsetOf(end))
     pieces.push(
       header === undefined
-        ? { text: `${own}\n`, linesBefore: begin, continues: false }
-        : { text: `${header}\n${own}\n`, linesBefore: begin - 1, continues: true },
+        ? { text: own, linesBefore: begin, continues: false }
+        : { text: `${header}\n${own}`, linesBefore: begin - 1, continues: true },
     )
   }
   for (const [index, begin] of sections.entries()) {
     const end = sections[index + 1] ?? lines.length
     const header = lines[begin]?.text
-    let [from, length] = [begin, 0]
-    const entries = textOf(begin, end).length > size ? entriesIn(lines, begin, end) : undefined
-    for (const [which, entry] of (entries ?? []).entries()) {
-      if (length > size) {
+    let from = begin
+    const entries = offsetOf(end) - offsetOf(begin) > size ? entriesIn(lines, begin, end) : undefined
+    for (const entry of entries ?? [])
+      if (offsetOf(entry) - offsetOf(from) > size) {
         add(from, entry, from === begin ? undefined : header)
-        ;[from, length] = [entry, 0]
+        from = entry
       }
-      length += textOf(entry, entries?.[which + 1] ?? end).length
-    }
     add(from, end, from === begin ? undefined : header)
   }
   return pieces
