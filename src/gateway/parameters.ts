@@ -110,7 +110,7 @@ function compileParameter(
   if (readingsOf(name).includes(''))
     problems.error(at, 'is a name of nothing but brackets, dots and the like, which services leave out')
   const parameter = (schema: BodySchema, problemsOf: QueryParameter['problemsOf']): QueryParameter => ({
-    ...{ name, schema, required: required, default: given, problemsOf },
+    ...{ name, schema, required, default: given, problemsOf },
   })
   const unusable = parameter({ type: 'string' }, () => [])
   if (typeof type !== 'string' || !TYPES.includes(type)) {

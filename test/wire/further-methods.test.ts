@@ -36,7 +36,11 @@ async function serve() {
         return [
           { ...action, methods: { GET, ...all } },
           { ...action, action: 'turned', methods: turned },
-          ...METHODS.map((method) => ({ ...action, action: `as-${method}`, methods: { POST: sentAs(method) } })),
+          ...METHODS.map((method) => ({
+            ...action,
+            action: `as-${method}`,
+            methods: { POST: sentAs(method) },
+          })),
         ]
       }),
     }),
