@@ -10,9 +10,16 @@ import { BUSINESS, FUND, fundKey, type FundRecord, readBusiness, readFund, store
 import { areOpen, openValues } from './values.ts'
 import { announce, DIRECTORY_TOPIC, everyPage } from './stored-directory.ts'
 
+/** Characters of values that count as much as a fund. */
+const A_FUND = 200
+
 interface OpenBusiness extends Business {
   readonly anyFund: boolean
   readonly values: BusinessValues
+  /** Whether all secrets among them could be opened. */
+  readonly areValuesOpen: boolean
+  /** As many funds take as much memory. Told here, since the cache asks for it whenever a fund is added. */
+  readonly sizeOfValues: number
 }
 
 type Finding = Pick<Store, 'find'>
@@ -34,11 +41,14 @@ async function openBusiness(
   const { name, address, phoneNumber, funds, disabled, ...written } = readBusiness(value)
   const code = readCode(written.code)
   if (disabled || code === undefined) return undefined
+  const values = await openValues(code, value, sealer)
   return {
     code,
     name,
     anyFund: funds === 'any',
-    values: await openValues(value, sealer),
+    values,
+    areValuesOpen: areOpen(values),
+    sizeOfValues: values === NO_VALUES ? 0 : Math.ceil(JSON.stringify(values.texts).length / A_FUND),
     ...(address !== undefined && { address }),
     ...(phoneNumber !== undefined && { phoneNumber }),
   }
@@ -142,16 +152,8 @@ function hasFund({ funds, missing }: RememberedBusiness, fund: string, now: numb
   return missedAt !== undefined && now - missedAt <= FRESH_FOR ? false : undefined
 }
 
-/** Characters of values that count as much as a fund. */
-const A_FUND = 200
-
 const sizeOf = ({ business, funds, missing }: RememberedBusiness): number =>
-  1 + funds.size + missing.size + sizeOfValues(business)
-
-const sizeOfValues = (business: OpenBusiness | undefined): number =>
-  business === undefined || business.values === NO_VALUES
-    ? 0
-    : Math.ceil(JSON.stringify(business.values.texts).length / A_FUND)
+  1 + funds.size + missing.size + (business?.sizeOfValues ?? 0)
 
 /** Remembers when a fund was read. The oldest one goes where there are too many. */
 function remember(times: Map<string, number>, fund: string, now: number, exists: boolean): void {
@@ -260,10 +262,10 @@ export class StoredPlaces implements Places {
   /** As `valuesOf`, and nothing is read again. */
   knownValues(code: string): BusinessValues | undefined {
     const exists = this.known(code)
-    const values = this.#known.peek(code)?.business?.values
-    if (exists !== true || values === undefined) return exists === undefined ? undefined : NO_VALUES
+    const business = this.#known.peek(code)?.business
+    if (exists !== true || business === undefined) return exists === undefined ? undefined : NO_VALUES
     // A seal that is missing may come with a reload, or with the folder of the keys.
-    return areOpen(values) ? values : undefined
+    return business.areValuesOpen ? business.values : undefined
   }
 
   async lookForValues(code: string): Promise<BusinessValues> {
@@ -301,13 +303,12 @@ export class StoredPlaces implements Places {
     const readAt = clock.monotonic()
     let count = 0
     for await (const page of everyPage(store, BUSINESS))
-      for (const { value } of page) {
+      for (const { key, value } of page) {
         if ((count += 1) > REMEMBERED / 2) return false
-        const { code } = readBusiness(value)
         const business = await openBusiness(value, sealer)
-        count += sizeOfValues(business)
-        if (!changed.has(code))
-          this.#known.set(code, {
+        count += business?.sizeOfValues ?? 0
+        if (!changed.has(key))
+          this.#known.set(key, {
             business,
             readAt,
             funds: new Map(),

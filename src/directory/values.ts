@@ -5,7 +5,7 @@ import type { SealedText, Sealer } from '../contracts/keys.ts'
 import { type BusinessValues, NO_VALUES, type ProblemsOfValues } from '../contracts/places.ts'
 import type { Entry, Store, StoredValue } from '../contracts/store.ts'
 import type { RecordProblems } from './read-records.ts'
-import { BUSINESS, readBusiness } from './schema.ts'
+import { BUSINESS } from './schema.ts'
 import { everyRecord } from './stored-directory.ts'
 
 const MOST_VALUES = 64
@@ -113,10 +113,13 @@ export const areOpen = ({ texts, secrets }: BusinessValues): boolean =>
   [...secrets].every((name) => texts[name] !== undefined)
 
 /** The values of a business of the store. Rejects with Fault `identity_unavailable` if the seal cannot be read. */
-export async function openValues(value: StoredValue, sealer: Sealer | undefined): Promise<BusinessValues> {
+export async function openValues(
+  code: string,
+  value: StoredValue,
+  sealer: Sealer | undefined,
+): Promise<BusinessValues> {
   const all = Object.entries(keptValuesOf(value))
   if (all.length === 0) return NO_VALUES
-  const { code } = readBusiness(value)
   const texts = all.map(async ([name, kept]) => {
     const text = typeof kept === 'string' ? kept : await sealer?.openText(kept.sealed, placeOf(code, name))
     return [name, text] as const
