@@ -203,14 +203,13 @@ const requested = (accept: string, version: number): HeaderText =>
 /** The upstream's exactly one Accept (C8.2), and the version. There are as many of them as actions have versions. */
 function compileRequested({ vendor, format, payload, types }: RequestHeaderRules): RequestHeaders {
   const listed = [...(types?.keys() ?? [])]
-  const ownOf = (vendorType: string | undefined): string =>
-    payload === 'text' ? 'text/plain' : (vendorType ?? `application/${format}`)
   const known = { plain: new Map<number, HeaderText>(), versioned: new Map<number, HeaderText>() }
   return ({ action, version }) => {
     const texts = action.versioned ? known.versioned : known.plain
     const found = texts.get(version)
     if (found !== undefined) return found
-    const own = ownOf(action.versioned ? `application/vnd.${vendor}.action.v${version}+${format}` : undefined)
+    const subtype = action.versioned ? `vnd.${vendor}.action.v${version}+${format}` : format
+    const own = payload === 'text' ? 'text/plain' : `application/${subtype}`
     const text = requested([...new Set([...listed, own])].join(', '), version)
     texts.set(version, text)
     return text
