@@ -11,6 +11,7 @@ const PATH = '/api/1.0/b/ACME/fund-data'
 /** What `upstream` of the GET of each action says. */
 const UPSTREAMS = {
   plain: {},
+  untyped: { types: {} },
   types: {
     types: {
       'application/json-rpc': 'json',
@@ -40,7 +41,10 @@ beforeAll(async () => {
   gateway = await startPostern({
     config: 'upstream.yaml',
     environment: { UPSTREAM_URL: upstream.url },
-    change: withForwardedActions(UPSTREAMS),
+    change: withForwardedActions(UPSTREAMS, (backend) => ({
+      ...backend,
+      types: { 'application/x-shared': 'json' },
+    })),
   })
   token = (await issueToken(gateway, { scope: ALL_AT_ACME })).access_token
 })
@@ -104,6 +108,13 @@ describe('C8.8 types say what further media types are read as', () => {
   ])('T4.11, C8.4 an answer of the type %j is 500', async (type) => {
     const response = await answered('types', typed(type, '{"a":1}'))
     expectFault(response, 'upstream_broken')
+  })
+
+  it('C8.8 an operation’s types take the place of its backend’s', async () => {
+    const shared = typed('application/x-shared', '{"a":1}')
+    expect(dataOf((await answered('plain', shared)).body)).toEqual({ a: 1 })
+    for (const action of ['types', 'untyped'] as const)
+      expectFault(await answered(action, shared), 'upstream_broken')
   })
 
   it('C8.4 one that is listed elsewhere is 500', async () => {
