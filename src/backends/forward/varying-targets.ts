@@ -84,6 +84,7 @@ export class VaryingTargets {
   readonly #opened = new Map<string, Opened>()
   readonly #others: OtherOrigins
   #turn = 0
+  #isClosed = false
 
   constructor(varying: VaryingRules, rules: TargetRules, clock: Clock) {
     this.#varying = varying
@@ -169,6 +170,8 @@ export class VaryingTargets {
     const key = `${isWritten ? address.name : address.origin}\n${name}`
     const known = this.#opened.get(key)
     if (known !== undefined) return known
+    // What is opened now would be closed by nobody, and its health asked for ever.
+    if (this.#isClosed) throw refusedUnsent('the backend was closed')
     if (this.#opened.size >= MOST_OPENED) this.#retireOldest()
     const shown = { ...address, name: shownName(address, name, meant) }
     const target = this.#target(isWritten ? shown : { ...shown, basePath: '' }, tls)
@@ -210,11 +213,7 @@ export class VaryingTargets {
       const [, { target, probes, used }] = entry
       if (target.inFlight <= probes && (oldest === undefined || used < oldest[1].used)) oldest = entry
     }
-    if (oldest === undefined)
-      throw new Fault('upstream_unreachable', {
-        detail: `connections to ${MOST_OPENED} origins are in use already`,
-        unchanged: true,
-      })
+    if (oldest === undefined) throw refusedUnsent(`connections to ${MOST_OPENED} origins are in use already`)
     const [key, opened] = oldest
     this.#opened.delete(key)
     opened.isRetired = true
@@ -237,10 +236,14 @@ export class VaryingTargets {
   }
 
   close(): Promise<void> {
+    this.#isClosed = true
     for (const { stopChecks } of this.#opened.values()) stopChecks()
     return this.#all.close()
   }
 }
+
+const refusedUnsent = (detail: string): Fault =>
+  new Fault('upstream_unreachable', { detail, unchanged: true })
 
 /** What a call says. */
 interface Meant {

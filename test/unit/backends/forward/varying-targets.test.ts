@@ -116,6 +116,17 @@ describe('C8.7 a target that is a value of the business', () => {
     expect(bad.requests).toHaveLength(3)
   })
 
+  it('C8.7 is connected to no more once the backend is closed, known or not', async () => {
+    const [known, other] = [await startUpstream(), await startUpstream()]
+    const { call, faultOf, backend } = open([], varying(TARGET), {
+      healthCheck: { path: '/health', interval: 5, timeout: 5000, unhealthy: 1, healthy: 1 },
+    })
+    await call({ url: known.url })
+    await backend.close()
+    for (const { url } of [known, other]) expect((await faultOf({ url })).code).toBe('upstream_unreachable')
+    expect(other.connections).toEqual([])
+  })
+
   it('C8.7 that is a secret is told by no fault and no log line', async () => {
     const upstream = await startUpstream()
     const { url } = upstream
