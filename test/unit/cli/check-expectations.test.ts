@@ -84,6 +84,25 @@ describe('postern check --expect', () => {
     expect(code).toBe(0)
   })
 
+  it('C14.6 judges a call by declared parameters only where a row has a query, or expects query_invalid', async () => {
+    const declared = 'parameters: { limit: { type: integer, required: true } }'
+    const changes = `actions:
+  - { level: business, area: fund-data, action: fund-list, methods: { GET: { scopes: { any: [fund.read] }, ${declared} } } }
+  - { level: business, area: fund-data, action: fund-create, methods: { POST: { scopes: { any: [business.fund.create] }, body: { schema: { required: [Code], properties: { Code: { type: string } } } }, ${declared} } } }
+`
+    const rows = `  - { ${LIST}, ${ALICE}, expect: allowed }
+  - { ${LIST}, ${ALICE}, expect: query_invalid }
+  - { ${LIST}?limit=5, ${ALICE}, expect: allowed }
+  - { ${LIST}?limit=x, ${ALICE}, expect: query_invalid }
+  - { ${LIST}?other=1, ${ALICE}, expect: query_invalid }
+  - { ${CREATE}, ${ALICE}, body: { Code: 1 }, expect: body_invalid }
+  - { ${CREATE}?limit=x, ${ALICE}, body: { Code: 1 }, expect: query_invalid }
+`
+    const { code, stdout } = await check(rows, { changes })
+    expect(stdout).toContain('7 calls decided as expected')
+    expect(code).toBe(0)
+  })
+
   it('C14.6 knows clients and users of the store', async () => {
     const data = await dataFolder()
     const env = { POSTERN_DATA: data }

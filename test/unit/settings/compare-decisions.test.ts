@@ -8,7 +8,7 @@ import { compareDecisions } from '../../../src/settings/compare-decisions.ts'
 function explained(reason?: FaultCode, verdict: Verdict = 'failed'): Explanation {
   const failing = CHECKS.find(({ faults }) => reason !== undefined && faults.includes(reason))
   const checks = CHECKS.map(({ clause, title }): ExplainedCheck => {
-    const fails = clause === failing?.clause
+    const fails = title === failing?.title
     return {
       ...{ clause, title, verdict: fails ? verdict : 'passed', wouldFailToo: false, enforced: true },
       ...{ reason: fails ? reason : undefined, facts: {}, words: `What ${clause} found.` },
@@ -105,6 +105,13 @@ describe('compareDecisions', () => {
       { reason: 'service_maintenance', hasCaller: false },
       explained('no_credentials'),
       /^It would be let in as far as its token/,
+    ],
+    ['its query was wrong', { reason: 'query_invalid' }, explained(), /^Its query is not kept/],
+    [
+      'a parameter is missing now',
+      {},
+      explained('query_invalid'),
+      /^It would be let in as far as its query/,
     ],
     ['its body was wrong', { reason: 'body_malformed' }, explained('body_missing'), /^Its body is not kept/],
     ['its body is missing now', {}, explained('body_missing'), /^It would be let in as far as its body/],
