@@ -9,7 +9,7 @@ import {
   valueAt,
 } from '../../http/json.ts'
 import { decodeXml, doctypeOf } from '../../http/xml/decode.ts'
-import { ANSWER_LIMITS, BODY_LIMITS, type PlainXmlRules } from '../../http/xml/plain-document.ts'
+import { ANSWER_LIMITS, AS_WRITTEN, BODY_LIMITS, type PlainXmlRules } from '../../http/xml/plain-document.ts'
 import { readPlainXml } from '../../http/xml/plain-read.ts'
 import { Fault } from '../../kernel/faults.ts'
 
@@ -31,12 +31,7 @@ export function searchedPlaces(errors: OwnErrors | 'problem' | undefined): Error
 }
 
 /** XML of any kind, by the names of its elements without prefixes. */
-const ANY_XML: PlainXmlRules = {
-  root: undefined,
-  attributes: {},
-  stripNamespaces: true,
-  paths: { type: undefined, isArray: false, children: new Map() },
-}
+const ANY_XML: PlainXmlRules = { ...AS_WRITTEN, stripNamespaces: true }
 
 /** Of answers that are errors by their status, and of those that must be searched, which may be large. */
 const LIMITS = {

@@ -107,12 +107,7 @@ describe('compareDecisions', () => {
       /^It would be let in as far as its token/,
     ],
     ['its query was wrong', { reason: 'query_invalid' }, explained(), /^Its query is not kept/],
-    [
-      'a parameter is missing now',
-      {},
-      explained('query_invalid'),
-      /^It would be let in as far as its query/,
-    ],
+    ['a parameter is missing now', {}, explained('query_invalid'), /^It would be let in as far as its query/],
     ['its body was wrong', { reason: 'body_malformed' }, explained('body_missing'), /^Its body is not kept/],
     ['its body is missing now', {}, explained('body_missing'), /^It would be let in as far as its body/],
     [
