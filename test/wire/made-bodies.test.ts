@@ -289,9 +289,12 @@ describe('C8.7 the body is a form', () => {
     expect(await refusal('formed', '{"x":"1"}')).toBe(400)
   })
 
-  it.each(['company=ACME&a=1', 'a=+&company=%41CME'])('%s has what is required', async (given) => {
-    expect(await bodyOf('formRequire', given, FORM_TYPE)).toBe(given)
-  })
+  it.each(['company=ACME&a=1', 'a=+&company=%41CME', 'company=ACME&a=x;y', 'a=x%26y%3Dcompany&company=ACME'])(
+    '%s has what is required',
+    async (given) => {
+      expect(await bodyOf('formRequire', given, FORM_TYPE)).toBe(given)
+    },
+  )
 
   it.each([
     'company=HOOLI',
@@ -301,7 +304,13 @@ describe('C8.7 the body is a form', () => {
     'company=ACME&comp%2561ny=HOOLI',
     'Company=ACME',
     'a=1',
-  ])('%s is 400, and nothing is sent', async (given) => {
+    'a=x;company=HOOLI&company=ACME',
+    'company=ACME&a=x;Company[]=HOOLI',
+    'company=ACME&a=x%3Bcompany=HOOLI',
+    'company=ACME&a=x%26company%3DHOOLI',
+    'company=ACME&a=x%2526company%253DHOOLI',
+    'company=ACME&a=\uff06company=HOOLI',
+  ])('T4.8 %s is 400, and nothing is sent', async (given) => {
     expect(await refusal('formRequire', given, FORM_TYPE)).toBe(400)
   })
 })

@@ -19,12 +19,13 @@ import {
   stringifyJson,
   valueAt,
 } from '../../http/json.ts'
+import { decodeUtf8 } from '../../http/read-body.ts'
 import { AS_WRITTEN } from '../../http/xml/plain-document.ts'
 import { writePlainXml } from '../../http/xml/plain-write.ts'
 import { isXmlText } from '../../http/xml/syntax.ts'
 import { Fault, toFault } from '../../kernel/faults.ts'
 import { placeholdersInTree } from './body-tree.ts'
-import { type PlacedValue, requireMembers, setMembers } from './members.ts'
+import { type PlacedValue, requireMembers, requireUndivided, setMembers } from './members.ts'
 import { percentEncode } from './places.ts'
 import { asText, isClients, unsendable } from './sources.ts'
 
@@ -72,15 +73,18 @@ export function buildBody(
   const { format, template, set, require: required } = recipe
   const filling: Filling = { format, values, client: client.value, most }
   const isXml = format === 'xml' || client.as === 'xml'
-  if (required.length > 0) requireMembers(client.value, placed(required, filling), isXml)
+  const needed = placed(required, filling)
+  if (needed.length > 0) requireMembers(client.value, needed, isXml)
   const bytes = guarded(recipe, () => {
     if (template !== undefined) return written(template, filling)
     if (set.length > 0) {
       const members = placed(set, filling)
       return whole(setMembers(client.value, members, isXml), filling, client)
     }
-    if (client.value === undefined || client.as === format) return client.bytes
-    return whole(client.value, filling, client)
+    if (client.value !== undefined && client.as !== format) return whole(client.value, filling, client)
+    if (format === 'form' && needed.length > 0 && client.bytes !== undefined)
+      requireUndivided(decodeUtf8(client.bytes), needed)
+    return client.bytes
   })
   return bytes !== undefined && bytes.length > most ? tooLarge() : bytes
 }

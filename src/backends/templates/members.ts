@@ -7,7 +7,7 @@ import {
   newObject,
   scalarText,
 } from '../../http/json.ts'
-import { memberReadings } from '../../http/query.ts'
+import { beforeSign, compileFindHidden, decodeQueryText, memberReadings } from '../../http/query.ts'
 import { localOf } from '../../http/xml/namespaces.ts'
 import { ATTRIBUTE } from '../../http/xml/plain-read.ts'
 import { Fault } from '../../kernel/faults.ts'
@@ -102,6 +102,21 @@ export function requireMembers(
       here = here[name]
     }
     if (!isSame(here, value)) throw refused(pointer, pointer.length, 'is not what it must be here')
+  }
+}
+
+/**
+ * Refuses a form that goes on as it came, if a service that parts it at `;` too, or decodes it before it parts it, finds one
+ * of these members where there is none.
+ * @throws Fault `body_invalid`
+ */
+export function requireUndivided(form: string, members: readonly PlacedValue[]): void {
+  const names = members.map(({ pointer }) => pointer[0] ?? '')
+  const findHidden = compileFindHidden(names)
+  for (const pair of form.split('&')) {
+    if (names.includes(decodeQueryText(beforeSign(pair)) ?? '')) continue
+    const hidden = findHidden(pair, 'pair')
+    if (hidden !== undefined) throw refused([hidden], 0, 'stands twice, once behind a separator')
   }
 }
 
