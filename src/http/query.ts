@@ -128,20 +128,6 @@ export function compileFindHidden(names: readonly string[]): FindHidden {
 export const byReading = (names: readonly string[]): ReadonlyMap<string, string> =>
   new Map(names.flatMap((name) => readingsOf(name).map((reading) => [reading, name] as const)))
 
-/** @throws Fault `unsendable_argument` for a text in which one of the names that are taken may be read */
-export type RefuseHidden = (text: string, kind: 'pair' | 'value') => void
-
-/** @param taken names, decoded */
-export function compileRefuseHidden(taken: readonly string[]): RefuseHidden {
-  const findHidden = compileFindHidden(taken)
-  return (text, kind) => {
-    if (findHidden(text, kind) !== undefined)
-      throw new Fault('unsendable_argument', {
-        say: 'It holds, encoded, a parameter of the query that only this service sets. Leave it out.',
-      })
-  }
-}
-
 function refuseTwiceEncoded(pair: string): void {
   if (decodedOnce(pair).search(ESCAPES) !== -1)
     throw new Fault('unsendable_argument', {
@@ -183,11 +169,14 @@ export function compileQueryFilter({ taken, only, strict }: QueryRules): QueryFi
     if (known.size < MOST_KNOWN && name.length <= LONGEST_KNOWN) known.set(name, decided)
     return decided
   }
-  const refuseHidden = taken.length === 0 ? undefined : compileRefuseHidden(taken)
+  const findHidden = taken.length === 0 ? undefined : compileFindHidden(taken)
   const check = (pair: string): void => {
     if (!pair.includes('%')) return
     if (strict) refuseTwiceEncoded(pair)
-    refuseHidden?.(pair, 'pair')
+    if (findHidden?.(pair, 'pair') !== undefined)
+      throw new Fault('unsendable_argument', {
+        say: 'It holds, encoded, a parameter of the query that only this service sets. Leave it out.',
+      })
   }
   return (query) => filterPairs(query, passes, check)
 }

@@ -20,8 +20,22 @@ const shaped = (action: string, upstream: Upstream): Configuration['actions'][nu
 const SECRET = 'sesame-of-acme'
 
 const VALUES = {
-  ACME: { db: 'acme_prod', tenant: 't-7', key: { secret: SECRET }, path: 'a b', odd: 'a/b' },
-  GLOBEX: { db: 'globex_prod', tenant: 't-8', key: { secret: 'sesame-of-globex' }, path: 'c', odd: 'x' },
+  ACME: {
+    db: 'acme_prod',
+    tenant: 't-7',
+    key: { secret: SECRET },
+    path: 'a b',
+    odd: 'a/b',
+    more: 'a&of=t-8',
+  },
+  GLOBEX: {
+    db: 'globex_prod',
+    tenant: 't-8',
+    key: { secret: 'sesame-of-globex' },
+    path: 'c',
+    odd: 'x',
+    more: 'y',
+  },
 } as const
 
 /** The businesses of the demo, with values. */
@@ -50,6 +64,7 @@ beforeAll(async () => {
           headers: { 'X-Key': 'Key {business.key}' },
         }),
         shaped('odd', { path: '/{business.odd}/x' }),
+        shaped('more', { path: '/x', query: { more: '{business.more}', of: '{business.tenant}' } }),
         shaped('plain', { path: '/plain/{business}' }),
       ]
       return { ...configured, actions: [...configured.actions, ...actions] }
@@ -96,6 +111,14 @@ describe('C8.7, T2.13 {business.KEY}', () => {
     expect(attacked.received().map(({ target }) => target)).toEqual(['/x/x'])
     const line = attacked.gateway.log().findLast(({ reason }) => reason === 'unsendable_value')
     expect(JSON.stringify(line)).not.toContain('a/b')
+  })
+
+  it('C8.7, T2.10 that hides a name of the query is 500, since no client can change it, and nothing is sent', async () => {
+    expect((await call('ACME', 'more')).status).toBe(500)
+    expect((await call('GLOBEX', 'more')).status).toBe(200)
+    expect(attacked.received().map(({ target }) => target)).toEqual(['/x?more=y&of=t-8'])
+    const line = attacked.gateway.log().findLast(({ reason }) => reason === 'unsendable_value')
+    expect(line?.['detail']).toContain('{business.more} cannot be sent')
   })
 
   it('C8.7 that a business of the store lacks is 500, and nothing is sent; other operations answer', async () => {

@@ -5,7 +5,7 @@
 import type { BodyMaking, Call } from '../../contracts/backend.ts'
 import { MASK, type Placeholder, type Template } from '../../contracts/templates.ts'
 import { followedBy, headerLine, type HeaderText, NO_HEADERS } from '../../http/header-text.ts'
-import { compileQueryFilter, compileRefuseHidden, type RefuseHidden } from '../../http/query.ts'
+import { compileFindHidden, compileQueryFilter, type FindHidden } from '../../http/query.ts'
 import { canonicalSegment } from '../../http/request-target.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { placeholdersOfBody } from './body-tree.ts'
@@ -18,7 +18,7 @@ import {
   solePlaceholder,
   textOf,
 } from './parse.ts'
-import { actionSegments, asText, findValue, unsendable } from './sources.ts'
+import { actionSegments, asText, findValue, isClients, unsendable } from './sources.ts'
 
 /** An action as templates, modules and data files name it: without the types of parameters, `{memberId}` for `{memberId:uuid}`. */
 export const withoutTypes = (action: string): string =>
@@ -304,11 +304,11 @@ export function compileQueryTemplate(rules: QueryTemplateRules): QueryTemplate |
   const filter = compileQueryFilter({ taken, only: queryOnly, strict: strictQuery })
   if (filter === undefined) return undefined
   if (taken.length === 0) return (_call, given) => filter(given)
-  const refuseHidden = compileRefuseHidden(taken)
+  const findHidden = compileFindHidden(taken)
   const added = joined(
     [...query].flatMap(([name, template]) => [
       `&${percentEncode(name)}=`,
-      compileQueryValue(template, refuseHidden),
+      compileQueryValue(template, findHidden),
     ]),
   )
   return (call, given) => {
@@ -318,20 +318,22 @@ export function compileQueryTemplate(rules: QueryTemplateRules): QueryTemplate |
   }
 }
 
-function compileQueryValue(template: Template, refuseHidden: RefuseHidden): Filled {
+function compileQueryValue(template: Template, findHidden: FindHidden): Filled {
   const at = template.indexOf(MASKED)
   if (at !== -1) {
     const sides = [template.slice(0, at), template.slice(at + 1)] as const
-    const [before, behind] = sides.map((side) => compileQueryValue(side, refuseHidden)) as [Filled, Filled]
+    const [before, behind] = sides.map((side) => compileQueryValue(side, findHidden)) as [Filled, Filled]
     return joined([before, MASK, behind])
   }
   const text = compileTemplate(template, TEXT)
   if (typeof text === 'string') return percentEncode(text)
+  const placeholders = placeholdersIn(template)
+  const blamed = placeholders.find(({ to }) => isClients(to)) ?? placeholders[0]
   return (call) => {
     const value = text(call)
     if (PLAIN.test(value)) return value
-    // It may have a path parameter in it, which the client chose.
-    refuseHidden(value, 'value')
+    if (blamed !== undefined && findHidden(value, 'value') !== undefined)
+      throw unsendable(blamed, 'holds a parameter of the query that only this service sets')
     return percentEncode(value)
   }
 }
