@@ -31,7 +31,7 @@ export function checkValues(values: WrittenValues, problems: RecordProblems): vo
 }
 
 /** @param texts by name; of a secret that cannot be opened undefined */
-export function businessValues(
+function businessValues(
   texts: Iterable<readonly [name: string, text: string | undefined]>,
   secrets: ReadonlySet<string>,
 ): BusinessValues {
@@ -72,9 +72,9 @@ interface Around {
 }
 
 /**
- * Reports what is wrong with the values of a record: secrets that it keeps and does not have, and what operations name and it
- * lacks, and what leads calls to where they may not go. What was wrong already hinders no other change, unless that enables
- * it.
+ * Reports what is wrong with the values of a record: secrets that it keeps and does not have, values that operations name and
+ * it lacks, and values that lead calls to where they may not go. What was wrong already hinders no other change, but for one
+ * that enables the business.
  */
 export function checkWrittenValues(
   { values = {}, disabled }: NonNullable<Around['before']>,

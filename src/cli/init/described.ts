@@ -1,7 +1,8 @@
 /** `--from`: the service as its description has it, and what of it a configuration cannot say. */
+import type { JsonObject } from '../../http/json.ts'
 import type { DescribedService } from './configuration-text.ts'
 import { describeService, type Note, type ServiceFromDescription } from './openapi/describe-service.ts'
-import { chosenOperations, describedAddress } from './openapi/operations.ts'
+import { chosenOperations, describedAddress, isOf, operationsOf } from './openapi/operations.ts'
 import {
   type BusinessPlace,
   foldParameter,
@@ -10,6 +11,7 @@ import {
   placesOf,
   countedText,
   placeText,
+  type ProposedPlaces,
 } from './openapi/places.ts'
 import { type Description, DescriptionError, readDescription } from './openapi/read-description.ts'
 
@@ -40,21 +42,22 @@ export interface DescriptionOptions {
 
 const PLACES_LISTED = 12
 
+const isThere = (place: BusinessPlace, found: readonly FoundPlace[]): boolean =>
+  place.kind === 'identity' ||
+  found.some((each) => isSamePlace(each, place)) ||
+  // Text around the value makes a whole host: the described one needs no variable.
+  (place.kind === 'host' && /[^{}]\{|\}[^{}]/.test(place.value))
+
 /** Whoever misspells a place would let clients choose the business. @throws DescriptionError */
 function requireUsed(
   file: string,
   { places = [], fund = [] }: DescriptionOptions,
-  { places: found, service }: ServiceFromDescription,
+  { places: found }: ServiceFromDescription,
 ): void {
   const proposed = found.slice(0, PLACES_LISTED).map(countedText)
   const there = found.length === 0 ? 'There are none' : `There are ${proposed.join(', ')}`
   for (const place of places)
-    if (
-      place.kind !== 'identity' &&
-      !(place.kind === 'host' && service.host !== place.value) &&
-      !/[^{}]\{|\}[^{}]/.test(place.kind === 'host' ? place.value : '') &&
-      !found.some((each) => isSamePlace(each, place))
-    )
+    if (!isThere(place, found))
       throw new DescriptionError(
         `--business-in ${placeText(place)}: no operation of ${file} has such a place. ${there}`,
       )
@@ -87,12 +90,23 @@ function addressOf(address: string | undefined, usual: string): string {
 
 /** A description that was read once, to be looked at in several ways. */
 export interface OpenDescription {
-  /** Where the business could stand, and which of these places have a usual name. */
-  readonly places: { readonly all: readonly FoundPlace[]; readonly usual: readonly FoundPlace[] }
+  readonly places: () => ProposedPlaces
   /** An address to propose for the service. */
   readonly upstream: string
   /** @throws DescriptionError if nothing of it can be served, or an option names what is not there */
   readonly described: (options: DescriptionOptions) => Described
+}
+
+/** @throws DescriptionError for what `--only` says and no operation is of */
+function requireOperations(file: string, document: JsonObject, only: readonly string[]): void {
+  if (only.length === 0) return
+  const operations = operationsOf(document)
+  const unknown = only.find((each) => !operations.some((operation) => isOf(operation, each)))
+  if (unknown === undefined) return
+  const tags = new Set(operations.flatMap((each) => each.tags))
+  throw new DescriptionError(
+    `--only ${unknown}: ${file} has no such operation. ${tags.size === 0 ? 'It has no tags' : `Its tags are ${[...tags].join(', ')}`}`,
+  )
 }
 
 /**
@@ -106,18 +120,12 @@ export async function openDescription(
 ): Promise<OpenDescription> {
   const description = await readDescription(file)
   const { document } = description
-  const tags = new Set(chosenOperations(document, []).flatMap((each) => each.tags))
-  for (const each of only)
-    if (chosenOperations(document, [each]).length === 0)
-      throw new DescriptionError(
-        `--only ${each}: ${file} has no such operation. ${tags.size === 0 ? 'It has no tags' : `Its tags are ${[...tags].join(', ')}`}`,
-      )
-  const all = placesOf(chosenOperations(document, only), document)
-  const names = folded(USUAL.business)
+  requireOperations(file, document, only)
   return {
-    places: {
-      all,
-      usual: all.filter(({ kind, name }) => kind !== 'body' && names.has(foldParameter(name))),
+    places: () => {
+      const all = placesOf(chosenOperations(document, only), document)
+      const names = folded(USUAL.business)
+      return { all, usual: all.filter(({ kind, name }) => kind !== 'body' && names.has(foldParameter(name))) }
     },
     upstream: addressOf(describedAddress(document), usual),
     described: (options) => describe(file, description, options),

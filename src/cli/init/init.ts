@@ -166,9 +166,7 @@ async function describedFor(
   const { placesChosen, placesGiven } = await import('./tenancy.ts')
   const given = values['business-in']
   const places =
-    given !== undefined
-      ? placesGiven(given)
-      : asked && (await placesChosen(open.places.all, open.places.usual, asked))
+    given !== undefined ? placesGiven(given) : asked && (await placesChosen(open.places(), asked))
   const described = open.described({ places, fund: values['fund-parameter'], only: values.only ?? [] })
   return { described, places: places ?? [] }
 }

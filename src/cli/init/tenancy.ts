@@ -4,11 +4,11 @@ import { UsageError } from '../../operator/verb.ts'
 import { type Business, questionsOn } from './answers.ts'
 import {
   type BusinessPlace,
-  type FoundPlace,
   countedText,
   keysIn,
   PLACE_EXPECTED,
   placeText,
+  type ProposedPlaces,
   readPlace,
 } from './openapi/places.ts'
 
@@ -30,11 +30,10 @@ const MOST_LISTED = 12
 
 /** Asks where the business stands. The number of a place in the list stands for it. */
 export async function placesChosen(
-  found: readonly FoundPlace[],
-  usual: readonly FoundPlace[],
+  { all, usual }: ProposedPlaces,
   terminal: Terminal,
 ): Promise<readonly BusinessPlace[]> {
-  const listed = found.slice(0, MOST_LISTED)
+  const listed = all.slice(0, MOST_LISTED)
   const { ask, close } = questionsOn(terminal)
   terminal.stderr.write('Where your service may take the business from:\n')
   for (const [at, place] of listed.entries())

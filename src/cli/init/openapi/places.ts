@@ -65,6 +65,12 @@ export interface FoundPlace {
   readonly operations: number
 }
 
+/** Where the business could stand, and which of these places have a usual name. */
+export interface ProposedPlaces {
+  readonly all: readonly FoundPlace[]
+  readonly usual: readonly FoundPlace[]
+}
+
 /** Names of members of bodies that are often a business. Others are found where they are asked for. */
 const LIKELY =
   /tenant|business|company|organi[sz]ation|^org|account|customer|workspace|mandant|realm|project|subscription|database/i
