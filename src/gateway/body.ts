@@ -32,7 +32,7 @@ const NO_PLAN: BodyPlan = { kind: 'none' }
 export const NO_BODY: CallBody = { kind: 'none' }
 
 /**
- * First half of C4.11: Content-Type, then the declared size, then whether there may or must be a body.
+ * Second part of C4.11: Content-Type, then the declared size, then whether there may or must be a body.
  * @param limit bytes
  * @throws Fault `unsupported_media_type`, `body_partial`, `body_too_large`, `body_unexpected`, `body_missing`
  */
@@ -68,7 +68,7 @@ function planNothing(rule: BodyRule): BodyPlan {
 }
 
 /**
- * Second half of C4.11: reads the body, parses it, checks it against the schema. A promise only where there is a body to
+ * Last part of C4.11: reads the body, parses it, checks it against the schema. A promise only where there is a body to
  * read. Throws and rejects with Fault `body_too_large`, `body_malformed`, `body_missing`, `body_unexpected`,
  * `body_invalid`, `client_gone`, `conversion_busy`.
  * @returns the body in the backend's format
@@ -131,7 +131,7 @@ type BodyUse = Pick<Operation, 'body' | 'items'> & {
   readonly backend: Pick<Operation['backend'], 'name' | 'format' | 'xml'>
 }
 
-/** Of what another body is made of (C8.7), an explanation asks only whether it is well formed and fits its schema. */
+/** For an explanation: a body that another one is made of (C8.7) is checked and not made, so it stays in its own format. */
 const inOwnFormat = (as: BodyKind, { body, items, backend: { name, xml } }: Operation): BodyUse => ({
   body,
   items,
@@ -233,10 +233,10 @@ function makeBody(
     items,
     xml: backend.xml,
   }
-  const isNear = (length: number): boolean => isSmall({ length }, isXml)
-  if (isNear(bytes?.length ?? 0)) {
+  const isAtOnce = (length: number): boolean => isSmall({ length }, isXml)
+  if (isAtOnce(bytes?.length ?? 0)) {
     const value = checkedValue(given, making)
-    if (recipe === undefined || isNear(roughLength(recipe, making.values, { value, bytes }))) {
+    if (recipe === undefined || isAtOnce(roughLength(recipe, making.values, { value, bytes }))) {
       const made = makeOf(value, given, making)
       return { body: bodyOf(made.bytes, type), found: made.found }
     }

@@ -54,7 +54,7 @@ function outcomeOf(
   upstreamStatus: number | undefined,
 ): AuditOutcome {
   if (fault === undefined && status < 400) return 'success'
-  // The upstream had begun, or says so: a 200 or 500 that holds an error (C8.8).
+  // No refusal: the upstream tried, and says in a 200 or 500 that it failed (C8.8).
   if (fault === undefined && upstreamStatus !== undefined && TELLING.has(upstreamStatus)) return 'failed'
   const isRefused = fault === undefined || REFUSALS.has(fault.code)
   return isRefused || (status < 500 && fault.code !== 'client_gone') ? 'refused' : 'failed'
