@@ -3,7 +3,7 @@
  * what it reads at once.
  */
 
-export interface YamlPiece {
+interface YamlPiece {
   /** A text of its own. One that goes on with a section begins with the section's key again. */
   readonly text: string
   /** How many lines of the whole text stand before its first one. */

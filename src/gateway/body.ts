@@ -176,7 +176,7 @@ async function convertLarge(
 }
 
 /** The body that is sent for a call whose templates name the client's, or make another one (C8.7). */
-export interface MadeBody {
+interface MadeBody {
   readonly body: CallBody
   readonly found: Call['found']
 }

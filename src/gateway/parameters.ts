@@ -13,7 +13,7 @@ export type QueryValues = Readonly<Record<string, ScalarValue>>
 
 export const NO_QUERY: QueryValues = Object.freeze(Object.create(null) as Record<string, never>)
 
-export interface QueryParameter {
+interface QueryParameter {
   readonly name: string
   /** Of one text, number or boolean: it has a type. */
   readonly schema: BodySchema

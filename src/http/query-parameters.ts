@@ -14,7 +14,7 @@ import {
  * @param query empty, or beginning with `?`
  * @throws Fault `query_invalid` where a service could read another value of one than the one that is read here
  */
-export type ReadParameters = (query: string) => ReadonlyMap<string, string>
+type ReadParameters = (query: string) => ReadonlyMap<string, string>
 
 export const refuseParameter = (name: string, why: string): Fault =>
   new Fault('query_invalid', { say: `Parameter ${name}: ${why}.` })

@@ -49,7 +49,7 @@ function* eachNaming({ actions, areas, backends }: Sections): Generator<NamedBy>
 }
 
 /** Each value that is named, and by what first. */
-export type NamedValues = ReadonlyMap<string, string>
+type NamedValues = ReadonlyMap<string, string>
 
 export function namedValuesOf(configuration: Sections): NamedValues {
   const named = new Map<string, string>()

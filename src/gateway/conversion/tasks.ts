@@ -164,7 +164,7 @@ interface KeptTask {
 }
 
 /** Looks for errors in a success (C8.8). The result is JSON: a list of them, or null where it is one. */
-export interface SearchTask {
+interface SearchTask {
   readonly kind: 'search'
   readonly bytes: Uint8Array
   readonly contentType: string | undefined
