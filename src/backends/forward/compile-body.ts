@@ -29,7 +29,7 @@ import {
   templatesInTree,
   withLeaves,
 } from '../templates/body-tree.ts'
-import { isReadable } from '../templates/members.ts'
+import { isComparable } from '../templates/members.ts'
 import { parseTemplate, solePlaceholder } from '../templates/parse.ts'
 import { findValue, unsendable } from '../templates/sources.ts'
 import { type CallShape, usedIn, type UsedTemplate } from './check-templates.ts'
@@ -189,7 +189,7 @@ function compileMembers(
   return Object.entries(config).flatMap(([key, written]) => {
     const at = [...path, key]
     const pointer = parseJsonPointer(key)
-    if (!pointer.every(isReadable))
+    if (!pointer.every(isComparable))
       problems.error(
         at,
         'has a name of nothing but white space, brackets, dots and the like, which services leave out',

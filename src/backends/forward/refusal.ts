@@ -57,8 +57,8 @@ const ENVELOPE_PARSERS: Readonly<Record<Format, (bytes: Buffer) => JsonValue>> =
   xml: (bytes) => readXml(bytes, ENVELOPE_SCHEMA),
 }
 
-/** A 500 that tells of an error as a 200 may (C8.8). */
-const TELLING = 500
+/** The one 5xx that may tell of an error as a 200 does (C8.8). */
+const SERVER_ERROR = 500
 
 export class Refusals {
   readonly #rules: RefusalRules
@@ -97,7 +97,7 @@ export class Refusals {
   }
 
   /** What the client gets of a 200 in which errors were found (C8.8). @throws Fault where it is told none of them */
-  answerFound(found: readonly FoundError[], { statusCode, headers }: Told): BackendAnswer {
+  answerFound(found: readonly FoundError[], { statusCode, headers }: UpstreamHead): BackendAnswer {
     const fault = new Fault('upstream_broken', {
       detail: `the upstream answered ${statusCode} with an error${codesOf(found)}`,
     })
@@ -105,7 +105,7 @@ export class Refusals {
   }
 
   #mayTell(status: number): boolean {
-    return status === TELLING && searchedPlaces(this.#rules.errors) !== undefined
+    return status === SERVER_ERROR && searchedPlaces(this.#rules.errors) !== undefined
   }
 
   #isReadable({ headers, body }: UpstreamRefusal): boolean {
@@ -119,7 +119,7 @@ export class Refusals {
     )
   }
 
-  #answerWith(bytes: Buffer | undefined, refusal: Told, fault: Fault): BackendAnswer {
+  #answerWith(bytes: Buffer | undefined, refusal: UpstreamHead, fault: Fault): BackendAnswer {
     if (bytes === undefined || bytes.length === 0) throw fault
     if (this.#rules.errors === undefined) return this.#told(this.#inEnvelope(bytes, fault), fault)
     const found = this.#errorsIn(bytes, refusal)
@@ -128,11 +128,15 @@ export class Refusals {
   }
 
   /** @throws Fault where they are not told */
-  #answerOwn(found: readonly FoundError[], { statusCode, headers }: Told, given: Fault): BackendAnswer {
+  #answerOwn(
+    found: readonly FoundError[],
+    { statusCode, headers }: UpstreamHead,
+    given: Fault,
+  ): BackendAnswer {
     const { statuses, codeOf } = this.#ownErrors(headers)
     const known = found.map(({ code }) => (code === undefined ? undefined : matchingCode(code, statuses)))
     const status = statusOf(known, statuses)
-    const isRefusal = statusCode >= 400 && statusCode < TELLING
+    const isRefusal = statusCode >= 400 && statusCode < SERVER_ERROR
     if (found.length === 0 || (!isRefusal && known.includes(undefined))) throw given
     const fault =
       status === undefined
@@ -143,7 +147,7 @@ export class Refusals {
             headers,
             this.#clock.now(),
           )
-    if (fault.status >= TELLING) throw fault
+    if (fault.status >= SERVER_ERROR) throw fault
     const errors = found.flatMap(({ code, message }, at): readonly BackendError[] => {
       const own = code === undefined || codeOf === undefined ? code : codeOf(code)
       if (own === undefined && message === undefined) return []
@@ -180,12 +184,12 @@ export class Refusals {
     }
   }
 
-  #errorsIn(bytes: Buffer, { statusCode, headers }: Told): readonly FoundError[] | undefined {
+  #errorsIn(bytes: Buffer, { statusCode, headers }: UpstreamHead): readonly FoundError[] | undefined {
     const format = this.#formatOf(headers)
     const places = this.#ownErrors(headers)
     try {
       const document = parseAny(bytes, format, contentTypeOf(headers), 'refusal')
-      return statusCode === TELLING
+      return statusCode === SERVER_ERROR
         ? errorsWherePresent(document, places, format)
         : errorsIn(document, places, format)
     } catch {
@@ -203,15 +207,15 @@ export class Refusals {
   }
 }
 
-type Told = Pick<UpstreamRefusal, 'statusCode' | 'headers'>
+type UpstreamHead = Pick<UpstreamRefusal, 'statusCode' | 'headers'>
 
 /** That of the first code, but where one of them stands for a status that tells nothing. */
 function statusOf(
   codes: readonly (string | undefined)[],
   statuses: ReadonlyMap<string, number>,
 ): number | undefined {
-  const all = codes.flatMap((code) => (code === undefined ? [] : [statuses.get(code) ?? TELLING]))
-  return all.find((status) => status >= TELLING) ?? all[0]
+  const all = codes.flatMap((code) => (code === undefined ? [] : [statuses.get(code) ?? SERVER_ERROR]))
+  return all.find((status) => status >= SERVER_ERROR) ?? all[0]
 }
 
 /** For the log. */

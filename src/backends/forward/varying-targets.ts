@@ -49,9 +49,9 @@ export interface CallTargets {
 }
 
 /** The connections to one origin, verified for one name. */
-interface Opened {
+interface OpenedOrigin {
   readonly target: UpstreamTarget
-  readonly stopChecks: () => void
+  stopChecks: () => void
   /** Of its health checks, which are no calls. */
   probes: number
   /** Increases from call to call. */
@@ -59,8 +59,8 @@ interface Opened {
   isRetired: boolean
 }
 
-interface Known extends CallTargets {
-  readonly opened: readonly Opened[]
+interface KeptTargets extends CallTargets {
+  readonly opened: readonly OpenedOrigin[]
 }
 
 /** Origins and names to which connections are kept. */
@@ -80,8 +80,8 @@ export class VaryingTargets {
   readonly #hostOf: ((call: Call) => string) | undefined
   /** The values of the business that say where calls go. */
   readonly #named: readonly string[]
-  readonly #known = new Map<string, Known>()
-  readonly #opened = new Map<string, Opened>()
+  readonly #kept = new Map<string, KeptTargets>()
+  readonly #opened = new Map<string, OpenedOrigin>()
   readonly #others: OtherOrigins
   #turn = 0
   #isClosed = false
@@ -100,7 +100,7 @@ export class VaryingTargets {
   }
 
   /** What a call says. */
-  #said(call: Call): Pick<Meant, 'url' | 'host'> {
+  #said(call: Call): Pick<Destination, 'url' | 'host'> {
     return { url: this.#urlOf?.(call), host: this.#hostOf?.(call) }
   }
 
@@ -115,7 +115,7 @@ export class VaryingTargets {
     const { url, host } = this.#said(call)
     const conceals = this.#isSecret(call)
     const key = `${conceals ? 'secret' : ''}\n${url ?? ''}\n${host ?? ''}`
-    const known = this.#known.get(key)
+    const known = this.#kept.get(key)
     const found =
       known === undefined || known.opened.some(({ isRetired }) => isRetired)
         ? this.#find(key, { url, host, conceals, business: call.business })
@@ -129,25 +129,26 @@ export class VaryingTargets {
     return this.#named.some((name) => secrets.has(name))
   }
 
-  #find(key: string, meant: Meant): Known {
+  #find(key: string, destination: Destination): KeptTargets {
     const { targets, tls: shared } = this.#rules
-    const { url, host = this.#rules.host, conceals } = meant
+    const { url, host = this.#rules.host, conceals } = destination
     const addresses = url === undefined ? targets : [this.#judged(url)]
     // A written host is what it always was: the certificate is verified for the target's own name.
-    const named = meant.host === undefined || shared.servername !== undefined ? undefined : nameOf(meant.host)
+    const named =
+      destination.host === undefined || shared.servername !== undefined ? undefined : nameOf(destination.host)
     const tls = named === undefined ? shared : { ...shared, servername: named }
-    const asked = named === undefined ? this.#rules.host : meant.host
-    const opened = addresses.map((address) => this.#open(address, tls, asked, meant))
+    const asked = named === undefined ? this.#rules.host : destination.host
+    const opened = addresses.map((address) => this.#open(address, tls, asked, destination))
     // Several may go to one origin, below different paths.
     const own = addresses.map((address, at) => this.#target(address, tls, opened[at]?.target))
     const found = {
       targets: new UpstreamTargets(own, this.#rules, this.#others),
       ...{ addresses, host, tls, conceals, opened },
     }
-    this.#known.delete(key)
-    const [oldest] = this.#known.keys()
-    if (this.#known.size >= MOST_KNOWN && oldest !== undefined) this.#known.delete(oldest)
-    this.#known.set(key, found)
+    this.#kept.delete(key)
+    const [oldest] = this.#kept.keys()
+    if (this.#kept.size >= MOST_KNOWN && oldest !== undefined) this.#kept.delete(oldest)
+    this.#kept.set(key, found)
     return found
   }
 
@@ -164,33 +165,38 @@ export class VaryingTargets {
   }
 
   /** @param asked what Host says in its health checks */
-  #open(address: UpstreamAddress, tls: UpstreamTls, asked: string | undefined, meant: Meant): Opened {
+  #open(
+    address: UpstreamAddress,
+    tls: UpstreamTls,
+    asked: string | undefined,
+    destination: Destination,
+  ): OpenedOrigin {
     const name = isTls(address) ? (tls.servername ?? '') : ''
-    const isWritten = meant.url === undefined
+    const isWritten = destination.url === undefined
     const key = `${isWritten ? address.name : address.origin}\n${name}`
     const known = this.#opened.get(key)
     if (known !== undefined) return known
     // What is opened now would be closed by nobody, and its health asked for ever.
     if (this.#isClosed) throw refusedUnsent('the backend was closed')
     if (this.#opened.size >= MOST_OPENED) this.#retireOldest()
-    const shown = { ...address, name: shownName(address, name, meant) }
+    const shown = { ...address, name: shownName(address, name, destination) }
     const target = this.#target(isWritten ? shown : { ...shown, basePath: '' }, tls)
-    const opened: Opened = {
+    const opened: OpenedOrigin = {
       target,
-      stopChecks: () => stop(),
+      stopChecks: () => undefined,
       ...{ probes: 0, used: this.#turn, isRetired: false },
     }
-    const stop = this.#check(opened, asked)
+    this.#startChecks(opened, asked)
     this.#opened.set(key, opened)
     return opened
   }
 
-  /** Below no business's path: a path of the origin. */
-  #check(opened: Opened, host: string | undefined): () => void {
+  /** The path that is checked is one of the origin, not of a business there. */
+  #startChecks(opened: OpenedOrigin, host: string | undefined): void {
     const { healthCheck } = this.#rules
-    if (healthCheck === undefined) return () => undefined
+    if (healthCheck === undefined) return
     const { target } = opened
-    return checkHealth(
+    opened.stopChecks = checkHealth(
       {
         probe: (request, callback) => {
           opened.probes += 1
@@ -208,7 +214,7 @@ export class VaryingTargets {
 
   /** Its calls, if any begin at this moment, end as they would. */
   #retireOldest(): void {
-    let oldest: readonly [string, Opened] | undefined
+    let oldest: readonly [string, OpenedOrigin] | undefined
     for (const entry of this.#opened) {
       const [, { target, probes, used }] = entry
       if (target.inFlight <= probes && (oldest === undefined || used < oldest[1].used)) oldest = entry
@@ -246,7 +252,7 @@ const refusedUnsent = (detail: string): Fault =>
   new Fault('upstream_unreachable', { detail, unchanged: true })
 
 /** What a call says. */
-interface Meant {
+interface Destination {
   readonly url: string | undefined
   readonly host: string | undefined
   readonly conceals: boolean
@@ -254,7 +260,7 @@ interface Meant {
 }
 
 /** For the log. */
-function shownName(address: UpstreamAddress, name: string, { url, conceals, business }: Meant): string {
+function shownName(address: UpstreamAddress, name: string, { url, conceals, business }: Destination): string {
   const own = url === undefined ? address.name : address.origin
   if (conceals) return url === undefined ? `${own} for ${business}` : `that of ${business}`
   return name === '' || name === new URL(address.origin).hostname ? own : `${own} as ${name}`

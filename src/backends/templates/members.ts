@@ -34,8 +34,8 @@ function namesLike(object: JsonObject, name: string, isXml: boolean): readonly s
   return found
 }
 
-/** Whether nothing else can be named so: for the check of a configuration. */
-export const isReadable = (name: string): boolean => !memberReadings(name).includes('')
+/** Whether each reading of a name leaves something. A name of white space and brackets would be that of any other such. */
+export const isComparable = (name: string): boolean => !memberReadings(name).includes('')
 
 const refused = (pointer: JsonPointer, upTo: number, why: string): Fault =>
   new Fault('body_invalid', { say: `Field ${pointer.slice(0, upTo + 1).join('.')}: ${why}.` })
