@@ -44,14 +44,14 @@ export type Template = readonly TemplatePart[]
 /** A leaf of a body's template: what the configuration says, or a text with placeholders. */
 export type Leaf = ConstantLeaf | TemplateLeaf
 
-export interface ConstantLeaf {
+interface ConstantLeaf {
   readonly kind: 'constant'
   readonly value: ScalarValue | null
   /** As that of a text. */
   readonly isSecret?: true
 }
 
-export interface TemplateLeaf {
+interface TemplateLeaf {
   readonly kind: 'template'
   readonly template: Template
 }

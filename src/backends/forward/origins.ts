@@ -71,7 +71,7 @@ export function parseTargetValue(text: string, origins: readonly OriginPattern[]
 }
 
 /** A value of businesses that says where calls go, and what is wrong with a text for it, if anything is. */
-export interface TargetValue {
+interface TargetValue {
   readonly name: string
   readonly backend: string
   readonly problemOf: (text: string) => string | undefined

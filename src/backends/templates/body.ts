@@ -30,7 +30,7 @@ import { percentEncode } from './places.ts'
 import { asText, isClients, unsendable } from './sources.ts'
 
 /** The client's body, parsed and checked. */
-export interface ClientBody {
+interface ClientBody {
   /** Undefined: there is none. */
   readonly value: JsonValue | undefined
   readonly bytes: Uint8Array | undefined

@@ -155,7 +155,7 @@ export class TokenCredentials implements Credentials {
 }
 
 /** @param business whose credentials they are, where they differ from call to call */
-export type TokenChanged = (failure: string | undefined, business?: string) => void
+type TokenChanged = (failure: string | undefined, business?: string) => void
 
 interface TokenSource {
   readonly config: OAuth2Config
