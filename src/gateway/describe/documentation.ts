@@ -6,6 +6,7 @@ import { type BodyProblem, compileProblems } from '../../http/validate-body.ts'
 import { type Documentation } from '../action-table.ts'
 import { type PatternSegment, takes } from '../path-pattern.ts'
 import type { QueryRule } from '../parameters.ts'
+import { MOST_REST_SEGMENTS } from '../rest-routes.ts'
 import type { OperationConfig, ScopeRuleConfig } from '../schema.ts'
 
 interface OperationContext {
@@ -95,11 +96,14 @@ function checkParameters(
     const segment = pattern.find((each) => each.kind !== 'literal' && each.name === name)
     if (segment === undefined || segment.kind === 'literal')
       problems.error([...at, name], 'is no parameter of the path of the action')
-    else if (
-      !(segment.kind === 'rest' ? value.split('/') : [value]).every((part) => takes(segment.type, part))
-    )
-      problems.error([...at, name], 'does not fit the type of the parameter')
+    else if (!fits(segment, value)) problems.error([...at, name], 'does not fit the type of the parameter')
   }
+}
+
+/** Whether a path may have the value there: no segment of one is empty (C3.4). */
+function fits({ kind, type }: Exclude<PatternSegment, { kind: 'literal' }>, value: string): boolean {
+  const parts = kind === 'rest' ? value.split('/') : [value]
+  return parts.length <= MOST_REST_SEGMENTS && parts.every((part) => part !== '' && takes(type, part))
 }
 
 function checkQuery(

@@ -206,4 +206,30 @@ describe('the documentation of an operation', () => {
       'actions.0.methods.GET.examples.one.parameters.other is no parameter of the path of the action',
     ])
   })
+
+  it('C11.3.7 refuses a value of a rest parameter that no path has', () => {
+    const of = (path: string) => {
+      const examples = { one: { parameters: { path } } }
+      return describedOf({ actions: [action('files/{path...:/[a-z]+/}', { GET: { ...rule, examples } })] })
+        .problems
+    }
+    const wrong = 'actions.0.methods.GET.examples.one.parameters.path does not fit the type of the parameter'
+    for (const path of ['a', 'a/b', Array(32).fill('a').join('/')]) expect(of(path)).toEqual([])
+    for (const path of ['a/1', Array(33).fill('a').join('/')]) expect(of(path)).toEqual([wrong])
+    const examples = { one: { parameters: { id: '', path: 'a//b' } } }
+    const untyped = [action('{id}/{path...}', { GET: { ...rule, examples } })]
+    expect(describedOf({ actions: untyped }).problems).toEqual([
+      'actions.0.methods.GET.examples.one.parameters.id does not fit the type of the parameter',
+      wrong,
+    ])
+  })
+
+  it('C11.3.7 refuses a value of the query that is not declared, or that does not fit', () => {
+    const parameters = { limit: { type: 'integer' } }
+    const examples = { one: { query: { limit: 'x', other: 1 } }, two: { query: { limit: 5 } } }
+    expect(problemsOf({ parameters, examples })).toEqual([
+      'actions.0.methods.POST.examples.one.query.limit does not fit its schema: it must be a whole number',
+      'actions.0.methods.POST.examples.one.query.other is not declared in `parameters`',
+    ])
+  })
 })
