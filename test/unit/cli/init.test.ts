@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { PassThrough, Writable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
 import { answersOf } from '../../../src/cli/init/answers.ts'
 import { runCommandLine } from '../../../src/cli/command-line.ts'
 import { serveCommandText } from '../../../src/cli/init/init.ts'
@@ -50,6 +51,17 @@ describe('postern init', () => {
     expect(stderr).toContain(why)
     expect([code, stdout]).toEqual([2, ''])
     expect(() => readFileSync(join(folder, 'postern.yaml'))).toThrow('ENOENT')
+  })
+
+  it('C10 writes one operation, no funds and the developer pages where no description is given', async () => {
+    const folder = emptyFolder()
+    expect((await runVerb(['init', folder])).code).toBe(0)
+    const written = parse(readFileSync(join(folder, 'postern.yaml'), 'utf8')) as object
+    expect(written).toMatchObject({
+      developers: 'on',
+      directory: { businesses: { EXAMPLE: { funds: [] } } },
+      actions: [{ level: 'business', area: 'example', action: 'hello', methods: { GET: {} } }],
+    })
   })
 
   it('C10 leaves no file whose secrets could not be shown', async () => {
