@@ -59,13 +59,13 @@ describe('postern', () => {
       expect([node, isNewEnough(node)]).toEqual([node, false])
   })
 
-  it('tells an older Node which one it needs, with exit code 2', async () => {
+  it('C11.6 tells an older Node which one it needs, with exit code 2', async () => {
     const child = spawn(process.execPath, ['--import', `data:text/javascript,${OLDER}`, MAIN, '--version'])
     const [told, [code]] = await Promise.all([text(child.stderr), once(child, 'close')])
     expect([code, told]).toEqual([2, 'postern: needs Node 24.9 or newer, and this is Node 24.8.1\n'])
   })
 
-  it.each(['postern', 'start'])('tells it in one line also from a clone: npm run %s', async (name) => {
+  it.each(['postern', 'start'])('C11.6 tells it in one line also from a clone: npm run %s', async (name) => {
     const { scripts } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as Package
     const [, check = ''] = /\bnode -r (\S+) /.exec(scripts[name] ?? '') ?? []
     const older = configFiles({ 'older.cjs': OLDER })('older.cjs')
