@@ -6,8 +6,11 @@ const PLAIN = /^[A-Za-z0-9_-]*$/
 /** White space, and what does not show: parsers and people skip it. */
 const SKIPPED = /[\s\p{Cc}\p{Cf}]/gu
 
-/** Both ways, since a few letters have a case in one direction only. */
-const caseless = (text: string): string => text.toUpperCase().toLowerCase()
+/**
+ * Both ways, since a few letters have a case in one direction only. Of the Turkish İ the dot stays behind: where a service's
+ * machine is Turkish, it is an i.
+ */
+const caseless = (text: string): string => text.toUpperCase().toLowerCase().replaceAll('\u0307', '')
 
 /** One decoding; undefined where that cannot be done. */
 export function decodeQueryText(text: string): string | undefined {

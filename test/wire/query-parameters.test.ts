@@ -74,7 +74,13 @@ describe('C4.11 declared parameters of the query', () => {
           '?[limit=9',
           '?limi%74%20=9',
         ],
-        ...['?%256cimit=999', '?%EF%BD%8Cimit=999', '?lim%69t%=9', '?l%C4%B1mit=1&LIM%49T=9'],
+        ...[
+          '?%256cimit=999',
+          '?%EF%BD%8Cimit=999',
+          '?lim%69t%=9',
+          '?l%C4%B1mit=1&LIM%49T=9',
+          '?L%C4%B0M%C4%B0T=9',
+        ],
       ],
     ],
     [
