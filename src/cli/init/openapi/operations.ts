@@ -93,8 +93,6 @@ export function slugOf(text: string): string | undefined {
 export type Contents = ReadonlyMap<string, JsonValue | undefined>
 
 export interface DescribedOperation {
-  /** The whole description. */
-  readonly document: JsonObject
   /** Where it stands in the description. */
   readonly at: readonly string[]
   readonly path: string
@@ -211,7 +209,6 @@ function operationOf(document: JsonObject, path: string, method: string): Descri
   const successes = successesOf(document, operation)
   const typesOf = (name: string): readonly string[] => textsOf(operation[name] ?? document[name])
   return {
-    document,
     at: ['paths', path, method],
     path,
     method: method.toUpperCase(),
