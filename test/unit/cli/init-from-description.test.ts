@@ -554,6 +554,17 @@ Schema: { type: object, properties: { tenantId: { type: string }, parent: { $ref
     )
   })
 
+  it('C10, C8.7 renames path parameters that mean something else in a template', async () => {
+    const names = ['tenant', 'requestId', 'client', 'query', 'body']
+    const path = `/${names.map((name) => `{${name}}`).join('/')}/jobs`
+    const parameters = names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } }))
+    const { written } = await made(describing({ [path]: { get: { parameters, responses: ok } } }))
+    expect(callsOf(written)).toEqual(['GET {requestId_}/{client_}/{query_}/{body_}/jobs'])
+    expect(written.actions[0]?.methods['GET']).toMatchObject({
+      upstream: { path: '/{business}/{requestId_}/{client_}/{query_}/{body_}/jobs' },
+    })
+  })
+
   it('C10 tells that an address with a tenant reaches the same one for every business', async () => {
     const servers = [{ url: 'https://{tenant}.shop.internal', variables: { tenant: { default: 'acme' } } }]
     const { notes } = await made(describing({ '/orders': { get: { responses: ok } } }, { servers }))

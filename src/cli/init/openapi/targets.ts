@@ -2,6 +2,7 @@
  * Where an operation of a description takes the code of a business or of a fund. Postern puts that of the call there, so
  * that no client chooses the business for itself.
  */
+import { BUILT_IN } from '../../../backends/templates/sources.ts'
 import { parsePathPattern } from '../../../gateway/path-pattern.ts'
 import { type JsonObject, pointerText } from '../../../http/json.ts'
 import type { DescribedMethod, Level } from '../configuration-text.ts'
@@ -172,8 +173,8 @@ const LITERAL = /^[A-Za-z0-9._~-]+$/
 /** What may stand in a path to a service as it is. */
 const SENDABLE = /^[A-Za-z0-9._~!$&'()*+,=:@-]*$/
 const PARAMETER = /\{([^{}]+)\}/g
-/** Names that mean something else in the path that a service is asked for. */
-const RESERVED: ReadonlySet<string> = new Set(['version', 'business', 'fund', 'area', 'action'])
+/** Names that mean something else in the path that a service is asked for (C8.7). */
+const RESERVED: ReadonlySet<string> = new Set([...Object.keys(BUILT_IN), 'query', 'body'])
 
 function parameterName(name: string): string {
   const plain = name.replaceAll(/[^A-Za-z0-9]+/g, '_')
