@@ -88,8 +88,11 @@ function decodingsOf(text: string): ReadonlySet<string> {
  */
 export function memberReadings(name: string): readonly string[] {
   if (PLAIN.test(name)) return [withoutJoints(caseless(name))]
-  return [...decodingsOf(name)].flatMap(readingsOf).map(withoutJoints)
+  return [...decodingsOf(name)].flatMap(decodedMemberReadings)
 }
+
+/** The same of a name that was decoded already. */
+export const decodedMemberReadings = (name: string): readonly string[] => readingsOf(name).map(withoutJoints)
 
 const withoutJoints = (name: string): string => name.replaceAll(/[-_]/g, '')
 
@@ -102,11 +105,13 @@ export type FindHidden = (text: string, kind: 'pair' | 'value') => string | unde
 
 export const beforeSign = (pair: string): string => pair.slice(0, (pair + '=').indexOf('='))
 
+type Readings = (name: string) => readonly string[]
+
 /** @param names decoded */
-export function compileFindHidden(names: readonly string[]): FindHidden {
-  const nameOf = byReading(names)
+export function compileFindHidden(names: readonly string[], readings: Readings = readingsOf): FindHidden {
+  const nameOf = byReading(names, readings)
   const nameIn = (name: string): string | undefined =>
-    readingsOf(name)
+    readings(name)
       .map((reading) => nameOf.get(reading))
       .find((found) => found !== undefined)
   const firstIn = (text: string, kind: 'pair' | 'value'): string | undefined => {
@@ -128,8 +133,11 @@ export function compileFindHidden(names: readonly string[]): FindHidden {
 }
 
 /** Names by what they are read as. */
-export const byReading = (names: readonly string[]): ReadonlyMap<string, string> =>
-  new Map(names.flatMap((name) => readingsOf(name).map((reading) => [reading, name] as const)))
+export const byReading = (
+  names: readonly string[],
+  readings: Readings = readingsOf,
+): ReadonlyMap<string, string> =>
+  new Map(names.flatMap((name) => readings(name).map((reading) => [reading, name] as const)))
 
 function refuseTwiceEncoded(pair: string): void {
   if (decodedOnce(pair).search(ESCAPES) !== -1)

@@ -307,6 +307,7 @@ describe('C8.7 the body is a form', () => {
     'a=x;company=HOOLI&company=ACME',
     'company=ACME&a=x;Company[]=HOOLI',
     'company=ACME&a=x%3Bcompany=HOOLI',
+    'company=ACME&a=x;com-pa%5Fny=HOOLI',
     'company=ACME&a=x%26company%3DHOOLI',
     'company=ACME&a=x%2526company%253DHOOLI',
     'company=ACME&a=\uff06company=HOOLI',

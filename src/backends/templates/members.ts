@@ -7,7 +7,13 @@ import {
   newObject,
   scalarText,
 } from '../../http/json.ts'
-import { beforeSign, compileFindHidden, decodeQueryText, memberReadings } from '../../http/query.ts'
+import {
+  beforeSign,
+  compileFindHidden,
+  decodedMemberReadings,
+  decodeQueryText,
+  memberReadings,
+} from '../../http/query.ts'
 import { localOf } from '../../http/xml/namespaces.ts'
 import { ATTRIBUTE } from '../../http/xml/plain-read.ts'
 import { Fault } from '../../kernel/faults.ts'
@@ -112,7 +118,7 @@ export function requireMembers(
  */
 export function requireUndivided(form: string, members: readonly PlacedValue[]): void {
   const names = members.map(({ pointer }) => pointer[0] ?? '')
-  const findHidden = compileFindHidden(names)
+  const findHidden = compileFindHidden(names, decodedMemberReadings)
   for (const pair of form.split('&')) {
     if (names.includes(decodeQueryText(beforeSign(pair)) ?? '')) continue
     const hidden = findHidden(pair, 'pair')
