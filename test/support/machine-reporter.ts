@@ -1,4 +1,7 @@
-/** Tells at the start of a run what is missing on the machine, and at its end what was skipped and why. */
+/**
+ * Tells at the start of a run what is missing on the machine, and at its end what was skipped and why, and which tests
+ * needed a second attempt.
+ */
 import type { Reporter, TestCase, TestModule } from 'vitest/node'
 import { isMissing, PARTS, type PartName } from './machine.ts'
 
@@ -20,6 +23,12 @@ export default class MachineReporter implements Reporter {
       }
     if (counts.size > 0) console.log('Skipped:')
     for (const [line, count] of counts) console.log(`  ${count} of ${line}`)
+
+    const flaky = modules.flatMap((module) =>
+      [...module.children.allTests('passed')].filter((test) => test.diagnostic()?.flaky),
+    )
+    if (flaky.length > 0) console.log('Passed only at the second attempt:')
+    for (const test of flaky) console.log(`  ${test.module.relativeModuleId}: ${test.fullName}`)
   }
 }
 

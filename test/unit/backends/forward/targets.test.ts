@@ -60,7 +60,7 @@ describe('C8.4 several targets of an http backend', () => {
 
   it('C8.5 a safe call goes to another target after a connection fault, and after a timeout', async () => {
     for (const bad of [resets, silent]) {
-      const { codeOf, counts } = await begin([bad, answerJson(2)], { timeouts: { firstByte: 60 } })
+      const { codeOf, counts } = await begin([bad, answerJson(2)], { timeouts: { firstByte: 500 } })
       expect(await Promise.all([codeOf(), codeOf()])).toEqual(['200', '200'])
       expect(counts()).toEqual([1, 2])
     }
