@@ -174,7 +174,7 @@ async function expectServed(
   for (const holder of holders) expect(await stateOf(service, upstream, holder)).toEqual(SERVED)
 }
 
-describe('C6.3.6 another configuration', () => {
+describe('C6.3.6 another configuration', { timeout: 300_000 }, () => {
   it('ends what it takes away by a reload, in both workers, and nothing else', async () => {
     const upstream = await startUpstream(answerJson({ Data: [] }))
     const service = await operated(2, changesFor('before'), { UPSTREAM_URL: upstream.url })
