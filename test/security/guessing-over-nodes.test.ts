@@ -17,9 +17,9 @@ const RULES: GuessingConfig = {
   waiting: 100,
 }
 const KEY: GuessingKey = { user: 'alice', client: 'acme-books', network: '198.51.100.7' }
+const NEW: AttemptStanding = { nameExists: true, familiar: false }
 /** Ends the turns for good: without another name on them their own node may renew them before the other one asks. */
 const LAPSE = "UPDATE lockout SET busy_until = 1, busy_by = 'another'"
-const NEW: AttemptStanding = { nameExists: true, familiar: false }
 
 async function nodes(count: number, rules = RULES) {
   const cluster = await sharedPostgres()
