@@ -225,12 +225,17 @@ export function compileAddressList(entries: readonly string[]): (address: string
  */
 export function networkOf(address: string): string {
   if (!address.includes(':') || address.includes('.')) return address
+  return groupsOfIpv6(address).slice(0, 4).join(':')
+}
+
+/** The eight groups of an IPv6 address that is written as in RFC 5952, without dots. */
+export function groupsOfIpv6(address: string): readonly string[] {
   const [head = '', tail] = address.split('::')
   const before = groupsOf(head)
-  if (before.length >= 4) return before.slice(0, 4).join(':')
+  if (before.length >= 8) return before
   const after = groupsOf(tail ?? '')
   const gap = Array<string>(Math.max(0, 8 - before.length - after.length)).fill('0')
-  return [...before, ...gap, ...after].slice(0, 4).join(':')
+  return [...before, ...gap, ...after]
 }
 
 const groupsOf = (text: string): string[] => (text === '' ? [] : text.split(':'))

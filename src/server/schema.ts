@@ -1,6 +1,7 @@
 import { FURTHER_METHODS } from '../http/head.ts'
 import { compileTrustedProxies, type TrustedProxies } from '../http/addresses.ts'
 import { isOrigin } from '../http/cors.ts'
+import { compileReachable } from '../http/special-addresses.ts'
 import { TOKEN_PATTERN } from '../http/header-text.ts'
 import type { Problems } from '../config/problems.ts'
 import { splitListenAddress } from '../kernel/listen-address.ts'
@@ -144,6 +145,16 @@ const cors = section(
   },
 )
 
+const outbound = section(
+  {
+    allow: list(text({ description: 'An address or a CIDR network.' }), {
+      default: [],
+      description: 'Networks that such calls may reach though they are not public. Default: none.',
+    }),
+  },
+  { default: {}, description: 'Calls to URLs that the entries of clients name.' },
+)
+
 export const serverSchema = section(
   {
     listen: listenAddress({ default: '127.0.0.1:8080', description: 'Address and port to listen on.' }),
@@ -176,6 +187,7 @@ export const serverSchema = section(
       description:
         'Accept the header name `Authorization` in exactly this case only. Most clients send lower case.',
     }),
+    outbound,
   },
   { default: {}, description: 'The listener for the API and the identity endpoints.' },
 )
@@ -215,7 +227,12 @@ export function compileServer(config: ServerConfig, problems: Problems): Trusted
         ['server', 'cors', 'origins', index],
         'is not an origin as browsers write it; expected scheme and host, such as "https://app.example.com"',
       )
-  return compileProxies(config, problems)
+  checkNetworks(['server', 'outbound', 'allow'], () => compileReachable(config.outbound.allow), problems)
+  return checkNetworks(
+    ['server', 'trustedProxies'],
+    () => compileTrustedProxies(config.trustedProxies, config.forwardingHeader),
+    problems,
+  )
 }
 
 function checkCertificate(files: CertificateFiles, problems: Problems): void {
@@ -234,14 +251,12 @@ function checkUrl(key: 'authUrl' | 'baseUrl', value: string | undefined, problem
   if (value.includes('?')) problems.error(['server', key], 'must have no query')
 }
 
-function compileProxies(config: ServerConfig, problems: Problems): TrustedProxies | undefined {
+/** What is compiled from a list of networks; undefined if that fails, which is reported. */
+function checkNetworks<T>(key: readonly string[], compile: () => T, problems: Problems): T | undefined {
   try {
-    return compileTrustedProxies(config.trustedProxies, config.forwardingHeader)
+    return compile()
   } catch (error) {
-    problems.error(
-      ['server', 'trustedProxies'],
-      error instanceof Error ? error.message : 'is not a list of networks',
-    )
+    problems.error(key, error instanceof Error ? error.message : 'is not a list of networks')
     return undefined
   }
 }

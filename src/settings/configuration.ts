@@ -203,7 +203,14 @@ const FIXED: readonly (keyof Configuration)[] = [
 ]
 
 /** Exceptions: settings of these sections, with everything below them, that a reload does change. */
-const LIVE = ['admin.tokens', 'store.seal', 'server.limits.body', 'server.strictHeaderNames', 'server.cors']
+const LIVE = [
+  'admin.tokens',
+  'store.seal',
+  'server.limits.body',
+  'server.strictHeaderNames',
+  'server.cors',
+  'server.outbound',
+]
 
 const isLive = (path: string): boolean => LIVE.some((live) => path === live || path.startsWith(`${live}.`))
 

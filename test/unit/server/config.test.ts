@@ -37,4 +37,10 @@ describe('server configuration', () => {
     expect(problemsOf({ trustedProxies: ['nonsense'] })).toEqual(['server.trustedProxies'])
     expect(problemsOf({ trustedProxies: ['10.0.0.0/8'] })).toEqual([])
   })
+
+  it('refuses networks for calls to clients that are none', () => {
+    expect(problemsOf({ outbound: { allow: ['10.1.0.0/33'] } })).toEqual(['server.outbound.allow'])
+    expect(problemsOf({ outbound: { allow: ['intranet.example'] } })).toEqual(['server.outbound.allow'])
+    expect(problemsOf({ outbound: { allow: ['10.1.0.0/16', 'fd00:1::7'] } })).toEqual([])
+  })
 })
