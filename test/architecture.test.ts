@@ -65,7 +65,7 @@ function specifiers(file: string): string[] {
 /** fastify is the server of two things: the admin listener, and the public listener, whose replies reply-from uses. lru-cache is every bounded cache. */
 const WIDE = new Map([
   ['fastify', 3],
-  ['lru-cache', 10],
+  ['lru-cache', 11],
 ])
 
 const imports: readonly Import[] = files.flatMap((file) =>

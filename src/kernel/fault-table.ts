@@ -32,6 +32,8 @@ type OAuthError =
   | 'interaction_required'
   | 'request_not_supported'
   | 'request_uri_not_supported'
+  | 'invalid_dpop_proof'
+  | 'use_dpop_nonce'
 
 export interface FaultRow {
   readonly status: number
@@ -43,6 +45,8 @@ export interface FaultRow {
   /** The text where the fault knows what the configuration offers: it stands for `{offered}`. */
   readonly offering?: string
   readonly level: 'debug' | 'info' | 'warn' | 'error'
+  /** True if `say` is shown, though it is no 400. */
+  readonly explains?: true
   /** The `error` member of a Bearer challenge (RFC 6750 §3). */
   readonly challenge?: 'invalid_token' | 'insufficient_scope'
   /** Its `error_description`, where the row has one of its own (C4.17a). */
@@ -66,6 +70,11 @@ const unauthorised = (text: string, challenge?: FaultRow['challenge'], descripti
   ...row(401, 'API_NOT_AUTHORISED', 'invalid_request', text),
   ...(challenge && { challenge }),
   ...(description && { description }),
+})
+/** RFC 9449 §5, §7.1: 401 under `/api`, and 400 at the identity endpoints. */
+const unproven = (error: OAuthError, text: string): FaultRow => ({
+  ...row(401, 'API_NOT_AUTHORISED', error, text),
+  explains: true,
 })
 const missing = (text: string): FaultRow => row(404, 'API_NOT_FOUND', 'invalid_request', text)
 const large = (status: 413 | 414 | 431, text: string): FaultRow =>
@@ -137,6 +146,19 @@ export const FAULTS = {
     'The access token is for another service. Get one for this service.',
     'invalid_token',
     'The access token is for another service',
+  ),
+  // C4.4, C6.1.0: the proof of possession
+  invalid_dpop_proof: unproven(
+    'invalid_dpop_proof',
+    'The DPoP proof is not good. Make one for this request, with a key of your own.',
+  ),
+  proof_replayed: unproven(
+    'invalid_dpop_proof',
+    'The DPoP proof was used before. Make a new one, with another jti, for each request.',
+  ),
+  use_dpop_nonce: unproven(
+    'use_dpop_nonce',
+    'The DPoP proof needs the nonce of the DPoP-Nonce header. Make a new one with it, and send the request again.',
   ),
   token_judge_unavailable: unavailable(
     'The access token cannot be checked at the moment. Try again shortly.',

@@ -7,7 +7,7 @@ export interface FaultFacts {
   readonly cause?: unknown
   /** For the log only. */
   readonly detail?: string
-  /** Public: which field and why. Shown only if the row's status is 400. Must hold no secret and no address. */
+  /** Public: which field and why. Shown only if the row's status is 400, or the row `explains`. Must hold no secret and no address. */
   readonly say?: string
   /** Whether `say` or the cause quotes the body. Then only the client sees it: it may be a part of a password. */
   readonly quotes?: boolean
@@ -21,6 +21,8 @@ export interface FaultFacts {
   readonly allow?: readonly string[]
   /** Length of the data in bytes, for Content-Range of a 416 (RFC 9110 §15.5.17). */
   readonly contentRange?: string
+  /** Becomes DPoP-Nonce (RFC 9449 §8). */
+  readonly dpopNonce?: string
   /** The scope member of an insufficient_scope challenge (C4.13). */
   readonly scope?: string
   /**
@@ -63,11 +65,11 @@ export class Fault extends Error {
   /** The text a client reads (C2.6): fixed, plus which field and why (400), or what the configuration offers instead. */
   get publicText(): string {
     const { notice, say, offered } = this.facts
-    const { status, text, offering }: FaultRow = this.row
+    const { status, text, offering, explains }: FaultRow = this.row
     if (notice !== undefined) return notice
     if (offered !== undefined && offering !== undefined)
       return offering.replace('{offered}', () => ONE_OF.format(offered))
-    return status === 400 && say !== undefined ? `${text} ${say}` : text
+    return (status === 400 || explains === true) && say !== undefined ? `${text} ${say}` : text
   }
 }
 

@@ -71,7 +71,7 @@ export const badToken = (detail: string, cause?: unknown): Fault =>
  * spelling that the encoder produces is accepted. Otherwise one token could fill a cache that is keyed by its text,
  * or get past a list of revoked ones (T3.2).
  */
-function decodePart(part: string, name: string): Buffer {
+export function decodePart(part: string, name: string): Buffer {
   const bytes = Buffer.from(part, 'base64url')
   if (part === '' || bytes.toString('base64url') !== part) throw badToken(`${name}: not canonical base64url`)
   return bytes

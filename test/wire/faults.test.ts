@@ -157,6 +157,7 @@ const clientLeaves: Scenario = async () => {
 
 const AUTHORIZE = 'test/unit/identity/authorize.test.ts'
 const TOKENS = 'test/wire/token-refusals.test.ts'
+const PROOFS = 'test/unit/keys/dpop/proofs.test.ts'
 const LIMITS = 'test/wire/rate-limits.test.ts'
 
 /**
@@ -193,6 +194,9 @@ const RAISED: Readonly<Record<FaultCode, Scenario | string>> = {
   expired_token: TOKENS,
   revoked_token: TOKENS,
   misdirected_token: TOKENS,
+  invalid_dpop_proof: PROOFS,
+  proof_replayed: PROOFS,
+  use_dpop_nonce: PROOFS,
   token_judge_unavailable: arranged(() => {
     vi.spyOn(gateway.world.rules, 'isRevoked').mockImplementation(() => {
       throw new Fault('token_judge_unavailable', { detail: 'the store is gone' })

@@ -77,6 +77,15 @@ const ERROR_GUIDE: Readonly<Record<FaultCode, Guidance>> = {
     API,
     'Send the token that this service has issued. Compare its `aud` with our address.',
   ),
+  invalid_dpop_proof: at(
+    [],
+    'Make a proof for each request: `htm` and `htu` are its method and address, `iat` is now, `jti` is new, and with an access token `ath` is its hash. `Message` names what is wrong.',
+  ),
+  proof_replayed: at([], 'Make a new proof for each request, also where you send the same one again.'),
+  use_dpop_nonce: at(
+    [],
+    'Put the value of `DPoP-Nonce` into a new proof as `nonce`, and send the request again. Then use the newest one that you were sent.',
+  ),
   token_judge_unavailable: at(API, `Keep the token: it was not refused. ${WAIT}`),
 
   rate_limited: at(API, `${WAIT} The headers \`RateLimit\` tell how many calls are left.`),

@@ -1,0 +1,49 @@
+/** Proofs of possession (DPoP, RFC 9449): what a token is bound to, and how a request shows that it has the key. */
+
+/** What a proof must be made for (RFC 9449 §4.3). */
+export interface ProofPurpose {
+  readonly method: string
+  /**
+   * Where the request was sent: the origin of `{auth_url}` or `{base_url}`, and the canonical path that was received.
+   * Nothing of it comes from Host or `X-Forwarded-…`.
+   */
+  readonly url: string
+  /** The access token that it comes with, whose hash must be the proof's `ath`. */
+  readonly token?: string | undefined
+  /** The thumbprint of the only key that will do; undefined: of any. Another one costs no check of a signature. */
+  readonly jkt?: string | undefined
+}
+
+/** A proof that holds. Whether it was used before, its verifier does not know: see `ReplayMemory`. */
+export interface Proof {
+  /** The thumbprint of its key (RFC 7638, SHA-256): what `cnf.jkt` of a bound token says. */
+  readonly jkt: string
+  /** The SHA-256 of its key and its `jti`, base64url. Whoever sees it twice sees one proof twice. */
+  readonly id: string
+  /** From when on it would be refused anyway, milliseconds since the epoch. */
+  readonly expiresAt: number
+  /** A nonce that is newer than the proof's own. It goes with the answer, whatever that is. */
+  readonly newerNonce?: string
+}
+
+/** Verifies proofs at once, since a decision waits for nothing. */
+export interface ProofVerifier {
+  /**
+   * @param text the value of the header `DPoP`
+   * @throws Fault `invalid_dpop_proof`; `use_dpop_nonce`, with the nonce in its facts
+   */
+  verify(text: string, purpose: ProofPurpose): Proof
+}
+
+/** The proofs that this process has seen, as long as they would be accepted again. */
+export interface ReplayMemory {
+  /** False if it was seen before. */
+  isFirst(proof: Pick<Proof, 'id' | 'expiresAt'>): boolean
+}
+
+/** Whether proofs must have a nonce of this service (RFC 9449 §8): `optional` asks for one where the clock does not fit. */
+export const NONCE_MODES = ['optional', 'required', 'off'] as const
+export type NonceMode = (typeof NONCE_MODES)[number]
+
+/** The signature algorithms of proofs; `Ed25519` is also called `EdDSA` (RFC 9864). */
+export const PROOF_ALGORITHMS = ['ES256', 'PS256', 'Ed25519', 'EdDSA'] as const
