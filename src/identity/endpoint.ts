@@ -2,6 +2,7 @@ import type { Answer, Exchange } from '../contracts/exchange.ts'
 import type { Client, ClientAuthMethod, Grant, PasswordVerifier, User } from '../contracts/people.ts'
 import type { NewRecord } from '../contracts/store.ts'
 import type { Fault } from '../kernel/faults.ts'
+import type { PushedRequests } from './authorize/pushed-requests.ts'
 import type { Consents } from './browser/consents.ts'
 import type { SessionCookie, Sessions } from './browser/sessions.ts'
 import type { Holders, IdentityDeps } from './dependencies.ts'
@@ -94,6 +95,7 @@ export interface StepDependencies extends IdentityDeps {
   readonly passwords: PasswordVerifier
   readonly families: Families
   readonly codes: Codes
+  readonly pushedRequests: PushedRequests
   readonly guessing: GuessingGuard
   readonly networks: FamiliarNetworks
   readonly clientFailures: ClientFailures

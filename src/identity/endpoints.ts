@@ -5,6 +5,7 @@ import { authorize, consent } from './endpoints/authorize.ts'
 import { answerKeys, answerMetadata, logo, stylesheet } from './endpoints/documents.ts'
 import { endSession } from './endpoints/end-session.ts'
 import { login } from './endpoints/login.ts'
+import { pushRequest } from './endpoints/push.ts'
 import {
   introspectToken,
   issueTokens,
@@ -42,6 +43,16 @@ export const ENDPOINTS: readonly Endpoint[] = [
     steps: authorize,
     refuse: refuseAsPage,
     announcedAs: 'authorization_endpoint',
+  },
+  {
+    name: 'par',
+    path: below('/connect/par'),
+    methods: POST,
+    closes: true,
+    crossOrigin: true,
+    steps: recordRefusals('authorization.refused', flow(readForm, authenticateClient, pushRequest)),
+    refuse: refuseAsJson,
+    announcedAs: 'pushed_authorization_request_endpoint',
   },
   {
     name: 'token',

@@ -3,6 +3,7 @@ import { WITHOUT_ACTION } from '../contracts/recorder.ts'
 import { prefersPage } from '../http/accept.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
 import { withStoreBudget } from '../kernel/store-budget.ts'
+import { openPushedRequests } from './authorize/pushed-requests.ts'
 import { openConsents } from './browser/consents.ts'
 import { openSessions, sessionCookie } from './browser/sessions.ts'
 import { hashedPasswords, holdersOf, type IdentityDeps } from './dependencies.ts'
@@ -36,6 +37,7 @@ export function openIdentity(deps: IdentityDeps): Identity {
     passwords: deps.passwords ?? hashedPasswords(deps.hasher),
     families: openFamilies(deps),
     codes: openCodes(deps),
+    pushedRequests: openPushedRequests(deps),
     sessions: openSessions(deps),
     consents: openConsents(deps),
     cookie: sessionCookie(deps.urls.issuer),

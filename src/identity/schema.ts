@@ -149,6 +149,15 @@ export const identitySchema = section(
       { lifetime: duration({ default: '60s', description: 'Lifetime of an authorization code.' }) },
       { default: {}, description: 'Authorization codes.' },
     ),
+    par: section(
+      {
+        lifetime: duration({
+          default: '60s',
+          description: 'Time in which a browser has to open a pushed request, `5s` to `599s`.',
+        }),
+      },
+      { default: {}, description: 'Pushed authorization requests (RFC 9126).' },
+    ),
     session: section(
       {
         lifetime: duration({
@@ -196,6 +205,8 @@ export function compileIdentity(slice: IdentityConfig, problems: Problems): Iden
   const lifetimes = { accessToken, idToken, refreshToken, code, session }
   for (const [name, { lifetime }] of Object.entries(lifetimes))
     if (lifetime < 1000) problems.error(['identity', name, 'lifetime'], 'must be at least one second')
+  if (slice.par.lifetime < 5000 || slice.par.lifetime > 599_000)
+    problems.error(['identity', 'par', 'lifetime'], 'must be from 5s to 599s')
   if (refreshToken.grace >= refreshToken.lifetime)
     problems.error(['identity', 'refreshToken', 'grace'], 'must be shorter than the lifetime')
   checkLogo(slice.pages.logo, problems)

@@ -34,6 +34,7 @@ type OAuthError =
   | 'request_uri_not_supported'
   | 'invalid_dpop_proof'
   | 'use_dpop_nonce'
+  | 'invalid_request_uri'
 
 export interface FaultRow {
   readonly status: number
@@ -360,6 +361,10 @@ export const FAULTS = {
     'invalid_request',
     'The address that the application asked to send you back to is not one that it has registered.',
   ),
+  invalid_request_uri: oauth(
+    'invalid_request_uri',
+    'The request that the application has prepared is not known, too old, or was answered already. Start again at the application.',
+  ),
   // C6.2.1: sent to the client by redirect
   access_denied: oauth('access_denied', 'The user did not allow it.'),
   unsupported_response_type: oauth('unsupported_response_type', 'The only response_type is code.'),
@@ -373,6 +378,13 @@ export const FAULTS = {
   request_uri_not_supported: oauth(
     'request_uri_not_supported',
     'The parameter request_uri is not supported.',
+  ),
+  // C6.2.1a
+  too_many_pushed_requests: row(
+    429,
+    'API_RATE_LIMITED',
+    'temporarily_unavailable',
+    'Too many pushed requests of this client are open. Wait until some were answered or have expired.',
   ),
   identity_unavailable: unavailable('The service cannot answer at the moment. Try again shortly.', 'error'),
   // C5.7: code of the operator's that finds people

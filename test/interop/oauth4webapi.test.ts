@@ -69,3 +69,37 @@ describe('oauth4webapi', () => {
     await expect(unknown).rejects.toMatchObject({ error: 'invalid_scope' })
   })
 })
+
+describe('oauth4webapi with a pushed request', () => {
+  const ASKING: oauth.Client = { client_id: 'ledgerline' }
+
+  const push = async (server: oauth.AuthorizationServer, parameters: Record<string, string>) => {
+    const authentication = oauth.ClientSecretBasic('ledgerline-secret')
+    const response = await oauth.pushedAuthorizationRequest(
+      server,
+      ASKING,
+      authentication,
+      parameters,
+      LOOPBACK,
+    )
+    return oauth.processPushedAuthorizationResponse(server, ASKING, response)
+  }
+
+  it('C6.2.1a accepts the answer', async () => {
+    const parameters = {
+      redirect_uri: 'http://127.0.0.1:8090/callback',
+      response_type: 'code',
+      scope: 'fund.read target:b/ACME',
+      code_challenge: await oauth.calculatePKCECodeChallenge(oauth.generateRandomCodeVerifier()),
+      code_challenge_method: 'S256',
+    }
+    const { expires_in, request_uri } = await push(await discover(), parameters)
+    expect(expires_in).toBe(60)
+    expect(request_uri).toMatch(/^urn:ietf:params:oauth:request_uri:/)
+  })
+
+  it('C6.2.1a reads its refusal as an OAuth error', async () => {
+    const pushing = push(await discover(), { redirect_uri: 'https://evil.test/', response_type: 'code' })
+    await expect(pushing).rejects.toMatchObject({ error: 'invalid_request' })
+  })
+})

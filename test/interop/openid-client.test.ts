@@ -2,6 +2,7 @@ import * as client from 'openid-client'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { recordsOf } from '../support/audit-files.ts'
 import { wholeTrail } from '../support/audited-people.ts'
+import { Person } from '../support/person.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
 
 /** openid-client against the running service: what it validates of itself is the test. */
@@ -126,5 +127,34 @@ describe('openid-client', () => {
       status: 401,
       cause: [{ scheme: 'bearer', parameters: { realm: gateway.baseUrl, error: 'invalid_token' } }],
     })
+  })
+})
+
+describe('openid-client with a pushed request', () => {
+  it('C6.2.1a pushes it, and gets tokens for the code', async () => {
+    const redirect_uri = 'http://127.0.0.1:8090/callback'
+    const configuration = await discover('ledgerline')
+    expect(configuration.serverMetadata().pushed_authorization_request_endpoint).toBe(
+      `${gateway.authUrl}/connect/par`,
+    )
+    const verifier = client.randomPKCECodeVerifier()
+    const expected = { state: client.randomState(), nonce: client.randomNonce() }
+    const address = await client.buildAuthorizationUrlWithPAR(configuration, {
+      ...expected,
+      redirect_uri,
+      scope: 'openid fund.read target:b/ACME',
+      code_challenge: await client.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+    })
+    expect([...address.searchParams.keys()].sort()).toEqual(['client_id', 'request_uri'])
+    const person = new Person(gateway.authUrl)
+    const consent = await person.logIn(await person.open(address.href))
+    const { location } = await person.submit(consent, { decision: 'allow' })
+    const tokens = await client.authorizationCodeGrant(configuration, location ?? new URL(redirect_uri), {
+      pkceCodeVerifier: verifier,
+      expectedState: expected.state,
+      expectedNonce: expected.nonce,
+    })
+    expect(tokens.scope).toBe('openid fund.read target:b/ACME')
   })
 })

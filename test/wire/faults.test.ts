@@ -284,10 +284,12 @@ const RAISED: Readonly<Record<FaultCode, Scenario | string>> = {
   consent_required: AUTHORIZE,
   interaction_required: AUTHORIZE,
   request_not_supported: authorize({ request: 'x' }),
+  invalid_request_uri: authorize({ request_uri: 'urn:ietf:params:oauth:request_uri:unknown' }),
   request_uri_not_supported: authorize({ request_uri: 'https://x.example/' }),
   identity_unavailable: arranged(() => {
     vi.spyOn(gateway.world.hasher, 'verify').mockRejectedValue(new Fault('identity_unavailable'))
   }, tokenRequest({})),
+  too_many_pushed_requests: 'test/unit/identity/pushed-requests.test.ts',
   people_unavailable: 'test/wire/module-people.test.ts',
   identity_maintenance: arranged(closing('identity'), tokenRequest({})),
 }

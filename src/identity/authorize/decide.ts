@@ -53,11 +53,12 @@ function refuse(code: 'login_required' | 'interaction_required' | 'consent_requi
 
 /** The login, if it is of the person and of the age that the request wants. */
 async function sufficientLogin(
-  { idTokenHint, maxAge, prompt }: AuthorizationRequest,
+  { idTokenHint, loggedIn, maxAge, prompt }: AuthorizationRequest,
   { login }: BrowserContext,
   dependencies: StepDependencies,
 ): Promise<Login | undefined> {
-  if (login === undefined || prompt.has('login') || prompt.has('select_account')) return undefined
+  if (login === undefined || loggedIn) return login
+  if (prompt.has('login') || prompt.has('select_account')) return undefined
   // OIDC Core §3.1.2.1: 0 always asks for a login, also within the second of the last one.
   const age = epochSeconds(dependencies.clock) - login.session.authTime
   if (maxAge === 0 || (maxAge !== undefined && age > maxAge)) return undefined

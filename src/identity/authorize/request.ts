@@ -8,17 +8,20 @@ import { isLoopback } from '../../kernel/listen-address.ts'
 import { describable } from '../answers.ts'
 import { seeOther } from '../browser/browser-context.ts'
 import { noteCall, orUnavailable } from '../dependencies.ts'
-import type { Arrived, Step, StepDependencies } from '../endpoint.ts'
+import type { Arrived, ClientAuthenticated, Step, StepDependencies } from '../endpoint.ts'
 import { pageAnswer } from '../pages/layout.ts'
 import { formPostPage } from '../pages/notices.ts'
 import { hasValue, limitToClient, parseScope, type RequestedScope } from '../scopes.ts'
 import { paramsOf, readFields, readParameters } from '../steps/read-form.ts'
 import { readChallenge } from '../tokens/codes.ts'
+import { isPushed, type PushedRequest } from './pushed-requests.ts'
 
 interface FormRead extends Arrived {
   readonly form: Form
   /** It came in a body: a form of the client's, so that a SameSite cookie did not come along. */
   readonly posted: boolean
+  /** The pushed request (C6.2.1a) whose parameters `form` has. */
+  readonly pushed?: PushedRequest
 }
 
 /** Named, not proven: a browser proves nothing about a client. From here on errors are redirected to it. */
@@ -59,6 +62,10 @@ export interface AuthorizationRequest {
   readonly idTokenHint: string | undefined
   /** For the pages' forms to bring back. */
   readonly params: ReadonlyMap<string, string>
+  /** If it was pushed, the pages carry its URI in place of its parameters. */
+  readonly pushed: PushedRequest | undefined
+  /** Whether somebody has logged in for it already: then it asks for no further login. */
+  readonly loggedIn: boolean
 }
 
 export interface AuthorizationRead extends ClientNamed {
@@ -88,17 +95,52 @@ export function onlyValue(form: Form, name: string): string | undefined {
 }
 
 /** C6.2.1: an unknown client or a bad redirect_uri, repeated ones too (C6.0), is answered by a page, never by a redirect. */
-export const nameClient: Step<FormRead, ClientNamed> = async (context, { people }) => {
-  const { attempt, form } = context
-  const id = onlyValue(form, 'client_id')
-  const namedClient = id === undefined ? undefined : await orUnavailable(people.findClient(id))
+export const nameClient: Step<FormRead, ClientNamed> = async (context, dependencies) => {
+  const id = onlyValue(context.form, 'client_id')
+  const namedClient = id === undefined ? undefined : await orUnavailable(dependencies.people.findClient(id))
   if (namedClient === undefined) throw new Fault('authorize_bad_client')
-  attempt.client = namedClient.id
-  const redirectUri = onlyValue(form, 'redirect_uri')
-  if (redirectUri === undefined || !isRegistered(redirectUri, namedClient.redirectUris, namedClient))
-    throw new Fault('authorize_bad_redirect')
-  return { ...context, namedClient, redirectUri }
+  context.attempt.client = namedClient.id
+  const read = await readPushed(context, namedClient, dependencies)
+  return { ...read, namedClient, redirectUri: redirectUriOf(read.form, namedClient) }
 }
+
+/** @throws Fault `authorize_bad_redirect` if there is none that the client has registered */
+function redirectUriOf(form: Form, client: Client): string {
+  const redirectUri = onlyValue(form, 'redirect_uri')
+  if (redirectUri === undefined || !isRegistered(redirectUri, client.redirectUris, client))
+    throw new Fault('authorize_bad_redirect')
+  return redirectUri
+}
+
+/** The link to another account: the one wish of our own pages that a pushed request could not hold. */
+const SWITCH = 'switch'
+
+/** What our own pages add to a request: the notice, and what the business picker shows. */
+const OF_PAGES: readonly string[] = ['notice', 'find', 'from', SWITCH]
+
+/**
+ * C6.2.1a: of a request that was pushed nothing else counts than its `client_id` and `request_uri`.
+ * @throws Fault `invalid_request_uri`, which is answered by a page
+ */
+async function readPushed(
+  context: FormRead,
+  { id }: Client,
+  { cookie, pushedRequests }: StepDependencies,
+): Promise<FormRead> {
+  const { exchange, form } = context
+  const uris = (form.get('request_uri') ?? []).filter((each) => each !== '')
+  const [uri = ''] = uris.filter(isPushed)
+  if (uri === '') return context
+  if (uris.length > 1) throw new Fault('invalid_request_uri', { detail: 'a second request_uri beside' })
+  const pushed = await pushedRequests.find(uri, id, cookie.read(exchange.head))
+  const switching = form.has(SWITCH) ? { prompt: 'login', login_hint: '' } : {}
+  const asked = formOf({ ...pushed.params, ...switching, client_id: id })
+  const ofPages = OF_PAGES.map((name) => [name, form.get(name) ?? []] as const)
+  return { ...context, form: new Map([...asked, ...ofPages]), pushed }
+}
+
+const formOf = (params: Readonly<Record<string, string>>): Form =>
+  new Map(Object.entries(params).map(([name, value]) => [name, [value]]))
 
 /** RFC 8252 §7.3: an app's loopback redirect, by address and not by name; and its port. */
 const LOOPBACK = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]))(?::([1-9][0-9]{0,4}))?(?=[/?]|$)/
@@ -140,7 +182,8 @@ function returnPathOf({ namedClient, form, redirectUri }: ClientNamed): ReturnPa
 
 /** C6.2.1: answered by a page, since a redirect could not carry it either. */
 export const requireFit: Step<ClientNamed, ClientNamed> = (context, { longestTarget }) => {
-  const { form } = context
+  const { form, pushed } = context
+  if (pushed !== undefined) return context
   const query = queryOfCarried((name) => onlyValue(form, name))
   checkRequestSize(query, onlyValue(form, 'state'), longestTarget)
   return context
@@ -159,13 +202,17 @@ const OWN_PART = 256
  * @throws Fault `oauth_bad_request`
  */
 export function checkRequestSize(query: string, state: string | undefined, longestTarget: number): void {
-  if (Buffer.byteLength(state ?? '') > LONGEST_STATE)
-    throw refuse(`The state is longer than ${LONGEST_STATE} bytes.`)
+  checkState(state)
   const most = longestTarget - OWN_PART
   if (query.length > most)
     throw refuse(
       `The parameters have ${query.length} characters when they are percent-encoded, and at most ${most} are allowed: shorten state, nonce or id_token_hint.`,
     )
+}
+
+function checkState(state: string | undefined): void {
+  if (Buffer.byteLength(state ?? '') > LONGEST_STATE)
+    throw refuse(`The state is longer than ${LONGEST_STATE} bytes.`)
 }
 
 type Params = ReadonlyMap<string, string>
@@ -217,8 +264,32 @@ export const readRequest: Step<ClientNamed, AuthorizationRead> = async (context,
     loginHint: params.get('login_hint'),
     idTokenHint: params.get('id_token_hint'),
     params,
+    pushed: context.pushed,
+    loggedIn: context.pushed?.opening?.loggedIn === true && !params.has(SWITCH),
   }
   return { ...context, request }
+}
+
+/**
+ * C6.2.1a: all checks of a request that its client pushes. They are made again when a browser opens it.
+ * @returns the parameters to keep
+ */
+export async function checkPushed(
+  context: ClientAuthenticated,
+  dependencies: StepDependencies,
+): Promise<ReadonlyMap<string, string>> {
+  const { client, params } = context
+  for (const name of ['request', 'request_uri'])
+    if (params.has(name)) throw refuse(`The parameter ${name} cannot be pushed.`)
+  checkState(params.get('state'))
+  const kept = PUSHED.flatMap((name) => {
+    const value = params.get(name)
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  const form = formOf(Object.fromEntries(kept))
+  const redirectUri = redirectUriOf(form, client)
+  await readRequest({ ...context, form, posted: true, namedClient: client, redirectUri }, dependencies)
+  return new Map(kept)
 }
 
 /** A registered URI may hold what a header can't. */
@@ -268,13 +339,24 @@ export const redirectingFaults =
       return await steps(context, dependencies)
     } catch (thrown) {
       const fault = toFault(thrown)
-      if (fault.status >= 500 && !troublesToo) throw fault
+      if (fault.code === 'invalid_request_uri' || (fault.status >= 500 && !troublesToo)) throw fault
+      await useUpRefused(fault, context, dependencies)
       context.attempt.redirectedFault = fault
       if (fault.row.level === 'error')
         noteCall(context.exchange, dependencies, 'error', 'authorization_failed', { cause: fault })
       return refuseByRedirect(fault, context, dependencies)
     }
   }
+
+/** A person's refusal decides over a pushed request; so does ours to a person who is logged in. Looking at it does not. */
+async function useUpRefused(
+  { code, status }: Fault,
+  { attempt, pushed }: ClientNamed,
+  { pushedRequests }: StepDependencies,
+): Promise<void> {
+  if (pushed === undefined || status >= 500) return
+  if (code === 'access_denied' || attempt.proven === 'user') await pushedRequests.useUp(pushed, [])
+}
 
 const CARRIED = [
   'client_id',
@@ -297,13 +379,28 @@ const CARRIED = [
 
 type Carried = (typeof CARRIED)[number]
 
+const OF_PICKER: ReadonlySet<Carried> = new Set(['find', 'from'])
+
+/** `client_id` is known by the client's authentication. */
+const PUSHED = CARRIED.filter((name) => name !== 'client_id' && !OF_PICKER.has(name))
+
 /** The request as a query, for our own pages; `changes` replaces parameters, or takes them out. */
 export function carry(
-  { params }: AuthorizationRequest,
+  { params, pushed }: AuthorizationRequest,
   changes: Readonly<Partial<Record<Carried, string | undefined>>> = {},
 ): string {
-  return queryOfCarried((name) => (name in changes ? changes[name] : params.get(name)))
+  const valueOf = (name: Carried): string | undefined => (name in changes ? changes[name] : params.get(name))
+  if (pushed === undefined) return queryOfCarried(valueOf)
+  const reference = new URLSearchParams({ client_id: pushed.client, request_uri: pushed.uri }).toString()
+  const ofPages = queryOfCarried((name) => (OF_PICKER.has(name) ? valueOf(name) : undefined))
+  return ofPages === '' ? reference : `${reference}&${ofPages}`
 }
+
+/** As `carry`, for a login by somebody else. */
+export const carryToSwitch = (request: AuthorizationRequest): string =>
+  request.pushed === undefined
+    ? carry(request, { prompt: 'login', login_hint: undefined })
+    : `${carry(request, { find: undefined, from: undefined })}&${SWITCH}=1`
 
 function queryOfCarried(valueOf: (name: Carried) => string | undefined): string {
   const carried = CARRIED.flatMap((name) => {

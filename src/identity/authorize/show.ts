@@ -19,7 +19,7 @@ import { type LoginForm, loginPage } from '../pages/login.ts'
 import { TEXTS } from '../pages/texts.ts'
 import type { GrantedScope } from '../scopes.ts'
 import type { Candidate } from './decide.ts'
-import { anyAppMayTake, type AuthorizationRequest, carry, onlyValue } from './request.ts'
+import { anyAppMayTake, type AuthorizationRequest, carry, carryToSwitch, onlyValue } from './request.ts'
 
 interface LoginAgain extends Pick<LoginForm, 'notice' | 'cookieless'> {
   readonly username?: string
@@ -127,9 +127,7 @@ export async function showConsent(
     client: askingClient(request),
     leadsTo: request.back.redirectUri,
     user: nameOf(login),
-    switchUser: dependencies.theme.at(
-      `/connect/authorize?${carry(request, { prompt: 'login', login_hint: undefined })}`,
-    ),
+    switchUser: dependencies.theme.at(`/connect/authorize?${carryToSwitch(request)}`),
     applications: dependencies.theme.at('/connect/applications'),
     about,
     data,

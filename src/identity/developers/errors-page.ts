@@ -208,6 +208,10 @@ const ERROR_GUIDE: Readonly<Record<FaultCode, Guidance>> = {
     BROWSER,
     'Send a `redirect_uri` that is registered for your client, character by character, or ask the operator to register it.',
   ),
+  invalid_request_uri: at(
+    BROWSER,
+    'Push the request again, and send the browser with the new `request_uri` and your own `client_id` at once.',
+  ),
   access_denied: at(
     BROWSER,
     'The user said no. Tell the user what does not work without it; do not ask again at once.',
@@ -221,6 +225,7 @@ const ERROR_GUIDE: Readonly<Record<FaultCode, Guidance>> = {
   ),
   request_not_supported: at(BROWSER, 'Send the parameters themselves, without `request`.'),
   request_uri_not_supported: at(BROWSER, 'Send the parameters themselves, without `request_uri`.'),
+  too_many_pushed_requests: at(IDENTITY, `Push a request when a person comes, not in advance. ${WAIT}`),
   identity_unavailable: at(IDENTITY, `Keep your tokens and codes: they were not refused. ${WAIT}`),
   people_unavailable: at(IDENTITY, `Keep your tokens and codes: they were not refused. ${WAIT}`),
   identity_maintenance: at(IDENTITY, WAIT),

@@ -1,4 +1,5 @@
 import type { Answer } from '../../contracts/exchange.ts'
+import type { NewRecord } from '../../contracts/store.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { decide, type Decision } from '../authorize/decide.ts'
 import {
@@ -34,7 +35,8 @@ async function answerCode(
   scope: GrantedScope,
   dependencies: StepDependencies,
 ): Promise<Answer> {
-  const { namedClient, back, challenge, nonce } = request
+  const { pushedRequests } = dependencies
+  const { namedClient, back, challenge, nonce, pushed } = request
   const { session, user } = login
   const record = {
     client: namedClient.id,
@@ -47,8 +49,14 @@ async function answerCode(
     asOf,
   }
   const { code, family, open } = dependencies.codes.draw(record, scope.target?.business)
+  const decision =
+    pushed &&
+    (async (record: NewRecord) => {
+      await pushedRequests.useUp(pushed, [record])
+      return true
+    })
   const parties = { client: namedClient.id, subject: user.subject }
-  await give(codeIssued({ exchange, ...parties, scope }, family), open, dependencies)
+  await give(codeIssued({ exchange, ...parties, scope }, family), () => open(decision), dependencies)
   noteCall(exchange, dependencies, 'info', 'code_issued', { ...parties, scope: scope.text })
   return answerClient(back, { code }, dependencies)
 }
@@ -59,6 +67,7 @@ const answerRequest: Step<AuthorizationRead, Answer> = async (context, dependenc
   noteUser(attempt, browser)
   // A form of another site comes without our SameSite cookie: it is known only after a redirect who is logged in.
   if (posted && browser.fresh) return restartRequest(request, dependencies)
+  if (request.pushed !== undefined) await dependencies.pushedRequests.open(request.pushed, browser.cookie)
   const decision = await decide(request, browser, dependencies)
   const notice = noticeIn(context.form)
   if (decision.kind === 'login')

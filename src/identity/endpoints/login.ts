@@ -73,10 +73,11 @@ async function logIn(
 async function beginSession(
   { subject }: User,
   { asOf, attempt, exchange }: Arrived,
-  { login: before }: BrowserContext,
+  browser: BrowserContext,
   dependencies: StepDependencies,
 ): Promise<string> {
-  const { sessions } = dependencies
+  const { login: before } = browser
+  const { pushedRequests, sessions } = dependencies
   const name = browserName(exchange.head.headers['user-agent'] ?? '', TEXTS.applications.unknownBrowser)
   const { begin, cookie, key } = sessions.draw({
     subject,
@@ -85,6 +86,7 @@ async function beginSession(
     asOf,
   })
   const replace = async (): Promise<void> => {
+    await pushedRequests.carryOver(browser.cookie, cookie)
     // The login that this browser had before ends.
     if (before !== undefined && (await sessions.end(before.session.key, before.user.subject)))
       await took(loginEnded(exchange, before.session), dependencies)
@@ -127,6 +129,7 @@ async function answerForm(
   const again = (problems: readonly Problem[]): Answer =>
     showLogin(request, browser, dependencies, { username, problems })
   if (isForeignForm(context.exchange, dependencies)) return startOver(request, dependencies)
+  if (request?.pushed !== undefined) await dependencies.pushedRequests.open(request.pushed, browser.cookie)
   if (request !== undefined && params.get('decision') === 'cancel') throw new Fault('access_denied')
   if (!isOwnForm(context.exchange, params.get('csrf'), browser, dependencies))
     return answerOutdated(request, params, browser, dependencies)

@@ -58,6 +58,10 @@ const FAULT_TEXTS: Readonly<Partial<Record<FaultCode, { readonly title: string; 
     title: 'This application is not known here',
     text: 'The application that sent you here may have been removed, or its link is out of date.',
   },
+  invalid_request_uri: {
+    title: 'This request is over',
+    text: 'It was answered already, or too much time has passed since the application sent you here. Go back to the application and start again.',
+  },
   authorize_bad_redirect: {
     title: 'The way back is not safe',
     text: 'The application wants to send you on to an address that it has not registered with us. So that nobody can read your data there, you are not sent on.',

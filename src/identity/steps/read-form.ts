@@ -51,6 +51,7 @@ const PARAMETERS: ReadonlySet<string> = new Set([
   'everywhere',
   'done',
   'notice',
+  'switch',
   'cookieless',
 ])
 

@@ -45,7 +45,8 @@ interface DrawnCode {
   readonly code: string
   /** Of the tokens that it gives. */
   readonly family: string
-  readonly open: () => Promise<void>
+  /** @param write stores the record, and resolves with false if there is one already; by default on its own */
+  readonly open: (write?: (record: NewRecord) => Promise<boolean>) => Promise<void>
 }
 
 export interface FoundCode {
@@ -115,11 +116,12 @@ export function openCodes({
       const family = newOrderedId(clock.now())
       const { client, subject } = record
       const indexes = { family, client, subject, ...(business !== undefined && { business }) }
-      const open = async (): Promise<void> => {
+      const create = (created: NewRecord): Promise<boolean> => store.create(CODE, created.key, created)
+      const open = async (write = create): Promise<void> => {
         const key = keyOf(code)
         const value: CodeRecord = { ...record, family, settled: false }
         const expiresAt = clock.now() + config.code.lifetime
-        if (await store.create(CODE, key, { value, expiresAt, indexes }))
+        if (await write({ kind: CODE, key, value, expiresAt, indexes }))
           given.remember({ key, value, version: 1, expiresAt, usedAt: undefined })
       }
       return { code, family, open }
