@@ -58,7 +58,7 @@ const OBJECT = membersOf<AuditObject>({
   subject: true,
   client: true,
 })
-const GRANT = membersOf<AuditGrant>({ grant: true, scope: true, target: true })
+const GRANT = membersOf<AuditGrant>({ grant: true, scope: true, target: true, method: true, jkt: true })
 const CALL = membersOf<AuditCall>({
   version: true,
   status: true,

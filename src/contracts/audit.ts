@@ -41,6 +41,10 @@ export interface AuditGrant {
   readonly grant?: string | undefined
   readonly scope?: string | undefined
   readonly target?: string | undefined
+  /** How the client has authenticated (RFC 7591 §2). */
+  readonly method?: string | undefined
+  /** The thumbprint of the key that the token is bound to (RFC 9449 §6). */
+  readonly jkt?: string | undefined
 }
 
 export interface AuditCall {

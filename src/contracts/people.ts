@@ -1,7 +1,8 @@
+import type { Jwk } from '../kernel/jwk.ts'
 import type { Address } from './places.ts'
 
-type ClientKind = 'customer' | 'partner' | 'public'
-export type Grant = 'password' | 'authorization_code' | 'refresh_token'
+type ClientKind = 'customer' | 'partner' | 'public' | 'machine'
+export type Grant = 'password' | 'authorization_code' | 'refresh_token' | 'client_credentials'
 export type SigningAlgorithm = 'ES256' | 'RS256'
 
 export interface Client {
@@ -29,9 +30,24 @@ export interface Client {
   /** Seconds. */
   readonly accessTokenLifetime?: number
   readonly idTokenAlgorithm?: SigningAlgorithm
-  /** `client_secret_post` allowed (C6.1.2). */
-  readonly secretPost: boolean
+  /** How it may authenticate (C6.1.2): `none` alone for a public client, never for another one. */
+  readonly authentication: readonly ClientAuthMethod[]
+  /** Its public keys, or where they are read. At most one of the two. */
+  readonly jwks?: readonly Jwk[]
+  readonly jwksUri?: string
+  /** Whether its tokens are bound to a key (RFC 9449). */
+  readonly dpop: 'optional' | 'required' | 'off'
+  /** Whether authorization requests must be pushed (RFC 9126 §6). */
+  readonly requirePar: boolean
   readonly requirePkce: boolean
+  /** False: neither PKCE nor a nonce is needed (C6.2.1). */
+  readonly requireBinding: boolean
+  /** Which words the answer's `scope` has: those of the token, or those that were asked for (C6.1.3). */
+  readonly answerScope: 'granted' | 'asked'
+  /** Instead of `identity.strictRfc6749`, for answers to this client (C6.1.3). */
+  readonly strictRfc6749?: boolean
+  /** Is told when a person logs out (OpenID Connect Back-Channel Logout 1.0). */
+  readonly backchannelLogoutUri?: string
   /** May introspect other clients' tokens (C6.3.3). */
   readonly resource: boolean
 }
@@ -71,7 +87,13 @@ export interface User {
   readonly claims: PersonClaims
 }
 
-export const CLIENT_AUTH_METHODS = ['client_secret_basic', 'client_secret_post', 'none'] as const
+/** Those that a configuration may name. */
+export const CONFIDENTIAL_AUTH_METHODS = [
+  'client_secret_basic',
+  'client_secret_post',
+  'private_key_jwt',
+] as const
+export const CLIENT_AUTH_METHODS = [...CONFIDENTIAL_AUTH_METHODS, 'none'] as const
 /** How a client authenticates at the token endpoint (RFC 7591 §2). */
 export type ClientAuthMethod = (typeof CLIENT_AUTH_METHODS)[number]
 

@@ -2,7 +2,7 @@ import { Problems } from '../config/problems.ts'
 import type { Client } from '../contracts/people.ts'
 import type { Entry, StoredValue } from '../contracts/store.ts'
 import { newSecret } from '../kernel/ids.ts'
-import { compileClient, toClient, toClientRecord } from './compile-records.ts'
+import { BY_SECRET, compileClient, methodsOf, toClient, toClientRecord } from './client-rules.ts'
 import {
   alreadyThere,
   DirectoryRefusal,
@@ -34,11 +34,24 @@ const CLIENTS: RecordKind<ClientRecord, Client> = {
   configured: ({ configured }) => configured.clients,
   asRecord: toClientRecord,
   check: async (record, parts, problems) => {
+    // It is not read back from the store (readStoredClient).
+    if (record.secretPost !== undefined)
+      problems.error(
+        ['secretPost'],
+        'is retired: write `authentication`, the methods that the client may use',
+      )
     const names = await referable(parts, { businesses: record.businesses, roles: [] })
     compileClient(record, { ...parts.configured, ...names, catalogue: parts.catalogue }, problems)
   },
   holdings: (record, id, { catalogue }) =>
     holdingsOf({ clients: only(id, record && toClient(record)) }, catalogue),
+}
+
+/** A client with keys has no secret, unless it is to authenticate by one. */
+function needsSecret({ authentication, jwks, jwksUri, kind }: WrittenClient): boolean {
+  if (kind === 'public') return false
+  if (Array.isArray(authentication)) return BY_SECRET.some((method) => authentication.includes(method))
+  return jwks === undefined && jwksUri === undefined
 }
 
 /** Clients of the store, by id. Beside the record stands when an old secret ends. */
@@ -51,7 +64,7 @@ export class ClientEditor extends RecordEditor<ClientRecord, Client> {
   override async planAdd(written: WrittenClient, given?: string): Promise<PlannedAdd<ClientRecord>> {
     this.refuseTaken(written.id)
     const { store } = this.parts
-    const secret = written.kind === 'public' ? undefined : (given ?? newSecret())
+    const secret = given ?? (needsSecret(written) ? newSecret() : undefined)
     const secrets = secret === undefined ? [] : [hashSecret(secret)]
     const problems = new Problems()
     const record = await this.read({ ...written, secrets }, problems)
@@ -103,6 +116,10 @@ export class ClientEditor extends RecordEditor<ClientRecord, Client> {
   #rotated(value: StoredValue, hash: string, overlap: number): StoredClient {
     const { record, ends } = readStoredClient(value)
     if (record.kind === 'public') throw new DirectoryRefusal('A public client has no secret.')
+    if (!methodsOf(record).some((method) => BY_SECRET.includes(method)))
+      throw new DirectoryRefusal(
+        'This client authenticates by its keys, not by a secret: name the methods in `authentication` first.',
+      )
     const now = this.parts.clock.now()
     const live = overlap > 0 ? liveSecrets({ record, ends }, now) : []
     const [old, ...older] = live

@@ -4,16 +4,12 @@ import type { Catalogue } from '../config/scopes/catalogue.ts'
 import type { Environment } from '../config/validate.ts'
 import type { Access, Client, People } from '../contracts/people.ts'
 import type { ConfiguredBusiness } from '../contracts/places.ts'
-import {
-  checkScopes,
-  checkUser,
-  compileBusiness,
-  compileClient,
-  type ReferableNames,
-} from './compile-records.ts'
+import { compileClient } from './client-rules.ts'
+import { checkUser, compileBusiness } from './compile-records.ts'
 import { SnapshotPeople } from './people.ts'
 import { SnapshotPlaces } from './places.ts'
 import { problemsAt, readRecords, type RecordProblems } from './read-records.ts'
+import { checkScopes, type ReferableNames } from './references.ts'
 import {
   businessRecordSchema,
   clientRecordSchema,

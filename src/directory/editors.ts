@@ -3,7 +3,7 @@ import type { Access } from '../contracts/people.ts'
 import type { ConfiguredBusiness } from '../contracts/places.ts'
 import type { Page } from '../contracts/store.ts'
 import { ClientEditor } from './client-editor.ts'
-import { checkScopes } from './compile-records.ts'
+import { checkScopes } from './references.ts'
 import {
   type ChangesOf,
   DirectoryRefusal,

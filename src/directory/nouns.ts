@@ -32,6 +32,7 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   customer: ['password', 'refresh_token'],
   partner: ['authorization_code', 'refresh_token'],
   public: ['authorization_code', 'refresh_token'],
+  machine: ['client_credentials'],
 }
 
 /** Of a kind that there is not, which the schema refuses: as of a customer. */
@@ -49,9 +50,9 @@ export const NOUNS: Readonly<Record<NounName, Noun>> = {
     personal: [],
     hidden: { secrets: 'a secret is generated, and replaced by another one' },
     hashed: [],
-    defaults: ({ kind }) => ({
+    defaults: ({ kind, requireBinding }) => ({
       grants: grantsOf(String(kind)),
-      requirePkce: kind !== 'customer',
+      requirePkce: (kind === 'partner' || kind === 'public') && requireBinding !== false,
     }),
   },
   user: {

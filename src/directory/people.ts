@@ -8,7 +8,8 @@ import {
 } from '../contracts/people.ts'
 import type { Store } from '../contracts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { compileUser, toClient } from './compile-records.ts'
+import { toClient } from './client-rules.ts'
+import { compileUser } from './compile-records.ts'
 import type { UserRecord } from './schema.ts'
 import {
   CLIENT,
@@ -124,14 +125,10 @@ export class LayeredPeople implements People {
   }
 }
 
-type KnownClient = Pick<Client, 'kind' | 'secretPost' | 'disabled'>
+type KnownClient = Pick<Client, 'authentication' | 'disabled'>
 
-/** A client with a secret may always use Basic (C6.1.2). */
-function methodsOf({ disabled, kind, secretPost }: KnownClient): readonly ClientAuthMethod[] {
-  if (disabled) return []
-  if (kind === 'public') return ['none']
-  return secretPost ? ['client_secret_basic', 'client_secret_post'] : ['client_secret_basic']
-}
+const inUse = ({ authentication, disabled }: KnownClient): readonly ClientAuthMethod[] =>
+  disabled ? [] : authentication
 
 interface ClientMethodsParts {
   readonly configured: Iterable<KnownClient>
@@ -156,7 +153,7 @@ export class DirectoryMethods {
 
   constructor(parts: ClientMethodsParts) {
     this.#parts = parts
-    this.#configured = new Set([...parts.configured].flatMap(methodsOf))
+    this.#configured = new Set([...parts.configured].flatMap(inUse))
     this.#known = this.#configured
   }
 
@@ -174,7 +171,7 @@ export class DirectoryMethods {
     const found = new Set(this.#configured)
     try {
       for await (const { value } of everyRecord(this.#parts.store, CLIENT)) {
-        for (const method of methodsOf(readStoredClient(value).record)) found.add(method)
+        for (const method of inUse(toClient(readStoredClient(value).record))) found.add(method)
         if (found.size === CLIENT_AUTH_METHODS.length) break
       }
       this.#known = found

@@ -18,9 +18,11 @@ import {
   textOrSecret,
   type TSchema,
 } from '../config/schema.ts'
+import { CONFIDENTIAL_AUTH_METHODS } from '../contracts/people.ts'
 import { VALUE_NAME_PATTERN } from '../contracts/places.ts'
 import type { StoredValue } from '../contracts/store.ts'
 import { DIRECTION_CONTROLS } from '../kernel/clean-text.ts'
+import type { Jwk } from '../kernel/jwk.ts'
 import { defaultsOf } from './read-records.ts'
 
 /** Stands in paths and scope values (C3.4, C5.4): pchar of RFC 3986 without `;` and `%`, and no dot segment. */
@@ -59,7 +61,7 @@ const nameForPeople = (description: string) =>
 const claimOfName = (description: string) =>
   text({ description, pattern: `^[^${DIRECTION_CONTROLS}]*$`, expected: `a name ${WITHOUT_CONTROLS}` })
 
-const GRANTS = ['password', 'authorization_code', 'refresh_token'] as const
+const GRANTS = ['password', 'authorization_code', 'refresh_token', 'client_credentials'] as const
 
 const page = (description: string) =>
   literalText({
@@ -68,16 +70,41 @@ const page = (description: string) =>
     description,
   })
 
+const HTTPS_ADDRESS = {
+  pattern: '^https?://[^\\s/@#?<>"]+(/[^\\s#<>"]*)?$',
+  expected: 'an https:// URL without credentials and fragment, or http:// on loopback',
+} as const
+
 const client = {
-  kind: choice(['customer', 'partner', 'public'], {
+  kind: choice(['customer', 'partner', 'public', 'machine'], {
     description:
-      '`customer`: may use the password grant. `partner`: code flow. `public`: code flow without a secret.',
+      '`customer`: may use the password grant. `partner`: code flow. `public`: code flow without a secret. `machine`: acts for itself, by the grant `client_credentials` alone.',
   }),
   name: nameForPeople('Name for people. The consent page shows it.'),
   secrets: list(secret({ plain: true, description: '`sha256:…` or `$argon2id$…`.' }), {
     default: [],
     description: 'Hashes of its secrets: two while one replaces the other, none for a public client.',
   }),
+  authentication: optional(
+    list(choice(CONFIDENTIAL_AUTH_METHODS, { description: 'A method of RFC 7591 §2.' }), {
+      minItems: 1,
+      unique: true,
+      description:
+        'How it may authenticate. Default: `client_secret_basic` and `client_secret_post` where it has secrets, else `private_key_jwt`.',
+    }),
+  ),
+  jwks: optional(
+    list(opaque<Jwk>({ expected: 'JSON Web Key', description: 'A public key (RFC 7517).' }), {
+      minItems: 1,
+      description: 'Its public keys, at most 10, for `private_key_jwt`.',
+    }),
+  ),
+  jwksUri: optional(
+    literalText({
+      ...HTTPS_ADDRESS,
+      description: 'Where its public keys are read (`{"keys":[…]}`), instead of `jwks`.',
+    }),
+  ),
   grants: list(choice(GRANTS, { description: 'A grant.' }), {
     minItems: 1,
     unique: true,
@@ -126,15 +153,48 @@ const client = {
       description: 'Signature algorithm of its id_tokens. Default: `identity.idToken.algorithm`.',
     }),
   ),
-  secretPost: flag({
+  secretPost: optional(
+    flag({
+      description:
+        'Retired, write `authentication`. `false` means `client_secret_basic` alone, `true` means `client_secret_post` too.',
+    }),
+  ),
+  dpop: choice(['optional', 'required', 'off'], {
+    default: 'optional',
+    description:
+      'Whether its tokens are bound to a key by DPoP (RFC 9449): if it sends a proof, always, or never (proofs are refused).',
+  }),
+  requirePar: flag({
     default: false,
-    description: 'Allow the secret in the request body (`client_secret_post`).',
+    description: 'Take authorization requests only if they were pushed (RFC 9126).',
   }),
   requirePkce: flag({
     default: false,
     description:
       'Require PKCE, also of a request for `openid` with a `nonce`. Public clients always need it.',
   }),
+  requireBinding: flag({
+    default: true,
+    description:
+      'Require PKCE or, with `openid`, a `nonce`. `false` is for clients with a secret that can do neither: an injected code is not noticed then.',
+  }),
+  answerScope: choice(['granted', 'asked'], {
+    default: 'granted',
+    description:
+      'The `scope` of its token answers: as granted, with the chosen business, or in the words that it asked with (`target:b`), and the business as `target`.',
+  }),
+  strictRfc6749: optional(
+    flag({
+      description:
+        'Answer it by RFC 6749 to the letter (`no-store`, `Bearer`). Default: `identity.strictRfc6749`, which also decides how failed authentication is answered.',
+    }),
+  ),
+  backchannelLogoutUri: optional(
+    literalText({
+      ...HTTPS_ADDRESS,
+      description: 'Is told when a person logs out (OpenID Connect Back-Channel Logout 1.0).',
+    }),
+  ),
   resource: flag({
     default: false,
     description: 'It is a resource server: it may introspect tokens of other clients.',

@@ -11,6 +11,7 @@ import { LRUCache } from 'lru-cache'
 import type { Access } from '../contracts/people.ts'
 import type { Change, Entry, Feed, Store, StoredValue } from '../contracts/store.ts'
 import type { Clock } from '../kernel/clock.ts'
+import { withoutSecretPost } from './client-rules.ts'
 import { defaultsOf } from './read-records.ts'
 import {
   BUSINESS,
@@ -60,9 +61,13 @@ export type StoredSubject = {
 const CLIENT_DEFAULTS = defaultsOf(clientRecordSchema)
 const USER_DEFAULTS = defaultsOf(userRecordSchema)
 
+/**
+ * An earlier version stored `secretPost`, also `false` where nobody had chosen it. So it says nothing, and the default of
+ * `authentication` counts.
+ */
 export function readStoredClient(value: StoredValue): StoredClient {
   const { record, ends } = value as StoredClient
-  return { record: { ...CLIENT_DEFAULTS, ...record }, ends }
+  return { record: { ...CLIENT_DEFAULTS, ...withoutSecretPost(record) }, ends }
 }
 
 export function readStoredUser(value: StoredValue): StoredUser {

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { Problems } from '../config/problems.ts'
 import type { Access, Client } from '../contracts/people.ts'
-import { checkUser, toClient } from './compile-records.ts'
+import { toClient } from './client-rules.ts'
+import { checkUser } from './compile-records.ts'
 import {
   alreadyThere,
   DirectoryRefusal,

@@ -49,6 +49,8 @@ export interface Parsed extends Arrived {
 
 export interface ClientAuthenticated extends Parsed {
   readonly client: Client
+  /** How it has authenticated. */
+  readonly method: ClientAuthMethod
 }
 
 export interface GrantChosen extends ClientAuthenticated {

@@ -15,7 +15,7 @@ export type WireCode =
   | 'API_NOT_IMPLEMENTED'
   | 'API_UNAVAILABLE'
 
-/** RFC 6749 §5.2 and §4.1.2.1, RFC 6750 §3.1, OIDC Core §3.1.2.6. */
+/** RFC 6749 §5.2 and §4.1.2.1, RFC 6750 §3.1, OIDC Core §3.1.2.6, RFC 9449 §12.2, RFC 8707 §2. */
 type OAuthError =
   | 'invalid_request'
   | 'invalid_client'
@@ -34,6 +34,7 @@ type OAuthError =
   | 'request_uri_not_supported'
   | 'invalid_dpop_proof'
   | 'use_dpop_nonce'
+  | 'invalid_target'
   | 'invalid_request_uri'
 
 export interface FaultRow {

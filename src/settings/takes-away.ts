@@ -56,7 +56,10 @@ const client = section({
   postLogoutRedirectUris: fewer,
   accessTokenLifetime: shorter,
   requirePkce: mayClose,
-  secretPost: mayEnd,
+  authentication: fewer,
+  jwks: fewer,
+  requirePar: mayClose,
+  requireBinding: mayClose,
   resource: mayEnd,
 })
 const user = section({ disabled: mayClose, locked: mayClose, customers: fewer, access: fewerEntries(same) })

@@ -1,4 +1,4 @@
-import type { Recorder, Replayed, TunnelEvent, UpstreamEvent } from '../contracts/recorder.ts'
+import type { IdentityCount, Recorder, Replayed, TunnelEvent, UpstreamEvent } from '../contracts/recorder.ts'
 
 type Note = Parameters<Recorder['note']>
 
@@ -50,6 +50,10 @@ export class RelayRecorder implements Recorder {
     this.to?.replay?.(of)
   }
 
+  count(of: IdentityCount, ...labels: readonly string[]): void {
+    this.to?.count?.(of, ...labels)
+  }
+
   note(...note: Note): void {
     if (this.#to !== undefined) this.#to.note(...note)
     else if (this.#early.length < EARLY_NOTES) this.#early.push(note)
@@ -84,6 +88,7 @@ export function fanOut(
     upstream: (backend, event) => metrics.upstream?.(backend, event),
     tokenCache: (outcome) => metrics.tokenCache(outcome),
     replay: (of) => metrics.replay?.(of),
+    count: (of, ...labels) => metrics.count?.(of, ...labels),
     note: (level, event, facts) => log.note(level, event, facts),
   }
 }

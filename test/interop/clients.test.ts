@@ -25,8 +25,8 @@ function withClient(
 const startFor = (program: ClientProgram, origin: string): Promise<StartedPostern> =>
   postern({
     change: (configuration) => {
-      const { requirePkce = true, secretPost = false, strictRfc6749 = false } = program
-      const change = { redirectUris: [`${origin}${program.callback}`], requirePkce, secretPost }
+      const { requirePkce = true, strictRfc6749 = false } = program
+      const change = { redirectUris: [`${origin}${program.callback}`], requirePkce }
       const identity = { ...configuration.identity, strictRfc6749 }
       return withClient('ledgerline', change, { ...configuration, identity })
     },
@@ -107,11 +107,10 @@ describe('config/clients.md', () => {
 
   it('names what must be set in Postern, where it is set', () => {
     const section = (name: string): string => page.split(`\n## ${name}\n`)[1]?.split('\n## ')[0] ?? ''
-    for (const [name, { requirePkce, secretPost, strictRfc6749 }] of Object.entries(CLIENTS)) {
+    for (const [name, { requirePkce, strictRfc6749 }] of Object.entries(CLIENTS)) {
       const told = section(name)
       expect([name, told.includes('`strictRfc6749: true`')]).toEqual([name, strictRfc6749 === true])
       expect([name, told.includes('`requirePkce: false`')]).toEqual([name, requirePkce === false])
-      expect([name, told.includes('`secretPost: true`')]).toEqual([name, secretPost === true])
     }
   })
 })

@@ -65,8 +65,12 @@ function describeClients(subject: PeopleUnderTest): void {
         postLogoutRedirectUris: [],
         disabled: false,
         accessTokenLifetime: 600,
-        secretPost: false,
+        authentication: ['client_secret_basic', 'client_secret_post'],
+        dpop: 'optional',
+        requirePar: false,
         requirePkce: false,
+        requireBinding: true,
+        answerScope: 'granted',
         resource: false,
       })
     })

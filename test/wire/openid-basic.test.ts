@@ -4,6 +4,7 @@ import {
   jwtVerify,
   type JSONWebKeySet,
   type JWTPayload,
+  decodeJwt,
 } from 'jose'
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -38,8 +39,12 @@ beforeAll(async () => {
         redirectUris: [CALLBACK, WITH_QUERY],
         postLogoutRedirectUris: [BYE],
       }
-      const posting = { ...ledgerline, secretPost: true }
-      return { ...rest, directory: { ...directory, clients: { ...directory.clients, ledgerline, posting } } }
+      const unbound = { ...ledgerline, requireBinding: false }
+      const basicOnly = { ...ledgerline, authentication: ['client_secret_basic'] as const }
+      return {
+        ...rest,
+        directory: { ...directory, clients: { ...directory.clients, ledgerline, basicOnly, unbound } },
+      }
     },
   })
   const jwks = await fetch(`${postern.authUrl}/.well-known/jwks.json`)
@@ -350,7 +355,7 @@ describe('C6.1.6, C6.1.8 the code and the id_token', () => {
     })
   })
 
-  it('C6.1.2 oidcc-server-client-secret-post: for a client that is configured so, and no other', async () => {
+  it('C6.1.2 oidcc-server-client-secret-post: unless the client may not use it', async () => {
     const redeemAs = async (client_id: string): Promise<Response> => {
       const { shown } = await signIn({ client_id })
       const body = new URLSearchParams({
@@ -362,9 +367,9 @@ describe('C6.1.6, C6.1.8 the code and the id_token', () => {
       })
       return fetch(`${postern.authUrl}/connect/token`, { method: 'POST', body })
     }
-    const posted = await redeemAs('posting')
+    const posted = await redeemAs('ledgerline')
     expect([posted.status, await posted.json()]).toMatchObject([200, { id_token: expect.any(String) }])
-    const refused = await redeemAs('ledgerline')
+    const refused = await redeemAs('basicOnly')
     expect([refused.status, await refused.json()]).toMatchObject([400, { error: 'invalid_client' }])
   })
 
@@ -392,6 +397,19 @@ describe('C6.1.6, C6.1.8 the code and the id_token', () => {
   it('C6.2.1 without nonce and without PKCE: is invalid_request, since nothing binds the code', async () => {
     const answer = answerIn(await newPerson().open(asking({ nonce: undefined })))
     expect(answer['error']).toBe('invalid_request')
+  })
+
+  it('C6.2.1 without nonce and without PKCE, of a client whose codes need not be bound: logs in, with no nonce', async () => {
+    const { shown } = await signIn({ client_id: 'unbound', nonce: undefined })
+    const body = new URLSearchParams({
+      grant_type: 'authorization_code',
+      code: answerIn(shown)['code'] ?? '',
+      redirect_uri: CALLBACK,
+    })
+    const headers = { Authorization: `Basic ${btoa('unbound:ledgerline-secret')}` }
+    const redeemed = await fetch(`${postern.authUrl}/connect/token`, { method: 'POST', body, headers })
+    const { id_token } = (await redeemed.json()) as { id_token: string }
+    expect(decodeJwt(id_token)).not.toHaveProperty('nonce')
   })
 
   it.each([

@@ -61,7 +61,7 @@ const PEOPLE = {
       kind: 'customer',
       name: 'Posts its secret',
       secrets: [sha256('posting-secret')],
-      secretPost: true,
+      authentication: ['client_secret_post'],
       grants: ['password'],
       agreement: '2026-01-15',
       businesses: ['ACME'],
@@ -250,17 +250,22 @@ describe('C6.1.2: client authentication', () => {
     expect(await as('globex-ledger')).toMatchObject(refused('invalid_request'))
   })
 
-  it('C6.1.2: client_secret_post is off by default', async () => {
+  it('C6.1.2: the secret counts in the body too, but not in both places at once', async () => {
     const credentials = { client_id: 'acme-books', client_secret: 'acme-books-secret' }
-    expect(await withAuthorization(undefined, credentials)).toMatchObject(refused('invalid_client'))
-    expect(await withAuthorization(basic('acme-books'), credentials)).toMatchObject(refused('invalid_client'))
+    expect(await withAuthorization(undefined, credentials)).toMatchObject({ status: 200 })
+    expect(await withAuthorization(basic('acme-books'), credentials)).toMatchObject(
+      refused('invalid_request'),
+    )
+    const wrong = { ...credentials, client_secret: 'wrong' }
+    expect(await withAuthorization(undefined, wrong)).toMatchObject(refused('invalid_client'))
   })
 
-  it('C6.1.2: client_secret_post is a setting of the client', async () => {
+  it('C6.1.2: a client uses the methods of its `authentication` alone', async () => {
     const right = { client_id: 'posting', client_secret: 'posting-secret' }
     expect(await withAuthorization(undefined, right)).toMatchObject({ status: 200 })
-    const wrong = { client_id: 'posting', client_secret: 'wrong' }
-    expect(await withAuthorization(undefined, wrong)).toMatchObject(refused('invalid_client'))
+    expect(await withAuthorization(basic('posting', 'posting-secret'), {})).toMatchObject(
+      refused('invalid_client'),
+    )
   })
 })
 

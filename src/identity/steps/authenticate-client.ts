@@ -1,6 +1,6 @@
-import type { Client } from '../../contracts/people.ts'
+import type { Client, ClientAuthMethod } from '../../contracts/people.ts'
 import { type ClientPair, parseBasic } from '../../http/authorization.ts'
-import { Fault } from '../../kernel/faults.ts'
+import { Fault, toFault } from '../../kernel/faults.ts'
 import { orUnavailable } from '../dependencies.ts'
 import type { ClientAuthenticated, Parsed, Step, StepDependencies } from '../endpoint.ts'
 
@@ -12,13 +12,14 @@ import type { ClientAuthenticated, Parsed, Step, StepDependencies } from '../end
 export const authenticateClient: Step<Parsed, ClientAuthenticated> = async (context, dependencies) => {
   const { attempt, exchange, params } = context
   const basic = parseBasic(exchange.head, dependencies)
-  const authenticate = { none: byBody, 'other-scheme': fail, malformed: fail, pairs: byBasic }[basic.kind]
   const pairs: readonly ClientPair[] = basic.kind === 'pairs' ? basic.pairs : []
   attempt.typed = pairs[0]?.id ?? params.get('client_id')
-  const client = await authenticate(params, { dependencies, address: exchange.clientAddress }, pairs)
+  const method = methodOf(basic.kind, params)
+  const where = { dependencies, address: exchange.clientAddress }
+  const client = await counted(method, dependencies, () => AUTHENTICATE[method](params, where, pairs))
   Object.assign(attempt, { client: client.id, typed: undefined })
   if (client.kind !== 'public') attempt.proven = 'client'
-  return { ...context, client }
+  return { ...context, client, method }
 }
 
 type Params = Parsed['params']
@@ -28,36 +29,72 @@ interface Where {
   readonly address: string
 }
 
+type Authenticate = (params: Params, where: Where, pairs: readonly ClientPair[]) => Promise<Client>
+
+/** The method that the request uses; with Basic credentials of any kind it is that of the header. */
+function methodOf(basic: ReturnType<typeof parseBasic>['kind'], params: Params): keyof typeof AUTHENTICATE {
+  if (basic !== 'none') return 'client_secret_basic'
+  return params.has('client_secret') ? 'client_secret_post' : 'none'
+}
+
+async function counted(
+  method: ClientAuthMethod,
+  { recorder }: StepDependencies,
+  authenticate: () => Promise<Client>,
+): Promise<Client> {
+  try {
+    const client = await authenticate()
+    recorder.count?.('clientAuthentications', method, 'ok')
+    return client
+  } catch (thrown) {
+    const result = toFault(thrown).status >= 500 ? 'failed' : 'refused'
+    recorder.count?.('clientAuthentications', method, result)
+    throw thrown
+  }
+}
+
 const failed = (detail: string): Fault => new Fault('invalid_client', { detail })
 
-const fail = (): Promise<never> => Promise.reject(failed('no readable Basic credentials'))
+function requireMethod(client: Client, method: ClientAuthMethod): Client {
+  if (client.authentication.includes(method)) return client
+  throw failed(`the client may not use ${method}`)
+}
 
-async function byBasic(params: Params, where: Where, pairs: readonly ClientPair[]): Promise<Client> {
-  const client = await findBySecret(pairs, where)
+const byBasic: Authenticate = async (params, where, pairs) => {
+  if (pairs.length === 0) throw failed('no readable Basic credentials')
+  const client = requireMethod(await findBySecret(pairs, where), 'client_secret_basic')
   const named = params.get('client_id')
   if (named !== undefined && named !== client.id)
     throw new Fault('oauth_bad_request', {
       say: 'The client_id in the body is not that of the Authorization header.',
     })
   if (!params.has('client_secret')) return client
-  if (!client.secretPost) throw failed('credentials in the body')
   // RFC 6749 §2.3: a client must not use more than one method in a request.
   throw new Fault('oauth_bad_request', { say: 'The client authenticated in two ways at once.' })
 }
 
-async function byBody(params: Params, where: Where): Promise<Client> {
+const byBody: Authenticate = async (params, where) => {
   const id = params.get('client_id')
   if (id === undefined) throw failed('no credentials')
-  const secret = params.get('client_secret')
-  if (secret === undefined) return findPublic(id, where.dependencies)
-  const client = await findBySecret([{ id, secret }], where)
-  if (!client.secretPost) throw failed('credentials in the body')
-  return client
+  const client = await findBySecret([{ id, secret: params.get('client_secret') ?? '' }], where)
+  return requireMethod(client, 'client_secret_post')
 }
+
+const byName: Authenticate = async (params, { dependencies }) => {
+  const id = params.get('client_id')
+  if (id === undefined) throw failed('no credentials')
+  return findPublic(id, dependencies)
+}
+
+const AUTHENTICATE = {
+  client_secret_basic: byBasic,
+  client_secret_post: byBody,
+  none: byName,
+} as const satisfies Partial<Record<ClientAuthMethod, Authenticate>>
 
 async function findPublic(id: string, { people }: StepDependencies): Promise<Client> {
   const client = await orUnavailable(people.findClient(id))
-  const isPublic = client?.kind === 'public' && client.secretHashes.length === 0
+  const isPublic = client?.authentication.includes('none') === true
   if (!isPublic) throw failed('no such public client, or one that has a secret')
   return client
 }

@@ -157,9 +157,11 @@ const refuse = (say: string): Fault => new Fault('oauth_bad_request', { say })
 /** RFC 7636 §4.2: SHA-256, base64url. */
 const S256 = /^[A-Za-z0-9_-]{43}$/
 
-/** A confidential client that protects its code by the id_token's nonce need not use PKCE (C6.2.1). */
-const mayDoWithout = (params: ReadonlyMap<string, string>, openid: boolean, client: Client): boolean =>
-  client.kind !== 'public' && !client.requirePkce && openid && params.has('nonce')
+/** A confidential client that protects its code by the id_token's nonce, or may leave it unprotected, needs no PKCE (C6.2.1). */
+function mayDoWithout(params: ReadonlyMap<string, string>, openid: boolean, client: Client): boolean {
+  if (client.kind === 'public') return false
+  return !client.requireBinding || (!client.requirePkce && openid && params.has('nonce'))
+}
 
 /**
  * The PKCE challenge of an authorization request (RFC 7636 §4.3); undefined if it has none and needs none.

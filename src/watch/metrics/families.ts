@@ -170,6 +170,11 @@ const IDENTITY = {
     'Codes and refresh tokens that were used again, and whose tokens were ended for it.',
     ['kind'],
   ),
+  clientAuthentications: counter(
+    'postern_client_authentications_total',
+    'Clients that authenticated, or did not, by how they tried.',
+    ['method', 'result'],
+  ),
   lockouts: gauge(
     'postern_lockouts',
     'Accounts, and pairs of an account and a network, whose failures delay the next attempt to log in.',

@@ -14,6 +14,7 @@ import type {
 import { AUDIT_GROUPS, type AuditEvent, groupOf } from '../../kernel/audit-events.ts'
 import { type Axis, Counts, type Delta, placesOf, UNKNOWN } from './counts.ts'
 import { FAMILIES } from './families.ts'
+import { planIdentityCounts } from './identity-counts.ts'
 import { type GaugeReading, type GaugeSource, reading } from './gauges.ts'
 
 interface NamedAction {
@@ -51,6 +52,9 @@ const TOKEN_RESULTS = [
   'unauthorized_client',
   'unsupported_grant_type',
   'invalid_scope',
+  'invalid_target',
+  'invalid_dpop_proof',
+  'use_dpop_nonce',
   'temporarily_unavailable',
   'server_error',
   UNKNOWN,
@@ -74,6 +78,7 @@ export function compileMetrics(names: MetricNames): Metrics {
     tunnel: tunnels.count,
     upstream: planUpstreams(counts, names.backends),
     replay: (of) => replays.add(1, REPLAYED.indexOf(of)),
+    count: planIdentityCounts(counts),
     tokenCache: (outcome) => cache.add(1, outcome === 'hit' ? 0 : 1),
   }
   return { recorder, take: () => counts.take(), gauges: tunnels.gauges }

@@ -16,7 +16,6 @@ export interface ClientProgram {
   readonly strictRfc6749?: boolean
   /** Of the client in Postern. */
   readonly requirePkce?: boolean
-  readonly secretPost?: boolean
   /** Part of its last page; the user's name if not given. */
   readonly shows?: string
 }
@@ -40,7 +39,6 @@ export const CLIENTS: Readonly<Record<string, ClientProgram>> = {
     ...ofNode,
     file: 'passport-openidconnect.mjs',
     requirePkce: false,
-    secretPost: true,
   },
   'simple-oauth2': { ...ofNode, file: 'simple-oauth2.mjs' },
   grant: {

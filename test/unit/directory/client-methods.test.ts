@@ -5,11 +5,18 @@ import { Fault } from '../../../src/kernel/faults.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 
-const BASIC = { kind: 'partner', secretPost: false, disabled: false } as const
-const POST = { ...BASIC, secretPost: true }
-const PUBLIC = { ...BASIC, kind: 'public' } as const
+const BASIC = {
+  kind: 'partner',
+  authentication: ['client_secret_basic'],
+  secrets: ['sha256:…'],
+  disabled: false,
+} as const
+const POST = { ...BASIC, authentication: ['client_secret_basic', 'client_secret_post'] } as const
+const KEYS = { ...BASIC, authentication: ['private_key_jwt'] } as const
+/** As a configuration has it. A record of the store names no method. */
+const PUBLIC = { kind: 'public', authentication: ['none'], disabled: false } as const
 
-function open(configured: readonly (typeof BASIC | typeof POST | typeof PUBLIC)[]) {
+function open(configured: readonly (typeof BASIC | typeof POST | typeof KEYS | typeof PUBLIC)[]) {
   const clock = movableClock()
   const store = new MemoryStore(clock)
   const read: string[] = []
@@ -53,8 +60,8 @@ describe('C6.3.2 the methods of authentication that some client has', () => {
   })
 
   it('are not looked for where the configuration has all of them', async () => {
-    const { known, read } = open([POST, PUBLIC])
-    expect(await known()).toHaveLength(3)
+    const { known, read } = open([POST, KEYS, PUBLIC])
+    expect(await known()).toHaveLength(4)
     expect(read).toEqual([])
   })
 

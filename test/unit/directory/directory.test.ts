@@ -93,8 +93,12 @@ describe('a directory in the configuration', () => {
       redirectUris: [],
       postLogoutRedirectUris: [],
       disabled: false,
-      secretPost: false,
+      authentication: ['client_secret_basic', 'client_secret_post'],
+      dpop: 'optional',
+      requirePar: false,
       requirePkce: false,
+      requireBinding: true,
+      answerScope: 'granted',
       resource: false,
     })
     const alice = await made?.people.findUserByName('alice')

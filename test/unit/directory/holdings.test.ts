@@ -22,8 +22,11 @@ const client = (businesses: readonly string[], more: object = {}) => ({
   redirectUris: [],
   postLogoutRedirectUris: [],
   disabled: false,
-  secretPost: false,
+  dpop: 'optional' as const,
+  requirePar: false,
   requirePkce: false,
+  requireBinding: true,
+  answerScope: 'granted' as const,
   resource: false,
   ...more,
 })

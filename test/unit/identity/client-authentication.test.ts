@@ -81,22 +81,27 @@ describe('C6.1.2 client authentication', () => {
     expect(json.error).toBe('invalid_request')
   })
 
-  it('C6.1.2 credentials in the body are invalid_client unless the client is configured so', async () => {
+  it('C6.1.2 credentials in the body count, unless the client may not use them', async () => {
     const body = { client_id: 'acme-books', client_secret: 'acme-books-secret' }
-    expect((await requestToken(openTestIdentity(), body, NO_HEADER)).json.error).toBe('invalid_client')
-    const allowed = { clients: [client('acme-books', { secretPost: true })] }
-    expect((await requestToken(openTestIdentity(allowed), body, NO_HEADER)).status).toBe(200)
+    expect((await requestToken(openTestIdentity(), body, NO_HEADER)).status).toBe(200)
     const wrong = { ...body, client_secret: 'wrong' }
-    expect((await requestToken(openTestIdentity(allowed), wrong, NO_HEADER)).json.error).toBe(
+    expect((await requestToken(openTestIdentity(), wrong, NO_HEADER)).json.error).toBe('invalid_client')
+    const clients = [client('acme-books', { authentication: ['client_secret_basic'] })]
+    expect((await requestToken(openTestIdentity({ clients }), body, NO_HEADER)).json.error).toBe(
       'invalid_client',
     )
   })
 
+  it('C6.1.2 Basic credentials are invalid_client of a client that may not use them', async () => {
+    const clients = [client('acme-books', { authentication: ['client_secret_post'] })]
+    expect((await requestToken(openTestIdentity({ clients }))).json.error).toBe('invalid_client')
+  })
+
   it('C6.1.2 a secret in header and body at once is refused', async () => {
     const body = { client_secret: 'acme-books-secret' }
-    expect((await requestToken(openTestIdentity(), body)).json.error).toBe('invalid_client')
-    const allowed = { clients: [client('acme-books', { secretPost: true })] }
-    expect((await requestToken(openTestIdentity(allowed), body)).json.error).toBe('invalid_request')
+    expect((await requestToken(openTestIdentity(), body)).json.error).toBe('invalid_request')
+    const wrong = { authorization: basic('acme-books', 'wrong') }
+    expect((await requestToken(openTestIdentity(), body, wrong)).json.error).toBe('invalid_client')
   })
 
   it('C6.1.2 a public client is known by its client_id, and may not use the password grant', async () => {

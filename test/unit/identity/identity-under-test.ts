@@ -76,6 +76,7 @@ const ALL = [
 ]
 
 export const client = (id: string, more: Partial<Client> = {}): Client => ({
+  authentication: more.kind === 'public' ? ['none'] : ['client_secret_basic', 'client_secret_post'],
   id,
   kind: 'customer',
   name: id,
@@ -87,8 +88,11 @@ export const client = (id: string, more: Partial<Client> = {}): Client => ({
   redirectUris: [],
   postLogoutRedirectUris: [],
   disabled: false,
-  secretPost: false,
+  dpop: 'optional',
+  requirePar: false,
   requirePkce: false,
+  requireBinding: true,
+  answerScope: 'granted',
   resource: false,
   ...more,
 })

@@ -1,0 +1,30 @@
+/** What identity counts of clients, their keys and proofs: one table of families and the values of their labels. */
+import { CLIENT_AUTH_METHODS } from '../../contracts/people.ts'
+import type { IdentityCount, Recorder } from '../../contracts/recorder.ts'
+import { type Counts, placesOf, UNKNOWN } from './counts.ts'
+import { FAMILIES } from './families.ts'
+
+/** In the order of the family's labels. */
+type Labels = readonly (readonly string[])[]
+
+const LABELS = {
+  clientAuthentications: [CLIENT_AUTH_METHODS, ['ok', 'refused', 'failed']],
+} as const satisfies Partial<Record<IdentityCount, Labels>>
+
+/** The recorder’s `count`. */
+export function planIdentityCounts(counts: Counts): NonNullable<Recorder['count']> {
+  const planned = Object.entries(LABELS).map(([name, values]) => {
+    const family = FAMILIES[name as keyof typeof LABELS]
+    const known = values.map((each) => [...each, UNKNOWN])
+    const axes = family.labels.map((label, at) => ({ [label]: known[at] ?? [] }))
+    const rows = known.map((each) => placesOf(each))
+    const series = counts.plan(family, ...axes)
+    const count = (labels: readonly string[]): void => {
+      const [first = 0, second = 0] = rows.map((place, at) => place(labels[at] ?? UNKNOWN))
+      series.add(1, first, second)
+    }
+    return [name, count] as const
+  })
+  const byName = new Map<string, (labels: readonly string[]) => void>(planned)
+  return (of, ...labels) => byName.get(of)?.(labels)
+}

@@ -1,0 +1,246 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { Problems } from '../../../src/config/problems.ts'
+import { compileCatalogue } from '../../../src/config/scopes/catalogue.ts'
+import { compileClient } from '../../../src/directory/client-rules.ts'
+import { problemsAt } from '../../../src/directory/read-records.ts'
+import { readStoredClient } from '../../../src/directory/stored-directory.ts'
+import type { ClientRecord } from '../../../src/directory/schema.ts'
+import type { Jwk } from '../../../src/kernel/jwk.ts'
+
+const SECRETS = [`sha256:${'A'.repeat(43)}`]
+const EC = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const PUBLIC_KEY = EC.publicKey.export({ format: 'jwk' }) as Jwk
+const WEAK = generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({ format: 'jwk' }) as Jwk
+const STRONG = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'jwk' }) as Jwk
+
+const KINDS = {
+  partner: { kind: 'partner', grants: ['authorization_code'], redirectUris: ['https://app.example/cb'] },
+  public: {
+    kind: 'public',
+    grants: ['authorization_code'],
+    redirectUris: ['https://app.example/cb'],
+    secrets: [],
+  },
+  machine: { kind: 'machine', grants: ['client_credentials'] },
+  customer: { kind: 'customer', grants: ['password'], agreement: '2026-01-15' },
+} as const
+
+function record(kind: keyof typeof KINDS, more: Partial<ClientRecord> = {}): ClientRecord {
+  return {
+    id: 'app',
+    name: 'App',
+    secrets: SECRETS,
+    businesses: ['ACME'],
+    scopes: ['fund.read'],
+    redirectUris: [],
+    postLogoutRedirectUris: [],
+    disabled: false,
+    dpop: 'optional',
+    requirePar: false,
+    requirePkce: false,
+    requireBinding: true,
+    answerScope: 'granted',
+    resource: false,
+    ...KINDS[kind],
+    ...more,
+  }
+}
+
+const known = {
+  catalogue: compileCatalogue([{ name: 'fund.read', description: '', implies: [] }]),
+  businesses: new Map([['ACME', {}]]),
+  roles: new Map(),
+  clients: new Map(),
+}
+
+function compile(of: ClientRecord) {
+  const problems = new Problems()
+  const client = compileClient(of, known, problemsAt(problems, []))
+  return {
+    client,
+    told: problems.list.map(({ path, severity, message }) => [severity, path.join('.'), message]),
+  }
+}
+
+const NONE: readonly string[] = []
+
+describe('C6.1.2 how a client may authenticate', () => {
+  it.each([
+    ['with secrets, in the header and in the body', record('partner'), ['basic', 'post']],
+    ['with keys alone, by them', record('partner', { secrets: [], jwks: [PUBLIC_KEY] }), ['jwt']],
+    [
+      'with keys at an address alone, by them',
+      record('partner', { secrets: [], jwksUri: 'https://app.example/keys' }),
+      ['jwt'],
+    ],
+    ['as it is written', record('partner', { authentication: ['client_secret_post'] }), ['post']],
+    ['public, by nothing', record('public'), ['none']],
+    [
+      'with the retired secretPost: false, in the header',
+      record('partner', { secretPost: false }),
+      ['basic'],
+    ],
+    [
+      'with the retired secretPost: true, in both',
+      record('partner', { secretPost: true }),
+      ['basic', 'post'],
+    ],
+  ])('%s', (_, of, methods) => {
+    const short = compile(of).client.authentication.map((method) =>
+      method.replace(/^(client_secret|private_key)_/, ''),
+    )
+    expect(short).toEqual(methods)
+  })
+
+  it('of a client that was stored with secretPost: false, which nobody may have chosen, are both', () => {
+    const { record: read } = readStoredClient({
+      record: { ...record('partner'), secretPost: false },
+      ends: {},
+    })
+    expect(compile(read).client.authentication).toEqual(['client_secret_basic', 'client_secret_post'])
+  })
+
+  it('warns of secretPost, and names what to write', () => {
+    const { told } = compile(record('partner', { secretPost: false }))
+    expect(told).toEqual([
+      ['warning', 'secretPost', 'is retired: write `authentication: [client_secret_basic]`'],
+    ])
+  })
+})
+
+describe('C6.1.2 the rules of a client', () => {
+  it.each<[string, ClientRecord, string, RegExp]>([
+    [
+      'a private key',
+      record('partner', { jwks: [EC.privateKey.export({ format: 'jwk' }) as Jwk] }),
+      'jwks.0',
+      /private key/,
+    ],
+    ['a symmetric key', record('partner', { jwks: [{ kty: 'oct', k: 'AAAA' }] }), 'jwks.0', /symmetric/],
+    ['a weak RSA key', record('partner', { jwks: [WEAK] }), 'jwks.0', /less than 2048 bits/],
+    ['no key at all', record('partner', { jwks: [{ kty: 'XY' }] }), 'jwks.0', /no public key/],
+    [
+      'eleven keys',
+      record('partner', { jwks: Array.from({ length: 11 }, () => PUBLIC_KEY) }),
+      'jwks',
+      /at most 10/,
+    ],
+    [
+      'keys in two places',
+      record('partner', { jwks: [PUBLIC_KEY], jwksUri: 'https://a.example/k' }),
+      'jwksUri',
+      /one of the two/,
+    ],
+    [
+      'keys at http elsewhere',
+      record('partner', { jwksUri: 'http://a.example/k' }),
+      'jwksUri',
+      /http to another machine/,
+    ],
+    ['keys of a public client', record('public', { jwks: [PUBLIC_KEY] }), 'jwks', /public client/],
+    ['neither secret nor keys', record('partner', { secrets: [] }), 'secrets', /needs a secret, or keys/],
+    [
+      'a method without its keys',
+      record('partner', { authentication: ['private_key_jwt'] }),
+      'authentication.0',
+      /needs `jwks`/,
+    ],
+    [
+      'a method without its secret',
+      record('partner', { secrets: [], jwks: [PUBLIC_KEY], authentication: ['client_secret_basic'] }),
+      'authentication.0',
+      /needs a secret/,
+    ],
+    [
+      'methods of a public client',
+      record('public', { authentication: ['client_secret_basic'] }),
+      'authentication',
+      /nothing to authenticate/,
+    ],
+    [
+      'secretPost beside authentication',
+      record('partner', { secretPost: true, authentication: ['client_secret_post'] }),
+      'secretPost',
+      /stands beside/,
+    ],
+    [
+      'another grant of a machine',
+      record('machine', { grants: ['client_credentials', 'refresh_token'] }),
+      'grants.1',
+      /alone/,
+    ],
+    [
+      'client_credentials of another kind',
+      record('partner', { grants: ['authorization_code', 'client_credentials'] }),
+      'grants',
+      /only machines/,
+    ],
+    [
+      'a person’s scope of a machine',
+      record('machine', { scopes: ['fund.read', 'openid'] }),
+      'scopes.1',
+      /about a person/,
+    ],
+    [
+      'offline_access of a machine',
+      record('machine', { scopes: ['offline_access'] }),
+      'scopes.0',
+      /about a person/,
+    ],
+    [
+      'redirects of a machine',
+      record('machine', { redirectUris: ['https://a.example/cb'] }),
+      'redirectUris',
+      /no browser/,
+    ],
+    [
+      'an agreement of a machine',
+      record('machine', { agreement: '2026-01-15' }),
+      'agreement',
+      /means nothing/,
+    ],
+    ['requirePar of a machine', record('machine', { requirePar: true }), 'requirePar', /means nothing/],
+    [
+      'unbound codes of a public client',
+      record('public', { requireBinding: false }),
+      'requireBinding',
+      /always needs PKCE/,
+    ],
+    [
+      'unbound codes beside requirePkce',
+      record('partner', { requireBinding: false, requirePkce: true }),
+      'requireBinding',
+      /one of the two/,
+    ],
+    [
+      'a logout address at http elsewhere',
+      record('partner', { backchannelLogoutUri: 'http://a.example/out' }),
+      'backchannelLogoutUri',
+      /http to another machine/,
+    ],
+  ])('refuse %s, with its line', (_, of, path, message) => {
+    const errors = compile(of).told.filter(([severity]) => severity === 'error')
+    expect(errors).toEqual([['error', path, expect.stringMatching(message)]])
+  })
+
+  it.each([
+    ['a machine', record('machine')],
+    ['a machine with keys', record('machine', { secrets: [], jwks: [STRONG, PUBLIC_KEY] })],
+    ['keys on loopback', record('partner', { secrets: [], jwksUri: 'http://127.0.0.1:9000/keys' })],
+    [
+      'all methods',
+      record('partner', { jwks: [PUBLIC_KEY], authentication: ['client_secret_basic', 'private_key_jwt'] }),
+    ],
+  ])('let pass %s', (_, of) => {
+    expect(compile(of).told).toEqual(NONE)
+  })
+
+  it.each([
+    ['unbound codes', record('partner', { requireBinding: false }), 'requireBinding'],
+    ['keys that no method uses', record('partner', { jwks: [PUBLIC_KEY] }), 'authentication'],
+    ['a machine without a business', record('machine', { businesses: [] }), 'businesses'],
+  ])('warn of %s', (_, of, path) => {
+    expect(compile(of).told).toEqual([['warning', path, expect.any(String)]])
+  })
+})
