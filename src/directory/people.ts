@@ -125,10 +125,17 @@ export class LayeredPeople implements People {
   }
 }
 
-type KnownClient = Pick<Client, 'authentication' | 'disabled'>
+type KnownClient = Pick<Client, 'authentication' | 'disabled' | 'backchannelLogoutUri'>
 
-const inUse = ({ authentication, disabled }: KnownClient): readonly ClientAuthMethod[] =>
-  disabled ? [] : authentication
+/** What of identity a client uses, where discovery announces it only for those that do. */
+export type ClientUse = ClientAuthMethod | 'backchannel_logout'
+
+const ALL_USES = CLIENT_AUTH_METHODS.length + 1
+
+function inUse({ authentication, backchannelLogoutUri, disabled }: KnownClient): readonly ClientUse[] {
+  if (disabled) return []
+  return backchannelLogoutUri === undefined ? authentication : [...authentication, 'backchannel_logout']
+}
 
 interface ClientMethodsParts {
   readonly configured: Iterable<KnownClient>
@@ -140,14 +147,14 @@ interface ClientMethodsParts {
 const KEPT_FOR = 60_000
 
 /**
- * How the clients of the configuration and of the store authenticate, as discovery announces it (C6.3.2). The store is
- * read when somebody asks, once a minute at most, and only until every method was found. What was known before counts
+ * How the clients of the configuration and of the store authenticate, and whether they are told of logouts, as discovery
+ * announces it (C6.3.2). The store is read when somebody asks, once a minute at most, and only until everything was found. What was known before counts
  * too where it cannot be read to its end.
  */
 export class DirectoryMethods {
   readonly #parts: ClientMethodsParts
-  readonly #configured: ReadonlySet<ClientAuthMethod>
-  #known: ReadonlySet<ClientAuthMethod>
+  readonly #configured: ReadonlySet<ClientUse>
+  #known: ReadonlySet<ClientUse>
   #readAt = Number.NEGATIVE_INFINITY
   #reading: Promise<void> | undefined
 
@@ -157,10 +164,10 @@ export class DirectoryMethods {
     this.#known = this.#configured
   }
 
-  /** The methods that some client has. Never rejects. */
-  async current(): Promise<ReadonlySet<ClientAuthMethod>> {
+  /** What some client uses. Never rejects. */
+  async current(): Promise<ReadonlySet<ClientUse>> {
     const isFresh = this.#parts.clock.monotonic() - this.#readAt < KEPT_FOR
-    if (!isFresh && this.#configured.size < CLIENT_AUTH_METHODS.length)
+    if (!isFresh && this.#configured.size < ALL_USES)
       await (this.#reading ??= this.#read().finally(() => {
         this.#reading = undefined
       }))
@@ -172,7 +179,7 @@ export class DirectoryMethods {
     try {
       for await (const { value } of everyRecord(this.#parts.store, CLIENT)) {
         for (const method of inUse(toClient(readStoredClient(value).record))) found.add(method)
-        if (found.size === CLIENT_AUTH_METHODS.length) break
+        if (found.size === ALL_USES) break
       }
       this.#known = found
     } catch {

@@ -15,8 +15,10 @@ import type { DirectoryMethods } from '../directory/people.ts'
 import type { Cors } from '../http/cors.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
+import type { OutboundClient } from '../keys/outbound.ts'
 import type { RevocationRules } from '../stores/revocations.ts'
 import type { DeveloperOffer } from './developers/frame.ts'
+import type { LogoutQueue } from './logout/queue.ts'
 import type { IdentityConfig } from './schema.ts'
 
 export interface IdentityDeps {
@@ -36,6 +38,9 @@ export interface IdentityDeps {
   readonly issuedTokens: IssuedTokens
   readonly rules: Pick<RevocationRules, 'asOf' | 'hasEnded' | 'requireCurrent'>
   readonly tokenRevoker: TokenRevoker
+  readonly logouts: LogoutQueue
+  /** Calls addresses of clients. */
+  readonly outbound: OutboundClient
   readonly switches: Switches
   readonly recorder: Recorder
   readonly audit: AuditTrail

@@ -75,6 +75,8 @@ export interface Granted extends GrantChosen {
   /** Whether an id_token is issued: `openid` was granted now, or to the family (C6.1.7). */
   readonly openid: boolean
   readonly nonce: string | undefined
+  /** Of the session that it was granted in; absent where there was none, or the client is not told of its end. */
+  readonly sid?: string | undefined
   readonly refresh: RefreshPlan
   /** Id of the family of the tokens, if it was drawn earlier (with a code, C6.1.6). */
   readonly family?: string

@@ -11,7 +11,8 @@ import type {
 } from '../contracts/tokens.ts'
 import type { RevocationRules } from '../stores/revocations.ts'
 import { CONSENT, consentOf, endConsent } from './browser/consents.ts'
-import { isOver, SESSION, type SessionRecord } from './browser/sessions.ts'
+import { endSession, isOver, SESSION, type SessionRecord } from './browser/sessions.ts'
+import type { LogoutQueue } from './logout/queue.ts'
 import { placeOf, readGrantedScope } from './scopes.ts'
 import { begunAs, FAMILY, type FamilyRecord, OLDER_TOKEN } from './tokens/families.ts'
 
@@ -19,6 +20,7 @@ interface RevocableRecordsParts {
   readonly store: Pick<Store, 'find' | 'listBy' | 'pageBy' | 'lastUseBy' | 'remove'>
   readonly rules: Pick<RevocationRules, 'hasEnded'>
   readonly tokenRevoker: TokenRevoker
+  readonly logouts: LogoutQueue
 }
 
 interface Kind {
@@ -67,7 +69,11 @@ const KINDS: Readonly<Record<RevocableKind, Kind>> = {
   sessions: {
     stored: SESSION,
     read: readSession,
-    end: async ({ id }, { store }) => ((await store.remove(SESSION, id)) ? 0 : undefined),
+    end: async ({ id }, parts) => {
+      const entry = await parts.store.find(SESSION, id, 'end')
+      const ended = entry && (await endSession(id, entry.value as SessionRecord, parts))
+      return ended === true ? 0 : undefined
+    },
   },
   families: {
     stored: FAMILY,

@@ -9,6 +9,7 @@ import type { Doubted, Store } from '../contracts/store.ts'
 import type { Editors } from '../directory/editors.ts'
 import type { Holdings } from '../directory/holdings.ts'
 import type { LocalLockouts } from '../identity/guessing/lockouts.ts'
+import type { LogoutQueue } from '../identity/logout/queue.ts'
 import type { StoreTokenRevoker } from '../identity/tokens/token-revoker.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { CallHistory } from '../maintenance/call-history.ts'
@@ -58,6 +59,7 @@ export interface ServiceContext extends OperationContext {
   readonly store: Store
   readonly rules: Pick<RevocationRules, 'asOf' | 'hasEnded'>
   readonly tokenRevoker: Pick<StoreTokenRevoker, 'end' | 'preview'>
+  readonly logouts: LogoutQueue
   readonly maintenance: Pick<MaintenanceRecords, 'list' | 'set' | 'end' | 'now'>
   readonly doubts: Pick<StoreDoubts, Doubted | 'accept'>
   readonly trail: (QueriedTrail & Pick<TrailReader, 'verify'>) | undefined

@@ -23,6 +23,7 @@ import { hasDeveloperPages, sampleLogin } from '../identity/developers/schema.ts
 import { type Identity, openIdentity } from '../identity/identity.ts'
 import { metadataUrls } from '../keys/issuer-source.ts'
 import { type IssuerConfig, readsMetadata } from '../keys/issuers-schema.ts'
+import { createOutboundClient } from '../keys/outbound.ts'
 import { createTokenVerifier } from '../keys/token-verifier.ts'
 import type { ServiceUrls } from '../server/schema.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
@@ -210,6 +211,7 @@ function openOwnIdentity(
       store: dependencies.store,
       clock,
     }),
+    outbound: createOutboundClient({ allow: configuration.server.outbound.allow, authUrl: urls.authUrl }),
     cors: corsOf(configuration),
     developers: developerOffer(configuration, description),
   })

@@ -85,7 +85,7 @@ export async function openDependencies(
   { clock: machine, environment, state, audit, measures, recorder, opened }: WorkerBase,
   reports: Pick<WorkerMessages, 'rateUsage' | 'attempts'>,
 ): Promise<WorkerDependencies> {
-  const { clock, store, feed, rules, tokenRevoker, switches, maintenance } = state
+  const { clock, store, feed, rules, tokenRevoker, logouts, switches, maintenance } = state
   const keys = await openKeysOf(configuration, state)
   if (keys !== undefined) measures.gauges.add(() => readKeys(keys))
   const issuerKeys = new IssuerKeys(clock, recorder)
@@ -111,6 +111,7 @@ export async function openDependencies(
     attempts: reports.attempts,
     rules,
     tokenRevoker,
+    logouts,
     switches,
     processes,
     admission: openGuard(configuration, state, recorder, reports),

@@ -27,6 +27,7 @@ import type { StoredPlaces } from '../directory/stored-places.ts'
 import { reportTakenIds } from '../directory/uniqueness.ts'
 import { compileActions, type CompiledActions } from '../gateway/compile-actions.ts'
 import type { Conversions } from '../gateway/conversion/conversions.ts'
+import type { LogoutQueue } from '../identity/logout/queue.ts'
 import type { StoreTokenRevoker } from '../identity/tokens/token-revoker.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { IssuerKeys } from '../keys/issuer-keys.ts'
@@ -64,6 +65,7 @@ export interface Dependencies {
   readonly storedPlaces: StoredPlaces
   readonly rules: RevocationRules
   readonly tokenRevoker: StoreTokenRevoker
+  readonly logouts: LogoutQueue
   /** Counts calls by client. */
   readonly tallies: ClientTallies
 }

@@ -166,6 +166,7 @@ async function start(configuration: Configuration, options: StartOptions): Promi
     store: state.store,
     rules: state.rules,
     tokenRevoker: state.tokenRevoker,
+    logouts: state.logouts,
     maintenance: state.maintenance,
     doubts: state.doubts,
     pool,

@@ -14,7 +14,7 @@ import { explainCall } from '../gateway/explain/explain.ts'
 import { descriptionDoor, type ServedDescription } from '../gateway/openapi/document.ts'
 import type { ReadyDocument } from '../http/entity-tag.ts'
 import { answerTestToken } from '../identity/claimed-callers.ts'
-import { identityDoor } from '../identity/identity.ts'
+import { type Identity, identityDoor } from '../identity/identity.ts'
 import { after } from '../kernel/clock.ts'
 import { compileMaintenance } from '../maintenance/schema.ts'
 import type { RecalledCall, WorkerMessages, WorkerPool } from '../processes/worker-pool.ts'
@@ -92,6 +92,11 @@ export class ServingWorker implements WorkerPool<Configuration> {
 
   get holdingsDigest(): string {
     return openedBy(this.#current.parts)
+  }
+
+  /** Of the configuration in force; undefined in a sidecar. */
+  get identity(): Identity | undefined {
+    return this.#current.service.identity
   }
 
   /** The OpenAPI document of the configuration in force; undefined where there is none. */

@@ -2,6 +2,7 @@
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { FeedReading, Store, View } from '../contracts/store.ts'
+import { LogoutQueue } from '../identity/logout/queue.ts'
 import { StoreTokenRevoker } from '../identity/tokens/token-revoker.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { LONGEST_ACCESS_TOKEN, LONGEST_FOREIGN_TOKEN, LONGEST_LEEWAY } from '../kernel/lifetimes.ts'
@@ -31,6 +32,7 @@ export interface State extends AsyncDisposable {
   readonly feed: ChangeFeed
   readonly rules: RevocationRules
   readonly tokenRevoker: StoreTokenRevoker
+  readonly logouts: LogoutQueue
   readonly longestLife: RecordedLife
   readonly switches: MaintenanceSwitches
   readonly maintenance: MaintenanceRecords
@@ -88,6 +90,7 @@ export async function openState(configuration: Configuration, parts: StateParts)
   const switches = new MaintenanceSwitches(clock)
   opened.defer(startPurging({ store, recorder }))
   const rules = new RevocationRules({ feed, clock, recorder, longestLife, view })
+  const logouts = new LogoutQueue(store, clock)
   const state = {
     clock,
     view,
@@ -96,7 +99,8 @@ export async function openState(configuration: Configuration, parts: StateParts)
     feed,
     rules,
     longestLife,
-    tokenRevoker: new StoreTokenRevoker(store, rules),
+    tokenRevoker: new StoreTokenRevoker(store, rules, logouts),
+    logouts,
     switches,
     maintenance: new MaintenanceRecords({ feed, switches, clock, recorder, audit }),
     take: (reading: FeedReading) => {

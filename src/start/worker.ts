@@ -6,6 +6,8 @@ import type { OpenTrail } from '../audit/trail.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { withStartBudget } from '../kernel/store-budget.ts'
 import type { WorkerMessages } from '../processes/worker-pool.ts'
+import type { StepDependencies } from '../identity/endpoint.ts'
+import { LogoutSender } from '../identity/logout/sender.ts'
 import { bindPublicListener } from '../server/public-listener.ts'
 import { compileServer } from '../server/schema.ts'
 import type { Configuration } from '../settings/configuration.ts'
@@ -78,5 +80,16 @@ export async function startServing(
   const worker = new ServingWorker(parts, { dependencies, relay: recorder, listener, reports, trail })
   unbound.move()
   opened.defer(await watchOwnKeys(dependencies, configuration, recorder))
+  const { identity } = worker
+  if (identity !== undefined) {
+    const current = (): StepDependencies => (worker.identity ?? identity).dependencies
+    const sender = new LogoutSender({
+      ...dependencies,
+      queue: dependencies.logouts,
+      recorder,
+      identity: current,
+    })
+    opened.defer(() => sender.stop())
+  }
   return worker
 }

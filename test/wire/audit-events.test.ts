@@ -31,6 +31,7 @@ const RAISED: Readonly<Record<AuditEvent, string>> = {
   'login.succeeded': PEOPLE,
   'login.refused': PEOPLE,
   'login.ended': PEOPLE,
+  'logout.notified': 'test/unit/identity/logout/sender.test.ts',
   'session.revoked': PEOPLE,
   'consent.given': PEOPLE,
   'consent.withdrawn': PEOPLE,

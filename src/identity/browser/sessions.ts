@@ -1,11 +1,12 @@
 import { hash } from 'node:crypto'
-import type { Entry, Purpose } from '../../contracts/store.ts'
+import type { Entry, Purpose, Store } from '../../contracts/store.ts'
 import type { RevocationRules } from '../../stores/revocations.ts'
 import type { Head } from '../../http/head.ts'
 import { SESSION_COOKIE } from '../../http/end-to-end-headers.ts'
 import { epochSeconds } from '../../kernel/clock.ts'
 import { newSecret } from '../../kernel/ids.ts'
 import type { IdentityDeps } from '../dependencies.ts'
+import type { LogoutQueue } from '../logout/queue.ts'
 
 /** The only cookie of the pages (C6.2.3): a random value of a session, or of a browser that is not logged in yet. */
 export interface SessionCookie {
@@ -54,6 +55,11 @@ export type SessionRecord = {
   readonly lastUsedAt?: number
   /** `RevocationRules.asOf` of the login; absent if an older version began the session. */
   readonly asOf?: number
+  /**
+   * By which clients know it (C6.3.3a). It stays at the same person's next login in the browser. Absent if an older version
+   * began the session.
+   */
+  readonly sid?: string
 }
 
 export interface Session extends SessionRecord {
@@ -82,8 +88,11 @@ export interface Sessions {
   /** Keeps the time and the address of a use, once a minute at most. Never rejects. */
   noteUse(session: Session, address: string): Promise<void>
   listOf(subject: string): Promise<readonly Session[]>
-  /** Ends the session if it is that user's. False if there is none. */
-  end(key: string, subject: string): Promise<boolean>
+  /**
+   * Ends the session if it is that user's. False if there is none. The clients that know it are told, unless another one goes
+   * on under its `sid`.
+   */
+  end(key: string, subject: string, next?: Pick<SessionRecord, 'sid'>): Promise<boolean>
 }
 
 const keyOf = (cookie: string): string => hash('sha256', cookie, 'base64url')
@@ -99,12 +108,24 @@ export const isOver = (
   rules: Pick<RevocationRules, 'hasEnded'>,
 ): boolean => rules.hasEnded({ subject, asOf, begunAt: authTime * 1000 })
 
+/** False if it is gone. Its notices are stored first, so that a process that dies in between loses none. */
+export async function endSession(
+  key: string,
+  { sid }: SessionRecord,
+  { store, logouts }: { readonly store: Pick<Store, 'remove'>; readonly logouts: LogoutQueue },
+  next?: Pick<SessionRecord, 'sid'>,
+): Promise<boolean> {
+  if (sid !== undefined && sid !== next?.sid) await logouts.endSession(sid)
+  return store.remove(SESSION, key)
+}
+
 export function openSessions({
   store,
   clock,
   config,
   rules,
-}: Pick<IdentityDeps, 'store' | 'clock' | 'config' | 'rules'>): Sessions {
+  logouts,
+}: Pick<IdentityDeps, 'store' | 'clock' | 'config' | 'rules' | 'logouts'>): Sessions {
   const find = async (key: string, purpose?: Purpose): Promise<Session | undefined> => {
     const entry = await store.find(SESSION, key, purpose)
     const session = entry && sessionOf(entry)
@@ -135,8 +156,9 @@ export function openSessions({
       const live = entries.map(sessionOf).filter((session) => !isOver(session, rules))
       return live.sort((a, b) => b.authTime - a.authTime)
     },
-    async end(key, subject) {
-      return (await find(key, 'end'))?.subject === subject && (await store.remove(SESSION, key))
+    async end(key, subject, next) {
+      const session = await find(key, 'end')
+      return session?.subject === subject && endSession(key, session, { store, logouts }, next)
     },
   }
 }

@@ -23,6 +23,7 @@ import {
 } from '../browser/browser-context.ts'
 import { noteCall } from '../dependencies.ts'
 import { type Arrived, flow, type Step, type StepDependencies } from '../endpoint.ts'
+import { isNotified } from '../logout/queue.ts'
 import { TEXTS } from '../pages/texts.ts'
 import { codeIssued, consentGiven, give, recordRefusals } from '../records.ts'
 import type { GrantedScope } from '../scopes.ts'
@@ -47,6 +48,7 @@ async function answerCode(
     scope: scope.text,
     authTime: session.authTime,
     asOf,
+    ...(isNotified(namedClient) && session.sid !== undefined && { sid: session.sid }),
   }
   const { code, family, open } = dependencies.codes.draw(record, scope.target?.business)
   const decision =

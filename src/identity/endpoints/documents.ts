@@ -58,19 +58,28 @@ const METHODS_MEMBER = /_auth_methods_supported$/
 /** What RFC 8414 §2 takes where nothing is announced. */
 const USUAL: ClientAuthMethod = 'client_secret_basic'
 
-/** The document with those methods only that some client has: libraries choose from the list. */
-function withMethods(metadata: string, had: ReadonlySet<string>): string {
+/** OpenID Connect Back-Channel Logout §2.1. */
+const LOGOUT = { backchannel_logout_supported: true, backchannel_logout_session_supported: true }
+
+/** The document with that only which some client uses: libraries choose from the lists. */
+function withUses(metadata: string, had: ReadonlySet<string>): string {
   const narrow = (name: string, value: unknown): unknown => {
     if (!METHODS_MEMBER.test(name) || !Array.isArray(value)) return value
     const kept = value.filter((method) => had.has(String(method)))
     return kept.length > 0 ? kept : [USUAL]
   }
-  return JSON.stringify(JSON.parse(metadata, narrow))
+  const document = JSON.parse(metadata, narrow) as Readonly<Record<string, unknown>>
+  if (!had.has('backchannel_logout')) return JSON.stringify(document)
+  return JSON.stringify({
+    ...document,
+    claims_supported: [...TOKEN_CLAIMS, 'sid', ...PERSON_CLAIMS],
+    ...LOGOUT,
+  })
 }
 
 /** C6.3.2. One document serves both addresses. */
 export const answerMetadata: Step<Arrived, Answer> = async (_, { metadata, clientMethods }) =>
-  publicDocument(withMethods(metadata, await clientMethods.current()), MAX_AGE_SECONDS)
+  publicDocument(withUses(metadata, await clientMethods.current()), MAX_AGE_SECONDS)
 
 /** The public keys (C6.3.2, RFC 7517). */
 export const answerKeys: Step<Arrived, Answer> = (_, { publicKeys }) =>

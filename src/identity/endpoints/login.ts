@@ -1,6 +1,7 @@
 import type { Answer } from '../../contracts/exchange.ts'
 import type { User } from '../../contracts/people.ts'
 import { Fault } from '../../kernel/faults.ts'
+import { newSecret } from '../../kernel/ids.ts'
 import {
   type AuthorizationRead,
   type AuthorizationRequest,
@@ -79,16 +80,14 @@ async function beginSession(
   const { login: before } = browser
   const { pushedRequests, sessions } = dependencies
   const name = browserName(exchange.head.headers['user-agent'] ?? '', TEXTS.applications.unknownBrowser)
-  const { begin, cookie, key } = sessions.draw({
-    subject,
-    browser: name,
-    address: exchange.clientAddress,
-    asOf,
-  })
+  // Clients go on with what they know of this person's login here.
+  const kept = before?.user.subject === subject ? before.session.sid : undefined
+  const next = { subject, browser: name, address: exchange.clientAddress, asOf, sid: kept ?? newSecret(16) }
+  const { begin, cookie, key } = sessions.draw(next)
   const replace = async (): Promise<void> => {
     await pushedRequests.carryOver(browser.cookie, cookie)
     // The login that this browser had before ends.
-    if (before !== undefined && (await sessions.end(before.session.key, before.user.subject)))
+    if (before !== undefined && (await sessions.end(before.session.key, before.user.subject, next)))
       await took(loginEnded(exchange, before.session), dependencies)
     await begin()
   }

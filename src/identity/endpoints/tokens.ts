@@ -13,6 +13,7 @@ import type {
   StepDependencies,
 } from '../endpoint.ts'
 import { GRANTS } from '../grants/grants.ts'
+import { isNotified, partyOf } from '../logout/queue.ts'
 import { give, tokenIssued, tokenRevoked, took } from '../records.ts'
 import { hasValue, placeOf } from '../scopes.ts'
 import { requireParam } from '../steps/read-form.ts'
@@ -57,21 +58,31 @@ export const issueTokens: Step<Granted, Answer> = async (granted, dependencies) 
 type AnswerToken = Omit<DrawnFamily, 'record'> & Partial<DrawnFamily>
 
 async function putInForce(
-  { take }: Granted,
+  granted: Granted,
   refresh: AnswerToken | undefined,
-  { store }: StepDependencies,
+  dependencies: StepDependencies,
 ): Promise<void> {
-  const begun: readonly NewRecord[] = refresh?.record ? [refresh.record] : []
-  if (take !== undefined) return take(begun)
-  for (const record of begun) await store.create(record.kind, record.key, record)
+  const begun = [...(refresh?.record ? [refresh.record] : []), ...partiesOf(granted, dependencies)]
+  if (granted.take !== undefined) return granted.take(begun)
+  for (const record of begun) await dependencies.store.create(record.kind, record.key, record)
+}
+
+/** The client, if it gets an id_token and is told of the login's end (C6.3.3a). A family's was stored with its first tokens. */
+function partiesOf(
+  { client, openid, refresh, sid, user }: Granted,
+  dependencies: StepDependencies,
+): readonly NewRecord[] {
+  if (!openid || refresh.kind === 'rotated' || !isNotified(client)) return []
+  return [partyOf({ client: client.id, subject: user.subject, sid }, dependencies)]
 }
 
 function refreshOf(granted: Granted, dependencies: StepDependencies): AnswerToken | undefined {
-  const { asOf, authTime, client, grant, refresh, scope, user } = granted
+  const { asOf, authTime, client, grant, refresh, scope, sid, user } = granted
   if (refresh.kind === 'rotated') return refresh
   if (!hasValue(scope, 'offline_access')) return undefined
   const record = { client: client.id, subject: user.subject, scope: scope.text, authTime, grant, asOf }
-  return dependencies.families.draw(record, granted.family)
+  const own = sid !== undefined && isNotified(client) ? { ...record, sid } : record
+  return dependencies.families.draw(own, granted.family)
 }
 
 /** Reports every token that is issued or refused to the recorder (C12). */

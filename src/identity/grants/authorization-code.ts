@@ -102,7 +102,7 @@ const requireUser: Step<CodeFound, UserFound> = (context) => {
 
 const grantScope: Step<UserFound, Granted> = async (context, dependencies) => {
   const { client, code, user } = context
-  const { authTime, family, nonce } = code.record
+  const { authTime, family, nonce, sid } = code.record
   const scope = await scopeOf(code.record, client, user, dependencies)
   const openid = hasValue(scope, 'openid')
   const take = async (begun: readonly NewRecord[]): Promise<void> => {
@@ -115,6 +115,7 @@ const grantScope: Step<UserFound, Granted> = async (context, dependencies) => {
     scope,
     openid,
     nonce: nonce ?? undefined,
+    sid,
     refresh: { kind: 'open' },
     family,
     take,

@@ -103,6 +103,7 @@ const planRotation: Step<ScopeNarrowed, Granted> = (context, dependencies) => {
     authTime: found.record.authTime,
     openid: hasValue(granted, 'openid'),
     nonce: undefined,
+    sid: found.record.sid,
     refresh: { kind: 'rotated', family: found.id, token: found.successor },
     take: () => rotate(context, dependencies),
   }

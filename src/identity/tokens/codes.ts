@@ -36,6 +36,8 @@ export type CodeRecord = {
   readonly family: string
   /** `RevocationRules.asOf` of the call that issued it; absent if an older version did. */
   readonly asOf?: number
+  /** Of the session, for a client that is told of its end (C6.3.3a). */
+  readonly sid?: string
   /** True once its tokens were made. */
   readonly settled: boolean
 }

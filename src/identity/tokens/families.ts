@@ -35,6 +35,8 @@ export type FamilyRecord = {
   readonly grant: string
   /** `RevocationRules.asOf` of the call that began it; absent if an older version did. */
   readonly asOf?: number
+  /** Of the session that it was begun in, for a client that is told of its end (C6.3.3a). */
+  readonly sid?: string
   /** Random; absent while the tokens of the family are those of an older version (`OLDER_TOKEN`). */
   readonly salt?: string
   /** The number of the token in use: 1 for the first one. Absent together with `salt`. */

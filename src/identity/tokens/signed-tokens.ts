@@ -7,6 +7,7 @@ import { LONGEST_ACCESS_TOKEN } from '../../kernel/lifetimes.ts'
 import { accessTokenHash } from '../../keys/signatures.ts'
 import { idTokenClaims } from '../claims.ts'
 import type { Granted, StepDependencies } from '../endpoint.ts'
+import { isNotified } from '../logout/queue.ts'
 import type { IdentityConfig } from '../schema.ts'
 
 export interface AccessToken {
@@ -84,7 +85,7 @@ function roleOf({ access }: Granted['user'], { target }: Granted['scope']): stri
 
 /** Issues an id_token (C6.1.8, OIDC Core §2, §3.1.3.6), with the client's signature algorithm or else the configured one. */
 export async function issueIdToken(
-  { client, user, scope, authTime, nonce }: Granted,
+  { client, user, scope, authTime, nonce, sid }: Granted,
   accessToken: string,
   { clock, config, signer, urls }: StepDependencies,
 ): Promise<string> {
@@ -100,6 +101,7 @@ export async function issueIdToken(
     exp: issuedAt + Math.floor(config.idToken.lifetime / 1000),
     auth_time: authTime,
     ...(nonce !== undefined && { nonce }),
+    ...(sid !== undefined && isNotified(client) && { sid }),
     at_hash: accessTokenHash(accessToken, algorithm),
   }
   return (await signer.sign(claims, { typ: 'JWT', algorithm })).token

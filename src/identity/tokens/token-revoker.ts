@@ -3,6 +3,7 @@ import type { Ended, EndOptions, RevokedTokens, TokenRevoker } from '../../contr
 import type { RevocationRules } from '../../stores/revocations.ts'
 import { CONSENT } from '../browser/consents.ts'
 import { SESSION } from '../browser/sessions.ts'
+import type { LogoutQueue } from '../logout/queue.ts'
 import { CODE } from './codes.ts'
 import { FAMILY, OLDER_TOKEN } from './families.ts'
 
@@ -13,20 +14,30 @@ type RecordAction = (kind: string, where: IndexValues) => Promise<number>
 /**
  * Makes the revocation rule first, and then removes the records from the store. After a crash in between the rule is in
  * force: every look-up of a session, a code or a family checks the rules (`RevocationRules.hasEnded`), and a rule is kept
- * longer than the records that it ends.
+ * longer than the records that it ends. Notices to clients (C6.3.3a) are stored before the rule: else a crash would lose them.
  */
 export class StoreTokenRevoker implements TokenRevoker {
   readonly #store: StoredTokens
   readonly #rules: Pick<RevocationRules, 'revoke'>
+  readonly #logouts: Pick<LogoutQueue, 'endSubject'>
 
-  constructor(store: StoredTokens, rules: Pick<RevocationRules, 'revoke'>) {
+  constructor(
+    store: StoredTokens,
+    rules: Pick<RevocationRules, 'revoke'>,
+    logouts: Pick<LogoutQueue, 'endSubject'>,
+  ) {
     this.#store = store
     this.#rules = rules
+    this.#logouts = logouts
   }
 
   async end(tokens: RevokedTokens, options: EndOptions = {}): Promise<Ended> {
+    const logins = loginsOf(tokens)
+    const forgetParties = logins && (await this.#logouts.endSubject(logins.subject))
     await this.#rules.revoke(tokens, await this.#endOf(tokens), options.cause)
-    return forEachKind(tokens, options, removing(this.#store))
+    const ended = await forEachKind(tokens, options, removing(this.#store))
+    await forgetParties?.()
+    return ended
   }
 
   /** The numbers that `end` would resolve with; changes nothing. */
@@ -69,6 +80,12 @@ export async function endAllFamilies(store: Pick<Store, 'removeBy'>): Promise<nu
   return ended
 }
 
+/** The logins that the rule ends: of one user, or all. Undefined if it ends none. */
+function loginsOf(tokens: RevokedTokens): Pick<IndexValues, 'subject'> | undefined {
+  if ('before' in tokens) return {}
+  return 'subject' in tokens && Object.keys(tokens).length === 1 ? { subject: tokens.subject } : undefined
+}
+
 /** Calls `act` for each kind of record that the rule ends: codes before the families that they begin. */
 async function forEachKind(
   tokens: RevokedTokens,
@@ -76,10 +93,9 @@ async function forEachKind(
   act: RecordAction,
 ): Promise<Ended> {
   if (endsOnlyTokens(tokens)) return NOTHING
-  const isAll = 'before' in tokens
-  const where = isAll ? {} : (tokens as IndexValues)
-  const ofSubject = 'subject' in tokens && Object.keys(where).length === 1
-  const sessions = isAll || ofSubject ? await act(SESSION, where) : 0
+  const logins = loginsOf(tokens)
+  const where = logins ?? (tokens as IndexValues)
+  const sessions = logins ? await act(SESSION, logins) : 0
   const codes = await act(CODE, where)
   // Families before their tokens: a token without its family is invalid.
   const families = await act(FAMILY, where)

@@ -175,6 +175,9 @@ const IDENTITY = {
     'Clients that authenticated, or did not, by how they tried.',
     ['method', 'result'],
   ),
+  logoutNotices: counter('postern_logout_notices_total', 'Tries to tell a client that a login has ended.', [
+    'result',
+  ]),
   lockouts: gauge(
     'postern_lockouts',
     'Accounts, and pairs of an account and a network, whose failures delay the next attempt to log in.',

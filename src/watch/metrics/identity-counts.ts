@@ -9,6 +9,7 @@ type Labels = readonly (readonly string[])[]
 
 const LABELS = {
   clientAuthentications: [CLIENT_AUTH_METHODS, ['ok', 'refused', 'failed']],
+  logoutNotices: [['arrived', 'retried', 'failed']],
 } as const satisfies Partial<Record<IdentityCount, Labels>>
 
 /** The recorder’s `count`. */

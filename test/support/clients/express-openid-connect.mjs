@@ -1,5 +1,6 @@
 import express from 'express'
 import openid from 'express-openid-connect'
+import session from 'express-session'
 
 const { FUNDS, ISSUER, ORIGIN, PORT } = process.env
 
@@ -11,6 +12,7 @@ const login = openid.auth({
   clientAuthMethod: 'client_secret_basic',
   secret: 'a long random text of at least 32 characters',
   authorizationParams: { response_type: 'code', scope: 'openid profile fund.read target:b' },
+  backchannelLogout: { store: new session.MemoryStore() },
 })
 
 express()

@@ -49,6 +49,11 @@ export class Visitor {
     return this.open(leaving(allowed.location))
   }
 
+  /** Logs out at Postern, without a word to the client. */
+  async logOutAtPostern(): Promise<void> {
+    await this.#person.submit(await this.#person.open('/connect/endsession'), { decision: 'logout' })
+  }
+
   /** The page of Auth.js begins a login by a form with a token. */
   async #begin(path: string): Promise<Shown> {
     if (path !== '/auth/signin') return this.open(path)

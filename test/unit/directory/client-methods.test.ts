@@ -16,6 +16,8 @@ const KEYS = { ...BASIC, authentication: ['private_key_jwt'] } as const
 /** As a configuration has it. A record of the store names no method. */
 const PUBLIC = { kind: 'public', authentication: ['none'], disabled: false } as const
 
+const TOLD = { ...BASIC, backchannelLogoutUri: 'https://app.test/logged-out' } as const
+
 function open(configured: readonly (typeof BASIC | typeof POST | typeof KEYS | typeof PUBLIC)[]) {
   const clock = movableClock()
   const store = new MemoryStore(clock)
@@ -42,6 +44,12 @@ describe('C6.3.2 the methods of authentication that some client has', () => {
     expect(await known()).toEqual(['client_secret_basic', 'none'])
   })
 
+  it('C6.3.3a stand beside whether some client is told when a login ends', async () => {
+    const { add, known } = open([BASIC])
+    await add('app', TOLD)
+    expect(await known()).toEqual(['backchannel_logout', 'client_secret_basic'])
+  })
+
   it('are not those of disabled clients', async () => {
     const { add, known } = open([{ ...PUBLIC, disabled: true } as never])
     await add('post', { ...POST, disabled: true })
@@ -60,8 +68,8 @@ describe('C6.3.2 the methods of authentication that some client has', () => {
   })
 
   it('are not looked for where the configuration has all of them', async () => {
-    const { known, read } = open([POST, KEYS, PUBLIC])
-    expect(await known()).toHaveLength(4)
+    const { known, read } = open([POST, KEYS, PUBLIC, TOLD])
+    expect(await known()).toHaveLength(5)
     expect(read).toEqual([])
   })
 

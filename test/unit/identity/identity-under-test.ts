@@ -24,6 +24,7 @@ import { compileAuthorities, parseRequestTarget } from '../../../src/http/reques
 import type { IdentityDeps } from '../../../src/identity/dependencies.ts'
 import { identityDoor, openIdentity } from '../../../src/identity/identity.ts'
 import { type IdentityConfig, identitySchema } from '../../../src/identity/schema.ts'
+import { LogoutQueue } from '../../../src/identity/logout/queue.ts'
 import { StoreTokenRevoker } from '../../../src/identity/tokens/token-revoker.ts'
 import { createDeriver } from '../../../src/keys/key-place.ts'
 import { importPublicKey } from '../../../src/keys/signatures.ts'
@@ -208,6 +209,7 @@ export function openTestIdentity({ clients, users, config, deps, store: kept }: 
     clock,
     cacheSize: 100_000,
   })
+  const logouts = new LogoutQueue(deps?.store ?? store, clock)
   const all: IdentityDeps = {
     people: {
       findClient: (id) => Promise.resolve(clientById.get(id)),
@@ -241,7 +243,9 @@ export function openTestIdentity({ clients, users, config, deps, store: kept }: 
     },
     deriver: createDeriver('a secret of the tests'),
     rules,
-    tokenRevoker: new StoreTokenRevoker(deps?.store ?? store, rules),
+    tokenRevoker: new StoreTokenRevoker(deps?.store ?? store, rules, logouts),
+    logouts,
+    outbound: () => Promise.reject(new Error('nobody is called')),
     switches: { service: () => undefined, place: () => undefined, identity: () => undefined },
     recorder,
     audit: NO_TRAIL,

@@ -21,6 +21,12 @@ function revoker() {
       countBy: act('count'),
     },
     { revoke: () => Promise.resolve(void done.push('rule')) },
+    {
+      endSubject: (subject) => {
+        done.push(`queue for ${subject ?? 'everybody'}`)
+        return Promise.resolve(() => Promise.resolve(void done.push('forget')))
+      },
+    },
   )
   return { made, done }
 }
@@ -34,11 +40,13 @@ describe('T3.12 what a revocation ends', () => {
   it('C6.3.3 the rule comes first, then sessions, codes, families and their tokens', async () => {
     const { ended, done } = await end({ subject: 'alice' })
     expect(done.map((line) => line.split(' {')[0])).toEqual([
+      'queue for alice',
       'rule',
       'remove session',
       'remove code',
       'remove refresh_family',
       'remove refresh_token',
+      'forget',
     ])
     expect(ended).toEqual({ sessions: 1, codes: 1, families: 1, consents: 0 })
   })
@@ -46,6 +54,16 @@ describe('T3.12 what a revocation ends', () => {
   it('C6.3.3 a person’s sessions end only if all of that person’s tokens do', async () => {
     for (const tokens of [{ subject: 'alice', client: 'acme-books' }, { client: 'acme-books' }])
       expect((await end(tokens)).ended.sessions).toBe(0)
+  })
+
+  it('C6.3.3a clients are told of the end of a user, or of everybody, and of no end beside these', async () => {
+    expect((await end({ before: 'now' })).done[0]).toBe('queue for everybody')
+    for (const tokens of [
+      { subject: 'alice', client: 'acme-books' },
+      { family: 'f' },
+      { client: 'acme-books' },
+    ])
+      expect((await end(tokens)).done[0]).toBe('rule')
   })
 
   it('C6.3.3 consents are withdrawn only on request, and never by the end of one family', async () => {
