@@ -46,6 +46,8 @@ export interface Client {
   readonly answerScope: 'granted' | 'asked'
   /** Instead of `identity.strictRfc6749`, for answers to this client (C6.1.3). */
   readonly strictRfc6749?: boolean
+  /** FAPI 2.0 Security Profile. What follows from it stands in the other members too. */
+  readonly profile?: 'fapi2'
   /** Is told when a person logs out (OpenID Connect Back-Channel Logout 1.0). */
   readonly backchannelLogoutUri?: string
   /** May introspect other clients' tokens (C6.3.3). */

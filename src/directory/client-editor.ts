@@ -48,8 +48,8 @@ const CLIENTS: RecordKind<ClientRecord, Client> = {
 }
 
 /** A client with keys has no secret, unless it is to authenticate by one. */
-function needsSecret({ authentication, jwks, jwksUri, kind }: WrittenClient): boolean {
-  if (kind === 'public') return false
+function needsSecret({ authentication, jwks, jwksUri, kind, profile }: WrittenClient): boolean {
+  if (kind === 'public' || profile !== undefined) return false
   if (Array.isArray(authentication)) return BY_SECRET.some((method) => authentication.includes(method))
   return jwks === undefined && jwksUri === undefined
 }

@@ -45,8 +45,9 @@ export const BY_SECRET: readonly ClientAuthMethod[] = ['client_secret_basic', 'c
 
 /** How the client authenticates (C6.1.2): as written, else as it can. */
 export function methodsOf(record: ClientRecord): readonly ClientAuthMethod[] {
-  const { authentication, kind, secretPost, secrets } = record
+  const { authentication, kind, profile, secretPost, secrets } = record
   if (kind === 'public') return ['none']
+  if (profile === 'fapi2') return ['private_key_jwt']
   if (authentication !== undefined) return authentication
   if (secrets.length === 0 && hasKeys(record)) return ['private_key_jwt']
   return secretPost === false ? ['client_secret_basic'] : BY_SECRET
@@ -55,7 +56,7 @@ export function methodsOf(record: ClientRecord): readonly ClientAuthMethod[] {
 const checkSecrets: Rule = (client, _, problems) => {
   const { kind, secrets } = client
   if (kind === 'public' && secrets.length > 0) problems.error(['secrets'], 'a public client has no secret')
-  if (kind !== 'public' && secrets.length === 0 && !hasKeys(client))
+  if (kind !== 'public' && secrets.length === 0 && !hasKeys(client) && client.profile === undefined)
     problems.error(
       ['secrets'],
       `a ${kind} client needs a secret, or keys (\`jwks\`, \`jwksUri\`)`,
@@ -245,6 +246,65 @@ const checkSettings: Rule = ({ kind, resource, accessTokenLifetime }, _, problem
     problems.error(['accessTokenLifetime'], 'expected `1s` to `24h`')
 }
 
+interface Contradiction {
+  readonly at: keyof ClientRecord
+  readonly says: string
+  readonly found: (client: ClientRecord) => boolean
+}
+
+/** What a client that is held to FAPI 2.0 may not have (Security Profile §5.3.2, §5.3.3, §5.4.1). */
+const AGAINST_FAPI2: readonly Contradiction[] = [
+  { at: 'kind', says: 'a public client cannot prove who it is', found: ({ kind }) => kind === 'public' },
+  {
+    at: 'grants',
+    says: 'the password grant is not allowed',
+    found: ({ grants }) => grants.includes('password'),
+  },
+  {
+    at: 'authentication',
+    says: 'the only method is `private_key_jwt`',
+    found: ({ authentication = [] }) => authentication.some((method) => method !== 'private_key_jwt'),
+  },
+  {
+    at: 'secrets',
+    says: 'a secret is no way to authenticate: remove it',
+    found: ({ kind, secrets }) => kind !== 'public' && secrets.length > 0,
+  },
+  { at: 'dpop', says: 'tokens must be bound by DPoP', found: ({ dpop }) => dpop === 'off' },
+  {
+    at: 'requireBinding',
+    says: 'PKCE is required',
+    found: ({ requireBinding }) => !requireBinding,
+  },
+  {
+    at: 'idTokenAlgorithm',
+    says: 'the algorithm is ES256',
+    found: ({ idTokenAlgorithm = 'ES256' }) => idTokenAlgorithm !== 'ES256',
+  },
+  {
+    at: 'strictRfc6749',
+    says: 'answers are as RFC 6749 says',
+    found: ({ strictRfc6749 }) => strictRfc6749 === false,
+  },
+]
+
+const checkProfile: Rule = (client, _, problems) => {
+  if (client.profile === undefined) return
+  for (const { at, found, says } of AGAINST_FAPI2)
+    if (found(client)) problems.error([at], `contradicts \`profile: fapi2\`: ${says}`)
+  if (!hasKeys(client) && client.kind !== 'public')
+    problems.error(['profile'], 'needs the client’s keys: `jwks` or `jwksUri`')
+}
+
+/** What the profile decides. `AGAINST_FAPI2` has refused whatever else was written. */
+const FAPI2 = {
+  dpop: 'required',
+  requirePar: true,
+  requirePkce: true,
+  idTokenAlgorithm: 'ES256',
+  strictRfc6749: true,
+} as const satisfies Partial<Client>
+
 const RULES: readonly Rule[] = [
   checkSecrets,
   checkKeys,
@@ -256,6 +316,7 @@ const RULES: readonly Rule[] = [
   checkDefaultScope,
   checkRedirects,
   checkBinding,
+  checkProfile,
   checkSettings,
 ]
 
@@ -274,6 +335,7 @@ export function toClient(record: ClientRecord): Client {
     ...same,
     secretHashes: secrets,
     authentication: methodsOf(record),
+    ...(record.profile === 'fapi2' && FAPI2),
     ...(accessTokenLifetime !== undefined && { accessTokenLifetime: Math.floor(accessTokenLifetime / 1000) }),
   }
 }

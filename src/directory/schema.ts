@@ -189,6 +189,12 @@ const client = {
         'Answer it by RFC 6749 to the letter (`no-store`, `Bearer`). Default: `identity.strictRfc6749`, which also decides how failed authentication is answered.',
     }),
   ),
+  profile: optional(
+    choice(['fapi2'], {
+      description:
+        'Hold it to the FAPI 2.0 Security Profile: `private_key_jwt`, pushed requests, PKCE and DPoP are required, tokens are signed with ES256, and refresh tokens stay the same.',
+    }),
+  ),
   backchannelLogoutUri: optional(
     literalText({
       ...HTTPS_ADDRESS,

@@ -91,8 +91,8 @@ export interface Granted extends GrantChosen {
 type RefreshPlan =
   /** That of a new family, if `offline_access` was granted. */
   | { readonly kind: 'open' }
-  /** The grant was a refresh token: its successor, which is good after `take`. */
-  | { readonly kind: 'rotated'; readonly family: string; readonly token: string }
+  /** The grant was a refresh token: its successor, which is good after `take`, or itself. */
+  | { readonly kind: 'continued'; readonly family: string; readonly token: string }
 
 export interface StepDependencies extends IdentityDeps {
   readonly people: Holders

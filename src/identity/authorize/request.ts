@@ -238,6 +238,16 @@ function readPrompt(params: Params): ReadonlySet<Prompt> {
   return prompt
 }
 
+/** Characters: FAPI 2.0 Security Profile §5.3.2.2 asks for as many, and no more are needed. */
+const LONGEST_FAPI2_NONCE = 64
+
+function readNonce(params: Params, { profile }: Client): string | undefined {
+  const nonce = params.get('nonce')
+  if (profile === 'fapi2' && nonce !== undefined && nonce.length > LONGEST_FAPI2_NONCE)
+    throw refuse(`The nonce is longer than ${LONGEST_FAPI2_NONCE} characters.`)
+  return nonce
+}
+
 function readMaxAge(params: Params): number | undefined {
   const text = params.get('max_age')
   if (text !== undefined && !/^[0-9]{1,9}$/.test(text))
@@ -260,7 +270,7 @@ export const readRequest: Step<ClientNamed, AuthorizationRead> = async (context,
     prompt: readPrompt(params),
     maxAge: readMaxAge(params),
     scope: await limitToClient(asked, namedClient, catalogue, places),
-    nonce: params.get('nonce'),
+    nonce: readNonce(params, namedClient),
     loginHint: params.get('login_hint'),
     idTokenHint: params.get('id_token_hint'),
     params,

@@ -28,6 +28,7 @@ import { TEXTS } from '../pages/texts.ts'
 import { codeIssued, consentGiven, give, recordRefusals } from '../records.ts'
 import type { GrantedScope } from '../scopes.ts'
 import { paramsOf, readFields } from '../steps/read-form.ts'
+import { codeLifetimeOf } from '../tokens/codes.ts'
 
 /** Makes a code and sends the browser back with it (C6.2.4). */
 async function answerCode(
@@ -50,7 +51,11 @@ async function answerCode(
     asOf,
     ...(isNotified(namedClient) && session.sid !== undefined && { sid: session.sid }),
   }
-  const { code, family, open } = dependencies.codes.draw(record, scope.target?.business)
+  const { code, family, open } = dependencies.codes.draw(
+    record,
+    scope.target?.business,
+    codeLifetimeOf(namedClient, dependencies.config),
+  )
   const decision =
     pushed &&
     (async (record: NewRecord) => {

@@ -72,13 +72,13 @@ function partiesOf(
   { client, openid, refresh, sid, user }: Granted,
   dependencies: StepDependencies,
 ): readonly NewRecord[] {
-  if (!openid || refresh.kind === 'rotated' || !isNotified(client)) return []
+  if (!openid || refresh.kind === 'continued' || !isNotified(client)) return []
   return [partyOf({ client: client.id, subject: user.subject, sid }, dependencies)]
 }
 
 function refreshOf(granted: Granted, dependencies: StepDependencies): AnswerToken | undefined {
   const { asOf, authTime, client, grant, refresh, scope, sid, user } = granted
-  if (refresh.kind === 'rotated') return refresh
+  if (refresh.kind === 'continued') return refresh
   if (!hasValue(scope, 'offline_access')) return undefined
   const record = { client: client.id, subject: user.subject, scope: scope.text, authTime, grant, asOf }
   const own = sid !== undefined && isNotified(client) ? { ...record, sid } : record

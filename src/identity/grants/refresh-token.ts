@@ -1,4 +1,4 @@
-import type { User } from '../../contracts/people.ts'
+import type { Client, User } from '../../contracts/people.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { noteCall, orUnavailable } from '../dependencies.ts'
 import { flow, type GrantChosen, type Granted, type Step, type StepDependencies } from '../endpoint.ts'
@@ -49,7 +49,9 @@ const readScope: Step<GrantChosen, ScopeRead> = async (context, { catalogue, pla
 /** The token is known, this client's, and not replayed. Another client's attempt changes nothing (C6.1.7). */
 const findFamily: Step<ScopeRead, FamilyFound> = async (context, dependencies) => {
   const token = requireParam(context.params, 'refresh_token')
-  const found = await dependencies.families.findToUse(token)
+  const { families } = dependencies
+  // A token that stays the same is written nowhere, so what this process remembers would never be compared.
+  const found = await (keepsTokens(context.client) ? families.find(token) : families.findToUse(token))
   if (found === undefined) throw refuse('unknown, expired or ended')
   if (found.record.client !== context.client.id) throw refuse('of another client')
   context.attempt.subject = found.record.subject
@@ -95,16 +97,26 @@ const limitScope: Step<UserFound, ScopeNarrowed> = async (context, { catalogue, 
   return { ...context, scope }
 }
 
+/** FAPI 2.0 Security Profile §5.3.2.1: refresh tokens are not rotated. They are bound to the client and to its key. */
+const keepsTokens = ({ profile }: Client): boolean => profile === 'fapi2'
+
 /** The token is used last of all (`take`), so that a request that fails otherwise uses nothing up. */
 const planRotation: Step<ScopeNarrowed, Granted> = (context, dependencies) => {
-  const { found, granted } = context
-  return {
+  const { client, found, granted, token } = context
+  const { id: family, record, state, successor } = found
+  const plan = {
     ...context,
-    authTime: found.record.authTime,
+    authTime: record.authTime,
     openid: hasValue(granted, 'openid'),
     nonce: undefined,
-    sid: found.record.sid,
-    refresh: { kind: 'rotated', family: found.id, token: found.successor },
+    sid: record.sid,
+  }
+  // One that was followed by another, before the client got its profile, is followed by it still.
+  if (keepsTokens(client) && state === 'fresh')
+    return { ...plan, refresh: { kind: 'continued', family, token } }
+  return {
+    ...plan,
+    refresh: { kind: 'continued', family, token: successor },
     take: () => rotate(context, dependencies),
   }
 }

@@ -4,6 +4,7 @@ import type { Entry, NewRecord, Store } from '../../contracts/store.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { newOrderedId, newSecret } from '../../kernel/ids.ts'
 import type { IdentityDeps } from '../dependencies.ts'
+import type { IdentityConfig } from '../schema.ts'
 import { begunAs, RememberedRecords } from './families.ts'
 
 /**
@@ -58,7 +59,8 @@ export interface FoundCode {
 
 /** All methods reject with Fault `identity_unavailable` if the store cannot be reached. */
 export interface Codes {
-  draw(record: NewCode, business: string | undefined): DrawnCode
+  /** @param lifetime milliseconds */
+  draw(record: NewCode, business: string | undefined, lifetime: number): DrawnCode
   /**
    * Undefined for a code that is unknown, expired, or ended by a rule. Changes nothing. If another process has used or
    * removed it, only `consume` and `redeem` may notice.
@@ -99,12 +101,7 @@ function useOf(taken: Taken): CodeUse {
   return recordOf(taken.entry).settled ? 'settled' : 'spent'
 }
 
-export function openCodes({
-  store,
-  clock,
-  config,
-  rules,
-}: Pick<IdentityDeps, 'store' | 'clock' | 'config' | 'rules'>): Codes {
+export function openCodes({ store, clock, rules }: Pick<IdentityDeps, 'store' | 'clock' | 'rules'>): Codes {
   const given = new RememberedRecords()
   const find = async (key: string): Promise<FoundCode | undefined> => {
     const entry = given.recall(key, clock.now()) ?? (await store.find(CODE, key))
@@ -113,7 +110,7 @@ export function openCodes({
     return rules.hasEnded(begunAs(record.family, record)) ? undefined : { entry, record }
   }
   return {
-    draw(record, business) {
+    draw(record, business, lifetime) {
       const code = newSecret()
       const family = newOrderedId(clock.now())
       const { client, subject } = record
@@ -122,7 +119,7 @@ export function openCodes({
       const open = async (write = create): Promise<void> => {
         const key = keyOf(code)
         const value: CodeRecord = { ...record, family, settled: false }
-        const expiresAt = clock.now() + config.code.lifetime
+        const expiresAt = clock.now() + lifetime
         if (await write({ kind: CODE, key, value, expiresAt, indexes }))
           given.remember({ key, value, version: 1, expiresAt, usedAt: undefined })
       }
@@ -153,6 +150,13 @@ export async function withdrawCodes(
   await Promise.all(own.map(({ key }) => store.remove(CODE, key)))
   return own.map((entry) => recordOf(entry).family)
 }
+
+/** FAPI 2.0 Security Profile §5.3.2.1, milliseconds. */
+const LONGEST_FAPI2_CODE = 60_000
+
+/** Milliseconds. */
+export const codeLifetimeOf = ({ profile }: Client, { code }: IdentityConfig): number =>
+  profile === 'fapi2' ? Math.min(code.lifetime, LONGEST_FAPI2_CODE) : code.lifetime
 
 const refuse = (say: string): Fault => new Fault('oauth_bad_request', { say })
 

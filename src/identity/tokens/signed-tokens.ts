@@ -57,7 +57,9 @@ export async function issueAccessToken(
     ...(role !== undefined && { role }),
     as_of: asOf,
   }
-  const { token, key } = await signer.sign(claims, { typ: 'at+jwt', algorithm: config.accessToken.algorithm })
+  // FAPI 2.0 Security Profile §5.4.1 leaves RS256 out.
+  const algorithm = client.profile === 'fapi2' ? 'ES256' : config.accessToken.algorithm
+  const { token, key } = await signer.sign(claims, { typ: 'at+jwt', algorithm })
   const principal: Principal = Object.freeze({
     subject,
     client: client.id,

@@ -63,6 +63,8 @@ function compile(of: ClientRecord) {
   }
 }
 
+const FAPI2 = { profile: 'fapi2', secrets: [], jwks: [PUBLIC_KEY] } as const
+
 const NONE: readonly string[] = []
 
 describe('C6.1.2 how a client may authenticate', () => {
@@ -219,9 +221,48 @@ describe('C6.1.2 the rules of a client', () => {
       'backchannelLogoutUri',
       /http to another machine/,
     ],
+    [
+      'the password grant under FAPI 2.0',
+      record('customer', { ...FAPI2 }),
+      'grants',
+      /contradicts `profile: fapi2`/,
+    ],
+    ['a secret under FAPI 2.0', record('partner', { ...FAPI2, secrets: SECRETS }), 'secrets', /remove it/],
+    ['unbound tokens under FAPI 2.0', record('partner', { ...FAPI2, dpop: 'off' }), 'dpop', /DPoP/],
+    [
+      'RS256 under FAPI 2.0',
+      record('partner', { ...FAPI2, idTokenAlgorithm: 'RS256' }),
+      'idTokenAlgorithm',
+      /ES256/,
+    ],
+    [
+      'loose answers under FAPI 2.0',
+      record('partner', { ...FAPI2, strictRfc6749: false }),
+      'strictRfc6749',
+      /RFC 6749/,
+    ],
+    [
+      'FAPI 2.0 without keys',
+      record('partner', { secrets: [], profile: 'fapi2' }),
+      'profile',
+      /needs the client’s keys/,
+    ],
   ])('refuse %s, with its line', (_, of, path, message) => {
     const errors = compile(of).told.filter(([severity]) => severity === 'error')
     expect(errors).toEqual([['error', path, expect.stringMatching(message)]])
+  })
+
+  it('C6.1.9 make musts of what FAPI 2.0 asks', () => {
+    const { client, told } = compile(record('partner', FAPI2))
+    expect(told).toEqual(NONE)
+    expect(client).toMatchObject({
+      authentication: ['private_key_jwt'],
+      dpop: 'required',
+      requirePar: true,
+      requirePkce: true,
+      idTokenAlgorithm: 'ES256',
+      strictRfc6749: true,
+    })
   })
 
   it.each([
