@@ -25,8 +25,8 @@ function withClient(
 const startFor = (program: ClientProgram, origin: string): Promise<StartedPostern> =>
   postern({
     change: (configuration) => {
-      const { requirePkce = true, strictRfc6749 = false } = program
-      const change = { redirectUris: [`${origin}${program.callback}`], requirePkce }
+      const { requireBinding = true, requirePkce = requireBinding, strictRfc6749 = false } = program
+      const change = { redirectUris: [`${origin}${program.callback}`], requireBinding, requirePkce }
       const identity = { ...configuration.identity, strictRfc6749 }
       return withClient('ledgerline', change, { ...configuration, identity })
     },
@@ -127,16 +127,17 @@ describe('config/clients.md', () => {
 
   it.each(blocks)('shows what the tests run: $file', ({ file, text }) => {
     const program = readFileSync(new URL(`../support/clients/${file}`, import.meta.url), 'utf8')
-    const plain = (lines: string): string => lines.replaceAll(/^ +/gm, '')
+    const plain = (lines: string): string => lines.replaceAll(/^[ \t]+/gm, '')
     expect(plain(program)).toContain(plain(text))
   })
 
   it('names what must be set in Postern, where it is set', () => {
     const section = (name: string): string => page.split(`\n## ${name}\n`)[1]?.split('\n## ')[0] ?? ''
-    for (const [name, { requirePkce, strictRfc6749 }] of Object.entries(CLIENTS)) {
+    for (const [name, { requireBinding, requirePkce, strictRfc6749 }] of Object.entries(CLIENTS)) {
       const told = section(name)
       expect([name, told.includes('`strictRfc6749: true`')]).toEqual([name, strictRfc6749 === true])
       expect([name, told.includes('`requirePkce: false`')]).toEqual([name, requirePkce === false])
+      expect([name, told.includes('`requireBinding: false`')]).toEqual([name, requireBinding === false])
     }
   })
 })

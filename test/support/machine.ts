@@ -61,6 +61,14 @@ export const PARTS = {
   },
   'docker-registry': { use: 'the recipe for images', isThere: () => existsSync(DOCKER_REGISTRY) },
   'json-server': { use: 'the recipe for it', isThere: isServer('json-server') },
+  'flask-dance': {
+    use: 'the login through Flask-Dance',
+    isThere: () => runs(SYSTEM_PYTHON, '-c', 'import flask_dance'),
+  },
+  'go-oidc': {
+    use: 'the login through go-oidc',
+    isThere: () => runs('go', 'version') && existsSync('/usr/share/gocode/src/github.com/coreos/go-oidc'),
+  },
   haproxy: { use: 'several nodes behind a balancer', isThere: () => existsSync(HAPROXY) },
   kubectl: {
     use: 'the manifests of several pods',
@@ -85,6 +93,10 @@ export const PARTS = {
   },
   'python3-cryptography': { use: 'the check of a token in Python', isThere: () => python() !== undefined },
   radicale: { use: 'the recipe for calendars', isThere: () => existsSync(RADICALE) },
+  'requests-oauthlib': {
+    use: 'the login through requests-oauthlib',
+    isThere: () => runs(SYSTEM_PYTHON, '-c', 'import requests_oauthlib'),
+  },
   'servers of npm': { use: 'recipes for services that others wrote', isThere: isServer('s3rver') },
   sqlite3: {
     use: 'a foreign program on the store’s file',

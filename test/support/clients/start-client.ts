@@ -16,6 +16,7 @@ export interface ClientProgram {
   readonly strictRfc6749?: boolean
   /** Of the client in Postern. */
   readonly requirePkce?: boolean
+  readonly requireBinding?: boolean
   /** Part of its last page; the user's name if not given. */
   readonly shows?: string
 }
@@ -27,6 +28,16 @@ const node = (file: string): Program => ({
   args: ['--import', ownFile('packages.mjs'), ownFile(file)],
 })
 const python = (file: string): Program => ({ command: SYSTEM_PYTHON, args: [ownFile(file)] })
+
+/** Compiles it first: Debian's packages of Go are sources. */
+const go = (file: string): Program => ({
+  command: '/bin/sh',
+  args: [
+    '-c',
+    'GO111MODULE=off GOPATH=/usr/share/gocode GOCACHE="$FOLDER/cache" go build -o "$FOLDER/client" "$0" && exec "$FOLDER/client"',
+    ownFile(file),
+  ],
+})
 
 const ofNode = { needs: ['clients of npm'], program: node, login: '/login', callback: '/callback' } as const
 
@@ -48,6 +59,29 @@ export const CLIENTS: Readonly<Record<string, ClientProgram>> = {
     callback: '/connect/postern/callback',
   },
   Authlib: { ...ofNode, file: 'authlib-client.py', needs: ['authlib'], program: python },
+  'requests-oauthlib': {
+    ...ofNode,
+    file: 'requests-oauthlib-client.py',
+    needs: ['requests-oauthlib'],
+    program: python,
+    requireBinding: false,
+  },
+  'Flask-Dance': {
+    ...ofNode,
+    file: 'flask-dance-client.py',
+    needs: ['flask-dance'],
+    program: python,
+    login: '/login/postern',
+    callback: '/login/postern/authorized',
+    requireBinding: false,
+  },
+  'go-oidc': {
+    ...ofNode,
+    file: 'go-oidc-client.go',
+    needs: ['go-oidc'],
+    program: go,
+    requireBinding: false,
+  },
   mod_auth_openidc: {
     ...ofNode,
     file: 'mod_auth_openidc.conf',
