@@ -125,16 +125,31 @@ export class LayeredPeople implements People {
   }
 }
 
-type KnownClient = Pick<Client, 'authentication' | 'disabled' | 'backchannelLogoutUri'>
+type KnownClient = Pick<
+  Client,
+  'authentication' | 'backchannelLogoutUri' | 'disabled' | 'grants' | 'requirePar'
+>
 
 /** What of identity a client uses, where discovery announces it only for those that do. */
-export type ClientUse = ClientAuthMethod | 'backchannel_logout'
+export type ClientUse = ClientAuthMethod | 'backchannel_logout' | 'pushed_requests' | 'plain_requests'
 
-const ALL_USES = CLIENT_AUTH_METHODS.length + 1
+/** Who has found these has nothing more to learn: `pushed_requests` tells something only where there are no plain ones. */
+const ALL_USES: ReadonlySet<ClientUse> = new Set([
+  ...CLIENT_AUTH_METHODS,
+  'backchannel_logout',
+  'plain_requests',
+])
 
-function inUse({ authentication, backchannelLogoutUri, disabled }: KnownClient): readonly ClientUse[] {
+function inUse(client: KnownClient): readonly ClientUse[] {
+  const { authentication, backchannelLogoutUri, disabled, grants, requirePar } = client
   if (disabled) return []
-  return backchannelLogoutUri === undefined ? authentication : [...authentication, 'backchannel_logout']
+  return [
+    ...authentication,
+    ...(backchannelLogoutUri === undefined ? [] : ['backchannel_logout' as const]),
+    ...(grants.includes('authorization_code')
+      ? ([requirePar ? 'pushed_requests' : 'plain_requests'] as const)
+      : []),
+  ]
 }
 
 interface ClientMethodsParts {
@@ -167,7 +182,7 @@ export class DirectoryMethods {
   /** What some client uses. Never rejects. */
   async current(): Promise<ReadonlySet<ClientUse>> {
     const isFresh = this.#parts.clock.monotonic() - this.#readAt < KEPT_FOR
-    if (!isFresh && this.#configured.size < ALL_USES)
+    if (!isFresh && !ALL_USES.isSubsetOf(this.#configured))
       await (this.#reading ??= this.#read().finally(() => {
         this.#reading = undefined
       }))
@@ -179,12 +194,13 @@ export class DirectoryMethods {
     try {
       for await (const { value } of everyRecord(this.#parts.store, CLIENT)) {
         for (const method of inUse(toClient(readStoredClient(value).record))) found.add(method)
-        if (found.size === ALL_USES) break
+        if (ALL_USES.isSubsetOf(found)) break
       }
       this.#known = found
     } catch {
       // Discovery is answered also while the store cannot be reached, or has more clients than there is time for.
-      this.#known = found.union(this.#known)
+      // Nobody knows then that all of them must push.
+      this.#known = found.union(this.#known).add('plain_requests')
     }
     this.#readAt = this.#parts.clock.monotonic()
   }

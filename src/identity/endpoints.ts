@@ -5,7 +5,7 @@ import { authorize, consent } from './endpoints/authorize.ts'
 import { answerKeys, answerMetadata, logo, stylesheet } from './endpoints/documents.ts'
 import { endSession } from './endpoints/end-session.ts'
 import { login } from './endpoints/login.ts'
-import { pushRequest } from './endpoints/push.ts'
+import { countPushed, pushRequest } from './endpoints/push.ts'
 import {
   introspectToken,
   issueTokens,
@@ -50,7 +50,9 @@ export const ENDPOINTS: readonly Endpoint[] = [
     methods: POST,
     closes: true,
     crossOrigin: true,
-    steps: recordRefusals('authorization.refused', flow(readForm, authenticateClient, pushRequest)),
+    steps: countPushed(
+      recordRefusals('authorization.refused', flow(readForm, authenticateClient, pushRequest)),
+    ),
     refuse: refuseAsJson,
     announcedAs: 'pushed_authorization_request_endpoint',
   },

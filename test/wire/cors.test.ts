@@ -149,7 +149,7 @@ describe('C4.18 with CORS, a call', () => {
 
 describe('C4.18 with CORS, the identity endpoints', () => {
   it('let pages on the list get and revoke tokens, and read the metadata', async () => {
-    for (const target of ['/connect/token', '/connect/revocation'])
+    for (const target of ['/connect/token', '/connect/par', '/connect/revocation'])
       expect(await send(gateway, preflight(target))).toMatchObject({
         status: 204,
         headers: { 'access-control-allow-origin': APP },

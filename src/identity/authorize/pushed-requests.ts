@@ -80,8 +80,6 @@ export const isPushed = (uri: string): boolean => uri.startsWith(PREFIX)
 
 const keyOf = (text: string): string => hash('sha256', text, 'base64url')
 
-const refuse = (detail: string): Fault => new Fault('invalid_request_uri', { detail })
-
 /** The index `family` holds together what belongs to one network, or to one browser. */
 const indexesOf = ({ address, client: { id, kind } }: NewPushedRequest) =>
   kind === 'public' ? { client: id, family: networkOf(address) } : { client: id }
@@ -89,8 +87,14 @@ const indexesOf = ({ address, client: { id, kind } }: NewPushedRequest) =>
 export function openPushedRequests({
   clock,
   config,
+  recorder,
   store,
-}: Pick<IdentityDeps, 'clock' | 'config' | 'store'>): PushedRequests {
+}: Pick<IdentityDeps, 'clock' | 'config' | 'recorder' | 'store'>): PushedRequests {
+  const refuse = (detail: string): Fault => {
+    recorder.count?.('pushedRequests', 'invalid')
+    return new Fault('invalid_request_uri', { detail })
+  }
+
   const findOpening = async (request: string, cookie: string): Promise<OpeningRecord | undefined> =>
     (await store.find(OPENING, `${request}.${keyOf(cookie)}`))?.value as OpeningRecord | undefined
 
@@ -151,6 +155,7 @@ export function openPushedRequests({
       const value = { client, params: {}, until: 0, opened: true } satisfies PushedRecord
       const used = await store.redeem(PUSHED_REQUEST, key, { value, expiresAt: clock.now() }, creates)
       if (used?.first !== true) throw refuse('used up')
+      recorder.count?.('pushedRequests', 'decided')
     },
   }
 }

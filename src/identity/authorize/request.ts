@@ -256,7 +256,14 @@ function readMaxAge(params: Params): number | undefined {
 }
 
 /** C6.2.1, all that can be said without knowing the user. */
-export const readRequest: Step<ClientNamed, AuthorizationRead> = async (context, { catalogue, places }) => {
+export const readRequest: Step<ClientNamed, AuthorizationRead> = (context, dependencies) => {
+  const { namedClient, pushed } = context
+  if (namedClient.requirePar && pushed === undefined)
+    throw refuse('This client must push its requests: send the browser with client_id and request_uri alone.')
+  return checkRequest(context, dependencies)
+}
+
+const checkRequest: Step<ClientNamed, AuthorizationRead> = async (context, { catalogue, places }) => {
   const { namedClient, form } = context
   const params = paramsOf(form)
   checkKind(params, namedClient)
@@ -298,7 +305,7 @@ export async function checkPushed(
   })
   const form = formOf(Object.fromEntries(kept))
   const redirectUri = redirectUriOf(form, client)
-  await readRequest({ ...context, form, posted: true, namedClient: client, redirectUri }, dependencies)
+  await checkRequest({ ...context, form, posted: true, namedClient: client, redirectUri }, dependencies)
   return new Map(kept)
 }
 

@@ -59,7 +59,14 @@ const METHODS_MEMBER = /_auth_methods_supported$/
 const USUAL: ClientAuthMethod = 'client_secret_basic'
 
 /** OpenID Connect Back-Channel Logout §2.1. */
-const LOGOUT = { backchannel_logout_supported: true, backchannel_logout_session_supported: true }
+const LOGOUT = {
+  backchannel_logout_supported: true,
+  backchannel_logout_session_supported: true,
+  claims_supported: [...TOKEN_CLAIMS, 'sid', ...PERSON_CLAIMS],
+}
+
+/** RFC 9126 §5. */
+const MUST_PUSH = { require_pushed_authorization_requests: true }
 
 /** The document with that only which some client uses: libraries choose from the lists. */
 function withUses(metadata: string, had: ReadonlySet<string>): string {
@@ -69,11 +76,10 @@ function withUses(metadata: string, had: ReadonlySet<string>): string {
     return kept.length > 0 ? kept : [USUAL]
   }
   const document = JSON.parse(metadata, narrow) as Readonly<Record<string, unknown>>
-  if (!had.has('backchannel_logout')) return JSON.stringify(document)
   return JSON.stringify({
     ...document,
-    claims_supported: [...TOKEN_CLAIMS, 'sid', ...PERSON_CLAIMS],
-    ...LOGOUT,
+    ...(had.has('backchannel_logout') && LOGOUT),
+    ...(had.has('pushed_requests') && !had.has('plain_requests') && MUST_PUSH),
   })
 }
 

@@ -1,7 +1,8 @@
 import type { Answer } from '../../contracts/exchange.ts'
 import { privateAnswer } from '../answers.ts'
 import { checkPushed } from '../authorize/request.ts'
-import type { ClientAuthenticated, Step } from '../endpoint.ts'
+import { toFault } from '../../kernel/faults.ts'
+import type { Arrived, ClientAuthenticated, Step } from '../endpoint.ts'
 
 /** Keeps an authorization request for a browser that comes with its URI (C6.2.1a, RFC 9126 §2). */
 export const pushRequest: Step<ClientAuthenticated, Answer> = async (context, dependencies) => {
@@ -12,3 +13,24 @@ export const pushRequest: Step<ClientAuthenticated, Answer> = async (context, de
   const body = { request_uri: uri, expires_in: Math.floor(dependencies.config.par.lifetime / 1000) }
   return { ...privateAnswer(body, dependencies), status: 201 }
 }
+
+const resultOf = (thrown: unknown): string => {
+  const { code, status } = toFault(thrown)
+  if (code === 'too_many_pushed_requests') return 'too_many'
+  return status >= 500 ? 'failed' : 'refused'
+}
+
+/** Counts what becomes of requests that are pushed. */
+export const countPushed =
+  (steps: Step<Arrived, Answer>): Step<Arrived, Answer> =>
+  async (arrived, dependencies) => {
+    const count = (result: string): void => dependencies.recorder.count?.('pushedRequests', result)
+    try {
+      const answer = await steps(arrived, dependencies)
+      count('pushed')
+      return answer
+    } catch (thrown) {
+      count(resultOf(thrown))
+      throw thrown
+    }
+  }

@@ -178,6 +178,11 @@ const IDENTITY = {
   logoutNotices: counter('postern_logout_notices_total', 'Tries to tell a client that a login has ended.', [
     'result',
   ]),
+  pushedRequests: counter(
+    'postern_pushed_requests_total',
+    'Pushed authorization requests: those that were taken or not, those decided, and attempts to open an invalid one.',
+    ['result'],
+  ),
   lockouts: gauge(
     'postern_lockouts',
     'Accounts, and pairs of an account and a network, whose failures delay the next attempt to log in.',

@@ -10,6 +10,7 @@ type Labels = readonly (readonly string[])[]
 const LABELS = {
   clientAuthentications: [CLIENT_AUTH_METHODS, ['ok', 'refused', 'failed']],
   logoutNotices: [['arrived', 'retried', 'failed']],
+  pushedRequests: [['pushed', 'refused', 'too_many', 'failed', 'decided', 'invalid']],
 } as const satisfies Partial<Record<IdentityCount, Labels>>
 
 /** The recorder’s `count`. */

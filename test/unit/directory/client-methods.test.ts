@@ -10,15 +10,22 @@ const BASIC = {
   authentication: ['client_secret_basic'],
   secrets: ['sha256:…'],
   disabled: false,
+  grants: ['password'],
+  requirePar: false,
 } as const
 const POST = { ...BASIC, authentication: ['client_secret_basic', 'client_secret_post'] } as const
 const KEYS = { ...BASIC, authentication: ['private_key_jwt'] } as const
 /** As a configuration has it. A record of the store names no method. */
-const PUBLIC = { kind: 'public', authentication: ['none'], disabled: false } as const
+const PUBLIC = { ...BASIC, kind: 'public', authentication: ['none'], secrets: [] } as const
 
 const TOLD = { ...BASIC, backchannelLogoutUri: 'https://app.test/logged-out' } as const
 
-function open(configured: readonly (typeof BASIC | typeof POST | typeof KEYS | typeof PUBLIC)[]) {
+const PLAIN = { ...BASIC, grants: ['authorization_code'] } as const
+const PUSHING = { ...PLAIN, requirePar: true } as const
+
+type Configured = typeof BASIC | typeof POST | typeof KEYS | typeof PUBLIC | typeof PLAIN | typeof PUSHING
+
+function open(configured: readonly Configured[]) {
   const clock = movableClock()
   const store = new MemoryStore(clock)
   const read: string[] = []
@@ -68,8 +75,8 @@ describe('C6.3.2 the methods of authentication that some client has', () => {
   })
 
   it('are not looked for where the configuration has all of them', async () => {
-    const { known, read } = open([POST, KEYS, PUBLIC, TOLD])
-    expect(await known()).toHaveLength(5)
+    const { known, read } = open([POST, KEYS, PUBLIC, TOLD, PLAIN])
+    expect(await known()).toHaveLength(6)
     expect(read).toEqual([])
   })
 
@@ -88,7 +95,7 @@ describe('C6.3.2 the methods of authentication that some client has', () => {
             : Promise.reject(new Fault('identity_unavailable')),
       },
     })
-    expect([...(await methods.current())].sort()).toEqual(['client_secret_basic', 'none'])
+    expect([...(await methods.current())].sort()).toEqual(['client_secret_basic', 'none', 'plain_requests'])
   })
 
   it('stay known while the store cannot be read', async () => {
@@ -97,6 +104,37 @@ describe('C6.3.2 the methods of authentication that some client has', () => {
       clock: movableClock(),
       store: { list: () => Promise.reject(new Fault('identity_unavailable')) },
     })
-    expect([...(await methods.current())]).toEqual(['client_secret_basic'])
+    expect([...(await methods.current())]).toEqual(['client_secret_basic', 'plain_requests'])
+  })
+})
+
+describe('C6.3.2 whether every client must push its requests', () => {
+  it.each([
+    ['some must and some need not', [PUSHING], PLAIN, ['plain_requests', 'pushed_requests']],
+    ['all that use the code grant must', [PUSHING], BASIC, ['pushed_requests']],
+    [
+      'who need not is disabled',
+      [PUSHING, { ...PLAIN, disabled: true } as never],
+      BASIC,
+      ['pushed_requests'],
+    ],
+    ['none uses the code grant', [BASIC], BASIC, []],
+  ])('C6.3.2 %s', async (_, configured, stored, expected) => {
+    const { add, known } = open(configured)
+    await add('stored', stored)
+    expect((await known()).filter((use) => use.endsWith('_requests'))).toEqual(expected)
+  })
+
+  it('C6.3.2 is not believed while the store cannot be read', async () => {
+    const clock = movableClock()
+    const store = new MemoryStore(clock)
+    let isDown = true
+    const list: MemoryStore['list'] = (kind, page) =>
+      isDown ? Promise.reject(new Fault('identity_unavailable')) : store.list(kind, page)
+    const methods = new DirectoryMethods({ configured: [PUSHING], clock, store: { list } })
+    expect(await methods.current()).toContain('plain_requests')
+    isDown = false
+    clock.advance(60_000)
+    expect(await methods.current()).not.toContain('plain_requests')
   })
 })

@@ -51,6 +51,18 @@ describe('C6.3.2 discovery', () => {
     },
   )
 
+  it.each([
+    [['pushed_requests'], true],
+    [['pushed_requests', 'plain_requests'], undefined],
+    [['plain_requests'], undefined],
+    [[], undefined],
+  ] as const)('C6.3.2 of clients with %j that all must push is announced: %s', async (had, announced) => {
+    const clientMethods = { current: () => Promise.resolve(new Set(had)) }
+    const { json } = await get(OPENID, openTestIdentity({ deps: { clientMethods } }))
+    expect(json.pushed_authorization_request_endpoint).toBe(`${ISSUER}/connect/par`)
+    expect(json.require_pushed_authorization_requests).toBe(announced)
+  })
+
   it('C6.2.3 with an https issuer browsers are told to come by https only', async () => {
     const secure = openTestIdentity({ deps: { urls: { issuer: 'https://id.test', api: API } } })
     const answers = [await get(OPENID, secure), await get('/.well-known/jwks.json', secure)]

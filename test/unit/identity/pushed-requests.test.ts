@@ -506,3 +506,60 @@ describe('C6.2.1a over nodes that share a store', () => {
     expect(seen.filter(({ location }) => location !== undefined)).toHaveLength(1)
   })
 })
+
+describe('C6.2.1a a client that must push', () => {
+  const must = { ...partner, requirePar: true }
+
+  beforeEach(() => {
+    service = openFlow({ clients: [must] })
+  })
+
+  it.each(['authorize', 'login', 'consent'])(
+    'C6.2.1a is refused by redirect at %s, with state and iss, where it has not',
+    async (page) => {
+      const query = formOf({ ...ASKED, client_id: 'ledgerline' })
+      const agent = new UserAgent(service)
+      const seen = await agent.post(
+        `/connect/${page}?${query}`,
+        page === 'authorize' ? { ...ASKED, client_id: 'ledgerline' } : { decision: 'deny' },
+      )
+      expect(seen.location?.href.startsWith(CALLBACK)).toBe(true)
+      expect(answerIn(seen)).toMatchObject({
+        error: 'invalid_request',
+        state: ASKED['state'],
+        iss: 'http://id.test',
+      })
+    },
+  )
+
+  it('C6.2.1a gets a code for what it has pushed', async () => {
+    const uri = await pushed()
+    const agent = new UserAgent(service)
+    const seen = await allow(agent, await agent.logIn(await agent.get(pathOf(uri))))
+    expect(answerIn(seen)['code']).toEqual(expect.any(String))
+  })
+})
+
+describe('C6.2.1a what is counted of pushed requests', () => {
+  it('C6.2.1a counts what was taken, refused and decided, and what could not be opened', async () => {
+    const counted: string[] = []
+    service = openFlow({
+      deps: {
+        recorder: {
+          ...service.deps.recorder,
+          count: (of, ...labels) => counted.push([of, ...labels].join(' ')),
+        },
+      },
+    })
+    const uri = await pushed()
+    await push({ scope: 'no.such' })
+    const agent = new UserAgent(service)
+    await allow(agent, await agent.logIn(await agent.get(pathOf(uri))))
+    await agent.get(pathOf(uri))
+    vi.spyOn(service.store, 'create').mockRejectedValueOnce(new Fault('identity_unavailable'))
+    await push()
+    expect(counted.filter((each) => each.startsWith('pushedRequests'))).toEqual(
+      ['pushed', 'refused', 'decided', 'invalid', 'failed'].map((result) => `pushedRequests ${result}`),
+    )
+  })
+})
