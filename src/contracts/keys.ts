@@ -65,6 +65,8 @@ export interface PublicKeys {
   jwks(): { readonly keys: readonly Readonly<Record<string, unknown>>[] }
 }
 
+export type Confirmation = 'refuse' | 'ignore' | 'dpop'
+
 /** The requirements for tokens of one issuer (C4.4, C11.2). */
 export interface TokenPolicy {
   readonly issuer: string
@@ -82,8 +84,11 @@ export interface TokenPolicy {
   readonly longestLife?: number
   /** Whether the bearer of a genuine token may learn why it is refused (C4.17a). That costs a signature check. */
   readonly tellsWhy?: boolean
-  /** True if tokens that are bound to a key (`cnf`) are accepted without that key. Otherwise they are refused. */
-  readonly ignoresConfirmation?: boolean
+  /**
+   * What becomes of a token that is bound to a key (`cnf`): it is refused, which is the default; accepted without that
+   * key; or accepted if it is bound by `jkt` alone, so that whoever uses it must prove the key (C4.4a).
+   */
+  readonly confirmation?: Confirmation
 }
 
 /** Who waits for a verification: none is made for a client that has left. */

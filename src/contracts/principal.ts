@@ -35,6 +35,8 @@ export interface Principal {
   /** Seconds since the epoch. */
   readonly issuedAt: number
   readonly expiresAt: number
+  /** SHA-256 thumbprint of the key that the token is bound to (`cnf.jkt`, RFC 9449). Absent: of no key. */
+  readonly confirmation?: string | undefined
   /** The key that verified or signed the token. The caller is trusted only while the key is (T3.10). */
   readonly key: KeyStanding
   /** Absent for clients of foreign issuers, and where nobody has verified the token. */

@@ -4,7 +4,7 @@ import type { Place, Places } from '../contracts/places.ts'
 import type { Principal } from '../contracts/principal.ts'
 import type { Closure } from '../contracts/switches.ts'
 import type { Negotiation, Representation } from '../http/accept.ts'
-import { parseBearer } from '../http/authorization.ts'
+import { parseBearer, parseDpop } from '../http/authorization.ts'
 import { declaredBody, type Head } from '../http/head.ts'
 import { checkContentType } from '../http/media-type.ts'
 import { decodeSegment, type RequestTarget } from '../http/request-target.ts'
@@ -83,6 +83,15 @@ const NO_TOKEN = {
   malformed: 'invalid_token',
 } as const satisfies Record<string, FaultCode>
 
+/** C4.14. A deployment that takes no bound tokens has no scheme DPoP. */
+function credentialsOf(runtime: Runtime, head: Head): ReturnType<typeof parseBearer> {
+  const { proofs, tokens } = runtime
+  const credentials = parseBearer(head, runtime, tokens.isKnown)
+  return credentials.kind === 'other-scheme' && proofs !== undefined
+    ? parseDpop(head, runtime, tokens.isKnown)
+    : credentials
+}
+
 /** C4.4: a genuine, unexpired, unrevoked access token of this issuer and audience. @throws its faults (order.ts) */
 export function authenticate(
   runtime: Runtime,
@@ -92,7 +101,7 @@ export function authenticate(
   if (verified instanceof Fault) throw verified
   if (verified !== undefined) return verified
   const { tokens } = runtime
-  const credentials = parseBearer(head, runtime, tokens.isKnown)
+  const credentials = credentialsOf(runtime, head)
   if (credentials.kind !== 'token') throw new Fault(NO_TOKEN[credentials.kind])
   return tokens.find(credentials.token) ?? new VerifyFirst(credentials.token)
 }

@@ -11,6 +11,7 @@ import {
 import type { Claims, Verified } from '../contracts/keys.ts'
 import type { Principal } from '../contracts/principal.ts'
 import { Fault } from '../kernel/faults.ts'
+import { boundKey } from '../keys/token-verifier.ts'
 
 /** `detail` goes to the log, so it must hold no piece of the token. */
 const badClaim = (detail: string): Fault => new Fault('invalid_token', { detail })
@@ -58,6 +59,7 @@ export function readOwnClaims({ claims, key }: Verified): Principal {
     asOf: claims['as_of'] === undefined ? undefined : number(claims, 'as_of'),
     issuedAt: number(claims, 'iat'),
     expiresAt: number(claims, 'exp'),
+    confirmation: boundKey(claims),
     key,
   })
 }
@@ -99,6 +101,8 @@ export interface ForeignClaims {
   readonly issuer: string
   /** Only if there are several issuers: its name in the configuration. */
   readonly name: string | undefined
+  /** Whether a key that a token is bound to has to be proven (`cnf.jkt`). Otherwise it is not looked at. */
+  readonly provesKeys: boolean
   readonly scope: string
   /** Scope values by role. Absent: the values of the claim are scope values. */
   readonly scopeMap: Readonly<Record<string, readonly string[]>> | undefined
@@ -110,7 +114,7 @@ export interface ForeignClaims {
 
 /** Makes the reader of a foreign issuer's claims. The reader throws Fault `invalid_token`. */
 export function foreignClaimsReader(names: ForeignClaims): (verified: Verified) => Principal {
-  const { issuer, name } = names
+  const { issuer, name, provesKeys } = names
   const readScope = scopeReader(names)
   const readTarget = targetReader(names.target)
   const readClient = oneText(names.client)
@@ -132,6 +136,7 @@ export function foreignClaimsReader(names: ForeignClaims): (verified: Verified) 
       asOf: undefined,
       issuedAt: number(claims, 'iat'),
       expiresAt: number(claims, 'exp'),
+      confirmation: provesKeys ? boundKey(claims) : undefined,
       key,
     })
   }

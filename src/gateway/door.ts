@@ -9,7 +9,7 @@ import { carryOut, carryUpgrade } from './carry-out.ts'
 import { isUserinfo, type Verification, VerifyFirst } from './checks.ts'
 import { decidePreflight, decideUserinfo, Findings, isPreflight } from './pipeline.ts'
 import { decideData } from './report-only.ts'
-import { type FaultRenderer, guardBytes } from './represent.ts'
+import { DPOP_NONCE, type FaultRenderer, guardBytes, schemeOf } from './represent.ts'
 import type { Runtime } from './runtime.ts'
 
 type Serve = (
@@ -79,7 +79,8 @@ export function apiDoor(current: () => Runtime, render: () => FaultRenderer): Do
     }
     const refuse = (thrown: unknown): Answer | Promise<Answer> => {
       const fault = toFault(thrown)
-      return finish(render()(fault, exchange.head.headers.accept), fault)
+      const { head } = exchange
+      return finish(render()(fault, head.headers.accept, schemeOf(runtime, head)), fault)
     }
     let served: ReturnType<Serve>
     try {
@@ -111,18 +112,19 @@ export function apiDoor(current: () => Runtime, render: () => FaultRenderer): Do
 }
 
 /**
- * Adds what goes on every answer of this call: its rate (C4.5), what its browser needs to see (C4.18) and, in a
+ * Adds what goes on every answer of this call: its rate (C4.5), a nonce for its client's next proof (C4.4a), what its browser needs to see (C4.18) and, in a
  * report-only area, what keeps a browser from running bytes that no check has let through.
  */
 function completed(
   answer: Answer,
-  { headers: more, observation }: Findings,
+  { headers: more, nonce, observation }: Findings,
   { cors }: Runtime,
   { head }: Exchange,
 ): Answer {
-  if (more === undefined && cors === undefined && observation === undefined) return answer
+  const isPlain = more === undefined && nonce === undefined
+  if (isPlain && cors === undefined && observation === undefined) return answer
   const own = observation === undefined ? answer.headers : guardBytes(answer.headers)
-  const headers = { ...own, ...more }
+  const headers = isPlain ? own : { ...own, ...more, ...(nonce !== undefined && { [DPOP_NONCE]: nonce }) }
   return { ...answer, headers: cors?.onAnswer(head, headers) ?? headers }
 }
 

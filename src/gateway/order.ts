@@ -61,6 +61,19 @@ export const CHECKS: readonly Check[] = [
     ],
   },
   {
+    clause: 'C4.4a',
+    step: 'requireProof',
+    title: 'a proof of the key that the token is bound to',
+    faults: [
+      'bound_token',
+      'unbound_token',
+      'invalid_dpop_proof',
+      'use_dpop_nonce',
+      'other_key',
+      'proof_replayed',
+    ],
+  },
+  {
     clause: 'C4.5',
     step: 'admit',
     title: 'the client is within its rate, and its calls in flight',

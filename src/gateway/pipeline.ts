@@ -24,6 +24,7 @@ import {
   VerifyFirst,
 } from './checks.ts'
 import { checkParameters, type QueryValues } from './parameters.ts'
+import { requireProof } from './proof-check.ts'
 import type { Runtime } from './runtime.ts'
 
 /** An authorised call. A backend gets what was checked, and nothing else. */
@@ -59,6 +60,7 @@ function enter(
   requireApiVersion(target) // C4.3 → 501
   const principal = authenticate(runtime, exchange, passed ?? verified) // C4.4 → 401, 503
   if (principal instanceof VerifyFirst) return principal
+  requireProof(runtime, exchange, principal, findings) // C4.4a → 401
   findings.principal = principal
   admit(runtime, principal, exchange, findings) // C4.5 → 429
   return { target, principal }
@@ -174,6 +176,8 @@ export class Findings {
   params: NamedAction['params'] = NONE
   /** Headers that go on the answer, whatever it is (rate limits). */
   headers: Readonly<Record<string, string>> | undefined = undefined
+  /** For the client's next proofs (C4.4a). */
+  nonce: string | undefined = undefined
   /** Milliseconds spent waiting for the backend. */
   upstreamMs: number | undefined = undefined
   upstreamStatus: number | undefined = undefined

@@ -37,6 +37,7 @@ import {
 import type { Conversions } from './conversion/conversions.ts'
 import { checkParameters, NO_QUERY } from './parameters.ts'
 import { decide, type Decision, type Findings, Observation } from './pipeline.ts'
+import { requireProof } from './proof-check.ts'
 import type { Runtime } from './runtime.ts'
 
 /** The decision about a call of an action, by the rules of its area. @throws what `decide` or `decideReportOnly` throws */
@@ -81,8 +82,9 @@ export function decideReportOnly(
   const passed = passServiceMaintenance(runtime, exchange, verified) // C4.2, enforced
   if (passed instanceof VerifyFirst) return passed
   requireApiVersion(target) // C4.3, enforced
-  const principal = seen.hold(() => authenticate(runtime, exchange, passed ?? verified)) // C4.4
-  if (principal instanceof VerifyFirst) return principal
+  const caller = seen.hold(() => authenticate(runtime, exchange, passed ?? verified)) // C4.4
+  if (caller instanceof VerifyFirst) return caller
+  const principal = caller && seen.hold(() => proven(runtime, exchange, caller, findings)) // C4.4a
   if (principal) findings.principal = principal
   if (principal) seen.hold(() => admit(runtime, principal, exchange, findings)) // C4.5
   const matched = seen.hold(() => matchAction(runtime.actions, target, head.method)) // C4.6
@@ -93,6 +95,11 @@ export function decideReportOnly(
   const rest = (found: Place | undefined): Decision =>
     decideUnrefused(runtime, exchange, { target, principal, named, place: found, seen })
   return place instanceof Promise ? seen.holdLater(() => place).then(rest) : rest(place)
+}
+
+function proven(runtime: Runtime, exchange: Exchange, principal: Principal, findings: Findings): Principal {
+  requireProof(runtime, exchange, principal, findings)
+  return principal
 }
 
 interface Observed {

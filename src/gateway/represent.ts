@@ -1,11 +1,13 @@
 import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import type { AnswerFormat, BackendAnswer, BackendBody, Call } from '../contracts/backend.ts'
+import { PROOF_ALGORITHMS } from '../contracts/dpop.ts'
 import type { Answer, Exchange } from '../contracts/exchange.ts'
 import type { AcceptLines, Format, Negotiation } from '../http/accept.ts'
-import { bearerChallenge } from '../http/authorization.ts'
+import { tokenChallenge, type TokenScheme, usesDpop } from '../http/authorization.ts'
 import { readTag, readTagCondition, tagText, withOpaque } from '../http/entity-tag.ts'
 import { ENVELOPE_TYPE, errorsEnvelope, renderFault } from '../http/envelope.ts'
+import type { Head } from '../http/head.ts'
 import { stringifyJson } from '../http/json.ts'
 import { BytesInPieces, Passage, type PieceSource } from '../http/pieces.ts'
 import { type FaultRow, FAULTS } from '../kernel/fault-table.ts'
@@ -63,7 +65,8 @@ const isWanted = (
 ): boolean => payload === 'envelope' && format === negotiated.format
 
 /** An upstream's own errors in our envelope with empty `Data` (C8.4), in the format of errors (C2.4). */
-export function refuse(answer: BackendAnswer, { negotiation, baseUrl }: Runtime, { head }: Exchange): Answer {
+export function refuse(answer: BackendAnswer, runtime: Runtime, { head }: Exchange): Answer {
+  const { negotiation, baseUrl } = runtime
   const format = negotiation.formatOfErrors(head.headers.accept)
   const errors = answer.body.kind === 'errors' ? answer.body.errors : []
   const headers = {
@@ -71,7 +74,7 @@ export function refuse(answer: BackendAnswer, { negotiation, baseUrl }: Runtime,
     ...NEGOTIATED,
     'Content-Type': ENVELOPE_TYPE[format],
     // A 401 passes only if the upstream got the client's own Authorization; the challenge is ours (C4.13).
-    ...(answer.status === 401 && { 'WWW-Authenticate': bearerChallenge({ realm: baseUrl }) }),
+    ...(answer.status === 401 && { 'WWW-Authenticate': challengeOf(baseUrl, schemeOf(runtime, head), {}) }),
   }
   return { status: answer.status, headers, body: errorsEnvelope(format, errors) }
 }
@@ -271,21 +274,31 @@ export function guardBytes(headers: Answer['headers']): Answer['headers'] {
   return Object.assign(guarded, GUARDS)
 }
 
-/** The fixed descriptions of a Bearer challenge (C4.13), where the row has none of its own. */
+/** The scheme of a call's challenge (C4.13): that by which it sent its token. */
+export const schemeOf = ({ proofs }: Pick<Runtime, 'proofs'>, head: Head): TokenScheme =>
+  proofs !== undefined && usesDpop(head) ? 'DPoP' : 'Bearer'
+
+/** The fixed descriptions of a challenge (C4.13), where the row has none of its own. */
 const DESCRIPTIONS: Readonly<Record<NonNullable<FaultRow['challenge']>, string>> = {
   invalid_token: 'The access token is malformed, expired, revoked or not meant for this service',
   insufficient_scope: 'The access token does not carry the scope that this action needs',
+  invalid_dpop_proof: 'The proof is missing, malformed, too old, used before, or made for another request',
+  use_dpop_nonce: 'The proof needs the nonce of the header DPoP-Nonce',
 }
 
+/** RFC 9449 §8.2 */
+export const DPOP_NONCE = 'DPoP-Nonce'
+
 /** Makes the answer of a fault under `/api`, and of requests that belong neither to `/api` nor to identity (C2.3). */
-export type FaultRenderer = (fault: Fault, accept: AcceptLines) => Answer
+export type FaultRenderer = (fault: Fault, accept: AcceptLines, scheme?: TokenScheme) => Answer
 
 /** Renders faults as envelopes. Bodies, and challenges without a scope, are rendered in advance. */
 export function compileFaultRenderer(negotiation: Negotiation, realm: string): FaultRenderer {
-  const challenges = new Map(
-    Object.entries<FaultRow>(FAULTS).map(([code, row]) => [code, challengeOf(realm, row)]),
-  )
-  return (fault, accept) => {
+  const rows = Object.entries<FaultRow>(FAULTS)
+  const ready = (scheme: TokenScheme): ReadonlyMap<string, string> =>
+    new Map(rows.map(([code, row]) => [code, challengeOf(realm, scheme, row)]))
+  const challenges = { Bearer: ready('Bearer'), DPoP: ready('DPoP') }
+  return (fault, accept, scheme = 'Bearer') => {
     const format: Format = negotiation.formatOfErrors(accept)
     const { status, contentType, body } = renderFault(fault, format)
     const headers: Record<string, string> = {
@@ -293,14 +306,17 @@ export function compileFaultRenderer(negotiation: Negotiation, realm: string): F
       Vary: 'Accept',
       'Cache-Control': 'no-store',
     }
-    const { retryAfter, allow, scope, contentRange } = fault.facts
+    const { retryAfter, allow, scope, contentRange, dpopNonce } = fault.facts
     if (status === 401)
       headers['WWW-Authenticate'] =
-        scope === undefined ? (challenges.get(fault.code) ?? '') : challengeOf(realm, fault.row, scope)
+        scope === undefined
+          ? (challenges[scheme].get(fault.code) ?? '')
+          : challengeOf(realm, scheme, fault.row, scope)
     if (retryAfter !== undefined || status === 503 || status === 429)
       headers['Retry-After'] = String(Math.max(1, Math.ceil(retryAfter ?? DEFAULT_RETRY_AFTER)))
     if (allow) headers.Allow = allow.join(', ')
     if (contentRange !== undefined) headers['Content-Range'] = contentRange
+    if (dpopNonce !== undefined) headers[DPOP_NONCE] = dpopNonce
     return { status, headers, body }
   }
 }
@@ -308,12 +324,21 @@ export function compileFaultRenderer(negotiation: Negotiation, realm: string): F
 /** Seconds. Every 503 and 429 has a Retry-After (C2). */
 const DEFAULT_RETRY_AFTER = 5
 
-const challengeOf = (realm: string, { challenge: error, description }: FaultRow, scope?: string): string =>
-  bearerChallenge({
+function challengeOf(
+  realm: string,
+  called: TokenScheme,
+  { challenge: error, description, scheme: always }: Partial<FaultRow>,
+  scope?: string,
+): string {
+  const scheme = always ?? called
+  return tokenChallenge({
+    scheme,
     realm,
     ...(error && { error, description: description ?? DESCRIPTIONS[error] }),
     ...(scope !== undefined && { scope }),
+    ...(scheme === 'DPoP' && { algs: PROOF_ALGORITHMS.join(' ') }),
   })
+}
 
 // Entity tags of representations (C8.6). An upstream's tag is of its own bytes; Postern makes several representations of
 // them. Each gets the upstream's tag with a mark behind it, so that no two have the same tag (RFC 9110 §8.8.1), and

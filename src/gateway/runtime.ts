@@ -2,6 +2,7 @@ import type { Admission } from '../contracts/admission.ts'
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Backend } from '../contracts/backend.ts'
+import type { ProofVerifier, ReplayMemory } from '../contracts/dpop.ts'
 import type { Places } from '../contracts/places.ts'
 import type { Resource } from '../contracts/principal.ts'
 import type { Switches } from '../contracts/switches.ts'
@@ -12,6 +13,15 @@ import type { ActionTable, Route } from './action-table.ts'
 import type { Conversions } from './conversion/conversions.ts'
 import type { CallTokens } from './token-check.ts'
 
+/** What checks the proofs of calls (C4.4a). */
+export interface CallProofs {
+  readonly verifier: ProofVerifier
+  /** That of `{base_url}`, as URLs are written: proofs name it. */
+  readonly origin: string
+  /** Of this process: no store is asked for a call. */
+  readonly memory: ReplayMemory
+}
+
 /** Everything that a decision reads, frozen: one snapshot per call, swapped whole by a reload. */
 export interface Runtime {
   readonly actions: ActionTable<Route>
@@ -19,6 +29,8 @@ export interface Runtime {
   readonly reportOnly: ReadonlyMap<string, Backend>
   readonly negotiation: Negotiation
   readonly tokens: CallTokens
+  /** Absent in a sidecar that takes no tokens which are bound to a key. */
+  readonly proofs: CallProofs | undefined
   /** Absent in a sidecar: then the target is compared with the URL only (C11.2). */
   readonly places: Places | undefined
   readonly switches: Switches

@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer'
+import type { ChallengeError } from '../kernel/fault-table.ts'
 import type { Head } from './head.ts'
 import { isToken } from './header-text.ts'
 
@@ -12,7 +13,10 @@ interface AuthorizationRules {
 type NoCredentials = { readonly kind: 'none' } | { readonly kind: 'other-scheme' }
 type Malformed = { readonly kind: 'malformed' }
 
-type BearerCredentials = NoCredentials | Malformed | { readonly kind: 'token'; readonly token: string }
+type TokenCredentials = NoCredentials | Malformed | { readonly kind: 'token'; readonly token: string }
+
+/** The schemes by which an access token is sent (C4.14). */
+export type TokenScheme = 'Bearer' | 'DPoP'
 
 export interface ClientPair {
   readonly id: string
@@ -46,7 +50,7 @@ const startsInAnyCase = (value: string, scheme: string): boolean =>
 function afterScheme(
   value: string | undefined,
   scheme: string,
-  { anySchemeCase }: AuthorizationRules,
+  { anySchemeCase }: Pick<AuthorizationRules, 'anySchemeCase'>,
 ): string | NoCredentials {
   if (value === undefined || value === '') return NONE
   if (!value.startsWith(scheme) && !(anySchemeCase && startsInAnyCase(value, scheme))) return OTHER_SCHEME
@@ -57,8 +61,8 @@ function afterScheme(
   return value.slice(at)
 }
 
-/** RFC 6750 §2.1, b64token. */
-const BEARER_TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/
+/** RFC 6750 §2.1, b64token; RFC 9449 §7.1 has the same as token68. */
+const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/
 
 const NEVER = (): boolean => false
 
@@ -72,11 +76,35 @@ export function parseBearer(
   head: Head,
   rules: AuthorizationRules,
   isKnown: (token: string) => boolean = NEVER,
-): BearerCredentials {
-  const token = afterScheme(authorizationOf(head, rules), 'Bearer', rules)
-  if (typeof token !== 'string') return token
-  return isKnown(token) || BEARER_TOKEN.test(token) ? { kind: 'token', token } : MALFORMED
+): TokenCredentials {
+  return oneToken(afterScheme(authorizationOf(head, rules), 'Bearer', rules), isKnown)
 }
+
+const ANY_CASE = { anySchemeCase: true }
+
+/** The token of a request that proves a key (RFC 9449 §7.1, C4.14). The scheme counts in any case. Otherwise as `parseBearer`. */
+export function parseDpop(
+  head: Head,
+  rules: AuthorizationRules,
+  isKnown: (token: string) => boolean = NEVER,
+): TokenCredentials {
+  return oneToken(afterScheme(authorizationOf(head, rules), 'DPoP', ANY_CASE), isKnown)
+}
+
+const oneToken = (token: string | NoCredentials, isKnown: (token: string) => boolean): TokenCredentials => {
+  if (typeof token !== 'string') return token
+  return isKnown(token) || TOKEN.test(token) ? { kind: 'token', token } : MALFORMED
+}
+
+/** `d`, and by this bit `D`. */
+const LOWER_CASE = 0x20
+const D = 0x64
+
+/** Whether the credentials are of the scheme DPoP. Every call asks this: of most the first character tells. */
+export const usesDpop = ({ headers: { authorization } }: Head): boolean =>
+  authorization !== undefined &&
+  (authorization.charCodeAt(0) | LOWER_CASE) === D &&
+  typeof afterScheme(authorization, 'DPoP', ANY_CASE) === 'string'
 
 /** The client's id and secret by HTTP Basic (C6.1.2, RFC 7617): strict base64 of UTF-8, no control characters. */
 export function parseBasic(head: Head, rules: AuthorizationRules): BasicCredentials {
@@ -122,21 +150,34 @@ function formDecodePair(sent: ClientPair): ClientPair | undefined {
 const formDecode = (text: string): string => decodeURIComponent(text.replaceAll('+', ' '))
 
 interface Challenge {
+  readonly scheme?: TokenScheme
   readonly realm: string
-  readonly error?: 'invalid_token' | 'insufficient_scope' | undefined
+  readonly error?: ChallengeError | undefined
   /** Fixed text. */
   readonly description?: string | undefined
   /** Space-delimited. */
   readonly scope?: string | undefined
+  /** Of DPoP: the algorithms of proofs, space-delimited. */
+  readonly algs?: string | undefined
 }
 
-/** The value of WWW-Authenticate (C4.13, RFC 6750 §3). RangeError if a part holds what a header can't carry. */
-export function bearerChallenge({ realm, error, description, scope }: Challenge): string {
-  const parts = { realm, error, error_description: description, scope }
+/**
+ * The value of WWW-Authenticate (C4.13, RFC 6750 §3, RFC 9449 §7.1), of Bearer unless told otherwise. RangeError if a part
+ * holds what a header can't carry.
+ */
+export function tokenChallenge({
+  scheme = 'Bearer',
+  realm,
+  error,
+  description,
+  scope,
+  algs,
+}: Challenge): string {
+  const parts = { realm, error, error_description: description, scope, algs }
   const written = Object.entries(parts).flatMap(([name, text]) =>
     text === undefined ? [] : [`${name}=${quotedString(text)}`],
   )
-  return `Bearer ${written.join(', ')}`
+  return `${scheme} ${written.join(', ')}`
 }
 
 /** RFC 9110 §5.6.4, in ASCII. */

@@ -22,7 +22,13 @@ const EXPOSED = [
   'WWW-Authenticate',
   'Allow',
   'ETag',
+  'DPoP-Nonce',
 ]
+
+/** Of proofs (RFC 9449): a page that has a bound token can call with it wherever it can call at all. */
+const PROOF = 'DPoP'
+
+const isProof = (name: string): boolean => name.toLowerCase() === PROOF.toLowerCase()
 
 /** Whether this is how a browser writes an origin: so that a value that could never match isn't taken for one. */
 export const isOrigin = (text: string): boolean =>
@@ -43,7 +49,7 @@ export class Cors {
     this.#exposed = [...EXPOSED, ...exposeHeaders].join(', ')
     this.#preflight = {
       'Access-Control-Allow-Methods': methods.join(', '),
-      'Access-Control-Allow-Headers': headers.join(', '),
+      'Access-Control-Allow-Headers': [...headers.filter((name) => !isProof(name)), PROOF].join(', '),
       'Access-Control-Max-Age': String(Math.floor(maxAge / 1000)),
     }
   }

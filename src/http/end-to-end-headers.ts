@@ -52,6 +52,8 @@ const STOPPED: ReadonlySet<string> = new Set([
   'host',
   'accept',
   'authorization',
+  // a proof is for the request that it came with (RFC 9449): whoever has it may use it once more
+  'dpop',
   'forwarded',
   'traceparent',
   'x-request-id',

@@ -37,6 +37,8 @@ type OAuthError =
   | 'invalid_target'
   | 'invalid_request_uri'
 
+export type ChallengeError = 'invalid_token' | 'insufficient_scope' | 'invalid_dpop_proof' | 'use_dpop_nonce'
+
 export interface FaultRow {
   readonly status: number
   readonly wire: WireCode
@@ -49,10 +51,12 @@ export interface FaultRow {
   readonly level: 'debug' | 'info' | 'warn' | 'error'
   /** True if `say` is shown, though it is no 400. */
   readonly explains?: true
-  /** The `error` member of a Bearer challenge (RFC 6750 §3). */
-  readonly challenge?: 'invalid_token' | 'insufficient_scope'
+  /** The `error` member of a challenge (RFC 6750 §3, RFC 9449 §7.1). */
+  readonly challenge?: ChallengeError
   /** Its `error_description`, where the row has one of its own (C4.17a). */
   readonly description?: string
+  /** Of failures whose challenge is always of this scheme. That of the others is of the scheme of the call (C4.13). */
+  readonly scheme?: 'DPoP'
 }
 
 const row = (
@@ -74,9 +78,16 @@ const unauthorised = (text: string, challenge?: FaultRow['challenge'], descripti
   ...(description && { description }),
 })
 /** RFC 9449 §5, §7.1: 401 under `/api`, and 400 at the identity endpoints. */
-const unproven = (error: OAuthError, text: string): FaultRow => ({
+const unproven = (error: OAuthError & ChallengeError, text: string): FaultRow => ({
   ...row(401, 'API_NOT_AUTHORISED', error, text),
   explains: true,
+  challenge: error,
+  scheme: 'DPoP',
+})
+/** RFC 9449 §7.1 */
+const misbound = (text: string, description: string): FaultRow => ({
+  ...unauthorised(text, 'invalid_token', description),
+  scheme: 'DPoP',
 })
 const missing = (text: string): FaultRow => row(404, 'API_NOT_FOUND', 'invalid_request', text)
 const large = (status: 413 | 414 | 431, text: string): FaultRow =>
@@ -161,6 +172,18 @@ export const FAULTS = {
   use_dpop_nonce: unproven(
     'use_dpop_nonce',
     'The DPoP proof needs the nonce of the DPoP-Nonce header. Make a new one with it, and send the request again.',
+  ),
+  bound_token: misbound(
+    'The access token is bound to a key. Send it as "Authorization: DPoP", with a proof of that key in the header DPoP.',
+    'The access token is bound to a key, which has to be proven',
+  ),
+  unbound_token: misbound(
+    'The access token is not bound to a key. Send it as "Authorization: Bearer", or get one by a request with a proof.',
+    'The access token is not bound to a key',
+  ),
+  other_key: misbound(
+    'The proof is of another key than the one that the access token is bound to. Make the proof with the key by which you got the token.',
+    'The access token is bound to another key',
   ),
   token_judge_unavailable: unavailable(
     'The access token cannot be checked at the moment. Try again shortly.',

@@ -317,14 +317,16 @@ function checkIntrospected(answer: Claims, policy: TokenPolicy, clock: Clock): C
 
 /**
  * Servers introspect refresh tokens too. Those have no audience, and no `token_type`: without an audience to check, the
- * type must be there. A type other than Bearer says that the token is bound to a key (RFC 9449 §6.2).
+ * type must be there. A type other than Bearer says that the token is bound to a key (RFC 9449 §6.2): where the key is
+ * asked for, type and `cnf` must say the same.
  */
-function requireAccessToken(answer: Claims, { audience, ignoresConfirmation }: TokenPolicy): void {
-  const type = answer['token_type']
-  if (type === undefined && audience !== undefined) return
-  if (typeof type === 'string' && type.toLowerCase() === 'bearer') return
-  if (typeof type === 'string' && ignoresConfirmation === true) return
-  throw badToken('introspection: token_type is not Bearer')
+function requireAccessToken(answer: Claims, { audience, confirmation }: TokenPolicy): void {
+  const { token_type: type, cnf } = answer
+  const isBound = confirmation === 'dpop' && cnf !== undefined
+  if (type === undefined && audience !== undefined && !isBound) return
+  const wanted = isBound ? 'dpop' : 'bearer'
+  if (typeof type === 'string' && (type.toLowerCase() === wanted || confirmation === 'ignore')) return
+  throw badToken(`introspection: token_type is not ${isBound ? 'DPoP' : 'Bearer'}`)
 }
 
 /** Limits how many pieces of work go on at once. The others wait in their order, and not more than `mostWaiting`. */

@@ -107,10 +107,10 @@ const issuer = section({
       },
     ),
   ),
-  confirmation: choice(['refuse', 'ignore'], {
+  confirmation: choice(['refuse', 'dpop', 'ignore'], {
     default: 'refuse',
     description:
-      'What is done with a token bound to a key (`cnf`). With `ignore`, it works without that key.',
+      'What is done with a token bound to a key (`cnf`). With `dpop`, each call proves that key (RFC 9449). With `ignore`, it works without that key.',
   }),
   leeway: duration({
     orZero: true,
@@ -201,6 +201,25 @@ export function compileIssuers(
       problems.error([...at, 'name'], 'is missing: with several issuers, limits and lists say `NAME:CLIENT`')
   }
 }
+
+/** A proof names the address that its client calls. Made from `listen`, that would be one that no client knows. */
+export function requireAddressOfProofs(
+  issuers: readonly IssuerConfig[],
+  baseUrl: string | undefined,
+  problems: Problems,
+): void {
+  for (const [index, config] of issuers.entries())
+    if (provesKeys(config) && baseUrl === undefined)
+      problems.error(
+        ['issuers', index, 'confirmation'],
+        'is dpop, and `server.baseUrl` is not set: proofs are made for the address that clients call',
+        'set `server.baseUrl` to that address',
+      )
+}
+
+/** Whether calls with its tokens prove the key that those are bound to (C4.4a). */
+export const provesKeys = ({ confirmation }: Pick<IssuerConfig, 'confirmation'>): boolean =>
+  confirmation === 'dpop'
 
 /** What an issuer may not have in common with those before it. */
 function checkBeside(

@@ -177,13 +177,33 @@ function tellableRefusal(claims: Claims, policy: TokenPolicy, clock: Clock): Fau
   return typeof exp === 'number' && exp + policy.leeway <= clock.now() / 1000 ? 'expired_token' : undefined
 }
 
+/** A SHA-256 in base64url (RFC 9449 §6.1). */
+const THUMBPRINT = /^[\w-]{43}$/
+
+/**
+ * The thumbprint of the key that a token is bound to; undefined if it is bound to none. One that names a key in another way
+ * as well, such as by a certificate, is bound to both, and only one could be checked.
+ * @throws Fault `invalid_token`
+ */
+export function boundKey({ cnf }: Claims): string | undefined {
+  if (cnf === undefined) return undefined
+  const { jkt, ...others } = (cnf ?? {}) as { readonly jkt?: unknown }
+  if (typeof jkt !== 'string' || !THUMBPRINT.test(jkt) || Object.keys(others).length > 0)
+    throw badToken('claim: cnf names a key otherwise than by jkt alone')
+  return jkt
+}
+
+/** RFC 7800 §3.1: such a token is good only with a proof of the key, which is asked for later (C4.4a). */
+function checkConfirmation(claims: Claims, { confirmation = 'refuse' }: TokenPolicy): void {
+  if (confirmation === 'refuse') throw badToken('claim: cnf, the token is bound to a key')
+  if (confirmation === 'dpop') boundKey(claims)
+}
+
 /** @throws Fault `invalid_token` */
 export function checkClaims(claims: Claims, policy: TokenPolicy, clock: Clock): void {
   if (claims['iss'] !== policy.issuer) throw badToken('claim: iss')
   if (!names(claims['aud'], policy.audience)) throw badToken('claim: aud')
-  // RFC 7800 §3.1: such a token is good only with a proof of the key, which is not checked here.
-  if (Object.hasOwn(claims, 'cnf') && policy.ignoresConfirmation !== true)
-    throw badToken('claim: cnf, the token is bound to a key')
+  if (Object.hasOwn(claims, 'cnf')) checkConfirmation(claims, policy)
   checkDates(claims, policy, clock.now() / 1000)
 }
 

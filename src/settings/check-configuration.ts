@@ -14,7 +14,7 @@ import { checkDevelopers } from '../identity/developers/schema.ts'
 import { compileIdentity } from '../identity/schema.ts'
 import { systemClock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
-import { compileIssuers, issuerNames } from '../keys/issuers-schema.ts'
+import { compileIssuers, issuerNames, requireAddressOfProofs } from '../keys/issuers-schema.ts'
 import { compileKeys, compileSeals } from '../keys/schema.ts'
 import { checkLoad } from '../limits/schema.ts'
 import { compileMaintenance } from '../maintenance/schema.ts'
@@ -91,6 +91,10 @@ const SECTION_CHECKS: readonly Check[] = [
   {
     needs: ['issuers', 'scopes'],
     run: (all, problems) => compileIssuers(all.issuers, problems, catalogueOf(all)),
+  },
+  {
+    needs: ['issuers', 'server'],
+    run: ({ issuers, server }, problems) => requireAddressOfProofs(issuers, server.baseUrl, problems),
   },
   {
     needs: ['load', 'backends'],

@@ -20,7 +20,7 @@ const OF_CONTENT_TYPE = 'unsupported_media_type'
 const NO_CREDENTIALS = 'no_credentials'
 /** What came in place of a token, or as one, was refused, and is not kept. */
 const OF_TOKENS: ReadonlySet<string> = new Set(
-  [...stepFaults('authenticate')].filter((code) => code !== NO_CREDENTIALS),
+  [...stepFaults('authenticate'), ...stepFaults('requireProof')].filter((code) => code !== NO_CREDENTIALS),
 )
 
 /** What a decision came to: of faults that came after it (of the backend, of the answer) nothing was decided. */

@@ -11,7 +11,7 @@ import { describeApi } from '../gateway/describe/describe.ts'
 import type { Limits } from '../gateway/describe/faults.ts'
 import { openapiDocument } from '../gateway/openapi/document.ts'
 import { compileFaultRenderer, type FaultRenderer } from '../gateway/represent.ts'
-import type { Runtime } from '../gateway/runtime.ts'
+import type { CallProofs, Runtime } from '../gateway/runtime.ts'
 import { TokenCheck } from '../gateway/token-check.ts'
 import { compileNegotiation } from '../http/accept.ts'
 import { Cors } from '../http/cors.ts'
@@ -21,8 +21,10 @@ import { userinfo } from '../identity/claims.ts'
 import type { DeveloperOffer } from '../identity/developers/frame.ts'
 import { hasDeveloperPages, sampleLogin } from '../identity/developers/schema.ts'
 import { type Identity, openIdentity } from '../identity/identity.ts'
+import { openNonces } from '../keys/dpop/nonces.ts'
+import { openProofVerifier } from '../keys/dpop/proofs.ts'
 import { metadataUrls } from '../keys/issuer-source.ts'
-import { type IssuerConfig, readsMetadata } from '../keys/issuers-schema.ts'
+import { type IssuerConfig, provesKeys, readsMetadata } from '../keys/issuers-schema.ts'
 import { createOutboundClient } from '../keys/outbound.ts'
 import { createTokenVerifier } from '../keys/token-verifier.ts'
 import type { ServiceUrls } from '../server/schema.ts'
@@ -67,6 +69,7 @@ function limitsOf(configuration: Configuration): Limits {
     addressRate: load.addresses.rate !== undefined,
     shedding: load.shedding.delay > 0,
     severalBackends: Object.keys(backends).length > 1,
+    proofs: takesProofs(configuration),
     audited: planAudit(audit, data, isSidecar(configuration)) !== undefined,
   }
 }
@@ -149,6 +152,7 @@ export function compileService(
     reportOnly: parts.actions.reportOnly,
     negotiation,
     tokens,
+    proofs: openProofs(parts, dependencies, urls),
     places: placesOf(parts, dependencies),
     userinfo: identity && userinfo(identity.dependencies),
     recorder,
@@ -170,6 +174,22 @@ export function compileService(
     description,
     document: openapiOf(configuration, description, identity?.dependencies.metadata),
   }
+}
+
+const takesProofs = (configuration: Configuration): boolean =>
+  !isSidecar(configuration) || configuration.issuers.some(provesKeys)
+
+/** What checks the proofs of calls (C4.4a); undefined in a sidecar of whose issuers none has its tokens proven. */
+function openProofs(
+  { configuration }: Parts,
+  { clock, keys, seenProofs }: Dependencies,
+  { baseUrl }: ServiceUrls,
+): CallProofs | undefined {
+  if (!takesProofs(configuration)) return undefined
+  // A sidecar has no secret that all its processes share.
+  const nonces = keys && openNonces(keys, clock)
+  const verifier = openProofVerifier({ clock, nonces })
+  return { verifier, origin: new URL(baseUrl).origin, memory: seenProofs }
 }
 
 /** A sidecar has no store, and one that names no businesses compares the target with the URL only (C11.2). */

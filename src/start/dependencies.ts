@@ -20,6 +20,7 @@ import { StoredPlaces } from '../directory/stored-places.ts'
 import { Conversions } from '../gateway/conversion/conversions.ts'
 import { endAllFamilies } from '../identity/tokens/token-revoker.ts'
 import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
+import { openReplayMemory } from '../keys/dpop/replay-memory.ts'
 import { IssuerKeys } from '../keys/issuer-keys.ts'
 import { openKeys, type ServiceKeys } from '../keys/service-keys.ts'
 import { watchKeys } from '../keys/watch-keys.ts'
@@ -102,6 +103,10 @@ export async function openDependencies(
     machine,
     environment,
     keys,
+    seenProofs: openReplayMemory({
+      clock,
+      onForgotten: () => recorder.count?.('dpopProofs', 'api', 'forgotten'),
+    }),
     issuerKeys,
     store,
     feed,

@@ -15,6 +15,7 @@ import type { Environment } from '../config/validate.ts'
 import type { Admission } from '../contracts/admission.ts'
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { Backend } from '../contracts/backend.ts'
+import type { ReplayMemory } from '../contracts/dpop.ts'
 import type { AttemptLimiter } from '../contracts/lockouts.ts'
 import type { Store } from '../contracts/store.ts'
 import type { Switches } from '../contracts/switches.ts'
@@ -45,6 +46,8 @@ export interface Dependencies {
   readonly environment: Environment
   /** Absent in a sidecar, which issues nothing (C11.2). */
   readonly keys: ServiceKeys | undefined
+  /** The proofs that this process has seen, whatever configuration was in force. */
+  readonly seenProofs: ReplayMemory
   /** The keys of foreign issuers, which only a sidecar has. */
   readonly issuerKeys: IssuerKeys
   readonly store: Store

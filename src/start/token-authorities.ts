@@ -6,7 +6,7 @@ import type { TokenAuthority } from '../gateway/token-check.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Introspector } from '../keys/introspection.ts'
 import type { IssuerKeys } from '../keys/issuer-keys.ts'
-import { type IssuerConfig, NO_AUDIENCE } from '../keys/issuers-schema.ts'
+import { type IssuerConfig, NO_AUDIENCE, provesKeys } from '../keys/issuers-schema.ts'
 import { SIGNING_ALGORITHMS } from '../keys/schema.ts'
 import {
   badToken,
@@ -39,6 +39,7 @@ export function ownAuthority(keys: KeyFinder, clock: Clock, urls: ServiceUrls): 
     algorithms: SIGNING_ALGORITHMS,
     leeway: 0,
     tellsWhy: true,
+    confirmation: 'dpop',
   }
   const verifier = createTokenVerifier(keys, clock)
   return {
@@ -64,12 +65,13 @@ function openIssuer(config: IssuerConfig, name: string | undefined, clock: Clock
       algorithms,
       leeway: seconds(leeway),
       longestLife: seconds(longestLife),
-      ignoresConfirmation: confirmation === 'ignore',
+      confirmation,
     },
     introspector: keys.introspectorOf(config),
     read: foreignClaimsReader({
       issuer,
       name,
+      provesKeys: provesKeys(config),
       scope: config.scopeClaim,
       scopeMap: config.scopeMap,
       target: config.targetClaim,

@@ -91,7 +91,14 @@ function run(): { readonly parts: readonly number[]; readonly bytes: number } {
     actions: compiled,
     ...{ areas, catalogue: CATALOGUE, openapi: undefined, baseUrl: 'https://api.example' },
     ...{ vendor: 'acme', defaultFormat: 'json', bodyLimit: 1_048_576 },
-    limits: { clientRate: true, addressRate: true, shedding: true, severalBackends: true, audited: true },
+    limits: {
+      clientRate: true,
+      addressRate: true,
+      shedding: true,
+      severalBackends: true,
+      proofs: true,
+      audited: true,
+    },
   })
   times.push(processorMs())
   const document = openapiDocument(api, { authorization, license: undefined, contact: undefined })

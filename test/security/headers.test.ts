@@ -186,6 +186,7 @@ const SPOOFED = [
   'Proxy-Authorization',
   'Proxy',
   'Cookie',
+  'DPoP',
 ] as const
 
 const VALUE = 'spoofed'

@@ -4,7 +4,9 @@ import { type CryptoKey, SignJWT } from 'jose'
 import type { IssuerConfig } from '../../src/keys/issuers-schema.ts'
 import { makeIssuerKey } from '../support/foreign-issuer.ts'
 import { INTROSPECTION, OPENID, startIssuerServer } from '../support/issuer-server.ts'
+import { provenHeaders } from '../support/bound-tokens.ts'
 import { movableClock } from '../support/movable-clock.ts'
+import { prover } from '../support/prover.ts'
 import { postern, type StartedPostern, type StartOptions } from '../support/start-postern.ts'
 import { answerJson, startUpstream, type Upstream } from '../support/start-upstream.ts'
 import { at, streaming } from '../support/streaming.ts'
@@ -139,6 +141,81 @@ describe('C11.2 an issuer of which only `issuer` is configured', () => {
     expect(await call(bound)).toBe(401)
     expect(upstream.requests).toEqual([])
     expect(await (await scene([{ issuer: server.url, confirmation: 'ignore' }])).call(bound)).toBe(200)
+  })
+})
+
+describe('C11.2 an issuer whose bound tokens are proven', () => {
+  const own = prover()
+  const confirmation = 'dpop' as const
+  const withAddress: StartOptions['change'] = (loaded) => ({
+    ...loaded,
+    server: { ...loaded.server, baseUrl: AUDIENCE },
+  })
+  const headersOf = (token: string, claims = {}) =>
+    provenHeaders(own, token, { target: LIST, baseUrl: AUDIENCE }, claims)
+
+  async function provenScene(more: Partial<IssuerConfig> = {}) {
+    const server = await startIssuerServer([keyOfOne.jwk])
+    const made = await scene([{ issuer: server.url, confirmation, ...more }], { change: withAddress })
+    const send = (headers: Record<string, string>) =>
+      fetch(`http://127.0.0.1:${made.sidecar.port}${LIST}`, { headers })
+    return { ...made, server, send }
+  }
+
+  it('C4.4a takes them with a proof for server.baseUrl, and other tokens as Bearer', async () => {
+    const { server, send, told } = await provenScene()
+    const bound = await sign(keyOfOne, server.url, { cnf: { jkt: own.jkt } })
+    const plain = await sign(keyOfOne, server.url, { jti: 'other' })
+    expect((await send(headersOf(bound))).status).toBe(200)
+    expect([told('dpop'), told('x-postern-client')]).toEqual([undefined, ['app']])
+    expect((await send({ Authorization: `Bearer ${plain}` })).status).toBe(200)
+  })
+
+  it('C4.4a refuses them without it, by another key, and bound in another way (T3.20)', async () => {
+    const { server, send, upstream } = await provenScene()
+    const bound = await sign(keyOfOne, server.url, { cnf: { jkt: own.jkt } })
+    const elsewhere = await sign(keyOfOne, server.url, { cnf: { jkt: prover().jkt } })
+    const certified = await sign(keyOfOne, server.url, { cnf: { jkt: own.jkt, 'x5t#S256': own.jkt } })
+    for (const headers of [
+      { Authorization: `Bearer ${bound}` },
+      headersOf(elsewhere),
+      headersOf(certified),
+      headersOf(bound, { htu: `http://127.0.0.1${LIST}` }),
+    ]) {
+      const refused = await send(headers)
+      expect(refused.status).toBe(401)
+      expect(refused.headers.get('www-authenticate')).toMatch(/^DPoP realm="https:\/\/api\.example", error=/)
+    }
+    expect(upstream.requests).toEqual([])
+  })
+
+  it('C4.4a has no nonces: a proof of another time is refused as it is', async () => {
+    const { server, send } = await provenScene()
+    const bound = await sign(keyOfOne, server.url, { cnf: { jkt: own.jkt } })
+    const refused = await send(headersOf(bound, { iat: seconds() - 300 }))
+    expect(refused.headers.get('www-authenticate')).toContain('error="invalid_dpop_proof"')
+    expect(refused.headers.get('dpop-nonce')).toBeNull()
+  })
+
+  it('C4.4a is asked of opaque tokens too', async () => {
+    const introspection = { clientId: 'postern', clientSecret: 'secret' }
+    const { server, send } = await provenScene({ introspection })
+    server.answers.set(INTROSPECTION, {
+      ...{ active: true, sub: 'someone', client_id: 'app', scope: 'fund.read target:b/ACME' },
+      ...{ aud: AUDIENCE, exp: seconds() + 600, token_type: 'DPoP', cnf: { jkt: own.jkt } },
+    })
+    expect((await send({ Authorization: 'Bearer opaque' })).status).toBe(401)
+    expect((await send(headersOf('opaque'))).status).toBe(200)
+  })
+
+  it('C4.14 without such an issuer the scheme DPoP counts as no credentials', async () => {
+    const { server, send } = await provenScene({ confirmation: 'refuse' })
+    const plain = await sign(keyOfOne, server.url)
+    const refused = await send({ Authorization: `DPoP ${plain}` })
+    expect([refused.status, refused.headers.get('www-authenticate')]).toEqual([
+      401,
+      `Bearer realm="${AUDIENCE}"`,
+    ])
   })
 })
 

@@ -47,6 +47,7 @@ export const foreignToken = (
 export const FOREIGN_CLAIMS: ForeignClaims = {
   issuer: ISSUER,
   name: undefined,
+  provesKeys: false,
   scope: 'scope',
   scopeMap: undefined,
   target: undefined,

@@ -120,6 +120,7 @@ export function makeGateway(parts: GatewayParts = {}): Gateway {
     reportOnly,
     negotiation: compileNegotiation({ vendor: 'postern', defaultFormat: 'json' }),
     tokens,
+    proofs: undefined,
     places: undefined,
     switches: {
       service: parts.service ?? (() => undefined),

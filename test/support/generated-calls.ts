@@ -1,9 +1,11 @@
 import { BACKEND_CHECK, CHECKS, USERINFO_CHECK } from '../../src/gateway/order.ts'
 import type { FaultCode } from '../../src/kernel/faults.ts'
 import type { MaintenanceSwitch } from '../../src/maintenance/switch.ts'
+import { boundToken } from './bound-tokens.ts'
 import { type DirectoryEditors, directoryEditors } from './directory-editors.ts'
 import { explain } from './explained.ts'
 import { movableClock, type MovableClock } from './movable-clock.ts'
+import { prover } from './prover.ts'
 import { send, type Sent } from './requests.ts'
 import { below, oneOf, type Random, randomFrom } from './seeded-random.ts'
 import { type StartedPostern, startPostern } from './start-postern.ts'
@@ -78,6 +80,7 @@ async function tokensIn(gateway: StartedPostern, clock: MovableClock): Promise<r
   return [
     ...Array<string>(12).fill(good),
     await issued('fund.read target:b/ACME'),
+    await boundToken(gateway, prover(clock)),
     await issued('profile api1 target:b/ACME'),
     await issued('fund.maintain target:f/ACME/SUPER1'),
     await issued('fund.read'),
@@ -215,7 +218,9 @@ function makeCall(random: Random, tokens: readonly string[], stored: readonly st
   const method = changes ? 'POST' : often(random, 0.6) ? 'GET' : oneOf(random, METHODS)
   const isStored = !changes && often(random, 0.2)
   const token = oneOf(random, isStored && often(random, 0.8) ? stored : tokens)
-  const scheme = often(random, 0.95) ? 'Bearer ' : oneOf(random, ['bearer ', 'Basic ', 'Bearer', ''])
+  const scheme = often(random, 0.95)
+    ? 'Bearer '
+    : oneOf(random, ['bearer ', 'Basic ', 'Bearer', 'DPoP ', 'dpop', ''])
   const body = method === 'POST' || often(random, 0.05) ? oneOf(random, [...BODIES, '']) : ''
   return {
     method,

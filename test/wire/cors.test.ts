@@ -60,7 +60,7 @@ describe('C4.18 with CORS, a preflight', () => {
       headers: {
         'access-control-allow-origin': APP,
         'access-control-allow-methods': 'GET, POST',
-        'access-control-allow-headers': 'Authorization, Content-Type',
+        'access-control-allow-headers': 'Authorization, Content-Type, DPoP',
         'access-control-max-age': '600',
         'cache-control': 'no-store',
         vary: 'Origin',

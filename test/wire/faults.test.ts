@@ -159,6 +159,7 @@ const AUTHORIZE = 'test/unit/identity/authorize.test.ts'
 const TOKENS = 'test/wire/token-refusals.test.ts'
 const PROOFS = 'test/unit/keys/dpop/proofs.test.ts'
 const LIMITS = 'test/wire/rate-limits.test.ts'
+const BOUND = 'test/wire/bound-calls.test.ts'
 
 /**
  * Every fault and a way to raise it; or, for those that take a whole flow, the file of tests that does. Whoever adds a
@@ -197,6 +198,9 @@ const RAISED: Readonly<Record<FaultCode, Scenario | string>> = {
   invalid_dpop_proof: PROOFS,
   proof_replayed: PROOFS,
   use_dpop_nonce: PROOFS,
+  bound_token: BOUND,
+  unbound_token: answered(() => ({ headers: { Authorization: `DPoP ${token}` } })),
+  other_key: BOUND,
   token_judge_unavailable: arranged(() => {
     vi.spyOn(gateway.world.rules, 'isRevoked').mockImplementation(() => {
       throw new Fault('token_judge_unavailable', { detail: 'the store is gone' })

@@ -14,7 +14,7 @@ interface Case {
   readonly place: string
   readonly action: string
   readonly query: string
-  readonly token: 'good' | 'poor' | 'malformed' | 'foreign scheme' | 'none'
+  readonly token: 'good' | 'poor' | 'malformed' | 'foreign scheme' | 'as bound' | 'none'
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly body: string
   readonly serviceClosed: boolean
@@ -46,6 +46,7 @@ const ENTRANCE: readonly Breakage[] = [
   breakage('C4.4', 'no_credentials', { token: 'none' }),
   breakage('C4.4', 'other_scheme', { token: 'foreign scheme' }),
   breakage('C4.4', 'invalid_token', { token: 'malformed' }),
+  breakage('C4.4a', 'unbound_token', { token: 'as bound' }),
   breakage('C4.5', 'rate_limited', { limited: 'rate_limited' }),
   breakage('C4.5', 'overloaded', { limited: 'overloaded' }),
 ]
@@ -141,6 +142,7 @@ beforeAll(async () => {
     poor: `Bearer ${poor}`,
     malformed: `Bearer ${good.slice(0, -2)}`,
     'foreign scheme': `bearer ${good}`,
+    'as bound': `DPoP ${good}`,
     none: undefined,
   }
 })
@@ -207,7 +209,7 @@ const titled = (pairs: ReturnType<typeof pairsOf>) =>
 describe('C4: the order of the decision, first failure wins', () => {
   it('C4: the table in the code is the order of the contract', () => {
     expect([...new Set(CHECKS.map(({ clause }) => clause))]).toEqual(
-      Array.from({ length: 11 }, (_, at) => `C4.${String(at + 1)}`),
+      ['1', '2', '3', '4', '4a', '5', '6', '7', '8', '9', '10', '11'].map((number) => `C4.${number}`),
     )
     for (const { clause, fault } of DATA)
       expect(CHECKS.filter((check) => check.clause === clause).flatMap(({ faults }) => faults)).toContain(

@@ -211,6 +211,8 @@ const NEVER: ReadonlySet<string> = new Set([
   'content-type',
   'x-request-id',
   'date',
+  // a client would keep it as Postern's, and send it with its next proof
+  'dpop-nonce',
   AUDIT_HEADER,
 ])
 

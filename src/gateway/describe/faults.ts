@@ -3,7 +3,7 @@ import { CONDITIONS_OF_CHANGES } from '../../http/end-to-end-headers.ts'
 import { isSafe } from '../../http/head.ts'
 import type { FaultCode } from '../../kernel/faults.ts'
 import type { Operation } from '../action-table.ts'
-import { BACKEND_CHECK, CHECKS, ENFORCED_STEPS } from '../order.ts'
+import { BACKEND_CHECK, CHECKS, ENFORCED_STEPS, stepFaults } from '../order.ts'
 
 /** What of a deployment decides which faults its operations can raise. */
 export interface Limits {
@@ -11,6 +11,8 @@ export interface Limits {
   readonly addressRate: boolean
   readonly shedding: boolean
   readonly severalBackends: boolean
+  /** Whether tokens may be bound to a key. */
+  readonly proofs: boolean
   readonly audited: boolean
 }
 
@@ -29,6 +31,7 @@ export interface OperationFacts {
 type Applies = (facts: OperationFacts) => boolean
 
 const never: Applies = () => false
+const takesProofs: Applies = ({ limits }) => limits.proofs
 const takesBody: Applies = ({ operation: { body } }) => body.kind !== 'none'
 const parses: Applies = ({ operation: { consumes } }) => consumes === undefined
 const changes: Applies = ({ operation: { method } }) => !isSafe(method)
@@ -51,6 +54,7 @@ const APPLIES: Readonly<Partial<Record<FaultCode, Applies>>> = {
   rate_limited: ({ limits }) => limits.clientRate,
   address_rate_limited: ({ limits }) => limits.addressRate,
   overloaded: ({ limits }) => limits.shedding,
+  ...Object.fromEntries(Array.from(stepFaults('requireProof'), (code) => [code, takesProofs])),
   too_many_backend_calls: ({ limits }) => limits.severalBackends,
   // A value of the wrong shape is no path of this action (C3.3).
   unknown_action: ({ typed }) => typed,

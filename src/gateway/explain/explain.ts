@@ -339,7 +339,8 @@ export function explainAgain(
 ): Promise<Explanation> {
   if (principal === undefined) return explainCall(parts, call)
   const { runtime } = parts
-  const tokens = callerAgain(principal, runtime.tokens)
+  // The proof was checked when the call was made, and is not kept.
+  const tokens = callerAgain({ ...principal, confirmation: undefined }, runtime.tokens)
   return explainCall(
     { ...parts, runtime: { ...runtime, tokens } },
     { ...call, token: IN_PLACE_OF_THE_TOKEN, caller: undefined },

@@ -21,6 +21,7 @@ import {
   VerifyFirst,
 } from '../checks.ts'
 import { checkParameters } from '../parameters.ts'
+import { requireProof } from '../proof-check.ts'
 import { unmatched } from '../report-only.ts'
 import {
   describeAction,
@@ -38,7 +39,7 @@ import {
   type Progress,
   Undecidable,
 } from './progress.ts'
-import { describeToken } from './token-facts.ts'
+import { describeProof, describeToken } from './token-facts.ts'
 
 /** The row of C4.7: values held, implied and missing, and the smallest set that would do (C14.3). */
 function describeScope({ principal, named, catalogue }: Progress): CheckDescription {
@@ -208,6 +209,17 @@ function authenticateCaller(progress: Progress): void {
   progress.authenticated = true
 }
 
+/** A token that was given beside the call has no proof: only its client could make one. */
+function proveKey(progress: Progress): void {
+  const { call, exchange, principal, runtime } = progress
+  const caller = found(principal)
+  if (call.token !== undefined && caller.confirmation !== undefined)
+    throw new Undecidable('whether its client has the key')
+  progress.authenticated = false
+  requireProof(runtime, exchange, caller, {})
+  progress.authenticated = true
+}
+
 function admitCall({ runtime, principal, exchange }: Progress): void {
   const caller = found(principal)
   if (runtime.admission.seen(caller) === undefined) return
@@ -271,6 +283,7 @@ export const EXPLAINERS: Readonly<Record<string, CheckExplainer>> = {
     describe: describeVersion,
   },
   authenticate: { isReady: always, check: authenticateCaller, describe: describeToken },
+  requireProof: { isReady: ({ authenticated }) => authenticated, check: proveKey, describe: describeProof },
   admit: { isReady: hasCaller, check: admitCall, describe: describeRate },
   matchAction: { isReady: hasTarget, check: findAction, describe: describeAction },
   requireScope: {

@@ -56,10 +56,15 @@ export interface PreviewRuntime extends Runtime {
   readonly admission: SeenAdmission
 }
 
+/** A proof that is described was used by its call, if it was made: whether it is used twice is not looked at. */
+const unremembered = (proofs: Runtime['proofs']): Runtime['proofs'] =>
+  proofs && { ...proofs, memory: { isFirst: () => true } }
+
 /** The runtime as an explained decision reads it: everything is read, and nothing is used up (C14.1). */
 export const previewRuntime = (runtime: Runtime): PreviewRuntime => ({
   ...runtime,
   tokens: uncached(runtime.tokens),
+  proofs: unremembered(runtime.proofs),
   admission: uncounted(runtime.admission),
   switches: frozen(runtime.switches),
   places: runtime.places?.preview(),

@@ -3,6 +3,7 @@ import type { Facts } from '../../contracts/explanation.ts'
 import { NEEDS_ISSUER } from '../../contracts/keys.ts'
 import type { Principal } from '../../contracts/principal.ts'
 import type { RevocationRule } from '../../contracts/tokens.ts'
+import { usesDpop } from '../../http/authorization.ts'
 import { parseCompactToken } from '../../keys/token-verifier.ts'
 import type { CheckDescription, CheckResult, Progress } from './progress.ts'
 
@@ -106,7 +107,7 @@ const REASONS: readonly Reason[] = [
   {
     detail: 'claim: cnf',
     kind: 'bound to a key',
-    words: fixed('It is bound to a key, and nobody checks the proof here.'),
+    words: fixed('It is bound to a key that no proof is taken of here.'),
   },
   {
     detail: 'introspection: not active',
@@ -196,6 +197,28 @@ export function describeToken(progress: Progress, result: CheckResult): CheckDes
 const kindOf = ({ credentials }: Progress, { fault }: CheckResult): string | undefined => {
   if (fault === undefined || credentials.token === undefined) return undefined
   return reasonOf(fault.facts.detail ?? '')?.kind ?? 'other'
+}
+
+/** The row of C4.4a. The key is named by its thumbprint. */
+export function describeProof(
+  { principal, authenticated, exchange }: Progress,
+  { verdict, fault }: CheckResult,
+): CheckDescription {
+  const key = principal?.confirmation
+  const scheme = usesDpop(exchange.head) ? 'DPoP' : 'Bearer'
+  return {
+    facts: { key, scheme, problem: fault?.facts.detail },
+    words:
+      verdict === 'failed'
+        ? [fault?.publicText, fault?.facts.detail && `In detail: ${fault.facts.detail}.`]
+            .filter(Boolean)
+            .join(' ')
+        : key !== undefined
+          ? `The token is bound to the key ${key}.`
+          : authenticated
+            ? 'The token is not bound to a key.'
+            : 'Whether the token is bound to a key is not known.',
+  }
 }
 
 const closed = (words: string): string => (words.endsWith('.') ? words : `${words}.`)

@@ -76,7 +76,10 @@ const failureSchema = (codes: readonly WireCode[] | undefined, components: Compo
 const HEADERS = {
   'X-Request-Id': ['Names this answer. Quote it when you ask for help.', { type: 'string' }],
   'Retry-After': ['Seconds to wait before the next try.', { type: 'integer', minimum: 1 }],
-  'WWW-Authenticate': ['A Bearer challenge (RFC 6750): what is wrong with the token.', { type: 'string' }],
+  'WWW-Authenticate': [
+    'A challenge (RFC 6750, RFC 9449): what is wrong with the token, or with the proof of its key.',
+    { type: 'string' },
+  ],
   Allow: ['The methods that are offered, with commas between them.', { type: 'string' }],
   RateLimit: ['What is left of the client’s rate, and when it is full again.', { type: 'string' }],
   'RateLimit-Policy': ['The client’s rate.', { type: 'string' }],

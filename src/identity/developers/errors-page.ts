@@ -78,13 +78,22 @@ const ERROR_GUIDE: Readonly<Record<FaultCode, Guidance>> = {
     'Send the token that this service has issued. Compare its `aud` with our address.',
   ),
   invalid_dpop_proof: at(
-    [],
+    API,
     'Make a proof for each request: `htm` and `htu` are its method and address, `iat` is now, `jti` is new, and with an access token `ath` is its hash. `Message` names what is wrong.',
   ),
-  proof_replayed: at([], 'Make a new proof for each request, also where you send the same one again.'),
+  proof_replayed: at(API, 'Make a new proof for each request, also where you send the same one again.'),
   use_dpop_nonce: at(
-    [],
+    API,
     'Put the value of `DPoP-Nonce` into a new proof as `nonce`, and send the request again. Then use the newest one that you were sent.',
+  ),
+  bound_token: at(
+    API,
+    'Your library got the token by a proof (DPoP): let it send the calls too, with `Authorization: DPoP` and a new proof for each.',
+  ),
+  unbound_token: at(API, 'Send this token as `Authorization: Bearer`, without a proof.'),
+  other_key: at(
+    API,
+    'Make the proof with the key by which you got the token. Keep the key as long as the token.',
   ),
   token_judge_unavailable: at(API, `Keep the token: it was not refused. ${WAIT}`),
 

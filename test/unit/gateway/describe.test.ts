@@ -23,7 +23,14 @@ const backend: Backend = {
   close: () => Promise.resolve(),
 }
 
-const LIMITS = { clientRate: true, addressRate: true, shedding: true, severalBackends: true, audited: true }
+const LIMITS = {
+  clientRate: true,
+  addressRate: true,
+  shedding: true,
+  severalBackends: true,
+  proofs: true,
+  audited: true,
+}
 
 interface Given {
   readonly actions: readonly object[]
@@ -137,6 +144,7 @@ describe('the description of the API', () => {
       addressRate: false,
       shedding: false,
       severalBackends: false,
+      proofs: false,
       audited: false,
     }
     const { api } = describedOf({ actions: [action('list', { GET: rule })], more: { limits } })

@@ -57,7 +57,14 @@ function documentOf(given: Given = {}) {
     actions: compiled,
     ...{ areas, catalogue: CATALOGUE, openapi, baseUrl: 'https://api.acme.test' },
     ...{ vendor: 'acme', defaultFormat: 'json', bodyLimit: 100 },
-    limits: { clientRate: true, addressRate: true, shedding: true, severalBackends: true, audited: true },
+    limits: {
+      clientRate: true,
+      addressRate: true,
+      shedding: true,
+      severalBackends: true,
+      proofs: true,
+      audited: true,
+    },
   })
   const { license, contact } = openapi
   return JSON.parse(openapiDocument(api, { authorization, license, contact })) as OpenapiDocument

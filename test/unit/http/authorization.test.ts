@@ -1,6 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { bearerChallenge, parseBasic, parseBearer, quotedString } from '../../../src/http/authorization.ts'
+import {
+  parseBasic,
+  parseBearer,
+  parseDpop,
+  quotedString,
+  tokenChallenge,
+  usesDpop,
+} from '../../../src/http/authorization.ts'
 import type { Head } from '../../../src/http/head.ts'
 
 const LOOSE = { strictHeaderNames: false, anySchemeCase: false }
@@ -91,6 +98,38 @@ describe('C4.14 bearer credentials', () => {
   })
 })
 
+describe('C4.14 credentials of the scheme DPoP', () => {
+  const dpop = (value: string | undefined) => parseDpop(headWith(value), LOOSE)
+
+  it('C4.14 are the one token after the word in any case, and one or more spaces', () => {
+    for (const word of ['DPoP', 'dpop', 'DPOP', 'dPoP'])
+      expect(dpop(`${word}  a.b-c_d~e+f/g==`)).toEqual({ kind: 'token', token: 'a.b-c_d~e+f/g==' })
+  })
+
+  it('C4.14 are malformed with nothing, or with anything but one token, behind it', () => {
+    for (const rest of ['', ' ', ' a b', ' a,b', '\tx', ' "a"'])
+      expect(dpop(`DPoP${rest}`), rest).toEqual({ kind: 'malformed' })
+  })
+
+  it('C4.14 are no credentials by another word, or under a name that does not count', () => {
+    for (const value of ['Bearer x', 'DPoPx y', 'DPo', 'DPoP-x y', 'dp op'])
+      expect(dpop(value), value).toEqual({ kind: 'other-scheme' })
+    expect(dpop(undefined)).toEqual({ kind: 'none' })
+    expect(parseDpop(headWith('DPoP x', 'authorization'), STRICT)).toEqual({ kind: 'none' })
+  })
+
+  it('C4.14 are told from others by the word alone', () => {
+    const values = ['DPoP x', 'dpop', 'DPoP', 'DPoP a b', 'Bearer x', 'DPoPx y', 'Digest a', 'd', '']
+    expect(values.filter((value) => usesDpop(headWith(value)))).toEqual([
+      'DPoP x',
+      'dpop',
+      'DPoP',
+      'DPoP a b',
+    ])
+    expect(usesDpop(headWith(undefined))).toBe(false)
+  })
+})
+
 describe('C6.1.2 basic credentials', () => {
   it('are none or another scheme like bearer credentials, the word in exact case', () => {
     expect(parseBasic(headWith(undefined), LOOSE)).toEqual({ kind: 'none' })
@@ -166,20 +205,26 @@ describe('C6.1.2 basic credentials', () => {
 
 describe('C4.13 the challenge', () => {
   it('holds the realm alone when no credentials were sent', () => {
-    expect(bearerChallenge({ realm: 'https://api.example.test' })).toBe(
+    expect(tokenChallenge({ realm: 'https://api.example.test' })).toBe(
       'Bearer realm="https://api.example.test"',
     )
   })
 
   it('holds error, description and scope where there are such', () => {
     expect(
-      bearerChallenge({
+      tokenChallenge({
         realm: 'r',
         error: 'insufficient_scope',
         description: 'Ask for more.',
         scope: 'a b',
       }),
     ).toBe('Bearer realm="r", error="insufficient_scope", error_description="Ask for more.", scope="a b"')
+  })
+
+  it('C4.13 is of the scheme DPoP where it is told so, with the algorithms of proofs at its end', () => {
+    expect(tokenChallenge({ scheme: 'DPoP', realm: 'r', error: 'use_dpop_nonce', algs: 'ES256 PS256' })).toBe(
+      'DPoP realm="r", error="use_dpop_nonce", algs="ES256 PS256"',
+    )
   })
 
   it('escapes quotes and backslashes, and carries nothing that ends a header', () => {

@@ -27,6 +27,14 @@ describe('C4.18 cross-origin calls', () => {
     expect(['http://localhost:5173', APP, 'http://[::1]:80'].map(isOrigin)).toEqual([true, true, false])
   })
 
+  it('C4.18 lets a page send a proof wherever it may send anything, once in the list', () => {
+    const allowed = (headers: readonly string[]) =>
+      new Cors({ origins: [APP], methods: ['GET'], headers, exposeHeaders: [], maxAge: 0 }).preflight(
+        head({ origin: APP }),
+      )['Access-Control-Allow-Headers']
+    expect([allowed([]), allowed(['dpop', 'Accept'])]).toEqual(['DPoP', 'Accept, DPoP'])
+  })
+
   it('does not let an upstream’s word on origins stand beside its own', () => {
     const told = { 'access-control-allow-origin': '*', vary: 'Accept-Language', Vary: 'Accept', ETag: '"1"' }
     expect(cors.onAnswer(head({}), told)).toEqual({ ETag: '"1"', Vary: 'Accept-Language, Accept, Origin' })

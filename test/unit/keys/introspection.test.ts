@@ -123,7 +123,21 @@ describe('C11.2 an opaque token', () => {
     says({ ...active, token_type: undefined })
     expect(await verdict('c')).toBe('active')
     says({ ...active, cnf: { jkt: 'x' }, token_type: 'DPoP' })
-    expect(await verdict('d', { ignoresConfirmation: true })).toBe('active')
+    expect(await verdict('d', { confirmation: 'ignore' })).toBe('active')
+  })
+
+  it.each([
+    ['by type and key', { cnf: { jkt: 'a'.repeat(43) }, token_type: 'DPoP' }, 'active'],
+    ['by type and key, in another case', { cnf: { jkt: 'a'.repeat(43) }, token_type: 'dpop' }, 'active'],
+    ['by neither', {}, 'active'],
+    ['by its key alone', { cnf: { jkt: 'a'.repeat(43) } }, REFUSED],
+    ['by its key, without a type', { cnf: { jkt: 'a'.repeat(43) }, token_type: undefined }, REFUSED],
+    ['by its type alone', { token_type: 'DPoP' }, REFUSED],
+    ['by a certificate', { cnf: { 'x5t#S256': 'a'.repeat(43) }, token_type: 'DPoP' }, REFUSED],
+  ])('C4.4a C11.2 that is bound %s is judged so, where keys are proven', async (_, over, expected) => {
+    const { says, verdict, active } = await introspector()
+    says({ ...active, ...over })
+    expect(await verdict('a', { confirmation: 'dpop' })).toBe(expected)
   })
 
   it('C11.2 without the time of its issue counts as issued as early as the policy allows', async () => {

@@ -50,8 +50,20 @@ describe('a genuine token', () => {
   it('C11.2 is refused if it is bound to a key, unless the policy ignores that', async () => {
     for (const cnf of [{ jkt: 'x' }, { 'x5t#S256': 'x' }, {}, null]) {
       expect(await verdict(withClaims({ cnf }))).toBe('invalid_token')
-      expect(await verdict(withClaims({ cnf }), { ...POLICY, ignoresConfirmation: true })).toBe('genuine')
+      expect(await verdict(withClaims({ cnf }), { ...POLICY, confirmation: 'ignore' })).toBe('genuine')
     }
+  })
+
+  it('C4.4a may be bound to a key by jkt alone, where that has to be proven', async () => {
+    const jkt = 'a'.repeat(43)
+    const proven: TokenPolicy = { ...POLICY, confirmation: 'dpop' }
+    expect(await verdict(withClaims({ cnf: { jkt } }), proven)).toBe('genuine')
+    expect(await verdict(withClaims({}), proven)).toBe('genuine')
+    for (const cnf of [
+      ...[{}, [], null, 'a', 7, { jkt: 'a' }, { jkt: `${jkt}=` }, { jkt: [jkt] }, [jkt]],
+      ...[{ 'x5t#S256': jkt }, { jkt, 'x5t#S256': jkt }, { jkt, kid: 'a' }],
+    ])
+      expect(await verdict(withClaims({ cnf }), proven), JSON.stringify(cnf)).toBe('invalid_token')
   })
 
   it('is what the forgeries below start from', async () => {

@@ -74,6 +74,14 @@ actions:
     expect(server.requests).toEqual([])
   })
 
+  it('C4.4a whose tokens are proven needs the address that clients call', async () => {
+    const proven = `issuers: [{ issuer: 'https://one.example', audience: a, confirmation: dpop }]`
+    expect(await check(proven)).toEqual([
+      ['error', 'issuers.0.confirmation', expect.stringContaining('server.baseUrl')],
+    ])
+    expect(await check(`${proven}\nserver: { baseUrl: 'https://api.example' }`)).toEqual([])
+  })
+
   it('C11.2 that asks for less than it could is warned of, with the name of the issuer', async () => {
     const risky = `issuers: [{ issuer: 'https://one.example', audience: none, confirmation: ignore }]`
     expect(await check(risky)).toEqual([
