@@ -147,7 +147,7 @@ describe('C11.2 an issuer of which only `issuer` is configured', () => {
 describe('C11.2 an issuer whose bound tokens are proven', () => {
   const own = prover()
   const confirmation = 'dpop' as const
-  const withAddress: StartOptions['change'] = (loaded) => ({
+  const withAddress: NonNullable<StartOptions['change']> = (loaded) => ({
     ...loaded,
     server: { ...loaded.server, baseUrl: AUDIENCE },
   })

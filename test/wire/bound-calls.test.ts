@@ -160,7 +160,13 @@ describe('C4.4a a token that is bound to a key', () => {
   })
 
   it('is refused if its cnf names a key in another way, or in two ways (T3.20)', async () => {
-    for (const cnf of [{}, { jkt: 'x' }, { jkt: alice.jkt, 'x5t#S256': alice.jkt }, { 'x5t#S256': 'x' }, []]) {
+    for (const cnf of [
+      {},
+      { jkt: 'x' },
+      { jkt: alice.jkt, 'x5t#S256': alice.jkt },
+      { 'x5t#S256': 'x' },
+      [],
+    ]) {
       const token = await tokenWith(gateway, { cnf })
       expectUnproven(await call({ token }), 'invalid_token')
       expect((await send(gateway, { target: LIST, headers: bearer(token) })).status).toBe(401)
@@ -225,7 +231,10 @@ describe('C4.4a the time of a proof', () => {
     expect((await call({ claims: { nonce } })).headers['dpop-nonce']).toBeUndefined()
     clock.advance(120_000)
     const newer = await call({ claims: { nonce } })
-    expect([newer.status, newer.headers['dpop-nonce']]).toEqual([200, expect.not.stringMatching(String(nonce))])
+    expect([newer.status, newer.headers['dpop-nonce']]).toEqual([
+      200,
+      expect.not.stringMatching(String(nonce)),
+    ])
     const lost = await call({ claims: { nonce }, target: '/api/1.0/b/GLOBEX/fund-data/fund-list' })
     expect([lost.status, lost.headers['dpop-nonce']]).toEqual([404, newer.headers['dpop-nonce']])
     expect((await call()).headers['dpop-nonce']).toBeUndefined()
@@ -280,6 +289,12 @@ describe('C4.4a where it stands in the decision', () => {
     await expectExplained(gateway, { target: LIST, headers: bearer(unbound) }, undefined)
   })
 
+  it('C14.4 is not asked again of a call of the past, whose proof is not kept', async () => {
+    const { headers } = await call()
+    const recalled = await gateway.pool.recall(String(headers['x-request-id']))
+    expect(recalled?.now?.outcome).toBe('let in')
+  })
+
   it('C14.2 is not known of a bound token that is given without a call: only its client has the key', async () => {
     const { outcome, checks } = await explain(gateway, { target: LIST }, { token: bound })
     expect(outcome).toBe('unknown')
@@ -303,7 +318,10 @@ it('C4.4a a websocket is proven at the upgrade', async () => {
   expect(opened.kind).toBe('open')
   expect(websockets.handshakes[0]?.headers['dpop']).toBeUndefined()
   for (const refused of [headers, bearer(mine), { ...headers, Authorization: `DPoP ${token}` }])
-    expect(await askWebsocket(url, { headers: { ...refused } })).toMatchObject({ kind: 'refused', status: 401 })
+    expect(await askWebsocket(url, { headers: { ...refused } })).toMatchObject({
+      kind: 'refused',
+      status: 401,
+    })
   expect(websockets.handshakes).toHaveLength(1)
 })
 
