@@ -10,9 +10,14 @@ type Headers = Answer['headers']
 /** Seconds; `Retry-After` of a fault that names no time itself. */
 const RETRY_AFTER = 5
 
-/** C6.1.3: some clients send the type back as the scheme, and C4.14 takes `Bearer` only. */
-export const tokenType = ({ config }: StepDependencies): 'Bearer' | 'bearer' =>
-  config.strictRfc6749 ? 'Bearer' : 'bearer'
+/**
+ * C6.1.3: some clients send the type back as the scheme, and C4.14 takes `Bearer` only.
+ * @param jkt of the key that the token is bound to
+ */
+export const tokenType = ({ config }: StepDependencies, jkt?: string): 'Bearer' | 'bearer' | 'DPoP' => {
+  if (jkt !== undefined) return 'DPoP'
+  return config.strictRfc6749 ? 'Bearer' : 'bearer'
+}
 
 /** C6.1.3; as RFC 6749 §5.1 says if `strictRfc6749` is set. */
 const tokenHeaders = ({ config }: StepDependencies): Headers => ({

@@ -1,6 +1,7 @@
 import type { Catalogue } from '../config/scopes/catalogue.ts'
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { Exchange } from '../contracts/exchange.ts'
+import type { ProofVerifier } from '../contracts/dpop.ts'
 import type { PublicKeys, SecretDeriver, Signer, TokenVerifier } from '../contracts/keys.ts'
 import type { AttemptLimiter } from '../contracts/lockouts.ts'
 import type { Client, PasswordVerifier, People, User } from '../contracts/people.ts'
@@ -29,6 +30,7 @@ export interface IdentityDeps {
   readonly publicKeys: PublicKeys
   readonly tokenVerifier: TokenVerifier
   readonly deriver: SecretDeriver
+  readonly proofs: ProofVerifier
   readonly store: Store
   readonly hasher: Pick<Hasher, 'verify'>
   /** Verifies users' passwords. By the hasher if absent: Postern has all their hashes then. */

@@ -1,3 +1,4 @@
+import type { Proof } from '../contracts/dpop.ts'
 import type { Answer, Exchange } from '../contracts/exchange.ts'
 import type { Client, ClientAuthMethod, Grant, PasswordVerifier, User } from '../contracts/people.ts'
 import type { NewRecord } from '../contracts/store.ts'
@@ -40,6 +41,8 @@ export interface Attempt {
   fund?: string | undefined
   /** The fault that was sent to the client by a redirect. The answer itself is then a success (303 or a form). */
   redirectedFault?: Fault
+  /** A DPoP nonce that is newer than the proof's own. It goes with the answer, whatever that is (RFC 9449 §8.2). */
+  newerNonce?: string | undefined
 }
 
 /** The parameters were read: each at most once, none empty (C6.0). */
@@ -53,7 +56,13 @@ export interface ClientAuthenticated extends Parsed {
   readonly method: ClientAuthMethod
 }
 
-export interface GrantChosen extends ClientAuthenticated {
+/** The proof of possession was checked and used up (C6.1.0). */
+export interface ProofChecked extends ClientAuthenticated {
+  /** The thumbprint of its key; undefined if none was sent. */
+  readonly proof: Pick<Proof, 'jkt'> | undefined
+}
+
+export interface GrantChosen extends ProofChecked {
   readonly grant: Grant
 }
 
@@ -161,6 +170,15 @@ export function flow<A, B, C, D, E, F, G>(
   ef: Step<E, F>,
   fg: Step<F, G>,
 ): Step<A, G>
+export function flow<A, B, C, D, E, F, G, H>(
+  ab: Step<A, B>,
+  bc: Step<B, C>,
+  cd: Step<C, D>,
+  de: Step<D, E>,
+  ef: Step<E, F>,
+  fg: Step<F, G>,
+  gh: Step<G, H>,
+): Step<A, H>
 export function flow(...steps: readonly Step<never, unknown>[]): Step<never, unknown> {
   return async (context, dependencies) => {
     let result: unknown = context

@@ -18,6 +18,7 @@ import { chooseGrant } from './grants/grants.ts'
 import { LOGO_PATH, STYLESHEET_PATH } from './pages/theme.ts'
 import { recordRefusals } from './records.ts'
 import { authenticateClient } from './steps/authenticate-client.ts'
+import { checkProof } from './steps/check-proof.ts'
 import { readForm } from './steps/read-form.ts'
 
 const below = (path: string) => (issuerPath: string) => `${issuerPath}${path}`
@@ -51,7 +52,10 @@ export const ENDPOINTS: readonly Endpoint[] = [
     closes: true,
     crossOrigin: true,
     steps: countPushed(
-      recordRefusals('authorization.refused', flow(readForm, authenticateClient, pushRequest)),
+      recordRefusals(
+        'authorization.refused',
+        flow(readForm, authenticateClient, checkProof('par'), pushRequest),
+      ),
     ),
     refuse: refuseAsJson,
     announcedAs: 'pushed_authorization_request_endpoint',
@@ -65,7 +69,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     steps: recordTokens(
       recordRefusals(
         'token.refused',
-        flow(readForm, authenticateClient, chooseGrant, redeemGrant, issueTokens),
+        flow(readForm, authenticateClient, checkProof('token'), chooseGrant, redeemGrant, issueTokens),
       ),
     ),
     refuse: refuseAsJson,

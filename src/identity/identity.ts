@@ -123,7 +123,12 @@ async function answerAt(
   }
   record(exchange, dependencies, fault ?? attempt.redirectedFault, answer.status)
   const cors = endpoint.crossOrigin ? dependencies.cors : undefined
-  const headers = { ...answer.headers, ...dependencies.transport }
+  const nonce = fault?.facts.dpopNonce ?? attempt.newerNonce
+  const headers = {
+    ...answer.headers,
+    ...dependencies.transport,
+    ...(nonce !== undefined && { 'DPoP-Nonce': nonce }),
+  }
   return { ...answer, headers: cors ? cors.onAnswer(exchange.head, headers) : headers }
 }
 

@@ -123,13 +123,13 @@ const grantOf = ({ text, values }: GrantedScope, grant?: string): AuditGrant => 
 
 /** By every grant; a refresh names the family that the token continues. */
 export const tokenIssued = (
-  { client, exchange, grant, method, scope, user }: Granted,
+  { client, exchange, grant, method, proof, scope, user }: Granted,
   { family, tokenId }: Principal,
 ): AuditEntry =>
   entryOf('token.issued', exchange, {
     actor: userOf(user.subject, client.id),
     on: { kind: 'token', id: tokenId, family, ...placeOf(scope) },
-    grant: { ...grantOf(scope, grant), method },
+    grant: { ...grantOf(scope, grant), method, jkt: proof?.jkt },
   })
 
 /** An access token by its id, or a refresh token by its family. */

@@ -13,6 +13,7 @@ import {
   url,
   wholeNumber,
 } from '../config/schema.ts'
+import { NONCE_MODES } from '../contracts/dpop.ts'
 import { LONGEST_ACCESS_TOKEN } from '../kernel/lifetimes.ts'
 
 export const LOGO_TYPES: ReadonlyMap<string, string> = new Map([
@@ -157,6 +158,19 @@ export const identitySchema = section(
         }),
       },
       { default: {}, description: 'Pushed authorization requests (RFC 9126).' },
+    ),
+    dpop: section(
+      {
+        nonce: choice(NONCE_MODES, {
+          default: 'optional',
+          description:
+            'Whether a proof has to have a nonce of this service: where the clock of its client is wrong, always, or never.',
+        }),
+      },
+      {
+        default: {},
+        description: 'Proofs that a client has a key, to which its tokens are bound (DPoP, RFC 9449).',
+      },
     ),
     session: section(
       {

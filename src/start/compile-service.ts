@@ -22,7 +22,7 @@ import type { DeveloperOffer } from '../identity/developers/frame.ts'
 import { hasDeveloperPages, sampleLogin } from '../identity/developers/schema.ts'
 import { type Identity, openIdentity } from '../identity/identity.ts'
 import { openNonces } from '../keys/dpop/nonces.ts'
-import { openProofVerifier } from '../keys/dpop/proofs.ts'
+import { nonceRules, openProofVerifier } from '../keys/dpop/proofs.ts'
 import { metadataUrls } from '../keys/issuer-source.ts'
 import { type IssuerConfig, provesKeys, readsMetadata } from '../keys/issuers-schema.ts'
 import { createOutboundClient } from '../keys/outbound.ts'
@@ -145,14 +145,15 @@ export function compileService(
   const negotiation = compileNegotiation({ vendor, defaultFormat })
   const tokens = openTokenCheck(parts, dependencies, urls, recorder)
   const description = describedApi(parts, urls)
-  const identity = openOwnIdentity(parts, dependencies, urls, tokens, recorder, description)
+  const proofs = openProofs(parts, dependencies, urls)
+  const identity = openOwnIdentity(parts, dependencies, urls, { tokens, proofs }, recorder, description)
   const runtime: Runtime = Object.freeze({
     ...dependencies,
     actions: parts.actions.table,
     reportOnly: parts.actions.reportOnly,
     negotiation,
     tokens,
-    proofs: openProofs(parts, dependencies, urls),
+    proofs,
     places: placesOf(parts, dependencies),
     userinfo: identity && userinfo(identity.dependencies),
     recorder,
@@ -187,8 +188,8 @@ function openProofs(
 ): CallProofs | undefined {
   if (!takesProofs(configuration)) return undefined
   // A sidecar has no secret that all its processes share.
-  const nonces = keys && openNonces(keys, clock)
-  const verifier = openProofVerifier({ clock, nonces })
+  const nonces = keys && nonceRules(configuration.identity.dpop.nonce, openNonces(keys, clock))
+  const verifier = openProofVerifier({ clock, ...nonces })
   return { verifier, origin: new URL(baseUrl).origin, memory: seenProofs }
 }
 
@@ -202,13 +203,13 @@ function openOwnIdentity(
   parts: Parts,
   dependencies: Dependencies,
   urls: ServiceUrls,
-  issuedTokens: TokenCheck,
+  { tokens, proofs }: { readonly tokens: TokenCheck; readonly proofs: CallProofs | undefined },
   recorder: Recorder,
   description: ApiDescription,
 ): Identity | undefined {
   const { configuration, directory, catalogue } = parts
   const { keys, clock } = dependencies
-  if (keys === undefined) return undefined
+  if (keys === undefined || proofs === undefined) return undefined
   return openIdentity({
     ...dependencies,
     ...peopleOf(parts, { ...dependencies, recorder }),
@@ -218,7 +219,8 @@ function openOwnIdentity(
     publicKeys: keys,
     tokenVerifier: createTokenVerifier(keys, clock),
     deriver: keys,
-    issuedTokens,
+    proofs: proofs.verifier,
+    issuedTokens: tokens,
     recorder,
     urls: { issuer: urls.authUrl, api: urls.baseUrl },
     config: configuration.identity,

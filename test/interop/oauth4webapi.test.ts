@@ -103,3 +103,52 @@ describe('oauth4webapi with a pushed request', () => {
     await expect(pushing).rejects.toMatchObject({ error: 'invalid_request' })
   })
 })
+
+describe('oauth4webapi with DPoP', () => {
+  it.each(['ES256', 'PS256', 'Ed25519'])('C6.1.3 accepts tokens bound to a key of %s', async (algorithm) => {
+    const server = await discover()
+    expect(server.dpop_signing_alg_values_supported).toContain(algorithm)
+    const DPoP = oauth.DPoP(CLIENT, await oauth.generateKeyPair(algorithm))
+    const options = { ...LOOPBACK, DPoP }
+    const authentication = oauth.ClientSecretBasic('acme-books-secret')
+    const scope = 'openid offline_access business.fund.list target:b/ACME'
+    const login = { username: 'alice', password: 'alice-password', scope }
+    const tokens = await oauth.processGenericTokenEndpointResponse(
+      server,
+      CLIENT,
+      await oauth.genericTokenEndpointRequest(server, CLIENT, authentication, 'password', login, options),
+    )
+    expect(tokens.token_type).toBe('dpop')
+    const refreshed = await oauth.processRefreshTokenResponse(
+      server,
+      CLIENT,
+      await oauth.refreshTokenGrantRequest(
+        server,
+        CLIENT,
+        authentication,
+        tokens.refresh_token ?? '',
+        options,
+      ),
+    )
+    const url = new URL('/api/1.0/b/ACME/fund-data/fund-list', gateway.baseUrl)
+    const call = await oauth.protectedResourceRequest(
+      refreshed.access_token,
+      'GET',
+      url,
+      undefined,
+      undefined,
+      options,
+    )
+    expect(call.status).toBe(200)
+    const introspected = await oauth.processIntrospectionResponse(
+      server,
+      CLIENT,
+      await oauth.introspectionRequest(server, CLIENT, authentication, refreshed.access_token, LOOPBACK),
+    )
+    expect(introspected).toMatchObject({
+      active: true,
+      token_type: 'DPoP',
+      cnf: { jkt: await DPoP.calculateThumbprint() },
+    })
+  })
+})

@@ -158,3 +158,65 @@ describe('openid-client with a pushed request', () => {
     expect(tokens.scope).toBe('openid fund.read target:b/ACME')
   })
 })
+
+describe('openid-client with DPoP', () => {
+  let strict: StartedPostern
+  beforeAll(async () => {
+    strict = await startPostern({
+      change: ({ identity, ...rest }) => ({
+        ...rest,
+        identity: { ...identity, dpop: { nonce: 'required' } },
+      }),
+    })
+  })
+  afterAll(async () => {
+    await strict.close()
+  })
+
+  const scope = 'openid offline_access business.fund.list target:b/ACME'
+
+  /** Tokens by password and by refresh, userinfo and a call: each with a proof of the handle's key. */
+  async function useBoundTokens(
+    { authUrl, baseUrl }: StartedPostern,
+    algorithm: string,
+    metadata: Partial<client.ClientMetadata> = {},
+  ): Promise<void> {
+    const configuration = await client.discovery(
+      new URL(authUrl),
+      'acme-books',
+      { id_token_signed_response_alg: 'RS256', ...metadata },
+      client.ClientSecretBasic('acme-books-secret'),
+      LOOPBACK,
+    )
+    const DPoP = client.getDPoPHandle(configuration, await client.randomDPoPKeyPair(algorithm))
+    const first = await client.genericGrantRequest(configuration, 'password', { ...ALICE, scope }, { DPoP })
+    // It compares words of the protocol without their case.
+    expect(first.token_type).toBe('dpop')
+    const second = await client.refreshTokenGrant(configuration, first.refresh_token ?? '', undefined, {
+      DPoP,
+    })
+    const { sub = '' } = first.claims() ?? {}
+    const userinfo = await client.fetchUserInfo(configuration, second.access_token, sub, { DPoP })
+    expect(userinfo.sub).toBe(sub)
+    const url = new URL('/api/1.0/b/ACME/fund-data/fund-list', baseUrl)
+    const { status } = await client.fetchProtectedResource(
+      configuration,
+      second.access_token,
+      url,
+      'GET',
+      undefined,
+      undefined,
+      { DPoP },
+    )
+    expect(status).toBe(200)
+  }
+
+  it.each(['ES256', 'PS256', 'Ed25519'])('C6.1.3 gets and uses tokens bound to a key of %s', (algorithm) =>
+    useBoundTokens(gateway, algorithm),
+  )
+
+  it('C6.1.0 gets and sends nonces by itself, where they are required', () => useBoundTokens(strict, 'ES256'))
+
+  it('C6.1.0 a clock that is an hour late does not matter', () =>
+    useBoundTokens(gateway, 'ES256', { [client.clockSkew]: -3600, [client.clockTolerance]: 7200 }))
+})

@@ -13,7 +13,7 @@ import { pageAnswer } from '../pages/layout.ts'
 import { formPostPage } from '../pages/notices.ts'
 import { hasValue, limitToClient, parseScope, type RequestedScope } from '../scopes.ts'
 import { paramsOf, readFields, readParameters } from '../steps/read-form.ts'
-import { readChallenge } from '../tokens/codes.ts'
+import { readChallenge, readKeyBinding } from '../tokens/codes.ts'
 import { isPushed, type PushedRequest } from './pushed-requests.ts'
 
 interface FormRead extends Arrived {
@@ -55,6 +55,8 @@ export interface AuthorizationRequest {
   readonly nonce: string | undefined
   /** S256. */
   readonly challenge: string | undefined
+  /** The thumbprint of the key that the code is bound to. */
+  readonly jkt: string | undefined
   readonly prompt: ReadonlySet<Prompt>
   /** Seconds. */
   readonly maxAge: number | undefined
@@ -274,6 +276,7 @@ const checkRequest: Step<ClientNamed, AuthorizationRead> = async (context, { cat
     namedClient,
     back: returnPathOf(context),
     challenge: readChallenge(params, hasValue(asked, 'openid'), namedClient),
+    jkt: readKeyBinding(params),
     prompt: readPrompt(params),
     maxAge: readMaxAge(params),
     scope: await limitToClient(asked, namedClient, catalogue, places),
@@ -385,6 +388,7 @@ const CARRIED = [
   'nonce',
   'code_challenge',
   'code_challenge_method',
+  'dpop_jkt',
   'prompt',
   'max_age',
   'login_hint',

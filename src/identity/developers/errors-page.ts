@@ -78,12 +78,12 @@ const ERROR_GUIDE: Readonly<Record<FaultCode, Guidance>> = {
     'Send the token that this service has issued. Compare its `aud` with our address.',
   ),
   invalid_dpop_proof: at(
-    API,
+    BOTH,
     'Make a proof for each request: `htm` and `htu` are its method and address, `iat` is now, `jti` is new, and with an access token `ath` is its hash. `Message` names what is wrong.',
   ),
-  proof_replayed: at(API, 'Make a new proof for each request, also where you send the same one again.'),
+  proof_replayed: at(BOTH, 'Make a new proof for each request, also where you send the same one again.'),
   use_dpop_nonce: at(
-    API,
+    BOTH,
     'Put the value of `DPoP-Nonce` into a new proof as `nonce`, and send the request again. Then use the newest one that you were sent.',
   ),
   bound_token: at(

@@ -38,13 +38,14 @@ async function answerCode(
   dependencies: StepDependencies,
 ): Promise<Answer> {
   const { pushedRequests } = dependencies
-  const { namedClient, back, challenge, nonce, pushed } = request
+  const { namedClient, back, challenge, jkt, nonce, pushed } = request
   const { session, user } = login
   const record = {
     client: namedClient.id,
     redirectUri: back.redirectUri,
     challenge: challenge ?? null,
     nonce: nonce ?? null,
+    ...(jkt !== undefined && { jkt }),
     subject: user.subject,
     scope: scope.text,
     authTime: session.authTime,

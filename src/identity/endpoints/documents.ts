@@ -1,5 +1,6 @@
 import type { Answer } from '../../contracts/exchange.ts'
 import type { ClientAuthMethod } from '../../contracts/people.ts'
+import { PROOF_ALGORITHMS } from '../../contracts/dpop.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { publicDocument } from '../answers.ts'
 import { PERSON_CLAIMS } from '../claims.ts'
@@ -33,6 +34,7 @@ export function describeService(
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: [algorithm, ...SIGNING.filter((other) => other !== algorithm)],
     code_challenge_methods_supported: ['S256'],
+    dpop_signing_alg_values_supported: PROOF_ALGORITHMS,
     authorization_response_iss_parameter_supported: true,
     request_parameter_supported: false,
     request_uri_parameter_supported: false,

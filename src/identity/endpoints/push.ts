@@ -1,17 +1,27 @@
 import type { Answer } from '../../contracts/exchange.ts'
+import { Fault, toFault } from '../../kernel/faults.ts'
 import { privateAnswer } from '../answers.ts'
 import { checkPushed } from '../authorize/request.ts'
-import { toFault } from '../../kernel/faults.ts'
-import type { Arrived, ClientAuthenticated, Step } from '../endpoint.ts'
+import type { Arrived, ProofChecked, Step } from '../endpoint.ts'
 
 /** Keeps an authorization request for a browser that comes with its URI (C6.2.1a, RFC 9126 §2). */
-export const pushRequest: Step<ClientAuthenticated, Answer> = async (context, dependencies) => {
+export const pushRequest: Step<ProofChecked, Answer> = async (context, dependencies) => {
   const { client, exchange } = context
-  const params = await checkPushed(context, dependencies)
+  const params = boundToKey(await checkPushed(context, dependencies), context)
   const address = exchange.clientAddress
   const uri = await dependencies.pushedRequests.push({ client, params, address })
   const body = { request_uri: uri, expires_in: Math.floor(dependencies.config.par.lifetime / 1000) }
   return { ...privateAnswer(body, dependencies), status: 201 }
+}
+
+type Params = ReadonlyMap<string, string>
+
+/** RFC 9449 §10.1: the code is bound to the key that was proven here. @throws Fault `invalid_dpop_proof` for two keys */
+function boundToKey(params: Params, { proof }: ProofChecked): Params {
+  if (proof === undefined) return params
+  if ((params.get('dpop_jkt') ?? proof.jkt) !== proof.jkt)
+    throw new Fault('invalid_dpop_proof', { say: 'It is of another key than dpop_jkt.' })
+  return new Map([...params, ['dpop_jkt', proof.jkt]])
 }
 
 const resultOf = (thrown: unknown): string => {

@@ -17,7 +17,7 @@ import { isNotified, partyOf } from '../logout/queue.ts'
 import { give, tokenIssued, tokenRevoked, took } from '../records.ts'
 import { hasValue, placeOf } from '../scopes.ts'
 import { requireParam } from '../steps/read-form.ts'
-import type { DrawnFamily } from '../tokens/families.ts'
+import type { DrawnFamily, FamilyRecord } from '../tokens/families.ts'
 import { findToken, type FoundToken } from '../tokens/find-token.ts'
 import { issueAccessToken, issueIdToken } from '../tokens/signed-tokens.ts'
 
@@ -46,7 +46,7 @@ export const issueTokens: Step<Granted, Answer> = async (granted, dependencies) 
   dependencies.issuedTokens.prime(access.token, access.principal)
   const body = {
     access_token: access.token,
-    token_type: tokenType(dependencies),
+    token_type: tokenType(dependencies, granted.proof?.jkt),
     expires_in: access.lifetime,
     scope: granted.scope.text,
     ...(refresh && { refresh_token: refresh.token }),
@@ -80,10 +80,19 @@ function refreshOf(granted: Granted, dependencies: StepDependencies): AnswerToke
   const { asOf, authTime, client, grant, refresh, scope, sid, user } = granted
   if (refresh.kind === 'continued') return refresh
   if (!hasValue(scope, 'offline_access')) return undefined
-  const record = { client: client.id, subject: user.subject, scope: scope.text, authTime, grant, asOf }
-  const own = sid !== undefined && isNotified(client) ? { ...record, sid } : record
-  return dependencies.families.draw(own, granted.family)
+  const record = {
+    ...{ client: client.id, subject: user.subject, scope: scope.text, authTime, grant, asOf },
+    ...(sid !== undefined && isNotified(client) && { sid }),
+    ...bindingOf(granted),
+  }
+  return dependencies.families.draw(record, granted.family)
 }
+
+/** RFC 9449 §5: a public client has nothing but the key to prove who it is; another one may change its keys. */
+const bindingOf = ({ client, proof }: Granted): Pick<FamilyRecord, 'jkt' | 'needsProof'> => ({
+  ...(proof && { needsProof: true }),
+  ...(proof && client.kind === 'public' && { jkt: proof.jkt }),
+})
 
 /** Reports every token that is issued or refused to the recorder (C12). */
 export const recordTokens =
@@ -128,7 +137,7 @@ async function describe(found: FoundToken, dependencies: StepDependencies): Prom
   const user = await orUnavailable(people.findUserBySubject(found.subject))
   const holder = await orUnavailable(people.findClient(found.client))
   if (found.spent || user === undefined || holder === undefined) return INACTIVE
-  const { client, expiresAt, id, issuedAt, kind, scope, subject } = found
+  const { client, expiresAt, id, issuedAt, jkt, kind, scope, subject } = found
   return {
     active: true,
     scope,
@@ -139,7 +148,8 @@ async function describe(found: FoundToken, dependencies: StepDependencies): Prom
     exp: expiresAt,
     // What only an access token has: a refresh token is for us alone, so it has no audience, and its id is a secret's.
     ...(kind === 'access_token' && {
-      token_type: tokenType(dependencies),
+      token_type: tokenType(dependencies, jkt),
+      ...(jkt !== undefined && { cnf: { jkt } }),
       iat: issuedAt,
       aud: urls.api,
       jti: id,

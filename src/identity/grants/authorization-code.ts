@@ -76,11 +76,13 @@ async function endReplayed(
   return refuse('the code was used before')
 }
 
-/** RFC 6749 §4.1.3, RFC 7636 §4.6. */
+/** RFC 6749 §4.1.3, RFC 7636 §4.6, RFC 9449 §10. */
 const checkBinding: Step<CodeFound, CodeFound> = (context) => {
-  const { code, params } = context
+  const { code, params, proof } = context
   if (requireParam(params, 'redirect_uri') !== code.record.redirectUri)
     throw refuse('another redirect_uri than that of the request')
+  if (code.record.jkt !== undefined && code.record.jkt !== proof?.jkt)
+    throw refuse('no proof of the key that the request named')
   if (!provesChallenge(params.get('code_verifier'), code.record)) throw refuse('code_verifier')
   return context
 }

@@ -1,7 +1,7 @@
 import type { Client, Grant, User } from '../../contracts/people.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
-import type { ClientAuthenticated, GrantChosen, Granted, Step } from '../endpoint.ts'
+import type { GrantChosen, Granted, ProofChecked, Step } from '../endpoint.ts'
 import { requireParam } from '../steps/read-form.ts'
 import { redeemCode } from './authorization-code.ts'
 import { redeemPassword } from './password.ts'
@@ -35,7 +35,7 @@ export function firstGrants(client: Client, user: User | undefined, clock: Clock
 const isGrant = (name: string): name is Grant => GRANTS.has(name)
 
 /** C6.1.0: grant_type is present, known, and allowed to this client (C6.1.4). */
-export const chooseGrant: Step<ClientAuthenticated, GrantChosen> = (context, { clock }) => {
+export const chooseGrant: Step<ProofChecked, GrantChosen> = (context, { clock }) => {
   const grant = requireParam(context.params, 'grant_type')
   const row = GRANTS.get(grant)
   if (row === undefined || !isGrant(grant)) throw new Fault('unsupported_grant_type')

@@ -13,6 +13,7 @@ import {
   readGrantedScope,
   type RequestedScope,
 } from '../scopes.ts'
+import { proofMissing } from '../steps/check-proof.ts'
 import { requireParam, requireParams } from '../steps/read-form.ts'
 import type { FoundFamily } from '../tokens/families.ts'
 
@@ -55,8 +56,15 @@ const findFamily: Step<ScopeRead, FamilyFound> = async (context, dependencies) =
   if (found === undefined) throw refuse('unknown, expired or ended')
   if (found.record.client !== context.client.id) throw refuse('of another client')
   context.attempt.subject = found.record.subject
+  requireKey(found, context)
   if (found.state === 'replayed') throw await endReplayed(found, context, dependencies)
   return { ...context, token, found, granted: readGrantedScope(found.record.scope) }
+}
+
+/** RFC 9449 §5. Whoever lacks the key changes nothing: a thief cannot end the login. */
+function requireKey({ record: { jkt, needsProof } }: FoundFamily, { proof }: GrantChosen): void {
+  if (needsProof === true && proof === undefined) throw proofMissing()
+  if (jkt !== undefined && jkt !== proof?.jkt) throw refuse('a proof of another key')
 }
 
 /** The token has two holders, and nobody knows which of them has stolen it: both lose it (C6.1.7). */

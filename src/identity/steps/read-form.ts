@@ -31,6 +31,7 @@ const PARAMETERS: ReadonlySet<string> = new Set([
   'nonce',
   'code_challenge',
   'code_challenge_method',
+  'dpop_jkt',
   'prompt',
   'max_age',
   'login_hint',

@@ -29,6 +29,8 @@ export type CodeRecord = {
   /** S256; null if none was sent. */
   readonly challenge: string | null
   readonly nonce: string | null
+  /** The thumbprint of the key that its exchange has to prove (RFC 9449 §10); absent if any will do, or none. */
+  readonly jkt?: string
   readonly subject: string
   /** As granted, with the target. */
   readonly scope: string
@@ -160,13 +162,20 @@ export const codeLifetimeOf = ({ profile }: Client, { code }: IdentityConfig): n
 
 const refuse = (say: string): Fault => new Fault('oauth_bad_request', { say })
 
-/** RFC 7636 §4.2: SHA-256, base64url. */
+/** RFC 7636 §4.2, RFC 7638 §3: SHA-256, base64url. */
 const S256 = /^[A-Za-z0-9_-]{43}$/
 
 /** A confidential client that protects its code by the id_token's nonce, or may leave it unprotected, needs no PKCE (C6.2.1). */
 function mayDoWithout(params: ReadonlyMap<string, string>, openid: boolean, client: Client): boolean {
   if (client.kind === 'public') return false
   return !client.requireBinding || (!client.requirePkce && openid && params.has('nonce'))
+}
+
+/** The key that a code is to be bound to (RFC 9449 §10). @throws Fault `oauth_bad_request` for what is no thumbprint */
+export function readKeyBinding(params: ReadonlyMap<string, string>): string | undefined {
+  const jkt = params.get('dpop_jkt')
+  if (jkt !== undefined && !S256.test(jkt)) throw refuse('The dpop_jkt is no SHA-256 thumbprint.')
+  return jkt
 }
 
 /**

@@ -33,6 +33,10 @@ export type FamilyRecord = {
   /** Seconds since the epoch. */
   readonly authTime: number
   readonly grant: string
+  /** True if it began with a proof of possession: then each use needs one (C6.1.7). */
+  readonly needsProof?: true
+  /** Of a public client: the thumbprint of the only key that will do. */
+  readonly jkt?: string
   /** `RevocationRules.asOf` of the call that began it; absent if an older version did. */
   readonly asOf?: number
   /** Of the session that it was begun in, for a client that is told of its end (C6.3.3a). */

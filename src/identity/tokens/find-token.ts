@@ -50,6 +50,8 @@ export interface FoundToken {
   readonly expiresAt: number | undefined
   /** Seconds since the epoch; undefined for refresh tokens. */
   readonly issuedAt: number | undefined
+  /** Of the key that an access token is bound to (RFC 9449 §6.2). */
+  readonly jkt?: string | undefined
   /** True for a used refresh token that must not be used again, although its family is valid. */
   readonly spent: boolean
 }
@@ -75,9 +77,10 @@ async function findAccessToken(
 ): Promise<FoundToken | undefined> {
   try {
     const principal = await issuedTokens.check(token)
-    const { client, expiresAt, issuedAt, issuer, scope, subject, tokenId } = principal
+    const { client, confirmation: jkt, expiresAt, issuedAt, issuer, scope, subject, tokenId } = principal
     if (issuer !== urls.issuer || tokenId === undefined) return undefined
-    return { kind: 'access_token', id: tokenId, client, subject, scope, expiresAt, issuedAt, spent: false }
+    const found = { id: tokenId, client, subject, scope, expiresAt, issuedAt, jkt }
+    return { kind: 'access_token', ...found, spent: false }
   } catch (thrown) {
     if (thrown instanceof Fault && thrown.row.challenge === 'invalid_token') return undefined
     throw new Fault('identity_unavailable', { cause: thrown })

@@ -22,6 +22,8 @@ export interface AccessToken {
 export const lifetimeOf = ({ accessTokenLifetime }: Client, { accessToken }: IdentityConfig): number =>
   Math.min(accessTokenLifetime ?? Math.floor(accessToken.lifetime / 1000), LONGEST_ACCESS_TOKEN / 1000)
 
+type AccessGranted = Pick<Granted, 'asOf' | 'client' | 'user' | 'scope'> & Partial<Pick<Granted, 'proof'>>
+
 /**
  * Issues an access token (C6.1.8, RFC 9068 §2).
  * @param family of the refresh token that is issued with it
@@ -30,7 +32,7 @@ export const lifetimeOf = ({ accessTokenLifetime }: Client, { accessToken }: Ide
  *   revoked the user, client, business or family since the call began
  */
 export async function issueAccessToken(
-  { asOf, client, user, scope }: Pick<Granted, 'asOf' | 'client' | 'user' | 'scope'>,
+  { asOf, client, proof, user, scope }: AccessGranted,
   family: string | undefined,
   { clock, config, rules, signer, urls }: StepDependencies,
   longest = Number.POSITIVE_INFINITY,
@@ -56,6 +58,7 @@ export async function issueAccessToken(
     ...(family !== undefined && { family }),
     ...(role !== undefined && { role }),
     as_of: asOf,
+    ...(proof && { cnf: { jkt: proof.jkt } }),
   }
   // FAPI 2.0 Security Profile §5.4.1 leaves RS256 out.
   const algorithm = client.profile === 'fapi2' ? 'ES256' : config.accessToken.algorithm
@@ -75,6 +78,7 @@ export async function issueAccessToken(
     asOf,
     issuedAt,
     expiresAt: issuedAt + lifetime,
+    confirmation: proof?.jkt,
     key,
   })
   return { token, lifetime, principal }

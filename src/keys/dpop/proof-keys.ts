@@ -3,6 +3,7 @@ import { createPublicKey, hash, type KeyObject } from 'node:crypto'
 import { PROOF_ALGORITHMS } from '../../contracts/dpop.ts'
 import type { Claims } from '../../contracts/keys.ts'
 import { Fault } from '../../kernel/faults.ts'
+import { isPrivateJwk } from '../../kernel/jwk.ts'
 import { ALGORITHMS, type AlgorithmRow } from '../algorithms.ts'
 import { fitsAlgorithm, type Jwk, publicPart, rsaWeakness } from '../signatures.ts'
 
@@ -19,9 +20,6 @@ export const badProof = (say: string): Fault => new Fault('invalid_dpop_proof', 
 /** Members that make a verifier do more than check a signature with the key of the header (RFC 7515 §4.1, RFC 7797). */
 const FORBIDDEN = ['crit', 'b64', 'jku', 'x5u', 'x5c', 'enc', 'zip'] as const
 
-/** Members of private and of symmetric keys (RFC 7518 §6, RFC 8037 §2). */
-const PRIVATE = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'] as const
-
 const isJwk = (value: unknown): value is Jwk =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
@@ -34,8 +32,7 @@ export function readProofHeader(header: Claims): ProofKey {
   const row = PROOF_ALGORITHMS.some((name) => name === alg) ? ALGORITHMS.get(String(alg)) : undefined
   if (row === undefined) throw badProof(`Its alg is none of ${PROOF_ALGORITHMS.join(', ')}.`)
   if (!isJwk(jwk)) throw badProof('Its header has no jwk.')
-  if (PRIVATE.some((member) => Object.hasOwn(jwk, member)))
-    throw badProof('Its jwk has a private member: replace the key.')
+  if (isPrivateJwk(jwk)) throw badProof('Its jwk has a private member: replace the key.')
   return keyOf(jwk, String(alg), row)
 }
 

@@ -183,6 +183,11 @@ const IDENTITY = {
     'Pushed authorization requests: those that were taken or not, those decided, and attempts to open an invalid one.',
     ['result'],
   ),
+  dpopProofs: counter(
+    'postern_dpop_proofs_total',
+    'Proofs that a client has the key of its tokens, by where they came.',
+    ['endpoint', 'result'],
+  ),
   lockouts: gauge(
     'postern_lockouts',
     'Accounts, and pairs of an account and a network, whose failures delay the next attempt to log in.',

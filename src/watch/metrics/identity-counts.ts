@@ -7,7 +7,16 @@ import { FAMILIES } from './families.ts'
 /** In the order of the family's labels. */
 type Labels = readonly (readonly string[])[]
 
+/** What became of a proof, by its fault. */
+const PROOF_RESULTS = [
+  ...['accepted', 'invalid_dpop_proof', 'proof_replayed', 'use_dpop_nonce'],
+  ...['bound_token', 'unbound_token', 'other_key'],
+  // It was dropped from memory while it could still have been used again.
+  'forgotten',
+]
+
 const LABELS = {
+  dpopProofs: [['token', 'par', 'api', 'userinfo'], PROOF_RESULTS],
   clientAuthentications: [CLIENT_AUTH_METHODS, ['ok', 'refused', 'failed']],
   logoutNotices: [['arrived', 'retried', 'failed']],
   pushedRequests: [['pushed', 'refused', 'too_many', 'failed', 'decided', 'invalid']],

@@ -26,6 +26,8 @@ import { identityDoor, openIdentity } from '../../../src/identity/identity.ts'
 import { type IdentityConfig, identitySchema } from '../../../src/identity/schema.ts'
 import { LogoutQueue } from '../../../src/identity/logout/queue.ts'
 import { StoreTokenRevoker } from '../../../src/identity/tokens/token-revoker.ts'
+import { openNonces } from '../../../src/keys/dpop/nonces.ts'
+import { nonceRules, openProofVerifier } from '../../../src/keys/dpop/proofs.ts'
 import { createDeriver } from '../../../src/keys/key-place.ts'
 import { importPublicKey } from '../../../src/keys/signatures.ts'
 import { createTokenVerifier, type KeyFinder, Standing } from '../../../src/keys/token-verifier.ts'
@@ -138,6 +140,8 @@ const makeKey = async (algorithm: SigningAlgorithm) => {
 const KEYS = { ES256: await makeKey('ES256'), RS256: await makeKey('RS256') }
 const JWKS = { keys: [KEYS.ES256.jwk, KEYS.RS256.jwk] }
 
+const DERIVER = createDeriver('a secret of the tests')
+
 const STANDING = new Standing()
 
 const findKey: KeyFinder['find'] = async (kid, algorithm) => {
@@ -210,6 +214,7 @@ export function openTestIdentity({ clients, users, config, deps, store: kept }: 
     cacheSize: 100_000,
   })
   const logouts = new LogoutQueue(deps?.store ?? store, clock)
+  const now = deps?.clock ?? clock
   const all: IdentityDeps = {
     people: {
       findClient: (id) => Promise.resolve(clientById.get(id)),
@@ -241,7 +246,11 @@ export function openTestIdentity({ clients, users, config, deps, store: kept }: 
       prime: (token, principal) => primed.push({ token, principal }),
       check: (token) => check.check(token),
     },
-    deriver: createDeriver('a secret of the tests'),
+    deriver: DERIVER,
+    proofs: openProofVerifier({
+      clock: now,
+      ...nonceRules((config?.dpop ?? CONFIG.dpop).nonce, openNonces(DERIVER, now)),
+    }),
     rules,
     tokenRevoker: new StoreTokenRevoker(deps?.store ?? store, rules, logouts),
     logouts,

@@ -206,7 +206,7 @@ describe('C6.1.0: a nonce', () => {
   })
 })
 
-describe('C6.1.0: a forged proof', () => {
+describe('T3.23: a forged proof', () => {
   const { clock, key, verifier } = setUp()
   const refusal = (text: string): string => {
     const { code, publicText } = faultOf(() => verifier.verify(text, HERE))
