@@ -50,6 +50,18 @@ describe('C6.3.3a a service tells clients that a login has ended', () => {
     expect(receiver.notices[1]?.claims).not.toHaveProperty('sid')
   })
 
+  it('C6.3.3a, C6.3.6 a user that a configuration disables is told by `sub` alone', async () => {
+    const { receiver, service } = await served()
+    await logInThroughLedgerline(service)
+    service.write(
+      `directory: { clients: { ledgerline: { backchannelLogoutUri: '${receiver.url}' } }, users: { alice: { disabled: true } } }`,
+    )
+    expect((await service.admin('POST', '/reload')).status).toBe(200)
+    await receiver.got(1)
+    expect(receiver.notices[0]?.claims).toMatchObject({ sub: ALICE })
+    expect(receiver.notices[0]?.claims).not.toHaveProperty('sid')
+  })
+
   it('T5.20 who logs out waits for no receiver', async () => {
     const { receiver, service } = await served(1, 'silence')
     const { logOut, person } = await logInThroughLedgerline(service)

@@ -8,6 +8,7 @@ import { newSecret } from '../../kernel/ids.ts'
 import { outsideBudgets } from '../../kernel/store-budget.ts'
 import type { StepDependencies } from '../endpoint.ts'
 import { type OutboundAnswer, OutboundRefused } from '../../keys/outbound.ts'
+import { idTokenAlgorithm } from '../tokens/signed-tokens.ts'
 import { type Delivery, DELIVERY, deliveryOf, type DeliveryRecord, type LogoutQueue } from './queue.ts'
 
 /** At once in a process, and of these to one client: one that is slow must leave places for others (T5.20). */
@@ -177,13 +178,17 @@ export class LogoutSender {
   /** Rejects where no token can be made. */
   async #send(record: DeliveryRecord, client: Client, url: string): Promise<Result> {
     const body = new URLSearchParams({ logout_token: await this.#logoutToken(record, client) }).toString()
-    const signal = AbortSignal.any([this.#stopped.signal, AbortSignal.timeout(TRY_MS)])
+    const late = new AbortController()
+    const cancel = this.#after(TRY_MS, () => late.abort())
+    const signal = AbortSignal.any([this.#stopped.signal, late.signal])
     try {
       return resultOf(await this.#parts.identity().outbound({ url, headers: FORM, body, signal }))
     } catch (cause) {
       return cause instanceof OutboundRefused
         ? { end: 'refused', why: 'not_public', detail: cause.message }
         : { end: 'again', why: 'unreachable' }
+    } finally {
+      cancel()
     }
   }
 
@@ -201,8 +206,8 @@ export class LogoutSender {
       ...(sid !== undefined && { sid }),
       events: { 'http://schemas.openid.net/event/backchannel-logout': {} },
     }
-    const algorithm = client.idTokenAlgorithm ?? config.idToken.algorithm
-    return (await signer.sign(claims, { typ: 'logout+jwt', algorithm })).token
+    return (await signer.sign(claims, { typ: 'logout+jwt', algorithm: idTokenAlgorithm(client, config) }))
+      .token
   }
 
   async #settle({ key, version, value }: Delivery, result: Result): Promise<void> {
@@ -212,7 +217,8 @@ export class LogoutSender {
       const next: DeliveryRecord = { ...value, failed: value.failed + 1, dueAt: clock.now() + pause }
       if (!(await store.replace(DELIVERY, key, version, next))) return
       recorder.count?.('logoutNotices', 'retried')
-      this.#keep({ key, version: version + 1, value: next })
+      // One that waits longer takes no place in memory: a look finds it when it is nearly due.
+      if (pause < CLAIM_MS) this.#keep({ key, version: version + 1, value: next })
       return
     }
     // Of several that have sent it, since one was slower than its time, one records it.

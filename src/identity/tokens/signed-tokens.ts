@@ -1,4 +1,4 @@
-import type { Client } from '../../contracts/people.ts'
+import type { Client, SigningAlgorithm } from '../../contracts/people.ts'
 import type { Principal } from '../../contracts/principal.ts'
 import { epochSeconds } from '../../kernel/clock.ts'
 import { Fault } from '../../kernel/faults.ts'
@@ -89,13 +89,19 @@ function roleOf({ access }: Granted['user'], { target }: Granted['scope']): stri
   return role === undefined ? undefined : roleMark(role)
 }
 
+/** Signs a client's id_tokens, and what it is told of logouts. */
+export const idTokenAlgorithm = (
+  { idTokenAlgorithm: own }: Client,
+  { idToken }: IdentityConfig,
+): SigningAlgorithm => own ?? idToken.algorithm
+
 /** Issues an id_token (C6.1.8, OIDC Core §2, §3.1.3.6), with the client's signature algorithm or else the configured one. */
 export async function issueIdToken(
   { client, user, scope, authTime, nonce, sid }: Granted,
   accessToken: string,
   { clock, config, signer, urls }: StepDependencies,
 ): Promise<string> {
-  const algorithm = client.idTokenAlgorithm ?? config.idToken.algorithm
+  const algorithm = idTokenAlgorithm(client, config)
   const issuedAt = epochSeconds(clock)
   const claims = {
     // First, so that no claim about a person can replace one about the token.

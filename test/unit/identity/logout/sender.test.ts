@@ -2,14 +2,20 @@ import { decodeProtectedHeader } from 'jose'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { AuditEntry } from '../../../../src/contracts/audit.ts'
 import type { Client } from '../../../../src/contracts/people.ts'
+import type { Store } from '../../../../src/contracts/store.ts'
 import { DELIVERY, LogoutQueue, partyOf } from '../../../../src/identity/logout/queue.ts'
 import { LogoutSender } from '../../../../src/identity/logout/sender.ts'
+import { systemClock } from '../../../../src/kernel/clock.ts'
 import { createOutboundClient } from '../../../../src/keys/outbound.ts'
 import { MemoryStore } from '../../../../src/stores/memory.ts'
+import { openStore } from '../../../../src/stores/open-store.ts'
+import { dataFolder } from '../../../support/data-folder.ts'
+import { needing } from '../../../support/machine.ts'
 import { type LogoutReceiver, startLogoutReceiver } from '../../../support/logout-receiver.ts'
 import { type ManualAfter, manualAfter } from '../../../support/manual-after.ts'
 import { type MovableClock, movableClock } from '../../../support/movable-clock.ts'
 import { settled } from '../../../support/settled.ts'
+import { sharedStore } from '../../../support/shared-store.ts'
 import { client, ISSUER, openTestIdentity, verify } from '../identity-under-test.ts'
 
 type Receivers = Readonly<Record<string, Pick<LogoutReceiver, 'url'>>>
@@ -22,14 +28,15 @@ interface Ended {
 /** A store whose notices several processes may send. */
 class Service {
   readonly clock: MovableClock = movableClock()
-  readonly store = new MemoryStore(this.clock)
+  readonly store: Store
   readonly ends: Ended[] = []
   readonly notes: unknown[] = []
   clients: readonly Client[]
   readonly #identity
   readonly #waiting = new Set<() => void>()
 
-  constructor(receivers: Receivers) {
+  constructor(receivers: Receivers, store?: Store) {
+    this.store = store ?? new MemoryStore(this.clock)
     this.clients = Object.entries(receivers).map(([id, { url }]) => client(id, { backchannelLogoutUri: url }))
     const { identity } = openTestIdentity()
     this.#identity = {
@@ -43,13 +50,17 @@ class Service {
   }
 
   /** The part of one process. Its timers run only when they are fired. */
-  process(): { readonly queue: LogoutQueue; readonly sender: LogoutSender; readonly timers: ManualAfter } {
+  process(store = this.store): {
+    readonly queue: LogoutQueue
+    readonly sender: LogoutSender
+    readonly timers: ManualAfter
+  } {
     const timers = manualAfter()
-    const queue = new LogoutQueue(this.store, this.clock)
+    const queue = new LogoutQueue(store, this.clock)
     let last: string | undefined
     const sender = new LogoutSender({
       queue,
-      store: this.store,
+      store,
       clock: this.clock,
       after: timers.after,
       recorder: {
@@ -185,8 +196,12 @@ describe('C6.3.3a notices that a login has ended', () => {
       await timers.fire()
       for (const [tries, pause] of [5000, 30_000, 300_000].entries()) {
         await service.ended(tries + 1)
-        expect(timers.delays()).toContain(pause)
-        service.clock.advance(pause)
+        for (const part of [pause - 1, 1]) {
+          await timers.fire()
+          await settled()
+          expect(service.ends.length).toBe(tries + 1)
+          service.clock.advance(part)
+        }
         await timers.fire()
       }
       await service.ended(4)
@@ -216,6 +231,20 @@ describe('C6.3.3a notices that a login has ended', () => {
     await timers.fire()
     await service.ended(2)
     expect(service.ends.map(({ result }) => result)).toEqual(['retried', 'arrived'])
+  })
+
+  it('C6.3.3a an answer may take 5 s', async () => {
+    const receiver = await startLogoutReceiver('silence')
+    const service = new Service({ books: receiver })
+    const { queue, timers } = service.process()
+    await service.party('books', 'session-1')
+    await queue.endSession('session-1')
+    await timers.fire()
+    await receiver.got(1)
+    expect(timers.delays()).toContain(5000)
+    await timers.fire()
+    await service.ended(1)
+    expect(service.ends).toEqual([{ result: 'retried' }])
   })
 
   it.each([400, 404, 302])('C6.3.3a %i is final, and no redirect is followed', async (status) => {
@@ -316,6 +345,38 @@ describe('C6.3.3a a queue that outlives processes', () => {
   })
 })
 
+describe('C6.3.3a nodes that share a store', needing('postgresql'), () => {
+  it('C6.3.3a send each notice once, and go on for a node that has died', async () => {
+    const receiver = await startLogoutReceiver('silence')
+    const [config, data] = [await sharedStore(), await dataFolder()]
+    const open = async (): Promise<Store> => {
+      const store = await openStore(config, data, systemClock)
+      onTestFinished(() => store.close())
+      return store
+    }
+    const [first, second] = [await open(), await open()]
+    const service = new Service({ books: receiver }, first)
+    service.clock.advance(Date.now() - service.clock.now())
+    const dead = service.process()
+    await service.party('books', 'session-0')
+    await dead.queue.endSession('session-0')
+    await dead.timers.fire()
+    await receiver.got(1)
+    receiver.answer = 200
+    await first.release('deliveries')
+    const sids = Array.from({ length: 8 }, (_, at) => `session-${at}`)
+    const command = new LogoutQueue(first, service.clock)
+    for (const sid of sids.slice(1)) await service.party('books', sid)
+    for (const sid of sids.slice(1)) await command.endSession(sid)
+    service.clock.advance(15_000)
+    const [one, other] = [service.process(second), service.process(await open())]
+    await Promise.all([one.timers.fire(), other.timers.fire()])
+    await service.ended(8)
+    expect(receiver.notices.map(({ claims }) => claims.sid).sort()).toEqual(['session-0', ...sids].sort())
+    expect(await service.waiting()).toBe(0)
+  })
+})
+
 describe('T5.20 a slow receiver of logout notices', () => {
   it('keeps no other client waiting: it has four places of sixteen, whatever waits for it', async () => {
     const [slow, quick] = [await startLogoutReceiver('silence'), await startLogoutReceiver()]
@@ -329,10 +390,29 @@ describe('T5.20 a slow receiver of logout notices', () => {
     await slow.got(4)
     await service.party('quick', 'session-x')
     await queue.endSession('session-x')
-    await timers.fire()
+    // Not the time of the four that are under way.
+    timers.fireAt(timers.delays().indexOf(0))
     await service.ended(1)
     expect([slow.notices.length, quick.notices.length]).toEqual([4, 1])
     expect(await service.waiting()).toBe(40)
+  })
+
+  it('what finds no place in memory stays in the store, and is sent later', async () => {
+    const receiver = await startLogoutReceiver()
+    const service = new Service({ books: receiver })
+    const { queue, sender, timers } = service.process()
+    for (let at = 0; at < 150; at += 1) {
+      await service.party('books', `session-${at}`)
+      await queue.endSession(`session-${at}`)
+    }
+    await timers.fire()
+    await service.ended(100)
+    await sender.stop()
+    expect(await service.waiting()).toBeGreaterThan(0)
+    service.clock.advance(15_000)
+    await service.process().timers.fire()
+    const arrived = (): number => new Set(receiver.notices.map(({ claims }) => claims.sid)).size
+    while (arrived() < 150) await receiver.got(receiver.notices.length + 1)
   })
 
   it('five of them get sixteen notices at once', async () => {
