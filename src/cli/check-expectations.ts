@@ -21,6 +21,7 @@ function namesOf({ configuration, parties }: ReadAccess): PartyNames {
   const anyUser = sidecar || configuration.directory.people !== undefined
   return {
     hasClient: (id) => sidecar || parties.clients.has(id),
+    isMachine: (id) => parties.clients.get(id)?.kind === 'machine',
     hasUser: (name) => anyUser || parties.findUser(name) !== undefined || subjects().has(name),
     clients: () => parties.clients.keys(),
     users: parties.usernames,
@@ -85,7 +86,8 @@ function rowText({
   actual,
   words,
 }: MismatchRow): string {
-  const who = client === undefined ? 'without a token' : `by ${client} for ${user ?? ''}`
+  const who =
+    client === undefined ? 'without a token' : `by ${client}${user === undefined ? '' : ` for ${user}`}`
   const where = target === undefined ? '' : ` at ${target}`
   const text = `${file}:${line}  ${pathText(['calls', row])}  ${call}, ${who}${where}: expected ${expected}, is ${actual}`
   const why = words.split('\n').map((each) => `    ${printable(each)}\n`)

@@ -4,8 +4,8 @@ import type { Principal } from './principal.ts'
 /** Who shall be taken to call, without a token: the parts of a request to the token endpoint (C14.1). */
 export interface ClaimedCaller {
   readonly client: string
-  /** The user's name, or the subject. */
-  readonly user: string
+  /** The user's name, or the subject. Undefined: the client is a machine, which calls for itself. */
+  readonly user: string | undefined
   /** `b/ACME` or `f/ACME/SUPER1`; undefined takes the one of the scope, if it has one. */
   readonly target: string | undefined
   /** Undefined takes the client's default, else all that the client may have. */
@@ -31,7 +31,7 @@ export interface ClaimedCallers {
 
 /** A test token that an operator asks for (C11.5.7). Plain data: it may cross to another process. */
 export interface TestTokenRequest extends Omit<ClaimedCaller, 'client'> {
-  /** Undefined takes the first client that is granted one. */
+  /** Undefined takes the first client that is granted one; only beside a user. */
   readonly client: string | undefined
   readonly from: string
 }
@@ -41,7 +41,8 @@ export interface TestToken {
   /** Its `jti`. */
   readonly id: string
   readonly client: string
-  readonly subject: string
+  /** Undefined for a machine. */
+  readonly subject: string | undefined
   readonly scope: string
   /** `target:b/ACME`. */
   readonly target: string | undefined

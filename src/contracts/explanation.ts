@@ -55,7 +55,8 @@ export interface Refusal {
 
 export interface ExplainedCaller {
   readonly client: string
-  readonly subject: string
+  /** Undefined for a machine. */
+  readonly subject: string | undefined
   readonly issuer: string
   readonly scope: string
   /** `b/ACME`, `f/ACME/SUPER1`. */

@@ -40,7 +40,8 @@ export interface ModuleBackend {
 
 /** The caller, from the verified access token. */
 export interface ModuleCaller {
-  readonly subject: string
+  /** The user. Undefined where a machine calls for itself. */
+  readonly subject: string | undefined
   readonly client: string
   /** The `iss` of the token. In a sidecar with several issuers, a subject or client is known only together with it. */
   readonly issuer: string

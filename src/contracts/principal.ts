@@ -30,6 +30,8 @@ export interface Principal {
   readonly family: string | undefined
   /** The mark of the role by which its user got it (kernel/ids.ts). Absent in foreign tokens. */
   readonly role?: string | undefined
+  /** A machine calls for itself: the subject is the client's id, and no person's (C6.1.5a). */
+  readonly isMachine?: true
   /** `RevocationRules.asOf` when it was issued; undefined in foreign tokens. */
   readonly asOf?: number | undefined
   /** Seconds since the epoch. */

@@ -18,7 +18,16 @@ import { hashSecret } from './hasher.ts'
 import { holdingsOf, mayHold } from './holdings.ts'
 import { only, RecordEditor, type RecordKind } from './record-editor.ts'
 import type { ClientRecord } from './schema.ts'
-import { CLIENT, liveSecrets, readStoredClient, type StoredClient } from './stored-directory.ts'
+import type { RecordProblems } from './read-records.ts'
+import {
+  CLIENT,
+  isOfPerson,
+  liveSecrets,
+  readStoredClient,
+  type StoredClient,
+  type StoredSubject,
+  SUBJECT,
+} from './stored-directory.ts'
 
 /** A client as an operator writes it, without a secret: that is generated. */
 export interface WrittenClient {
@@ -33,18 +42,45 @@ const CLIENTS: RecordKind<ClientRecord, Client> = {
   read: (value) => readStoredClient(value).record,
   configured: ({ configured }) => configured.clients,
   asRecord: toClientRecord,
-  check: async (record, parts, problems) => {
+  check: async (record, parts, problems, before) => {
     // It is not read back from the store (readStoredClient).
     if (record.secretPost !== undefined)
       problems.error(
         ['secretPost'],
         'is retired: write `authentication`, the methods that the client may use',
       )
+    await checkMachine(record, parts, problems, before)
     const names = await referable(parts, { businesses: record.businesses, roles: [] })
     compileClient(record, { ...parts.configured, ...names, catalogue: parts.catalogue }, problems)
   },
   holdings: (record, id, { catalogue }) =>
     holdingsOf({ clients: only(id, record && toClient(record)) }, catalogue),
+  free: async ({ id, kind }, { store }) => kind === 'machine' && store.remove(SUBJECT, id),
+}
+
+/** The tokens of a machine have its id as their subject, so it is no person's (RFC 9068 §5). */
+async function checkMachine(
+  { id, kind }: ClientRecord,
+  { configured, store }: EditingParts,
+  problems: RecordProblems,
+  before: ClientRecord | undefined,
+): Promise<void> {
+  if (before !== undefined && before.kind !== kind && [before.kind, kind].includes('machine'))
+    problems.error(['kind'], 'cannot change between a machine and others: add another client')
+  if (before !== undefined || kind !== 'machine') return
+  if (configured.usersBySubject.has(id) || (await isOfPerson(id, store)))
+    problems.error(
+      ['id'],
+      'is, or was, the subject of a user: the tokens of this machine would be taken for theirs',
+      'give it another id',
+    )
+}
+
+/** Takes the id of a machine as its subject, so that no user gets it. After a crash behind it `client add` can be repeated. */
+async function takeSubject({ id }: ClientRecord, { store }: EditingParts): Promise<void> {
+  const owner: StoredSubject = { username: '', machine: true }
+  if (await store.create(SUBJECT, id, { value: owner })) return
+  if (await isOfPerson(id, store)) throw new DirectoryRefusal(`"${id}" is the subject of a user.`)
 }
 
 /** A client with keys has no secret, unless it is to authenticate by one. */
@@ -78,6 +114,7 @@ export class ClientEditor extends RecordEditor<ClientRecord, Client> {
         unshown: { secret, client: this.ofStore({ key: id, value, version: 0 }) },
       }),
       commit: async () => {
+        if (record.kind === 'machine') await takeSubject(record, this.parts)
         if (!(await store.create(CLIENT, id, { value }))) throw alreadyThere('client', id)
         await this.announce(id)
         return secret

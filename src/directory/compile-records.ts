@@ -82,6 +82,12 @@ export function checkAccess(
 export function checkUser(record: UserRecord, known: ReferableNames, problems: RecordProblems): void {
   if (!isArgon2(record.password))
     problems.error(['password'], 'expected a hash, `$argon2id$…`', '`postern hash-password` makes one')
+  if (known.clients.get(record.subject)?.kind === 'machine')
+    problems.error(
+      ['subject'],
+      `is the id of the machine "${record.subject}": its tokens would be taken for this user’s`,
+      'a subject is nobody else’s: use another one',
+    )
   checkCustomers(record, known, problems)
   checkAccess(record, known, problems)
 }

@@ -131,12 +131,14 @@ type KnownClient = Pick<
 >
 
 /** What of identity a client uses, where discovery announces it only for those that do. */
-export type ClientUse = ClientAuthMethod | 'backchannel_logout' | 'pushed_requests' | 'plain_requests'
+export type ClientUse =
+  ClientAuthMethod | 'backchannel_logout' | 'client_credentials' | 'pushed_requests' | 'plain_requests'
 
 /** Who has found these has nothing more to learn: `pushed_requests` tells something only where there are no plain ones. */
 const ALL_USES: ReadonlySet<ClientUse> = new Set([
   ...CLIENT_AUTH_METHODS,
   'backchannel_logout',
+  'client_credentials',
   'plain_requests',
 ])
 
@@ -146,6 +148,7 @@ function inUse(client: KnownClient): readonly ClientUse[] {
   return [
     ...authentication,
     ...(backchannelLogoutUri === undefined ? [] : ['backchannel_logout' as const]),
+    ...grants.filter((grant) => grant === 'client_credentials'),
     ...(grants.includes('authorization_code')
       ? ([requirePar ? 'pushed_requests' : 'plain_requests'] as const)
       : []),
@@ -162,8 +165,9 @@ interface ClientMethodsParts {
 const KEPT_FOR = 60_000
 
 /**
- * How the clients of the configuration and of the store authenticate, and whether they are told of logouts, as discovery
- * announces it (C6.3.2). The store is read when somebody asks, once a minute at most, and only until everything was found. What was known before counts
+ * What the clients of the configuration and of the store use, as discovery announces it (C6.3.2): how they authenticate,
+ * the grant of machines, notices of logouts. The store is read when somebody asks, once a minute at most, and only until
+ * everything was found. What was known before counts
  * too where it cannot be read to its end.
  */
 export class DirectoryMethods {

@@ -5,8 +5,10 @@
  * `directory_client`, by client id: a StoredClient.
  * `directory_user`, by user name: a StoredUser.
  * `directory_subject`, by subject: a StoredSubject. Written first and never changed, since a subject is given only once:
- * to a user of the store, or to one whom code of the operator's has found (C5.7).
+ * to a user of the store, to one whom code of the operator's has found (C5.7), or to a machine, whose id it is (C6.1.5a).
+ * `former_subject`, by the SHA-256 of a subject whose user was removed: empty. No machine gets it.
  */
+import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Access } from '../contracts/people.ts'
 import type { Change, Entry, Feed, Store, StoredValue } from '../contracts/store.ts'
@@ -28,6 +30,7 @@ import {
 export const CLIENT = 'directory_client'
 export const USER = 'directory_user'
 export const SUBJECT = 'directory_subject'
+const FORMER_SUBJECT = 'former_subject'
 
 /** Topic of the change feed: `{client}`, `{user}`, `{business}`, `{fund}` or `{role}` with the record's key. */
 export const DIRECTORY_TOPIC = 'directory'
@@ -56,6 +59,23 @@ export type StoredSubject = {
   readonly username: string
   /** Of a user of `directory.people`, who has no record of their own here. */
   readonly module?: true
+  /** Of a machine, which is no user: `username` is empty. */
+  readonly machine?: true
+}
+
+const formerKey = (subject: string): string => hash('sha256', subject, 'base64url')
+
+/** Frees the subject of a user who was removed, for another user. Rejects with Fault `identity_unavailable`. */
+export async function freeSubject(subject: string, store: Pick<Store, 'create' | 'remove'>): Promise<void> {
+  await store.create(FORMER_SUBJECT, formerKey(subject), { value: {} })
+  await store.remove(SUBJECT, subject)
+}
+
+/** Whether a subject is a person's, or was one's. Rejects with Fault `identity_unavailable`. */
+export async function isOfPerson(subject: string, store: Pick<Store, 'find'>): Promise<boolean> {
+  const owner = (await store.find(SUBJECT, subject))?.value as StoredSubject | undefined
+  if (owner !== undefined) return owner.machine !== true
+  return (await store.find(FORMER_SUBJECT, formerKey(subject))) !== undefined
 }
 
 const CLIENT_DEFAULTS = defaultsOf(clientRecordSchema)

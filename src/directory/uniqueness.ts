@@ -16,6 +16,7 @@ import {
   CLIENT,
   everyRecord,
   findAll,
+  isOfPerson,
   readStoredClient,
   readStoredUser,
   type StoredSubject,
@@ -92,6 +93,28 @@ async function reportClients(
   }
 }
 
+/** A machine of the configuration is no user of the store, nor was it one; and a user of the configuration no machine of the store. */
+async function reportMachines(
+  { clients, usersBySubject }: Directory,
+  store: StoredIdentities,
+  problems: Problems,
+): Promise<void> {
+  for (const { id, kind } of clients.values())
+    if (kind === 'machine' && (await isOfPerson(id, store)))
+      problems.error(
+        ['directory', 'clients', id],
+        'is, or was, the subject of a user: the tokens of this machine would be taken for theirs',
+        'give it another id',
+      )
+  for await (const { key: id, value } of recordsUnder(store, CLIENT, usersBySubject))
+    if (readStoredClient(value).record.kind === 'machine')
+      problems.error(
+        ['directory', 'users', usersBySubject.get(id)?.username ?? '', 'subject'],
+        `is the id of the machine "${id}" of the store: its tokens would be taken for this user’s`,
+        'a subject is nobody else’s: use another one',
+      )
+}
+
 /** Reports ids that the store has given to another one. Rejects with Fault `identity_unavailable`. */
 export async function reportTakenIds(
   configured: Directory,
@@ -100,4 +123,5 @@ export async function reportTakenIds(
 ): Promise<void> {
   await reportSubjects(configured, store, problems)
   await reportClients(configured, store, problems)
+  await reportMachines(configured, store, problems)
 }

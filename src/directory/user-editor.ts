@@ -17,6 +17,7 @@ import { only, RecordEditor, type RecordKind } from './record-editor.ts'
 import type { UserRecord } from './schema.ts'
 import {
   CLIENT,
+  freeSubject,
   readStoredClient,
   readStoredUser,
   Roles,
@@ -51,21 +52,22 @@ const USERS: RecordKind<UserRecord, UserRecord> = {
   configured: ({ configured }) => configured.users,
   asRecord: (record) => record,
   check: async (record, parts, problems) => {
-    const clients = await customersOf(record, parts)
+    const clients = await clientsOf(record, parts)
     const named = { businesses: Object.keys(record.access), roles: Object.values(record.access) }
     const names = await referable(parts, named)
     checkUser(record, { ...parts.configured, ...names, catalogue: parts.catalogue, clients }, problems)
   },
   holdings: (record, name, { catalogue }) => holdingsOf({ users: only(name, record) }, catalogue),
-  free: ({ subject }, { store }) => store.remove(SUBJECT, subject),
+  free: ({ subject }, { store }) => freeSubject(subject, store),
 }
 
-async function customersOf(
-  { customers }: UserRecord,
+/** Those of the configuration, and of the store the user's customers and one whose id is the subject. */
+async function clientsOf(
+  { customers, subject }: UserRecord,
   { configured, store }: EditingParts,
 ): Promise<ReadonlyMap<string, Client>> {
   const clients = new Map(configured.clients)
-  for (const id of customers) {
+  for (const id of [...customers, subject]) {
     const entry = clients.has(id) ? undefined : await store.find(CLIENT, id)
     if (entry) clients.set(id, toClient(readStoredClient(entry.value).record))
   }

@@ -38,7 +38,9 @@ export function recordOf(
 /** In a report-only area the caller of a genuine token is only `claimed`: nothing was enforced (C12.1.6). */
 function actorOf({ principal, observation }: Findings): AuditActor {
   if (principal === undefined) return { kind: 'anonymous' }
-  const { subject, client } = principal
+  const { isMachine, subject, client } = principal
+  if (isMachine)
+    return observation === undefined ? { kind: 'client', client } : { kind: 'client', claimed: client }
   return observation === undefined
     ? { kind: 'user', subject, client }
     : { kind: 'user', claimed: subject, client }

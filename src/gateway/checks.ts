@@ -259,7 +259,7 @@ export function checkUserinfo({ negotiation }: Runtime, head: Head, principal: P
   const scopes: ReadonlySet<string> = principal.scopes
   if (!USERINFO_METHODS.includes(head.method))
     throw new Fault('method_not_allowed', { allow: USERINFO_METHODS })
-  if (!scopes.has('openid')) throw new Fault('insufficient_scope', { scope: 'openid' })
+  if (principal.isMachine || !scopes.has('openid')) throw new Fault('insufficient_scope', { scope: 'openid' })
   negotiation.requireJson(head.headers.accept)
   checkContentType({
     contentType: head.headers['content-type'],

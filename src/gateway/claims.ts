@@ -56,6 +56,7 @@ export function readOwnClaims({ claims, key }: Verified): Principal {
     tokenId: text(claims, 'jti'),
     family: optionalText(claims, 'family'),
     role: optionalText(claims, 'role'),
+    ...(claims['machine'] === true && { isMachine: true as const }),
     asOf: claims['as_of'] === undefined ? undefined : number(claims, 'as_of'),
     issuedAt: number(claims, 'iat'),
     expiresAt: number(claims, 'exp'),

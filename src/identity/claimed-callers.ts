@@ -16,8 +16,15 @@ import { Fault, type FaultCode, toFault } from '../kernel/faults.ts'
 import { LONGEST_TEST_TOKEN } from '../kernel/lifetimes.ts'
 import { orUnavailable } from './dependencies.ts'
 import type { StepDependencies } from './endpoint.ts'
-import { firstGrants } from './grants/grants.ts'
-import { type GrantedScope, limitToClient, limitToUser, parseScope, placeOf } from './scopes.ts'
+import { firstGrants, isMachine } from './grants/grants.ts'
+import {
+  type GrantedScope,
+  limitToClient,
+  limitToMachine,
+  limitToUser,
+  parseScope,
+  placeOf,
+} from './scopes.ts'
 import { issueAccessToken, lifetimeOf } from './tokens/signed-tokens.ts'
 
 type GrantDependencies = Pick<
@@ -36,7 +43,8 @@ export const claimedCallers = (dependencies: GrantDependencies): ClaimedCallers 
 
 interface ResolvedCaller {
   readonly client: Client
-  readonly user: User
+  /** Undefined for a machine. */
+  readonly user: User | undefined
   readonly scope: GrantedScope
   readonly dropped: readonly string[]
 }
@@ -53,12 +61,14 @@ async function resolveCaller(
 ): Promise<ResolvedCaller> {
   const { catalogue, places } = dependencies
   const client = await findClient(caller, dependencies)
-  const user = await findClaimedUser(caller, dependencies)
+  const user = caller.user === undefined ? undefined : await findClaimedUser(caller.user, dependencies)
   requireGrant(client, user, dependencies)
   const requested = parseScope(scopeOf(caller, client), catalogue)
-  const values = requested.values.filter((value) => value !== withheld)
-  const limited = await limitToClient({ ...requested, values }, client, catalogue, places)
-  const scope = limitToUser(limited, user, catalogue)
+  const asked = { ...requested, values: requested.values.filter((value) => value !== withheld) }
+  const scope =
+    user === undefined
+      ? await limitToMachine(asked, client, catalogue, places)
+      : limitToUser(await limitToClient(asked, client, catalogue, places), user, catalogue)
   const kept = new Set(scope.values)
   return { client, user, scope, dropped: requested.values.filter((value) => !kept.has(value)) }
 }
@@ -71,10 +81,7 @@ async function findClient({ client: id }: ClaimedCaller, { people }: GrantDepend
 }
 
 /** @throws Fault `invalid_grant`, `identity_unavailable` */
-async function findClaimedUser(
-  { user: name }: Pick<ClaimedCaller, 'user'>,
-  { people }: Pick<GrantDependencies, 'people'>,
-): Promise<User> {
+async function findClaimedUser(name: string, { people }: Pick<GrantDependencies, 'people'>): Promise<User> {
   const user =
     (await orUnavailable(people.findUserByName(name))) ??
     (await orUnavailable(people.findUserBySubject(name)))
@@ -83,7 +90,11 @@ async function findClaimedUser(
   throw refuse('invalid_grant', exists ? 'the user may not log in any more' : 'there is no such user')
 }
 
-function requireGrant(client: Client, user: User, { clock }: GrantDependencies): void {
+function requireGrant(client: Client, user: User | undefined, { clock }: GrantDependencies): void {
+  if (user === undefined && !isMachine(client))
+    throw refuse('invalid_grant', 'no user is named, and only a machine calls for itself')
+  if (user !== undefined && isMachine(client))
+    throw refuse('unauthorized_client', 'the client is a machine, which acts for no user')
   if (firstGrants(client, user, clock).length > 0) return
   if (firstGrants(client, undefined, clock).length === 0)
     throw refuse('unauthorized_client', 'the client may use no grant that gives tokens')
@@ -100,13 +111,14 @@ function scopeOf({ scope, target }: ClaimedCaller, { defaultScope, scopes }: Cli
 
 function principalOf(
   client: Client,
-  user: User,
+  user: User | undefined,
   scope: GrantedScope,
   dependencies: GrantDependencies,
 ): Principal {
   const issuedAt = epochSeconds(dependencies.clock)
   return Object.freeze({
-    subject: user.subject,
+    subject: user?.subject ?? client.id,
+    ...(user === undefined && { isMachine: true as const }),
     client: client.id,
     clientKey: client.id,
     issuer: dependencies.urls.issuer,
@@ -162,14 +174,14 @@ const WITHHELD = 'offline_access'
 async function issue(caller: ClaimedCaller, dependencies: StepDependencies): Promise<TestToken> {
   const { asOf } = dependencies.rules
   const { client, user, scope, dropped } = await resolveCaller(caller, dependencies, WITHHELD)
-  const granted = { asOf, client, user, scope }
+  const granted = { asOf, client, scope, ...(user && { user }) }
   const longest = LONGEST_TEST_TOKEN / 1000
   const { token, lifetime, principal } = await issueAccessToken(granted, undefined, dependencies, longest)
   return {
     token,
     id: principal.tokenId ?? '',
     client: client.id,
-    subject: user.subject,
+    subject: user?.subject,
     scope: scope.text,
     target: scope.values.find(isTargetValue),
     ...placeOf(scope),
@@ -200,7 +212,7 @@ async function issueToFirst(
   dependencies: StepDependencies,
 ): Promise<TestToken> {
   // First: no client is granted a token for a user who does not exist.
-  await findClaimedUser(order, dependencies)
+  if (order.user !== undefined) await findClaimedUser(order.user, dependencies)
   let nearest: Refused | undefined
   for await (const client of candidates)
     try {

@@ -78,8 +78,10 @@ export interface UserVerified extends ScopeRequested {
 }
 
 export interface Granted extends GrantChosen {
-  readonly user: User
-  readonly authTime: number
+  /** Whom the tokens speak for. Absent: the client is a machine, and they speak for itself (C6.1.5a). */
+  readonly user?: User
+  /** Time of the user's authentication, seconds since the epoch. Absent together with `user`. */
+  readonly authTime?: number
   readonly scope: GrantedScope
   /** Whether an id_token is issued: `openid` was granted now, or to the family (C6.1.7). */
   readonly openid: boolean
@@ -96,8 +98,13 @@ export interface Granted extends GrantChosen {
   readonly take?: (begun: readonly NewRecord[]) => Promise<void>
 }
 
+export type GrantedForUser = Granted & Required<Pick<Granted, 'user' | 'authTime'>>
+
+export const isForUser = (granted: Granted): granted is GrantedForUser => granted.user !== undefined
+
 /** Which refresh token the answer gets. */
 type RefreshPlan =
+  | { readonly kind: 'none' }
   /** That of a new family, if `offline_access` was granted. */
   | { readonly kind: 'open' }
   /** The grant was a refresh token: its successor, which is good after `take`, or itself. */

@@ -13,7 +13,7 @@ import type { Consent } from './browser/consents.ts'
 import type { IdentityDeps } from './dependencies.ts'
 import type { Arrived, Attempt, Granted, Step } from './endpoint.ts'
 import { type GrantedScope, placeOf } from './scopes.ts'
-import type { FoundToken } from './tokens/find-token.ts'
+import { type FoundToken, subjectOf } from './tokens/find-token.ts'
 
 type Recording = Pick<IdentityDeps, 'audit'>
 
@@ -127,17 +127,20 @@ export const tokenIssued = (
   { family, tokenId }: Principal,
 ): AuditEntry =>
   entryOf('token.issued', exchange, {
-    actor: userOf(user.subject, client.id),
+    actor: user === undefined ? { kind: 'client', client: client.id } : userOf(user.subject, client.id),
     on: { kind: 'token', id: tokenId, family, ...placeOf(scope) },
     grant: { ...grantOf(scope, grant), method, jkt: proof?.jkt },
   })
 
 /** An access token by its id, or a refresh token by its family. */
-export const tokenRevoked = (exchange: Exchange, { client, id, kind, subject }: FoundToken): AuditEntry =>
-  entryOf('token.revoked', exchange, {
+export const tokenRevoked = (exchange: Exchange, found: FoundToken): AuditEntry => {
+  const { client, id, kind } = found
+  const subject = subjectOf(found)
+  return entryOf('token.revoked', exchange, {
     actor: { kind: 'client', client },
     on: { kind: 'token', ...(kind === 'access_token' ? { id } : { family: id }), subject },
   })
+}
 
 /** Of a family: a token, or the code that began it, was used once more. */
 interface Replay {

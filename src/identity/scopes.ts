@@ -9,6 +9,7 @@ import {
   isTargetValue,
   joinScope,
   parseTarget,
+  readCode,
   readScopeValue,
   type ScopeText,
   type ScopeValue,
@@ -128,8 +129,34 @@ export function limitToUser(requested: RequestedScope, user: User, catalogue: Ca
   if (target !== undefined && access === undefined)
     throw otherTarget('the user may do nothing at this business')
   const allowed = access === undefined ? undefined : catalogue.close(access.scopes)
-  const kept = keep(requested, (value) => isIdentityScope(value) || (allowed?.has(value) ?? true))
-  return { ...kept, text: joinScope(kept.values) }
+  return granted(keep(requested, (value) => isIdentityScope(value) || (allowed?.has(value) ?? true)))
+}
+
+const granted = (scope: RequestedScope): GrantedScope => ({ ...scope, text: joinScope(scope.values) })
+
+/**
+ * What a machine is granted (C6.1.5a): nothing about a person, and never without a target. Without one in the request it
+ * is the client's only business. Rejects as `limitToClient` does, and with Fault `invalid_scope` for a target that is
+ * missing.
+ */
+export async function limitToMachine(
+  requested: RequestedScope,
+  client: Client,
+  catalogue: Catalogue,
+  places: Places,
+): Promise<GrantedScope> {
+  const { target, values } = requested
+  const ofData = { target, values: values.filter((value) => !isIdentityScope(value)) }
+  const aimed = target === undefined ? chooseBusiness(ofData, onlyBusiness(client)) : ofData
+  return granted(await limitToClient(aimed, client, catalogue, places))
+}
+
+/** @throws Fault `invalid_scope` */
+function onlyBusiness({ businesses: [only, ...others] }: Client): Code {
+  const code = only === undefined ? undefined : readCode(only)
+  if (code === undefined || others.length > 0)
+    throw refuse('The target is missing: say which business the token is for.')
+  return code
 }
 
 /** Whether the user may choose a business (C6.2.2). */

@@ -45,11 +45,11 @@ const CALL: Members = {
   token: text('An access token, added as `Authorization: Bearer`. It is neither logged nor stored.', {
     maxLength: LONGEST.token,
   }),
-  client: text('In place of a token, with `user`: the client that calls.'),
-  user: text('In place of a token, with `client`: the name or the subject of the user.'),
-  target: text('With `client` and `user`: the target of the token, such as `b/ACME` or `f/ACME/SUPER1`.'),
+  client: text('In place of a token, with `user` unless it is a machine: the client that calls.'),
+  user: text('With `client`: the name or the subject of the user.'),
+  target: text('With `client`: the target of the token, such as `b/ACME` or `f/ACME/SUPER1`.'),
   scope: text(
-    'With `client` and `user`: what is asked for. Default: the default scope of the client, else all that it may have.',
+    'With `client`: what is asked for. Default: the default scope of the client, else all that it may have.',
   ),
   sent: {
     type: 'boolean',
@@ -125,11 +125,10 @@ async function problemsOf({ body }: AdminRequest): Promise<readonly string[]> {
   const has = (name: string): boolean => body[name] !== undefined
   const lines = (body['headers'] ?? []) as readonly string[]
   return [
-    has('token') && (has('client') || has('user')) && 'expected a token, or a client and a user: not both',
-    has('client') !== has('user') && 'expected `client` and `user` together',
-    (has('target') || has('scope')) &&
+    has('token') && (has('client') || has('user')) && 'expected a token, or a client: not both',
+    (has('user') || has('target') || has('scope')) &&
       !has('client') &&
-      'expected `client` and `user` beside `target` and `scope`',
+      'expected `client` beside `user`, `target` and `scope`',
     has('from') && plainAddress(said(body['from']) ?? '') === undefined && 'expected an IP address as `from`',
     has('body') && has('bodyBase64') && 'expected `body` or `bodyBase64`: not both',
     lines.some((line) => readLine(line) === undefined) && 'expected header lines as `Name: value`',
@@ -148,7 +147,7 @@ function readCall({ body }: AdminRequest): DescribedCall {
     from: said(body['from']),
     token: said(body['token']),
     caller:
-      client === undefined || user === undefined
+      client === undefined
         ? undefined
         : { client, user, target: said(body['target']), scope: said(body['scope']) },
     sent: body['sent'] === true,
@@ -166,7 +165,7 @@ const OPTIONS = {
   user: {
     type: 'string',
     value: 'NAME',
-    help: 'And its user. They have the token that the token endpoint would grant them',
+    help: 'And its user; a machine has none. They have the token that the token endpoint would grant them',
   },
   target: { type: 'string', value: 'TARGET', help: 'Its target: b/ACME, or f/ACME/SUPER1' },
   scope: {
@@ -212,7 +211,7 @@ async function explainNew({ values, positionals, terminal, send, show }: Explain
   if (method === undefined || path === undefined)
     throw new UsageError('expected a method and a path, such as GET /api/1.0/b/ACME/fund-data/fund-list')
   if (token !== undefined && (client !== undefined || user !== undefined))
-    throw new UsageError('expected --token, or --client and --user: not both')
+    throw new UsageError('expected --token, or --client: not both')
   const sent = data === undefined ? undefined : await readBytes(data, terminal)
   const body = {
     method,

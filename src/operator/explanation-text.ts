@@ -38,11 +38,14 @@ function headline({ outcome, refusal, kind, reportOnly, checks }: Explanation): 
   return outcome === 'unknown' ? 'unknown: it depends on something that was not asked' : outcome
 }
 
+const partyText = (client: string, subject: string | undefined): string =>
+  subject === undefined ? `machine ${client}` : `client ${client}, subject ${subject}`
+
 function callerText({ caller }: Explanation): string {
   if (caller === undefined) return ''
   const { client, subject, target, by } = caller
   const where = target === undefined ? 'no target' : `target ${target}`
-  return `${printable(`  client ${client}, subject ${subject}, ${where} (${BY[by]})`)}\n`
+  return `${printable(`  ${partyText(client, subject)}, ${where} (${BY[by]})`)}\n`
 }
 
 const BY = {
@@ -97,7 +100,7 @@ function callerLine({ caller }: Pick<PastCall, 'caller'>): string {
   const { client, subject, issuer, scope, target } = caller
   const of = issuer === undefined ? '' : ` of ${issuer}`
   const what = scope === undefined ? 'its scope is not told' : `scope "${scope}"`
-  return line(`client ${client}${of}, subject ${subject}, ${target ?? 'no target'}, ${what}`)
+  return line(`${partyText(`${client}${of}`, subject)}, ${target ?? 'no target'}, ${what}`)
 }
 
 function thenText(then: AnsweredPast['then']): string {

@@ -13,6 +13,7 @@ import {
   type Operation,
   problemsSchema,
   refuse,
+  reject,
   type Session,
   text,
   WHO,
@@ -22,15 +23,15 @@ import { EXIT, type Options, UsageError, type Values } from './verb.ts'
 
 const body = members(
   {
-    user: text('The name or the subject of the user.'),
-    client: text('The id of the client. Default: the first one that is granted such a token.'),
+    user: text('The name or the subject of the user. Left out: of no user, for a machine.'),
+    client: text('The id of the client. Default: the first one that is granted such a token for the user.'),
     target: text('The target of the token, such as `b/ACME` or `f/ACME/SUPER1`. Default: that of the scope.'),
     scope: text(
       'What is asked for. Default: the default scope of the client, else all that the client may have.',
     ),
     ...WHO,
   },
-  ['user'],
+  [],
 )
 
 const issuedSchema = members(
@@ -39,7 +40,7 @@ const issuedSchema = members(
     id: text('Its `jti`, as the audit trail names it, and as `revoke` takes it.'),
     expiresIn: count('Seconds until it expires: 900 at most.'),
     client: text('The client that it is for.'),
-    subject: text('The `sub` of the user.'),
+    subject: text('The `sub` of the user. Absent for a machine.'),
     scope: text('What was granted.'),
     target: text('Its target, such as `target:b/ACME`. Absent if it has none.'),
     business: text('The code of the business of its target.'),
@@ -51,7 +52,7 @@ const issuedSchema = members(
     },
     api: text('The URL of the API, which takes it.'),
   },
-  ['token', 'id', 'expiresIn', 'client', 'subject', 'scope', 'dropped', 'api'],
+  ['token', 'id', 'expiresIn', 'client', 'scope', 'dropped', 'api'],
 )
 
 function answerOf(answer: TestTokenOutcome): AdminAnswer {
@@ -63,7 +64,7 @@ function answerOf(answer: TestTokenOutcome): AdminAnswer {
 
 /** Whom a test token is for. */
 const BEARER_OPTIONS = {
-  user: { type: 'string', value: 'NAME', help: 'The user, by name or subject' },
+  user: { type: 'string', value: 'NAME', help: 'The user, by name or subject. A machine has none' },
   client: {
     type: 'string',
     value: 'ID',
@@ -102,16 +103,18 @@ function targetOf({ business, fund }: Bearer): string | undefined {
   return fund === undefined ? `b/${business}` : `f/${business}/${fund}`
 }
 
-/** What is asked for, by the options of a command. @throws UsageError if no user is named */
+/** What is asked for, by the options of a command. @throws UsageError if nobody is named */
 function wishOf({ user, client, scope, ...place }: Bearer) {
-  if (user === undefined) throw new UsageError('expected --user: whom the token is for')
+  if ((user ?? client) === undefined)
+    throw new UsageError('expected --user: whom the token is for; or --client, if it is for a machine')
   return { user, client, scope, target: targetOf(place) }
 }
 
 /** What was granted, for people. */
 function grantText({ client, subject, scope, expiresIn, dropped }: UsableTestToken): string {
   const less = dropped.length === 0 ? '' : `; not granted: ${dropped.join(' ')}`
-  return `client ${client}, subject ${subject}, for ${expiresIn} s, scope ${scope}${less}\n`
+  const who = subject === undefined ? `machine ${client}` : `client ${client}, subject ${subject}`
+  return `${who}, for ${expiresIn} s, scope ${scope}${less}\n`
 }
 
 /** The code of the business that a path of the API names: what follows `/b/` or `/f/`. Undefined if it cannot be decoded. */
@@ -200,10 +203,12 @@ const ISSUE: Operation = {
     }
     const wish = {
       client: said('client'),
-      user: said('user') ?? '',
+      user: said('user'),
       target: said('target'),
       scope: said('scope'),
     }
+    if ((wish.user ?? wish.client) === undefined)
+      return reject(['expected `user`, or the `client` that is a machine'])
     const { issueTestToken } = await import('./issue-test-token.ts')
     return answerOf(await issueTestToken(wish, service, operator))
   },

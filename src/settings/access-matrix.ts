@@ -7,7 +7,7 @@ import { compileScopeRule, satisfies } from '../gateway/action-table.ts'
 import { matchAction, requireApiVersion, USERINFO_PATH } from '../gateway/checks.ts'
 import type { CompiledActions } from '../gateway/compile-actions.ts'
 import type { RequestTarget } from '../http/request-target.ts'
-import { firstGrants } from '../identity/grants/grants.ts'
+import { firstGrants, isMachine } from '../identity/grants/grants.ts'
 import { keepOfClient, limitToUser, type RequestedScope } from '../identity/scopes.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
@@ -38,13 +38,16 @@ function missingForAnyToken({ client, user }: Party, clock: Clock): readonly Mis
     found.push(missing('enabled', `the user is ${user.disabled ? 'disabled' : 'locked'}`))
   if (client !== undefined && firstGrants(client, user, clock).length === 0) {
     const other = user !== undefined && firstGrants(client, undefined, clock).length > 0
-    const text = other
-      ? `the user is no customer of ${client.id}, which has the password grant only`
-      : 'the client has no grant that it may use now'
-    found.push(missing('grant', text))
+    found.push(missing('grant', other ? notForUser(client) : 'the client has no grant that it may use now'))
   }
   return found
 }
+
+/** The client has a grant, and none for this user. */
+const notForUser = (client: Client): string =>
+  isMachine(client)
+    ? `${client.id} is a machine, which acts for no user`
+    : `the user is no customer of ${client.id}, which has the password grant only`
 
 /** Why this party gets no token for a business. Empty if it does. */
 function missingAtBusiness(

@@ -21,7 +21,7 @@ interface NamedBy {
 }
 
 /** The section of a backend that forwards; of a module, that of the backend which it runs around. */
-function sectionOf(backends: Configuration['backends'], name: string): TemplateSections | undefined {
+export function sectionOf(backends: Configuration['backends'], name: string): TemplateSections | undefined {
   const config = backends[name]
   const under = config && backendUnder(config)
   const found = under === undefined ? config : backends[under]

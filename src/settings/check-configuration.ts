@@ -44,6 +44,7 @@ import {
 import { unopened } from './parties.ts'
 import { readablePart, type ReadablePart } from './readable-part.ts'
 import {
+  warnOfMissingSubjects,
   warnOfUndocumented,
   warnOfUnknownBusiness,
   warnOfUnrecordedChanges,
@@ -260,6 +261,11 @@ const LAST_CHECKS: readonly Check[] = [
     needs: [],
     run: async (all, problems, _environment, { directory }) =>
       warnOfSameValues(all, await directory(), problems),
+  },
+  {
+    needs: [],
+    run: async (all, problems, _environment, { directory }) =>
+      warnOfMissingSubjects(all, await directory(), problems),
   },
 ]
 

@@ -27,7 +27,11 @@ const row = section({
     plainText('The client whose token it is. Left out: a call without a token.', '^.+$', 'a client id'),
   ),
   user: optional(
-    plainText('The user whom the token speaks for: the name, or the subject.', '^.+$', 'a user name'),
+    plainText(
+      'The user whom the token speaks for: the name, or the subject. A machine has none.',
+      '^.+$',
+      'a user name',
+    ),
   ),
   target: optional(
     plainText('The target of the token: `b/ACME` or `f/ACME/SUPER1`.', TARGET, '"b/CODE" or "f/CODE/FUND"'),
@@ -67,6 +71,8 @@ export type Expectation = Static<typeof row>
 /** The names that rows may use. Functions, since a directory may be large. */
 export interface PartyNames {
   readonly hasClient: (id: string) => boolean
+  /** Whether the client is one that no user belongs to (C6.1.5a). */
+  readonly isMachine: (id: string) => boolean
   readonly hasUser: (nameOrSubject: string) => boolean
   readonly clients: () => Iterable<string>
   readonly users: () => Iterable<string>
@@ -92,7 +98,7 @@ function checkRow(
   if (client === undefined)
     for (const [key, value] of Object.entries({ user, target, scope }))
       if (value !== undefined) problems.error([...path, key], 'is of a token, which needs a `client` too')
-  if (client !== undefined && user === undefined)
+  if (client !== undefined && user === undefined && !known.isMachine(client))
     problems.error([...path, 'user'], 'is missing: a token is for a client and a user')
   if (client !== undefined && scope === undefined && known.needScope === true)
     problems.error([...path, 'scope'], 'is missing: a sidecar does not know what its issuer would grant')
@@ -157,7 +163,8 @@ export function callOf(expectation: Expectation, everything: string): ExpectedCa
     },
     ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     ...(from !== undefined && { from }),
-    ...(client !== undefined && user !== undefined && { client, user, scope }),
+    ...(client !== undefined && { client, scope }),
+    ...(user !== undefined && { user }),
     ...(target !== undefined && { target: target.replace(/^target:/, '') }),
   }
 }

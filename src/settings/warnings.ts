@@ -1,11 +1,16 @@
 import { planAudit } from '../audit/schema.ts'
-import { namesBusiness } from '../backends/forward/named-values.ts'
+import { namesBusiness, namesSubject } from '../backends/forward/named-values.ts'
 import { backendUnder } from '../backends/schema.ts'
 import type { KeyPath, Problems } from '../config/problems.ts'
+import type { Catalogue } from '../config/scopes/catalogue.ts'
 import { compileScopes } from '../config/scopes/schema.ts'
 import type { Directory } from '../directory/compile.ts'
+import { mayHold } from '../directory/holdings.ts'
+import { compileScopeRule, satisfies } from '../gateway/action-table.ts'
 import type { ActionConfig, OperationConfig } from '../gateway/schema.ts'
 import { isSafe } from '../http/head.ts'
+import { isMachine } from '../identity/grants/grants.ts'
+import { sectionOf } from './business-values.ts'
 import { type Configuration, isSidecar } from './configuration.ts'
 
 // Entries that nothing refers to: often a name that was misspelt elsewhere, or left over.
@@ -41,6 +46,45 @@ export function warnOfUnusedScopes(
     if (!opens && !given.has(name))
       problems.warn(['scopes', name], 'is not used: no action needs it, and no client or role has it')
   }
+}
+
+/**
+ * Warns of templates that name the user where a machine of the configuration reaches the operation (C6.1.5a): such a call
+ * is 500. Once for each machine and section.
+ */
+export function warnOfMissingSubjects(
+  configuration: Configuration,
+  { clients }: Directory,
+  problems: Problems,
+): void {
+  const machines = [...clients.values()].filter((client) => isMachine(client) && mayHold(client))
+  if (machines.length === 0) return
+  const catalogue = compileScopes(configuration.scopes, problems)
+  const warned = new Set<string>()
+  for (const { path, described, rule } of operationsWithSubject(configuration, catalogue))
+    for (const { id, scopes } of machines) {
+      const key = [...path, id].join(' ')
+      if (warned.has(key) || !satisfies(catalogue.close(scopes), rule)) continue
+      warned.add(key)
+      problems.warn(
+        path,
+        `names {subject}, and the machine "${id}" reaches ${described}: a machine is no user, so its calls are 500`,
+        'leave {subject} out, or take the scope from the machine',
+      )
+    }
+}
+
+function* operationsWithSubject({ actions, areas, backends }: Configuration, catalogue: Catalogue) {
+  for (const [at, { area, action, methods }] of actions.entries())
+    for (const [method, { scopes, upstream = {} }] of Object.entries(methods)) {
+      const name = upstream.backend ?? areas[area]?.backend ?? ''
+      const section = sectionOf(backends, name)
+      if (section === undefined || !namesSubject(section, upstream)) continue
+      const isOwn = namesSubject({}, upstream)
+      const path: KeyPath = isOwn ? ['actions', at, 'methods', method, 'upstream'] : ['backends', name]
+      const rule = compileScopeRule(scopes, areas[area], catalogue)
+      yield { path, described: `${method} ${area}/${action}`, rule }
+    }
 }
 
 /** The backends that answer calls, and those that modules in use run around. */

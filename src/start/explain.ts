@@ -54,13 +54,15 @@ const sidecarCallers = (issuers: readonly NamedIssuer[], clock: Clock): ClaimedC
 })
 
 function grant(caller: ClaimedCaller, issuers: readonly NamedIssuer[], clock: Clock): ClaimedGrant {
+  const { user: subject } = caller
+  if (subject === undefined) throw new Fault('invalid_grant', { detail: 'say the user, by the subject' })
   const { issuer, client } = clientOf(caller.client, issuers)
   const values = scopeOf(caller)
   const [target] = values.filter(isTargetValue)
   const several = issuers.length > 1
   const issuedAt = epochSeconds(clock)
   const principal = Object.freeze({
-    subject: caller.user,
+    subject,
     client,
     clientKey: caller.client,
     issuer: issuer.issuer,

@@ -39,7 +39,7 @@ export type {
   Verdict,
 } from '../contracts/explanation.ts'
 
-/** A call that is not made. Either `token`, or `client` and `user`, or nobody calls. */
+/** A call that is not made. Either `token`, or `client` and, unless it is a machine, `user`; or nobody calls. */
 export interface CallToExplain {
   /** Default: GET. */
   readonly method?: string
@@ -154,18 +154,16 @@ async function copyDirectory(configuration: Configuration, into: Pick<Store, 'cr
 /** @throws TypeError */
 function describe(call: CallToExplain): DescribedCall {
   const { method = 'GET', path, headers = {}, body = '', from, client, user, target, scope, token } = call
-  if ((client === undefined) !== (user === undefined))
-    throw new TypeError('expected a client and a user together')
-  if (client === undefined && (target ?? scope) !== undefined)
-    throw new TypeError('expected a client and a user beside a target and a scope')
+  if (client === undefined && (user ?? target ?? scope) !== undefined)
+    throw new TypeError('expected a client beside a user, a target and a scope')
   if (client !== undefined && token !== undefined)
-    throw new TypeError('expected a token, or a client and a user: not both')
+    throw new TypeError('expected a token, or a client: not both')
   return {
     ...{ method, path, from, token },
     headers: Object.entries(headers).flatMap(([name, value]) =>
       [value].flat().map((each) => [name, each] as const),
     ),
     body: Buffer.from(body),
-    caller: client === undefined || user === undefined ? undefined : { client, user, target, scope },
+    caller: client === undefined ? undefined : { client, user, target, scope },
   }
 }

@@ -21,7 +21,8 @@ const MOST = { path: 1024, accept: 512, contentType: 512, detail: 2000 } as cons
 /** Whose token a call came with. */
 export interface PastCaller {
   readonly client: string
-  readonly subject: string
+  /** Undefined for a machine. */
+  readonly subject: string | undefined
   /** Only with several issuers. */
   readonly issuer: string | undefined
   /** With the target among its values. Undefined if it is not known: the log has it for refused calls only. */
@@ -174,6 +175,7 @@ export class PastCalls implements Pick<Recorder, 'decision'> {
   }
 }
 
-function callerOf({ client, subject, issuerName, scope, target }: Principal): PastCaller {
+function callerOf({ client, isMachine, subject: sub, issuerName, scope, target }: Principal): PastCaller {
+  const subject = isMachine ? undefined : sub
   return { client, subject, issuer: issuerName, scope, target: target && `target:${targetText(target)}` }
 }

@@ -98,15 +98,15 @@ export async function makeModuleDirectory(module: WrittenModule) {
   return { directory, clock, timers, failed, decoysFailed, waits, replaced, threads }
 }
 
-/** Users of a module under a configuration without users, and a store. */
-export async function makeModulePeople(module: WrittenModule) {
+/** Users of a module under a configuration without users, and a store. @param written of the configuration's directory */
+export async function makeModulePeople(module: WrittenModule, written: object = {}) {
   const parts = await makeModuleDirectory(module)
   const { clock, directory } = parts
   const store = new MemoryStore(clock)
   const recorder = keepNotes()
   const feed = await ChangeFeed.open({ store, clock, recorder, after: manualAfter().after })
   onTestFinished(() => feed.stop())
-  const { roles, places, people: configured } = await makeDirectory()
+  const { roles, places, people: configured } = await makeDirectory(written)
   const storedDirectory = new StoredDirectory({ store, feed, clock })
   const ended: RevokedTokens[] = []
   const people = new ModulePeople({

@@ -58,13 +58,15 @@ describe('C13: deviations, all deliberate', () => {
     expect((await tokenRequest({}, basic('ledgerline'))).body).toContain('unauthorized_client')
   })
 
-  it.each(['client_credentials', 'implicit', 'urn:ietf:params:oauth:grant-type:device_code'])(
-    'C13: %s is not offered',
-    async (grant_type) => {
-      expect((await tokenRequest({ grant_type })).body).toContain('unsupported_grant_type')
-      const { body } = await send(gateway, { target: '/.well-known/openid-configuration' })
-      expect(body).not.toContain(grant_type)
-      expect(body).not.toContain('device_authorization_endpoint')
-    },
-  )
+  it.each([
+    'implicit',
+    'urn:ietf:params:oauth:grant-type:device_code',
+    'urn:ietf:params:oauth:grant-type:token-exchange',
+    'urn:openid:params:grant-type:ciba',
+  ])('C13: %s is not offered', async (grant_type) => {
+    expect((await tokenRequest({ grant_type })).body).toContain('unsupported_grant_type')
+    const { body } = await send(gateway, { target: '/.well-known/openid-configuration' })
+    expect(body).not.toContain(grant_type)
+    expect(body).not.toContain('device_authorization_endpoint')
+  })
 })

@@ -82,7 +82,7 @@ describe('postern/explain', () => {
   })
 
   it.each([
-    [{ client: 'a' }, 'together'],
+    [{ user: 'a' }, 'beside'],
     [{ scope: 'a' }, 'beside'],
     [{ client: 'a', user: 'b', token: 'c' }, 'not both'],
   ])('C14.1 refuses a caller who is described by halves: %j', async (caller, why) => {

@@ -277,7 +277,7 @@ const RAISED: Readonly<Record<FaultCode, Scenario | string>> = {
   oauth_method: answered(() => ({ method: 'DELETE', target: '/connect/token' })),
   invalid_client: tokenRequest({}, 'nobody'),
   unauthorized_client: tokenRequest({}, 'ledgerline'),
-  unsupported_grant_type: tokenRequest({ grant_type: 'client_credentials' }),
+  unsupported_grant_type: tokenRequest({ grant_type: 'implicit' }),
   invalid_grant: tokenRequest({ password: 'wrong' }),
   invalid_scope: tokenRequest({ scope: 'no.such.scope' }),
   authorize_bad_client: authorize({ client_id: 'nobody' }),

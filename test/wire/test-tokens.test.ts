@@ -118,7 +118,7 @@ describe('C11.5.7 a test token', () => {
   })
 
   it.each([
-    ['without a user', { client: 'acme-books' }],
+    ['without a user and a client', { target: 'b/ACME' }],
     ['an unknown member', { ...ALICE_AT_ACME, password: 'alice-password' }],
   ])('C11.5.7 is 400 %s', async (_case, body) => {
     expect((await ask(service, body)).status).toBe(400)

@@ -344,15 +344,12 @@ describe('C6.1.4: errors', () => {
     },
   )
 
-  it.each([
-    'client_credentials',
-    'implicit',
-    'Password',
-    'urn:ietf:params:oauth:grant-type:device_code',
-    'x',
-  ])('C6.1.4, C13: the grant %s is unsupported_grant_type', async (grant_type) => {
-    expect(await post({ ...ALICE, grant_type })).toMatchObject(refused('unsupported_grant_type'))
-  })
+  it.each(['implicit', 'Password', 'urn:ietf:params:oauth:grant-type:device_code', 'x'])(
+    'C6.1.4, C13: the grant %s is unsupported_grant_type',
+    async (grant_type) => {
+      expect(await post({ ...ALICE, grant_type })).toMatchObject(refused('unsupported_grant_type'))
+    },
+  )
 
   it('C6.1.4: an error is error and error_description, and nothing else', async () => {
     const { json } = await post({ ...ALICE, scope: 'no.such' })

@@ -47,7 +47,7 @@ const STAGES: readonly Breakage[] = [
     stage: 'grant_type known',
     error: 'unsupported_grant_type',
     says: /./,
-    patch: fields({ grant_type: 'client_credentials' }),
+    patch: fields({ grant_type: 'implicit' }),
   },
   {
     stage: 'grant_type allowed to this client',

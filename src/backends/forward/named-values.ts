@@ -53,6 +53,12 @@ const valueNamesIn = (texts: readonly string[]): ReadonlySet<string> =>
 export const namedValues = (backend: TemplateSections, own: TemplateSections = {}): ReadonlySet<string> =>
   valueNamesIn(textsOf(backend, own))
 
+/** Whether calls of an operation are sent with the user, as `{subject}`: a machine has none (C6.1.5a). */
+export const namesSubject = (backend: TemplateSections, own: TemplateSections = {}): boolean =>
+  textsOf(backend, own)
+    .flatMap(placeholdersOf)
+    .some(({ to }) => to.kind === 'name' && to.name === 'subject')
+
 /** Whether a section names a value of a business, be it replaced or not: then its calls need them. */
 export const namesValues = (section: TemplateSections): boolean => namedValues(section).size > 0
 

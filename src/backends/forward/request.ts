@@ -50,8 +50,9 @@ const callers = new WeakMap<Principal, HeaderText>()
 function callerOf(principal: Principal): HeaderText {
   const known = callers.get(principal)
   if (known !== undefined) return known
-  const { subject, client, scope, issuer, issuerName } = principal
-  let text = headerLine('x-postern-subject', headerValue(subject))
+  const { subject, client, isMachine, scope, issuer, issuerName } = principal
+  // The subject of a machine is its own id, which a service must not take for a person's (RFC 9068 §5).
+  let text = isMachine ? NO_HEADERS : headerLine('x-postern-subject', headerValue(subject))
   // C11.2: a subject or a client of one issuer is not that of another.
   if (issuerName !== undefined) text = followedBy(text, headerLine('x-postern-issuer', headerValue(issuer)))
   text = followedBy(text, headerLine('x-postern-client', headerValue(client)))
@@ -127,7 +128,7 @@ function claimsOf(
   return {
     iss: issuer,
     aud: audience,
-    sub: principal.subject,
+    ...(!principal.isMachine && { sub: principal.subject }),
     client_id: principal.client,
     scope: principal.scope,
     business,

@@ -25,7 +25,7 @@ export function factsOf(call: Call, signal: AbortSignal): Omit<ModuleCall, 'body
     params: { ...call.params },
     query: new URLSearchParams(call.target.query),
     caller: {
-      subject: principal.subject,
+      subject: principal.isMachine ? undefined : principal.subject,
       client: principal.client,
       issuer: principal.issuer,
       scopes: new Set(principal.scopes),

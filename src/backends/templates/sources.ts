@@ -19,7 +19,7 @@ type FindValue = (call: Call) => JsonValue | undefined
 export const BUILT_IN: Readonly<Record<string, FindText>> = {
   business: ({ business }) => business,
   fund: ({ fund }) => fund,
-  subject: ({ principal }) => principal?.subject,
+  subject: ({ principal }) => (principal?.isMachine ? noPerson() : principal?.subject),
   client: ({ principal }) => principal?.client,
   issuer: ({ principal }) => principal?.issuerName,
   area: ({ action }) => action.area,
@@ -27,6 +27,14 @@ export const BUILT_IN: Readonly<Record<string, FindText>> = {
   version: ({ target }) => target.segments[1],
   actionVersion: ({ version }) => String(version),
   requestId: ({ id }) => id,
+}
+
+/** A machine is nobody's subject (C6.1.5a): nothing is sent. @throws Fault `unsendable_value` */
+function noPerson(): never {
+  throw new Fault('unsendable_value', {
+    detail: '{subject} cannot be sent: a machine calls, which is no person',
+    unchanged: true,
+  })
 }
 
 export const isBuiltIn = (name: string): boolean => Object.hasOwn(BUILT_IN, name)

@@ -21,8 +21,8 @@ import type { ModuleDirectory } from './module-directory.ts'
 
 export interface ModulePeopleParts {
   readonly module: ModuleDirectory
-  /** The people of the configuration and of the store: their names and subjects are taken. */
-  readonly earlier: Pick<People, 'findUserByName' | 'findUserBySubject'>
+  /** The people of the configuration and of the store: their names and subjects are taken, and the ids of machines. */
+  readonly earlier: People
   readonly roles: Pick<Roles, 'of'>
   readonly places: Pick<Places, 'findBusinesses'>
   readonly storedDirectory: Pick<StoredDirectory, 'findSubject'>
@@ -69,7 +69,7 @@ export class ModulePeople implements People {
   /** Of a user who is gone, or may hold nothing any more, all tokens and sessions end. */
   async findUserBySubject(subject: string): Promise<User | undefined> {
     const owner = await this.#parts.storedDirectory.findSubject(subject)
-    if (isOfStore(owner)) return undefined
+    if (isOfStore(owner) || (await this.#machineNamed(subject)) !== undefined) return undefined
     const record = await this.#parts.module.findBySubject(subject)
     if (record === undefined || !mayHold(record)) await this.#endAll(subject)
     return record && this.#user(record)
@@ -98,7 +98,13 @@ export class ModulePeople implements People {
     const { earlier, storedDirectory } = this.#parts
     const other = await earlier.findUserBySubject(subject)
     const isStored = isOfStore(await storedDirectory.findSubject(subject))
-    return other?.username ?? (isStored || undefined)
+    return other?.username ?? (await this.#machineNamed(subject)) ?? (isStored || undefined)
+  }
+
+  /** The tokens of a machine have its id as their subject (C6.1.5a): a user of that subject would hold them. */
+  async #machineNamed(id: string): Promise<string | undefined> {
+    const client = await this.#parts.earlier.findClient(id)
+    return client?.kind === 'machine' ? `machine ${client.name}` : undefined
   }
 
   async #isTaken(

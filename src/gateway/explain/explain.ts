@@ -287,7 +287,8 @@ const refusalOf = (fault: Fault, clause: string): Refusal => ({ clause, ...answe
 
 function callerOf({ principal, authenticated, credentials }: Progress): ExplainedCaller | undefined {
   if (principal === undefined) return undefined
-  const { client, subject, issuer, scope } = principal
+  const { client, isMachine, issuer, scope } = principal
+  const subject = isMachine ? undefined : principal.subject
   const by = !authenticated ? 'refused token' : credentials.grant === undefined ? 'token' : 'claimed'
   return { client, subject, issuer, scope, target: targetOf(principal), by }
 }

@@ -168,7 +168,7 @@ const principalFacts = (principal: Principal | undefined): Facts =>
     ? {}
     : {
         client: principal.client,
-        subject: principal.subject,
+        subject: principal.isMachine ? undefined : principal.subject,
         scope: principal.scope,
         target: targetOf(principal),
         issuedAt: instant(principal.issuedAt),
@@ -244,7 +244,8 @@ const wordsOfUnknown = (detail: string | undefined): string =>
     : `It cannot be verified now: ${detail}.`
 
 function wordsOfPassed({ credentials: { grant } }: Progress, principal: Principal): string {
-  const who = `client ${principal.client} for subject ${principal.subject}`
+  const { client, isMachine, subject } = principal
+  const who = isMachine ? `machine ${client}` : `client ${client} for subject ${subject}`
   const target = targetOf(principal)
   const where = target === undefined ? 'without a target' : `for ${target}`
   if (grant === undefined)

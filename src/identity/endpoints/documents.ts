@@ -73,6 +73,8 @@ const MUST_PUSH = { require_pushed_authorization_requests: true }
 /** The document with that only which some client uses: libraries choose from the lists. */
 function withUses(metadata: string, had: ReadonlySet<string>): string {
   const narrow = (name: string, value: unknown): unknown => {
+    if (name === 'grant_types_supported' && Array.isArray(value))
+      return value.filter((grant) => grant !== 'client_credentials' || had.has('client_credentials'))
     if (!METHODS_MEMBER.test(name) || !Array.isArray(value)) return value
     const kept = value.filter((method) => had.has(String(method)))
     return kept.length > 0 ? kept : [USUAL]

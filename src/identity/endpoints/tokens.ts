@@ -4,13 +4,14 @@ import type { RevocationCause } from '../../contracts/tokens.ts'
 import { Fault, toFault } from '../../kernel/faults.ts'
 import { emptyAnswer, privateAnswer, tokenAnswer, tokenType } from '../answers.ts'
 import { noteCall, orUnavailable } from '../dependencies.ts'
-import type {
-  Arrived,
-  ClientAuthenticated,
-  GrantChosen,
-  Granted,
-  Step,
-  StepDependencies,
+import {
+  type Arrived,
+  type ClientAuthenticated,
+  type GrantChosen,
+  type Granted,
+  isForUser,
+  type Step,
+  type StepDependencies,
 } from '../endpoint.ts'
 import { GRANTS } from '../grants/grants.ts'
 import { isNotified, partyOf } from '../logout/queue.ts'
@@ -18,7 +19,7 @@ import { give, tokenIssued, tokenRevoked, took } from '../records.ts'
 import { hasValue, placeOf } from '../scopes.ts'
 import { requireParam } from '../steps/read-form.ts'
 import type { DrawnFamily, FamilyRecord } from '../tokens/families.ts'
-import { findToken, type FoundToken } from '../tokens/find-token.ts'
+import { findToken, type FoundToken, subjectOf } from '../tokens/find-token.ts'
 import { issueAccessToken, issueIdToken } from '../tokens/signed-tokens.ts'
 
 export const redeemGrant: Step<GrantChosen, Granted> = (context, dependencies) => {
@@ -36,8 +37,9 @@ export const redeemGrant: Step<GrantChosen, Granted> = (context, dependencies) =
 export const issueTokens: Step<Granted, Answer> = async (granted, dependencies) => {
   const refresh = refreshOf(granted, dependencies)
   const access = await issueAccessToken(granted, refresh?.family ?? granted.family, dependencies)
-  const idToken = granted.openid ? await issueIdToken(granted, access.token, dependencies) : undefined
-  Object.assign(granted.attempt, { subject: granted.user.subject, ...placeOf(granted.scope) })
+  const idToken =
+    granted.openid && isForUser(granted) ? await issueIdToken(granted, access.token, dependencies) : undefined
+  Object.assign(granted.attempt, { subject: granted.user?.subject, ...placeOf(granted.scope) })
   await give(
     tokenIssued(granted, access.principal),
     () => putInForce(granted, refresh, dependencies),
@@ -68,18 +70,19 @@ async function putInForce(
 }
 
 /** The client, if it gets an id_token and is told of the login's end (C6.3.3a). A family's was stored with its first tokens. */
-function partiesOf(
-  { client, openid, refresh, sid, user }: Granted,
-  dependencies: StepDependencies,
-): readonly NewRecord[] {
-  if (!openid || refresh.kind === 'continued' || !isNotified(client)) return []
+function partiesOf(granted: Granted, dependencies: StepDependencies): readonly NewRecord[] {
+  const { client, openid, refresh, sid } = granted
+  if (!isForUser(granted) || !openid || refresh.kind === 'continued' || !isNotified(client)) return []
+  const { user } = granted
   return [partyOf({ client: client.id, subject: user.subject, sid }, dependencies)]
 }
 
 function refreshOf(granted: Granted, dependencies: StepDependencies): AnswerToken | undefined {
-  const { asOf, authTime, client, grant, refresh, scope, sid, user } = granted
+  const { refresh } = granted
   if (refresh.kind === 'continued') return refresh
-  if (!hasValue(scope, 'offline_access')) return undefined
+  if (refresh.kind === 'none' || !isForUser(granted) || !hasValue(granted.scope, 'offline_access'))
+    return undefined
+  const { asOf, authTime, client, grant, scope, sid, user } = granted
   const record = {
     ...{ client: client.id, subject: user.subject, scope: scope.text, authTime, grant, asOf },
     ...(sid !== undefined && isNotified(client) && { sid }),
@@ -134,15 +137,16 @@ const INACTIVE = { active: false }
 /** A token whose user or client is gone or may hold none is no good, even before a revocation rule says so. */
 async function describe(found: FoundToken, dependencies: StepDependencies): Promise<object> {
   const { people, urls } = dependencies
-  const user = await orUnavailable(people.findUserBySubject(found.subject))
+  const user = found.isMachine ? undefined : await orUnavailable(people.findUserBySubject(found.subject))
   const holder = await orUnavailable(people.findClient(found.client))
-  if (found.spent || user === undefined || holder === undefined) return INACTIVE
+  const isGone = holder === undefined || (user === undefined && !found.isMachine)
+  if (found.spent || isGone) return INACTIVE
   const { client, expiresAt, id, issuedAt, jkt, kind, scope, subject } = found
   return {
     active: true,
     scope,
     client_id: client,
-    username: user.username,
+    ...(user && { username: user.username }),
     sub: subject,
     iss: urls.issuer,
     exp: expiresAt,
@@ -167,10 +171,10 @@ export const revokeToken: Step<ClientAuthenticated, Answer> = async (context, de
   if (found === undefined) return emptyAnswer()
   if (found.client !== client.id)
     throw new Fault('invalid_grant', { say: 'It was issued to another client.' })
-  attempt.subject = found.subject
+  attempt.subject = subjectOf(found)
   await REVOKE[found.kind](found, dependencies)
   await took(tokenRevoked(exchange, found), dependencies)
-  const facts = { kind: found.kind, client: client.id, subject: found.subject }
+  const facts = { kind: found.kind, client: client.id, subject: subjectOf(found) }
   noteCall(exchange, dependencies, 'info', 'token_revoked', facts)
   return emptyAnswer()
 }

@@ -4,6 +4,7 @@ import { Fault } from '../../kernel/faults.ts'
 import type { GrantChosen, Granted, ProofChecked, Step } from '../endpoint.ts'
 import { requireParam } from '../steps/read-form.ts'
 import { redeemCode } from './authorization-code.ts'
+import { redeemClientCredentials } from './client-credentials.ts'
 import { redeemPassword } from './password.ts'
 import { redeemRefreshToken } from './refresh-token.ts'
 
@@ -17,16 +18,24 @@ interface GrantRow {
 const isBoundCustomer = ({ kind, agreement }: Client, clock: Clock): boolean =>
   kind === 'customer' && agreement !== undefined && Date.parse(agreement) <= clock.now()
 
+export const isMachine = ({ kind }: Client): boolean => kind === 'machine'
+
+/** For whoever acts for a person. */
+const isForPeople = (client: Client): boolean => !isMachine(client)
+
 export const GRANTS: ReadonlyMap<string, GrantRow> = new Map<Grant, GrantRow>([
   ['password', { mayUse: isBoundCustomer, redeem: redeemPassword }],
-  ['authorization_code', { mayUse: () => true, redeem: redeemCode }],
-  ['refresh_token', { mayUse: () => true, redeem: redeemRefreshToken }],
+  ['authorization_code', { mayUse: isForPeople, redeem: redeemCode }],
+  ['refresh_token', { mayUse: isForPeople, redeem: redeemRefreshToken }],
+  ['client_credentials', { mayUse: isMachine, redeem: redeemClientCredentials }],
 ])
 
 /** The grants by which a client can get a first token, for this user if one is given. */
 export function firstGrants(client: Client, user: User | undefined, clock: Clock): readonly string[] {
-  const isFor = (grant: string): boolean =>
-    grant !== 'password' || user === undefined || user.customers.includes(client.id)
+  const isFor = (grant: string): boolean => {
+    if (user === undefined) return true
+    return grant === 'password' ? user.customers.includes(client.id) : grant !== 'client_credentials'
+  }
   return client.grants.filter(
     (grant) => grant !== 'refresh_token' && GRANTS.get(grant)?.mayUse(client, clock) === true && isFor(grant),
   )

@@ -14,7 +14,7 @@ import {
   type UserVerified,
 } from '../endpoint.ts'
 import { hasValue, limitToClient, limitToUser, parseScope } from '../scopes.ts'
-import { requireParam, requireParams } from '../steps/read-form.ts'
+import { scopeParameter, requireParam, requireParams } from '../steps/read-form.ts'
 
 /**
  * Reads the requested scope, or the client's default if there is none, and limits it to the client (C6.1.0, C5.5).
@@ -22,13 +22,8 @@ import { requireParam, requireParams } from '../steps/read-form.ts'
  */
 const requestScope: Step<GrantChosen, ScopeRequested> = async (context, { catalogue, places }) => {
   const { client, params } = context
-  const sent = params.get('scope')?.trim()
-  const text = sent === undefined || sent === '' ? client.defaultScope : sent
-  if (text === undefined)
-    throw new Fault('invalid_scope', {
-      say: 'The parameter scope is missing, and this client has no default.',
-    })
-  const requested = await limitToClient(parseScope(text, catalogue), client, catalogue, places)
+  const asked = parseScope(scopeParameter(params, client), catalogue)
+  const requested = await limitToClient(asked, client, catalogue, places)
   return { ...context, requested }
 }
 

@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer'
 import type { Readable } from 'node:stream'
 import type { Exchange } from '../../contracts/exchange.ts'
+import type { Client } from '../../contracts/people.ts'
 import { type Form, parseForm, singleValues } from '../../http/form.ts'
 import { declaredBody, type Head } from '../../http/head.ts'
 import { checkContentType } from '../../http/media-type.ts'
@@ -111,6 +112,19 @@ export const requireParams =
     for (const name of names) requireParam(context.params, name)
     return context
   }
+
+/**
+ * The scope that a request asks for, or the client's default (C5.5).
+ * @throws Fault `invalid_scope` if there is neither
+ */
+export function scopeParameter(params: ReadonlyMap<string, string>, { defaultScope }: Client): string {
+  const sent = params.get('scope')?.trim()
+  const text = sent === undefined || sent === '' ? defaultScope : sent
+  if (text !== undefined) return text
+  throw new Fault('invalid_scope', {
+    say: 'The parameter scope is missing, and this client has no default.',
+  })
+}
 
 /** @throws Fault `oauth_bad_request` if it is missing */
 export function requireParam(params: ReadonlyMap<string, string>, name: string): string {

@@ -44,7 +44,9 @@ export interface FoundToken {
   /** What revokes it: the `jti` of an access token, the family of a refresh token. */
   readonly id: string
   readonly client: string
+  /** The `sub`: of a user, or the client's own id of a machine. */
   readonly subject: string
+  readonly isMachine: boolean
   readonly scope: ScopeText
   /** Seconds since the epoch. */
   readonly expiresAt: number | undefined
@@ -55,6 +57,10 @@ export interface FoundToken {
   /** True for a used refresh token that must not be used again, although its family is valid. */
   readonly spent: boolean
 }
+
+/** The `sub` of its user; undefined where it speaks for a machine. */
+export const subjectOf = ({ isMachine, subject }: FoundToken): string | undefined =>
+  isMachine ? undefined : subject
 
 /**
  * Finds a token by its form: an access token is a JWT. A refresh token says that it is one, or has no dots if an older
@@ -78,8 +84,9 @@ async function findAccessToken(
   try {
     const principal = await issuedTokens.check(token)
     const { client, confirmation: jkt, expiresAt, issuedAt, issuer, scope, subject, tokenId } = principal
+    const { isMachine = false } = principal
     if (issuer !== urls.issuer || tokenId === undefined) return undefined
-    const found = { id: tokenId, client, subject, scope, expiresAt, issuedAt, jkt }
+    const found = { id: tokenId, client, subject, isMachine, scope, expiresAt, issuedAt, jkt }
     return { kind: 'access_token', ...found, spent: false }
   } catch (thrown) {
     if (thrown instanceof Fault && thrown.row.challenge === 'invalid_token') return undefined
@@ -100,6 +107,7 @@ async function findRefreshToken(
     id: family.id,
     client,
     subject,
+    isMachine: false,
     scope: readGrantedScope(scope).text,
     expiresAt: family.expiresAt === undefined ? undefined : Math.floor(family.expiresAt / 1000),
     issuedAt: undefined,

@@ -6,7 +6,7 @@ import { newSecret, roleMark } from '../../kernel/ids.ts'
 import { LONGEST_ACCESS_TOKEN } from '../../kernel/lifetimes.ts'
 import { accessTokenHash } from '../../keys/signatures.ts'
 import { idTokenClaims } from '../claims.ts'
-import type { Granted, StepDependencies } from '../endpoint.ts'
+import type { Granted, GrantedForUser, StepDependencies } from '../endpoint.ts'
 import { isNotified } from '../logout/queue.ts'
 import type { IdentityConfig } from '../schema.ts'
 
@@ -39,7 +39,7 @@ export async function issueAccessToken(
 ): Promise<AccessToken> {
   await rules.requireCurrent()
   const lifetime = Math.min(longest, lifetimeOf(client, config))
-  const { subject } = user
+  const subject = user?.subject ?? client.id
   const issuedAt = epochSeconds(clock)
   const begun = { subject, client: client.id, business: scope.target?.business, family }
   if (rules.hasEnded({ ...begun, asOf, begunAt: clock.now() }))
@@ -57,6 +57,7 @@ export async function issueAccessToken(
     scope: scope.text,
     ...(family !== undefined && { family }),
     ...(role !== undefined && { role }),
+    ...(user === undefined && { machine: true }),
     as_of: asOf,
     ...(proof && { cnf: { jkt: proof.jkt } }),
   }
@@ -75,6 +76,7 @@ export async function issueAccessToken(
     tokenId,
     family,
     role,
+    ...(user === undefined && { isMachine: true as const }),
     asOf,
     issuedAt,
     expiresAt: issuedAt + lifetime,
@@ -84,8 +86,8 @@ export async function issueAccessToken(
   return { token, lifetime, principal }
 }
 
-function roleOf({ access }: Granted['user'], { target }: Granted['scope']): string | undefined {
-  const role = target && access.get(target.business)?.role
+function roleOf(user: Granted['user'], { target }: Granted['scope']): string | undefined {
+  const role = target && user?.access.get(target.business)?.role
   return role === undefined ? undefined : roleMark(role)
 }
 
@@ -97,7 +99,7 @@ export const idTokenAlgorithm = (
 
 /** Issues an id_token (C6.1.8, OIDC Core §2, §3.1.3.6), with the client's signature algorithm or else the configured one. */
 export async function issueIdToken(
-  { client, user, scope, authTime, nonce, sid }: Granted,
+  { client, user, scope, authTime, nonce, sid }: GrantedForUser,
   accessToken: string,
   { clock, config, signer, urls }: StepDependencies,
 ): Promise<string> {

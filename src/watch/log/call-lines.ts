@@ -105,8 +105,9 @@ function compileCaller(): (principal: Principal, business: string | undefined) =
   }
 }
 
-function describeCaller({ issuerName, client, subject, target }: Principal): Caller {
-  const text = member('issuer', issuerName) + member('client', client) + member('subject', subject)
+function describeCaller({ isMachine, issuerName, client, subject, target }: Principal): Caller {
+  const user = isMachine ? undefined : subject
+  const text = member('issuer', issuerName) + member('client', client) + member('subject', user)
   return { text, atTarget: text + member('business', target?.business) }
 }
 
@@ -193,7 +194,7 @@ const WRONG: readonly { readonly is: (members: Members) => boolean; readonly why
 
 function callerOf(text: (name: string) => string | undefined): PastCaller | undefined {
   const [client, subject, scope] = [text('client'), text('subject'), text('scope')]
-  if (client === undefined || subject === undefined) return undefined
+  if (client === undefined) return undefined
   return { client, subject, issuer: text('issuer'), scope, target: scope?.split(' ').find(isTargetValue) }
 }
 

@@ -14,6 +14,7 @@ const BASIC = {
   requirePar: false,
 } as const
 const POST = { ...BASIC, authentication: ['client_secret_basic', 'client_secret_post'] } as const
+const MACHINE = { ...BASIC, kind: 'machine', grants: ['client_credentials'] } as const
 const KEYS = { ...BASIC, authentication: ['private_key_jwt'] } as const
 /** As a configuration has it. A record of the store names no method. */
 const PUBLIC = { ...BASIC, kind: 'public', authentication: ['none'], secrets: [] } as const
@@ -23,7 +24,8 @@ const TOLD = { ...BASIC, backchannelLogoutUri: 'https://app.test/logged-out' } a
 const PLAIN = { ...BASIC, grants: ['authorization_code'] } as const
 const PUSHING = { ...PLAIN, requirePar: true } as const
 
-type Configured = typeof BASIC | typeof POST | typeof KEYS | typeof PUBLIC | typeof PLAIN | typeof PUSHING
+type Configured =
+  typeof BASIC | typeof POST | typeof KEYS | typeof PUBLIC | typeof PLAIN | typeof PUSHING | typeof MACHINE
 
 function open(configured: readonly Configured[]) {
   const clock = movableClock()
@@ -57,6 +59,14 @@ describe('C6.3.2 the methods of authentication that some client has', () => {
     expect(await known()).toEqual(['backchannel_logout', 'client_secret_basic'])
   })
 
+  it('come with the grant of machines, where there is one', async () => {
+    const { add, clock, known } = open([PUBLIC])
+    expect(await known()).toEqual(['none'])
+    await add('nightly', MACHINE)
+    clock.advance(60_000)
+    expect(await known()).toContain('client_credentials')
+  })
+
   it('are not those of disabled clients', async () => {
     const { add, known } = open([{ ...PUBLIC, disabled: true } as never])
     await add('post', { ...POST, disabled: true })
@@ -75,8 +85,8 @@ describe('C6.3.2 the methods of authentication that some client has', () => {
   })
 
   it('are not looked for where the configuration has all of them', async () => {
-    const { known, read } = open([POST, KEYS, PUBLIC, TOLD, PLAIN])
-    expect(await known()).toHaveLength(6)
+    const { known, read } = open([POST, KEYS, PUBLIC, TOLD, PLAIN, MACHINE])
+    expect(await known()).toHaveLength(7)
     expect(read).toEqual([])
   })
 

@@ -308,8 +308,8 @@ describe('admin API', () => {
   it.each([
     [{}, 'body.method'],
     [{ method: 'GET', path: '/', token: 't', client: 'c', user: 'u' }, 'not both'],
-    [{ method: 'GET', path: '/', client: 'c' }, 'together'],
-    [{ method: 'GET', path: '/', scope: 's' }, 'beside `target` and `scope`'],
+    [{ method: 'GET', path: '/', user: 'u' }, 'expected `client` beside `user`'],
+    [{ method: 'GET', path: '/', scope: 's' }, 'expected `client` beside `user`'],
     [{ method: 'GET', path: '/', body: 'a', bodyBase64: 'YQ==' }, 'not both'],
     [{ method: 'GET', path: '/', headers: ['no colon'] }, 'Name: value'],
     [{ method: 'GET', path: '/', more: 1 }, 'more'],

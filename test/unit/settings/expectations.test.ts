@@ -8,6 +8,7 @@ const USERS = ['alice', 'bob']
 
 const known: PartyNames = {
   hasClient: (id) => CLIENTS.includes(id),
+  isMachine: () => false,
   hasUser: (name) => USERS.includes(name),
   clients: () => CLIENTS,
   users: () => USERS,

@@ -1,0 +1,11 @@
+import type { GrantChosen, Granted, Step } from '../endpoint.ts'
+import { limitToMachine, parseScope } from '../scopes.ts'
+import { scopeParameter } from '../steps/read-form.ts'
+
+/** C6.1.5a, RFC 6749 §4.4. A machine asks for itself: nobody has logged in, and nothing lasts longer than the token. */
+export const redeemClientCredentials: Step<GrantChosen, Granted> = async (context, { catalogue, places }) => {
+  const { client, params } = context
+  const requested = parseScope(scopeParameter(params, client), catalogue)
+  const scope = await limitToMachine(requested, client, catalogue, places)
+  return { ...context, scope, openid: false, nonce: undefined, refresh: { kind: 'none' } }
+}
