@@ -83,7 +83,7 @@ describe('T3.9 users', () => {
   it('C6.1.5 all of them cost one slow hash', () => expectSameWork(USERS))
 })
 
-describe.each(['/connect/token', '/connect/revocation', '/connect/introspect'])(
+describe.each(['/connect/token', '/connect/par', '/connect/revocation', '/connect/introspect'])(
   'T3.9 clients at %s',
   (path) => {
     it.each(clientsAt(path))('C6.1.2 %s is the same invalid_client, byte for byte', async (_, attempt) => {

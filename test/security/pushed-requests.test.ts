@@ -148,6 +148,14 @@ describe('T6.2 the pushed request of somebody else', () => {
     await expectAsPushed(await allow(referTo(uri)))
   })
 
+  it('T3.9 C6.2.1a another client’s reference is answered as one that does not exist', async () => {
+    const plainly = ({ status, text }: Shown) => ({ status, text: text.replace(/[0-9a-f]{32}/, '') })
+    const unknown = `urn:ietf:params:oauth:request_uri:${'a'.repeat(43)}`
+    const [theirs, none] = [await open(referTo(await push(), 'rival')), await open(referTo(unknown, 'rival'))]
+    expectRefused(theirs)
+    expect(plainly(theirs)).toEqual(plainly(none))
+  })
+
   it('T6.2 C6.2.1a a page for one request cannot be sent for another client', async () => {
     const uri = await push()
     const person = new Person(postern.authUrl)
