@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Configuration } from '../../src/settings/configuration.ts'
 import { boundToken, provenHeaders, tokenWith } from '../support/bound-tokens.ts'
 import { expectExplained, explain } from '../support/explained.ts'
+import { seriesOf } from '../support/metrics.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { hashOf, prover } from '../support/prover.ts'
 import type { RawResponse } from '../support/raw-http.ts'
@@ -9,7 +10,7 @@ import { bearer, expectFault, send, type Sent } from '../support/requests.ts'
 import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { answerJson, openUpstream, type Upstream } from '../support/start-upstream.ts'
 import { streaming, at } from '../support/streaming.ts'
-import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
+import { ALL_AT_ACME, basic, issueToken, type TokenResponse } from '../support/tokens.ts'
 import { askWebsocket, startWebsocketUpstream } from '../support/websocket-upstream.ts'
 
 const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
@@ -342,4 +343,58 @@ it('C4.18 a page may send a proof, and read challenge and nonce, without being t
   expect(refused.headers['access-control-expose-headers']?.split(', ')).toEqual(
     expect.arrayContaining(['WWW-Authenticate', 'DPoP-Nonce']),
   )
+})
+
+describe('C4.4a identity.dpop.nonce', () => {
+  const withNonce = async (nonce: 'required' | 'off') => {
+    const own = prover()
+    const started = await postern({
+      change: (loaded) => ({ ...loaded, identity: { ...loaded.identity, dpop: { nonce } } }),
+    })
+    const token = await boundToken(started, own)
+    const where = { target: LIST, baseUrl: started.baseUrl }
+    return (claims = {}) => send(started, { target: LIST, headers: provenHeaders(own, token, where, claims) })
+  }
+
+  it('C4.4a required asks every call for one, once', async () => {
+    const ask = await withNonce('required')
+    const refused = await ask()
+    expectFault(refused, 'use_dpop_nonce')
+    const nonce = refused.headers['dpop-nonce']
+    expect([(await ask({ nonce })).status, (await ask({ nonce })).status]).toEqual([200, 200])
+  })
+
+  it('C4.4a off asks nobody: a proof of another time is refused as it is', async () => {
+    const refused = await (await withNonce('off'))({ iat: 0 })
+    expect([refused.status, refused.headers['dpop-nonce']]).toEqual([401, undefined])
+    expect(challengeOf(refused)).toContain('error="invalid_dpop_proof"')
+  })
+})
+
+it('C4.4a a token that the token endpoint has bound is good at once, and with the key alone that asked for it', async () => {
+  const own = prover()
+  const issuing = await postern()
+  const form = { grant_type: 'password', username: 'alice', password: 'alice-password', scope: ALL_AT_ACME }
+  const response = await fetch(`${issuing.authUrl}/connect/token`, {
+    method: 'POST',
+    headers: {
+      Authorization: basic('acme-books'),
+      DPoP: own.prove({ htm: 'POST', htu: `${issuing.authUrl}/connect/token` }),
+    },
+    body: new URLSearchParams(form),
+  })
+  const issued = (await response.json()) as TokenResponse
+  expect(issued.token_type).toBe('DPoP')
+  const ask = (by: typeof own) => {
+    const headers = provenHeaders(by, issued.access_token, { target: LIST, baseUrl: issuing.baseUrl })
+    return send(issuing, { target: LIST, headers })
+  }
+  expect((await ask(own)).status).toBe(200)
+  expectFault(await ask(prover()), 'other_key')
+  expectFault(await send(issuing, { target: LIST, headers: bearer(issued.access_token) }), 'bound_token')
+  const series = await seriesOf(issuing)
+  const counted = (endpoint: string, result: string) =>
+    series.get(`postern_dpop_proofs_total{endpoint="${endpoint}",result="${result}"}`)
+  expect([counted('token', 'accepted'), counted('api', 'accepted')]).toEqual([1, 1])
+  expect([counted('api', 'other_key'), counted('api', 'bound_token')]).toEqual([1, 1])
 })

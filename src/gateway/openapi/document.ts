@@ -49,7 +49,7 @@ function ownScheme(api: ApiDescription, { issuer, authorizationUrl, tokenUrl, gr
   const refresh = grants.includes('refresh_token') ? { refreshUrl: tokenUrl } : {}
   return {
     type: 'oauth2',
-    description: `Access tokens of ${issuer}, one for each business or fund. A token with a scope value that includes the needed one is enough.`,
+    description: `Access tokens of ${issuer}, one for each business or fund. A token with a scope value that includes the needed one is enough. One that was got with a proof (DPoP, RFC 9449) is sent by the scheme DPoP, with a proof for each call.`,
     flows: {
       ...(grants.includes('authorization_code') && {
         authorizationCode: { authorizationUrl, tokenUrl, ...refresh, scopes },
