@@ -127,26 +127,33 @@ export class LayeredPeople implements People {
 
 type KnownClient = Pick<
   Client,
-  'authentication' | 'backchannelLogoutUri' | 'disabled' | 'grants' | 'requirePar'
+  'authentication' | 'backchannelLogoutUri' | 'disabled' | 'dpop' | 'grants' | 'requirePar'
 >
 
 /** What of identity a client uses, where discovery announces it only for those that do. */
 export type ClientUse =
-  ClientAuthMethod | 'backchannel_logout' | 'client_credentials' | 'pushed_requests' | 'plain_requests'
+  | ClientAuthMethod
+  | 'backchannel_logout'
+  | 'client_credentials'
+  | 'dpop'
+  | 'pushed_requests'
+  | 'plain_requests'
 
 /** Who has found these has nothing more to learn: `pushed_requests` tells something only where there are no plain ones. */
 const ALL_USES: ReadonlySet<ClientUse> = new Set([
   ...CLIENT_AUTH_METHODS,
   'backchannel_logout',
   'client_credentials',
+  'dpop',
   'plain_requests',
 ])
 
 function inUse(client: KnownClient): readonly ClientUse[] {
-  const { authentication, backchannelLogoutUri, disabled, grants, requirePar } = client
+  const { authentication, backchannelLogoutUri, disabled, dpop, grants, requirePar } = client
   if (disabled) return []
   return [
     ...authentication,
+    ...(dpop === 'off' ? [] : ['dpop' as const]),
     ...(backchannelLogoutUri === undefined ? [] : ['backchannel_logout' as const]),
     ...grants.filter((grant) => grant === 'client_credentials'),
     ...(grants.includes('authorization_code')
@@ -166,7 +173,7 @@ const KEPT_FOR = 60_000
 
 /**
  * What the clients of the configuration and of the store use, as discovery announces it (C6.3.2): how they authenticate,
- * the grant of machines, notices of logouts. The store is read when somebody asks, once a minute at most, and only until
+ * the grant of machines, proofs, notices of logouts. The store is read when somebody asks, once a minute at most, and only until
  * everything was found. What was known before counts
  * too where it cannot be read to its end.
  */

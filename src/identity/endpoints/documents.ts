@@ -34,7 +34,6 @@ export function describeService(
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: [algorithm, ...SIGNING.filter((other) => other !== algorithm)],
     code_challenge_methods_supported: ['S256'],
-    dpop_signing_alg_values_supported: PROOF_ALGORITHMS,
     authorization_response_iss_parameter_supported: true,
     request_parameter_supported: false,
     request_uri_parameter_supported: false,
@@ -67,6 +66,9 @@ const LOGOUT = {
   claims_supported: [...TOKEN_CLAIMS, 'sid', ...PERSON_CLAIMS],
 }
 
+/** RFC 9449 §5.1. */
+const PROOFS = { dpop_signing_alg_values_supported: PROOF_ALGORITHMS }
+
 /** RFC 9126 §5. */
 const MUST_PUSH = { require_pushed_authorization_requests: true }
 
@@ -82,6 +84,7 @@ function withUses(metadata: string, had: ReadonlySet<string>): string {
   const document = JSON.parse(metadata, narrow) as Readonly<Record<string, unknown>>
   return JSON.stringify({
     ...document,
+    ...(had.has('dpop') && PROOFS),
     ...(had.has('backchannel_logout') && LOGOUT),
     ...(had.has('pushed_requests') && !had.has('plain_requests') && MUST_PUSH),
   })

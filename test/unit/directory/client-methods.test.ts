@@ -12,6 +12,7 @@ const BASIC = {
   disabled: false,
   grants: ['password'],
   requirePar: false,
+  dpop: 'off',
 } as const
 const POST = { ...BASIC, authentication: ['client_secret_basic', 'client_secret_post'] } as const
 const MACHINE = { ...BASIC, kind: 'machine', grants: ['client_credentials'] } as const
@@ -24,8 +25,17 @@ const TOLD = { ...BASIC, backchannelLogoutUri: 'https://app.test/logged-out' } a
 const PLAIN = { ...BASIC, grants: ['authorization_code'] } as const
 const PUSHING = { ...PLAIN, requirePar: true } as const
 
+const PROVING = { ...BASIC, dpop: 'optional' } as const
+
 type Configured =
-  typeof BASIC | typeof POST | typeof KEYS | typeof PUBLIC | typeof PLAIN | typeof PUSHING | typeof MACHINE
+  | typeof BASIC
+  | typeof PROVING
+  | typeof POST
+  | typeof KEYS
+  | typeof PUBLIC
+  | typeof PLAIN
+  | typeof PUSHING
+  | typeof MACHINE
 
 function open(configured: readonly Configured[]) {
   const clock = movableClock()
@@ -67,6 +77,13 @@ describe('C6.3.2 the methods of authentication that some client has', () => {
     expect(await known()).toContain('client_credentials')
   })
 
+  it('C6.1.0 stand beside whether some client may send proofs', async () => {
+    expect(await open([BASIC, PROVING]).known()).toEqual(['client_secret_basic', 'dpop'])
+    const { add, known } = open([BASIC])
+    await add('prover', PROVING)
+    expect(await known()).toEqual(['client_secret_basic', 'dpop'])
+  })
+
   it('are not those of disabled clients', async () => {
     const { add, known } = open([{ ...PUBLIC, disabled: true } as never])
     await add('post', { ...POST, disabled: true })
@@ -85,8 +102,8 @@ describe('C6.3.2 the methods of authentication that some client has', () => {
   })
 
   it('are not looked for where the configuration has all of them', async () => {
-    const { known, read } = open([POST, KEYS, PUBLIC, TOLD, PLAIN, MACHINE])
-    expect(await known()).toHaveLength(7)
+    const { known, read } = open([POST, KEYS, PUBLIC, TOLD, PLAIN, MACHINE, PROVING])
+    expect(await known()).toHaveLength(8)
     expect(read).toEqual([])
   })
 

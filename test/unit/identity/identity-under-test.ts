@@ -265,7 +265,7 @@ export function openTestIdentity({ clients, users, config, deps, store: kept }: 
     anySchemeCase: false,
     changingScopes: new Set(['fund.maintain']),
     longestTarget: 8192,
-    clientMethods: { current: () => Promise.resolve(new Set(CLIENT_AUTH_METHODS)) },
+    clientMethods: { current: () => Promise.resolve(new Set([...CLIENT_AUTH_METHODS, 'dpop' as const])) },
     ...deps,
   }
   const identity = openIdentity(all)
