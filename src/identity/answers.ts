@@ -1,4 +1,5 @@
 import type { Answer } from '../contracts/exchange.ts'
+import type { Client } from '../contracts/people.ts'
 import { quotedString } from '../http/authorization.ts'
 import type { Fault } from '../kernel/faults.ts'
 import type { Refusal, StepDependencies } from './endpoint.ts'
@@ -10,32 +11,43 @@ type Headers = Answer['headers']
 /** Seconds; `Retry-After` of a fault that names no time itself. */
 const RETRY_AFTER = 5
 
+/** Whom an answer is for; undefined where nobody has authenticated. */
+type Asker = Pick<Client, 'strictRfc6749'> | undefined
+
+/** Whether an answer is as RFC 6749 says: as the client has it, else the deployment (C6.1.3). */
+const isStrict = ({ config }: StepDependencies, asker: Asker): boolean =>
+  asker?.strictRfc6749 ?? config.strictRfc6749
+
 /**
  * C6.1.3: some clients send the type back as the scheme, and C4.14 takes `Bearer` only.
  * @param jkt of the key that the token is bound to
  */
-export const tokenType = ({ config }: StepDependencies, jkt?: string): 'Bearer' | 'bearer' | 'DPoP' => {
+export const tokenType = (
+  dependencies: StepDependencies,
+  asker: Asker,
+  jkt: string | undefined,
+): 'Bearer' | 'bearer' | 'DPoP' => {
   if (jkt !== undefined) return 'DPoP'
-  return config.strictRfc6749 ? 'Bearer' : 'bearer'
+  return isStrict(dependencies, asker) ? 'Bearer' : 'bearer'
 }
 
-/** C6.1.3; as RFC 6749 §5.1 says if `strictRfc6749` is set. */
-const tokenHeaders = ({ config }: StepDependencies): Headers => ({
+/** C6.1.3 */
+const tokenHeaders = (dependencies: StepDependencies, asker: Asker): Headers => ({
   'Content-Type': 'application/json;charset=UTF-8',
-  'Cache-Control': config.strictRfc6749 ? 'no-store' : 'no-cache',
+  'Cache-Control': isStrict(dependencies, asker) ? 'no-store' : 'no-cache',
   Pragma: 'no-cache',
 })
 
 /** A successful answer of a token-like endpoint (C6.1.3). */
-export const tokenAnswer = (body: object, dependencies: StepDependencies): Answer => ({
+export const tokenAnswer = (body: object, dependencies: StepDependencies, asker: Asker): Answer => ({
   status: 200,
-  headers: tokenHeaders(dependencies),
+  headers: tokenHeaders(dependencies, asker),
   body: JSON.stringify(body),
 })
 
 /** A successful answer with `no-store`, whatever the settings. */
 export const privateAnswer = (body: object, dependencies: StepDependencies): Answer => {
-  const answer = tokenAnswer(body, dependencies)
+  const answer = tokenAnswer(body, dependencies, undefined)
   return { ...answer, headers: { ...answer.headers, 'Cache-Control': 'no-store' } }
 }
 
@@ -73,36 +85,36 @@ function faultHeaders({ facts, status }: Fault): Headers {
   }
 }
 
-const refuse = (fault: Fault, dependencies: StepDependencies): Answer => ({
+const refuse = (fault: Fault, dependencies: StepDependencies, asker: Asker): Answer => ({
   status: statusOf(fault),
-  headers: { ...tokenHeaders(dependencies), ...faultHeaders(fault) },
+  headers: { ...tokenHeaders(dependencies, asker), ...faultHeaders(fault) },
   body: JSON.stringify({ error: fault.row.oauth, error_description: describable(fault.publicText) }),
 })
 
 /** RFC 6749 JSON. A client that failed to authenticate gets 401 and a Basic challenge (RFC 6749 §5.2). */
-export const refuseWithChallenge: Refusal = (fault, dependencies) => {
-  const answer = refuse(fault, dependencies)
+export const refuseWithChallenge: Refusal = (fault, dependencies, { asker }) => {
+  const answer = refuse(fault, dependencies, asker)
   if (fault.row.oauth !== 'invalid_client') return answer
   const challenge = `Basic realm=${quotedString(dependencies.urls.issuer)}, charset="UTF-8"`
   return { ...answer, status: 401, headers: { ...answer.headers, 'WWW-Authenticate': challenge } }
 }
 
-/** RFC 6749 JSON. `invalid_client` is 400 unless `strictRfc6749` is set (C6.1.2, C6.1.3). */
-export const refuseAsJson: Refusal = (fault, dependencies, id) =>
+/** RFC 6749 JSON. `invalid_client` is 400 unless `identity.strictRfc6749` is set (C6.1.2, C6.1.3). */
+export const refuseAsJson: Refusal = (fault, dependencies, about) =>
   dependencies.config.strictRfc6749
-    ? refuseWithChallenge(fault, dependencies, id)
-    : refuse(fault, dependencies)
+    ? refuseWithChallenge(fault, dependencies, about)
+    : refuse(fault, dependencies, about.asker)
 
 /** As a page; a wrong method as JSON (C6.0). Neither may be kept (C6.2.3). */
-export const refuseAsPage: Refusal = (fault, dependencies, id) => {
+export const refuseAsPage: Refusal = (fault, dependencies, about) => {
   if (fault.status === 405) {
-    const answer = refuseAsJson(fault, dependencies, id)
+    const answer = refuseAsJson(fault, dependencies, about)
     return { ...answer, headers: { ...answer.headers, 'Cache-Control': 'no-store' } }
   }
   const retryAfter = String(fault.facts.retryAfter ?? RETRY_AFTER)
   return pageAnswer(
     dependencies.theme,
-    errorPage(fault, id, { applications: dependencies.theme.at('/connect/applications') }),
+    errorPage(fault, about.id, { applications: dependencies.theme.at('/connect/applications') }),
     fault.status === 503 ? { 'Retry-After': retryAfter } : {},
   )
 }

@@ -41,6 +41,8 @@ export interface Attempt {
   fund?: string | undefined
   /** The fault that was sent to the client by a redirect. The answer itself is then a success (303 or a form). */
   redirectedFault?: Fault
+  /** How the client wants its answers, once it has authenticated: a refusal must not tell who exists (C6.1.3). */
+  asker?: Pick<Client, 'strictRfc6749'>
   /** A DPoP nonce that is newer than the proof's own. It goes with the answer, whatever that is (RFC 9449 §8.2). */
   newerNonce?: string | undefined
 }
@@ -133,7 +135,12 @@ export interface StepDependencies extends IdentityDeps {
 export type Step<In, Out> = (context: In, dependencies: StepDependencies) => Out | Promise<Out>
 
 /** Turns a fault into the answer of an endpoint: JSON, or a page that shows the request id (C2.6). */
-export type Refusal = (fault: Fault, dependencies: StepDependencies, id: string) => Answer
+export type Refusal = (fault: Fault, dependencies: StepDependencies, about: Refused) => Answer
+
+/** The call that is refused. */
+interface Refused extends Pick<Attempt, 'asker'> {
+  readonly id: string
+}
 
 export interface Endpoint {
   readonly name: string

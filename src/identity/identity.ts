@@ -119,7 +119,7 @@ async function answerAt(
       (await serve(endpoint, exchange, attempt, dependencies))
   } catch (thrown) {
     fault = toFault(thrown)
-    answer = endpoint.refuse(fault, dependencies, exchange.id)
+    answer = endpoint.refuse(fault, dependencies, { ...attempt, id: exchange.id })
   }
   record(exchange, dependencies, fault ?? attempt.redirectedFault, answer.status)
   const cors = endpoint.crossOrigin ? dependencies.cors : undefined

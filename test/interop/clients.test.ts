@@ -26,9 +26,9 @@ const startFor = (program: ClientProgram, origin: string): Promise<StartedPoster
   postern({
     change: (configuration) => {
       const { requireBinding = true, requirePkce = requireBinding, strictRfc6749 = false } = program
-      const change = { redirectUris: [`${origin}${program.callback}`], requireBinding, requirePkce }
-      const identity = { ...configuration.identity, strictRfc6749 }
-      return withClient('ledgerline', change, { ...configuration, identity })
+      const redirectUris = [`${origin}${program.callback}`]
+      const change = { redirectUris, requireBinding, requirePkce, strictRfc6749 }
+      return withClient('ledgerline', change, configuration)
     },
   })
 

@@ -38,6 +38,7 @@ beforeAll(async () => {
         ...directory.clients['ledgerline']!,
         requirePkce: false,
         requireBinding: false,
+        strictRfc6749: true,
         redirectUris: [CALLBACK, WITH_QUERY],
         postLogoutRedirectUris: [BYE],
       }
@@ -327,8 +328,21 @@ describe('C6.1.6, C6.1.8 the code and the id_token', () => {
       'scope',
       'token_type',
     ])
-    expect(json).toMatchObject({ token_type: 'bearer', expires_in: 900, scope: 'openid' })
-    expect(headers.get('cache-control')).toBe('no-cache')
+    expect(json).toMatchObject({ token_type: 'Bearer', expires_in: 900, scope: 'openid' })
+    expect(headers.get('cache-control')).toBe('no-store')
+  })
+
+  it('C6.1.3 a refusal of this client is not kept either; one of nobody in particular does not tell who exists', async () => {
+    const params = { grant_type: 'authorization_code', code: 'x', redirect_uri: CALLBACK }
+    const cacheOf = async (client: string, secret?: string): Promise<unknown> => {
+      const sent = { client, params, ...(secret !== undefined && { secret }) }
+      const { headers, json, status } = await postForm(postern, '/connect/token', sent)
+      return [status, json.error, headers.get('cache-control')]
+    }
+    expect(await cacheOf('ledgerline')).toEqual([400, 'invalid_grant', 'no-store'])
+    const unknown = [400, 'invalid_client', 'no-cache']
+    expect(await cacheOf('ledgerline', 'wrong')).toEqual(unknown)
+    expect(await cacheOf('nobody')).toEqual(unknown)
   })
 
   it('C6.1.8 oidcc-idtoken-signature: RS256, by a published key that its kid names', async () => {

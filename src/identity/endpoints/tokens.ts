@@ -48,13 +48,13 @@ export const issueTokens: Step<Granted, Answer> = async (granted, dependencies) 
   dependencies.issuedTokens.prime(access.token, access.principal)
   const body = {
     access_token: access.token,
-    token_type: tokenType(dependencies, granted.proof?.jkt),
+    token_type: tokenType(dependencies, granted.client, granted.proof?.jkt),
     expires_in: access.lifetime,
     scope: granted.scope.text,
     ...(refresh && { refresh_token: refresh.token }),
     ...(idToken !== undefined && { id_token: idToken }),
   }
-  return tokenAnswer(body, dependencies)
+  return tokenAnswer(body, dependencies, granted.client)
 }
 
 type AnswerToken = Omit<DrawnFamily, 'record'> & Partial<DrawnFamily>
@@ -152,7 +152,7 @@ async function describe(found: FoundToken, dependencies: StepDependencies): Prom
     exp: expiresAt,
     // What only an access token has: a refresh token is for us alone, so it has no audience, and its id is a secret's.
     ...(kind === 'access_token' && {
-      token_type: tokenType(dependencies, jkt),
+      token_type: tokenType(dependencies, holder, jkt),
       ...(jkt !== undefined && { cnf: { jkt } }),
       iat: issuedAt,
       aud: urls.api,

@@ -17,7 +17,7 @@ export const authenticateClient: Step<Parsed, ClientAuthenticated> = async (cont
   const method = methodOf(basic.kind, params)
   const where = { dependencies, address: exchange.clientAddress }
   const client = await counted(method, dependencies, () => AUTHENTICATE[method](params, where, pairs))
-  Object.assign(attempt, { client: client.id, typed: undefined })
+  Object.assign(attempt, { client: client.id, typed: undefined, asker: client })
   if (client.kind !== 'public') attempt.proven = 'client'
   return { ...context, client, method }
 }
