@@ -100,7 +100,7 @@ export class ClientEditor extends RecordEditor<ClientRecord, Client> {
   override async planAdd(written: WrittenClient, given?: string): Promise<PlannedAdd<ClientRecord>> {
     this.refuseTaken(written.id)
     const { store } = this.parts
-    const secret = given ?? (needsSecret(written) ? newSecret() : undefined)
+    const secret = needsSecret(written) ? (given ?? newSecret()) : undefined
     const secrets = secret === undefined ? [] : [hashSecret(secret)]
     const problems = new Problems()
     const record = await this.read({ ...written, secrets }, problems)

@@ -23,6 +23,8 @@ export interface Noun {
   readonly hashed: readonly string[]
   /** Members with personal data or secrets: the audit trail names which of them changed, not how. */
   readonly personal: readonly string[]
+  /** Members that a configuration may still have, and that are refused in the store: they are offered nowhere. */
+  readonly retired?: readonly string[]
   /** What a new record has where nothing else is written, beside the defaults of the schema. */
   readonly defaults?: (written: Written) => Written
 }
@@ -49,6 +51,7 @@ export const NOUNS: Readonly<Record<NounName, Noun>> = {
     fixed: ['id'],
     personal: [],
     hidden: { secrets: 'a secret is generated, and replaced by another one' },
+    retired: ['secretPost'],
     hashed: [],
     defaults: ({ kind, requireBinding }) => ({
       grants: grantsOf(String(kind)),

@@ -131,7 +131,8 @@ async function bringSecret<A>(
 ): Promise<A | undefined> {
   const preview = { ...input, query: { ...input.query, preview: 'true' } }
   const { record } = await send<Pick<Added, 'record'>>(operation, preview)
-  if (record['kind'] === 'public') return undefined
+  // It has none: it is public, or authenticates by its keys.
+  if (record['validSecrets'] === undefined) return undefined
   const secret = newSecret()
   await showSecret(secret, record, values.json === true, terminal)
   return send<A>(operation, { ...input, body: { ...input.body, secret } })

@@ -7,8 +7,8 @@ import { applyMergePatch } from '../http/json.ts'
 import { reasonInWords } from '../kernel/thrown.ts'
 import { type Options, UsageError } from './verb.ts'
 
-/** How a member is written: `--flag`, `--text x`, `--item x --item y`, `--pair k=v`, `--tree a.b=v`, `--secret k=FILE`. */
-type Shape = 'flag' | 'text' | 'list' | 'map' | 'tree' | 'files'
+/** How a member is written: `--flag`, `--text x`, `--item x --item y`, `--pair k=v`, `--tree a.b=v`, `--secret k=FILE`, `--keys FILE`. */
+type Shape = 'flag' | 'text' | 'list' | 'map' | 'tree' | 'files' | 'keys'
 
 export interface NounOption {
   readonly member: string
@@ -39,6 +39,7 @@ const VALUES: Readonly<Record<string, string>> = {
   customers: 'ID',
   businesses: 'CODE',
   agreement: 'DAY',
+  jwks: 'FILE',
   redirectUris: 'URI',
   postLogoutRedirectUris: 'URI',
   policyUri: 'URI',
@@ -49,7 +50,7 @@ const kebab = (member: string): string => member.replaceAll(/[A-Z]/g, (letter) =
 
 function shapeOf(view: SchemaView): Shape {
   if (view.type === 'boolean') return 'flag'
-  if (view.type === 'array') return 'list'
+  if (view.type === 'array') return view.items?.[MARK] === 'opaque' ? 'keys' : 'list'
   if (view.type !== 'object') return 'text'
   const map = mapItem(view)
   return map === undefined || map.item[MARK] === 'textOrSecret' ? 'tree' : 'map'
@@ -88,8 +89,15 @@ const secretsBeside = (option: NounOption): NounOption => ({
   description: 'The same from a file: a secret, which is stored sealed and never shown',
 })
 
-const isElsewhere = (noun: NounName, member: string): boolean =>
-  member === 'disabled' || NOUNS[noun].names.includes(member) || Object.hasOwn(NOUNS[noun].hidden, member)
+const isElsewhere = (noun: NounName, member: string): boolean => {
+  const { hidden, names, retired = [] } = NOUNS[noun]
+  return (
+    member === 'disabled' ||
+    names.includes(member) ||
+    retired.includes(member) ||
+    Object.hasOwn(hidden, member)
+  )
+}
 
 /** Those that an edit takes: what never changes is left out. */
 export const editOptionsOf = (noun: NounName): readonly NounOption[] =>
@@ -155,6 +163,8 @@ const READ: Readonly<Record<Shape, (given: unknown, option: NounOption) => unkno
       ),
     ),
   tree: (given, { name }) => treeOf(name, given as readonly string[]),
+  keys: (given, { name }) =>
+    (given as readonly string[]).filter((file) => file !== '').flatMap((file) => keysIn(name, file)),
   files: (given, { name }) =>
     Object.fromEntries(
       pairs(name, given as readonly string[]).map(([key, file]) => [key, { secret: contentOf(name, file) }]),
@@ -168,6 +178,22 @@ function contentOf(option: string, file: string): string {
   } catch (thrown) {
     throw new UsageError(`--${option}: ${file} cannot be read (${reasonInWords(thrown)})`)
   }
+}
+
+/** The keys of a file: a JSON Web Key Set, or one key. @throws UsageError if it is no JSON object */
+function keysIn(option: string, file: string): readonly unknown[] {
+  const wrong = (): UsageError =>
+    new UsageError(`--${option}: ${file} is no JSON Web Key Set ({"keys":[…]}) and no JSON Web Key`)
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(contentOf(option, file))
+  } catch (thrown) {
+    throw thrown instanceof UsageError ? thrown : wrong()
+  }
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw wrong()
+  if (!('keys' in parsed)) return [parsed]
+  if (!Array.isArray(parsed.keys)) throw wrong()
+  return parsed.keys
 }
 
 /**
@@ -210,6 +236,7 @@ const CHANGED: Readonly<Record<Shape, (read: unknown, before: unknown) => unknow
   flag: (read) => read,
   text: (read) => (read === '' ? undefined : read),
   list: (read) => read,
+  keys: (read) => ((read as readonly unknown[]).length === 0 ? undefined : read),
   map: (read) => read,
   tree: mergedTree,
   files: mergedTree,

@@ -33,6 +33,7 @@ function shapeOf(view: SchemaView): Schema {
   const words = wordsOf(view)
   if (words !== undefined) return { type: 'string', enum: words }
   if (view[MARK] === 'textOrSecret') return TEXT_OR_SECRET
+  if (view[MARK] === 'opaque') return { type: 'object' }
   if (view.type === 'object') return objectOf(view)
   if (view.type === 'array')
     return {
@@ -54,10 +55,10 @@ const jsonSchemaOf = (view: SchemaView): Schema => ({
   ...(view.description !== undefined && { description: `${view.description}${expectedOf(view)}` }),
 })
 
-const ownMembers = ({ schema, hidden }: Noun): Members =>
+const ownMembers = ({ schema, hidden, retired = [] }: Noun): Members =>
   Object.fromEntries(
     Object.entries(viewOf(schema).properties ?? {})
-      .filter(([name]) => !Object.hasOwn(hidden, name))
+      .filter(([name]) => !Object.hasOwn(hidden, name) && !retired.includes(name))
       .map(([name, view]) => [name, jsonSchemaOf(view)]),
   )
 

@@ -1,4 +1,5 @@
 /** `postern client edit` and `postern user edit`: what changes, what ends, and what is recorded. */
+import { generateKeyPairSync } from 'node:crypto'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -218,5 +219,53 @@ describe('postern client edit and user edit', () => {
       'in the configuration',
     )
     expect([...records('client.changed'), ...records('user.changed')]).toEqual([])
+  })
+})
+
+describe('C6.1.2 a client with keys, by commands', () => {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const ROBOT = ['--kind', 'machine', '--name', 'Robot', '--business', 'ACME', '--scope', 'fund.read']
+
+  async function withFiles() {
+    const here = await place()
+    const file = (name: string, content: unknown): string => {
+      const path = join(here.data, name)
+      writeFileSync(path, JSON.stringify(content))
+      return path
+    }
+    const add = (id: string, ...args: readonly string[]) => here.run(['client', 'add', id, ...ROBOT, ...args])
+    const shown = async (id: string): Promise<Record<string, unknown>> =>
+      JSON.parse((await here.run(['client', 'show', id, '--json'])).stdout) as Record<string, unknown>
+    return { ...here, add, file, shown }
+  }
+
+  it.each([
+    ['a key set', { keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'k1' }] }],
+    ['one key', { ...publicKey.export({ format: 'jwk' }), kid: 'k1' }],
+  ])('is added with %s of a file, and gets no secret', async (_, content) => {
+    const { add, file, run, shown } = await withFiles()
+    const added = await add('robot', '--jwks', file('keys.json', content))
+    expect(added).toMatchObject({ code: 0, stdout: expect.not.stringContaining('client_secret') })
+    expect(await shown('robot')).toMatchObject({ jwks: [{ kid: 'k1' }], validSecrets: 0 })
+    const rotated = await run(['client', 'rotate-secret', 'robot'])
+    expect(rotated).toMatchObject({ code: 1, stdout: '' })
+    expect(rotated.stderr).toContain('authenticates by its keys')
+  })
+
+  it('gets a secret too if it is to authenticate by one', async () => {
+    const { add, file, shown } = await withFiles()
+    const keys = file('keys.json', publicKey.export({ format: 'jwk' }))
+    const methods = ['--authentication', 'private_key_jwt', '--authentication', 'client_secret_basic']
+    expect((await add('robot', '--jwks', keys, ...methods)).stdout).toContain('client_secret')
+    expect(await shown('robot')).toMatchObject({ validSecrets: 1 })
+  })
+
+  it('is refused with a private key, and with a file that holds no keys', async () => {
+    const { add, file } = await withFiles()
+    const secret = await add('robot', '--jwks', file('private.json', privateKey.export({ format: 'jwk' })))
+    expect(secret).toMatchObject({ code: 2, stdout: '' })
+    expect(secret.stderr).toContain('--jwks  holds a private key')
+    expect((await add('robot', '--jwks', file('list.json', [1]))).stderr).toContain('no JSON Web Key')
+    expect((await add('robot', '--secret-post')).stderr).toContain('no option "--secret-post"')
   })
 })
