@@ -131,30 +131,41 @@ describe('openid-client', () => {
 })
 
 describe('openid-client with a pushed request', () => {
-  it('C6.2.1a pushes it, and gets tokens for the code', async () => {
+  it.each([
+    ['', undefined],
+    [' with a proof, that binds the code too', 'ES256'],
+  ])('C6.2.1a pushes it%s, and gets tokens for the code', async (_, algorithm) => {
     const redirect_uri = 'http://127.0.0.1:8090/callback'
     const configuration = await discover('ledgerline')
     expect(configuration.serverMetadata().pushed_authorization_request_endpoint).toBe(
       `${gateway.authUrl}/connect/par`,
     )
+    const options = algorithm !== undefined && {
+      DPoP: client.getDPoPHandle(configuration, await client.randomDPoPKeyPair(algorithm)),
+    }
     const verifier = client.randomPKCECodeVerifier()
     const expected = { state: client.randomState(), nonce: client.randomNonce() }
-    const address = await client.buildAuthorizationUrlWithPAR(configuration, {
+    const parameters = {
       ...expected,
       redirect_uri,
       scope: 'openid fund.read target:b/ACME',
+      prompt: 'consent',
       code_challenge: await client.calculatePKCECodeChallenge(verifier),
       code_challenge_method: 'S256',
-    })
+    }
+    const address = await client.buildAuthorizationUrlWithPAR(configuration, parameters, options || {})
     expect([...address.searchParams.keys()].sort()).toEqual(['client_id', 'request_uri'])
     const person = new Person(gateway.authUrl)
     const consent = await person.logIn(await person.open(address.href))
     const { location } = await person.submit(consent, { decision: 'allow' })
-    const tokens = await client.authorizationCodeGrant(configuration, location ?? new URL(redirect_uri), {
+    const checks = {
       pkceCodeVerifier: verifier,
       expectedState: expected.state,
       expectedNonce: expected.nonce,
-    })
+    }
+    const back = location ?? new URL(redirect_uri)
+    const tokens = await client.authorizationCodeGrant(configuration, back, checks, undefined, options || {})
+    expect(tokens.token_type).toBe(algorithm ? 'dpop' : 'bearer')
     expect(tokens.scope).toBe('openid fund.read target:b/ACME')
   })
 })

@@ -77,6 +77,24 @@ describe('C6.1.0: a request with a proof', () => {
     expect(await cnfOf(service, plain.json.access_token)).toBeUndefined()
   })
 
+  it('C6.1.5a: gets one for a machine too, which then has nobody but itself', async () => {
+    const nightly = client('nightly', {
+      kind: 'machine',
+      grants: ['client_credentials'],
+      scopes: ['fund.read'],
+      businesses: ['ACME'],
+    })
+    const service = openTestIdentity({ clients: [nightly] })
+    const key = prover(service.clock)
+    const { json } = await exchange(
+      service,
+      { grant_type: 'client_credentials', scope: 'fund.read' },
+      { authorization: basic('nightly'), dpop: proofOf(key) },
+    )
+    expect(json.token_type).toBe('DPoP')
+    expect(await cnfOf(service, json.access_token)).toEqual({ jkt: key.jkt })
+  })
+
   it('C6.1.0: is judged behind the client, and before its grant', async () => {
     const service = openTestIdentity()
     const dpop = 'no proof'
