@@ -111,5 +111,30 @@ export interface TokenVerifier {
   verifyLocally(token: string, policy: TokenPolicy): Promise<Verified>
 }
 
+/** What the header of a compact JWS says of its signature. Nothing of it is trusted. */
+export interface JwsHeader {
+  readonly alg: string
+  readonly kid: string | undefined
+}
+
+/** A client, as far as its keys are concerned. */
+export interface KeyHolder {
+  readonly id: string
+  readonly jwks?: readonly Readonly<Record<string, unknown>>[]
+  /** Where they are. Only without `jwks`. */
+  readonly jwksUri?: string
+}
+
+/** The public keys of clients: of their own records, or where those say (C6.1.2). */
+export interface ClientKeys {
+  /**
+   * Whether a key of the client has signed a compact JWS. The header is taken as it is: whoever calls has checked that
+   * the algorithm is one for clients. Takes as long where there is no such client or key.
+   *
+   * Rejects with Fault `identity_unavailable` if the keys cannot be read, or too many signatures wait.
+   */
+  haveSigned(jws: string, client: KeyHolder | undefined, header: JwsHeader, caller?: Caller): Promise<boolean>
+}
+
 /** The detail of a fault: the issuer would have to be asked, and was not. */
 export const NEEDS_ISSUER = 'nobody was asked'

@@ -1,3 +1,4 @@
+import type { Buffer } from 'node:buffer'
 import type { Clock } from '../kernel/clock.ts'
 import { fetchJsonBytes } from './fetch-json.ts'
 import { type Jwk, rsaWeakness } from './signatures.ts'
@@ -7,6 +8,9 @@ const TIMEOUT = 5_000
 /** Bytes: room for some hundreds of RSA keys. */
 const LARGEST = 256 * 1024
 
+/** What is asked for: the type of RFC 7517 §8.5, and what most servers say. */
+export const JWKS_TYPES = 'application/jwk-set+json, application/json'
+
 const isKey = (value: unknown): value is Jwk =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
@@ -15,10 +19,15 @@ export async function fetchJwks(url: string): Promise<readonly Jwk[]> {
   const bytes = await fetchJsonBytes({
     url,
     what: 'the key set',
-    accept: 'application/jwk-set+json, application/json',
+    accept: JWKS_TYPES,
     largest: LARGEST,
     signal: AbortSignal.timeout(TIMEOUT),
   })
+  return parseJwks(bytes)
+}
+
+/** @throws Error if it is no key set (RFC 7517 §5) */
+export function parseJwks(bytes: Buffer): readonly Jwk[] {
   const { keys } = JSON.parse(bytes.toString()) as { keys?: unknown }
   if (!Array.isArray(keys)) throw new TypeError('the key set has no keys')
   return keys.filter(isKey)
@@ -29,7 +38,7 @@ const PUBLIC_MEMBERS = ['kty', 'crv', 'x', 'y', 'n', 'e', 'kid', 'alg', 'use', '
 /** The members of a private or symmetric key. A published key set must not contain them. */
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'] as const
 
-/** A line for the log about a key of an issuer. It never contains a piece of the key. */
+/** A line for the log about a key of a foreign set. It never contains a piece of the key. */
 export interface KeyRemark {
   readonly level: 'info' | 'warn'
   readonly event: string
@@ -66,31 +75,37 @@ const REFUSALS: readonly Refusal[] = [
   { level: 'warn', reasonOf: (jwk) => (jwk['kty'] === 'RSA' ? rsaWeakness(jwk) : undefined) },
 ]
 
-/** Which keys of a foreign key set may verify tokens, and remarks about the others. */
-export function admitKeys(set: readonly Jwk[]): AdmittedKeys {
+/**
+ * Which keys of a foreign key set may verify tokens, and remarks about the others. Of a client's set a key with private
+ * members may not: nobody else must be able to sign as the client.
+ */
+export function admitKeys(set: readonly Jwk[], owner: 'issuer' | 'client' = 'issuer'): AdmittedKeys {
   const remarks: KeyRemark[] = []
   const keys = set.filter((jwk) => {
     const kid = typeof jwk['kid'] === 'string' ? jwk['kid'].slice(0, 100) : undefined
-    if (PRIVATE_MEMBERS.some((member) => jwk[member] !== undefined))
-      remarks.push({ level: 'warn', event: 'issuer_key_private', kid, reason: PRIVATE })
+    const isPrivate = PRIVATE_MEMBERS.some((member) => jwk[member] !== undefined)
+    if (isPrivate)
+      remarks.push({ level: 'warn', event: `${owner}_key_private`, kid, reason: privateText(owner) })
+    if (isPrivate && owner === 'client') return false
     for (const { level, reasonOf } of REFUSALS) {
       const reason = reasonOf(jwk)
       if (reason === undefined) continue
-      remarks.push({ level, event: 'issuer_key_refused', kid, reason })
+      remarks.push({ level, event: `${owner}_key_refused`, kid, reason })
       return false
     }
     return true
   })
   if (keys.length === 0)
-    remarks.push({ level: 'warn', event: 'issuer_keys_empty', kid: undefined, reason: EMPTY })
+    remarks.push({ level: 'warn', event: `${owner}_keys_empty`, kid: undefined, reason: emptyText(owner) })
   return { keys: keys.map(publicMembers), remarks }
 }
 
-const EMPTY = 'the key set has no key that may verify tokens: all tokens of the issuer are refused'
+const emptyText = (owner: string): string =>
+  `the key set has no key that may verify tokens: all tokens of the ${owner} are refused`
 
-const PRIVATE =
-  'the key set contains private members of this key: everyone who has read the set can sign with it; the issuer should ' +
-  'replace the key'
+const privateText = (owner: string): string =>
+  'the key set contains private members of this key: everyone who has read the set can sign with it; the ' +
+  `${owner} should replace the key`
 
 const publicMembers = (jwk: Jwk): Jwk =>
   Object.fromEntries(

@@ -30,7 +30,8 @@ function fittingRow(jwk: Jwk, algorithm: string): AlgorithmRow | undefined {
   const fits =
     jwk['kty'] === row?.kty &&
     (row?.crv === undefined || row.crv === jwk['crv']) &&
-    (jwk['alg'] ?? algorithm) === algorithm &&
+    // Ed25519 has two names (RFC 9864 §2.2), and one row.
+    (jwk['alg'] === undefined || ALGORITHMS.get(jwk['alg'] as string) === row) &&
     (jwk['use'] ?? 'sig') === 'sig'
   return fits ? row : undefined
 }
