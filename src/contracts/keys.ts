@@ -1,4 +1,4 @@
-import type { SigningAlgorithm } from './people.ts'
+import type { Client, SigningAlgorithm } from './people.ts'
 
 export type Claims = Readonly<Record<string, unknown>>
 
@@ -118,12 +118,7 @@ export interface JwsHeader {
 }
 
 /** A client, as far as its keys are concerned. */
-export interface KeyHolder {
-  readonly id: string
-  readonly jwks?: readonly Readonly<Record<string, unknown>>[]
-  /** Where they are. Only without `jwks`. */
-  readonly jwksUri?: string
-}
+export type KeyHolder = Pick<Client, 'id' | 'jwks' | 'jwksUri'>
 
 /** The public keys of clients: of their own records, or where those say (C6.1.2). */
 export interface ClientKeys {

@@ -2,7 +2,7 @@ import type { Catalogue } from '../config/scopes/catalogue.ts'
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { Exchange } from '../contracts/exchange.ts'
 import type { ProofVerifier } from '../contracts/dpop.ts'
-import type { PublicKeys, SecretDeriver, Signer, TokenVerifier } from '../contracts/keys.ts'
+import type { ClientKeys, PublicKeys, SecretDeriver, Signer, TokenVerifier } from '../contracts/keys.ts'
 import type { AttemptLimiter } from '../contracts/lockouts.ts'
 import type { Client, PasswordVerifier, People, User } from '../contracts/people.ts'
 import type { Places } from '../contracts/places.ts'
@@ -29,6 +29,7 @@ export interface IdentityDeps {
   readonly signer: Signer
   readonly publicKeys: PublicKeys
   readonly tokenVerifier: TokenVerifier
+  readonly clientKeys: ClientKeys
   readonly deriver: SecretDeriver
   readonly proofs: ProofVerifier
   readonly store: Store

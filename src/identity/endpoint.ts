@@ -52,10 +52,19 @@ export interface Parsed extends Arrived {
   readonly params: ReadonlyMap<string, string>
 }
 
+/** A genuine client assertion (C6.1.2). Whether it was used before is not known yet. */
+export interface Assertion {
+  readonly jti: string
+  /** Seconds since the epoch. */
+  readonly exp: number
+}
+
 export interface ClientAuthenticated extends Parsed {
   readonly client: Client
   /** How it has authenticated. */
   readonly method: ClientAuthMethod
+  /** With `private_key_jwt`: it counts once. */
+  readonly assertion?: Assertion
 }
 
 /** The proof of possession was checked and used up (C6.1.0). */

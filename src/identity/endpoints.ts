@@ -1,3 +1,4 @@
+import { CLIENT_AUTH_METHODS, CONFIDENTIAL_AUTH_METHODS } from '../contracts/people.ts'
 import { refuseAsJson, refuseAsPage, refuseWithChallenge } from './answers.ts'
 import { type Endpoint, flow } from './endpoint.ts'
 import { applications, leadToAccount } from './endpoints/applications.ts'
@@ -11,7 +12,7 @@ import {
   issueTokens,
   recordTokens,
   redeemGrant,
-  requireSecret,
+  requireConfidential,
   revokeToken,
 } from './endpoints/tokens.ts'
 import { chooseGrant } from './grants/grants.ts'
@@ -19,6 +20,7 @@ import { LOGO_PATH, STYLESHEET_PATH } from './pages/theme.ts'
 import { recordRefusals } from './records.ts'
 import { authenticateClient } from './steps/authenticate-client.ts'
 import { checkProof } from './steps/check-proof.ts'
+import { useAssertion } from './steps/client-assertion.ts'
 import { readForm } from './steps/read-form.ts'
 
 const below = (path: string) => (issuerPath: string) => `${issuerPath}${path}`
@@ -28,11 +30,6 @@ const inserted = (path: string) => (issuerPath: string) => `${path}${issuerPath}
 const READ = ['GET', 'HEAD'] as const
 const POST = ['POST'] as const
 const PAGE = ['GET', 'POST'] as const
-
-/** The secret in the header, or in the body if the client is configured so (C6.1.2). */
-const BY_SECRET = ['client_secret_basic', 'client_secret_post'] as const
-/** `none` is for public clients, which have no secret. */
-const BY_ANY = [...BY_SECRET, 'none'] as const
 
 /** Every identity endpoint (C6) and its steps, in order. The discovery document is made from this table. */
 export const ENDPOINTS: readonly Endpoint[] = [
@@ -54,7 +51,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     steps: countPushed(
       recordRefusals(
         'authorization.refused',
-        flow(readForm, authenticateClient, checkProof('par'), pushRequest),
+        flow(readForm, authenticateClient, checkProof('par'), useAssertion, pushRequest),
       ),
     ),
     refuse: refuseAsJson,
@@ -69,12 +66,20 @@ export const ENDPOINTS: readonly Endpoint[] = [
     steps: recordTokens(
       recordRefusals(
         'token.refused',
-        flow(readForm, authenticateClient, checkProof('token'), chooseGrant, redeemGrant, issueTokens),
+        flow(
+          readForm,
+          authenticateClient,
+          checkProof('token'),
+          useAssertion,
+          chooseGrant,
+          redeemGrant,
+          issueTokens,
+        ),
       ),
     ),
     refuse: refuseAsJson,
     announcedAs: 'token_endpoint',
-    authMethods: BY_ANY,
+    authMethods: CLIENT_AUTH_METHODS,
   },
   {
     name: 'revocation',
@@ -82,20 +87,20 @@ export const ENDPOINTS: readonly Endpoint[] = [
     methods: POST,
     closes: true,
     crossOrigin: true,
-    steps: recordRefusals('token.revoked', flow(readForm, authenticateClient, revokeToken)),
+    steps: recordRefusals('token.revoked', flow(readForm, authenticateClient, useAssertion, revokeToken)),
     refuse: refuseWithChallenge,
     announcedAs: 'revocation_endpoint',
-    authMethods: BY_ANY,
+    authMethods: CLIENT_AUTH_METHODS,
   },
   {
     name: 'introspection',
     path: below('/connect/introspect'),
     methods: POST,
     closes: true,
-    steps: flow(readForm, authenticateClient, requireSecret, introspectToken),
+    steps: flow(readForm, authenticateClient, requireConfidential, useAssertion, introspectToken),
     refuse: refuseWithChallenge,
     announcedAs: 'introspection_endpoint',
-    authMethods: BY_SECRET,
+    authMethods: CONFIDENTIAL_AUTH_METHODS,
   },
   {
     name: 'endsession',

@@ -369,6 +369,15 @@ export const FAULTS = {
     'This method is not offered here. The Allow header lists the methods that are.',
   ),
   invalid_client: oauth('invalid_client', 'Client authentication failed. Check the client id and secret.'),
+  // The client has signed it, so it may learn why (C6.1.2).
+  assertion_refused: oauth(
+    'invalid_client',
+    'Client authentication failed: the client_assertion is signed rightly, but it does not count here.',
+  ),
+  assertion_replayed: oauth(
+    'invalid_client',
+    'Client authentication failed: a client_assertion with this jti was used before. Each counts once.',
+  ),
   unauthorized_client: oauth('unauthorized_client', 'This client may not use this grant.'),
   unsupported_grant_type: oauth('unsupported_grant_type', 'The grant_type is not supported.'),
   invalid_grant: oauth(

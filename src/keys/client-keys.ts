@@ -1,6 +1,5 @@
 import { generateKeyPair, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
-import { LRUCache } from 'lru-cache'
 import type { Caller, ClientKeys, JwsHeader, KeyHolder } from '../contracts/keys.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Clock } from '../kernel/clock.ts'
@@ -8,7 +7,7 @@ import { Fault } from '../kernel/faults.ts'
 import { ALGORITHMS } from './algorithms.ts'
 import { UnexpectedStatus } from './fetch-json.ts'
 import { admitKeys, JWKS_TYPES, parseJwks } from './key-set-reader.ts'
-import type { OutboundClient } from './outbound.ts'
+import { type OutboundClient, OutboundRefused } from './outbound.ts'
 import { fitsAlgorithm, importPublicKey, isSignedBy, type Jwk, type PublicKey } from './signatures.ts'
 
 /** Milliseconds for which keys that were read count. Then a key that is gone counts no more. */
@@ -41,7 +40,7 @@ interface KnownKeys {
 
 interface ClientKeysParts {
   readonly clock: Pick<Clock, 'monotonic'>
-  readonly recorder: Pick<Recorder, 'note'>
+  readonly recorder: Pick<Recorder, 'count' | 'note'>
 }
 
 /** A client whose keys are at an address. */
@@ -54,13 +53,16 @@ export interface ClientKeySets {
 }
 
 export function openClientKeySets(parts: ClientKeysParts): ClientKeySets {
-  const known = new LRUCache<string, KnownKeys>({ max: MOST_CLIENTS })
+  const known = new Map<string, KnownKeys>()
   let waiting = 0
 
   const knownOf = ({ id, jwksUri }: Remote): KnownKeys => {
     const name = JSON.stringify([id, jwksUri])
     const found = known.get(name)
     if (found !== undefined) return found
+    // The one that was added first goes: it is read again when it is needed.
+    const [first] = known.keys()
+    if (first !== undefined && known.size >= MOST_CLIENTS) known.delete(first)
     const never = Number.NEGATIVE_INFINITY
     const made = {
       keys: [],
@@ -146,9 +148,11 @@ async function readInto(
       for (const { level, event, kid, reason } of remarks)
         recorder.note(level, event, { client, kid, reason })
     state.remarks = told
+    recorder.count?.('clientKeyFetches', 'ok')
     if (state.isFailing) recorder.note('info', 'client_keys_reachable_again', { client })
     state.isFailing = false
   } catch (cause) {
+    recorder.count?.('clientKeyFetches', cause instanceof OutboundRefused ? 'refused' : 'failed')
     if (!state.isFailing) recorder.note('warn', 'client_keys_unreachable', { client, cause })
     state.isFailing = true
   }

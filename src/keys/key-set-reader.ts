@@ -1,5 +1,6 @@
 import type { Buffer } from 'node:buffer'
 import type { Clock } from '../kernel/clock.ts'
+import { isPrivateJwk } from '../kernel/jwk.ts'
 import { fetchJsonBytes } from './fetch-json.ts'
 import { type Jwk, rsaWeakness } from './signatures.ts'
 
@@ -35,8 +36,6 @@ export function parseJwks(bytes: Buffer): readonly Jwk[] {
 
 /** The members of a public key and of its use (RFC 7517 §4, RFC 7518 §6). All others are dropped. */
 const PUBLIC_MEMBERS = ['kty', 'crv', 'x', 'y', 'n', 'e', 'kid', 'alg', 'use', 'key_ops'] as const
-/** The members of a private or symmetric key. A published key set must not contain them. */
-const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'] as const
 
 /** A line for the log about a key of a foreign set. It never contains a piece of the key. */
 export interface KeyRemark {
@@ -83,7 +82,7 @@ export function admitKeys(set: readonly Jwk[], owner: 'issuer' | 'client' = 'iss
   const remarks: KeyRemark[] = []
   const keys = set.filter((jwk) => {
     const kid = typeof jwk['kid'] === 'string' ? jwk['kid'].slice(0, 100) : undefined
-    const isPrivate = PRIVATE_MEMBERS.some((member) => jwk[member] !== undefined)
+    const isPrivate = isPrivateJwk(jwk)
     if (isPrivate)
       remarks.push({ level: 'warn', event: `${owner}_key_private`, kid, reason: privateText(owner) })
     if (isPrivate && owner === 'client') return false

@@ -1,5 +1,13 @@
 import { Buffer } from 'node:buffer'
-import type { Caller, Claims, KeyStanding, TokenPolicy, TokenVerifier, Verified } from '../contracts/keys.ts'
+import type {
+  Caller,
+  Claims,
+  JwsHeader,
+  KeyStanding,
+  TokenPolicy,
+  TokenVerifier,
+  Verified,
+} from '../contracts/keys.ts'
 import { isJsonObject, type JsonValue, parseJson } from '../http/json.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault, type FaultCode } from '../kernel/faults.ts'
@@ -127,16 +135,15 @@ const CLOCK_SKEW = 5
  */
 const FORBIDDEN = ['crit', 'b64', 'jwk', 'jku', 'x5u', 'x5c', 'enc', 'zip', 'cty', 'epk', 'p2c'] as const
 
-interface Header {
-  readonly alg: string
-  readonly kid: string | undefined
-}
+/** A member for which a token is refused, whatever its value; undefined if it has none. */
+export const forbiddenMember = (header: Claims): string | undefined =>
+  FORBIDDEN.find((member) => Object.hasOwn(header, member))
 
 /** `typ` is a media type: case-insensitive, and `application/` may be omitted (RFC 7515 §4.1.9). */
 export const plainType = (typ: string): string => typ.toLowerCase().replace(/^application\//, '')
 
-function checkHeader(header: Claims, policy: TokenPolicy): Header {
-  const forbidden = FORBIDDEN.find((member) => Object.hasOwn(header, member))
+function checkHeader(header: Claims, policy: TokenPolicy): JwsHeader {
+  const forbidden = forbiddenMember(header)
   if (forbidden !== undefined) throw badToken(`header: ${forbidden}`)
   const { alg, typ, kid } = header
   if (typeof alg !== 'string' || !policy.algorithms.includes(alg)) throw badToken('header: alg')
@@ -210,7 +217,7 @@ export function checkClaims(claims: Claims, policy: TokenPolicy, clock: Clock): 
 /** A token whose header fits the policy, and who waits for its verification. */
 interface CheckedToken {
   readonly text: string
-  readonly header: Header
+  readonly header: JwsHeader
   readonly caller: Caller | undefined
 }
 

@@ -210,6 +210,8 @@ function openOwnIdentity(
   const { configuration, directory, catalogue } = parts
   const { keys, clock } = dependencies
   if (keys === undefined || proofs === undefined) return undefined
+  const { allow } = configuration.server.outbound
+  const outbound = createOutboundClient({ allow, authUrl: urls.authUrl })
   return openIdentity({
     ...dependencies,
     ...peopleOf(parts, { ...dependencies, recorder }),
@@ -218,6 +220,7 @@ function openOwnIdentity(
     signer: keys,
     publicKeys: keys,
     tokenVerifier: createTokenVerifier(keys, clock),
+    clientKeys: dependencies.clientKeySets.readBy(outbound),
     deriver: keys,
     proofs: proofs.verifier,
     issuedTokens: tokens,
@@ -233,7 +236,7 @@ function openOwnIdentity(
       store: dependencies.store,
       clock,
     }),
-    outbound: createOutboundClient({ allow: configuration.server.outbound.allow, authUrl: urls.authUrl }),
+    outbound,
     cors: corsOf(configuration),
     developers: developerOffer(configuration, description),
   })

@@ -20,6 +20,7 @@ import { StoredPlaces } from '../directory/stored-places.ts'
 import { Conversions } from '../gateway/conversion/conversions.ts'
 import { endAllFamilies } from '../identity/tokens/token-revoker.ts'
 import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
+import { openClientKeySets } from '../keys/client-keys.ts'
 import { openReplayMemory } from '../keys/dpop/replay-memory.ts'
 import { IssuerKeys } from '../keys/issuer-keys.ts'
 import { openKeys, type ServiceKeys } from '../keys/service-keys.ts'
@@ -108,6 +109,7 @@ export async function openDependencies(
       onForgotten: () => recorder.count?.('dpopProofs', 'api', 'forgotten'),
     }),
     issuerKeys,
+    clientKeySets: openClientKeySets({ clock, recorder }),
     store,
     feed,
     state,

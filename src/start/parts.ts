@@ -31,6 +31,7 @@ import type { Conversions } from '../gateway/conversion/conversions.ts'
 import type { LogoutQueue } from '../identity/logout/queue.ts'
 import type { StoreTokenRevoker } from '../identity/tokens/token-revoker.ts'
 import type { Clock } from '../kernel/clock.ts'
+import type { ClientKeySets } from '../keys/client-keys.ts'
 import type { IssuerKeys } from '../keys/issuer-keys.ts'
 import type { ServiceKeys } from '../keys/service-keys.ts'
 import { reportMissingValues, reportWrongTargets } from '../settings/business-values.ts'
@@ -50,6 +51,8 @@ export interface Dependencies {
   readonly seenProofs: ReplayMemory
   /** The keys of foreign issuers, which only a sidecar has. */
   readonly issuerKeys: IssuerKeys
+  /** Keys of clients that were read at their addresses. */
+  readonly clientKeySets: ClientKeySets
   readonly store: Store
   readonly hasher: Hasher
   readonly attempts: AttemptLimiter

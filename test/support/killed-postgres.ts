@@ -3,7 +3,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { systemClock } from '../../src/kernel/clock.ts'
 import { PostgresLink } from '../../src/stores/postgres/link.ts'
 import { PostgresStore } from '../../src/stores/postgres/store.ts'
-import { basic, formOf, type TestIdentity } from '../unit/identity/identity-under-test.ts'
+import {
+  basic,
+  formOf,
+  type TestIdentity,
+  type TestIdentityOptions,
+} from '../unit/identity/identity-under-test.ts'
 import { obtainCode, openFlow, redeem } from '../unit/identity/user-agent.ts'
 import { makeTables, planTo, type PostgresCluster } from './postgres.ts'
 
@@ -26,10 +31,11 @@ export const refreshAt = (service: TestIdentity, token: string) =>
 export async function openNode(
   url: string,
   schema: string,
+  options: TestIdentityOptions = {},
 ): Promise<{ readonly service: TestIdentity; readonly store: PostgresStore }> {
   const link = await PostgresLink.open(planTo(url, { schema }))
   const store = await PostgresStore.open(link, systemClock)
-  return { store, service: openFlow({ deps: { clock: systemClock, store } }) }
+  return { store, service: openFlow({ ...options, deps: { clock: systemClock, store } }) }
 }
 
 const begin = async (service: TestIdentity): Promise<string> => {

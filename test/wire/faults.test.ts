@@ -276,6 +276,8 @@ const RAISED: Readonly<Record<FaultCode, Scenario | string>> = {
   oauth_bad_request: tokenRequest({ grant_type: '' }),
   oauth_method: answered(() => ({ method: 'DELETE', target: '/connect/token' })),
   invalid_client: tokenRequest({}, 'nobody'),
+  assertion_refused: 'test/unit/identity/client-assertions.test.ts',
+  assertion_replayed: 'test/unit/identity/client-assertions.test.ts',
   unauthorized_client: tokenRequest({}, 'ledgerline'),
   unsupported_grant_type: tokenRequest({ grant_type: 'implicit' }),
   invalid_grant: tokenRequest({ password: 'wrong' }),

@@ -196,6 +196,11 @@ const ERROR_GUIDE: Readonly<Record<FaultCode, Guidance>> = {
     IDENTITY,
     'Send id and secret as HTTP Basic: `Authorization: Basic` and the Base64 of `id:secret`. Check that the secret was not replaced. A public client sends `client_id` in the form.',
   ),
+  assertion_refused: at(
+    IDENTITY,
+    '`error_description` names the claim. Let the library make the assertion for the issuer of the metadata, and set the clock of the machine.',
+  ),
+  assertion_replayed: at(IDENTITY, 'Sign a new assertion for each request, with a `jti` of its own.'),
   unauthorized_client: at(
     IDENTITY,
     'Use another grant, or ask the operator to allow this one to your client. `password` is for customers with a signed agreement only.',

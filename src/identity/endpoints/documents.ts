@@ -8,6 +8,7 @@ import type { IdentityDeps } from '../dependencies.ts'
 import type { Arrived, Endpoint, Step, StepDependencies } from '../endpoint.ts'
 import { GRANTS } from '../grants/grants.ts'
 import type { Asset } from '../pages/theme.ts'
+import { ASSERTION_ALGORITHMS } from '../steps/client-assertion.ts'
 
 const SIGNING = ['RS256', 'ES256'] as const
 const TOKEN_CLAIMS = ['sub', 'iss', 'aud', 'exp', 'iat', 'auth_time', 'nonce', 'at_hash'] as const
@@ -47,7 +48,12 @@ function announcements(issuer: string, endpoints: readonly Endpoint[]): Readonly
   const members = endpoints.flatMap(({ announcedAs, authMethods, path }): [string, unknown][] => {
     if (announcedAs === undefined) return []
     const address: [string, unknown] = [announcedAs, origin + path(issuerPath)]
-    return authMethods ? [address, [`${announcedAs}_auth_methods_supported`, authMethods]] : [address]
+    if (authMethods === undefined) return [address]
+    return [
+      address,
+      [`${announcedAs}_auth_methods_supported`, authMethods],
+      [`${announcedAs}_auth_signing_alg_values_supported`, ASSERTION_ALGORITHMS],
+    ]
   })
   return Object.fromEntries(members)
 }
@@ -56,6 +62,7 @@ function announcements(issuer: string, endpoints: readonly Endpoint[]): Readonly
 const MAX_AGE_SECONDS = 300
 
 const METHODS_MEMBER = /_auth_methods_supported$/
+const ALGORITHMS_MEMBER = /_auth_signing_alg_values_supported$/
 /** What RFC 8414 §2 takes where nothing is announced. */
 const USUAL: ClientAuthMethod = 'client_secret_basic'
 
@@ -74,7 +81,9 @@ const MUST_PUSH = { require_pushed_authorization_requests: true }
 
 /** The document with that only which some client uses: libraries choose from the lists. */
 function withUses(metadata: string, had: ReadonlySet<string>): string {
+  const signs = had.has('private_key_jwt')
   const narrow = (name: string, value: unknown): unknown => {
+    if (ALGORITHMS_MEMBER.test(name)) return signs ? value : undefined
     if (name === 'grant_types_supported' && Array.isArray(value))
       return value.filter((grant) => grant !== 'client_credentials' || had.has('client_credentials'))
     if (!METHODS_MEMBER.test(name) || !Array.isArray(value)) return value

@@ -116,7 +116,7 @@ export const recordTokens =
   }
 
 /** RFC 7662 §2.1 asks for authorization, and a public client cannot prove who it is. */
-export const requireSecret: Step<ClientAuthenticated, ClientAuthenticated> = (context) => {
+export const requireConfidential: Step<ClientAuthenticated, ClientAuthenticated> = (context) => {
   if (context.client.kind === 'public') throw new Fault('invalid_client', { detail: 'a public client' })
   return context
 }

@@ -3,6 +3,7 @@ import { type ClientPair, parseBasic } from '../../http/authorization.ts'
 import { Fault, toFault } from '../../kernel/faults.ts'
 import { orUnavailable } from '../dependencies.ts'
 import type { ClientAuthenticated, Parsed, Step, StepDependencies } from '../endpoint.ts'
+import { assertedClient, proveByAssertion } from './client-assertion.ts'
 
 /**
  * Authenticates the client (C6.1.2).
@@ -13,13 +14,18 @@ export const authenticateClient: Step<Parsed, ClientAuthenticated> = async (cont
   const { attempt, exchange, params } = context
   const basic = parseBasic(exchange.head, dependencies)
   const pairs: readonly ClientPair[] = basic.kind === 'pairs' ? basic.pairs : []
-  attempt.typed = pairs[0]?.id ?? params.get('client_id')
+  attempt.typed = pairs[0]?.id ?? params.get('client_id') ?? assertedClient(params)
   const method = methodOf(basic.kind, params)
   const where = { dependencies, address: exchange.clientAddress }
-  const client = await counted(method, dependencies, () => AUTHENTICATE[method](params, where, pairs))
+  const found = await counted(method, dependencies, () =>
+    method === 'private_key_jwt'
+      ? proveByAssertion(context, dependencies)
+      : AUTHENTICATE[method](params, where, pairs).then((client) => ({ client })),
+  )
+  const { client } = found
   Object.assign(attempt, { client: client.id, typed: undefined, asker: client })
   if (client.kind !== 'public') attempt.proven = 'client'
-  return { ...context, client, method }
+  return { ...context, ...found, method }
 }
 
 type Params = Parsed['params']
@@ -31,21 +37,28 @@ interface Where {
 
 type Authenticate = (params: Params, where: Where, pairs: readonly ClientPair[]) => Promise<Client>
 
-/** The method that the request uses; with Basic credentials of any kind it is that of the header. */
-function methodOf(basic: ReturnType<typeof parseBasic>['kind'], params: Params): keyof typeof AUTHENTICATE {
+/**
+ * The method that the request uses; with Basic credentials of any kind it is that of the header.
+ * @throws Fault `oauth_bad_request` for an assertion beside a secret (RFC 6749 §2.3)
+ */
+function methodOf(basic: ReturnType<typeof parseBasic>['kind'], params: Params): ClientAuthMethod {
+  if (params.has('client_assertion') || params.has('client_assertion_type')) {
+    if (basic !== 'none' || params.has('client_secret')) throw twoMethods()
+    return 'private_key_jwt'
+  }
   if (basic !== 'none') return 'client_secret_basic'
   return params.has('client_secret') ? 'client_secret_post' : 'none'
 }
 
-async function counted(
+async function counted<T>(
   method: ClientAuthMethod,
   { recorder }: StepDependencies,
-  authenticate: () => Promise<Client>,
-): Promise<Client> {
+  authenticate: () => Promise<T>,
+): Promise<T> {
   try {
-    const client = await authenticate()
+    const found = await authenticate()
     recorder.count?.('clientAuthentications', method, 'ok')
-    return client
+    return found
   } catch (thrown) {
     const result = toFault(thrown).status >= 500 ? 'failed' : 'refused'
     recorder.count?.('clientAuthentications', method, result)
@@ -54,6 +67,10 @@ async function counted(
 }
 
 const failed = (detail: string): Fault => new Fault('invalid_client', { detail })
+
+/** RFC 6749 §2.3: a client must not use more than one method in a request. */
+const twoMethods = (): Fault =>
+  new Fault('oauth_bad_request', { say: 'The client authenticated in two ways at once.' })
 
 function requireMethod(client: Client, method: ClientAuthMethod): Client {
   if (client.authentication.includes(method)) return client
@@ -68,9 +85,8 @@ const byBasic: Authenticate = async (params, where, pairs) => {
     throw new Fault('oauth_bad_request', {
       say: 'The client_id in the body is not that of the Authorization header.',
     })
-  if (!params.has('client_secret')) return client
-  // RFC 6749 §2.3: a client must not use more than one method in a request.
-  throw new Fault('oauth_bad_request', { say: 'The client authenticated in two ways at once.' })
+  if (params.has('client_secret')) throw twoMethods()
+  return client
 }
 
 const byBody: Authenticate = async (params, where) => {
@@ -90,7 +106,7 @@ const AUTHENTICATE = {
   client_secret_basic: byBasic,
   client_secret_post: byBody,
   none: byName,
-} as const satisfies Partial<Record<ClientAuthMethod, Authenticate>>
+} as const satisfies Record<Exclude<ClientAuthMethod, 'private_key_jwt'>, Authenticate>
 
 async function findPublic(id: string, { people }: StepDependencies): Promise<Client> {
   const client = await orUnavailable(people.findClient(id))

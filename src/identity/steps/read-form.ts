@@ -15,6 +15,8 @@ const PARAMETERS: ReadonlySet<string> = new Set([
   'grant_type',
   'client_id',
   'client_secret',
+  'client_assertion',
+  'client_assertion_type',
   'scope',
   'username',
   'password',

@@ -175,6 +175,11 @@ const IDENTITY = {
     'Clients that authenticated, or did not, by how they tried.',
     ['method', 'result'],
   ),
+  clientKeyFetches: counter(
+    'postern_client_key_fetches_total',
+    'Readings of the keys of clients at their addresses.',
+    ['result'],
+  ),
   logoutNotices: counter('postern_logout_notices_total', 'Tries to tell a client that a login has ended.', [
     'result',
   ]),

@@ -18,6 +18,7 @@ const PROOF_RESULTS = [
 const LABELS = {
   dpopProofs: [['token', 'par', 'api', 'userinfo'], PROOF_RESULTS],
   clientAuthentications: [CLIENT_AUTH_METHODS, ['ok', 'refused', 'failed']],
+  clientKeyFetches: [['ok', 'refused', 'failed']],
   logoutNotices: [['arrived', 'retried', 'failed']],
   pushedRequests: [['pushed', 'refused', 'too_many', 'failed', 'decided', 'invalid']],
 } as const satisfies Partial<Record<IdentityCount, Labels>>

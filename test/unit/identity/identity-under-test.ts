@@ -26,6 +26,7 @@ import { identityDoor, openIdentity } from '../../../src/identity/identity.ts'
 import { type IdentityConfig, identitySchema } from '../../../src/identity/schema.ts'
 import { LogoutQueue } from '../../../src/identity/logout/queue.ts'
 import { StoreTokenRevoker } from '../../../src/identity/tokens/token-revoker.ts'
+import { openClientKeySets } from '../../../src/keys/client-keys.ts'
 import { openNonces } from '../../../src/keys/dpop/nonces.ts'
 import { nonceRules, openProofVerifier } from '../../../src/keys/dpop/proofs.ts'
 import { createDeriver } from '../../../src/keys/key-place.ts'
@@ -234,6 +235,9 @@ export function openTestIdentity({ clients, users, config, deps, store: kept }: 
     },
     publicKeys: { jwks: () => JWKS },
     tokenVerifier: createTokenVerifier({ find: findKey, findLocally: findKey }, clock),
+    clientKeys: openClientKeySets({ clock, recorder }).readBy(() =>
+      Promise.reject(new Error('out of reach')),
+    ),
     store,
     // "Hashes" are the secrets themselves; a quick one has the prefix of a quick one.
     hasher: {

@@ -1,0 +1,170 @@
+/** Clients that sign a JWT instead of sending a secret (C6.1.2; RFC 7521 §4.2, RFC 7523 §3). */
+import type { Claims, JwsHeader } from '../../contracts/keys.ts'
+import type { Client } from '../../contracts/people.ts'
+import { Fault, toFault } from '../../kernel/faults.ts'
+import { forbiddenMember, parseCompactToken, plainType } from '../../keys/token-verifier.ts'
+import { orUnavailable } from '../dependencies.ts'
+import type { Assertion, ClientAuthenticated, Parsed, StepDependencies } from '../endpoint.ts'
+import { isFirstUse } from '../once.ts'
+
+const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+
+/** As the discovery document has them. Both names of Ed25519 are in use (RFC 9864 §2.2). */
+export const ASSERTION_ALGORITHMS: readonly string[] = ['ES256', 'PS256', 'Ed25519', 'EdDSA', 'RS256']
+
+const TYPES: ReadonlySet<unknown> = new Set(['jwt', 'client-authentication+jwt'])
+
+interface Proven {
+  readonly client: Client
+  readonly assertion: Assertion
+}
+
+const failed = (detail: string, cause?: unknown): Fault =>
+  new Fault('invalid_client', { detail: `client_assertion: ${detail}`, cause })
+
+/** Whom the assertion of a request names, before anything of it is believed: for the log. */
+export function assertedClient(params: Parsed['params']): string | undefined {
+  try {
+    const { sub } = parseCompactToken(params.get('client_assertion') ?? '').payload
+    return typeof sub === 'string' ? sub : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Until the signature holds, every failure is the same (T3.9).
+ * @throws Fault `invalid_client`, or `assertion_refused` for a claim of the client's own; `identity_unavailable` if its
+ *   keys cannot be read
+ */
+export async function proveByAssertion(
+  { exchange, params }: Parsed,
+  dependencies: StepDependencies,
+): Promise<Proven> {
+  const { clientKeys, clock, people } = dependencies
+  if (params.get('client_assertion_type') !== ASSERTION_TYPE) throw failed('another client_assertion_type')
+  const jws = params.get('client_assertion')
+  if (jws === undefined) throw failed('missing')
+  const { header, payload } = readAssertion(jws)
+  const checked = checkHeader(header)
+  const id = subjectOf(payload, params.get('client_id'))
+  const found = await orUnavailable(people.findClient(id))
+  const client = found?.authentication.includes('private_key_jwt') === true ? found : undefined
+  const isGenuine = await clientKeys.haveSigned(jws, client, checked)
+  if (client === undefined) throw failed('no such client, or one that may not use private_key_jwt')
+  if (!isGenuine) throw failed('no key of the client has signed it')
+  const audiences = audiencesOf(exchange, dependencies)
+  return { client, assertion: checkClaims(payload, { audiences, now: clock.now() / 1000 }) }
+}
+
+/** The JWT in one canonical spelling (T3.2). */
+function readAssertion(jws: string): ReturnType<typeof parseCompactToken> {
+  try {
+    return parseCompactToken(jws)
+  } catch (thrown) {
+    throw failed(toFault(thrown).facts.detail ?? 'not readable')
+  }
+}
+
+function checkHeader(header: Claims): JwsHeader {
+  const forbidden = forbiddenMember(header)
+  if (forbidden !== undefined) throw failed(`header: ${forbidden}`)
+  const { alg, kid, typ } = header
+  if (typeof alg !== 'string' || !ASSERTION_ALGORITHMS.includes(alg)) throw failed('header: alg')
+  if (typ !== undefined && !(typeof typ === 'string' && TYPES.has(plainType(typ))))
+    throw failed('header: typ')
+  if (kid !== undefined && typeof kid !== 'string') throw failed('header: kid')
+  return { alg, kid }
+}
+
+function subjectOf({ iss, sub }: Claims, named: string | undefined): string {
+  if (typeof sub !== 'string' || iss !== sub) throw failed('claim: iss and sub are not one client')
+  if (named !== undefined && named !== sub) throw failed('client_id is another one')
+  return sub
+}
+
+/** The issuer, the token endpoint, the endpoint called: by configuration alone, whatever host the request names. */
+function audiencesOf(
+  { target }: Parsed['exchange'],
+  { urls }: Pick<StepDependencies, 'urls'>,
+): ReadonlySet<unknown> {
+  const { issuer } = urls
+  const here = target instanceof Fault ? [] : [new URL(issuer).origin + target.path]
+  return new Set([issuer, `${issuer}/connect/token`, ...here])
+}
+
+/** Seconds. */
+const LONGEST_LIFE = 65 * 60
+const CLOCK_SKEW = 10
+/** Characters. */
+const LONGEST_JTI = 256
+
+interface Setting {
+  readonly audiences: ReadonlySet<unknown>
+  /** Seconds since the epoch, with fraction. */
+  readonly now: number
+}
+
+interface ClaimRule {
+  readonly claim: string
+  readonly says: string
+  readonly holds: (value: unknown, setting: Setting) => boolean
+}
+
+const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
+
+const isPast: ClaimRule['holds'] = (value, { now }) =>
+  value === undefined || (isTime(value) && value <= now + CLOCK_SKEW)
+
+/** RFC 7523 §3. Every audience must be this service: else whoever gets an assertion could use it here. */
+const CLAIM_RULES: readonly ClaimRule[] = [
+  {
+    claim: 'aud',
+    says: 'must be the issuer, the token endpoint or this endpoint, and no other address',
+    holds: (value, { audiences }) => {
+      const all: readonly unknown[] = Array.isArray(value) ? value : [value]
+      return all.length > 0 && all.every((audience) => audiences.has(audience))
+    },
+  },
+  {
+    claim: 'exp',
+    says: `must be a time to come, at most ${LONGEST_LIFE / 60} minutes ahead`,
+    holds: (value, { now }) => isTime(value) && value > now && value <= now + LONGEST_LIFE,
+  },
+  { claim: 'iat', says: `must be no time more than ${CLOCK_SKEW} seconds ahead`, holds: isPast },
+  { claim: 'nbf', says: `must be no time more than ${CLOCK_SKEW} seconds ahead`, holds: isPast },
+  {
+    claim: 'jti',
+    says: `must be a text of 1 to ${LONGEST_JTI} characters`,
+    holds: (value) => typeof value === 'string' && value.length > 0 && value.length <= LONGEST_JTI,
+  },
+]
+
+/** @throws Fault `assertion_refused` that names the claim: only the client itself can have signed it */
+function checkClaims(claims: Claims, setting: Setting): Assertion {
+  const broken = CLAIM_RULES.find(({ claim, holds }) => !holds(claims[claim], setting))
+  if (broken !== undefined)
+    throw new Fault('assertion_refused', { say: `The claim ${broken.claim} ${broken.says}.` })
+  return { jti: String(claims['jti']), exp: Number(claims['exp']) }
+}
+
+/** Kind of record: assertions that were used, by the SHA-256 of client and `jti`, until nobody would accept them. */
+const ASSERTION = 'assertion'
+
+/**
+ * A step: the client's assertion counts once, everywhere. It comes behind all that may fail by no fault of the client, so
+ * that it can be sent again then.
+ * @throws Fault `assertion_replayed`; `identity_unavailable` if the store cannot be reached
+ */
+export async function useAssertion<C extends ClientAuthenticated>(
+  context: C,
+  { store }: StepDependencies,
+): Promise<C> {
+  const { assertion, attempt, client } = context
+  if (assertion === undefined) return context
+  const until = (assertion.exp + CLOCK_SKEW) * 1000
+  if (await isFirstUse(store, ASSERTION, [client.id, assertion.jti], until)) return context
+  // Whoever sends it again has proven nothing.
+  delete attempt.proven
+  throw new Fault('assertion_replayed')
+}
