@@ -6,6 +6,7 @@ import {
   type AssertionOptions,
   type ClientKey,
   makeClientKey,
+  withSigner,
 } from '../support/client-assertions.ts'
 import { JWKS, startIssuerServer } from '../support/issuer-server.ts'
 import { openNode } from '../support/killed-postgres.ts'
@@ -24,25 +25,6 @@ const LOGIN = {
   password: 'alice-password',
   scope: 'fund.read target:b/ACME',
 }
-
-/** The demo, with the client `signer`, of which alice is a customer. */
-const withSigner =
-  (keys: object, server: Partial<Configuration['server']> = {}) =>
-  (loaded: Configuration): Configuration => {
-    const { clients, users } = loaded.directory as unknown as Record<
-      'clients' | 'users',
-      Record<string, object>
-    >
-    const signer = { ...clients['acme-books'], secrets: [], ...keys }
-    const alice = { ...users['alice'], customers: ['acme-books', 'signer'] }
-    const directory = {
-      ...loaded.directory,
-      // Off loopback nobody serves the demo's secrets.
-      clients: server.authUrl === undefined ? { ...clients, signer } : { signer },
-      users: server.authUrl === undefined ? { ...users, alice } : {},
-    } as unknown as Configuration['directory']
-    return { ...loaded, directory, server: { ...loaded.server, ...server } }
-  }
 
 const start = (keys: object = { jwks: [key.jwk] }, server: Partial<Configuration['server']> = {}) =>
   postern({ change: withSigner(keys, server) })

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
+import type { Configuration } from '../../src/settings/configuration.ts'
 
 /** A key of a client, as its owner has it. */
 export interface ClientKey {
@@ -38,3 +39,22 @@ export const assertedBy = (jws: string) => ({
   client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
   client_assertion: jws,
 })
+
+/** The demo, with the client `signer`, of which alice is a customer. */
+export const withSigner =
+  (keys: object, server: Partial<Configuration['server']> = {}) =>
+  (loaded: Configuration): Configuration => {
+    const { clients, users } = loaded.directory as unknown as Record<
+      'clients' | 'users',
+      Record<string, object>
+    >
+    const signer = { ...clients['acme-books'], secrets: [], ...keys }
+    const alice = { ...users['alice'], customers: ['acme-books', 'signer'] }
+    const directory = {
+      ...loaded.directory,
+      // Off loopback nobody serves the demo's secrets.
+      clients: server.authUrl === undefined ? { ...clients, signer } : { signer },
+      users: server.authUrl === undefined ? { ...users, alice } : {},
+    } as unknown as Configuration['directory']
+    return { ...loaded, directory, server: { ...loaded.server, ...server } }
+  }

@@ -49,13 +49,17 @@ export async function proveByAssertion(
   const checked = checkHeader(header)
   const id = subjectOf(payload, params.get('client_id'))
   const found = await orUnavailable(people.findClient(id))
-  const client = found?.authentication.includes('private_key_jwt') === true ? found : undefined
+  const client = found !== undefined && maySign(found, checked) ? found : undefined
   const isGenuine = await clientKeys.haveSigned(jws, client, checked)
   if (client === undefined) throw failed('no such client, or one that may not use private_key_jwt')
   if (!isGenuine) throw failed('no key of the client has signed it')
-  const audiences = audiencesOf(exchange, dependencies)
-  return { client, assertion: checkClaims(payload, { audiences, now: clock.now() / 1000 }) }
+  const setting = { ...audiencesOf(exchange, client, dependencies), now: clock.now() / 1000 }
+  return { client, assertion: checkClaims(payload, setting) }
 }
+
+/** FAPI 2.0 has no RS256 (C6.1.9). */
+const maySign = ({ authentication, profile }: Client, { alg }: JwsHeader): boolean =>
+  authentication.includes('private_key_jwt') && !(profile === 'fapi2' && alg === 'RS256')
 
 /** The JWT in one canonical spelling (T3.2). */
 function readAssertion(jws: string): ReturnType<typeof parseCompactToken> {
@@ -86,11 +90,13 @@ function subjectOf({ iss, sub }: Claims, named: string | undefined): string {
 /** The issuer, the token endpoint, the endpoint called: by configuration alone, whatever host the request names. */
 function audiencesOf(
   { target }: Parsed['exchange'],
+  { profile }: Client,
   { urls }: Pick<StepDependencies, 'urls'>,
-): ReadonlySet<unknown> {
+): Pick<Setting, 'audiences' | 'textOnly'> {
   const { issuer } = urls
+  if (profile === 'fapi2') return { audiences: new Set([issuer]), textOnly: true }
   const here = target instanceof Fault ? [] : [new URL(issuer).origin + target.path]
-  return new Set([issuer, `${issuer}/connect/token`, ...here])
+  return { audiences: new Set([issuer, `${issuer}/connect/token`, ...here]), textOnly: false }
 }
 
 /** Seconds. */
@@ -101,6 +107,8 @@ const LONGEST_JTI = 256
 
 interface Setting {
   readonly audiences: ReadonlySet<unknown>
+  /** Whether a list is refused, also of one audience. */
+  readonly textOnly: boolean
   /** Seconds since the epoch, with fraction. */
   readonly now: number
 }
@@ -120,9 +128,9 @@ const isPast: ClaimRule['holds'] = (value, { now }) =>
 const CLAIM_RULES: readonly ClaimRule[] = [
   {
     claim: 'aud',
-    says: 'must be the issuer, the token endpoint or this endpoint, and no other address',
-    holds: (value, { audiences }) => {
-      const all: readonly unknown[] = Array.isArray(value) ? value : [value]
+    says: 'must be the issuer, the token endpoint or this endpoint, and no other address; by FAPI 2.0 the issuer alone, as a text',
+    holds: (value, { audiences, textOnly }) => {
+      const all: readonly unknown[] = Array.isArray(value) && !textOnly ? value : [value]
       return all.length > 0 && all.every((audience) => audiences.has(audience))
     },
   },

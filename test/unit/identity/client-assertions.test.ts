@@ -134,6 +134,25 @@ describe('C6.1.2 claims of an assertion that is signed rightly', () => {
   })
 })
 
+describe('C6.1.9 an assertion of a client that is held to FAPI 2.0', () => {
+  const held = (of: ClientKey = key): TestIdentity => open(of, { profile: 'fapi2' })
+
+  it('C6.1.9 has the issuer as its only audience, as a text', async () => {
+    const good = await presentOf(held())
+    expect(good.json.error).not.toBe('invalid_client')
+    for (const audience of [`${ISSUER}/connect/token`, [ISSUER], [ISSUER, `${ISSUER}/connect/token`]]) {
+      const { json } = await presentOf(held(), { audience })
+      expect(json.error_description, String(audience)).toContain('The claim aud ')
+    }
+  })
+
+  it('C6.1.9 is not signed by RS256', async () => {
+    const [rsa, pss] = [await makeClientKey('RS256'), await makeClientKey('PS256')]
+    expect((await presentOf(held(rsa), {}, rsa)).json).toEqual(REFUSED)
+    expect((await presentOf(held(pss), {}, pss)).json.error).not.toBe('invalid_client')
+  })
+})
+
 describe('C6.1.2 an assertion counts once', () => {
   const REPLAYED = {
     error: 'invalid_client',
@@ -174,6 +193,14 @@ describe('C6.1.2 an assertion counts once', () => {
     const jws = await assertion(key, { now: service.clock.at })
     expect((await present(service, jws, { password: 'wrong' })).json.error).toBe('invalid_grant')
     expect((await present(service, jws)).json).toEqual(REPLAYED)
+  })
+
+  it('C6.1.0 a refused proof of possession does not use it up: the request is sent again with a nonce', async () => {
+    const service = open()
+    const jws = await assertion(key, { now: service.clock.at })
+    const refused = await requestToken(service, assertedBy(jws), { authorization: '', dpop: 'nonsense' })
+    expect(refused.json.error).toBe('invalid_dpop_proof')
+    expect((await present(service, jws)).status).toBe(200)
   })
 
   it('C6.1.2 while the store is down it is 503, and can be sent again', async () => {
