@@ -100,6 +100,8 @@ export interface Granted extends GrantChosen {
   /** Of the session that it was granted in; absent where there was none, or the client is not told of its end. */
   readonly sid?: string | undefined
   readonly refresh: RefreshPlan
+  /** The scope as the client has asked for it, now or when its login began (C6.1.3). Absent if nobody knows any more. */
+  readonly words?: string
   /** Id of the family of the tokens, if it was drawn earlier (with a code, C6.1.6). */
   readonly family?: string
   /**

@@ -188,6 +188,23 @@ function keep({ values, target }: RequestedScope, allowed: (value: string) => bo
   return { values: kept, target }
 }
 
+/** What was granted of a scope, in the words that asked for it: a bare `target:b` stands for the target. */
+export const inWords = (words: string, { target, values }: GrantedScope): string => {
+  const granted: ReadonlySet<string> = new Set(values)
+  return [...new Set(split(words))]
+    .filter((value) => (value === CHOOSE ? target !== undefined : granted.has(value)))
+    .join(' ')
+}
+
+/** The scope of a refresh request whose bare `target:b` means the target of the family (C5.4). */
+export const meaningOwnTarget = (
+  { target, values }: RequestedScope,
+  granted: RequestedScope,
+): RequestedScope => {
+  const own = granted.values.find(isTargetValue)
+  return { target, values: values.map((value) => (value === CHOOSE && own !== undefined ? own : value)) }
+}
+
 /** Values that left the catalogue are kept; malformed ones, which earlier versions granted, are not (T3.11). */
 export function readGrantedScope(text: string): GrantedScope {
   const values = split(text).filter(isScopeValue)

@@ -50,6 +50,7 @@ async function answerCode(
     scope: scope.text,
     authTime: session.authTime,
     asOf,
+    ...(namedClient.answerScope === 'asked' && { words: request.scope.values.join(' ') }),
     ...(isNotified(namedClient) && session.sid !== undefined && { sid: session.sid }),
   }
   const { code, family, open } = dependencies.codes.draw(

@@ -1,4 +1,5 @@
 import type { Answer } from '../../contracts/exchange.ts'
+import { targetText } from '../../config/scopes/scope-token.ts'
 import type { NewRecord } from '../../contracts/store.ts'
 import type { RevocationCause } from '../../contracts/tokens.ts'
 import { Fault, toFault } from '../../kernel/faults.ts'
@@ -16,7 +17,7 @@ import {
 import { GRANTS } from '../grants/grants.ts'
 import { isNotified, partyOf } from '../logout/queue.ts'
 import { give, tokenIssued, tokenRevoked, took } from '../records.ts'
-import { hasValue, placeOf } from '../scopes.ts'
+import { hasValue, inWords, placeOf } from '../scopes.ts'
 import { requireParam } from '../steps/read-form.ts'
 import type { DrawnFamily, FamilyRecord } from '../tokens/families.ts'
 import { findToken, type FoundToken, subjectOf } from '../tokens/find-token.ts'
@@ -50,11 +51,18 @@ export const issueTokens: Step<Granted, Answer> = async (granted, dependencies) 
     access_token: access.token,
     token_type: tokenType(dependencies, granted.client, granted.proof?.jkt),
     expires_in: access.lifetime,
-    scope: granted.scope.text,
+    ...scopeAnswer(granted),
     ...(refresh && { refresh_token: refresh.token }),
     ...(idToken !== undefined && { id_token: idToken }),
   }
   return tokenAnswer(body, dependencies, granted.client)
+}
+
+/** C6.1.3: what was granted, or what was asked for, as far as it was granted, and the target beside it. */
+function scopeAnswer({ client, scope, words = scope.text }: Granted): object {
+  if (client.answerScope === 'granted') return { scope: scope.text }
+  const { target } = scope
+  return { scope: inWords(words, scope), ...(target && { target: targetText(target) }) }
 }
 
 type AnswerToken = Omit<DrawnFamily, 'record'> & Partial<DrawnFamily>
@@ -86,10 +94,15 @@ function refreshOf(granted: Granted, dependencies: StepDependencies): AnswerToke
   const record = {
     ...{ client: client.id, subject: user.subject, scope: scope.text, authTime, grant, asOf },
     ...(sid !== undefined && isNotified(client) && { sid }),
+    ...wordsOf(granted),
     ...bindingOf(granted),
   }
   return dependencies.families.draw(record, granted.family)
 }
+
+/** For a client that is answered in its own words, also at a refresh. */
+const wordsOf = ({ client, words }: Granted): Pick<FamilyRecord, 'words'> =>
+  client.answerScope === 'asked' && words !== undefined ? { words } : {}
 
 /** RFC 9449 §5: a public client has nothing but the key to prove who it is; another one may change its keys. */
 const bindingOf = ({ client, proof }: Granted): Pick<FamilyRecord, 'jkt' | 'needsProof'> => ({

@@ -104,7 +104,7 @@ const requireUser: Step<CodeFound, UserFound> = (context) => {
 
 const grantScope: Step<UserFound, Granted> = async (context, dependencies) => {
   const { client, code, user } = context
-  const { authTime, family, nonce, sid } = code.record
+  const { authTime, family, nonce, sid, words } = code.record
   const scope = await scopeOf(code.record, client, user, dependencies)
   const openid = hasValue(scope, 'openid')
   const take = async (begun: readonly NewRecord[]): Promise<void> => {
@@ -118,6 +118,7 @@ const grantScope: Step<UserFound, Granted> = async (context, dependencies) => {
     openid,
     nonce: nonce ?? undefined,
     sid,
+    ...(words !== undefined && { words }),
     refresh: { kind: 'open' },
     family,
     take,

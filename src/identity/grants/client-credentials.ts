@@ -5,7 +5,7 @@ import { scopeParameter } from '../steps/read-form.ts'
 /** C6.1.5a, RFC 6749 §4.4. A machine asks for itself: nobody has logged in, and nothing lasts longer than the token. */
 export const redeemClientCredentials: Step<GrantChosen, Granted> = async (context, { catalogue, places }) => {
   const { client, params } = context
-  const requested = parseScope(scopeParameter(params, client), catalogue)
-  const scope = await limitToMachine(requested, client, catalogue, places)
-  return { ...context, scope, openid: false, nonce: undefined, refresh: { kind: 'none' } }
+  const words = scopeParameter(params, client)
+  const scope = await limitToMachine(parseScope(words, catalogue), client, catalogue, places)
+  return { ...context, scope, openid: false, nonce: undefined, refresh: { kind: 'none' }, words }
 }

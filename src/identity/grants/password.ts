@@ -97,7 +97,8 @@ export const verifyPassword: Step<ScopeRequested, UserVerified> = async (context
 const grantScope: Step<UserVerified, Granted> = (context, { catalogue }) => {
   const scope = limitToUser(context.requested, context.user, catalogue)
   const openid = hasValue(scope, 'openid')
-  return { ...context, scope, openid, nonce: undefined, refresh: { kind: 'open' } }
+  const words = scopeParameter(context.params, context.client)
+  return { ...context, scope, openid, nonce: undefined, refresh: { kind: 'open' }, words }
 }
 
 /** C6.1.5, in the order of C6.1.0. */

@@ -8,6 +8,7 @@ import {
   isOpenTo,
   limitToClient,
   limitToUser,
+  meaningOwnTarget,
   narrowScope,
   parseScope,
   readGrantedScope,
@@ -42,7 +43,7 @@ const refuse = (detail: string): Fault => new Fault('invalid_grant', { detail })
 const readScope: Step<GrantChosen, ScopeRead> = async (context, { catalogue, places }) => {
   const text = context.params.get('scope')?.trim()
   if (text === undefined || text === '') return { ...context, asked: undefined }
-  const asked = parseScope(text, catalogue)
+  const asked = parseScope(text, catalogue, context.client.answerScope === 'asked')
   await limitToClient(asked, context.client, catalogue, places)
   return { ...context, asked }
 }
@@ -100,7 +101,8 @@ const findUser: Step<FamilyFound, UserFound> = async (context, { people, places 
 /** The family's scope or less, and of it what client and user may have today (C5.5). */
 const limitScope: Step<UserFound, ScopeNarrowed> = async (context, { catalogue, places }) => {
   const { asked, client, granted, user } = context
-  const wanted = asked === undefined ? granted : narrowScope(asked, granted, catalogue)
+  const wanted =
+    asked === undefined ? granted : narrowScope(meaningOwnTarget(asked, granted), granted, catalogue)
   const scope = limitToUser(await limitToClient(wanted, client, catalogue, places), user, catalogue)
   return { ...context, scope }
 }
@@ -112,12 +114,14 @@ const keepsTokens = ({ profile }: Client): boolean => profile === 'fapi2'
 const planRotation: Step<ScopeNarrowed, Granted> = (context, dependencies) => {
   const { client, found, granted, token } = context
   const { id: family, record, state, successor } = found
+  const words = context.params.get('scope') ?? record.words
   const plan = {
     ...context,
     authTime: record.authTime,
     openid: hasValue(granted, 'openid'),
     nonce: undefined,
     sid: record.sid,
+    ...(words !== undefined && { words }),
   }
   // One that was followed by another, before the client got its profile, is followed by it still.
   if (keepsTokens(client) && state === 'fresh')

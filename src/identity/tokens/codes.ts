@@ -41,6 +41,8 @@ export type CodeRecord = {
   readonly asOf?: number
   /** Of the session, for a client that is told of its end (C6.3.3a). */
   readonly sid?: string
+  /** The scope as it was asked for, for a client that is answered in its own words (C6.1.3). */
+  readonly words?: string
   /** True once its tokens were made. */
   readonly settled: boolean
 }

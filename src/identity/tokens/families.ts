@@ -41,6 +41,8 @@ export type FamilyRecord = {
   readonly asOf?: number
   /** Of the session that it was begun in, for a client that is told of its end (C6.3.3a). */
   readonly sid?: string
+  /** The scope as it was asked for, for a client that is answered in its own words (C6.1.3). */
+  readonly words?: string
   /** Random; absent while the tokens of the family are those of an older version (`OLDER_TOKEN`). */
   readonly salt?: string
   /** The number of the token in use: 1 for the first one. Absent together with `salt`. */
