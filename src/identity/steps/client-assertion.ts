@@ -174,5 +174,6 @@ export async function useAssertion<C extends ClientAuthenticated>(
   if (await isFirstUse(store, ASSERTION, [client.id, assertion.jti], until)) return context
   // Whoever sends it again has proven nothing.
   delete attempt.proven
+  delete attempt.asker
   throw new Fault('assertion_replayed')
 }
