@@ -27,7 +27,18 @@ const startFor = (program: ClientProgram, origin: string): Promise<StartedPoster
     change: (configuration) => {
       const { requireBinding = true, requirePkce = requireBinding, strictRfc6749 = false } = program
       const redirectUris = [`${origin}${program.callback}`]
-      const change = { redirectUris, requireBinding, requirePkce, strictRfc6749 }
+      const held = program.profile && {
+        profile: program.profile,
+        secrets: [],
+        jwksUri: `${origin}/jwks.json`,
+      }
+      const change = {
+        redirectUris,
+        requireBinding,
+        requirePkce,
+        ...(strictRfc6749 && { strictRfc6749 }),
+        ...held,
+      }
       return withClient('ledgerline', change, configuration)
     },
   })
@@ -133,11 +144,12 @@ describe('config/clients.md', () => {
 
   it('names what must be set in Postern, where it is set', () => {
     const section = (name: string): string => page.split(`\n## ${name}\n`)[1]?.split('\n## ')[0] ?? ''
-    for (const [name, { requireBinding, requirePkce, strictRfc6749 }] of Object.entries(CLIENTS)) {
+    for (const [name, { profile, requireBinding, requirePkce, strictRfc6749 }] of Object.entries(CLIENTS)) {
       const told = section(name)
       expect([name, told.includes('`strictRfc6749: true`')]).toEqual([name, strictRfc6749 === true])
       expect([name, told.includes('`requirePkce: false`')]).toEqual([name, requirePkce === false])
       expect([name, told.includes('`requireBinding: false`')]).toEqual([name, requireBinding === false])
+      expect([name, told.includes('profile: fapi2')]).toEqual([name, profile === 'fapi2'])
     }
   })
 })

@@ -17,6 +17,8 @@ export interface ClientProgram {
   /** Of the client in Postern. */
   readonly requirePkce?: boolean
   readonly requireBinding?: boolean
+  /** The client has no secret, and its keys at `/jwks.json`. */
+  readonly profile?: 'fapi2'
   /** Part of its last page; the user's name if not given. */
   readonly shows?: string
 }
@@ -43,6 +45,7 @@ const ofNode = { needs: ['clients of npm'], program: node, login: '/login', call
 
 export const CLIENTS: Readonly<Record<string, ClientProgram>> = {
   'openid-client 6': { ...ofNode, file: 'openid-client-6.mjs' },
+  'openid-client 6 with FAPI 2.0': { ...ofNode, file: 'openid-client-6-fapi2.mjs', profile: 'fapi2' },
   'openid-client 5': { ...ofNode, file: 'openid-client-5.mjs', strictRfc6749: true },
   'Auth.js': { ...ofNode, file: 'auth-js.mjs', login: '/auth/signin', callback: '/auth/callback/postern' },
   'express-openid-connect': { ...ofNode, file: 'express-openid-connect.mjs' },

@@ -1,0 +1,89 @@
+import * as oauth from 'oauth4webapi'
+import * as client from 'openid-client'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type ClientKey, makeClientKey } from '../support/client-assertions.ts'
+import { withClient } from '../support/machines.ts'
+import { startPostern, type StartedPostern } from '../support/start-postern.ts'
+
+/** A machine on two libraries (C6.1.5a): a token for itself, by a secret or by a key, and calls with it. */
+
+const SCOPE = 'fund.read business.fund.list'
+
+let key: ClientKey
+let postern: StartedPostern
+
+beforeAll(async () => {
+  key = await makeClientKey('ES256', { kid: 'one' })
+  postern = await startPostern({
+    change: (configuration) => {
+      const machine = {
+        kind: 'machine',
+        grants: ['client_credentials'],
+        scopes: SCOPE.split(' '),
+        businesses: ['ACME'],
+      } as const
+      const signing = { ...machine, secrets: [], jwks: [key.jwk], dpop: 'required' } as const
+      return withClient(withClient(configuration, 'nightly', machine), 'signer', signing)
+    },
+  })
+})
+afterAll(() => postern.close())
+
+const funds = (): URL => new URL('/api/1.0/b/ACME/fund-data/fund-list', postern.baseUrl)
+
+describe('openid-client', () => {
+  const discover = (id: string, authentication?: client.ClientAuth): Promise<client.Configuration> =>
+    client.discovery(new URL(postern.authUrl), id, `${id}-secret`, authentication, {
+      // eslint-disable-next-line @typescript-eslint/no-deprecated -- marked so to be noticed; loopback only
+      execute: [client.allowInsecureRequests],
+    })
+
+  it('C6.1.5a gets a token for a machine as it comes, with the secret in the body', async () => {
+    const configuration = await discover('nightly')
+    const tokens = await client.clientCredentialsGrant(configuration, { scope: SCOPE })
+    expect(tokens).toMatchObject({ token_type: 'bearer', scope: `${SCOPE} target:b/ACME` })
+    expect(tokens.refresh_token).toBeUndefined()
+    const call = [configuration, tokens.access_token, funds(), 'GET'] as const
+    expect((await client.fetchProtectedResource(...call)).status).toBe(200)
+    const userinfo = client.fetchUserInfo(configuration, tokens.access_token, 'nightly')
+    await expect(userinfo).rejects.toMatchObject({
+      status: 401,
+      cause: [{ parameters: { error: 'insufficient_scope' } }],
+    })
+  })
+
+  it('C6.1.5a gets a bound token for a machine with a key', async () => {
+    const configuration = await discover('signer', client.PrivateKeyJwt(key.privateKey))
+    const DPoP = client.getDPoPHandle(configuration, await client.randomDPoPKeyPair())
+    const tokens = await client.clientCredentialsGrant(configuration, { scope: SCOPE }, { DPoP })
+    const proven = [undefined, undefined, { DPoP }] as const
+    const call = [configuration, tokens.access_token, funds(), 'GET', ...proven] as const
+    expect((await client.fetchProtectedResource(...call)).status).toBe(200)
+  })
+})
+
+describe('oauth4webapi', () => {
+  // eslint-disable-next-line @typescript-eslint/no-deprecated -- marked so to be noticed; loopback only
+  const LOOPBACK = { [oauth.allowInsecureRequests]: true }
+
+  it('C6.1.5a gets a bound token for a machine with a key', async () => {
+    const issuer = new URL(postern.authUrl)
+    const server = await oauth.processDiscoveryResponse(
+      issuer,
+      await oauth.discoveryRequest(issuer, LOOPBACK),
+    )
+    const self: oauth.Client = { client_id: 'signer' }
+    const options = { ...LOOPBACK, DPoP: oauth.DPoP(self, await oauth.generateKeyPair('ES256')) }
+    const asked = await oauth.clientCredentialsGrantRequest(
+      server,
+      self,
+      oauth.PrivateKeyJwt({ key: key.privateKey, kid: 'one' }),
+      { scope: SCOPE },
+      options,
+    )
+    const tokens = await oauth.processClientCredentialsResponse(server, self, asked)
+    expect(tokens).toMatchObject({ token_type: 'dpop', scope: `${SCOPE} target:b/ACME` })
+    const call = [tokens.access_token, 'GET', funds(), undefined, undefined, options] as const
+    expect((await oauth.protectedResourceRequest(...call)).status).toBe(200)
+  })
+})
