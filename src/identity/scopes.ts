@@ -42,7 +42,7 @@ export const hasValue = ({ values }: RequestedScope, value: string): boolean =>
 
 const OFFLINE = 'offline_access'
 /** The user is to choose the business (C5.4). */
-const CHOOSE = 'target:b'
+export const CHOOSE = 'target:b'
 const refuse = (say: string): Fault => new Fault('invalid_scope', { say })
 
 /** The value as an error description names it: only if it is short and has no unusual characters. */

@@ -385,6 +385,7 @@ export const FAULTS = {
     'The grant is not valid. Check the credentials, or ask the user again.',
   ),
   invalid_scope: oauth('invalid_scope', 'The requested scope cannot be granted.'),
+  invalid_target: oauth('invalid_target', 'The requested resource cannot be granted.'),
   // C6.2.1: shown on a page, since there is no address to redirect to
   authorize_bad_client: oauth(
     'invalid_request',

@@ -282,6 +282,7 @@ const RAISED: Readonly<Record<FaultCode, Scenario | string>> = {
   unsupported_grant_type: tokenRequest({ grant_type: 'implicit' }),
   invalid_grant: tokenRequest({ password: 'wrong' }),
   invalid_scope: tokenRequest({ scope: 'no.such.scope' }),
+  invalid_target: tokenRequest({ resource: 'https://elsewhere.example' }),
   authorize_bad_client: authorize({ client_id: 'nobody' }),
   authorize_bad_redirect: authorize({ redirect_uri: 'https://evil.example/' }),
   access_denied: AUTHORIZE,

@@ -128,7 +128,7 @@ describe('C6.0: every identity endpoint', () => {
   })
 
   it('C6.0: unknown parameters are ignored', async () => {
-    expect(await post({ ...ALICE, colour: 'red', resource: 'x' })).toMatchObject({ status: 200 })
+    expect(await post({ ...ALICE, colour: 'red', audience: 'x' })).toMatchObject({ status: 200 })
   })
 
   it('C6.0: a repeated one is invalid_request, equal or not, known or not', async () => {

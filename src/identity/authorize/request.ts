@@ -11,6 +11,7 @@ import { noteCall, orUnavailable } from '../dependencies.ts'
 import type { Arrived, ClientAuthenticated, Step, StepDependencies } from '../endpoint.ts'
 import { pageAnswer } from '../pages/layout.ts'
 import { formPostPage } from '../pages/notices.ts'
+import { withResource } from '../resource.ts'
 import { hasValue, limitToClient, parseScope, type RequestedScope } from '../scopes.ts'
 import { paramsOf, readFields, readParameters } from '../steps/read-form.ts'
 import { readChallenge, readKeyBinding } from '../tokens/codes.ts'
@@ -265,13 +266,15 @@ export const readRequest: Step<ClientNamed, AuthorizationRead> = (context, depen
   return checkRequest(context, dependencies)
 }
 
-const checkRequest: Step<ClientNamed, AuthorizationRead> = async (context, { catalogue, places }) => {
+const checkRequest: Step<ClientNamed, AuthorizationRead> = async (context, dependencies) => {
+  const { catalogue, places } = dependencies
   const { namedClient, form } = context
   const params = paramsOf(form)
   checkKind(params, namedClient)
   const text = params.get('scope')?.trim() ?? namedClient.defaultScope
   if (text === undefined) throw new Fault('invalid_scope', { say: 'The parameter scope is missing.' })
-  const asked = parseScope(text, catalogue, true)
+  const parsed = parseScope(text, catalogue, true)
+  const asked = await withResource(parsed, params.get('resource'), namedClient, dependencies)
   const request: AuthorizationRequest = {
     namedClient,
     back: returnPathOf(context),
@@ -384,6 +387,7 @@ const CARRIED = [
   'response_type',
   'response_mode',
   'scope',
+  'resource',
   'state',
   'nonce',
   'code_challenge',

@@ -217,6 +217,10 @@ const ERROR_GUIDE: Readonly<Record<FaultCode, Guidance>> = {
     IDENTITY,
     'Every value of `scope` must stand on the page of the scopes. The target must be a business that client and user may both open. Ask for one target only.',
   ),
+  invalid_target: at(
+    IDENTITY,
+    'The `resource` must be the address of this API, or of one business or fund of it, and not another one than the target.',
+  ),
   authorize_bad_client: at(BROWSER, 'Check `client_id`.'),
   authorize_bad_redirect: at(
     BROWSER,

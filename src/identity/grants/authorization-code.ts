@@ -7,6 +7,7 @@ import { equalSecrets } from '../../kernel/ids.ts'
 import { noteCall, orUnavailable } from '../dependencies.ts'
 import { flow, type GrantChosen, type Granted, type Step, type StepDependencies } from '../endpoint.ts'
 import { replayed } from '../records.ts'
+import { requireResource } from '../resource.ts'
 import { type GrantedScope, hasValue, limitToClient, limitToUser, readGrantedScope } from '../scopes.ts'
 import { requireParam, requireParams } from '../steps/read-form.ts'
 import type { CodeRecord, CodeUse, FoundCode } from '../tokens/codes.ts'
@@ -77,8 +78,9 @@ async function endReplayed(
 }
 
 /** RFC 6749 §4.1.3, RFC 7636 §4.6, RFC 9449 §10. */
-const checkBinding: Step<CodeFound, CodeFound> = (context) => {
+const checkBinding: Step<CodeFound, CodeFound> = (context, dependencies) => {
   const { code, params, proof } = context
+  requireResource(params.get('resource'), readGrantedScope(code.record.scope), dependencies)
   if (requireParam(params, 'redirect_uri') !== code.record.redirectUri)
     throw refuse('another redirect_uri than that of the request')
   if (code.record.jkt !== undefined && code.record.jkt !== proof?.jkt)

@@ -1,11 +1,15 @@
 import type { GrantChosen, Granted, Step } from '../endpoint.ts'
+import { withResource } from '../resource.ts'
 import { limitToMachine, parseScope } from '../scopes.ts'
 import { scopeParameter } from '../steps/read-form.ts'
 
 /** C6.1.5a, RFC 6749 §4.4. A machine asks for itself: nobody has logged in, and nothing lasts longer than the token. */
-export const redeemClientCredentials: Step<GrantChosen, Granted> = async (context, { catalogue, places }) => {
+export const redeemClientCredentials: Step<GrantChosen, Granted> = async (context, dependencies) => {
+  const { catalogue, places } = dependencies
   const { client, params } = context
   const words = scopeParameter(params, client)
-  const scope = await limitToMachine(parseScope(words, catalogue), client, catalogue, places)
+  const resource = params.get('resource')
+  const asked = await withResource(parseScope(words, catalogue), resource, client, dependencies)
+  const scope = await limitToMachine(asked, client, catalogue, places)
   return { ...context, scope, openid: false, nonce: undefined, refresh: { kind: 'none' }, words }
 }

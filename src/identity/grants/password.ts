@@ -13,6 +13,7 @@ import {
   type StepDependencies,
   type UserVerified,
 } from '../endpoint.ts'
+import { withResource } from '../resource.ts'
 import { hasValue, limitToClient, limitToUser, parseScope } from '../scopes.ts'
 import { scopeParameter, requireParam, requireParams } from '../steps/read-form.ts'
 
@@ -20,10 +21,12 @@ import { scopeParameter, requireParam, requireParams } from '../steps/read-form.
  * Reads the requested scope, or the client's default if there is none, and limits it to the client (C6.1.0, C5.5).
  * @throws Fault `invalid_scope`
  */
-const requestScope: Step<GrantChosen, ScopeRequested> = async (context, { catalogue, places }) => {
+const requestScope: Step<GrantChosen, ScopeRequested> = async (context, dependencies) => {
+  const { catalogue, places } = dependencies
   const { client, params } = context
   const asked = parseScope(scopeParameter(params, client), catalogue)
-  const requested = await limitToClient(asked, client, catalogue, places)
+  const aimed = await withResource(asked, params.get('resource'), client, dependencies)
+  const requested = await limitToClient(aimed, client, catalogue, places)
   return { ...context, requested }
 }
 

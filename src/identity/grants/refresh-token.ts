@@ -3,6 +3,7 @@ import { Fault } from '../../kernel/faults.ts'
 import { noteCall, orUnavailable } from '../dependencies.ts'
 import { flow, type GrantChosen, type Granted, type Step, type StepDependencies } from '../endpoint.ts'
 import { replayed } from '../records.ts'
+import { requireResource } from '../resource.ts'
 import {
   hasValue,
   isOpenTo,
@@ -99,8 +100,10 @@ const findUser: Step<FamilyFound, UserFound> = async (context, { people, places 
 }
 
 /** The family's scope or less, and of it what client and user may have today (C5.5). */
-const limitScope: Step<UserFound, ScopeNarrowed> = async (context, { catalogue, places }) => {
-  const { asked, client, granted, user } = context
+const limitScope: Step<UserFound, ScopeNarrowed> = async (context, dependencies) => {
+  const { asked, client, granted, params, user } = context
+  const { catalogue, places } = dependencies
+  requireResource(params.get('resource'), granted, dependencies)
   const wanted =
     asked === undefined ? granted : narrowScope(meaningOwnTarget(asked, granted), granted, catalogue)
   const scope = limitToUser(await limitToClient(wanted, client, catalogue, places), user, catalogue)

@@ -18,6 +18,7 @@ const PARAMETERS: ReadonlySet<string> = new Set([
   'client_assertion',
   'client_assertion_type',
   'scope',
+  'resource',
   'username',
   'password',
   'code',
@@ -62,8 +63,13 @@ const PARAMETERS: ReadonlySet<string> = new Set([
 /** Reads a form or a query of an identity endpoint, with repeated parameters. @throws Fault `body_malformed` */
 export const readParameters = (text: string | Uint8Array): Form => parseForm(text, { known: PARAMETERS })
 
-/** The parameters with one value each (C6.0). @throws Fault `oauth_bad_request` for a repeated parameter */
-export const paramsOf = (form: Form): ReadonlyMap<string, string> => singleValues(form, PARAMETERS)
+/** The parameters with one value each (C6.0). @throws Fault `oauth_bad_request` for a repeated parameter, `invalid_target` for two resources */
+export function paramsOf(form: Form): ReadonlyMap<string, string> {
+  // RFC 8707 lets it repeat, and a token has one target at most.
+  if ((form.get('resource') ?? []).filter((value) => value !== '').length > 1)
+    throw new Fault('invalid_target', { say: 'A token is for one resource at most.' })
+  return singleValues(form, PARAMETERS)
+}
 
 /** Bytes. Far more than any request of C6 needs. */
 export const FORM_LIMIT = 64 * 1024

@@ -1,0 +1,95 @@
+import { decodeJwt } from 'jose'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { authorizeUrl, CALLBACK, VERIFIER } from '../support/audited-people.ts'
+import { askAsMachine, withMachines } from '../support/machines.ts'
+import { postForm, type OAuthAnswer } from '../support/oauth.ts'
+import { Person } from '../support/person.ts'
+import { send } from '../support/requests.ts'
+import { startPostern, type StartedPostern } from '../support/start-postern.ts'
+
+/** C6.1.3a: `resource` in place of a target (RFC 8707). */
+
+let gateway: StartedPostern
+beforeAll(async () => {
+  gateway = await startPostern({ change: withMachines })
+})
+afterAll(() => gateway.close())
+
+const at = (path: string): string => `${gateway.baseUrl}/api/1.0/${path}`
+const login = (params: Readonly<Record<string, string>>): Promise<OAuthAnswer> => {
+  const alice = { grant_type: 'password', username: 'alice', password: 'alice-password', scope: 'fund.read' }
+  return postForm(gateway, '/connect/token', { params: { ...alice, ...params } })
+}
+
+describe('C6.1.3a: resource', () => {
+  it('C6.1.3a: the API as a whole asks for no target, and changes no audience', async () => {
+    for (const resource of [gateway.baseUrl, `${gateway.baseUrl}/`]) {
+      const { json } = await login({ resource })
+      expect(json.scope).toBe('fund.read')
+      expect(decodeJwt(json.access_token).aud).toBe(gateway.baseUrl)
+    }
+  })
+
+  it('C6.1.3a: a business or a fund stands for the target', async () => {
+    expect((await login({ resource: at('b/ACME') })).json.scope).toBe('fund.read target:b/ACME')
+    const { json } = await login({ resource: at('f/ACME/SUPER1') })
+    expect(json.scope).toBe('fund.read target:f/ACME/SUPER1')
+    expect(decodeJwt(json.access_token).aud).toBe(gateway.baseUrl)
+    const scope = 'fund.read target:b/ACME'
+    expect((await login({ scope, resource: at('b/ACME') })).json.scope).toBe(scope)
+  })
+
+  it('C6.1.3a, C6.1.5a: it is the target of a machine of several businesses', async () => {
+    const { json } = await askAsMachine(gateway, { resource: at('b/GLOBEX') }, 'both')
+    expect(json.scope).toBe('fund.read target:b/GLOBEX')
+  })
+
+  it.each([
+    ['of another service', 'https://elsewhere.example/'],
+    ['that begins like this one', '{base}.example/'],
+    ['of another version', '{base}/api/2.0/b/ACME'],
+    ['of an action', '{base}/api/1.0/b/ACME/fund-data'],
+    ['of no business', '{base}/api/1.0/b/'],
+    ['of a business that is not the client’s', '{base}/api/1.0/b/INITECH'],
+    ['with a fragment', '{base}#x'],
+  ])('C6.1.3a: one %s is invalid_target', async (_, written) => {
+    const { status, json } = await login({ resource: written.replace('{base}', gateway.baseUrl) })
+    expect([status, json.error]).toEqual([400, 'invalid_target'])
+  })
+
+  it('C6.1.3a, T3.25: one beside another target, and two, are invalid_target', async () => {
+    const against = { scope: 'fund.read target:b/GLOBEX', resource: at('b/ACME') }
+    expect((await login(against)).json.error).toBe('invalid_target')
+    const fund = { scope: 'fund.read target:b/ACME', resource: at('f/ACME/SUPER1') }
+    expect((await login(fund)).json.error).toBe('invalid_target')
+    const params = new URLSearchParams({ grant_type: 'client_credentials', scope: 'fund.read' })
+    for (const resource of [at('b/ACME'), at('b/ACME')]) params.append('resource', resource)
+    const { body } = await send(gateway, {
+      method: 'POST',
+      target: '/connect/token',
+      headers: {
+        Authorization: `Basic ${Buffer.from('nightly:nightly-secret').toString('base64')}`,
+        'Content-Type': 'application/x-www-form-urlencoded',
+      },
+      body: params.toString(),
+    })
+    expect(JSON.parse(body)).toMatchObject({ error: 'invalid_target' })
+  })
+
+  it('C6.1.3a, T3.25: at authorize it is the business, and code and refresh token take no other one', async () => {
+    const person = new Person(gateway.authUrl)
+    const url = authorizeUrl({ scope: 'openid offline_access fund.read target:b', resource: at('b/ACME') })
+    const page = await person.logIn(await person.open(url))
+    const { location } = await person.submit(page, { decision: 'allow' })
+    const code = location?.searchParams.get('code') ?? ''
+    const params = { grant_type: 'authorization_code', code, redirect_uri: CALLBACK, code_verifier: VERIFIER }
+    const ask = (more: Readonly<Record<string, string>>) =>
+      postForm(gateway, '/connect/token', { client: 'ledgerline', params: { ...params, ...more } })
+    const { json } = await ask({ resource: at('b/ACME') })
+    expect(json.scope).toBe('openid offline_access fund.read target:b/ACME')
+    const again = { grant_type: 'refresh_token', refresh_token: json.refresh_token as string }
+    const other = await ask({ ...again, resource: at('b/GLOBEX') })
+    expect([other.status, other.json.error]).toEqual([400, 'invalid_target'])
+    expect((await ask({ ...again, resource: at('b/ACME') })).status).toBe(200)
+  })
+})
