@@ -1,7 +1,8 @@
 /** A JSON Web Key (RFC 7517), as far as it can be judged without cryptography. */
 import { Buffer } from 'node:buffer'
 
-export type Jwk = Readonly<Record<string, unknown>> & { readonly kty?: unknown; readonly kid?: unknown }
+/** As it was read: nothing of it is trusted yet. */
+export type Jwk = Readonly<Record<string, unknown>>
 
 /** Members of private and of symmetric keys (RFC 7518 §6.2.2, §6.3.2, §6.4; RFC 8037 §2). */
 const PRIVATE = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'] as const
@@ -11,12 +12,29 @@ export const isPrivateJwk = (key: Jwk): boolean => PRIVATE.some((member) => Obje
 /** Bits of the modulus (RFC 7518 §3.3). */
 export const LEAST_RSA_BITS = 2048
 
-/** The least significant bits are all there; leading zero bytes do not count. */
-function bitsOf(n: unknown): number {
-  if (typeof n !== 'string') return 0
-  const bytes = Buffer.from(n, 'base64url')
+/** The big-endian bytes of a Base64urlUInt (RFC 7518 §2) without leading zeros; empty if it is no text. */
+function integerBytes(value: unknown): Buffer {
+  const bytes = Buffer.from(typeof value === 'string' ? value : '', 'base64url')
   const first = bytes.findIndex((byte) => byte !== 0)
-  return first < 0 ? 0 : (bytes.length - first) * 8 - Math.clz32(bytes[first] ?? 0) + 24
+  return first === -1 ? Buffer.alloc(0) : bytes.subarray(first)
+}
+
+/**
+ * Why an RSA key is too weak to verify signatures; undefined if it is not. With the exponent 1, every message is its
+ * own signature. An even exponent is no valid RSA.
+ */
+export function rsaWeakness({ n, e }: Jwk): string | undefined {
+  const modulus = integerBytes(n)
+  const [first = 0] = modulus
+  return weaknessOfRsa(modulus.length * 8 - (Math.clz32(first) - 24), integerBytes(e))
+}
+
+/** @param exponent big-endian, without leading zeros */
+export function weaknessOfRsa(bits: number, exponent: Uint8Array): string | undefined {
+  if (bits < LEAST_RSA_BITS) return `its RSA modulus has less than ${LEAST_RSA_BITS} bits`
+  const last = exponent.at(-1) ?? 0
+  if (last % 2 === 0) return 'its RSA exponent is even'
+  return exponent.length === 1 && last === 1 ? 'its RSA exponent is 1' : undefined
 }
 
 /**
@@ -24,9 +42,9 @@ function bitsOf(n: unknown): number {
  * Whether it is a key at all, only cryptography knows.
  */
 export function jwkWeakness(key: Jwk): string | undefined {
-  if (key.kty === 'oct') return 'is a symmetric key: whoever checks a signature could also make one'
+  const kty = key['kty']
+  if (kty === 'oct') return 'is a symmetric key: whoever checks a signature could also make one'
   if (isPrivateJwk(key)) return 'holds a private key: give the public part only, and replace this key'
-  if (key.kty === 'RSA' && bitsOf(key['n']) < LEAST_RSA_BITS)
-    return `is an RSA key of less than ${LEAST_RSA_BITS} bits`
-  return ['RSA', 'EC', 'OKP'].includes(String(key.kty)) ? undefined : 'is no public key of kty EC, OKP or RSA'
+  if (kty === 'RSA') return rsaWeakness(key)
+  return kty === 'EC' || kty === 'OKP' ? undefined : 'is no public key of kty EC, OKP or RSA'
 }

@@ -8,7 +8,8 @@ import { ALGORITHMS } from './algorithms.ts'
 import { UnexpectedStatus } from './fetch-json.ts'
 import { admitKeys, JWKS_TYPES, parseJwks } from './key-set-reader.ts'
 import { type OutboundClient, OutboundRefused } from './outbound.ts'
-import { fitsAlgorithm, importPublicKey, isSignedBy, type Jwk, type PublicKey } from './signatures.ts'
+import { type Jwk } from '../kernel/jwk.ts'
+import { fitsAlgorithm, importPublicKey, isSignedBy, type PublicKey } from './signatures.ts'
 
 /** Milliseconds for which keys that were read count. Then a key that is gone counts no more. */
 const FRESH = 5 * 60_000

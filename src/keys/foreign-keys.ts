@@ -4,7 +4,8 @@ import type { Recorder } from '../contracts/recorder.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { admitKeys, INTERVAL, type KeyRemark, KeySetReader } from './key-set-reader.ts'
-import { fitsAlgorithm, importPublicKey, type Jwk, publicPart, type PublicKey } from './signatures.ts'
+import { type Jwk } from '../kernel/jwk.ts'
+import { fitsAlgorithm, importPublicKey, publicPart, type PublicKey } from './signatures.ts'
 import { type KeyFinder, Standing, type TrustedKey } from './token-verifier.ts'
 
 interface ForeignKeysParts {

@@ -2,7 +2,7 @@ import type { Recorder } from '../contracts/recorder.ts'
 import { isFetchable } from '../kernel/listen-address.ts'
 import { fetchJsonBytes, UnexpectedStatus } from './fetch-json.ts'
 import { fetchJwks } from './key-set-reader.ts'
-import type { Jwk } from './signatures.ts'
+import { type Jwk } from '../kernel/jwk.ts'
 
 interface IssuerSourceParts {
   readonly issuer: string

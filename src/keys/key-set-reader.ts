@@ -1,8 +1,7 @@
 import type { Buffer } from 'node:buffer'
 import type { Clock } from '../kernel/clock.ts'
-import { isPrivateJwk } from '../kernel/jwk.ts'
+import { isPrivateJwk, type Jwk, rsaWeakness } from '../kernel/jwk.ts'
 import { fetchJsonBytes } from './fetch-json.ts'
-import { type Jwk, rsaWeakness } from './signatures.ts'
 
 /** Milliseconds. */
 const TIMEOUT = 5_000

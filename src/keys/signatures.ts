@@ -13,13 +13,9 @@ import { promisify } from 'node:util'
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK } from 'jose'
 import type { Caller, Claims } from '../contracts/keys.ts'
 import type { SigningAlgorithm } from '../contracts/people.ts'
+import { type Jwk, LEAST_RSA_BITS, weaknessOfRsa } from '../kernel/jwk.ts'
 import { ALGORITHMS, type AlgorithmRow } from './algorithms.ts'
 import { SignatureQueue } from './signature-queue.ts'
-
-/** A JSON Web Key as it was read. Nothing of it is trusted yet. */
-export type Jwk = Readonly<Record<string, unknown>>
-
-const MIN_RSA_BITS = 2048
 
 /** Whether the key may be used with the algorithm: by type, curve, and its own `alg` and `use` if it has them. */
 export const fitsAlgorithm = (jwk: Jwk, algorithm: string): boolean =>
@@ -42,31 +38,6 @@ export function publicPart(jwk: Jwk, algorithm: string): Jwk {
   return Object.fromEntries(members.map((member) => [member, jwk[member]]))
 }
 
-/** The big-endian bytes of a Base64urlUInt (RFC 7518 §2) without leading zeros; empty if it is no text. */
-function integerBytes(value: unknown): Buffer {
-  const bytes = Buffer.from(typeof value === 'string' ? value : '', 'base64url')
-  const first = bytes.findIndex((byte) => byte !== 0)
-  return first === -1 ? Buffer.alloc(0) : bytes.subarray(first)
-}
-
-/**
- * Why an RSA key is too weak to verify signatures; undefined if it is not. With the exponent 1, every message is its
- * own signature. An even exponent is no valid RSA.
- */
-export function rsaWeakness({ n, e }: Jwk): string | undefined {
-  const modulus = integerBytes(n)
-  const [first = 0] = modulus
-  return weaknessOf(modulus.length * 8 - (Math.clz32(first) - 24), integerBytes(e))
-}
-
-/** `exponent` is big-endian, without leading zeros. */
-function weaknessOf(bits: number, exponent: Uint8Array): string | undefined {
-  if (bits < MIN_RSA_BITS) return `its RSA modulus has less than ${MIN_RSA_BITS} bits`
-  const last = exponent.at(-1) ?? 0
-  if (last % 2 === 0) return 'its RSA exponent is even'
-  return exponent.length === 1 && last === 1 ? 'its RSA exponent is 1' : undefined
-}
-
 async function importKey(jwk: Jwk, algorithm: string): Promise<CryptoKey> {
   const key = await importJWK(jwk, algorithm)
   if (key instanceof Uint8Array) throw new TypeError('a symmetric key')
@@ -77,7 +48,7 @@ async function importKey(jwk: Jwk, algorithm: string): Promise<CryptoKey> {
     readonly publicExponent?: Uint8Array
   }
   if (modulusLength === undefined || publicExponent === undefined) return key
-  const weakness = weaknessOf(modulusLength, publicExponent)
+  const weakness = weaknessOfRsa(modulusLength, publicExponent)
   if (weakness !== undefined) throw new TypeError(weakness)
   return key
 }
@@ -127,7 +98,7 @@ const keyObjects = new WeakMap<CryptoKey, KeyObject>()
 
 /** A new private key as a JWK. RSA gets 2048 bits and takes about 100 ms of a pool thread. */
 export async function generatePrivateJwk(algorithm: SigningAlgorithm): Promise<Jwk> {
-  const pair = await generateKeyPair(algorithm, { extractable: true, modulusLength: MIN_RSA_BITS })
+  const pair = await generateKeyPair(algorithm, { extractable: true, modulusLength: LEAST_RSA_BITS })
   return { ...(await exportJWK(pair.privateKey)) }
 }
 

@@ -1,11 +1,11 @@
 import type { SigningAlgorithm } from '../contracts/people.ts'
 import { type Clock, epochSeconds } from '../kernel/clock.ts'
+import { type Jwk } from '../kernel/jwk.ts'
 import {
   generatePrivateJwk,
   importPrivateKey,
   importPublicKey,
   isSignedBy,
-  type Jwk,
   type PublicKey,
   publicPart,
   signCompact,

@@ -2,7 +2,8 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { epochSeconds, systemClock, type Clock } from '../../src/kernel/clock.ts'
-import { generatePrivateJwk, type Jwk } from '../../src/keys/signatures.ts'
+import { type Jwk } from '../../src/kernel/jwk.ts'
+import { generatePrivateJwk } from '../../src/keys/signatures.ts'
 
 /** More than a test has services at once, so that none of them trusts another's key. */
 const KEYS = 4

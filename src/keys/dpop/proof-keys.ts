@@ -3,9 +3,9 @@ import { createPublicKey, hash, type KeyObject } from 'node:crypto'
 import { PROOF_ALGORITHMS } from '../../contracts/dpop.ts'
 import type { Claims } from '../../contracts/keys.ts'
 import { Fault } from '../../kernel/faults.ts'
-import { isPrivateJwk } from '../../kernel/jwk.ts'
+import { isPrivateJwk, type Jwk, rsaWeakness } from '../../kernel/jwk.ts'
 import { ALGORITHMS, type AlgorithmRow } from '../algorithms.ts'
-import { fitsAlgorithm, type Jwk, publicPart, rsaWeakness } from '../signatures.ts'
+import { fitsAlgorithm, publicPart } from '../signatures.ts'
 
 /** The key that stands in the header of a proof: all that verifies its signature. */
 export interface ProofKey {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { ForeignKeys } from '../../../src/keys/foreign-keys.ts'
-import { generatePrivateJwk, publicPart, type Jwk } from '../../../src/keys/signatures.ts'
+import { type Jwk } from '../../../src/kernel/jwk.ts'
+import { generatePrivateJwk, publicPart } from '../../../src/keys/signatures.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 import { settled } from '../../support/settled.ts'
 

@@ -4,7 +4,8 @@ import type { SigningAlgorithm } from '../../../src/contracts/people.ts'
 import type { Clock } from '../../../src/kernel/clock.ts'
 import { KeyRing } from '../../../src/keys/key-ring.ts'
 import type { RotationPlan } from '../../../src/keys/schedule.ts'
-import { generatePrivateJwk, type Jwk } from '../../../src/keys/signatures.ts'
+import { type Jwk } from '../../../src/kernel/jwk.ts'
+import { generatePrivateJwk } from '../../../src/keys/signatures.ts'
 import { toSigningKey } from '../../../src/keys/stored-key.ts'
 
 /** The time of these tests, in seconds since the epoch. */

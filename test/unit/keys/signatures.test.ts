@@ -1,5 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
+import { type Jwk, rsaWeakness } from '../../../src/kernel/jwk.ts'
 import {
   accessTokenHash,
   fitsAlgorithm,
@@ -7,9 +8,7 @@ import {
   importPrivateKey,
   importPublicKey,
   isSignedBy,
-  type Jwk,
   publicPart,
-  rsaWeakness,
 } from '../../../src/keys/signatures.ts'
 
 /** A number of so many bits, as RFC 7518 §2 writes it. */
