@@ -40,7 +40,10 @@ describe('postern completion bash', () => {
     ['admin-token add ann --role = o', ['operate']],
     ['admin-token add ann --role =', ['view', 'operate', 'administer', 'audit']],
     ['client add x --kind p', ['partner', 'public']],
-    ['client edit x --no-r', ['--no-require-pkce', '--no-resource']],
+    [
+      'client edit x --no-r',
+      ['--no-require-par', '--no-require-pkce', '--no-require-binding', '--no-resource'],
+    ],
     ['serve config/demo.y', ['config/demo.yaml']],
     ['check --expect config/demo.y', ['config/demo.yaml']],
     ['diff config/demo.yaml config/demo.y', ['config/demo.yaml']],
