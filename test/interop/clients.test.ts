@@ -25,7 +25,7 @@ function withClient(
 const startFor = (program: ClientProgram, origin: string): Promise<StartedPostern> =>
   postern({
     change: (configuration) => {
-      const { requireBinding = true, requirePkce = requireBinding, strictRfc6749 = false } = program
+      const { answerScope, requireBinding = true, requirePkce = requireBinding, strictRfc6749 } = program
       const redirectUris = [`${origin}${program.callback}`]
       const held = program.profile && {
         profile: program.profile,
@@ -36,6 +36,7 @@ const startFor = (program: ClientProgram, origin: string): Promise<StartedPoster
         redirectUris,
         requireBinding,
         requirePkce,
+        ...(answerScope && { answerScope }),
         ...(strictRfc6749 && { strictRfc6749 }),
         ...held,
       }
@@ -144,11 +145,13 @@ describe('config/clients.md', () => {
 
   it('names what must be set in Postern, where it is set', () => {
     const section = (name: string): string => page.split(`\n## ${name}\n`)[1]?.split('\n## ')[0] ?? ''
-    for (const [name, { profile, requireBinding, requirePkce, strictRfc6749 }] of Object.entries(CLIENTS)) {
+    for (const [name, program] of Object.entries(CLIENTS)) {
+      const { answerScope, profile, requireBinding, requirePkce, strictRfc6749 } = program
       const told = section(name)
       expect([name, told.includes('`strictRfc6749: true`')]).toEqual([name, strictRfc6749 === true])
       expect([name, told.includes('`requirePkce: false`')]).toEqual([name, requirePkce === false])
       expect([name, told.includes('`requireBinding: false`')]).toEqual([name, requireBinding === false])
+      expect([name, told.includes('`answerScope: asked`')]).toEqual([name, answerScope === 'asked'])
       expect([name, told.includes('profile: fapi2')]).toEqual([name, profile === 'fapi2'])
     }
   })

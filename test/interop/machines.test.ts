@@ -23,13 +23,18 @@ beforeAll(async () => {
         businesses: ['ACME'],
       } as const
       const signing = { ...machine, secrets: [], jwks: [key.jwk], dpop: 'required' } as const
-      return withClient(withClient(configuration, 'nightly', machine), 'signer', signing)
+      const both = { ...signing, businesses: ['ACME', 'GLOBEX'] } as const
+      const one = withClient(withClient(configuration, 'nightly', machine), 'signer', signing)
+      return withClient(one, 'both', both)
     },
   })
 })
 afterAll(() => postern.close())
 
 const funds = (): URL => new URL('/api/1.0/b/ACME/fund-data/fund-list', postern.baseUrl)
+
+/** RFC 8707: a business as the resource that a token is for. */
+const businessAt = (code: string): string => `${postern.baseUrl}/api/1.0/b/${code}`
 
 describe('openid-client', () => {
   const discover = (id: string, authentication?: client.ClientAuth): Promise<client.Configuration> =>
@@ -56,9 +61,19 @@ describe('openid-client', () => {
     const configuration = await discover('signer', client.PrivateKeyJwt(key.privateKey))
     const DPoP = client.getDPoPHandle(configuration, await client.randomDPoPKeyPair())
     const tokens = await client.clientCredentialsGrant(configuration, { scope: SCOPE }, { DPoP })
+    expect(tokens).toMatchObject({ token_type: 'dpop', scope: `${SCOPE} target:b/ACME` })
     const proven = [undefined, undefined, { DPoP }] as const
     const call = [configuration, tokens.access_token, funds(), 'GET', ...proven] as const
     expect((await client.fetchProtectedResource(...call)).status).toBe(200)
+  })
+
+  it('C6.1.5a names the business of a machine of several by a resource', async () => {
+    const configuration = await discover('both', client.PrivateKeyJwt(key.privateKey))
+    const DPoP = client.getDPoPHandle(configuration, await client.randomDPoPKeyPair())
+    const ask = (code: string): Promise<client.TokenEndpointResponse> =>
+      client.clientCredentialsGrant(configuration, { scope: SCOPE, resource: businessAt(code) }, { DPoP })
+    expect((await ask('GLOBEX')).scope).toBe(`${SCOPE} target:b/GLOBEX`)
+    await expect(ask('ELSEWHERE')).rejects.toMatchObject({ error: 'invalid_target' })
   })
 })
 
@@ -78,7 +93,7 @@ describe('oauth4webapi', () => {
       server,
       self,
       oauth.PrivateKeyJwt({ key: key.privateKey, kid: 'one' }),
-      { scope: SCOPE },
+      { scope: SCOPE, resource: businessAt('ACME') },
       options,
     )
     const tokens = await oauth.processClientCredentialsResponse(server, self, asked)

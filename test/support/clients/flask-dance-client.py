@@ -15,7 +15,7 @@ postern = OAuth2ConsumerBlueprint(
     __name__,
     client_id='ledgerline',
     client_secret='ledgerline-secret',
-    scope=['openid', 'profile', 'fund.read', 'target:b/ACME'],
+    scope=['openid', 'profile', 'fund.read', 'target:b'],
     authorization_url=f'{ISSUER}/connect/authorize',
     token_url=f'{ISSUER}/connect/token',
 )

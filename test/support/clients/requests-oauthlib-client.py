@@ -10,7 +10,7 @@ os.environ['OAUTHLIB_INSECURE_TRANSPORT'] = '1'
 
 client = OAuth2Session(
     'ledgerline',
-    scope=['openid', 'profile', 'fund.read', 'target:b/ACME'],
+    scope=['openid', 'profile', 'fund.read', 'target:b'],
     redirect_uri=f'{ORIGIN}/callback',
 )
 login_url, state = client.authorization_url(f'{ISSUER}/connect/authorize')

@@ -17,6 +17,7 @@ export interface ClientProgram {
   /** Of the client in Postern. */
   readonly requirePkce?: boolean
   readonly requireBinding?: boolean
+  readonly answerScope?: 'asked'
   /** The client has no secret, and its keys at `/jwks.json`. */
   readonly profile?: 'fapi2'
   /** Part of its last page; the user's name if not given. */
@@ -68,6 +69,7 @@ export const CLIENTS: Readonly<Record<string, ClientProgram>> = {
     needs: ['requests-oauthlib'],
     program: python,
     requireBinding: false,
+    answerScope: 'asked',
   },
   'Flask-Dance': {
     ...ofNode,
@@ -77,6 +79,7 @@ export const CLIENTS: Readonly<Record<string, ClientProgram>> = {
     login: '/login/postern',
     callback: '/login/postern/authorized',
     requireBinding: false,
+    answerScope: 'asked',
   },
   'go-oidc': {
     ...ofNode,
