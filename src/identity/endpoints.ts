@@ -3,7 +3,14 @@ import { refuseAsJson, refuseAsPage, refuseWithChallenge } from './answers.ts'
 import { type Endpoint, flow } from './endpoint.ts'
 import { applications, leadToAccount } from './endpoints/applications.ts'
 import { authorize, consent } from './endpoints/authorize.ts'
-import { answerKeys, answerMetadata, logo, stylesheet } from './endpoints/documents.ts'
+import {
+  answerKeys,
+  answerMetadata,
+  answerResource,
+  logo,
+  RESOURCE_PATH,
+  stylesheet,
+} from './endpoints/documents.ts'
 import { endSession } from './endpoints/end-session.ts'
 import { login } from './endpoints/login.ts'
 import { countPushed, pushRequest } from './endpoints/push.ts'
@@ -169,6 +176,16 @@ export const ENDPOINTS: readonly Endpoint[] = [
     steps: answerKeys,
     refuse: refuseAsJson,
     announcedAs: 'jwks_uri',
+  },
+  {
+    name: 'oauth-protected-resource',
+    // Of the API, and so at the root of its host (RFC 9728 §3.1). Those of businesses are found by their form.
+    path: () => RESOURCE_PATH,
+    methods: READ,
+    closes: false,
+    crossOrigin: true,
+    steps: answerResource,
+    refuse: refuseAsJson,
   },
   {
     name: 'openid-configuration',

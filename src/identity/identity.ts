@@ -10,7 +10,7 @@ import { hashedPasswords, holdersOf, type IdentityDeps } from './dependencies.ts
 import { developerEndpoints } from './developers/compile.ts'
 import type { Attempt, Endpoint, StepDependencies } from './endpoint.ts'
 import { ENDPOINTS } from './endpoints.ts'
-import { describeService } from './endpoints/documents.ts'
+import { describeService, RESOURCE_PATH, resourceAt } from './endpoints/documents.ts'
 import { openClientFailures } from './guessing/failures.ts'
 import { openFamiliarNetworks } from './guessing/familiar-networks.ts'
 import { guardGuessing, systemTimer } from './guessing/guessing.ts'
@@ -72,11 +72,14 @@ export const identityDoor =
   (exchange) => {
     const { endpoints, dependencies } = current()
     const { target } = exchange
-    const endpoint = target instanceof Fault ? undefined : endpoints.get(target.path)
+    const endpoint = target instanceof Fault ? undefined : endpointAt(target.path, endpoints)
     return endpoint === undefined
       ? (answerPerson(exchange, dependencies) ?? elsewhere(exchange))
       : withStoreBudget(() => answerAt(endpoint, exchange, dependencies), dependencies.store.patience)
   }
+
+const endpointAt = (path: string, endpoints: Identity['endpoints']): Endpoint | undefined =>
+  endpoints.get(path) ?? (resourceAt(path) === undefined ? undefined : endpoints.get(RESOURCE_PATH))
 
 function answerPerson(exchange: Exchange, dependencies: StepDependencies): Answer | undefined {
   const answer = answerUnknownPath(exchange, dependencies)

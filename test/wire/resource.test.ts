@@ -93,3 +93,24 @@ describe('C6.1.3a: resource', () => {
     expect((await ask({ ...again, resource: at('b/ACME') })).status).toBe(200)
   })
 })
+
+describe('C6.3.2a: metadata of the API', () => {
+  const WELL_KNOWN = '/.well-known/oauth-protected-resource'
+  const read = async (path: string) => {
+    const { status, body } = await send(gateway, { target: `${WELL_KNOWN}${path}` })
+    return { status, document: status === 200 ? (JSON.parse(body) as Record<string, unknown>) : undefined }
+  }
+
+  it('C6.3.2a: names the API, or a business of it by its form alone, and the issuer', async () => {
+    for (const path of ['', '/api/1.0/b/ACME', '/api/1.0/b/NOBODY'])
+      expect(await read(path)).toMatchObject({
+        status: 200,
+        document: { resource: gateway.baseUrl + path, authorization_servers: [gateway.authUrl] },
+      })
+  })
+
+  it('C6.3.2a: is 404 for any other path', async () => {
+    for (const path of ['/x', 'x', '/api/1.0/b', '/api/2.0/b/ACME', '/api/1.0/b/ACME/fund-data'])
+      expect((await read(path)).status).toBe(404)
+  })
+})

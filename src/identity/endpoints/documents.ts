@@ -1,3 +1,4 @@
+import { readCode } from '../../config/scopes/scope-token.ts'
 import type { Answer } from '../../contracts/exchange.ts'
 import type { ClientAuthMethod } from '../../contracts/people.ts'
 import { PROOF_ALGORITHMS } from '../../contracts/dpop.ts'
@@ -102,6 +103,34 @@ function withUses(metadata: string, had: ReadonlySet<string>): string {
 /** C6.3.2. One document serves both addresses. */
 export const answerMetadata: Step<Arrived, Answer> = async (_, { metadata, clientMethods }) =>
   publicDocument(withUses(metadata, await clientMethods.current()), MAX_AGE_SECONDS)
+
+export const RESOURCE_PATH = '/.well-known/oauth-protected-resource'
+
+const OF_BUSINESS = /^\/api\/1\.0\/b\/(?<code>[^/]+)$/
+
+/**
+ * The path of the resource that a path asks about: empty for the API as a whole. By the form alone, so that nobody learns
+ * which businesses exist (C4.12). Undefined for any other path.
+ */
+export function resourceAt(path: string): string | undefined {
+  if (!path.startsWith(RESOURCE_PATH)) return undefined
+  const rest = path.slice(RESOURCE_PATH.length)
+  const code = OF_BUSINESS.exec(rest)?.groups?.['code']
+  return rest === '' || (code !== undefined && readCode(code) !== undefined) ? rest : undefined
+}
+
+/** C6.3.2a, RFC 9728: who issues the tokens that the API takes. */
+export const answerResource: Step<Arrived, Answer> = ({ exchange: { target } }, { catalogue, urls }) => {
+  const path = target instanceof Fault ? undefined : resourceAt(target.path)
+  if (path === undefined) throw new Fault('outside')
+  const document = {
+    resource: urls.api + path,
+    authorization_servers: [urls.issuer],
+    scopes_supported: catalogue.values,
+    bearer_methods_supported: ['header'],
+  }
+  return publicDocument(JSON.stringify(document), MAX_AGE_SECONDS)
+}
 
 /** The public keys (C6.3.2, RFC 7517). */
 export const answerKeys: Step<Arrived, Answer> = (_, { publicKeys }) =>
