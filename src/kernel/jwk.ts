@@ -12,6 +12,9 @@ export const isPrivateJwk = (key: Jwk): boolean => PRIVATE.some((member) => Obje
 /** Bits of the modulus (RFC 7518 §3.3). */
 export const LEAST_RSA_BITS = 2048
 
+/** Bytes. A verification takes the longer the more there are, and with hundreds many times as long as with 65537. */
+const LONGEST_EXPONENT = 4
+
 /** The big-endian bytes of a Base64urlUInt (RFC 7518 §2) without leading zeros; empty if it is no text. */
 function integerBytes(value: unknown): Buffer {
   const bytes = Buffer.from(typeof value === 'string' ? value : '', 'base64url')
@@ -20,7 +23,7 @@ function integerBytes(value: unknown): Buffer {
 }
 
 /**
- * Why an RSA key is too weak to verify signatures; undefined if it is not. With the exponent 1, every message is its
+ * Why an RSA key is unfit to verify signatures; undefined if it is not. With the exponent 1, every message is its
  * own signature. An even exponent is no valid RSA.
  */
 export function rsaWeakness({ n, e }: Jwk): string | undefined {
@@ -34,6 +37,7 @@ export function weaknessOfRsa(bits: number, exponent: Uint8Array): string | unde
   if (bits < LEAST_RSA_BITS) return `its RSA modulus has less than ${LEAST_RSA_BITS} bits`
   const last = exponent.at(-1) ?? 0
   if (last % 2 === 0) return 'its RSA exponent is even'
+  if (exponent.length > LONGEST_EXPONENT) return `its RSA exponent has more than ${LONGEST_EXPONENT * 8} bits`
   return exponent.length === 1 && last === 1 ? 'its RSA exponent is 1' : undefined
 }
 

@@ -24,8 +24,9 @@ const MOST_CLIENTS = 1_000
 /** Keys of one set that are kept, and keys with which one signature is tried. */
 const MOST_KEYS = 100
 const MOST_TRIED = 10
-/** Calls that may wait for readings. */
+/** Calls that may wait for readings, and of these for that of one client: a slow address must leave places for others. */
 const MOST_WAITING = 1_000
+const MOST_WAITING_FOR_CLIENT = 100
 
 /** What is known of one address of keys. */
 interface KnownKeys {
@@ -34,6 +35,8 @@ interface KnownKeys {
   readAt: number
   triedAt: number
   reading: Promise<void> | undefined
+  /** Calls that wait for it. */
+  waiting: number
   isFailing: boolean
   /** What the last reading has told of keys. It is told once. */
   remarks: string
@@ -70,6 +73,7 @@ export function openClientKeySets(parts: ClientKeysParts): ClientKeySets {
       readAt: never,
       triedAt: never,
       reading: undefined,
+      waiting: 0,
       isFailing: false,
       remarks: '',
     }
@@ -82,13 +86,16 @@ export function openClientKeySets(parts: ClientKeysParts): ClientKeySets {
   /** Waits for the reading under way, or for one that begins now, if that is not too soon. Never rejects. */
   const refresh = async (client: Remote, state: KnownKeys, send: OutboundClient): Promise<void> => {
     if (state.reading === undefined && isWithin(PAUSE, state.triedAt)) return
-    if (waiting >= MOST_WAITING) throw unavailable('too many calls wait for keys of clients')
+    if (waiting >= MOST_WAITING || state.waiting >= MOST_WAITING_FOR_CLIENT)
+      throw unavailable('too many calls wait for keys of clients')
     waiting += 1
+    state.waiting += 1
     state.reading ??= readInto(state, client, send, parts).finally(() => {
       state.reading = undefined
     })
     await state.reading.finally(() => {
       waiting -= 1
+      state.waiting -= 1
     })
   }
 

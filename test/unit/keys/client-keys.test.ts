@@ -196,6 +196,25 @@ describe('C6.1.2 keys at an address', () => {
     expect(asked).toHaveLength(1)
   })
 
+  it('C6.1.2 no more than a hundred calls wait for one client, and others find a place beside them (T5.19)', async () => {
+    const slow: KeyHolder = { id: 'slow', jwksUri: 'https://slow.example/keys' }
+    const answer = Promise.withResolvers<undefined>()
+    const body = Buffer.from(JSON.stringify({ keys: [one.jwk] }))
+    const send: OutboundClient = async ({ url }) => {
+      if (url === slow.jwksUri) await answer.promise
+      return { status: 200, body }
+    }
+    const keys = openClientKeySets({ clock: movableClock(), recorder: { note: () => undefined } }).readBy(send)
+    const jws = await one.sign()
+    const isSigned = (client: KeyHolder) => keys.haveSigned(jws, client, { alg: 'ES256', kid: 'one' })
+    const waiting = Array.from({ length: 100 }, () => isSigned(slow))
+    await expect(isSigned(slow)).rejects.toEqual(UNAVAILABLE)
+    expect(await isSigned(REMOTE)).toBe(true)
+    answer.resolve(undefined)
+    expect(new Set(await Promise.all(waiting))).toEqual(new Set([true]))
+    expect(await isSigned(slow)).toBe(true)
+  })
+
   it('C6.1.2 a key that everybody has, is too weak or for other uses counts not, and the log tells once', async () => {
     const own = { ...one.jwk, kid: 'enc', use: 'enc' }
     const { clock, isSigned, notes } = scene([one.privateJwk, own])

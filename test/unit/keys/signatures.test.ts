@@ -51,6 +51,16 @@ describe('T3.1 a weak RSA key', () => {
     for (const e of [number(1), number(0, 0, 1)]) expect(rsaWeakness({ n, e })).toMatch(/is 1/)
   })
 
+  it('T5.19 an exponent that makes a verification slow is unfit too, leading zeros not counted', async () => {
+    const n = modulus(2048)
+    for (const e of [number(255, 255, 255, 255), number(0, 0, 1, 0, 1)])
+      expect(rsaWeakness({ n, e })).toBeUndefined()
+    for (const e of [number(1, 0, 0, 0, 1), n]) {
+      expect(rsaWeakness({ n, e })).toMatch(/more than 32 bits/)
+      await expect(importPublicKey({ kty: 'RSA', n, e }, 'RS256')).rejects.toThrow(/more than 32 bits/)
+    }
+  })
+
   it('T3.1 is not imported, however its numbers are written', async () => {
     const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 1024 })
     const jwk = publicKey.export({ format: 'jwk' }) as Jwk
