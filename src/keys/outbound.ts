@@ -122,6 +122,8 @@ async function exchange(
 
 const responseOf = (request: ClientRequest, body: string | undefined): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
+    // Node closes a connection that changes its protocol (101), and says no more: whoever waited would wait for ever.
+    request.once('close', () => reject(new Error('the connection was closed without an answer')))
     // An error of the connection after the answer is told by the body.
     request.on('error', reject).once('response', resolve).end(body)
   })

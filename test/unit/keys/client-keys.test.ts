@@ -204,7 +204,9 @@ describe('C6.1.2 keys at an address', () => {
       if (url === slow.jwksUri) await answer.promise
       return { status: 200, body }
     }
-    const keys = openClientKeySets({ clock: movableClock(), recorder: { note: () => undefined } }).readBy(send)
+    const keys = openClientKeySets({ clock: movableClock(), recorder: { note: () => undefined } }).readBy(
+      send,
+    )
     const jws = await one.sign()
     const isSigned = (client: KeyHolder) => keys.haveSigned(jws, client, { alg: 'ES256', kid: 'one' })
     const waiting = Array.from({ length: 100 }, () => isSigned(slow))

@@ -95,6 +95,15 @@ describe('requests to addresses of clients', () => {
     await expect(send({ url: dripping.url, headers, largest: 9, signal: half.signal })).rejects.toThrow()
   })
 
+  it('T5.20 an answer in another protocol, which node gives nobody, is none: nothing waits for it', async () => {
+    const send = createOutboundClient({ allow: [], authUrl: HERE })
+    const switching = await serve(({ socket }) =>
+      socket?.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n'),
+    )
+    for (const wanted of [{}, { largest: 100 }, { body: 'a=1' }])
+      await expect(send({ url: switching.url, headers, ...wanted })).rejects.toThrow(/without an answer/)
+  })
+
   it.each([
     'http://issuer.example/',
     'http://10.0.0.1/',
