@@ -66,7 +66,7 @@ const isWanted = (
 
 /** An upstream's own errors in our envelope with empty `Data` (C8.4), in the format of errors (C2.4). */
 export function refuse(answer: BackendAnswer, runtime: Runtime, { head }: Exchange): Answer {
-  const { negotiation, baseUrl } = runtime
+  const { negotiation } = runtime
   const format = negotiation.formatOfErrors(head.headers.accept)
   const errors = answer.body.kind === 'errors' ? answer.body.errors : []
   const headers = {
@@ -74,7 +74,7 @@ export function refuse(answer: BackendAnswer, runtime: Runtime, { head }: Exchan
     ...NEGOTIATED,
     'Content-Type': ENVELOPE_TYPE[format],
     // A 401 passes only if the upstream got the client's own Authorization; the challenge is ours (C4.13).
-    ...(answer.status === 401 && { 'WWW-Authenticate': challengeOf(baseUrl, schemeOf(runtime, head), {}) }),
+    ...(answer.status === 401 && { 'WWW-Authenticate': challengeOf(runtime, schemeOf(runtime, head), {}) }),
   }
   return { status: answer.status, headers, body: errorsEnvelope(format, errors) }
 }
@@ -292,11 +292,14 @@ export const DPOP_NONCE = 'DPoP-Nonce'
 /** Makes the answer of a fault under `/api`, and of requests that belong neither to `/api` nor to identity (C2.3). */
 export type FaultRenderer = (fault: Fault, accept: AcceptLines, scheme?: TokenScheme) => Answer
 
+/** What every challenge of a deployment has (C4.13). */
+type Challenging = Pick<Runtime, 'baseUrl' | 'resourceMetadata'>
+
 /** Renders faults as envelopes. Bodies, and challenges without a scope, are rendered in advance. */
-export function compileFaultRenderer(negotiation: Negotiation, realm: string): FaultRenderer {
+export function compileFaultRenderer(negotiation: Negotiation, challenging: Challenging): FaultRenderer {
   const rows = Object.entries<FaultRow>(FAULTS)
   const ready = (scheme: TokenScheme): ReadonlyMap<string, string> =>
-    new Map(rows.map(([code, row]) => [code, challengeOf(realm, scheme, row)]))
+    new Map(rows.map(([code, row]) => [code, challengeOf(challenging, scheme, row)]))
   const challenges = { Bearer: ready('Bearer'), DPoP: ready('DPoP') }
   return (fault, accept, scheme = 'Bearer') => {
     const format: Format = negotiation.formatOfErrors(accept)
@@ -311,7 +314,7 @@ export function compileFaultRenderer(negotiation: Negotiation, realm: string): F
       headers['WWW-Authenticate'] =
         scope === undefined
           ? (challenges[scheme].get(fault.code) ?? '')
-          : challengeOf(realm, scheme, fault.row, scope)
+          : challengeOf(challenging, scheme, fault.row, scope)
     if (retryAfter !== undefined || status === 503 || status === 429)
       headers['Retry-After'] = String(Math.max(1, Math.ceil(retryAfter ?? DEFAULT_RETRY_AFTER)))
     if (allow) headers.Allow = allow.join(', ')
@@ -325,7 +328,7 @@ export function compileFaultRenderer(negotiation: Negotiation, realm: string): F
 const DEFAULT_RETRY_AFTER = 5
 
 function challengeOf(
-  realm: string,
+  { baseUrl, resourceMetadata }: Challenging,
   called: TokenScheme,
   { challenge: error, description, scheme: always }: Partial<FaultRow>,
   scope?: string,
@@ -333,10 +336,11 @@ function challengeOf(
   const scheme = always ?? called
   return tokenChallenge({
     scheme,
-    realm,
+    realm: baseUrl,
     ...(error && { error, description: description ?? DESCRIPTIONS[error] }),
     ...(scope !== undefined && { scope }),
     ...(scheme === 'DPoP' && { algs: PROOF_ALGORITHMS.join(' ') }),
+    resourceMetadata,
   })
 }
 

@@ -42,6 +42,8 @@ export interface Runtime {
   readonly clock: Clock
   /** `{base_url}`: the realm of challenges. */
   readonly baseUrl: string
+  /** Where clients find the metadata of the API, if challenges tell it (C4.13). */
+  readonly resourceMetadata?: string | undefined
   /** `{auth_url}`: the issuer of what Postern signs itself. */
   readonly issuer: string
   /** Authority of `{base_url}`, which upstreams get as the host that was called. */

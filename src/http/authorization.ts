@@ -159,6 +159,8 @@ interface Challenge {
   readonly scope?: string | undefined
   /** Of DPoP: the algorithms of proofs, space-delimited. */
   readonly algs?: string | undefined
+  /** Where the metadata of the API is (RFC 9728 §5.1). */
+  readonly resourceMetadata?: string | undefined
 }
 
 /**
@@ -172,8 +174,16 @@ export function tokenChallenge({
   description,
   scope,
   algs,
+  resourceMetadata,
 }: Challenge): string {
-  const parts = { realm, error, error_description: description, scope, algs }
+  const parts = {
+    realm,
+    error,
+    error_description: description,
+    scope,
+    algs,
+    resource_metadata: resourceMetadata,
+  }
   const written = Object.entries(parts).flatMap(([name, text]) =>
     text === undefined ? [] : [`${name}=${quotedString(text)}`],
   )

@@ -182,6 +182,11 @@ export const serverSchema = section(
       default: 'x-forwarded-for',
       description: 'The header that the trusted proxies write. The other one is ignored.',
     }),
+    resourceMetadata: flag({
+      default: false,
+      description:
+        'Name the address of the API’s metadata (RFC 9728) in the challenge of each 401, as `resource_metadata`.',
+    }),
     strictHeaderNames: flag({
       default: false,
       description:

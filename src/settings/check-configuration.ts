@@ -128,6 +128,14 @@ const SECTION_CHECKS: readonly Check[] = [
   { needs: ['demo', 'server', 'directory'], whole: ['issuers'], run: reportDangers },
   { needs: ['directory'], whole: ['issuers'], run: refusePeopleOfSidecar },
   {
+    needs: ['server'],
+    whole: ['issuers'],
+    run: ({ issuers, server }, problems) => {
+      if (isSidecar({ issuers }) && server.resourceMetadata)
+        problems.error(['server', 'resourceMetadata'], 'a sidecar has no metadata that it could name')
+    },
+  },
+  {
     needs: ['developers', 'demo'],
     whole: ['issuers'],
     run: ({ developers, demo, issuers }, problems) =>

@@ -208,6 +208,7 @@ const LIVE = [
   'store.seal',
   'server.limits.body',
   'server.strictHeaderNames',
+  'server.resourceMetadata',
   'server.cors',
   'server.outbound',
 ]

@@ -11,6 +11,7 @@ import { describeApi } from '../gateway/describe/describe.ts'
 import type { Limits } from '../gateway/describe/faults.ts'
 import { openapiDocument } from '../gateway/openapi/document.ts'
 import { compileFaultRenderer, type FaultRenderer } from '../gateway/represent.ts'
+import { RESOURCE_PATH } from '../identity/endpoints/documents.ts'
 import type { CallProofs, Runtime } from '../gateway/runtime.ts'
 import { TokenCheck } from '../gateway/token-check.ts'
 import { compileNegotiation } from '../http/accept.ts'
@@ -158,6 +159,7 @@ export function compileService(
     userinfo: identity && userinfo(identity.dependencies),
     recorder,
     baseUrl: urls.baseUrl,
+    resourceMetadata: configuration.server.resourceMetadata ? urls.baseUrl + RESOURCE_PATH : undefined,
     issuer: urls.authUrl,
     host: new URL(urls.baseUrl).host,
     bodyLimit: configuration.server.limits.body,
@@ -171,7 +173,7 @@ export function compileService(
     runtime,
     identity,
     authorities: compileAuthorities([urls.authUrl, urls.baseUrl]),
-    renderFault: compileFaultRenderer(negotiation, urls.baseUrl),
+    renderFault: compileFaultRenderer(negotiation, runtime),
     description,
     document: openapiOf(configuration, description, identity?.dependencies.metadata),
   }

@@ -148,7 +148,7 @@ export function makeGateway(parts: GatewayParts = {}): Gateway {
 
 export const renderFault = compileFaultRenderer(
   compileNegotiation({ vendor: 'postern', defaultFormat: 'json' }),
-  BASE,
+  { baseUrl: BASE },
 )
 
 export const jsonAnswer = (text: string, headers: BackendAnswer['headers'] = {}): BackendAnswer => ({

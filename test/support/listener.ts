@@ -53,6 +53,7 @@ export const SERVER_DEFAULTS: ServerConfig = {
   trustedProxies: [],
   forwardingHeader: 'x-forwarded-for',
   strictHeaderNames: false,
+  resourceMetadata: false,
   outbound: { allow: [] },
 }
 

@@ -5,7 +5,7 @@ import { askAsMachine, withMachines } from '../support/machines.ts'
 import { postForm, type OAuthAnswer } from '../support/oauth.ts'
 import { Person } from '../support/person.ts'
 import { send } from '../support/requests.ts'
-import { startPostern, type StartedPostern } from '../support/start-postern.ts'
+import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
 
 /** C6.1.3a: `resource` in place of a target (RFC 8707). */
 
@@ -107,6 +107,23 @@ describe('C6.3.2a: metadata of the API', () => {
         status: 200,
         document: { resource: gateway.baseUrl + path, authorization_servers: [gateway.authUrl] },
       })
+  })
+
+  it('C4.13: its address stands in challenges of every scheme, where the configuration says so', async () => {
+    const telling = await postern({
+      change: ({ server, ...rest }) => ({ ...rest, server: { ...server, resourceMetadata: true } }),
+    })
+    const target = '/api/1.0/b/ACME/fund-data/fund-list'
+    for (const authorization of [undefined, 'Bearer x', 'DPoP x']) {
+      const headers = authorization === undefined ? {} : { Authorization: authorization }
+      const challengeOf = async (at: StartedPostern) =>
+        (await send(at, { target, headers })).headers['www-authenticate']
+      const plain = await challengeOf(gateway)
+      expect(plain).not.toContain('resource_metadata')
+      expect(await challengeOf(telling)).toBe(
+        `${plain?.replace(gateway.baseUrl, telling.baseUrl)}, resource_metadata="${telling.baseUrl}${WELL_KNOWN}"`,
+      )
+    }
   })
 
   it('C6.3.2a: is 404 for any other path', async () => {
