@@ -170,11 +170,12 @@ describe('C6.3.3 revocation and introspection', () => {
 
   it('C6.3.2 are announced, with how clients authenticate', async () => {
     const { json } = await open().send({ method: 'GET', path: '/.well-known/openid-configuration' })
+    const confidential = ['client_secret_basic', 'client_secret_post', 'private_key_jwt']
     expect(json).toMatchObject({
       revocation_endpoint: 'http://id.test/connect/revocation',
-      revocation_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'none'],
+      revocation_endpoint_auth_methods_supported: [...confidential, 'none'],
       introspection_endpoint: 'http://id.test/connect/introspect',
-      introspection_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+      introspection_endpoint_auth_methods_supported: confidential,
     })
     expect(json.grant_types_supported).toContain('refresh_token')
   })
