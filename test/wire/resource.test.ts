@@ -94,6 +94,20 @@ describe('C6.1.3a: resource', () => {
   })
 })
 
+describe('C6.1.3a: resource of a pushed request', () => {
+  const push = (more: Readonly<Record<string, string>>) => {
+    const scope = 'openid fund.read target:b'
+    const asked = Object.fromEntries(new URL(authorizeUrl({ scope }), gateway.authUrl).searchParams)
+    return postForm(gateway, '/connect/par', { client: 'ledgerline', params: { ...asked, ...more } })
+  }
+
+  it('C6.1.3a, C6.2.1a: is taken where the client may have it, and is invalid_target before any browser comes else', async () => {
+    expect((await push({ resource: at('b/ACME') })).status).toBe(201)
+    for (const resource of [at('b/NOBODY'), 'https://elsewhere.example/'])
+      expect(await push({ resource })).toMatchObject({ status: 400, json: { error: 'invalid_target' } })
+  })
+})
+
 describe('C6.3.2a: metadata of the API', () => {
   const WELL_KNOWN = '/.well-known/oauth-protected-resource'
   const read = async (path: string) => {
