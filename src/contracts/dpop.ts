@@ -4,7 +4,8 @@
 export interface ProofPurpose {
   readonly method: string
   /**
-   * Where the request was sent: the origin of `{auth_url}` or `{base_url}`, and the canonical path that was received.
+   * Where the request was sent: the origin of `{auth_url}` or `{base_url}`, and the canonical path that was received, with
+   * the slash at its end where one was sent (C3.4).
    * Nothing of it comes from Host or `X-Forwarded-…`.
    */
   readonly url: string

@@ -155,12 +155,15 @@ class CheckedTarget {
   readonly segments: readonly string[]
   /** Empty, or `?` and what follows it, byte for byte as sent. Never part of a decision. */
   readonly query: string
+  /** Whether the path was sent with the slash at its end that `path` leaves out. Only what was signed by the caller has it. */
+  readonly slashed: boolean
   #quotedPath: string | undefined
 
-  constructor(path: string, segments: readonly string[], query: string) {
+  constructor(path: string, segments: readonly string[], query: string, slashed = false) {
     this.path = path
     this.segments = Object.freeze(segments)
     this.query = query
+    this.slashed = slashed
     Object.freeze(this)
   }
 
@@ -197,7 +200,7 @@ export function parseRequestTarget(
   const known = canonicalAsSent(path)
   if (known !== undefined) return query === '' ? known : new CheckedTarget(known.path, known.segments, query)
   const segments = canonicalSegments(path, authorities)
-  return new CheckedTarget(`/${segments.join('/')}`, segments, query)
+  return new CheckedTarget(`/${segments.join('/')}`, segments, query, path.length > 1 && path.endsWith('/'))
 }
 
 // Most calls ask for what another one asked for. A flood of distinct paths costs their parsing and no more memory than

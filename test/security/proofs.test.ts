@@ -30,10 +30,17 @@ const proofOf = (key: Prover, claims: object = {}, header: object = {}): string 
   key.prove({ htm: 'POST', htu: `${postern.authUrl}/connect/token`, ...claims }, { ...header })
 
 /** A token request as bytes; each of `proofs` is a header line. */
-function ask(params: Readonly<Record<string, string>>, ...proofs: readonly string[]): Promise<RawResponse> {
+const ask = (params: Readonly<Record<string, string>>, ...proofs: readonly string[]): Promise<RawResponse> =>
+  askAt('/connect/token', params, ...proofs)
+
+function askAt(
+  target: string,
+  params: Readonly<Record<string, string>>,
+  ...proofs: readonly string[]
+): Promise<RawResponse> {
   const headers = { ...FORM, Authorization: basic('acme-books'), DPoP: proofs }
   const body = new URLSearchParams(params).toString()
-  return sendRaw(postern.port, requestBytes({ method: 'POST', target: '/connect/token', headers, body }))
+  return sendRaw(postern.port, requestBytes({ method: 'POST', target, headers, body }))
 }
 
 const errorOf = ({ body, status }: RawResponse): unknown => [
@@ -61,6 +68,23 @@ describe('T3.23 a proof at the token endpoint', () => {
       { jti: undefined },
     ])
       expect(errorOf(await ask(PASSWORD, proofOf(key, claims)))).toEqual(REFUSED)
+  })
+
+  it('T3.23 whose own times say that it does not count gives nothing', async () => {
+    const key = prover()
+    const now = Date.now() / 1000
+    for (const claims of [{ exp: now - 300 }, { nbf: now + 300 }, { exp: 'never' }, { nbf: null }])
+      expect(errorOf(await ask(PASSWORD, proofOf(key, claims)))).toEqual(REFUSED)
+    expect((await ask(PASSWORD, proofOf(key, { exp: now + 300, nbf: now - 300 }))).status).toBe(200)
+  })
+
+  it('C6.1.1 that was made for the address with a slash at its end counts where that was called, and there alone', async () => {
+    const key = prover()
+    const slashed = { htu: `${postern.authUrl}/connect/token/` }
+    expect(errorOf(await ask(PASSWORD, proofOf(key, slashed)))).toEqual(REFUSED)
+    expect(errorOf(await askAt('/connect/token/', PASSWORD, proofOf(key)))).toEqual(REFUSED)
+    const { body, status } = await askAt('/connect/token/', PASSWORD, proofOf(key, slashed))
+    expect({ status, type: JSON.parse(body).token_type }).toEqual({ status: 200, type: 'DPoP' })
   })
 
   it('T3.23 that is forged gives nothing: no algorithm, an HMAC, a private key, another signature', async () => {

@@ -112,6 +112,18 @@ describe('C4.4a a token that is bound to a key', () => {
       expect((await call({ claims: { htu } })).status, htu).toBe(200)
   })
 
+  it('is refused with a proof for the address with a slash at its end, which is another one', async () => {
+    for (const htu of [`${gateway.baseUrl}${LIST}/`, `${gateway.baseUrl}${LIST}/.`])
+      expectUnproven(await call({ claims: { htu } }), 'invalid_dpop_proof')
+  })
+
+  it('is refused with a proof that has expired by its own exp, or begins to count later (T3.21)', async () => {
+    const now = clock.now() / 1000
+    for (const claims of [{ exp: now - 11 }, { nbf: now + 11 }, { exp: '' }, { nbf: {} }])
+      expectUnproven(await call({ claims }), 'invalid_dpop_proof')
+    expect((await call({ claims: { exp: now + 1, nbf: now } })).status).toBe(200)
+  })
+
   it('is refused as Bearer, also with a proof beside it (T3.20)', async () => {
     const { DPoP } = provenHeaders(alice, bound, { target: LIST, baseUrl: gateway.baseUrl })
     for (const headers of [bearer(bound), { ...bearer(bound), DPoP }]) {

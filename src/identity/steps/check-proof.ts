@@ -44,7 +44,7 @@ async function useProof(
     throw new Fault('invalid_dpop_proof', { say: 'Tokens of this client are bound to no key: send none.' })
   const { head, target } = exchange
   if (target instanceof Fault) throw target
-  const url = new URL(urls.issuer).origin + target.path
+  const url = `${new URL(urls.issuer).origin}${target.path}${target.slashed ? '/' : ''}`
   const proof = proofs.verify(String(text), { method: head.method, url })
   attempt.newerNonce = proof.newerNonce
   if (!(await isFirstUse(store, PROOF, [proof.id], proof.expiresAt))) throw new Fault('proof_replayed')

@@ -16,14 +16,17 @@ export function canonicalUrl(text: string): string | undefined {
   }
 }
 
-/** One slash at the end plays no part. @throws Fault `bad_target` */
+/** RFC 3986 §5.2.4: a slash at the end counts, and stays behind dots too. @throws Fault `bad_target` */
 function canonicalPath(path: string): string {
   const sent = path.split('/').slice(1)
-  if (sent.at(-1) === '') sent.pop()
+  const last = sent.at(-1) ?? ''
+  const isSlashed = last === '' || last === '.' || last === '..'
+  if (last === '') sent.pop()
   const segments: string[] = []
   for (const segment of sent) {
     if (segment === '..') segments.pop()
     else if (segment !== '.') segments.push(canonicalSegment(segment))
   }
-  return `/${segments.join('/')}`
+  const joined = segments.map((segment) => `/${segment}`).join('')
+  return isSlashed ? `${joined}/` : joined
 }

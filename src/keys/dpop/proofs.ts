@@ -17,7 +17,7 @@ const LONGEST_JTI = 256
 /** Keys whose proofs are verified without reading the key anew. One is at most as long as a proof. */
 const KNOWN_KEYS = 1000
 
-/** Seconds around now in which a proof without a nonce was made. */
+/** Seconds around now in which a proof without a nonce was made. By so much more may `exp` and `nbf` be off: `AHEAD`. */
 const BEFORE = 60
 const AHEAD = 10
 
@@ -49,6 +49,7 @@ export function openProofVerifier(parts: ProofParts): ProofVerifier {
         throw new Fault('invalid_token', { detail: 'bound to another key than that of the proof' })
       const claims = readPart(payload, 'payload')
       checkPurpose(claims, purpose)
+      checkDates(claims, parts.clock.now() / 1000)
       const jti = jtiOf(claims)
       const lifetime = lifetimeOf(claims, parts)
       if (!isSigned(`${header}.${payload}`, signature, key)) throw badProof('Its signature does not verify.')
@@ -90,6 +91,19 @@ function jtiOf({ jti }: Claims): string {
     throw badProof(`Its jti is missing, or longer than ${LONGEST_JTI} characters.`)
   return jti
 }
+
+/**
+ * RFC 7519 §4.1.4 and §4.1.5, by the clock of this service, with a nonce too: a client that sets these says what counts.
+ * @throws Fault `invalid_dpop_proof`
+ */
+function checkDates({ exp, nbf }: Claims, now: number): void {
+  if (exp !== undefined && !(isDate(exp) && now < exp + AHEAD))
+    throw badProof('Its exp has passed, or is no number: leave it out, or set the clock.')
+  if (nbf !== undefined && !(isDate(nbf) && nbf <= now + AHEAD))
+    throw badProof('Its nbf is in the future, or no number: leave it out, or set the clock.')
+}
+
+const isDate = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
 
 /** With a nonce of ours the client's clock does not matter. @throws Fault `invalid_dpop_proof`, `use_dpop_nonce` */
 function lifetimeOf(claims: Claims, parts: ProofParts): Pick<Proof, 'expiresAt' | 'newerNonce'> {

@@ -74,6 +74,10 @@ describe('C6.1.0: a proof', () => {
       'https://auth.example/CONNECT/token',
       'https://auth.example/connect%2Ftoken',
       'https://auth.example//connect/token',
+      'https://auth.example/connect/token/',
+      'https://auth.example/connect/token/.',
+      'https://auth.example/connect/token/x/..',
+      'https://auth.example/connect/token//',
       'https:\\\\auth.example\\connect\\token',
       ' https://auth.example/connect/token',
       '/connect/token',
@@ -88,9 +92,21 @@ describe('C6.1.0: a proof', () => {
       'HTTPS://AUTH.example:443/connect/token',
       'https://auth.example/connect/%74oken',
       'https://auth.example/a/../connect/./token',
-      'https://auth.example/connect/token/',
     ])
       expect(verifier.verify(key.prove({ ...FOR_HERE, htu }), HERE).jkt).toBe(key.jkt)
+  })
+
+  it('C6.1.0: of an address with a slash at its end counts there alone', () => {
+    const { key, verifier } = setUp()
+    const there = { ...HERE, url: `${HERE.url}/` }
+    for (const path of ['/connect/token/', '/connect/token/.', '/connect/token/x/..'])
+      expect(verifier.verify(key.prove({ ...FOR_HERE, htu: `https://auth.example${path}` }), there).jkt).toBe(
+        key.jkt,
+      )
+    expect(faultOf(() => verifier.verify(key.prove(FOR_HERE), there)).code).toBe('invalid_dpop_proof')
+    const root = { ...HERE, url: 'https://auth.example/' }
+    for (const htu of ['https://auth.example', 'https://auth.example/', 'https://auth.example/..'])
+      expect(verifier.verify(key.prove({ ...FOR_HERE, htu }), root).jkt).toBe(key.jkt)
   })
 
   it('C4.4: has the hash of the access token that it comes with', () => {
@@ -133,6 +149,40 @@ describe('C6.1.0: the time of a proof', () => {
     for (const seconds of [-61, 11, 1e9, -1e9])
       expect(faultOf(() => verifier.verify(at(seconds), HERE)).code).toBe('invalid_dpop_proof')
   })
+
+  it.each(['optional', 'off', 'required'] as const)(
+    'C4.4a: an exp that has passed and an nbf to come are refused, with a nonce too (nonces: %s)',
+    (mode) => {
+      const { clock, key, nonces, verifier } = setUp(mode)
+      const now = clock.now() / 1000
+      const prove = (claims: object): string =>
+        key.prove({ ...FOR_HERE, ...(mode !== 'off' && { nonce: nonces.current() }), ...claims })
+      for (const claims of [
+        { exp: now - 10 },
+        { exp: now - 3600 },
+        { exp: 0 },
+        { exp: String(now + 60) },
+        { exp: null },
+        { nbf: now + 10.1 },
+        { nbf: now + 3600 },
+        { nbf: 1e300 },
+        { nbf: [now] },
+        { nbf: true },
+        { exp: now + 60, nbf: now + 30 },
+      ]) {
+        const fault = faultOf(() => verifier.verify(prove(claims), HERE))
+        expect([fault.code, claims]).toEqual(['invalid_dpop_proof', claims])
+        expect(fault.publicText).toMatch('exp' in claims && !('nbf' in claims) ? /Its exp/ : /Its nbf/)
+      }
+      for (const claims of [
+        { exp: now - 9.9 },
+        { exp: now + 1e9 },
+        { nbf: now + 10 },
+        { nbf: 0, exp: now + 1 },
+      ])
+        expect(verifier.verify(prove(claims), HERE).jkt).toBe(key.jkt)
+    },
+  )
 
   it('C6.1.0: outside of that is told a nonce, with which the clock plays no part', () => {
     const { clock, key, nonces, verifier } = setUp()
