@@ -67,9 +67,11 @@ export const publicDocument = (json: string, maxAgeSeconds: number): Answer => (
   body: json,
 })
 
-/** A wrong request is 400, except a wrong method (405) and an exceeded rate (429) (C6.0, C6.1.4). */
+/** A wrong request is 400, except a wrong method, a pushed request that is too large and an exceeded rate (C6.0, C6.1.4, C6.2.1a). */
+const TOLD: ReadonlySet<number> = new Set([405, 413, 429])
+
 function statusOf({ status }: Fault): number {
-  return status >= 500 || status === 405 || status === 429 ? status : 400
+  return status >= 500 || TOLD.has(status) ? status : 400
 }
 
 /** The text as an `error_description` may have it: printable ASCII without quote and backslash (RFC 6749 §5.2). */

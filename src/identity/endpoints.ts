@@ -28,7 +28,7 @@ import { recordRefusals } from './records.ts'
 import { authenticateClient } from './steps/authenticate-client.ts'
 import { checkProof } from './steps/check-proof.ts'
 import { useAssertion } from './steps/client-assertion.ts'
-import { readForm } from './steps/read-form.ts'
+import { readForm, readPushedForm } from './steps/read-form.ts'
 
 const below = (path: string) => (issuerPath: string) => `${issuerPath}${path}`
 /** A well-known path, which stands before the issuer's path (RFC 8414 §3.1). */
@@ -58,7 +58,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     steps: countPushed(
       recordRefusals(
         'authorization.refused',
-        flow(readForm, authenticateClient, checkProof('par'), useAssertion, pushRequest),
+        flow(readPushedForm, authenticateClient, checkProof('par'), useAssertion, pushRequest),
       ),
     ),
     refuse: refuseAsJson,

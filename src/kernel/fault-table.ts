@@ -414,6 +414,10 @@ export const FAULTS = {
     'The parameter request_uri is not supported.',
   ),
   // C6.2.1a
+  pushed_request_too_large: large(
+    413,
+    'The pushed request is larger than 16 KiB. Shorten its parameters: state, nonce, login_hint or id_token_hint.',
+  ),
   too_many_pushed_requests: row(
     429,
     'API_RATE_LIMITED',

@@ -193,6 +193,35 @@ describe('T6.2 the pushed request of somebody else', () => {
   })
 })
 
+describe('T6.2 a pushed request that is large', () => {
+  /** A form that is so many bytes long with a parameter that nobody reads. */
+  const formOfLength = (length: number): string => {
+    const known = `${new URLSearchParams({ ...ASKED, client_id: 'ledgerline', client_secret: 'ledgerline-secret' }).toString()}&x=`
+    return known + 'x'.repeat(length - known.length)
+  }
+  const form = { 'Content-Type': 'application/x-www-form-urlencoded' }
+  const inChunks = (body: string) =>
+    requestBytes({
+      method: 'POST',
+      target: '/connect/par',
+      headers: { ...form, 'Transfer-Encoding': 'chunked' },
+      body: `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
+    })
+  const whole = (body: string) =>
+    requestBytes({ method: 'POST', target: '/connect/par', headers: form, body })
+
+  it('T6.2 C6.2.1a of up to 16 KiB is kept, and of one byte more is 413, whoever sends it', async () => {
+    const before = await postern.world.store.countBy('pushed_request', { client: 'ledgerline' })
+    for (const bytes of [whole, inChunks]) {
+      const { body, status } = await sendRaw(postern.port, bytes(formOfLength(16 * 1024 + 1)))
+      expect({ status, error: JSON.parse(body).error }).toEqual({ status: 413, error: 'invalid_request' })
+    }
+    expect(await postern.world.store.countBy('pushed_request', { client: 'ledgerline' })).toBe(before)
+    for (const bytes of [whole, inChunks])
+      expect((await sendRaw(postern.port, bytes(formOfLength(16 * 1024)))).status).toBe(201)
+  })
+})
+
 describe('T6.2 two nodes that share a Postgres', needing('postgresql'), () => {
   it('T6.2 C6.2.1a of 20 browsers that decide at once at both, one gets a code', async () => {
     const cluster = await sharedPostgres()

@@ -296,6 +296,11 @@ const RAISED: Readonly<Record<FaultCode, Scenario | string>> = {
   identity_unavailable: arranged(() => {
     vi.spyOn(gateway.world.hasher, 'verify').mockRejectedValue(new Fault('identity_unavailable'))
   }, tokenRequest({})),
+  pushed_request_too_large: answered(() => ({
+    method: 'POST',
+    target: '/connect/par',
+    ...form({ client_id: 'ledgerline', nonce: 'n'.repeat(16 * 1024) }),
+  })),
   too_many_pushed_requests: 'test/unit/identity/pushed-requests.test.ts',
   people_unavailable: 'test/wire/module-people.test.ts',
   identity_maintenance: arranged(closing('identity'), tokenRequest({})),

@@ -192,8 +192,8 @@ export const requireFit: Step<ClientNamed, ClientNamed> = (context, { longestTar
   return context
 }
 
-/** Bytes of UTF-8 (C6.2.1). */
-const LONGEST_STATE = 2048
+/** Bytes of UTF-8 that a client's own text may have, which is stored, shown or sent back (C6.2.1). */
+const LONGEST_TEXT = 2048
 
 /** Characters of the addresses of our own pages beside the request: their path, and a prompt that is added. */
 const OWN_PART = 256
@@ -205,7 +205,7 @@ const OWN_PART = 256
  * @throws Fault `oauth_bad_request`
  */
 export function checkRequestSize(query: string, state: string | undefined, longestTarget: number): void {
-  checkState(state)
+  checkLength('state', state)
   const most = longestTarget - OWN_PART
   if (query.length > most)
     throw refuse(
@@ -213,9 +213,9 @@ export function checkRequestSize(query: string, state: string | undefined, longe
     )
 }
 
-function checkState(state: string | undefined): void {
-  if (Buffer.byteLength(state ?? '') > LONGEST_STATE)
-    throw refuse(`The state is longer than ${LONGEST_STATE} bytes.`)
+function checkLength(name: string, text: string | undefined): void {
+  if (Buffer.byteLength(text ?? '') > LONGEST_TEXT)
+    throw refuse(`The ${name} is longer than ${LONGEST_TEXT} bytes.`)
 }
 
 type Params = ReadonlyMap<string, string>
@@ -246,9 +246,16 @@ const LONGEST_FAPI2_NONCE = 64
 
 function readNonce(params: Params, { profile }: Client): string | undefined {
   const nonce = params.get('nonce')
+  checkLength('nonce', nonce)
   if (profile === 'fapi2' && nonce !== undefined && nonce.length > LONGEST_FAPI2_NONCE)
     throw refuse(`The nonce is longer than ${LONGEST_FAPI2_NONCE} characters.`)
   return nonce
+}
+
+function readLoginHint(params: Params): string | undefined {
+  const hint = params.get('login_hint')
+  checkLength('login_hint', hint)
+  return hint
 }
 
 function readMaxAge(params: Params): number | undefined {
@@ -284,7 +291,7 @@ const checkRequest: Step<ClientNamed, AuthorizationRead> = async (context, depen
     maxAge: readMaxAge(params),
     scope: await limitToClient(asked, namedClient, catalogue, places),
     nonce: readNonce(params, namedClient),
-    loginHint: params.get('login_hint'),
+    loginHint: readLoginHint(params),
     idTokenHint: params.get('id_token_hint'),
     params,
     pushed: context.pushed,
@@ -304,7 +311,7 @@ export async function checkPushed(
   const { client, params } = context
   for (const name of ['request', 'request_uri'])
     if (params.has(name)) throw refuse(`The parameter ${name} cannot be pushed.`)
-  checkState(params.get('state'))
+  checkLength('state', params.get('state'))
   const kept = PUSHED.flatMap((name) => {
     const value = params.get(name)
     return value === undefined ? [] : [[name, value] as const]

@@ -243,6 +243,10 @@ const ERROR_GUIDE: Readonly<Record<FaultCode, Guidance>> = {
   ),
   request_not_supported: at(BROWSER, 'Send the parameters themselves, without `request`.'),
   request_uri_not_supported: at(BROWSER, 'Send the parameters themselves, without `request_uri`.'),
+  pushed_request_too_large: at(
+    IDENTITY,
+    'Send shorter parameters: what the client needs again, it keeps itself.',
+  ),
   too_many_pushed_requests: at(IDENTITY, `Push a request when a person comes, not in advance. ${WAIT}`),
   identity_unavailable: at(IDENTITY, `Keep your tokens and codes: they were not refused. ${WAIT}`),
   people_unavailable: at(IDENTITY, `Keep your tokens and codes: they were not refused. ${WAIT}`),

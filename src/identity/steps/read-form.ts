@@ -74,21 +74,44 @@ export function paramsOf(form: Form): ReadonlyMap<string, string> {
 /** Bytes. Far more than any request of C6 needs. */
 export const FORM_LIMIT = 64 * 1024
 
+/** Bytes: what is pushed is stored. */
+const PUSHED_LIMIT = 16 * 1024
+
+interface SizeRule {
+  readonly most: number
+  readonly tooLarge: () => Fault
+}
+
+const OF_FORMS: SizeRule = {
+  most: FORM_LIMIT,
+  tooLarge: () => new Fault('oauth_bad_request', { say: 'The body is too large.' }),
+}
+
+/** RFC 9126 §2.3 */
+const OF_PUSHED: SizeRule = {
+  most: PUSHED_LIMIT,
+  tooLarge: () => new Fault('pushed_request_too_large'),
+}
+
+const formReader =
+  (rule: SizeRule): Step<Arrived, Parsed> =>
+  async (context) => ({ ...context, params: paramsOf(await readFields(context.exchange, rule)) })
+
 /** Checks the Content-Type and reads the form (C6.1.0, C6.0, C6.1.1). Every fault here is an `invalid_request`. */
-export const readForm: Step<Arrived, Parsed> = async (context) => ({
-  ...context,
-  params: paramsOf(await readFields(context.exchange)),
-})
+export const readForm = formReader(OF_FORMS)
+
+/** The same of a pushed request (C6.2.1a). */
+export const readPushedForm = formReader(OF_PUSHED)
 
 /**
  * Reads the fields of a posted form, with repeated ones.
- * @throws Fault `oauth_bad_request` for a wrong Content-Type or a body over FORM_LIMIT; `body_malformed`
+ * @throws Fault `oauth_bad_request` for a wrong Content-Type, that of `rule` for a body that is too large; `body_malformed`
  */
-export async function readFields({ head, body }: Exchange): Promise<Form> {
+export async function readFields({ head, body }: Exchange, rule: SizeRule = OF_FORMS): Promise<Form> {
   const declared = declaredBody(head)
   requireFormType(head, declared !== 0)
-  if (typeof declared === 'number' && declared > FORM_LIMIT) throw tooLarge()
-  const bytes = declared === 0 ? Buffer.alloc(0) : await readBytes(body)
+  if (typeof declared === 'number' && declared > rule.most) throw rule.tooLarge()
+  const bytes = declared === 0 ? Buffer.alloc(0) : await readBytes(body, rule)
   return readParameters(bytes)
 }
 
@@ -103,15 +126,13 @@ function requireFormType({ headers }: Head, hasBody: boolean): void {
   }
 }
 
-async function readBytes(body: Readable): Promise<Buffer> {
+async function readBytes(body: Readable, { most, tooLarge }: SizeRule): Promise<Buffer> {
   try {
-    return await readBody(body, FORM_LIMIT)
+    return await readBody(body, most)
   } catch (thrown) {
     throw toFault(thrown).code === 'body_too_large' ? tooLarge() : thrown
   }
 }
-
-const tooLarge = (): Fault => new Fault('oauth_bad_request', { say: 'The body is too large.' })
 
 /** A step that requires parameters. The error for a missing one names it (C6.1.4). */
 export const requireParams =

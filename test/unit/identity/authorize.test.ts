@@ -4,6 +4,7 @@ import { client, ISSUER, user } from './identity-under-test.ts'
 import {
   answerIn,
   app,
+  type BrowserAnswer,
   authorizePath,
   CALLBACK,
   openFlow,
@@ -372,6 +373,27 @@ describe('C6.2.2 login and consent', () => {
       expect(seen.text).not.toContain('type="password"')
     }
   })
+
+  it.each(['nonce', 'login_hint'])(
+    'C6.2.1 a %s of 2,048 bytes will do, a longer one is refused',
+    async (name) => {
+      const isLogin = ({ status, text }: BrowserAnswer): boolean =>
+        status === 200 && text.includes('type="password"')
+      expect(isLogin(await at(authorizePath({ [name]: 'n'.repeat(2048) })))).toBe(true)
+      for (const value of ['n'.repeat(2049), 'é'.repeat(1025)]) {
+        const path = authorizePath({ [name]: value })
+        const fields = Object.fromEntries(new URLSearchParams(path.split('?')[1]))
+        for (const seen of [
+          await at(path),
+          await new UserAgent(openFlow()).post('/connect/authorize', fields),
+        ])
+          expect(answerIn(seen)).toMatchObject({
+            error: 'invalid_request',
+            error_description: expect.stringContaining(`The ${name} is longer than 2048 bytes.`) as string,
+          })
+      }
+    },
+  )
 
   it('C6.2.1 by POST from the client’s site, the browser’s cookie decides on the way through GET', async () => {
     const { agent } = await obtainCode(openFlow())

@@ -116,6 +116,9 @@ describe('C6.2.1a pushing a request', () => {
       { request_uri: `urn:ietf:params:oauth:request_uri:${'a'.repeat(43)}` },
       'invalid_request',
     ],
+    ['a state of over 2,048 bytes', { state: 'é'.repeat(1025) }, 'invalid_request'],
+    ['a nonce of over 2,048 bytes', { nonce: 'n'.repeat(2049) }, 'invalid_request'],
+    ['a login_hint of over 2,048 bytes', { login_hint: 'é'.repeat(1025) }, 'invalid_request'],
     ['an unknown scope', { scope: 'openid no.such' }, 'invalid_scope'],
     ['another business', { scope: 'openid target:b/INITECH' }, 'invalid_scope'],
     ['a challenge that is not S256', { code_challenge_method: 'plain' }, 'invalid_request'],
@@ -159,9 +162,10 @@ describe('C6.2.1a pushing a request', () => {
   })
 
   it('C6.2.1a has no limit of the address: what a query could not carry is pushed and granted', async () => {
-    const nonce = 'n'.repeat(20_000)
+    const long = { nonce: '!'.repeat(2048), login_hint: 'é'.repeat(1024) }
+    expect(formOf(long).length).toBeGreaterThan(8192)
     const agent = new UserAgent(service)
-    const seen = await allow(agent, await agent.logIn(await agent.get(pathOf(await pushed({ nonce })))))
+    const seen = await allow(agent, await agent.logIn(await agent.get(pathOf(await pushed(long)))))
     expect(answerIn(seen)['code']).toEqual(expect.any(String))
   })
 
