@@ -1,5 +1,6 @@
 import { defineConfig } from 'eslint/config'
 import tseslint from 'typescript-eslint'
+import { NO_UNUSED_RESULTS } from './unused-results.ts'
 
 export default defineConfig(
   { ignores: ['node_modules', 'dist', 'data'] },
@@ -21,6 +22,7 @@ export default defineConfig(
         { considerDefaultExhaustiveForUnions: true },
       ],
       eqeqeq: 'error',
+      'no-restricted-syntax': NO_UNUSED_RESULTS,
     },
   },
   {

@@ -128,12 +128,17 @@ function canonicalEscapes(sent: string): string {
   const segment = sent.replace(/%([0-9A-Fa-f]{2})?/g, (_, hex: string | undefined) => canonicalEscape(hex))
   if (NESTED_ESCAPE.test(segment)) refuseTarget('nested')
   if (ESCAPED_C1.test(segment)) refuseTarget('control')
-  try {
-    decodeURIComponent(segment)
-  } catch {
-    refuseTarget('utf8')
-  }
+  if (!isUtf8(segment)) refuseTarget('utf8')
   return segment
+}
+
+/** Whether the escapes of a segment are UTF-8. */
+function isUtf8(segment: string): boolean {
+  try {
+    return decodeURIComponent(segment) !== ''
+  } catch {
+    return false
+  }
 }
 
 function canonicalEscape(hex: string | undefined): string {

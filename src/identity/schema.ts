@@ -204,12 +204,17 @@ function checkLogo(logo: string | undefined, problems: Problems): void {
 }
 
 function checkTimeZone(timeZone: string, problems: Problems): void {
+  // For UTC, the default, no data of time zones is loaded at the start.
+  if (timeZone === 'UTC' || isTimeZone(timeZone)) return
+  const expected = 'expected the name of a time zone, such as "Australia/Sydney" or "UTC"'
+  problems.error(['identity', 'pages', 'timeZone'], expected)
+}
+
+function isTimeZone(timeZone: string): boolean {
   try {
-    // For UTC, the default, no data of time zones is loaded at the start.
-    if (timeZone !== 'UTC') new Intl.DateTimeFormat('en', { timeZone })
+    return new Intl.DateTimeFormat('en', { timeZone }).resolvedOptions().timeZone !== ''
   } catch {
-    const expected = 'expected the name of a time zone, such as "Australia/Sydney" or "UTC"'
-    problems.error(['identity', 'pages', 'timeZone'], expected)
+    return false
   }
 }
 

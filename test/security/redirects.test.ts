@@ -279,6 +279,19 @@ describe('C8.8 a redirect within the service stays within the business of the ca
     expect(reasonOf(answer.headers['x-request-id'])).toContain('it leads to no operation of this business')
   })
 
+  it.each(['%c0%ae%c0%ae', '%c0%af..%c0%af', '%ed%a0%80', '%ff'])(
+    'T2.11 below what `within` lists, by escapes that are not UTF-8: not asked for, 500: %s',
+    async (escapes) => {
+      for (const path of [`/files/ACME/${escapes}/GLOBEX/secret`, `/open/${escapes}`]) {
+        redirectFrom('/companies/ACME/tenant', `${BASE}${path}`)
+        const { answer, upstream: got } = await gotFor(() => ask('tenant'))
+        expectFault(answer, 'upstream_broken')
+        expect(pathsOf(got)).toEqual(['/companies/ACME/tenant'])
+        expect(reasonOf(answer.headers['x-request-id'])).toContain('escapes that are not UTF-8')
+      }
+    },
+  )
+
   it('T2.11 to an operation that tells the business by a header: only from one that has it too', async () => {
     for (const [from, location, sent] of [
       ['by-header', '/by-same-header', true],

@@ -233,8 +233,7 @@ function readAuthorities(file: string | undefined, at: KeyPath, problems: Proble
   if (file === undefined) return undefined
   try {
     const ca = readFileSync(file)
-    new X509Certificate(ca)
-    return ca
+    return new X509Certificate(ca).raw.length > 0 ? ca : undefined
   } catch (error) {
     problems.error(
       at,
