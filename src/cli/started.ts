@@ -17,7 +17,8 @@ export interface Started {
 const PLAIN = /^[A-Za-z0-9_@%+=:,./-]+$/
 
 /** A word as a POSIX shell reads it. */
-const shellWord = (text: string): string => (PLAIN.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)
+export const shellWord = (text: string): string =>
+  PLAIN.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 
 /** Started by `npm run postern`, which npm does in the folder of the clone. */
 function isOwnClone({ cwd, entry, environment }: Started): boolean {

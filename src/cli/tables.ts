@@ -70,6 +70,7 @@ export const INIT = {
       notes: [
         'It writes postern.yaml into FOLDER (default: the working folder) and overwrites nothing. On a terminal it asks for what no option tells. Elsewhere it takes the defaults.',
         'It prints the secret of the first client and the password of the first user, once, and the command that serves the file.',
+        'With --from it tells where the business of each operation is, and writes that table into postern.operations.txt beside the file. The exit code is 3 if operations were taken that have no business and that --shared does not name, and nobody could be asked: with --yes, or without a terminal. The files are written in this case too.',
       ],
       arguments: [{ name: 'FOLDER', kind: 'folder', optional: true }],
       options: {
@@ -94,6 +95,14 @@ export const INIT = {
         'business-in': {
           ...{ type: 'string', value: 'PLACE[=VALUE]', multiple: true },
           help: 'With --from: where the service takes the business from: header:NAME, path:NAME, query:NAME, body:/POINTER, host or identity. Postern puts {business} there, its code, or VALUE, such as {business.tenant}. Default: parameters named business, businessId, businessCode, tenant, tenantId',
+        },
+        'not-business': {
+          ...{ type: 'string', value: 'PLACE', multiple: true },
+          help: 'With --from: a place that has the name of a business and is none: body:/POINTER, query:NAME, header:NAME, path:NAME or cookie:NAME. The client writes it',
+        },
+        shared: {
+          ...{ type: 'string', value: 'OPERATION', multiple: true },
+          help: "With --from: an operation that belongs to no business, such as 'GET /currencies'; * is any text",
         },
         value: {
           ...{ type: 'string', value: 'CODE.KEY=VALUE', multiple: true },

@@ -139,6 +139,8 @@ export const EXIT = {
   failed: 1,
   /** Nothing was done: the command line or the configuration has a problem. */
   refused: 2,
+  /** Done, but something is left for a person to decide. */
+  undecided: 3,
 } as const
 
 /** The command line is wrong. The message goes to stderr, and the exit code is 2. */

@@ -457,7 +457,7 @@ actions:
       openapi,
       JSON.stringify({ openapi: '3.1.0', info: { title: 'Funds', version: '1' }, paths }),
     )
-    await verb({}, 'init', join(own, 'made'), '--from', openapi, '--business', 'ACME')
+    await verb({}, 'init', join(own, 'made'), '--from', openapi, '--shared', 'GET /funds')
     expect(readFileSync(join(own, 'made/postern.yaml'), 'utf8')).toContain('funds')
   })
 

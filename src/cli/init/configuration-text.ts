@@ -1,6 +1,7 @@
 /** The text of the configuration that `postern init` writes. */
 import { writeYaml } from '../../config/yaml.ts'
 import type { BodySchema } from '../../http/body-schema.ts'
+import { printable } from '../../operator/terminal.ts'
 import type { Answers } from './answers.ts'
 import type { BusinessValues } from './tenancy.ts'
 
@@ -56,6 +57,8 @@ export interface DescribedService {
   readonly identity?: boolean
   /** Whether an action is of a fund. */
   readonly usesFunds: boolean
+  /** What people who read the file are told of an action. */
+  readonly remarks?: (action: DescribedAction) => readonly string[]
 }
 
 // The service that `postern init` assumes if none is described: its actions are there to be replaced.
@@ -210,18 +213,35 @@ ${path === undefined ? '' : `    path: ${quoted(path)} # what is asked there\n`}
 /** Actions that are written at once: the writer's own tree of all of a large service takes 100 MB. */
 const WRITTEN = 100
 
+const itemsText = (actions: readonly DescribedAction[]): string =>
+  writeYaml({ actions }).replace(/^actions:\n/, '')
+
 /** The list `actions`, as one text of its parts. */
-function listText(actions: readonly DescribedAction[]): string {
+function listText({ actions, remarks = () => [] }: DescribedService): string {
   const texts = ['actions:\n']
-  for (let at = 0; at < actions.length; at += WRITTEN)
-    texts.push(writeYaml({ actions: actions.slice(at, at + WRITTEN) }).replace(/^actions:\n/, ''))
+  let waiting: DescribedAction[] = []
+  const write = (): void => {
+    if (waiting.length > 0) texts.push(itemsText(waiting))
+    waiting = []
+  }
+  for (const action of actions) {
+    const said = remarks(action)
+    if (said.length > 0 || waiting.length === WRITTEN) write()
+    // A path of the description is anybody's text.
+    for (const remark of said) texts.push(`  # ${printable(remark)}\n`)
+    waiting.push(action)
+  }
+  write()
   return texts.join('')
 }
 
-const actionsText = ({ areas, actions, schemas }: DescribedService): string => `
+const actionsText = (service: DescribedService): string => {
+  const { areas, schemas } = service
+  return `
 ${writeYaml({ areas })}
 # What may be called, and with which scopes.
-${listText(actions)}${Object.keys(schemas).length === 0 ? '' : `\n# What bodies and answers are made of.\n${writeYaml({ schemas })}`}`
+${listText(service)}${Object.keys(schemas).length === 0 ? '' : `\n# What bodies and answers are made of.\n${writeYaml({ schemas })}`}`
+}
 
 /** The configuration as YAML. */
 export function configurationText(own: FirstConfiguration): string {

@@ -1,13 +1,25 @@
 /** `--from`: the service as its description has it, and what of it a configuration cannot say. */
-import type { JsonObject } from '../../http/json.ts'
 import type { DescribedService } from './configuration-text.ts'
-import { describeService, type Note, type ServiceFromDescription } from './openapi/describe-service.ts'
-import { chosenOperations, describedAddress, isOf, operationsOf } from './openapi/operations.ts'
+import {
+  describeService,
+  type Note,
+  type OperationBusiness,
+  type ServiceFromDescription,
+} from './openapi/describe-service.ts'
+import {
+  chosenOperations,
+  describedAddress,
+  type DescribedOperation,
+  isOf,
+  operationsOf,
+} from './openapi/operations.ts'
+import { shellWord } from '../started.ts'
 import {
   type BusinessPlace,
   foldParameter,
   type FoundPlace,
   isSamePlace,
+  type NamedPlace,
   placesOf,
   countedText,
   placeText,
@@ -19,6 +31,8 @@ export interface Described {
   readonly service: DescribedService
   /** A line for each. */
   readonly notes: readonly string[]
+  /** All that are chosen, in the order of the description. */
+  readonly operations: readonly OperationBusiness[]
 }
 
 /** Parameters that are codes, unless options name others. */
@@ -37,7 +51,11 @@ export interface DescriptionOptions {
   /** Undefined: wherever a parameter in path, query or header has a usual name. */
   readonly places: readonly BusinessPlace[] | undefined
   readonly fund: readonly string[] | undefined
+  /** Places with a usual name that are no business. */
+  readonly notBusiness: readonly NamedPlace[]
   readonly only: readonly string[]
+  /** Operations that belong to nobody. */
+  readonly shared: readonly string[]
 }
 
 const PLACES_LISTED = 12
@@ -52,8 +70,12 @@ const isThere = (place: BusinessPlace, found: readonly FoundPlace[]): boolean =>
 function requireUsed(
   file: string,
   { places = [], fund = [] }: DescriptionOptions,
-  { places: found }: ServiceFromDescription,
+  { places: found, notBusinessUnused: [other] }: ServiceFromDescription,
 ): void {
+  if (other !== undefined)
+    throw new DescriptionError(
+      `--not-business ${placeText(other)}: no operation of ${file} has a business there, by its name`,
+    )
   const proposed = found.slice(0, PLACES_LISTED).map(countedText)
   const there = found.length === 0 ? 'There are none' : `There are ${proposed.join(', ')}`
   for (const place of places)
@@ -72,13 +94,38 @@ function requireUsed(
 /** @throws DescriptionError */
 function requireBound(file: string, { chosenByClients }: ServiceFromDescription): void {
   if (chosenByClients.length === 0) return
+  const places = new Map(chosenByClients.map((each) => [placeText(each.place), each]))
+  const options = [...places].flatMap(([text, { isPlaceable }]) => [
+    ...(isPlaceable ? [`  --business-in ${shellWord(text)}`] : []),
+    `  --not-business ${shellWord(text)}`,
+  ])
   throw new DescriptionError(
     [
       `in ${file} these operations take the code of the business from where only the client writes it, so a client could choose the business:`,
       ...chosenByClients.map((note) => noteText(file, note)),
-      'Nothing was written. If the service does not read it there, take it out of the description or mark it readOnly. If Postern shall put it there, name each of these places with --business-in, such as --business-in body:/order/tenantId or query:tenant. If it is no business, name the place that is.',
+      'Nothing was written. Add one of the options of each place: --business-in, and Postern puts the business there; --not-business, if it is no business, and the client goes on to write it:',
+      ...options,
+      'If the service does not read it there, take it out of the description or mark it readOnly.',
     ].join('\n'),
   )
+}
+
+/** @throws DescriptionError for what `--shared` says and no operation without a business is */
+function requireShared(
+  { shared }: DescriptionOptions,
+  chosen: readonly DescribedOperation[],
+  { operations }: ServiceFromDescription,
+): void {
+  for (const each of shared) {
+    const all = operations.filter((_operation, at) => chosen[at] !== undefined && isOf(chosen[at], each))
+    if (all.some((operation) => operation.shared && operation.action !== undefined)) continue
+    const [bound] = all.filter(({ business }) => business.length > 0)
+    throw new DescriptionError(
+      bound === undefined
+        ? `--shared ${each}: its operations are left out, so nobody can call them`
+        : `--shared ${each}: ${bound.operation} has a business already (${bound.business.join(', ')})`,
+    )
+  }
 }
 
 /** An address can be a path alone: then it is below `usual`. */
@@ -97,15 +144,18 @@ export interface OpenDescription {
   readonly described: (options: DescriptionOptions) => Described
 }
 
-/** @throws DescriptionError for what `--only` says and no operation is of */
-function requireOperations(file: string, document: JsonObject, only: readonly string[]): void {
-  if (only.length === 0) return
-  const operations = operationsOf(document)
-  const unknown = only.find((each) => !operations.some((operation) => isOf(operation, each)))
+/** @throws DescriptionError for what an option says and no operation is of */
+function requireOperations(
+  file: string,
+  operations: readonly DescribedOperation[],
+  option: 'only' | 'shared',
+  given: readonly string[],
+): void {
+  const unknown = given.find((each) => !operations.some((operation) => isOf(operation, each)))
   if (unknown === undefined) return
   const tags = new Set(operations.flatMap((each) => each.tags))
   throw new DescriptionError(
-    `--only ${unknown}: ${file} has no such operation. ${tags.size === 0 ? 'It has no tags' : `Its tags are ${[...tags].join(', ')}`}`,
+    `--${option} ${unknown}: ${file} has no such operation. ${tags.size === 0 ? 'It has no tags' : `Its tags are ${[...tags].join(', ')}`}`,
   )
 }
 
@@ -120,7 +170,7 @@ export async function openDescription(
 ): Promise<OpenDescription> {
   const description = await readDescription(file)
   const { document } = description
-  requireOperations(file, document, only)
+  requireOperations(file, operationsOf(document), 'only', only)
   return {
     places: () => {
       const all = placesOf(chosenOperations(document, only), document)
@@ -133,19 +183,22 @@ export async function openDescription(
 }
 
 function describe(file: string, description: Description, options: DescriptionOptions): Described {
-  const { places, fund, only } = options
+  const { places, fund, only, shared, notBusiness } = options
   const named = places?.flatMap(({ kind, name }) => (kind === 'body' ? (name.split('/').at(-1) ?? '') : name))
   const targets = {
     business: folded(named ?? USUAL.business),
     fund: folded(fund ?? USUAL.fund),
-    places,
+    ...{ places, notBusiness },
   }
-  const described = describeService(description, targets, only)
+  const chosen = chosenOperations(description.document, only)
+  requireOperations(file, chosen, 'shared', shared)
+  const described = describeService(description, targets, { only, shared })
   const { service, notes } = described
   const texts = notes.map((note) => noteText(file, note))
   if (service.actions.length === 0)
     throw new DescriptionError([`${file} describes no operation that can be served`, ...texts].join('\n'))
   requireUsed(file, options, described)
   requireBound(file, described)
-  return { service, notes: texts }
+  requireShared(options, chosen, described)
+  return { service, notes: texts, operations: described.operations }
 }

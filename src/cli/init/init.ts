@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
-import { isAbsolute, join, relative, resolve } from 'node:path'
+import { dirname, isAbsolute, join, relative, resolve } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { Hasher, hashSecret } from '../../directory/hasher.ts'
 import { newSecret } from '../../kernel/ids.ts'
@@ -11,14 +11,11 @@ import { commandOf, OWN_FILE, writeReport } from '../command.ts'
 import { commandText, startedBy, type Started } from '../started.ts'
 import { INIT } from '../tables.ts'
 import { type Answers, answersOf } from './answers.ts'
-import {
-  configurationText,
-  type DescribedAction,
-  type DescribedService,
-  SAMPLE_CALL,
-} from './configuration-text.ts'
+import { configurationText, type DescribedAction, SAMPLE_CALL } from './configuration-text.ts'
 import type { Described, OpenDescription } from './described.ts'
+import type { OperationBusiness } from './openapi/describe-service.ts'
 import type { BusinessPlace } from './openapi/places.ts'
+import { openText, operationsTable, TABLE_FILE } from './operations-table.ts'
 import type { BusinessValues } from './tenancy.ts'
 
 // The commands that serve a file and try it, as they can be typed in the folder where this Postern was started.
@@ -46,7 +43,10 @@ const PASSWORD_BYTES = 15
 const USUAL_UPSTREAM = 'http://127.0.0.1:9000'
 
 /** Options that say how a description is read. */
-const OF_DESCRIPTIONS = ['business-in', 'value', 'fund-parameter', 'only'] as const
+const OF_DESCRIPTIONS = [
+  ...(['business-in', 'not-business', 'shared', 'value'] as const),
+  ...(['fund-parameter', 'only'] as const),
+] as const
 
 type InitValues = Given<(typeof INIT.verbs)['']>['values']
 
@@ -70,16 +70,16 @@ const drawSecrets = (): Secrets => ({
   password: newSecret(PASSWORD_BYTES),
 })
 
-/** Writes the file. Rejects with `EEXIST` if it exists. */
+/** Writes the files. Rejects with `EEXIST` if one exists. */
 async function write(
   folder: string,
   answers: AllAnswers,
-  service: DescribedService | undefined,
+  described: Described | undefined,
   { clientSecret, password }: Secrets,
 ): Promise<void> {
   const text = configurationText({
     ...answers,
-    service,
+    service: described?.service,
     data: fromHere(join(folder, 'data')),
     agreement: new Date().toISOString().slice(0, 10),
     secretHash: hashSecret(clientSecret),
@@ -88,23 +88,24 @@ async function write(
   })
   await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER })
   await writeFile(join(folder, OWN_FILE), text, { flag: 'wx', mode: PRIVATE_FILE })
+  if (described === undefined) return
+  const table = operationsTable(described.operations)
+  await writeFile(join(folder, TABLE_FILE), table, { flag: 'wx', mode: PRIVATE_FILE })
 }
 
 interface Made {
   readonly file: string
-  readonly service: DescribedService | undefined
+  readonly described: Described | undefined
   readonly answers: Answers
   readonly secrets: Secrets
-  /** What of the description the file does not say. */
-  readonly notes: readonly string[]
 }
 
 const needsOnlyBusiness = ({ level, action, methods }: DescribedAction): boolean =>
   level === 'business' && !action.includes('{') && Object.hasOwn(methods, 'GET')
 
 /** A call that needs nothing but a business in its path; undefined if the service has none. */
-function firstCall({ answers, service }: Made): FirstCall | undefined {
-  const called = service === undefined ? SAMPLE_CALL : service.actions.find(needsOnlyBusiness)
+function firstCall({ answers, described }: Made): FirstCall | undefined {
+  const called = described === undefined ? SAMPLE_CALL : described.service.actions.find(needsOnlyBusiness)
   if (called === undefined) return undefined
   const code = encodeURIComponent(answers.businesses[0]?.code ?? '')
   return { user: answers.user, path: `/api/1.0/b/${code}/${called.area}/${called.action}` }
@@ -117,7 +118,8 @@ const print = (text: string, { stdout }: Terminal): Promise<void> =>
   })
 
 async function show(made: Made, asJson: boolean, terminal: Terminal): Promise<void> {
-  const { file, answers, secrets, notes } = made
+  const { file, answers, secrets, described } = made
+  const { notes = [], operations } = described ?? {}
   const started = startedBy(terminal)
   const serve = serveCommandText(file, started)
   const call = firstCall(made)
@@ -127,12 +129,16 @@ async function show(made: Made, asJson: boolean, terminal: Terminal): Promise<vo
     ...{ username: answers.user, password: secrets.password },
   }
   if (asJson) {
-    await print(`${JSON.stringify({ ...shown, notes, try: tried, serve }, null, 2)}\n`, terminal)
+    await print(`${JSON.stringify({ ...shown, notes, operations, try: tried, serve }, null, 2)}\n`, terminal)
     return
   }
   const lines = Object.entries(shown).map(([name, value]) => `${name.padEnd(15)}${value}\n`)
   await print(lines.join(''), terminal)
   if (notes.length > 0) terminal.stderr.write(`Not in the file, or yours to decide:\n${notes.join('\n')}\n\n`)
+  if (operations !== undefined) {
+    const table = fromHere(join(dirname(file), TABLE_FILE))
+    terminal.stderr.write(`Where the business is (${table}):\n${operationsTable(operations)}\n`)
+  }
   terminal.stderr.write('The secret and the password are shown only now: the file has only their hashes.\n')
   if (tried !== undefined)
     terminal.stderr.write(`Call it from a second terminal, once it is served:\n  ${tried}\n`)
@@ -163,17 +169,30 @@ async function describedFor(
   asked: Terminal | undefined,
 ): Promise<{ readonly described: Described | undefined; readonly places: readonly BusinessPlace[] }> {
   if (open === undefined) return { described: undefined, places: [] }
-  const { placesChosen, placesGiven } = await import('./tenancy.ts')
+  const { notBusinessGiven, placesChosen, placesGiven } = await import('./tenancy.ts')
   const given = values['business-in']
   const places =
     given !== undefined ? placesGiven(given) : asked && (await placesChosen(open.places(), asked))
-  const described = open.described({ places, fund: values['fund-parameter'], only: values.only ?? [] })
+  const described = open.described({
+    ...{ places, fund: values['fund-parameter'], only: values.only ?? [], shared: values.shared ?? [] },
+    notBusiness: notBusinessGiven(values['not-business'] ?? []),
+  })
   return { described, places: places ?? [] }
 }
 
-async function writeFirst(folder: string, values: InitValues, terminal: Terminal): Promise<string> {
+interface Written {
+  readonly file: string
+  /** Of the description; undefined without one. */
+  readonly operations: readonly OperationBusiness[] | undefined
+}
+
+async function writeFirst(
+  folder: string,
+  values: InitValues,
+  asked: Terminal | undefined,
+  terminal: Terminal,
+): Promise<Written> {
   const open = await openDescribed(values)
-  const asked = values.yes !== true && terminal.stdin.isTTY ? terminal : undefined
   const { described, places } = await describedFor(open, values, asked)
   const usual = { upstream: open?.upstream ?? USUAL_UPSTREAM, yes: values.yes === true }
   const given = await answersOf(values, usual, terminal)
@@ -184,24 +203,37 @@ async function writeFirst(folder: string, values: InitValues, terminal: Terminal
     values: await valuesOf(values.value ?? [], places, given.businesses, asked),
   }
   const secrets = drawSecrets()
-  await write(folder, answers, described?.service, secrets)
+  await write(folder, answers, described, secrets)
   const file = fromHere(join(folder, OWN_FILE))
   try {
-    const made = { file, answers, secrets, service: described?.service, notes: described?.notes ?? [] }
-    await show(made, values.json === true, terminal)
+    await show({ file, answers, secrets, described }, values.json === true, terminal)
   } catch (thrown) {
-    // Nobody knows its secrets, and another try would find the file in its way.
+    // Nobody knows its secrets, and another try would find the files in its way.
     await rm(file)
+    if (described !== undefined) await rm(join(folder, TABLE_FILE))
     throw thrown
   }
-  return file
+  return { file, operations: described?.operations }
 }
 
-/** A description may hold what only the check of the whole file finds. */
-async function checkWritten(file: string, terminal: Terminal): Promise<number> {
+/**
+ * A description may hold what only the check of the whole file finds.
+ *
+ * @param asked where nobody was there, the exit code tells what somebody would have read
+ */
+async function checkWritten(
+  { file, operations = [] }: Written,
+  asked: Terminal | undefined,
+  terminal: Terminal,
+): Promise<number> {
   const { checkConfiguration } = await import('../../settings/check-configuration.ts')
   const problems = await checkConfiguration(file, terminal.env)
-  if (!problems.failed) return EXIT.done
+  if (!problems.failed) {
+    const open = asked === undefined ? openText(operations) : undefined
+    if (open === undefined) return EXIT.done
+    terminal.stderr.write(open)
+    return EXIT.undecided
+  }
   writeReport(file, problems, terminal)
   terminal.stderr.write('postern: these lines must be corrected before the file can be served\n')
   return EXIT.failed
@@ -222,15 +254,17 @@ export const initCommand = commandOf(INIT, {
     if (values.from === undefined && alone !== undefined)
       throw new UsageError(`--${alone} is about a description: expected --from beside it`)
     const folder = resolve(positionals[0] ?? '.')
-    const file = join(folder, OWN_FILE)
-    if (existsSync(file)) {
-      terminal.stderr.write(`postern: ${file} exists already and was not changed. Name another folder.\n`)
+    const files = values.from === undefined ? [OWN_FILE] : [OWN_FILE, TABLE_FILE]
+    const there = files.map((name) => join(folder, name)).find(existsSync)
+    if (there !== undefined) {
+      terminal.stderr.write(`postern: ${there} exists already and was not changed. Name another folder.\n`)
       return EXIT.failed
     }
+    const asked = values.yes !== true && terminal.stdin.isTTY ? terminal : undefined
     try {
-      const written = await writeFirst(folder, values, terminal)
+      const written = await writeFirst(folder, values, asked, terminal)
       // What was read of a description is in memory no more.
-      return values.from === undefined ? EXIT.done : await checkWritten(written, terminal)
+      return values.from === undefined ? EXIT.done : await checkWritten(written, asked, terminal)
     } catch (thrown) {
       if (!isPlain(thrown)) throw thrown
       if (thrown.name === 'AbortError') {

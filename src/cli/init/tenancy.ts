@@ -6,9 +6,11 @@ import {
   type BusinessPlace,
   countedText,
   keysIn,
+  type NamedPlace,
   PLACE_EXPECTED,
   placeText,
   type ProposedPlaces,
+  readNotBusiness,
   readPlace,
 } from './openapi/places.ts'
 
@@ -22,6 +24,17 @@ export const placesGiven = (texts: readonly string[]): readonly BusinessPlace[] 
   texts.map((text) => {
     const place = readPlace(text)
     if (place === undefined) throw new UsageError(`--business-in: expected ${PLACE_EXPECTED}, got "${text}"`)
+    return place
+  })
+
+/** @throws UsageError */
+export const notBusinessGiven = (texts: readonly string[]): readonly NamedPlace[] =>
+  texts.map((text) => {
+    const place = readNotBusiness(text)
+    if (place === undefined)
+      throw new UsageError(
+        `--not-business: expected header:NAME, path:NAME, query:NAME, cookie:NAME or body:/POINTER, got "${text}"`,
+      )
     return place
   })
 

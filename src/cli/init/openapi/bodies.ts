@@ -37,6 +37,19 @@ function sorted(contents: Contents): Sorted {
   }
 }
 
+/** The schemas of bodies that reach the service, and whether Postern reads them: others are streamed. */
+export function sentSchemas({ body, method }: DescribedOperation): {
+  readonly isRead: boolean
+  readonly schemas: readonly (JsonValue | undefined)[]
+} {
+  if (body === undefined || method === 'GET') return { isRead: false, schemas: [] }
+  const { json, form, xml } = sorted(body.contents)
+  const read = [json, form, xml].filter((each) => each !== undefined)
+  return read.length === 0
+    ? { isRead: false, schemas: [...body.contents.values()] }
+    : { isRead: true, schemas: read.map(({ schema }) => schema) }
+}
+
 function converted(
   value: JsonValue | undefined,
   side: Side,

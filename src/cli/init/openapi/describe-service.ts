@@ -1,134 +1,46 @@
 /** Makes of an OpenAPI description the areas, actions and scopes of a configuration. */
-import { isIdentityScope } from '../../../config/scopes/catalogue.ts'
-import { areDisjoint, parsePathPattern } from '../../../gateway/path-pattern.ts'
-import { type JsonObject, pointerText } from '../../../http/json.ts'
+import { type JsonObject, parseJsonPointer, pointerText } from '../../../http/json.ts'
 import type { DescribedAction, DescribedMethod, DescribedService, Level } from '../configuration-text.ts'
+import { type Named, nameActions, type Placed } from './action-names.ts'
+import { type BodyMember, BodyMembers } from './body-members.ts'
+import { answerKeys, queryParameters, requestKeys, sentSchemas, type Tell } from './bodies.ts'
+import { NamedSchemaSet } from './named-schemas.ts'
 import {
+  chosenOperations,
   describedAddress,
   type DescribedOperation,
+  isOf,
   lineOf,
   listOf,
   nameOf,
   objectOf,
-  chosenOperations,
   schemesOf,
   slugOf,
   textOf,
-  textsOf,
   wordsOf,
 } from './operations.ts'
-import type { Description } from './read-description.ts'
-import { BodyMembers } from './body-members.ts'
-import { answerKeys, queryParameters, requestKeys, type Tell } from './bodies.ts'
-import { type BusinessPlace, type FoundPlace, hostTemplate, placesOf } from './places.ts'
-import { NamedSchemaSet } from './named-schemas.ts'
 import {
-  type BoundParameters,
+  type BusinessPlace,
+  filledText,
+  type FoundPlace,
+  hostTemplate,
+  isSamePlace,
+  type NamedPlace,
+  placesOf,
+} from './places.ts'
+import { ProposedScopes } from './proposed-scopes.ts'
+import type { Description } from './read-description.ts'
+import {
   boundParameters,
+  type ClientsChoice,
   clientsChoices,
   isCode,
   mapPath,
-  type MappedPath,
   noBusinessText,
   targetOf,
   type TargetParameters,
-  typedAction,
   withCodes,
 } from './targets.ts'
-
-// Proposes scopes for operations: those that the description names, else two for each area.
-
-/** RFC 6749 §3.3. */
-const SCOPE = /^[\x21\x23-\x5B\x5D-\x7E]+$/
-const READING: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
-const WITH_SCOPES: ReadonlySet<unknown> = new Set(['oauth2', 'openIdConnect'])
-
-/** Of a scheme of OpenAPI 3 by its flows, of one of 2.0 at once. */
-function describedScopes(scheme: JsonObject): JsonObject {
-  const flows = Object.values(objectOf(scheme['flows'])).map((flow) => objectOf(objectOf(flow)['scopes']))
-  return Object.assign({}, objectOf(scheme['scopes']), ...flows) as JsonObject
-}
-
-/** About the service's data: the others are built in, or mean a target. */
-const isOwnScope = (name: string): boolean =>
-  SCOPE.test(name) && !isIdentityScope(name) && !name.startsWith('target:')
-
-class ProposedScopes {
-  readonly #schemes: JsonObject
-  readonly #scopes = new Map<string, DescribedService['scopes'][string]>()
-  /** Each way in which an operation that changes data is let in: the scopes that it takes together. */
-  readonly #changing: (readonly string[])[] = []
-  /** What operations that only read take. */
-  readonly #reading = new Set<string>()
-
-  constructor(schemes: JsonObject) {
-    this.#schemes = schemes
-  }
-
-  get scopes(): DescribedService['scopes'] {
-    return Object.fromEntries(this.#scopes)
-  }
-
-  /**
-   * Those that change nothing. A scope that a change takes beside others, and that reading takes too, counts as
-   * reading if one of the others is for changes only: it changes nothing alone.
-   */
-  get readScopes(): readonly string[] {
-    const changing = new Set(
-      this.#changing.flatMap((together) => {
-        const own = together.filter((name) => !this.#reading.has(name))
-        return own.length > 0 ? own : together
-      }),
-    )
-    return [...this.#scopes.keys()].filter((name) => !changing.has(name))
-  }
-
-  /** The rule of an operation, and whether the description says one that cannot be said here. */
-  ruleOf(operation: DescribedOperation, area: string): { rule: DescribedMethod['scopes']; unsaid: boolean } {
-    const alternatives = operation.security
-      .map((requirement) => this.#scopesOf(requirement))
-      .filter((names) => names.length > 0)
-    const [first, ...others] = alternatives
-    const reads = READING.has(operation.method)
-    const unsaid = others.length > 0 && alternatives.some((names) => names.length > 1)
-    if (first === undefined || unsaid) {
-      const label = lineOf(operation.tag) ?? area
-      return { rule: { any: [this.#proposed(area, label, reads)] }, unsaid }
-    }
-    const names = [...new Set(alternatives.flat())]
-    for (const name of names) this.#take(name)
-    if (reads) for (const name of names) this.#reading.add(name)
-    else this.#changing.push(...alternatives)
-    return { rule: others.length > 0 ? { any: names } : { all: names }, unsaid }
-  }
-
-  #scopesOf(requirement: JsonObject): readonly string[] {
-    return Object.entries(requirement).flatMap(([scheme, names]) =>
-      WITH_SCOPES.has(objectOf(this.#schemes[scheme])['type']) ? textsOf(names).filter(isOwnScope) : [],
-    )
-  }
-
-  #take(name: string): void {
-    if (this.#scopes.has(name)) return
-    const texts = Object.values(this.#schemes).map((scheme) => describedScopes(objectOf(scheme))[name])
-    const description = texts.map(lineOf).find((text) => text !== undefined)
-    this.#scopes.set(name, { description: description ?? name })
-  }
-
-  /** @param label the area as people write it: the consent page shows it */
-  #proposed(area: string, label: string, reads: boolean): string {
-    const [read, maintain] = [`${area}.read`, `${area}.maintain`]
-    if (!this.#scopes.has(read)) this.#scopes.set(read, { description: `See ${label}` })
-    if (reads) {
-      this.#reading.add(read)
-      return read
-    }
-    this.#changing.push([maintain])
-    if (!this.#scopes.has(maintain))
-      this.#scopes.set(maintain, { description: `See and change ${label}`, implies: [read] })
-    return maintain
-  }
-}
 
 /** What a configuration cannot say, or somebody must decide. */
 export interface Note {
@@ -137,32 +49,37 @@ export interface Note {
   readonly what: string
 }
 
+/** Where the business of an operation is. */
+export interface OperationBusiness {
+  /** `GET /accounts/{AccountId}/balances`. */
+  readonly operation: string
+  /** `AREA/ACTION`; undefined: it was left out. */
+  readonly action: string | undefined
+  /** `path:AccountId`. */
+  readonly business: readonly string[]
+  /** Whether an option says that it belongs to nobody. */
+  readonly shared: boolean
+}
+
 export interface ServiceFromDescription {
   readonly service: DescribedService
   readonly notes: readonly Note[]
   /** The address that the description names; it may be a path alone. */
   readonly address: string | undefined
   /** Where a client would choose the business: nothing of such a description can be served. */
-  readonly chosenByClients: readonly Note[]
+  readonly chosenByClients: readonly (Note & ClientsChoice)[]
+  readonly operations: readonly OperationBusiness[]
   /** Where the business could stand. */
   readonly places: readonly FoundPlace[]
+  /** Of the places that are no business: those that no operation has. */
+  readonly notBusinessUnused: readonly NamedPlace[]
 }
 
 const METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
-/** An operation with its place in the configuration. */
-interface Placed {
-  readonly operation: DescribedOperation
-  readonly level: Level
-  readonly area: string
-  readonly mapped: MappedPath
-  readonly bound: BoundParameters
-  readonly types: Map<string, string>
-}
-
 class Work {
   readonly notes: Note[] = []
-  readonly chosenByClients: Note[] = []
+  readonly chosenByClients: (Note & ClientsChoice)[] = []
   readonly book: NamedSchemaSet
   readonly members: BodyMembers
   readonly #targets: TargetParameters
@@ -179,12 +96,18 @@ class Work {
     this.notes.push({ line: path && this.#lineOf(path), what })
   }
 
+  /** The members of the bodies of an operation that have the name of a business or fund. */
+  membersOf(operation: DescribedOperation): readonly (BodyMember & { readonly isRead: boolean })[] {
+    const { isRead, schemas } = sentSchemas(operation)
+    return schemas.flatMap((schema) => this.members.in(schema).map((member) => ({ ...member, isRead })))
+  }
+
   /** Where the business is put into the body of an operation. */
-  placesInBody({ body }: DescribedOperation): readonly BusinessPlace[] {
+  placesInBody(operation: DescribedOperation): readonly BusinessPlace[] {
     const inBody = this.#targets.places?.filter(({ kind }) => kind === 'body') ?? []
     if (inBody.length === 0) return []
-    const found = [...(body?.contents.values() ?? [])].flatMap((schema) => this.members.in(schema))
-    const pointers = new Set(found.filter(({ repeated }) => !repeated).map(({ path }) => pointerText(path)))
+    const found = this.membersOf(operation).filter(({ repeated, isRead }) => isRead && !repeated)
+    const pointers = new Set(found.map(({ path }) => pointerText(path)))
     return inBody.filter(({ name }) => pointers.has(name))
   }
 
@@ -192,10 +115,15 @@ class Work {
     return (what) => this.tell(at, `${method} ${path}: ${what}`)
   }
 
-  isChosen({ at, method, path }: DescribedOperation, place: string): void {
-    this.chosenByClients.push({ line: this.#lineOf(at), what: `${method} ${path}: ${place}` })
+  isChosen({ at, method, path }: DescribedOperation, choice: ClientsChoice): void {
+    const what = `${method} ${path}: ${placeWords(choice.place)}`
+    this.chosenByClients.push({ ...choice, line: this.#lineOf(at), what })
   }
 }
+
+/** `the cookie tenant`, `order.tenantId of the body`. */
+const placeWords = ({ kind, name }: NamedPlace): string =>
+  kind === 'body' ? `${parseJsonPointer(name).join('.')} of the body` : `the ${kind} ${name}`
 
 const pathParameters = ({ parameters }: DescribedOperation): readonly JsonObject[] =>
   parameters.filter((each) => each['in'] === 'path')
@@ -211,52 +139,16 @@ function placeOf(operation: DescribedOperation, targets: TargetParameters, work:
   }
   if (mapped.untyped.length > 0)
     tell(`any segment is taken for ${mapped.untyped.join(', ')}: the enum or pattern cannot be a type`)
-  for (const { target, place } of clientsChoices(operation, targets, work.members))
-    if (target === 'business') work.isChosen(operation, place)
-    else tell(`the client chooses the fund by ${place}: the service must check that it may`)
+  for (const choice of clientsChoices(operation, targets, work.membersOf(operation)))
+    if (choice.target === 'business') work.isChosen(operation, choice)
+    else
+      tell(`the client chooses the fund by ${placeWords(choice.place)}: the service must check that it may`)
   const area = slugOf(operation.tag ?? mapped.word) ?? slugOf(mapped.word) ?? 'api'
   const bound = boundParameters(operation, targets)
   const level = mapped.targets.has('fund') || bound.targets.has('fund') ? 'fund' : 'business'
-  return { operation, level, area, mapped, bound, types: new Map(mapped.types) }
-}
-
-/** A place in the paths of actions where a parameter can stand. */
-const spotOf = ({ level, area }: Placed, before: readonly string[]): string =>
-  [level, area, ...before.map((segment) => segment.replace(/^\{.*\}$/, '{}'))].join('/')
-
-/** Parameters of different types at one place must never fit the same segment. Those that may lose their types. */
-function untieTypes(all: readonly Placed[], work: Work): void {
-  const spots = new Map<string, { readonly placed: Placed; readonly name: string }[]>()
-  for (const placed of all) {
-    const segments = placed.mapped.action.split('/')
-    for (const [at, segment] of segments.entries()) {
-      const [, name] = /^\{(.+)\}$/.exec(segment) ?? []
-      if (name === undefined) continue
-      const spot = spotOf(placed, segments.slice(0, at))
-      spots.set(spot, [...(spots.get(spot) ?? []), { placed, name }])
-    }
-  }
-  for (const parameters of spots.values()) {
-    const types = new Set(parameters.map(({ placed, name }) => placed.types.get(name) ?? ''))
-    if (types.size < 2 || !areTied([...types])) continue
-    for (const { placed, name } of parameters)
-      if (placed.types.delete(name))
-        work.tellOf(placed.operation)(
-          `{${name}} takes any segment, because another path has another type there`,
-        )
-  }
-}
-
-function areTied(types: readonly string[]): boolean {
-  const compiled = types.map((type) => {
-    const [segment] = parsePathPattern(type === '' ? '{x}' : `{x:${type}}`)
-    return segment?.kind === 'parameter' ? segment.type : undefined
-  })
-  return compiled.some((one, at) =>
-    compiled
-      .slice(at + 1)
-      .some((other) => one === undefined || other === undefined || !areDisjoint(one, other)),
-  )
+  const inCall = [...mapped.business, ...bound.business, ...work.placesInBody(operation)]
+  const outside = targets.places?.filter(({ kind }) => kind === 'host' || kind === 'identity') ?? []
+  return { operation, level, area, mapped, bound, business: [...inCall, ...outside].map(filledText) }
 }
 
 function tellParameters({ parameters, unsaid }: DescribedOperation, tell: Tell): void {
@@ -265,11 +157,11 @@ function tellParameters({ parameters, unsaid }: DescribedOperation, tell: Tell):
   if (unsaid.length > 0) tell(`left out, since a configuration has nothing like it: ${unsaid.join(', ')}`)
 }
 
-function methodOf(placed: Placed, scopes: ProposedScopes, work: Work, tell: Tell): DescribedMethod {
-  const { operation, area, mapped, bound } = placed
+function methodOf(named: Named, scopes: ProposedScopes, work: Work, tell: Tell): DescribedMethod {
+  const { operation, area, path, bound } = named
   const { upstream: sent, ...request } = requestKeys(operation, work.book, tell, work.placesInBody(operation))
   const upstream = {
-    ...(mapped.path === undefined ? {} : { path: mapped.path }),
+    ...(path === undefined ? {} : { path }),
     ...bound.upstream,
     ...(sent && { body: sent }),
   }
@@ -296,24 +188,14 @@ interface Draft {
   readonly methods: Record<string, DescribedMethod>
 }
 
-/** Parameters of one type at one place are one, whatever their names. */
-const keyOf = ({ level, area }: Placed, action: string): string =>
-  [level, area, action.replaceAll(/\{[^{}:]+(?=[:}])/g, '{')].join('/')
-
-function actionsOf(all: readonly Placed[], scopes: ProposedScopes, work: Work): readonly DescribedAction[] {
+function actionsOf(all: readonly Named[], scopes: ProposedScopes, work: Work): readonly DescribedAction[] {
   const drafts = new Map<string, Draft>()
-  for (const placed of all) {
-    const { operation, level, area, mapped, types } = placed
-    const action = typedAction(mapped.action, types)
-    const key = keyOf(placed, action)
+  for (const named of all) {
+    const { operation, level, area, action } = named
+    const key = `${level} ${area} ${action}`
     const draft = drafts.get(key) ?? { level, area, action, methods: {} }
-    const tell = work.tellOf(operation)
-    if (Object.hasOwn(draft.methods, operation.method)) {
-      tell(`left out: another operation has the same action, ${area}/${action}`)
-      continue
-    }
     drafts.set(key, draft)
-    draft.methods[operation.method] = methodOf(placed, scopes, work, tell)
+    draft.methods[operation.method] = methodOf(named, scopes, work, work.tellOf(operation))
   }
   return [...drafts.values()]
 }
@@ -384,11 +266,37 @@ function tellWhole(
     )
 }
 
+export interface Choice {
+  /** The operations that are taken; none: all. */
+  readonly only?: readonly string[]
+  /** Those that belong to nobody. */
+  readonly shared?: readonly string[]
+}
+
+const operationText = ({ method, path }: DescribedOperation): string => `${method} ${path}`
+
+/** What the configuration says of operations without a business: by the action. */
+function remarksOf(
+  all: readonly Named[],
+  shared: readonly string[],
+): NonNullable<DescribedService['remarks']> {
+  const remarks = new Map<string, string[]>()
+  for (const { operation, level, area, action, business } of all) {
+    if (business.length > 0) continue
+    const what = shared.some((each) => isOf(operation, each))
+      ? `is shared: it belongs to no business (--shared)`
+      : `has no business: every business gets the same from it`
+    const key = `${level} ${area} ${action}`
+    remarks.set(key, [...(remarks.get(key) ?? []), `${operationText(operation)} ${what}`])
+  }
+  return ({ level, area, action }) => remarks.get(`${level} ${area} ${action}`) ?? []
+}
+
 /** @param targets which of its parameters are the codes of businesses and of funds */
 export function describeService(
   description: Description,
   targets: TargetParameters,
-  only: readonly string[] = [],
+  { only = [], shared = [] }: Choice = {},
 ): ServiceFromDescription {
   const { document, breaches } = description
   const work = new Work(description, targets)
@@ -399,22 +307,27 @@ export function describeService(
   const placed = operations
     .filter((operation) => !isHead(operation))
     .flatMap((operation) => placeOf(operation, targets, work) ?? [])
-  untieTypes(placed, work)
+  const { named, displaced } = nameActions(placed, ({ operation }, parameter) =>
+    work.tellOf(operation)(`{${parameter}} takes any segment, because another path has another type there`),
+  )
+  for (const { placed: each, action, by } of displaced)
+    work.tellOf(each.operation)(
+      `left out: ${operationText(by.operation)} has the same action, ${each.area}/${action}`,
+    )
   const scopes = new ProposedScopes(schemesOf(document))
-  const actions = actionsOf(placed, scopes, work)
+  const actions = actionsOf(named, scopes, work)
   tellWhole(document, operations, targets, work)
   tellAddress(document, targets, work)
-  const namesBusiness = ({ mapped, bound }: Placed): boolean =>
-    mapped.targets.has('business') || bound.targets.has('business')
   const asked = targets.places ?? []
   const places = placesOf(
     placed.map(({ operation }) => operation),
     document,
     asked.flatMap(({ kind, name }) => (kind === 'body' ? [name] : [])),
   )
-  if (actions.length > 0 && asked.length === 0 && !placed.some(namesBusiness))
+  if (actions.length > 0 && asked.length === 0 && !placed.some(({ business }) => business.length > 0))
     work.tell(undefined, noBusinessText(places))
   const host = asked.find(({ kind }) => kind === 'host')
+  const kept = new Map(named.map((each) => [each.operation, each]))
   return {
     service: {
       ...{ scopes: scopes.scopes, readScopes: scopes.readScopes },
@@ -427,10 +340,36 @@ export function describeService(
       ...(host && { host: hostTemplate(document, host) }),
       identity: asked.some(({ kind }) => kind === 'identity'),
       usesFunds: actions.some(({ level }) => level === 'fund'),
+      remarks: remarksOf(named, shared),
     },
     notes: work.notes.toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0)),
     address: describedAddress(document),
     chosenByClients: work.chosenByClients,
     places,
+    operations: operations.map((operation) => {
+      const own = kept.get(operation)
+      const business = own?.business ?? []
+      return {
+        operation: operationText(operation),
+        action: own && `${own.area}/${own.action}`,
+        business,
+        shared: business.length === 0 && shared.some((each) => isOf(operation, each)),
+      }
+    }),
+    notBusinessUnused: (targets.notBusiness ?? []).filter(
+      (place) => !operations.some((operation) => isTaken(operation, place, targets, work)),
+    ),
   }
+}
+
+/** Whether something of an operation stands at a place, and has the name of a business. */
+function isTaken(
+  operation: DescribedOperation,
+  place: NamedPlace,
+  targets: TargetParameters,
+  work: Work,
+): boolean {
+  const everything = { ...targets, places: [], notBusiness: [] }
+  const choices = clientsChoices(operation, everything, work.membersOf(operation))
+  return choices.some((each) => each.target === 'business' && isSamePlace(each.place, place))
 }

@@ -234,8 +234,8 @@ export const operationsOf = (document: JsonObject): readonly DescribedOperation[
       .map((method) => operationOf(document, path, method)),
   )
 
-/** Tags, or a method and a path (`GET /funds*`), of which each may be left out. */
-const ONLY_PATH = /^(?:([A-Z]+) +)?(\/.*)$/
+/** A method and a path (`GET /funds*`), of which the method may be left out. Anything else is a tag. */
+const ONLY_PATH = /^(?:([A-Za-z]+|\*) +)?([/*].*)$/
 
 /** The operations of any one tag or path that is asked for; all, if none is. */
 export function chosenOperations(
@@ -252,7 +252,8 @@ export function isOf({ method, path, tags }: DescribedOperation, only: string): 
   const [, verb, pattern] = ONLY_PATH.exec(only) ?? []
   if (pattern === undefined) return tags.includes(only)
   const parts = pattern.split('*').map((part) => RegExp.escape(part))
-  return (verb === undefined || verb === method) && new RegExp(`^${parts.join('.*')}$`).test(path)
+  const isAny = verb === undefined || verb === '*'
+  return (isAny || verb.toUpperCase() === method) && new RegExp(`^${parts.join('.*')}$`).test(path)
 }
 
 /** The address that the description names first; undefined if it names none. It may be a path alone. */

@@ -1,6 +1,5 @@
 /** Where a service may take the business from: the places that its description has, and those that were chosen. */
-import type { JsonObject } from '../../../http/json.ts'
-import { pointerText } from '../../../http/json.ts'
+import { type JsonObject, parseJsonPointer, pointerText } from '../../../http/json.ts'
 import { BodyMembers } from './body-members.ts'
 import { type DescribedOperation, listOf, nameOf, objectOf, textOf } from './operations.ts'
 
@@ -14,11 +13,20 @@ export const foldParameter = (name: string): string =>
 const KINDS = ['header', 'path', 'query', 'body', 'host', 'identity'] as const
 export type PlaceKind = (typeof KINDS)[number]
 
-/** `header:xero-tenant-id={business.tenant}`, read. */
-export interface BusinessPlace {
-  readonly kind: PlaceKind
+/** A place in a call: a parameter, or a member of the body. */
+export interface NamedPlace {
+  readonly kind: PlaceKind | 'cookie'
   /** Of the parameter; a JSON Pointer into the body; empty for `host` and `identity`. */
   readonly name: string
+}
+
+/** The name that stands there: the last step of a pointer. */
+export const lastName = ({ kind, name }: NamedPlace): string =>
+  kind === 'body' ? (parseJsonPointer(name).at(-1) ?? '') : name
+
+/** `header:xero-tenant-id={business.tenant}`, read. */
+export interface BusinessPlace extends NamedPlace {
+  readonly kind: PlaceKind
   /** What Postern puts there. */
   readonly value: string
 }
@@ -26,6 +34,15 @@ export interface BusinessPlace {
 const PLACE = new RegExp(`^(${KINDS.join('|')})(?::([^=]+))?(?:=(.+))?$`, 's')
 const NAMED: ReadonlySet<string> = new Set(['header', 'path', 'query', 'body'])
 const BUSINESS = /\{business(?:\.([A-Za-z][A-Za-z0-9_-]{0,63}))?\}/g
+
+const NOT_BUSINESS = /^(header|path|query|body|cookie):(.+)$/s
+
+/** `body:/order/business`; undefined for what is no place. */
+export function readNotBusiness(text: string): NamedPlace | undefined {
+  const [, kind, name = ''] = NOT_BUSINESS.exec(text) ?? []
+  if (kind === undefined || (kind === 'body' && !name.startsWith('/'))) return undefined
+  return { kind: kind as NamedPlace['kind'], name }
+}
 
 export const PLACE_EXPECTED =
   'header:NAME, path:NAME, query:NAME, body:/POINTER, host or identity, and behind = what stands there, such as {business} or {business.tenant}'
@@ -43,25 +60,23 @@ export const keysIn = (places: readonly BusinessPlace[]): readonly string[] => [
   ...new Set(places.flatMap(({ value }) => [...value.matchAll(BUSINESS)].flatMap(([, key]) => key ?? []))),
 ]
 
-export const placeText = ({ kind, name }: Pick<BusinessPlace, 'kind' | 'name'>): string =>
-  name === '' ? kind : `${kind}:${name}`
+export const placeText = ({ kind, name }: NamedPlace): string => (name === '' ? kind : `${kind}:${name}`)
+
+/** `path:org`, or with what is put there `path:org={business.tenant}`. */
+export const filledText = (place: BusinessPlace): string =>
+  `${placeText(place)}${place.value === '{business}' ? '' : `=${place.value}`}`
 
 /** `header:x-tenant (2 operations)`. */
 export const countedText = (place: FoundPlace): string =>
   `${placeText(place)} (${place.operations} ${place.operations === 1 ? 'operation' : 'operations'})`
 
 /** Whether both are one place: names of headers and parameters are compared folded, pointers as they are. */
-export const isSamePlace = (
-  one: Pick<BusinessPlace, 'kind' | 'name'>,
-  other: Pick<BusinessPlace, 'kind' | 'name'>,
-): boolean =>
+export const isSamePlace = (one: NamedPlace, other: NamedPlace): boolean =>
   one.kind === other.kind &&
   (one.kind === 'body' ? one.name === other.name : foldParameter(one.name) === foldParameter(other.name))
 
 /** A place that the description has. */
-export interface FoundPlace {
-  readonly kind: PlaceKind
-  readonly name: string
+export interface FoundPlace extends NamedPlace {
   readonly operations: number
 }
 
@@ -103,13 +118,13 @@ export function placesOf(
   ]
 }
 
-const keyOf = ({ kind, name }: Pick<BusinessPlace, 'kind' | 'name'>): string =>
+const keyOf = ({ kind, name }: NamedPlace): string =>
   `${kind} ${kind === 'body' ? name : foldParameter(name)}`
 
 function placesIn(
   { path, parameters, body }: DescribedOperation,
   members: BodyMembers,
-): readonly Pick<BusinessPlace, 'kind' | 'name'>[] {
+): readonly Pick<FoundPlace, 'kind' | 'name'>[] {
   const sent = parameters.flatMap(({ in: kind, name }) =>
     kind === 'query' || kind === 'header' ? [{ kind, name: nameOf(name) } as const] : [],
   )

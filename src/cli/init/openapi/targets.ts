@@ -6,22 +6,30 @@ import { BUILT_IN } from '../../../backends/templates/sources.ts'
 import { parsePathPattern } from '../../../gateway/path-pattern.ts'
 import { type JsonObject, pointerText } from '../../../http/json.ts'
 import type { DescribedMethod, Level } from '../configuration-text.ts'
-import type { BodyMembers } from './body-members.ts'
-import { type BusinessPlace, foldParameter, type FoundPlace, isSamePlace, countedText } from './places.ts'
+import type { BodyMember } from './body-members.ts'
+import {
+  type BusinessPlace,
+  countedText,
+  foldParameter,
+  type FoundPlace,
+  isSamePlace,
+  lastName,
+  type NamedPlace,
+  type PlaceKind,
+  placeText,
+} from './places.ts'
 import { type DescribedOperation, listOf, nameOf, objectOf, slugOf, textOf } from './operations.ts'
 
 /** Which parameters are the codes of businesses and of funds, folded. */
 export interface TargetParameters extends Readonly<Record<Level, ReadonlySet<string>>> {
   /** Where the business stands; undefined: wherever a parameter in path, query or header has one of the names. */
   readonly places?: readonly BusinessPlace[] | undefined
+  /** Places with one of the names that are no business. */
+  readonly notBusiness?: readonly NamedPlace[] | undefined
 }
 
 /** What Postern puts where a target stands; undefined: only a client writes it there. */
-export function valueAt(
-  target: Level,
-  place: Pick<BusinessPlace, 'kind' | 'name'>,
-  { places }: TargetParameters,
-): string | undefined {
+export function valueAt(target: Level, place: NamedPlace, { places }: TargetParameters): string | undefined {
   if (target === 'fund' || places === undefined) return place.kind === 'body' ? undefined : `{${target}}`
   return places.find((each) => isSamePlace(each, place))?.value
 }
@@ -33,9 +41,27 @@ export function targetOf(name: string, { business, fund }: TargetParameters): Le
   return fund.has(folded) ? 'fund' : undefined
 }
 
+/** What stands at a place. */
+function targetAt(place: NamedPlace, targets: TargetParameters): Level | undefined {
+  const target = targetOf(lastName(place), targets)
+  const isNone = targets.notBusiness?.some((each) => isSamePlace(each, place)) === true
+  return target === 'business' && isNone ? undefined : target
+}
+
+/** The place of a parameter; undefined: none that a business could be in. */
+function placeAt({ in: kind, name }: JsonObject): NamedPlace | undefined {
+  const isPlace = kind === 'query' || kind === 'header' || kind === 'path' || kind === 'cookie'
+  return isPlace ? { kind, name: nameOf(name) } : undefined
+}
+
+function targetOfParameter(parameter: JsonObject, targets: TargetParameters): Level | undefined {
+  const place = placeAt(parameter)
+  return place && targetAt(place, targets)
+}
+
 /** Whether a way to be known to the service is a code: some ask for the tenant as for a key. */
 export const isCode = (scheme: JsonObject, targets: TargetParameters): boolean =>
-  scheme['type'] === 'apiKey' && targetOf(nameOf(scheme['name']), targets) !== undefined
+  scheme['type'] === 'apiKey' && targetOfParameter(scheme, targets) !== undefined
 
 /** Keys that are codes, as parameters. */
 const keyParameters = (schemes: JsonObject, targets: TargetParameters): readonly JsonObject[] =>
@@ -51,11 +77,11 @@ const businessHeaders = (
 ): readonly JsonObject[] =>
   operations
     .flatMap(({ parameters }) => parameters)
-    .filter(({ in: kind, name }) => kind === 'header' && targetOf(nameOf(name), targets) === 'business')
+    .filter((each) => each['in'] === 'header' && targetOfParameter(each, targets) === 'business')
     .filter(({ name }) => valueAt('business', { kind: 'header', name: nameOf(name) }, targets) !== undefined)
     .map((each) => ({ in: 'header', name: nameOf(each['name']) }))
 
-const placeOf = (parameter: JsonObject): string =>
+const placeKey = (parameter: JsonObject): string =>
   `${nameOf(parameter['in'])} ${nameOf(parameter['name']).toLowerCase()}`
 
 /** What is a code for one operation of a service may be read by the others, also where their description lacks it. */
@@ -65,9 +91,9 @@ export function withCodes(
   targets: TargetParameters,
 ): readonly DescribedOperation[] {
   const found = [...keyParameters(schemes, targets), ...businessHeaders(operations, targets)]
-  const codes = new Map(found.map((each) => [placeOf(each), each]))
+  const codes = new Map(found.map((each) => [placeKey(each), each]))
   return operations.map((operation) => {
-    const own = new Set(operation.parameters.map(placeOf))
+    const own = new Set(operation.parameters.map(placeKey))
     const more = [...codes].flatMap(([place, code]) => (own.has(place) ? [] : [code]))
     return { ...operation, parameters: [...operation.parameters, ...more] }
   })
@@ -77,6 +103,8 @@ export interface BoundParameters {
   /** What of them is said in the configuration, in place of what a client sends. */
   readonly upstream: Pick<NonNullable<DescribedMethod['upstream']>, 'query' | 'headers'>
   readonly targets: ReadonlySet<Level>
+  /** Those that are the business, with what is put there. */
+  readonly business: readonly BusinessPlace[]
 }
 
 /** The parameters in query and headers that are codes. */
@@ -84,56 +112,54 @@ export function boundParameters(
   { parameters }: DescribedOperation,
   targets: TargetParameters,
 ): BoundParameters {
-  const found = parameters.flatMap(({ in: place, name: given }) => {
-    const name = nameOf(given)
-    const target = targetOf(name, targets)
-    if (target === undefined || (place !== 'query' && place !== 'header')) return []
-    const value = valueAt(target, { kind: place, name }, targets)
-    return value === undefined ? [] : [{ place, name, target, value }]
+  const found = parameters.flatMap((each) => {
+    const place = placeAt(each)
+    if (place?.kind !== 'query' && place?.kind !== 'header') return []
+    const target = targetAt(place, targets)
+    const value = target && valueAt(target, place, targets)
+    const { kind, name } = place
+    return target === undefined || value === undefined ? [] : [{ kind, name, target, value }]
   })
-  const of = (place: string) => found.filter((each) => each.place === place)
-  const said = (place: string) => Object.fromEntries(of(place).map(({ name, value }) => [name, value]))
+  const of = (kind: PlaceKind) => found.filter((each) => each.kind === kind)
+  const said = (kind: PlaceKind) => Object.fromEntries(of(kind).map(({ name, value }) => [name, value]))
   const [query, headers] = [said('query'), said('header')]
   return {
     upstream: {
       ...(Object.keys(query).length > 0 && { query }),
       ...(Object.keys(headers).length > 0 && { headers }),
     },
-    targets: new Set([...of('query'), ...of('header')].map(({ target }) => target)),
+    targets: new Set(found.map(({ target }) => target)),
+    business: found.filter(({ target }) => target === 'business'),
   }
 }
 
 /** A code in a place where a configuration can put nothing: the client's reaches the service there. */
-interface ClientsChoice {
+export interface ClientsChoice {
   readonly target: Level
-  /** `the cookie tenant`, `order.tenantId of the body`. */
-  readonly place: string
+  readonly place: NamedPlace
+  /** Whether it could be put there, if an option said so. */
+  readonly isPlaceable: boolean
 }
 
+/** @param members of the bodies that reach the service. `isRead`: Postern reads them, and can put something there */
 export function clientsChoices(
-  { parameters, body }: DescribedOperation,
+  { parameters }: DescribedOperation,
   targets: TargetParameters,
-  members: BodyMembers,
+  members: readonly (BodyMember & { readonly isRead: boolean })[],
 ): readonly ClientsChoice[] {
-  const places = new Map<string, Level>()
-  for (const each of parameters.filter((one) => one['in'] === 'cookie')) {
-    const target = targetOf(nameOf(each['name']), targets)
-    if (target !== undefined) places.set(`the cookie ${nameOf(each['name'])}`, target)
+  const places = new Map<string, ClientsChoice>()
+  const note = (place: NamedPlace, isPlaceable: boolean): void => {
+    const target = targetAt(place, targets)
+    const isPut = isPlaceable && target !== undefined && valueAt(target, place, targets) !== undefined
+    if (target !== undefined && !isPut) places.set(placeText(place), { target, place, isPlaceable })
   }
-  for (const { in: kind, name: given } of parameters) {
-    const name = nameOf(given)
-    const target = targetOf(name, targets)
-    if (target === undefined || (kind !== 'query' && kind !== 'header' && kind !== 'path')) continue
-    if (valueAt(target, { kind, name }, targets) === undefined) places.set(`${kind}:${name}`, target)
+  for (const each of parameters) {
+    const place = placeAt(each)
+    if (place !== undefined) note(place, place.kind !== 'cookie')
   }
-  for (const schema of body?.contents.values() ?? [])
-    for (const { path, repeated } of members.in(schema)) {
-      const target = targetOf(path.at(-1) ?? '', targets)
-      const value = target && valueAt(target, { kind: 'body', name: pointerText(path) }, targets)
-      if (target !== undefined && (value === undefined || repeated))
-        places.set(`${path.join('.')} of the body`, target)
-    }
-  return [...places].map(([place, target]) => ({ place, target }))
+  for (const { path, repeated, isRead } of members)
+    note({ kind: 'body', name: pointerText(path) }, isRead && !repeated)
+  return [...places.values()]
 }
 
 /** How many places are proposed. */
@@ -157,14 +183,16 @@ export function noBusinessText(places: readonly FoundPlace[]): string {
 export interface MappedPath {
   /** Which codes its segments are. */
   readonly targets: ReadonlySet<Level>
+  /** Its parameters that are the business, with what is put there. */
+  readonly business: readonly BusinessPlace[]
   /** A word of the path that names what it is about, for an operation without a tag. */
   readonly word: string
-  /** `pets/{petId}`: parameters without their types. */
-  readonly action: string
-  /** The types of its parameters, by their names in `action`: `uuid`, `integer`, `/a|b/`. */
+  /** `pets/{petId}`: parameters without their types. The shortest first; the next ones keep more words of the path. */
+  readonly actions: readonly [string, ...string[]]
+  /** The types of its parameters, by their names in `actions`: `uuid`, `integer`, `/a|b/`. */
   readonly types: ReadonlyMap<string, string>
-  /** What the service is asked for, if it is not the action alone. */
-  readonly path: string | undefined
+  /** What the service is asked for. */
+  readonly sent: string
   /** Parameters whose type cannot be said. */
   readonly untyped: readonly string[]
 }
@@ -188,32 +216,49 @@ interface Segment {
   /** As the action has it; undefined: it is not a part of the action. */
   readonly own: string | undefined
   readonly target: Level | undefined
+  /** Of a target: the name of its parameter. */
+  readonly name: string
 }
 
 type Placeholder = { readonly text: string; readonly target: Level | undefined }
 
-function placeholderOf(name: string, targets: TargetParameters): Placeholder {
-  const target = targetOf(name, targets)
-  const value = target && valueAt(target, { kind: 'path', name }, targets)
-  return value === undefined
-    ? { text: `{${parameterName(name)}}`, target: undefined }
-    : { text: value, target }
+function placeholderOf(name: string, own: string, targets: TargetParameters): Placeholder {
+  const place = { kind: 'path', name } as const
+  const target = targetAt(place, targets)
+  const value = target && valueAt(target, place, targets)
+  return value === undefined ? { text: `{${own}}`, target: undefined } : { text: value, target }
+}
+
+/** Names of parameters as an action may have them, each once. */
+function ownNames(path: string): ReadonlyMap<string, string> {
+  const names = new Map<string, string>()
+  for (const [, name = ''] of path.matchAll(PARAMETER)) {
+    const own = parameterName(name)
+    let free = own
+    for (let count = 2; [...names.values()].includes(free); count++) free = `${own}_${count}`
+    if (!names.has(name)) names.set(name, free)
+  }
+  return names
 }
 
 /** A text instead of a segment says why there is none. */
-function segmentOf(text: string, targets: TargetParameters): Segment | string {
+function segmentOf(
+  text: string,
+  own: ReadonlyMap<string, string>,
+  targets: TargetParameters,
+): Segment | string {
   const names = [...text.matchAll(PARAMETER)].map(([, name = '']) => name)
   const [name, ...others] = names
   if (others.length > 0) return `the segment "${text}" has several parameters`
   if (!SENDABLE.test(text.replaceAll(PARAMETER, '')))
     return `the segment "${text}" has other characters than a path may`
   if (name === undefined) {
-    const own = LITERAL.test(text) ? text : slugOf(text)
-    return own === undefined
+    const literal = LITERAL.test(text) ? text : slugOf(text)
+    return literal === undefined
       ? `the segment "${text}" has no letter and no digit`
-      : { sent: text, own, target: undefined }
+      : { sent: text, own: literal, target: undefined, name: '' }
   }
-  const { text: placeholder, target } = placeholderOf(name, targets)
+  const { text: placeholder, target } = placeholderOf(name, own.get(name) ?? name, targets)
   const before = slugOf(text.slice(0, text.indexOf('{')))
   return {
     sent: text.replace(PARAMETER, () => placeholder),
@@ -221,16 +266,24 @@ function segmentOf(text: string, targets: TargetParameters): Segment | string {
     own:
       target === undefined ? [before, placeholder].filter((part) => part !== undefined).join('/') : undefined,
     target,
+    name,
   }
 }
 
-/** The word before the code of a business or fund names what the code is of: `/funds/{fund}/members` is `members`. */
-function actionOf(segments: readonly Segment[]): readonly string[] {
-  const own = segments.flatMap(({ own: text }, at) =>
-    text === undefined || segments[at + 1]?.target !== undefined ? [] : [text],
+/**
+ * The word before the code of a business or fund names what the code is of: `/funds/{fund}/members` is `members`. Where
+ * another path is that too, it is `funds/members`, and then `funds/fund/members`.
+ */
+function actionsOf(segments: readonly Segment[]): MappedPath['actions'] {
+  const words = segments.flatMap(({ own }) => own ?? [])
+  const short = segments.flatMap(({ own }, at) =>
+    own === undefined || segments[at + 1]?.target !== undefined ? [] : [own],
   )
-  if (own.length > 0) return own
-  return [segments.findLast(({ own: text }) => text !== undefined)?.own ?? 'root']
+  const long = segments.flatMap(({ own, name }) => own ?? slugOf(name) ?? [])
+  const first = short.length > 0 ? short : [words.at(-1) ?? 'root']
+  const next = new Set([words, long].flatMap((each) => (each.length === 0 ? [] : [each.join('/')])))
+  next.delete(first.join('/'))
+  return [first.join('/'), ...next]
 }
 
 /** Parts at the beginning of a path that tell nothing of what it is about. */
@@ -283,30 +336,37 @@ export function mapPath(
   targets: TargetParameters,
 ): MappedPath | string {
   const texts = path.replace(/^\//, '').replace(/\/$/, '').split('/')
-  const mapped = texts[0] === '' && texts.length === 1 ? [] : texts.map((text) => segmentOf(text, targets))
+  const own = ownNames(path)
+  const mapped =
+    texts[0] === '' && texts.length === 1 ? [] : texts.map((text) => segmentOf(text, own, targets))
   const refused = mapped.find((each) => typeof each === 'string')
   if (refused !== undefined) return refused
   const segments = mapped.filter((each) => typeof each !== 'string')
-  const action = actionOf(segments).join('/')
+  const actions = actionsOf(segments)
   const sent = `/${segments.map((each) => each.sent).join('/')}${path.length > 1 && path.endsWith('/') ? '/' : ''}`
   const types = new Map<string, string>()
   const untyped: string[] = []
   for (const { name, schema } of parameters) {
     const type = typeOf(objectOf(schema))
     if (type === null) untyped.push(nameOf(name))
-    else if (type !== undefined) types.set(parameterName(nameOf(name)), type)
+    else if (type !== undefined) types.set(own.get(nameOf(name)) ?? '', type)
   }
   try {
-    parsePathPattern(typedAction(action, types))
+    for (const action of actions) parsePathPattern(typedAction(action, types))
   } catch (thrown) {
     return (thrown as Error).message
   }
   return {
     targets: new Set(segments.flatMap(({ target }) => target ?? [])),
-    word: wordOf(action),
-    action,
+    business: segments.flatMap(({ target, name }) =>
+      target === 'business'
+        ? [{ kind: 'path', name, value: valueAt(target, { kind: 'path', name }, targets) ?? '' }]
+        : [],
+    ),
+    word: wordOf(actions[0]),
+    actions,
     types,
     untyped,
-    path: sent === `/${action}` ? undefined : sent,
+    sent,
   }
 }
