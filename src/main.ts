@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 // Only what every Node has is imported before its version is known: an older one must get a message, not fail on a name.
+import './kernel/no-debugger.ts'
 import module from 'node:module'
 import { collectSoon, startWithAllocator } from './start/allocator.ts'
 import { isNewEnough, OLDEST_NODE } from './start/version.ts'

@@ -122,7 +122,7 @@ async function start({ configuration, file, files }: Loaded, terminal: Terminal)
   }
 }
 
-/** `postern serve [FILE]`: serves until SIGTERM or SIGINT. The exit code is 2 if the file is refused. */
+/** `postern serve [FILE]`: serves until SIGTERM, SIGINT or SIGQUIT. The exit code is 2 if the file is refused. */
 export const serveCommand = commandOf(SERVE, {
   '': async ({ positionals: [named] }, terminal) => {
     const file = configurationFile(named, terminal)

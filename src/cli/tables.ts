@@ -48,7 +48,7 @@ export const CHECK = {
 export const SERVE = {
   verbs: {
     '': {
-      summary: 'Serve a configuration until SIGTERM or SIGINT',
+      summary: 'Serve a configuration until SIGTERM, SIGINT or SIGQUIT',
       notes: [
         FILE_NOTE,
         'SIGHUP makes it read its configuration again, SIGUSR2 replaces its worker processes one by one. What it has to tell stands in its log, as lines of JSON. The exit code is 2 if the configuration is refused.',

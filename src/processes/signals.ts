@@ -1,8 +1,10 @@
 import type { Clock } from '../kernel/clock.ts'
 
+type EndSignal = (typeof END_SIGNALS)[number]
+
 interface SignalSource {
-  on(signal: 'SIGTERM' | 'SIGINT', listener: () => void): unknown
-  off(signal: 'SIGTERM' | 'SIGINT', listener: () => void): unknown
+  on(signal: EndSignal, listener: () => void): unknown
+  off(signal: EndSignal, listener: () => void): unknown
 }
 
 interface DrainHandlers {
@@ -12,7 +14,10 @@ interface DrainHandlers {
   readonly force: () => void
 }
 
-const SIGNALS = ['SIGTERM', 'SIGINT'] as const
+/** The service ends by these. */
+const END_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGQUIT'] as const
+/** What the supervisor acts on. Workers get it too where it is sent to the process group. */
+export const SUPERVISOR_SIGNALS = [...END_SIGNALS, 'SIGHUP', 'SIGUSR2'] as const
 
 /** A signal to a process group arrives twice, once from the terminal or the manager and once from the parent (npm). */
 export const SAME_SIGNAL_MS = 1000
@@ -26,8 +31,8 @@ export function onSignals(source: SignalSource, clock: Clock, { drain, force }: 
       drain()
     } else if (clock.monotonic() - first > SAME_SIGNAL_MS) force()
   }
-  for (const signal of SIGNALS) source.on(signal, heard)
+  for (const signal of END_SIGNALS) source.on(signal, heard)
   return () => {
-    for (const signal of SIGNALS) source.off(signal, heard)
+    for (const signal of END_SIGNALS) source.off(signal, heard)
   }
 }

@@ -9,6 +9,7 @@ import { type Condition, HEALTHY } from '../watch/health.ts'
 import type { Delta } from '../watch/metrics/counts.ts'
 import { type Notice, reportOfError, type Serving, type SupervisorMessage } from './messages.ts'
 import { RemoteAttempts } from './shared-attempts.ts'
+import { SUPERVISOR_SIGNALS } from './signals.ts'
 import type { TrailHead, WorkerMessages, WorkerPool } from './worker-pool.ts'
 
 /** Sends to the supervisor. `done` is called when the message was sent or could not be: without a supervisor it is dropped. */
@@ -167,10 +168,7 @@ export function runWorkerProcess<C>(start: StartWorker<C>): void {
  * `exitedAfterDisconnect` is set. Signals to the process group are ignored here: the supervisor acts on them.
  */
 function endWithSupervisor(close: () => Promise<number>): void {
-  process
-    .on('SIGTERM', () => undefined)
-    .on('SIGINT', () => undefined)
-    .on('SIGHUP', () => undefined)
+  for (const signal of SUPERVISOR_SIGNALS) process.on(signal, () => undefined)
   if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true
   process.on('disconnect', () => void close().finally(() => process.exit(0)))
 }

@@ -33,6 +33,9 @@ export const COLLECTION = [
   '--no-memory-pool-share-memory-on-teardown',
 ]
 
+/** From its first moment on the second start opens no debugger (no-debugger.ts). Worker processes inherit the option. */
+const WITHOUT_DEBUGGER = '--disable-sigusr1'
+
 /** The versions of V8 that are known to have them (Node 26): V8 complains of an option that it lacks. */
 const KNOWN_V8 = /^14\.(?:[6-9]|\d\d)\./
 
@@ -79,7 +82,8 @@ export function startWithAllocator(process: NodeJS.Process, hasGlibc = usesGlibc
   // Node warns that `execve` is experimental, which would be seen where it throws.
   process.emitWarning = () => undefined
   try {
-    process.execve?.(execPath, [execPath, ...ofV8, ...execArgv, ...argv.slice(1)], { ...env, ...settings })
+    const args = [execPath, WITHOUT_DEBUGGER, ...ofV8, ...execArgv, ...argv.slice(1)]
+    process.execve?.(execPath, args, { ...env, ...settings })
   } catch {
     // Not allowed here, such as by Node's permission model: the service works without, and keeps more memory.
   } finally {

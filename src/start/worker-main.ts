@@ -1,4 +1,5 @@
 /** What a worker process runs: see processes/worker-process.ts. */
+import '../kernel/no-debugger.ts'
 import module from 'node:module'
 import type { Configuration } from '../settings/configuration.ts'
 import { collectSoon } from './allocator.ts'

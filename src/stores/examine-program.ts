@@ -1,6 +1,7 @@
 /**
  * `examine-program PATH` looks for damage in a store file and changes nothing. open-store.ts starts it as a process.
  */
+import '../kernel/no-debugger.ts'
 import { DatabaseSync } from 'node:sqlite'
 import type { Examined } from './open-store.ts'
 import { describeDamage, describeTrouble, quickCheck } from './store-error.ts'

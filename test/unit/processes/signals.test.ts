@@ -24,6 +24,12 @@ describe('signals', () => {
     expect(heard).toEqual(['drain'])
   })
 
+  it('drains on SIGQUIT as on SIGTERM', () => {
+    const { source, heard } = startSignals()
+    source.emit('SIGQUIT')
+    expect(heard).toEqual(['drain'])
+  })
+
   it('forces the end on a later signal', () => {
     const { source, heard, advance } = startSignals()
     source.emit('SIGTERM')

@@ -58,7 +58,16 @@ const SPACED = 'data:text/javascript,/* an argument with spaces */'
 describe('T5.18 memory that is kept after a load', () => {
   it('is given back by a service that starts itself once more, as it was started', () => {
     const settings = { GLIBC_TUNABLES: MALLOC_SETTINGS, POSTERN_STARTED_AGAIN: '1' }
-    const args = ['/bin/node', ...COLLECTION, '--import', 'x', '/src/main.ts', 'serve', 'a.yaml']
+    const args = [
+      '/bin/node',
+      '--disable-sigusr1',
+      ...COLLECTION,
+      '--import',
+      'x',
+      '/src/main.ts',
+      'serve',
+      'a.yaml',
+    ]
     expect(started({})).toEqual(['/bin/node', args, { HOME: '/', ...settings, NODE_OPTIONS: HEAP_SETTINGS }])
     const own = { NODE_OPTIONS: '--max-semi-space-size=4' }
     expect(started({ env: own })).toEqual([
@@ -114,6 +123,7 @@ describe('T5.18 memory that is kept after a load', () => {
     }
     const line = readFileSync(`/proc/${postern.pid}/cmdline`, 'utf8').split('\0')
     expect(line.slice(1, -1)).toEqual([
+      '--disable-sigusr1',
       ...COLLECTION,
       '--import',
       SPACED,
