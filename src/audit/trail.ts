@@ -1,5 +1,6 @@
 /** The audit trail of this process: what is recorded, and what waits for it (C12.1). */
 import type { KeyObject } from 'node:crypto'
+import type { Stats } from 'node:fs'
 import { access, constants, mkdir, stat } from 'node:fs/promises'
 import { setImmediate } from 'node:timers'
 import type { AuditEntry, AuditTrail, BodyHash, Refusal, RequireOptions } from '../contracts/audit.ts'
@@ -7,7 +8,7 @@ import type { Recorder } from '../contracts/recorder.ts'
 import type { AuditEvent } from '../kernel/audit-events.ts'
 import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
-import { adviceForGroup, mayOthersWrite, octalMode } from '../kernel/file-modes.ts'
+import { whoMayReplace } from '../kernel/file-modes.ts'
 import { newSecret } from '../kernel/ids.ts'
 import { messageOf } from '../kernel/thrown.ts'
 import type { AnnouncedWriter } from './announcement.ts'
@@ -401,7 +402,7 @@ export class AuditFolderError extends Error {
  * written, or if other users could write to it: they could replace the files of the trail.
  */
 export async function prepareAuditFolder(folder: string): Promise<void> {
-  const { mode } = await openFolder(folder).catch((cause: unknown) => {
+  const found = await openFolder(folder).catch((cause: unknown) => {
     const reason = messageOf(cause)
     throw new AuditFolderError(
       `The folder of the audit trail, ${folder}, cannot be used: ${reason}. Correct that, or set another folder ` +
@@ -409,14 +410,14 @@ export async function prepareAuditFolder(folder: string): Promise<void> {
       { cause },
     )
   })
-  if (mayOthersWrite(mode))
+  const others = whoMayReplace(folder, found)
+  if (others !== undefined)
     throw new AuditFolderError(
-      `The folder of the audit trail, ${folder}, can be written by other users (mode ${octalMode(mode)}): they could ` +
-        `replace its files. Run chmod 700 on it${adviceForGroup(mode)}.`,
+      `Others could replace the files of the audit trail: its folder, ${folder}, ${others}.`,
     )
 }
 
-async function openFolder(folder: string): Promise<{ readonly mode: number }> {
+async function openFolder(folder: string): Promise<Stats> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const found = await stat(folder)
   await access(folder, constants.R_OK | constants.W_OK | constants.X_OK)

@@ -1,10 +1,9 @@
 /** Who gives an order that is carried out in this process, and whether the data folder is theirs. */
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '../kernel/clock.ts'
-import { whyUnwritable } from '../kernel/file-modes.ts'
+import { userName, whyUnwritable } from '../kernel/file-modes.ts'
 import { newSecret } from '../kernel/ids.ts'
-import { hasCode } from '../kernel/thrown.ts'
 import { OperationError } from '../operator/errors.ts'
 import { type AuthenticatedOperator, Operators, unknownOperator } from '../operator/operators.ts'
 import { readAdminToken } from '../operator/announcement.ts'
@@ -58,20 +57,8 @@ export function refuseOtherUser(data: string): void {
   if (made === undefined && user !== 0) return
   const { uid } = statSync(made ?? data)
   if (uid === user) return
-  const name = nameOf(uid)
+  const name = userName(uid) ?? `#${uid}`
   throw new OperationError(
     `${data} belongs to the user ${name}, and what another one makes there could not be used by the service: run this as that user (sudo -u ${name} postern …)`,
   )
-}
-
-function nameOf(uid: number): string {
-  try {
-    const line = readFileSync('/etc/passwd', 'utf8')
-      .split('\n')
-      .find((each) => each.split(':')[2] === String(uid))
-    return line?.split(':')[0] ?? `#${uid}`
-  } catch (thrown) {
-    if (!hasCode(thrown, 'ENOENT')) throw thrown
-    return `#${uid}`
-  }
 }

@@ -18,6 +18,7 @@ const PLAIN = new Set([
   'KeyError',
   'StoreError',
   'AdminTokenError',
+  'DataFolderError',
   'AuditFolderError',
   'ManifestError',
   'CertificateError',

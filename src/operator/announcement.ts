@@ -9,6 +9,7 @@ import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type Announced, type Announcement, runningService, type TrailLock, tryLock } from '../audit/lock.ts'
 import { after as systemAfter } from '../kernel/clock.ts'
+import { isAnothers, userName } from '../kernel/file-modes.ts'
 import { newSecret } from '../kernel/ids.ts'
 import { hasCode } from '../kernel/thrown.ts'
 
@@ -142,21 +143,28 @@ const HAS_MODES = process.platform !== 'win32'
 /**
  * Reads the token in a data folder. Rejects with AdminTokenError if other users may read the file or the token is too
  * short, and with the system's error if the file cannot be read.
+ *
+ * @param isService whether the service itself reads it: another user may not own it then
  */
-export async function readAdminToken(data: string): Promise<string> {
+export async function readAdminToken(data: string, isService = false): Promise<string> {
   const path = adminTokenFile(data)
   await using file = await open(path, 'r')
-  // The mode of the open file, so that the file that was checked is the file that is read.
-  const { mode } = await file.stat()
+  // Of the open file, so that the file that was checked is the file that is read.
+  const { mode, uid } = await file.stat()
+  // A command of root's may read the token of the service's user.
+  if (isService && isAnothers(uid))
+    throw new AdminTokenError(
+      `The admin token ${path} belongs to the user ${userName(uid) ?? uid}. Run rm ${path}; the next start makes another.`,
+    )
   if (HAS_MODES && (mode & OTHERS) !== 0)
     throw new AdminTokenError(
-      `The admin token ${path} is open to other users. Delete the file; the next start makes another. If only its ` +
+      `The admin token ${path} is open to other users. Run rm ${path}; the next start makes another. If only its ` +
         'group may read it, and that is this service alone, set `dataGroup: own`.',
     )
   const token = (await file.readFile('utf8')).trim()
   if (token.length < SHORTEST)
     throw new AdminTokenError(
-      `The admin token ${path} is too short. Delete the file; the next start makes another.`,
+      `The admin token ${path} is too short. Run rm ${path}; the next start makes another.`,
     )
   return token
 }
@@ -170,5 +178,5 @@ export async function ensureAdminToken(data: string): Promise<string> {
   } catch (thrown) {
     if (!hasCode(thrown, 'EEXIST')) throw thrown
   }
-  return readAdminToken(data)
+  return readAdminToken(data, true)
 }

@@ -1,8 +1,10 @@
 /** The data folder: whether another service uses it, and the rights of its group. */
-import { constants, existsSync, mkdirSync } from 'node:fs'
+import { constants, existsSync, mkdirSync, statSync } from 'node:fs'
 import { lstat, open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { whoMayReplace } from '../kernel/file-modes.ts'
+import type { Configuration } from '../settings/configuration.ts'
 import { isBusy } from '../stores/store-error.ts'
 import { createOnce } from '../stores/store-files.ts'
 
@@ -10,6 +12,21 @@ const FILE = 'service.lock'
 const PRIVATE_FOLDER = 0o700
 /** Milliseconds to wait for another service that looks at this very moment. */
 const PATIENCE = 1000
+
+/** Others could replace the store, the keys and the token, so the service must not start. The message says what to do. */
+class DataFolderError extends Error {
+  override readonly name = 'DataFolderError'
+}
+
+/** To be called before anything in the folder is used or made. Throws DataFolderError. */
+export function admitDataFolder({ data, dataGroup }: Pick<Configuration, 'data' | 'dataGroup'>): void {
+  const found = statSync(data, { throwIfNoEntry: false })
+  const others = found && whoMayReplace(data, found, dataGroup)
+  if (others !== undefined)
+    throw new DataFolderError(
+      `Others could replace the keys, the store and the admin token: the data folder, ${data}, ${others}.`,
+    )
+}
 
 interface DataUse extends Disposable {
   /** Whether another service used the folder when this one began to. */

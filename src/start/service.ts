@@ -27,7 +27,7 @@ import { SeenChanges } from '../stores/feed-progress.ts'
 import { FileWatch } from '../watch/file-watch.ts'
 import { RelayRecorder } from '../watch/recorders.ts'
 import { conditionOfStore, conditionOfTrail } from './conditions.ts'
-import { useData } from './data-folder.ts'
+import { admitDataFolder, useData } from './data-folder.ts'
 import { endLostMeanwhile, settleHoldings } from './holdings-record.ts'
 import { InForce } from './in-force.ts'
 import {
@@ -85,7 +85,7 @@ export interface Running extends ServiceUrls {
 
 /**
  * Starts the service that a configuration describes, in this process or in several. Rejects with ConfigurationError,
- * KeyError, AdminTokenError or StoreError, or with the system's error if an address cannot be bound. Nothing is
+ * DataFolderError, KeyError, AdminTokenError or StoreError, or with the system's error if an address cannot be bound. Nothing is
  * left open then.
  */
 export const startPostern = (configuration: Configuration, options: StartOptions): Promise<Running> =>
@@ -105,6 +105,7 @@ async function start(configuration: Configuration, options: StartOptions): Promi
   lasting.defer(() => {
     if (connectionsCut !== undefined) recorder.note('info', 'stopped', { connectionsCut })
   })
+  if (!sidecar) admitDataFolder(configuration)
   await admitStore(configuration, observation)
   // Before the trail, so that the folder counts as used until that is closed.
   const data = sidecar ? undefined : lasting.use(useData(configuration.data))

@@ -1,11 +1,12 @@
 import { chmod, chown, lstat, readdir, symlink, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { whoMayReplace } from '../../src/kernel/file-modes.ts'
 import { takeBackFromGroup } from '../../src/start/data-folder.ts'
 import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { needing } from '../support/machine.ts'
-import { DEMO, spawnPostern, type SpawnedPostern } from '../support/spawn-postern.ts'
+import { DEMO, spawnPostern, type SpawnedPostern, type SpawnOptions } from '../support/spawn-postern.ts'
 import { startPostern } from '../support/start-postern.ts'
 
 /** T7: private files that a Kubernetes `fsGroup` has opened to the group of the volume. */
@@ -26,11 +27,21 @@ async function asFsGroupLeaves(data: string): Promise<void> {
   await chmod(data, 0o2775)
 }
 
-const serving = async (data: string, dataGroup: string): Promise<SpawnedPostern> => {
+const serving = async (
+  data: string,
+  dataGroup: string,
+  user: Pick<SpawnOptions, 'uid' | 'gid'> = {},
+): Promise<SpawnedPostern> => {
   const config = configFiles({
     'a.yaml': `extends: ${DEMO}\ndataGroup: ${dataGroup}\n`,
   })
-  const running = await spawnPostern({ config: config('a.yaml'), environment: { POSTERN_DATA: data } })
+  // Another user must find it.
+  await chmod(dirname(config('a.yaml')), 0o755)
+  const running = await spawnPostern({
+    config: config('a.yaml'),
+    environment: { POSTERN_DATA: data },
+    ...user,
+  })
   onTestFinished(async () => {
     await running.stop()
   })
@@ -103,4 +114,90 @@ describe('T7 what is taken back from a group', () => {
     }
     expect(await takeBackFromGroup(data)).toEqual([])
   })
+})
+
+/** Who owns a folder in these tests. */
+const SERVICE = 54_321
+const ANOTHER = 54_322
+const ROOT_USER = 0
+
+describe('T7 a data folder that others could change', () => {
+  const judged = (uid: number, mode: number, group: 'own' | 'others', user = SERVICE) =>
+    whoMayReplace('/data', { uid, mode }, group, user)
+
+  it.each([
+    ['its own', SERVICE, 0o700, 'others'],
+    ['its own, which others may read', SERVICE, 0o755, 'others'],
+    ['of root', ROOT_USER, 0o755, 'others'],
+    ['its own and its group’s', SERVICE, 0o2770, 'own'],
+    ['of root and its group’s', ROOT_USER, 0o2770, 'own'],
+    ['of root, in any mode, as an emptyDir with fsGroup', ROOT_USER, 0o2777, 'own'],
+  ] as const)('is taken: %s', (_, uid, mode, group) => {
+    expect(judged(uid, mode, group)).toBeUndefined()
+  })
+
+  it.each([
+    [ANOTHER, 0o700, 'others', 'belongs to the user 54322. As root, run chown -R 54321 /data'],
+    [ANOTHER, 0o700, 'own', 'belongs to the user 54322. As root, run chown -R 54321 /data'],
+    [SERVICE, 0o777, 'others', 'can be written by other users (mode 0777). Run chmod 700 /data'],
+    [SERVICE, 0o777, 'own', 'can be written by other users (mode 0777). Run chmod 700 /data'],
+    [
+      SERVICE,
+      0o770,
+      'others',
+      'can be written by other users (mode 0770). Run chmod 700 /data, or set `dataGroup: own` if its group is this service alone',
+    ],
+    [
+      ROOT_USER,
+      0o777,
+      'others',
+      'can be written by other users (mode 0777). As root, run chown 54321 /data and chmod 700 /data, or set `dataGroup: own` if its group is this service alone',
+    ],
+  ] as const)('is refused, with what mends it: user %i, mode %o, dataGroup %s', (uid, mode, group, words) => {
+    expect(judged(uid, mode, group)).toBe(words)
+  })
+
+  it('is taken of root in any mode where root is the service too', () => {
+    expect(judged(ROOT_USER, 0o2777, 'own', ROOT_USER)).toBeUndefined()
+    expect(judged(ROOT_USER, 0o2777, 'others', ROOT_USER)).toContain('Run chmod 700 /data')
+  })
+
+  it('is refused before anything is made in it', async () => {
+    const data = await dataFolder()
+    await chmod(data, 0o777)
+    await expect(startPostern({ data })).rejects.toThrow(
+      `data folder, ${data}, can be written by other users (mode 0777). Run chmod 700 ${data}`,
+    )
+    expect(await readdir(data)).toEqual([])
+  })
+
+  it('is refused where it, or its token, is another user’s', needing('the rights of root'), async () => {
+    const data = await dataFolder()
+    await (await startPostern({ data })).close()
+    const token = join(data, 'admin-token')
+    await chown(token, ANOTHER, ANOTHER)
+    await expect(startPostern({ data })).rejects.toThrow(
+      `The admin token ${token} belongs to the user ${ANOTHER}. Run rm ${token}`,
+    )
+    await chown(token, 0, 0)
+    await chown(data, ANOTHER, ANOTHER)
+    await expect(startPostern({ data })).rejects.toThrow(
+      `belongs to the user ${ANOTHER}. As root, run chown -R root ${data}`,
+    )
+  })
+
+  it(
+    'serves another user from an emptyDir with fsGroup, as a program',
+    needing('the rights of root'),
+    async () => {
+      const data = await dataFolder()
+      await chown(data, 0, SERVICE)
+      await chmod(data, 0o2777)
+      const start = (dataGroup: string): Promise<SpawnedPostern> =>
+        serving(data, dataGroup, { uid: SERVICE, gid: SERVICE })
+      await expect(start('others')).rejects.toThrow(`run chown ${SERVICE} ${data} and chmod 700 ${data}`)
+      await start('own')
+      expect(await modeOf(join(data, 'admin-token'))).toBe('600')
+    },
+  )
 })

@@ -12,6 +12,9 @@ export interface SpawnOptions {
   readonly environment?: Readonly<Record<string, string>>
   /** In a process group of its own, so that `process.kill(-pid)` reaches its workers too. */
   readonly detached?: boolean
+  /** The user and group that it runs as; this process's if not given. */
+  readonly uid?: number
+  readonly gid?: number
   /** Options of node. */
   readonly node?: readonly string[]
   /** Where Postern lies; this repository if not given. */
@@ -62,6 +65,8 @@ export async function spawnPostern(options: SpawnOptions = {}): Promise<SpawnedP
     },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: options.detached ?? false,
+    ...(options.uid !== undefined && { uid: options.uid }),
+    ...(options.gid !== undefined && { gid: options.gid }),
   })
   let output = ''
   child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))

@@ -363,6 +363,8 @@ describe('C12.4.1 the folder of the trail', () => {
     const folder = await dataFolder()
     chmodSync(folder, 0o770)
     await expect(prepareAuditFolder(folder)).rejects.toThrow(/can be written by other users \(mode 0770\)/)
+    chmodSync(folder, 0o777)
+    await expect(prepareAuditFolder(folder)).rejects.toThrow(`Run chmod 700 ${folder}.`)
     chmodSync(folder, 0o700)
     writeFileSync(join(folder, 'file'), '')
     for (const wrong of ['file', 'file/below'])
