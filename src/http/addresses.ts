@@ -134,24 +134,30 @@ export const clientAddress = (head: Head, trusted: TrustedProxies | undefined): 
 const headerOf = (head: Head, name: string): string => head.headers[name]?.toString() ?? ''
 
 /**
- * The members of a comma-separated list, last one first, quotes not looked at: what a client sent, such as a quote
- * that it never closed, must not change how the proxy's own words after it are read.
+ * The members of a comma-separated list, last one first, without empty ones (RFC 9110 §5.6.1.2). Quotes are not looked at:
+ * what a client sent, such as a quote that it never closed, must not change how the proxy's own words after it are read.
  */
-function* membersFromEnd(value: string): Generator<string> {
+function* membersFromEnd(value: string): Generator<string, undefined> {
   let end = value.length
   while (end > 0) {
     const comma = value.lastIndexOf(',', end - 1)
-    yield value.slice(comma + 1, end).trim()
+    const member = value.slice(comma + 1, end).trim()
+    if (member !== '') yield member
     end = comma
   }
 }
 
-const lastMember = (value: string): string => value.slice(value.lastIndexOf(',') + 1).trim()
+const lastMember = (value: string): string => membersFromEnd(value).next().value ?? ''
 
-const schemeOf = (text: string): ClientOrigin['scheme'] => {
-  const scheme = text.toLowerCase()
-  return scheme === 'http' || scheme === 'https' ? scheme : undefined
-}
+/** Some proxies name the scheme of a websocket, which is asked for over http or https. */
+const SCHEMES: ReadonlyMap<string, ClientOrigin['scheme']> = new Map([
+  ['http', 'http'],
+  ['ws', 'http'],
+  ['https', 'https'],
+  ['wss', 'https'],
+])
+
+const schemeOf = (text: string): ClientOrigin['scheme'] => SCHEMES.get(text.toLowerCase())
 
 /** X-Forwarded-For has a header beside it for the scheme: the last value is the word of the proxy next to us. */
 const SCHEME_BESIDE: Readonly<Record<ForwardingHeader, (head: Head) => ClientOrigin['scheme']>> = {

@@ -113,9 +113,17 @@ describe('T2.2 the client address', () => {
   })
 
   it('ends at whoever wrote an entry that cannot be read', () => {
-    for (const junk of ['unknown', '_hidden', 'evil.test', '', '1.2.3', '999.1.1.1', '"'])
+    for (const junk of ['unknown', '_hidden', 'evil.test', ';', '1.2.3', '999.1.1.1', '"'])
       expect(viaList(`1.1.1.1, ${junk}, 10.2.2.2`).address, junk).toBe('10.2.2.2')
     expect(viaForwarded('for=1.1.1.1, for=unknown, for=10.2.2.2').address).toBe('10.2.2.2')
+  })
+
+  it('is found beside empty members, which say nothing', () => {
+    for (const list of ['203.0.113.5,', '203.0.113.5, , 10.1.1.1', ',203.0.113.5,\t,,10.1.1.1, ,'])
+      expect(viaList(list).address, list).toBe('203.0.113.5')
+    for (const list of ['for=203.0.113.5,', ', for=203.0.113.5, , for=10.1.1.1,'])
+      expect(viaForwarded(list).address, list).toBe('203.0.113.5')
+    expect(viaList(' , ,').address).toBe(PROXY)
   })
 
   it('comes from the configured header alone', () => {
@@ -148,6 +156,18 @@ describe('T2.2 the client scheme', () => {
     expect(viaList('203.0.113.5', { 'x-forwarded-proto': 'https' }).scheme).toBe('https')
     expect(viaList('203.0.113.5', { 'x-forwarded-proto': 'http, HTTPS' }).scheme).toBe('https')
     expect(viaList('203.0.113.5', { 'x-forwarded-proto': 'gopher' }).scheme).toBeUndefined()
+    expect(viaList('203.0.113.5', { 'x-forwarded-proto': 'https, ,' }).scheme).toBe('https')
+  })
+
+  it('is http or https also where the proxy names that of a websocket', () => {
+    for (const [said, scheme] of [
+      ['wss', 'https'],
+      ['WSS', 'https'],
+      ['ws', 'http'],
+    ] as const) {
+      expect(viaList('203.0.113.5', { 'x-forwarded-proto': said }).scheme).toBe(scheme)
+      expect(viaForwarded(`for=203.0.113.5;proto=${said}`).scheme).toBe(scheme)
+    }
   })
 
   it('is that of the hop that the client is, in Forwarded', () => {
