@@ -89,7 +89,9 @@ const ONE_HASH = 50
 
 const argon2Async = promisify(argon2)
 
-const derive = (secret: string, how: Argon2Hash): Promise<Buffer> =>
+type Derive = (secret: string, how: Argon2Hash) => Promise<Buffer>
+
+const argon2id: Derive = (secret, how) =>
   argon2Async('argon2id', {
     message: secret,
     nonce: how.salt,
@@ -98,6 +100,19 @@ const derive = (secret: string, how: Argon2Hash): Promise<Buffer> =>
     memory: how.memory,
     passes: how.passes,
   })
+
+/** Characters. To compose a text takes a time that grows with the square of its length. */
+const LONGEST_COMPOSED = 2048
+
+/** NFC (RFC 8265 §4.2.1): keyboards give one letter as one character, or as two. */
+const composed = (secret: string): string =>
+  secret.length > LONGEST_COMPOSED ? secret : secret.normalize('NFC')
+
+/** The texts that a typed password may have been hashed as. Those that earlier versions hashed were not composed. */
+function readingsOf(secret: string): readonly string[] {
+  const first = composed(secret)
+  return first === secret ? [secret] : [first, secret]
+}
 
 /**
  * How many hashes may run at once. They run on libuv's pool (4 threads unless UV_THREADPOOL_SIZE says otherwise). Two
@@ -129,19 +144,24 @@ const dummyHash = (): Argon2Hash => ({
 export class Hasher {
   readonly #queue: VerificationQueue
   readonly #dummy = dummyHash()
+  readonly #derive: Derive
 
   constructor({
     atOnce = hashesAtOnce(),
     waiting = WAITING,
     doubtfulWaiting = DOUBTFUL_WAITING,
     timer,
+    derive = argon2id,
   }: {
     readonly atOnce?: number
     /** Jobs that may wait in the ordinary line. */
     readonly waiting?: number
     readonly doubtfulWaiting?: number
     readonly timer?: ((ms: number) => Promise<void>) | undefined
+    /** For tests. */
+    readonly derive?: Derive
   } = {}) {
+    this.#derive = derive
     this.#queue = new VerificationQueue({
       atOnce,
       waiting,
@@ -158,10 +178,10 @@ export class Hasher {
     return this.#queue.waiting
   }
 
-  /** Rejects with Fault `identity_unavailable` if too many hashes wait. */
+  /** Of its composed form. Rejects with Fault `identity_unavailable` if too many hashes wait. */
   async hash(secret: string): Promise<string> {
     const fresh = dummyHash()
-    const tag = await this.#queue.run('ordinary', undefined, () => derive(secret, fresh))
+    const tag = await this.#queue.run('ordinary', undefined, () => this.#derive(composed(secret), fresh))
     return formatArgon2({ ...fresh, tag })
   }
 
@@ -172,19 +192,25 @@ export class Hasher {
 
   /**
    * Whether the secret fits. A hash of another cost is checked at its own cost. No secret fits an unknown encoding;
-   * it takes as long as a real one, and `check` reports it. Rejects with Fault `identity_unavailable` if too many
-   * hashes wait.
+   * it takes as long as a real one, and `check` reports it. How many hashes it takes depends on the secret's text alone
+   * (T3.9). Rejects with Fault `identity_unavailable` if too many hashes wait.
    */
   async verify(secret: string, encoded: string | undefined, owner?: HashOwner): Promise<boolean> {
     if (encoded !== undefined && isSecretHash(encoded)) return verifySecret(secret, encoded)
     const line = owner?.doubted === true ? 'doubtful' : 'ordinary'
     const known = encoded === undefined ? undefined : parseArgon2(encoded)
-    if (known === undefined) {
-      await this.#queue.pretend(line, owner?.name, () => derive(secret, this.#dummy))
-      return false
-    }
-    const tag = await this.#queue.run(line, owner?.name, () => derive(secret, known))
-    return timingSafeEqual(tag, known.tag)
+    const readings = readingsOf(secret)
+    const job = (): Promise<boolean> => this.#fits(readings, known ?? this.#dummy)
+    if (known !== undefined) return this.#queue.run(line, owner?.name, job, readings.length)
+    await this.#queue.pretend(line, owner?.name, job, readings.length)
+    return false
+  }
+
+  /** Whether one of the texts fits. All are hashed, also behind one that does. */
+  async #fits(texts: readonly string[], known: Argon2Hash): Promise<boolean> {
+    let fits = false
+    for (const text of texts) if (timingSafeEqual(await this.#derive(text, known), known.tag)) fits = true
+    return fits
   }
 }
 
@@ -197,7 +223,8 @@ export const NO_PASSWORD = formatArgon2({ ...ARGON2_COST, salt: Buffer.alloc(16)
 /** Reports what is wrong with a password, and never shows it. */
 export function isPassword(given: unknown, problems: Problems): given is string {
   const { least, most } = PASSWORD_LENGTH
-  if (typeof given === 'string' && given.length >= least && given.length <= most) return true
+  const length = typeof given === 'string' ? composed(given).length : 0
+  if (typeof given === 'string' && length >= least && length <= most) return true
   const expected = `expected a text of ${least} to ${most} characters`
   const trouble =
     given === undefined ? 'is missing' : typeof given === 'string' ? 'is too short or too long' : 'is no text'

@@ -157,21 +157,29 @@ export class VerificationQueue {
     return this.#queue.waiting
   }
 
-  /** Runs a job in its turn. Rejects with the fault of the rules if too many wait. */
-  run<T>(line: Line, owner: string | undefined, job: () => Promise<T>): Promise<T> {
+  /**
+   * Runs a job in its turn. Rejects with the fault of the rules if too many wait.
+   * @param times how many verifications the job makes, one after another
+   */
+  run<T>(line: Line, owner: string | undefined, job: () => Promise<T>, times = 1): Promise<T> {
     this.requireRoom(line, owner)
-    return this.#measure(line, owner, job)
+    return this.#measure(line, owner, job, times)
   }
 
   /**
    * Resolves after the time of a real verification in this line, and rejects if a real one would (T3.9). The job that
    * costs as much as a real one is run if that holds up nobody.
    */
-  async pretend(line: Line, owner: string | undefined, job: () => Promise<unknown>): Promise<void> {
+  async pretend(
+    line: Line,
+    owner: string | undefined,
+    job: () => Promise<unknown>,
+    times = 1,
+  ): Promise<void> {
     this.requireRoom(line, owner)
     const isRun = line === 'doubtful' || this.#queue.isFree('doubtful')
-    if (!isRun) await this.#timer(this.#expectedWait())
-    else if (this.#rules.alike) await this.#measure('doubtful', owner, job)
+    if (!isRun) await this.#timer(this.#expectedWait(times))
+    else if (this.#rules.alike) await this.#measure('doubtful', owner, job, times)
     else await this.#queue.run('doubtful', owner, job)
   }
 
@@ -186,11 +194,11 @@ export class VerificationQueue {
   }
 
   /** Milliseconds that a job in the ordinary line would take now. */
-  #expectedWait(): number {
+  #expectedWait(times: number): number {
     const one = this.typical()
     const rounds = Math.floor(this.#queue.ahead / this.#rules.atOnce)
     // The jobs that run now are somewhere between start and end.
-    return rounds === 0 ? one : one * (rounds + Math.random())
+    return one * (rounds === 0 ? times : rounds - 1 + Math.random() + times)
   }
 
   /** @throws the fault of the rules if too many wait */
@@ -206,11 +214,11 @@ export class VerificationQueue {
     this.#durations[this.#measured++ % KEPT_DURATIONS] = duration
   }
 
-  #measure<T>(line: Line, owner: string | undefined, job: () => Promise<T>): Promise<T> {
+  #measure<T>(line: Line, owner: string | undefined, job: () => Promise<T>, times: number): Promise<T> {
     return this.#queue.run(line, owner, async () => {
       const started = performance.now()
       const result = await job()
-      this.#keep(performance.now() - started)
+      this.#keep((performance.now() - started) / times)
       return result
     })
   }

@@ -302,5 +302,5 @@ async function readPieces(pieces: PieceSource, limit: number): Promise<Buffer> {
   }
 }
 
-const tooLarge = (limit: number): Fault =>
+export const tooLarge = (limit: number): Fault =>
   new Fault('answer_too_large', { detail: `an answer to be converted is larger than ${limit} bytes` })

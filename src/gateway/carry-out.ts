@@ -13,8 +13,8 @@ import type { Recorder } from '../contracts/recorder.ts'
 import { cleanRequestHeaders, CONDITIONS_OF_CHANGES, withoutOwnCookies } from '../http/end-to-end-headers.ts'
 import { type Head, isSafe } from '../http/head.ts'
 import { isPieces, Passage } from '../http/pieces.ts'
+import { nextTraceparent, nextTracestate } from '../http/trace-context.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
-import { newRequestId, newSpanId } from '../kernel/ids.ts'
 import { NO_BODY, readCallBody, readMadeBody } from './body.ts'
 import { recordOf } from './call-records.ts'
 import type { Decision, Findings } from './pipeline.ts'
@@ -182,12 +182,19 @@ function requestHeaders(
   if (body.kind === 'stream') describeBody(clean, head)
   if (!isSafe(head.method)) requireConditions(clean, head)
   unmarkConditions(clean, decision, head.method)
+  if (clean['tracestate'] !== undefined) continueTracestate(clean, head)
   if (decision.observation) clean[DECISION_HEADER] = decision.observation.header
   if (passesVerbatim(decision)) return clean
   const named = 'accept-encoding' in clean || 'range' in clean || 'if-range' in clean
   if (!named) return clean
   const left = backend.ranges === 'verbatim' && asksForUnit(clean) ? OF_CODINGS : OF_BYTES
   return Object.fromEntries(Object.entries(clean).filter(([name]) => !left.has(name)))
+}
+
+function continueTracestate(clean: Record<string, string>, { headers }: Head): void {
+  const next = nextTracestate(clean['tracestate'] ?? '', headers.traceparent)
+  if (next === undefined) delete clean['tracestate']
+  else clean['tracestate'] = next
 }
 
 /** Whether a part in another unit than bytes is asked for. Some services have the unit in a header of its own. */
@@ -370,20 +377,6 @@ async function handOver(
     recorder.backend({ backend: backend.name, outcome, ms: findings.upstreamMs })
   }
 }
-
-const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/
-const ZERO_TRACE = '0'.repeat(32)
-const ZERO_SPAN = '0'.repeat(16)
-
-/** W3C Trace Context: continues a well-formed incoming trace with a span of ours, or starts one (C8.2). */
-function nextTraceparent(incoming: string | readonly string[] | undefined): string {
-  if (incoming === undefined) return newTrace()
-  const [, trace, parent, flags] = (typeof incoming === 'string' && TRACEPARENT.exec(incoming)) || []
-  if (trace === undefined || trace === ZERO_TRACE || parent === ZERO_SPAN) return newTrace()
-  return `00-${trace}-${newSpanId()}-${flags ?? '00'}`
-}
-
-const newTrace = (): string => `00-${newRequestId()}-${newSpanId()}-00`
 
 interface Represented {
   readonly runtime: Runtime

@@ -17,6 +17,7 @@ import {
   envelopeOf,
   envelopeStage,
   searchBody,
+  tooLarge,
   verifyEnvelope,
   withoutBom,
   wrapJson,
@@ -165,10 +166,17 @@ function envelop(
   // An upstream's own elements may be those of a page with scripts: XML of C7.5 has no namespaces, and no such elements.
   const headers =
     backend.xml !== undefined && negotiated.format === 'xml' ? guardBytes(plainHeaders) : plainHeaders
-  if (isHead) return { status, headers, body: undefined }
-  if (verbatim) return passEnvelope(answer, status, headers, negotiated)
   // The bytes of a backend of format `value` are JSON: a module's large value, which was written already.
-  if (hasPayload && negotiated.format === 'json' && isBareJson(backend)) return wrapped(status, headers, body)
+  const isWrapped = negotiated.format === 'json' && isBareJson(backend)
+  if (isHead) {
+    const isHeld = backend.types === undefined && !isWrapped && !isWanted(backend, negotiated)
+    // Its GET would have to be held as a whole, to be converted.
+    if (isHeld && 'length' in body && (body.length ?? 0) > runtime.answerLimit)
+      throw tooLarge(runtime.answerLimit)
+    return { status, headers, body: undefined }
+  }
+  if (verbatim) return passEnvelope(answer, status, headers, negotiated)
+  if (hasPayload && isWrapped) return wrapped(status, headers, body)
   const onGone: OnGone = (listener) => call.onCancel(listener)
   return convert(answer, decision, { status, headers }, { format: negotiated.format, onGone }, runtime)
 }

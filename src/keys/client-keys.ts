@@ -5,7 +5,7 @@ import type { Recorder } from '../contracts/recorder.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { ALGORITHMS } from './algorithms.ts'
-import { UnexpectedStatus } from './fetch-json.ts'
+import { UnexpectedStatus, withoutMark } from './fetch-json.ts'
 import { admitKeys, JWKS_TYPES, parseJwks } from './key-set-reader.ts'
 import { type OutboundClient, OutboundRefused } from './outbound.ts'
 import { type Jwk } from '../kernel/jwk.ts'
@@ -169,7 +169,7 @@ async function readInto(
 async function readKeys(url: string, send: OutboundClient): Promise<readonly Jwk[]> {
   const { status, body } = await send({ url, headers: { accept: JWKS_TYPES }, largest: LARGEST })
   if (status !== 200 || body === undefined) throw new UnexpectedStatus('the key set', status)
-  return parseJwks(body)
+  return parseJwks(withoutMark(body))
 }
 
 async function isSignedByOne(

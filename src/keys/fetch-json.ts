@@ -28,8 +28,16 @@ export class UnexpectedStatus extends Error {
   }
 }
 
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
+
+/** RFC 8259 §8.1: who reads JSON may ignore the mark. Some file servers and editors put it before a key set. */
+export const withoutMark = (bytes: Buffer): Buffer =>
+  bytes.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)
+    ? bytes.subarray(BYTE_ORDER_MARK.length)
+    : bytes
+
 /**
- * The bytes of an answer of an issuer. Redirects are not followed: the configuration, or the issuer's metadata, says
+ * The bytes of an answer of an issuer, without a byte order mark at their beginning. Redirects are not followed: the configuration, or the issuer's metadata, says
  * which server answers. Rejects with UnexpectedStatus; with RangeError if the body is too large, or breaks off; with
  * another Error if there is no answer, or the signal aborts.
  */
@@ -61,7 +69,7 @@ async function readBounded({ body }: Response, { what, largest }: JsonRequest): 
   if (body === null) return Buffer.alloc(0)
   const stream = Readable.fromWeb(body)
   try {
-    return await readBody(stream, largest)
+    return withoutMark(await readBody(stream, largest))
   } catch (cause) {
     throw new RangeError(`${what} is too large, or broke off`, { cause })
   } finally {

@@ -42,6 +42,8 @@ const NO_TRAILER: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 const START = 'HTTP/1.'
+/** RFC 9112 §2.2 lets a recipient take it for the end of a line. Recipients differ in that, so it is refused. */
+const BARE_FEED = /(?<!\r)\n/g
 
 /**
  * Reads the one response to a request, from pieces as they arrive (RFC 9112 without its leniencies; README.md lists what
@@ -145,6 +147,9 @@ export class ResponseParser {
     if (blank < 0) {
       if (!START.startsWith(text.slice(0, START.length)))
         throw new MalformedResponse('it does not begin with HTTP/1')
+      BARE_FEED.lastIndex = before
+      // The end that is looked for would never come.
+      if (BARE_FEED.test(text)) throw new MalformedResponse('a line of the head ends without carriage return')
       if (text.length >= MAX_HEAD + 4) throw new MalformedResponse('the head is too large')
       this.#pending = text
       return end

@@ -220,6 +220,18 @@ describe('C8.6 payload: text', () => {
     expect([head.status, head.body]).toEqual([200, ''])
   })
 
+  it.each([
+    ['text', 'text/html'],
+    ['types', 'image/png'],
+    ['part', 'text/html'],
+  ] as const)('C8.6 HEAD of %s is 500 with %s, as its GET is', async (action, type) => {
+    expectFault(await answered(action, typed(type, 'x')), 'upstream_broken')
+    const answer = typed(type, '', { headers: { 'Content-Length': '1' } })
+    expect((await answered(action, answer, { method: 'HEAD' })).status).toBe(500)
+    const empty = typed(type, '', { headers: { 'Content-Length': '0' } })
+    expect((await answered(action, empty, { method: 'HEAD' })).status).toBe(200)
+  })
+
   it('T4.7 a large one is held, whole or slow, up to limits.answer', async () => {
     const text = 'é'.repeat(400_000)
     const response = await answered('text', typed('text/plain', text))

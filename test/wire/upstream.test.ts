@@ -483,6 +483,52 @@ describe('C8.6: conversion and wrapping', () => {
     })
   })
 
+  it('C8.4: an answer whose lines end by LF alone is 500 as soon as it comes', async () => {
+    shared.upstream.behave((connection) =>
+      connection.raw(`HTTP/1.1 200 OK\nContent-Type: ${JSON_}\nContent-Length: 2\n\n{}`),
+    )
+    expectFault(await ask({}), 'upstream_broken')
+  })
+
+  it.each([
+    ['another type', { 'Content-Type': 'text/html' }],
+    ['a coding that nobody asked for', { 'Content-Type': JSON_, 'Content-Encoding': 'gzip' }],
+  ])('C8.6: HEAD is 500 with %s, as GET is', async (_, headers) => {
+    const answer = { headers: { ...headers, 'Content-Length': '2' }, body: '{}' }
+    expectFault(await told(answer), 'upstream_broken')
+    expect(await told({ ...answer, body: '' }, { method: 'HEAD' })).toMatchObject({ status: 500, body: '' })
+    const empty = { headers: { ...headers, 'Content-Length': '0' }, body: '' }
+    expect((await told(empty)).status).toBe(200)
+    expect((await told(empty, { method: 'HEAD' })).status).toBe(200)
+  })
+
+  it('C8.6: HEAD is 500 for a length that no answer may have which is converted, and 200 where it passes', async () => {
+    const answer = {
+      headers: { 'Content-Type': JSON_, 'Content-Length': String(17 * 1024 * 1024) },
+      body: '',
+    }
+    const xml = { method: 'HEAD', headers: { Accept: XML } }
+    expect((await told(answer, xml)).status).toBe(500)
+    expect((await told(answer, { method: 'HEAD' })).status).toBe(200)
+  })
+
+  it('C8.2: a tracestate goes on with its trace, and ends with it', async () => {
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-03'
+    const sent = async (headers: Sent['headers']) => {
+      const { headers: got } = await received({ headers })
+      return [got['tracestate'], got['traceparent']?.map((each) => each.replace(/-.*-/, '-…-'))]
+    }
+    const states = { tracestate: ['foo=1, bar=2', 'baz=3'] }
+    expect(await sent({ traceparent, ...states })).toEqual([['foo=1,bar=2,baz=3'], ['00-…-01']])
+    for (const headers of [
+      states,
+      { ...states, traceparent: 'x' },
+      { ...states, traceparent: [traceparent, traceparent] },
+      { traceparent, tracestate: 'FOO=1' },
+    ])
+      expect((await sent(headers))[0]).toBeUndefined()
+  })
+
   it('C8.6: HEAD is asked as HEAD, and answered without a body', async () => {
     shared.upstream.behave((connection) =>
       connection.raw(`HTTP/1.1 200 OK\r\nContent-Type: ${JSON_}\r\nContent-Length: 11\r\n\r\n`),

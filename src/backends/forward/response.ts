@@ -238,23 +238,36 @@ export function cleanResponseHeaders(
   return clean
 }
 
-/** @throws Fault `upstream_broken` where an enveloped action's answer has an unexpected type or coding */
+/**
+ * A HEAD fails by its headers as its GET would (RFC 9110 §9.3.2).
+ * @throws Fault `upstream_broken` where an enveloped action's answer has an unexpected type or coding
+ */
 export function successBody(call: Call, response: UpstreamResponse, format: 'json' | 'xml'): BackendBody {
-  const { statusCode, headers, body } = response
-  const contentType = headers['content-type']
-  if (call.action.produces === undefined && call.method !== 'HEAD' && !isOfRanges(statusCode, contentType))
-    requireReadable(call, body, headers, format)
-  if (call.method === 'HEAD' || hasNoContent(statusCode)) {
-    if (!Buffer.isBuffer(body)) body.cancel()
-    return call.method === 'HEAD' ? { kind: 'none', contentType, length: lengthOf(headers) } : NONE
-  }
-  return bodyAsItCame(response)
+  const { statusCode, headers } = response
+  if (
+    call.action.produces === undefined &&
+    hasPayload(call, response) &&
+    !isOfRanges(statusCode, headers['content-type'])
+  )
+    requireReadable(call, response, format)
+  return bodyFor(call, response)
 }
 
 const NONE: BackendBody = { kind: 'none' }
 
-export function bodyAsItCame({ headers, body }: UpstreamResponse): BackendBody {
+/** Whether there is a body, or would be one of the GET in place of a HEAD. */
+export function hasPayload({ method }: Call, { statusCode, headers, body }: UpstreamResponse): boolean {
+  if (hasNoContent(statusCode)) return false
+  return method === 'HEAD' ? lengthOf(headers) !== 0 : !Buffer.isBuffer(body) || body.length > 0
+}
+
+/** The body as it came. Of a HEAD what it would be. */
+export function bodyFor({ method }: Call, { statusCode, headers, body }: UpstreamResponse): BackendBody {
   const contentType = headers['content-type']
+  if (method === 'HEAD' || hasNoContent(statusCode)) {
+    if (!Buffer.isBuffer(body)) body.cancel()
+    return method === 'HEAD' ? { kind: 'none', contentType, length: lengthOf(headers) } : NONE
+  }
   return Buffer.isBuffer(body)
     ? { kind: 'bytes', bytes: body, contentType }
     : { kind: 'stream', pieces: body, contentType, length: lengthOf(headers) }
@@ -270,13 +283,7 @@ const isOfRanges = (status: number, contentType = ''): boolean =>
   status === PARTIAL_CONTENT && /^multipart\/byteranges\s*;/i.test(contentType)
 
 /** An enveloped action's answer must be what the configuration says; compressed only if the client asked for it itself. */
-function requireReadable(
-  call: Call,
-  body: Buffer | PieceSource,
-  headers: UpstreamResponse['headers'],
-  format: 'json' | 'xml',
-): void {
-  if (Buffer.isBuffer(body) && body.length === 0) return
+function requireReadable(call: Call, { headers, body }: UpstreamResponse, format: 'json' | 'xml'): void {
   const coding = headers['content-encoding']?.toLowerCase() ?? 'identity'
   const plain = coding === 'identity' || 'accept-encoding' in call.headers
   if (plain && isOfFormat(headers['content-type'], format)) return

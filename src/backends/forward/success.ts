@@ -7,7 +7,7 @@ import type { UpstreamResponse } from '../../upstream/reader.ts'
 import { formatOf, kindOf } from './answer-types.ts'
 import { searchedPlaces } from './own-errors.ts'
 import type { Refusals } from './refusal.ts'
-import { bodyAsItCame, type ResponseHeaders, successBody, unexpected } from './response.ts'
+import { bodyFor, hasPayload, type ResponseHeaders, successBody, unexpected } from './response.ts'
 import type { HttpBackendRules } from './rules.ts'
 
 type SuccessRules = Pick<
@@ -64,18 +64,19 @@ export class Successes {
   /** @throws Fault `upstream_broken` for what is not as the configuration says */
   answer(call: Call, response: UpstreamResponse, headers: ResponseHeaders): BackendAnswer {
     const { statusCode: status } = response
-    const isEmpty = call.method === 'HEAD' || hasNoContent(status)
-    const search = isEmpty ? undefined : this.#searchOf(response)
+    const search = this.#searchOf(call, response)
     if (this.#rules.payload === 'none' && search === undefined) return dropped(response, headers)
-    if (isEmpty || isPartOfBytes(call, status))
+    if (hasNoContent(status) || isPartOfBytes(call, status))
       return { status, headers, body: successBody(call, response, this.#rules.format) }
-    return { status, headers, ...this.#read(call, response, search) }
+    const read = this.#read(call, response, search)
+    if (call.method !== 'HEAD') return { status, headers, ...read }
+    return this.#rules.payload === 'none' ? dropped(response, headers) : { status, headers, body: read.body }
   }
 
-  #searchOf({ statusCode, headers, body }: UpstreamResponse): ErrorSearch | undefined {
+  #searchOf(call: Call, response: UpstreamResponse): ErrorSearch | undefined {
+    const { statusCode, headers } = response
     const places = this.#places
-    if (statusCode !== 200 || places === undefined) return undefined
-    if (Buffer.isBuffer(body) && body.length === 0) return undefined
+    if (statusCode !== 200 || places === undefined || !hasPayload(call, response)) return undefined
     const format = formatOf(headers['content-type'], this.#rules)
     if (format === undefined) return undefined
     return {
@@ -93,14 +94,14 @@ export class Successes {
     const { headers, body } = response
     const kind = kindOf(headers['content-type'], this.#rules)
     const format = kind && this.#formats[kind]
-    const isThere = !Buffer.isBuffer(body) || body.length > 0
+    const isThere = hasPayload(call, response)
     if (isThere && kind === undefined) throw unexpected('Content-Type', body)
     const coding = headers['content-encoding']?.toLowerCase() ?? 'identity'
     const mayBeCoded = format === undefined && search === undefined && 'accept-encoding' in call.headers
     if (isThere && coding !== 'identity' && !mayBeCoded) throw unexpected('Content-Encoding', body)
     if (response.statusCode === PARTIAL_CONTENT && /^bytes\b/i.test(headers['content-range'] ?? ''))
       throw unexpected('Content-Range', body)
-    return { body: bodyAsItCame(response), answerFormat: format, search }
+    return { body: bodyFor(call, response), answerFormat: format, search }
   }
 }
 

@@ -44,7 +44,7 @@ const refuse = (detail: string): Fault => new Fault('invalid_grant', { detail })
 const readScope: Step<GrantChosen, ScopeRead> = async (context, { catalogue, places }) => {
   const text = context.params.get('scope')?.trim()
   if (text === undefined || text === '') return { ...context, asked: undefined }
-  const asked = parseScope(text, catalogue, context.client.answerScope === 'asked')
+  const asked = parseScope(text, catalogue, true)
   await limitToClient(asked, context.client, catalogue, places)
   return { ...context, asked }
 }

@@ -1,3 +1,4 @@
+import { argon2Sync, createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { Hasher, hashesAtOnce, hashSecret, parseArgon2, verifySecret } from '../../../src/directory/hasher.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
@@ -20,6 +21,78 @@ describe('passwords', () => {
     const reference = '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc'
     expect(await new Hasher().verify('password', reference)).toBe(true)
     expect(await new Hasher().verify('passwore', reference)).toBe(false)
+  })
+
+  /** A hasher that counts what it hashes, and derives tags of the text alone. */
+  function counting() {
+    const hashed: string[] = []
+    const derive = (secret: string): Promise<Buffer> => {
+      hashed.push(secret)
+      return Promise.resolve(createHash('sha256').update(secret).digest())
+    }
+    return { hasher: new Hasher({ derive }), hashed }
+  }
+  const COMPOSED = 'caf\u00e9-caf\u00e9-caf\u00e9'
+  const DECOMPOSED = COMPOSED.normalize('NFD')
+
+  it.each([
+    [COMPOSED, COMPOSED],
+    [COMPOSED, DECOMPOSED],
+    [DECOMPOSED, COMPOSED],
+    [DECOMPOSED, DECOMPOSED],
+  ])('C6.1.5 a password that was set as %j is right as %j, and no other one is', async (set, typed) => {
+    const hasher = new Hasher()
+    const encoded = await hasher.hash(set)
+    expect(await hasher.verify(typed, encoded)).toBe(true)
+    expect(await hasher.verify(typed.replaceAll('\u0301', '').replaceAll('é', 'e'), encoded)).toBe(false)
+  })
+
+  it('C6.1.5 a hash that was made of the decomposed text goes on to work, as it is typed', async () => {
+    const salt = Buffer.alloc(16, 7)
+    const how = { message: DECOMPOSED, nonce: salt, parallelism: 1, tagLength: 32, memory: 64, passes: 1 }
+    const bare = (bytes: Buffer): string => bytes.toString('base64').replace(/=+$/, '')
+    const encoded = `$argon2id$v=19$m=64,t=1,p=1$${bare(salt)}$${bare(argon2Sync('argon2id', how))}`
+    expect(await new Hasher().verify(DECOMPOSED, encoded)).toBe(true)
+    expect(await new Hasher().verify(COMPOSED, encoded)).toBe(false)
+  })
+
+  it('T3.9 how many hashes an attempt takes depends on the typed text alone', async () => {
+    const { hasher, hashed } = counting()
+    const encoded = await hasher.hash(COMPOSED)
+    for (const [typed, texts] of [
+      [COMPOSED, [COMPOSED]],
+      [DECOMPOSED, [COMPOSED, DECOMPOSED]],
+      ['plain', ['plain']],
+      [`x${DECOMPOSED}`, [`x${COMPOSED}`, `x${DECOMPOSED}`]],
+    ] as const)
+      for (const known of [encoded, undefined, 'no hash']) {
+        hashed.length = 0
+        expect(await hasher.verify(typed, known)).toBe(known === encoded && texts[0] === COMPOSED)
+        expect(hashed).toEqual(texts)
+      }
+  })
+
+  it('T3.9 an unknown one that is not hashed waits for as many hashes', async () => {
+    const waits: number[] = []
+    const timer = (ms: number) => Promise.resolve(void waits.push(ms))
+    const hasher = new Hasher({ atOnce: 1, timer })
+    const encoded = await hasher.hash('right')
+    const running = hasher.verify('right', encoded)
+    await hasher.verify('x', undefined)
+    await hasher.verify(DECOMPOSED, undefined)
+    await running
+    // What is left of the one that runs, then one or two of its own.
+    expect(waits).toHaveLength(2)
+    expect(waits[1]).toBeGreaterThan(waits[0]!)
+  })
+
+  it('C6.1.5 a text that would take long to be composed is compared as it was typed', async () => {
+    const { hasher, hashed } = counting()
+    for (const length of [1000, 1025]) {
+      hashed.length = 0
+      await hasher.verify('e\u0301'.repeat(length), undefined)
+      expect(hashed).toHaveLength(length === 1000 ? 2 : 1)
+    }
   })
 
   it.each([undefined, '', 'plain', '$argon2i$v=19$m=19456,t=2,p=1$c29tZXNhbHQ$AAAAAAAAAAAAAAAAAAAAAA'])(

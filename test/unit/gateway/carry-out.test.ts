@@ -219,7 +219,7 @@ describe('C8.2 the trace of a call', () => {
   it.each([
     ['missing', undefined],
     ['malformed', `00-${TRACE}-${SPAN}`],
-    ['of another version', `01-${TRACE}-${SPAN}-01`],
+    ['of no version', `ff-${TRACE}-${SPAN}-01`],
     ['a trace of zeros', `00-${'0'.repeat(32)}-${SPAN}-01`],
     ['a span of zeros', `00-${TRACE}-${'0'.repeat(16)}-01`],
   ])('C8.2 begins anew if it is %s', async (_what, traceparent) => {

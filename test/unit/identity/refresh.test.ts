@@ -190,7 +190,9 @@ describe('C6.1.7 refresh', () => {
     ['a value of it', 'fund.maintain', 'fund.maintain target:b/ACME'],
     ['what it implies', 'fund.read', 'fund.read target:b/ACME'],
     ['with the target repeated', 'target:b/ACME openid', 'target:b/ACME openid'],
+    ['with the target as it was left to be chosen', 'fund.read target:b', 'fund.read target:b/ACME'],
     ['all of it', OFFLINE, OFFLINE],
+    ['all of it, as it was asked for before the choice', OFFLINE.replace('/ACME', ''), OFFLINE],
   ])('C6.1.7 narrows the access token to %s, and the target stays', async (_, scope, granted) => {
     const service = openTestIdentity()
     const { refresh_token } = await begin(service)
@@ -208,6 +210,9 @@ describe('C6.1.7 refresh', () => {
     ['another target', 'openid target:b/GLOBEX'],
     ['a fund of its business', 'openid target:f/ACME/SUPER1'],
     ['nothing but the target', 'target:b/ACME'],
+    ['nothing but a bare target', 'target:b'],
+    ['a bare target beside another one', 'openid target:b target:b/ACME'],
+    ['a bare target of funds', 'openid target:f'],
   ])('C6.1.7 %s is invalid_scope, and the refresh token stays unused', async (_, scope) => {
     const service = openTestIdentity()
     const { refresh_token } = await begin(service)

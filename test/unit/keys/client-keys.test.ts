@@ -34,11 +34,11 @@ function scene(published: readonly JWK[] | Error = []) {
   const clock = movableClock()
   const notes: unknown[][] = []
   const asked: string[] = []
-  const state = { published, status: 200 }
+  const state = { published, status: 200, mark: '' }
   const send: OutboundClient = ({ url }) => {
     asked.push(url)
     if (state.published instanceof Error) return Promise.reject(state.published)
-    const body = Buffer.from(JSON.stringify({ keys: state.published }))
+    const body = Buffer.from(state.mark + JSON.stringify({ keys: state.published }))
     return Promise.resolve({ status: state.status, body })
   }
   const recorder = {
@@ -116,6 +116,12 @@ describe('C6.1.2 keys at an address', () => {
     clock.advance(5 * MINUTE)
     expect(await isSigned(one)).toBe(false)
     expect(await isSigned(two)).toBe(true)
+  })
+
+  it('C6.1.2 are read with a byte order mark too', async () => {
+    const { isSigned, state } = scene([one.jwk])
+    state.mark = '\ufeff'
+    expect(await isSigned(one)).toBe(true)
   })
 
   it('C6.1.2 an unknown kid reads them again, once in ten seconds for a client', async () => {

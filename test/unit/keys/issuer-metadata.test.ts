@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import {
   fetchMetadata,
@@ -44,6 +45,13 @@ describe('C11.2 where the metadata of an issuer is', () => {
     ],
   ])('C11.2 of %s: by OpenID Connect behind the path, by RFC 8414 before it', (issuer, urls) => {
     expect(metadataUrls(issuer)).toEqual(urls)
+  })
+
+  it('C11.2 is read with a byte order mark too', async () => {
+    const server = await startIssuerServer([key.jwk])
+    const text = JSON.stringify(server.answers.get(OPENID))
+    server.answers.set(OPENID, (response: ServerResponse) => response.end(`\ufeff${text}`))
+    expect(await read(server)).toMatchObject({ jwksUri: `${server.url}${JWKS}` })
   })
 
   it('C11.2 is looked for at both places; the second one only if there is nothing at the first', async () => {

@@ -21,6 +21,13 @@ describe('C11.2 fetching a key set', () => {
     expect(accepts).toEqual(['application/jwk-set+json, application/json'])
   })
 
+  it('C11.2 reads one with a byte order mark, as some file servers send it', async () => {
+    const text = JSON.stringify({ keys: [{ kty: 'EC' }] })
+    expect(await answeringText(`\ufeff${text}`)).toEqual([{ kty: 'EC' }])
+    await expect(answeringText(`\ufeff\ufeff${text}`)).rejects.toThrow()
+    await expect(answeringText('\ufeff')).rejects.toThrow()
+  })
+
   it.each(['', 'no JSON', '{}', '{"keys":{}}', '{"keys":"x"}', '[]'])(
     'T3.5 an answer that is no key set is refused: %j',
     async (text) => {
