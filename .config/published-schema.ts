@@ -33,6 +33,7 @@ const OWN = new Set<string>([
   'isTemplate',
   'expectedKeys',
   'shapes',
+  'within',
   'description',
   'default',
   'required',
@@ -89,10 +90,19 @@ const REFERABLE: ReadonlySet<string | undefined> = new Set([
   'path',
 ])
 
+/** A map that has this key alone. */
+const only = (key: string, value: Json): Json => ({
+  type: 'object',
+  properties: { [key]: value },
+  required: [key],
+  additionalProperties: false,
+})
+
 function body(schema: SchemaView): Json {
   const own = Object.fromEntries(Object.entries(schema).filter(([key]) => !OWN.has(key)))
   const plain = { ...own, ...children(schema) }
   if (schema.shapes) return shapesOf(schema)
+  if (schema.within !== undefined) return { anyOf: [plain, only(schema.within, plain)] }
   if (schema[MARK] === 'secret' && schema.plain !== true) return { $ref: REFERENCE }
   if (schema.plain === false) return { anyOf: [{ ...plain, pattern: '\\{[A-Za-z]' }, { $ref: REFERENCE }] }
   if (REFERABLE.has(schema[MARK])) {

@@ -180,6 +180,12 @@ const refusalOf = ({ line }: Line, thrown: OperationError) => {
   return { message: error, code: line.trouble ?? EXIT.failed }
 }
 
+/** As the admin API has it. */
+const refusalAsJson = (message: string, { message: whole, error, problems }: OperationError) => ({
+  error: message === whole ? error : message,
+  ...(problems.length > 0 && { problems }),
+})
+
 const NOTHING_CHANGED = 'nothing was changed, because it could not be recorded: '
 
 /** Does what was typed. The promise gives the exit code. */
@@ -197,6 +203,7 @@ async function carryOut(line: Line, given: Given, terminal: Terminal): Promise<n
     if (!(thrown instanceof OperationError)) throw thrown
     const { message, code } = refusalOf(line, thrown)
     terminal.stderr.write(`postern: ${message}\n`)
+    if (given.values['json'] === true) terminal.stdout.write(jsonText(refusalAsJson(message, thrown)))
     return code
   } finally {
     await close()

@@ -202,6 +202,8 @@ export const list = <T extends TSchema>(
     minItems?: number
     maxItems?: number
     unique?: boolean
+    /** The list may stand in a map of its own too, under this key. */
+    within?: string
   },
 ): TUnsafe<readonly Static<T>[]> => {
   const { unique, ...rest } = options
@@ -305,6 +307,8 @@ export interface SchemaView {
   readonly minItems?: number
   readonly maxItems?: number
   readonly uniqueItems?: boolean
+  /** The key of a map that may hold the list. */
+  readonly within?: string
   readonly anyOf?: readonly SchemaView[]
   readonly enum?: readonly (string | number | boolean)[]
   readonly const?: string | number | boolean

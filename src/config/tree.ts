@@ -41,12 +41,19 @@ export function valueOf(node: ConfigNode): unknown {
   return Object.fromEntries([...node.entries].map(([key, entry]) => [key, valueOf(entry.node)]))
 }
 
-/** A node for a value that is in no file (a default, a record), with the place to report. */
-export function nodeOf(value: unknown, at: Place): ConfigNode {
-  if (Array.isArray(value))
-    return { shape: 'list', items: value.map((item: unknown) => nodeOf(item, at)), at }
+/** As the admin API takes JSON. */
+const MOST_LEVELS = 100
+
+/**
+ * A node for a value that is in no file (a default, a record), with the place to report.
+ * @throws RangeError for what is nested too deep
+ */
+export function nodeOf(value: unknown, at: Place, depth = 0): ConfigNode {
+  if (depth > MOST_LEVELS) throw new RangeError(`it is nested deeper than ${MOST_LEVELS} levels`)
+  const below = (item: unknown): ConfigNode => nodeOf(item, at, depth + 1)
+  if (Array.isArray(value)) return { shape: 'list', items: value.map(below), at }
   if (typeof value === 'object' && value !== null) {
-    const entries = Object.entries(value).map(([key, item]) => [key, { node: nodeOf(item, at), at }] as const)
+    const entries = Object.entries(value).map(([key, item]) => [key, { node: below(item), at }] as const)
     return { shape: 'map', entries: new Map(entries), at }
   }
   return { shape: 'scalar', value: value as Scalar, at }

@@ -243,8 +243,10 @@ function allowsAll(schema: SchemaView): boolean {
   return true
 }
 
-function loadList(schema: SchemaView, node: ConfigNode, path: KeyPath, context: LoadContext): Loaded {
-  const { items } = schema
+function loadList(schema: SchemaView, given: ConfigNode, path: KeyPath, context: LoadContext): Loaded {
+  const { items, within = '' } = schema
+  const held = given.shape === 'map' && given.entries.size === 1 ? given.entries.get(within) : undefined
+  const node = held?.node ?? given
   if (node.shape !== 'list' || !items) {
     const one = node.shape === 'scalar' && node.value !== null ? 'put it in [brackets]' : undefined
     return reportMismatch(schema, node, path, context, one)

@@ -27,6 +27,8 @@ const MAX_ALIASES = 1000
 /** A body's template may have 64, below the operation that it stands in. */
 const MAX_DEPTH = 80
 
+const MERGE = '<<'
+
 class Reader {
   readonly file: string
   readonly problems: Problems
@@ -104,9 +106,18 @@ class Reader {
     return { shape: 'scalar', value: '', isReported: true, at }
   }
 
+  /** Nothing else is said of a map that would be made of others. */
+  refuseMerge(path: KeyPath, at: Place): ConfigNode {
+    const why = 'is a merge key, which YAML 1.2 does not have'
+    this.problems.errorAt(at, [...path, MERGE], why, 'write out the keys that it stands for')
+    return { shape: 'scalar', value: '', isReported: true, at }
+  }
+
   readMap(map: YAMLMap, path: KeyPath, at: Place): ConfigNode {
     const braced = bracedKey(map)
     if (isMap(braced)) return this.refuseUnquoted(path, at)
+    const merge = map.items.find(({ key }) => isScalar(key) && key.type === 'PLAIN' && key.value === MERGE)
+    if (merge !== undefined) return this.refuseMerge(path, this.place(merge.key, at))
     const entries = new Map<string, Entry>()
     for (const pair of map.items) {
       const keyAt = this.place(pair.key, at)
@@ -227,6 +238,9 @@ function parse(source: string) {
   }
 }
 
+/** What the library says of a text with thousands of levels, which it cannot follow. */
+const OVERFLOW = /call stack/
+
 /** The library's message without what it quotes of the source: `password: !x` and `*x` may be passwords. */
 const withoutSource = (message: string): string => (message.split(/[:("'`]/, 1)[0] ?? '').trim()
 
@@ -243,6 +257,12 @@ function readWhole(source: string, file: string, problems: Problems, linesBefore
   const { linePos } = lines
   lines.linePos = (offset) => ({ ...linePos(offset), line: linePos(offset).line + linesBefore })
   if (document === undefined) return { shape: 'map', entries: new Map(), at: top }
+  const deep = document.errors.find(({ message }) => OVERFLOW.test(message))
+  if (deep !== undefined) {
+    const at = { file, line: lines.linePos(deep.pos[0]).line }
+    problems.errorAt(at, [], `is nested deeper than ${MAX_DEPTH} levels`)
+    return { shape: 'map', entries: new Map(), at: top }
+  }
   if (second) problems.errorAt(top, [], 'contains several YAML documents; expected one')
   for (const trouble of [...document.errors, ...document.warnings]) {
     const at = { file, line: lines.linePos(trouble.pos[0]).line }

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
-import { type KeyPath, type Problem, Problems } from '../config/problems.ts'
+import { type KeyPath, type Place, type Problem, Problems } from '../config/problems.ts'
 import { MARK, type Static, type TSchema, viewOf } from '../config/schema.ts'
-import { nodeOf } from '../config/tree.ts'
+import { type ConfigNode, nodeOf } from '../config/tree.ts'
 import { type Environment, load } from '../config/validate.ts'
 import { messageOf } from '../kernel/thrown.ts'
 import { durationText } from '../kernel/units.ts'
@@ -132,12 +132,24 @@ function parseLine(text: string, problems: RecordProblems): unknown {
 
 type Convert<T> = (value: unknown, line: number, problems: RecordProblems) => T | undefined
 
+function nodeOrReport(value: unknown, at: Place, problems: RecordProblems): ConfigNode | undefined {
+  try {
+    return nodeOf(value, at)
+  } catch (thrown) {
+    if (!(thrown instanceof RangeError)) throw thrown
+    problems.error([], 'is nested too deep')
+    return undefined
+  }
+}
+
 /** Checks like the configuration itself: defaults, references and units included. */
 function converter<T extends TSchema>(schema: T, file: string, environment: Environment): Convert<Static<T>> {
   const view = viewOf(schema)
   return (value, line, problems) => {
     const report = new Problems()
-    const record = load(view, nodeOf(value, { file, line }), [], { environment, problems: report })
+    const node = nodeOrReport(value, { file, line }, problems)
+    if (node === undefined) return undefined
+    const record = load(view, node, [], { environment, problems: report })
     for (const { path, message, hint } of report.list) problems.error(path, message, hint)
     return report.failed ? undefined : (record as Static<T>)
   }

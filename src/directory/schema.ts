@@ -96,7 +96,8 @@ const client = {
   jwks: optional(
     list(opaque<Jwk>({ expected: 'JSON Web Key', description: 'A public key (RFC 7517).' }), {
       minItems: 1,
-      description: 'Its public keys, at most 10, for `private_key_jwt`.',
+      within: 'keys',
+      description: 'Its public keys, at most 10, for `private_key_jwt`: a list, or a key set (`keys: […]`).',
     }),
   ),
   jwksUri: optional(

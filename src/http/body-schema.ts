@@ -68,6 +68,19 @@ export function requires(schema: BodySchema | undefined, pointer: JsonPointer): 
   return requires(memberSchema(schema, step) ?? {}, rest)
 }
 
+/** Whether no value that fits the schema has anything where a JSON Pointer leads: on the way it is closed, or no list or object. */
+export function forbids(schema: BodySchema | undefined, [step, ...rest]: JsonPointer): boolean {
+  if (step === undefined || schema === undefined) return false
+  const types = typesOf(schema)
+  const mayHold = (type: BodyType): boolean => types.length === 0 || types.includes(type)
+  const isItem = mayHold('array') && ITEM.test(step)
+  if (isItem && schema.items !== undefined && !mayHold('object')) return forbids(schema.items, rest)
+  if (isItem) return false
+  if (!mayHold('object')) return true
+  const own = memberSchema(schema, step)
+  return own === undefined ? schema.additionalProperties === false : forbids(own, rest)
+}
+
 const ITEM = /^(?:0|[1-9][0-9]*)$/
 
 const isOnly = (schema: BodySchema, type: BodyType): boolean => {

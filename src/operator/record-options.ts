@@ -1,9 +1,10 @@
 /** The options of `postern NOUN add` and `postern NOUN edit`: made from the schema of the noun's records. */
+import { Buffer } from 'node:buffer'
 import { readFileSync } from 'node:fs'
 import { mapItem, MARK, type SchemaView, viewOf, wordsOf } from '../config/schema.ts'
 import type { ChangesOf } from '../directory/editing.ts'
 import { type NounName, NOUNS, type Written } from '../directory/nouns.ts'
-import { applyMergePatch } from '../http/json.ts'
+import { applyMergePatch, parseJson } from '../http/json.ts'
 import { reasonInWords } from '../kernel/thrown.ts'
 import { type Options, UsageError } from './verb.ts'
 
@@ -180,13 +181,16 @@ function contentOf(option: string, file: string): string {
   }
 }
 
+/** A key is flat. */
+const KEY_LIMITS = { depth: 16, nodes: 10_000, converts: true }
+
 /** The keys of a file: a JSON Web Key Set, or one key. @throws UsageError if it is no JSON object */
 function keysIn(option: string, file: string): readonly unknown[] {
   const wrong = (): UsageError =>
     new UsageError(`--${option}: ${file} is no JSON Web Key Set ({"keys":[…]}) and no JSON Web Key`)
   let parsed: unknown
   try {
-    parsed = JSON.parse(contentOf(option, file))
+    parsed = parseJson(Buffer.from(contentOf(option, file)), KEY_LIMITS)
   } catch (thrown) {
     throw thrown instanceof UsageError ? thrown : wrong()
   }

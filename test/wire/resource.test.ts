@@ -123,6 +123,13 @@ describe('C6.3.2a: metadata of the API', () => {
       })
   })
 
+  it('C6.3.2a: names the algorithms of proofs, as discovery does', async () => {
+    const algorithms = { dpop_signing_alg_values_supported: ['ES256', 'PS256', 'Ed25519', 'EdDSA'] }
+    expect((await read('')).document).toMatchObject(algorithms)
+    const { body } = await send(gateway, { target: '/.well-known/openid-configuration' })
+    expect(JSON.parse(body)).toMatchObject(algorithms)
+  })
+
   it('C4.13: its address stands in challenges of every scheme, where the configuration says so', async () => {
     const telling = await postern({
       change: ({ server, ...rest }) => ({ ...rest, server: { ...server, resourceMetadata: true } }),

@@ -1,6 +1,6 @@
 import { didYouMean } from '../../config/problem-text.ts'
 import type { KeyPath, Problems } from '../../config/problems.ts'
-import { type BodySchema, requires } from '../../http/body-schema.ts'
+import { type BodySchema, forbids, requires } from '../../http/body-schema.ts'
 import type { ScalarValue } from '../../http/json.ts'
 import type { Placeholder, Template } from '../../contracts/templates.ts'
 import { parseTemplate, placeholdersIn, solePlaceholder } from '../templates/parse.ts'
@@ -169,6 +169,13 @@ const RULES: readonly Rule[] = [
     message: ({ placeholder: { written } }, { described }) =>
       `has {${written}}, and ${described} takes no body`,
     hint: () => 'give the operation a `body` with a `schema`',
+  },
+  {
+    isBroken: ({ placeholder: { to } }, { body }) =>
+      to.kind === 'body' && body?.kind === 'read' && forbids(body.schema, to.pointer),
+    message: ({ placeholder: { written } }, { described }) =>
+      `has {${written}}, which the \`schema\` of the body of ${described} does not allow`,
+    hint: () => 'name the member in `properties`',
   },
   {
     isBroken: (use, { level }) =>

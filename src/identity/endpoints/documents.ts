@@ -74,7 +74,7 @@ const LOGOUT = {
   claims_supported: [...TOKEN_CLAIMS, 'sid', ...PERSON_CLAIMS],
 }
 
-/** RFC 9449 §5.1. */
+/** RFC 9449 §5.1, RFC 9728 §2. */
 const PROOFS = { dpop_signing_alg_values_supported: PROOF_ALGORITHMS }
 
 /** RFC 9126 §5. */
@@ -120,7 +120,10 @@ export function resourceAt(path: string): string | undefined {
 }
 
 /** C6.3.2a, RFC 9728: who issues the tokens that the API takes. */
-export const answerResource: Step<Arrived, Answer> = ({ exchange: { target } }, { catalogue, urls }) => {
+export const answerResource: Step<Arrived, Answer> = async (
+  { exchange: { target } },
+  { catalogue, clientMethods, urls },
+) => {
   const path = target instanceof Fault ? undefined : resourceAt(target.path)
   if (path === undefined) throw new Fault('outside')
   const document = {
@@ -128,6 +131,7 @@ export const answerResource: Step<Arrived, Answer> = ({ exchange: { target } }, 
     authorization_servers: [urls.issuer],
     scopes_supported: catalogue.values,
     bearer_methods_supported: ['header'],
+    ...((await clientMethods.current()).has('dpop') && PROOFS),
   }
   return publicDocument(JSON.stringify(document), MAX_AGE_SECONDS)
 }

@@ -55,10 +55,13 @@ async function clientOf(
   return id === undefined ? undefined : orUnavailable(people.findClient(id))
 }
 
-/** @throws Fault authorize_bad_redirect for any address that is not the client's own (T6: open redirect) */
-function nextOf(params: Params, client: Client | undefined): string | undefined {
+/**
+ * Undefined without an address, or where nothing says whose it is: a person who wants to sign out may.
+ * @throws Fault authorize_bad_redirect for any address that is not the client's own (T6: open redirect)
+ */
+function nextOf(params: Params, hint: Hint | undefined, client: Client | undefined): string | undefined {
   const uri = params.get('post_logout_redirect_uri')
-  if (uri === undefined) return undefined
+  if (uri === undefined || (hint === undefined && !params.has('client_id'))) return undefined
   if (client === undefined || !isRegistered(uri, client.postLogoutRedirectUris, client))
     throw new Fault('authorize_bad_redirect')
   const state = params.get('state')
@@ -70,7 +73,7 @@ const checkLogout: Step<LogoutParsed, LogoutRead> = async (context, dependencies
   checkRequestSize(carry(params), params.get('state'), dependencies.longestTarget)
   const hint = await readHint(context.params.get('id_token_hint'), dependencies)
   const namedClient = await clientOf(context.params, hint, dependencies)
-  return { ...context, hint, namedClient, next: nextOf(context.params, namedClient) }
+  return { ...context, hint, namedClient, next: nextOf(context.params, hint, namedClient) }
 }
 
 const CARRIED = ['id_token_hint', 'client_id', 'post_logout_redirect_uri', 'state'] as const

@@ -57,6 +57,18 @@ describe('C11.6 --json', () => {
     expect(await new Hasher().verify('a-long-enough-password', String(value['hash']))).toBe(true)
   })
 
+  it.each(['client show nobody', 'user show nobody', 'business remove NOWHERE --yes', 'status'])(
+    'prints why it was refused: %s',
+    async (line) => {
+      const data = await dataFolder()
+      const env = { POSTERN_DATA: data, POSTERN_CONFIG: DEMO }
+      const { code, stdout, stderr } = await runVerb([...line.split(' '), '--json'], { env })
+      expect(code).toBe(1)
+      const { error } = JSON.parse(stdout) as { readonly error: string }
+      expect(stderr).toBe(`postern: ${error}\n`)
+    },
+  )
+
   it('prints the records of the trail as one list, also where there are none', async () => {
     const data = await dataFolder()
     const { publicPem } = await openAuditKeys(join(data, 'audit'))

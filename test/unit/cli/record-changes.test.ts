@@ -266,6 +266,8 @@ describe('C6.1.2 a client with keys, by commands', () => {
     expect(secret).toMatchObject({ code: 2, stdout: '' })
     expect(secret.stderr).toContain('--jwks  holds a private key')
     expect((await add('robot', '--jwks', file('list.json', [1]))).stderr).toContain('no JSON Web Key')
+    const deep = JSON.parse(`{"keys":${'['.repeat(5000)}${']'.repeat(5000)}}`) as object
+    expect((await add('robot', '--jwks', file('deep.json', deep))).stderr).toContain('no JSON Web Key')
     expect((await add('robot', '--secret-post')).stderr).toContain('no option "--secret-post"')
   })
 })

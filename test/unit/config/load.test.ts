@@ -262,6 +262,37 @@ describe('YAML', () => {
     )
   })
 
+  it.each([
+    ['lists', '[', ']'],
+    ['maps', '{a: ', '}'],
+    ['lists in one line', '- ', ''],
+  ])('bounds the depth of %s that are nested thousands of levels deep', (_, open, close) => {
+    const { problems } = load(words, `a:\n  ${open.repeat(10_000)}${close.repeat(10_000)}\n`)
+    expect(problems).toEqual([expect.stringContaining('nested deeper than 80 levels')])
+  })
+
+  it('says of a merge key that there are none, in one problem at its line', () => {
+    const schema = section({ one: server, other: server })
+    for (const source of [
+      'one: &a { timeout: 1s }\nother:\n  <<: *a\n  unknown: 1\n',
+      'one: { timeout: 1s }\nother:\n  <<: { timeout: 2s }\n',
+    ]) {
+      const { problems } = load(schema, source)
+      expect(problems).toHaveLength(1)
+      expect(problems[0]).toMatch(/a\.yaml:3.*other\["<<"\].*is a merge key, which YAML 1\.2 does not have/)
+    }
+    const { value, problems } = load(mapOf(text(DESCRIBED), { ...DESCRIBED, keys: '^.*$' }), '"<<": x\n')
+    expect([value, problems]).toEqual([{ '<<': 'x' }, []])
+  })
+
+  it('takes a list that may stand in a map of its own from there too', () => {
+    const schema = section({ ports: list(wholeNumber(DESCRIBED), { ...DESCRIBED, within: 'keys' }) })
+    for (const source of ['ports: [1, 2]', 'ports: { keys: [1, 2] }'])
+      expect(load(schema, source)).toMatchObject({ value: { ports: [1, 2] }, problems: [] })
+    for (const source of ['ports: { keys: [1], more: 1 }', 'ports: { key: [1] }', 'ports: { keys: 1 }'])
+      expect(load(schema, source).problems).toHaveLength(1)
+  })
+
   it('takes an empty file as an empty map, and refuses several documents', () => {
     expect(load(section({}), '').problems).toEqual([])
     expect(load(section({}), 'a: 1\n---\nb: 2\n').problems[0]).toContain('several YAML documents')

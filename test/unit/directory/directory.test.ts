@@ -335,6 +335,11 @@ describe('a directory in JSON Lines', () => {
     ['no JSON', '{"username": hunter2', /^files\.users is not JSON/],
     ['no object', '[]', /^files\.users /],
     [
+      'thousands of levels',
+      `{"claims":${'['.repeat(5000)}${']'.repeat(5000)}}`,
+      /^files\.users is nested too deep/,
+    ],
+    [
       'a user who stands inline too',
       lines({ ...bob, username: 'alice' }),
       /^files\.users\.username occurs twice/,

@@ -68,13 +68,29 @@ describe('C6.3.3 RP-initiated logout', () => {
   it.each([
     ['another address', { client_id: 'ledgerline', post_logout_redirect_uri: 'https://evil.test/' }],
     ['a longer address', { client_id: 'ledgerline', post_logout_redirect_uri: `${BYE}/x` }],
-    ['an address without a client', { post_logout_redirect_uri: BYE }],
     ['an unknown client', { client_id: 'nobody', post_logout_redirect_uri: BYE }],
   ])('T6 %s is never gone to', async (_, params) => {
     const { agent, isIn } = await loggedIn()
     const seen = await agent.get(at(params))
     expect([seen.status, seen.location]).toEqual([400, undefined])
     expect(await isIn()).toBe(true)
+  })
+
+  it.each([
+    ['alone', {}],
+    ['with a state', { state: 's' }],
+    ['with a hint that cannot be read', { id_token_hint: 'x' }],
+  ])('C6.3.3 an address %s, without a client, offers to sign out, and is never gone to', async (_, more) => {
+    const { agent, isIn } = await loggedIn()
+    const page = await agent.get(at({ post_logout_redirect_uri: BYE, ...more }))
+    expect([page.status, page.location]).toEqual([200, undefined])
+    expect(page.text).toContain('Sign out?')
+    expect(await isIn()).toBe(true)
+    const seen = await agent.submit(page, { decision: 'logout' })
+    expect([seen.status, seen.location]).toEqual([200, undefined])
+    expect(seen.text).toContain('You are signed out')
+    expect(seen.text).not.toContain(`href="${BYE}`)
+    expect(await isIn()).toBe(false)
   })
 
   it('C6.3.3 a client_id that is not the hint’s is an error', async () => {

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest'
 import {
   type CallShape,
   checkTemplates,
+  usedIn,
   usedPath,
   usedText,
 } from '../../../../src/backends/forward/check-templates.ts'
@@ -104,6 +105,43 @@ it('C8.7 {body/…} is of a body that is read, and every body has it', () => {
   expect(problems('/{body/a}', { ...LIST, body: { ...body, required: false } })).toHaveLength(2)
   expect(problems('/{body/a}', LIST)[0]).toContain('takes no body')
   expect(problems('/{body/a}', { ...LIST, body: { kind: 'streamed' } })[0]).toContain('unread')
+})
+
+it('C8.7 {body/…} of a member that a closed schema does not allow is a problem, in a body that is made too', () => {
+  const leaf = (source: string, schema: object): readonly string[] => {
+    const problems = new Problems()
+    const template = parseTemplate(source)
+    if (typeof template === 'string') throw new TypeError(template)
+    const body = { kind: 'read', required: true, schema } as const
+    checkTemplates(
+      [{ at: ['t'], used: usedIn(template, 'leaf'), isShared: false }],
+      { ...LIST, body },
+      problems,
+    )
+    return problemLines(problems)
+  }
+  const closed = { type: 'object', additionalProperties: false } as const
+  const item = { ...closed, properties: { b: {} } } as const
+  const schema = {
+    ...closed,
+    properties: { a: {}, of: item, list: { type: 'array', items: item }, text: { type: 'string' } },
+  }
+  for (const source of ['{body/a}', '{body/a/any}', '{body/of/b}', '{body/list/0/b}', '{body}'])
+    expect(leaf(source, schema)).toEqual([])
+  for (const source of [
+    '{body/x}',
+    '{body/of/x}',
+    '{body/list/0/x}',
+    '{body/list/b}',
+    '{body/text/x}',
+    '{body/0}',
+  ])
+    expect(leaf(source, schema)).toEqual([
+      expect.stringMatching(/does not allow — name the member in `properties`/),
+    ])
+  expect(leaf('{body/x}', { type: 'object', properties: { a: {} } })).toEqual([])
+  expect(leaf('{body/x}', {})).toEqual([])
+  expect(leaf('{body/x/y}', { ...closed, additionalProperties: item })).toHaveLength(1)
 })
 
 it('C8.7 a template that operations share is told once, with the first operation that it does not suit', () => {
