@@ -169,7 +169,8 @@ function envelop(
   // The bytes of a backend of format `value` are JSON: a module's large value, which was written already.
   const isWrapped = negotiated.format === 'json' && isBareJson(backend)
   if (isHead) {
-    const isHeld = backend.types === undefined && !isWrapped && !isWanted(backend, negotiated)
+    const isHeld =
+      decision.operation.backend.types === undefined && !isWrapped && !isWanted(backend, negotiated)
     // Its GET would have to be held as a whole, to be converted.
     if (isHeld && 'length' in body && (body.length ?? 0) > runtime.answerLimit)
       throw tooLarge(runtime.answerLimit)

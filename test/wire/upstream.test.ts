@@ -514,7 +514,7 @@ describe('C8.6: conversion and wrapping', () => {
 
   it('C8.2: a tracestate goes on with its trace, and ends with it', async () => {
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-03'
-    const sent = async (headers: Sent['headers']) => {
+    const sent = async (headers: NonNullable<Sent['headers']>) => {
       const { headers: got } = await received({ headers })
       return [got['tracestate'], got['traceparent']?.map((each) => each.replace(/-.*-/, '-…-'))]
     }
