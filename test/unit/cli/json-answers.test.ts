@@ -57,7 +57,7 @@ describe('C11.6 --json', () => {
     expect(await new Hasher().verify('a-long-enough-password', String(value['hash']))).toBe(true)
   })
 
-  it.each(['client show nobody', 'user show nobody', 'business remove NOWHERE --yes', 'status'])(
+  it.each(['client show nobody', 'user show nobody', 'business disable NOWHERE', 'status'])(
     'prints why it was refused: %s',
     async (line) => {
       const data = await dataFolder()

@@ -123,7 +123,7 @@ describe.skipIf(process.geteuid?.() !== 0)(
       const ended = await here.run(line)
       expect(ended).toMatchObject({
         code: 1,
-        stdout: '',
+        stdout: line.includes('--json') ? expect.stringContaining('"error"') : '',
         stderr: expect.stringMatching(/sudo -u (nobody|#65534) postern/),
       })
       expect(auditRecords(here)).toHaveLength(records)
@@ -261,7 +261,8 @@ describe('C12.1.7 the lock', () => {
     const here = await place(NO_TRAIL)
     hold(here.data).announce({ adminUrl: NOWHERE, data: here.data })
     const given = await here.run(ADD)
-    expect(given).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('--admin-url') })
+    expect(given).toMatchObject({ code: 1, stderr: expect.stringContaining('--admin-url') })
+    expect(JSON.parse(given.stdout)).toEqual({ error: expect.stringContaining('--admin-url') })
   })
 })
 
