@@ -7,11 +7,13 @@ import type { Backend } from '../contracts/backend.ts'
 import { Fault } from '../kernel/faults.ts'
 import { compileForwarding, type ForwardingDependencies, readOrReport } from './forward/compile-forwarding.ts'
 import {
-  checkUnmatchedCalls,
   compileOperationBackend,
+  compileUnmatched,
   type ForwardedOperation,
 } from './forward/compile-request.ts'
 import type { HttpBackend } from './forward/http.ts'
+import { type BoundNames, boundNames } from './forward/kept-out.ts'
+import type { OperationUpstream } from './forward/schema.ts'
 import type { ModuleDependencies } from './module/open.ts'
 import {
   type BackendConfig,
@@ -24,8 +26,12 @@ import {
 /** A backend, and what compiles the views that operations have of it. Absent where they cannot say anything different. */
 export interface OpenedBackend extends Backend {
   readonly forOperation?: (operation: ForwardedOperation, problems: Problems) => Backend
-  /** Reports why it cannot take calls that match no action, as a report-only area forwards them. */
-  readonly checkUnmatched?: (area: string, problems: Problems) => void
+  /** What takes calls that match no action, as a report-only area forwards them. Reports why it cannot. */
+  readonly forUnmatched?: (area: string, bound: BoundNames, problems: Problems) => Backend
+  /** The names by which calls of an operation tell the business. @param upstream its section */
+  readonly boundNames?: (upstream: OperationUpstream | undefined) => readonly string[]
+  /** The backend whose operations keep these names out. */
+  readonly service?: string
 }
 
 export type BackendDependencies = ForwardingDependencies & ModuleDependencies
@@ -118,8 +124,15 @@ const withViews = (backend: HttpBackend): OpenedBackend =>
   Object.assign(backend, {
     forOperation: (operation: ForwardedOperation, problems: Problems) =>
       compileOperationBackend(backend, operation, problems),
-    checkUnmatched: (area: string, problems: Problems) => checkUnmatchedCalls(backend, area, problems),
+    forUnmatched: (area: string, bound: BoundNames, problems: Problems) =>
+      compileUnmatched(backend, area, bound, problems),
+    ...namesOf(backend),
   })
+
+const namesOf = ({ name, rules }: HttpBackend): Pick<OpenedBackend, 'boundNames' | 'service'> => ({
+  boundNames: (upstream) => boundNames(rules, upstream),
+  service: name,
+})
 
 const reasonOf = (error: unknown): string => {
   if (error instanceof Fault) return error.facts.say ?? error.code
@@ -167,6 +180,7 @@ async function openOver(
       const view = compileOperationBackend(under, operation, problems)
       return view === under ? around : around.around(view)
     },
+    ...namesOf(under),
   })
 }
 

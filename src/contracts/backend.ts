@@ -234,6 +234,27 @@ export interface BodyMaking {
   fill(call: Call): PlaceholderValues
 }
 
+/**
+ * Names by which calls tell the service their business: what a client sends under one does not reach the service (C8.7).
+ */
+export interface KeptOut {
+  /** Headers that are left out, as `headerReading` makes them. */
+  readonly headers: ReadonlySet<string>
+  /** Undefined: no member of a body is refused. */
+  readonly members: KeptMembers | undefined
+}
+
+/** Members of a client's body that are refused. Plain data: it goes to the threads that convert large bodies. */
+export interface KeptMembers {
+  readonly names: readonly string[]
+  /** Whether the body is XML, or becomes XML: then names are compared without prefixes. */
+  readonly isXml: boolean
+  /** The part of the body that is sent. */
+  readonly part: JsonPointer
+  /** Whether that part is a document, whose only member is its root: the members of the root are looked at. */
+  readonly isDocument: boolean
+}
+
 /** What an upstream would be sent for a call (C14.1). Plain data: it may cross to another process. */
 export interface SentRequest {
   readonly method: string
@@ -271,6 +292,8 @@ export interface Backend {
   readonly requestHeaders?: ReadonlySet<string> | undefined
   /** What its templates need of a client's body, and how another one is made (C8.7). Undefined: nothing. */
   readonly bodyUse?: BodyMaking | undefined
+  /** What of a client's call does not reach it (C8.7). Undefined: no name is kept out. */
+  readonly keptOut?: KeptOut | undefined
   /** Whether the operator's code sends requests for a call (C8.9). Each unsafe one awaits the call's record. */
   readonly sendsAnything?: boolean
   /** Whether its templates name values of a business (C8.7). Without it, calls have none. */

@@ -76,6 +76,8 @@ export interface BodyRecipe {
   readonly template: BodyTree | undefined
   readonly set: readonly PlacedLeaf[]
   readonly require: readonly PlacedLeaf[]
+  /** Names that a form which goes on byte for byte may not hide either; undefined: none but those of `require`. */
+  readonly kept?: readonly string[]
 }
 
 /** By placeholder, as it is written. What a call does not have is not there. */

@@ -128,14 +128,14 @@ export function parseBody(
 
 /** What a body is checked by, and converted for. */
 type BodyUse = Pick<Operation, 'body' | 'items'> & {
-  readonly backend: Pick<Operation['backend'], 'name' | 'format' | 'xml'>
+  readonly backend: Pick<Operation['backend'], 'name' | 'format' | 'xml' | 'keptOut'>
 }
 
 /** For an explanation: a body that another one is made of (C8.7) is checked and not made, so it stays in its own format. */
-const inOwnFormat = (as: BodyKind, { body, items, backend: { name, xml } }: Operation): BodyUse => ({
+const inOwnFormat = (as: BodyKind, { body, items, backend: { name, xml, keptOut } }: Operation): BodyUse => ({
   body,
   items,
-  backend: as === 'xml' ? { name, format: 'xml', xml } : { name, format: 'json' },
+  backend: as === 'xml' ? { name, format: 'xml', xml, keptOut } : { name, format: 'json', keptOut },
 })
 
 /** A body that needs no conversion goes on byte for byte (C7.6), but only after it was parsed and checked. */
@@ -162,12 +162,13 @@ async function convertLarge(
   { body, backend, items }: BodyUse,
   conversions: Conversions,
 ): Promise<CallBody> {
-  const { format, name, xml } = backend
+  const { format, name, xml, keptOut } = backend
   const to = format === 'xml' ? 'xml' : 'json'
   const { schema } = body
+  const kept = keptOut?.members
   const leave = await conversions.enter(name, onGone)
   try {
-    const checked = await conversions.run({ kind: 'request', bytes, as: kind, to, schema, items, xml })
+    const checked = await conversions.run({ kind: 'request', bytes, as: kind, to, schema, kept, items, xml })
     if (format === 'value') return { kind: 'value', value: await parseJsonInSlices(checked) }
     return { kind: 'bytes', bytes: checked, contentType: MEDIA_TYPE_OF[format] }
   } finally {
@@ -229,6 +230,7 @@ function makeBody(
     as,
     to,
     schema: body.schema,
+    kept: backend.keptOut?.members,
     validate: body.validate,
     items,
     xml: backend.xml,
@@ -252,13 +254,14 @@ interface Elsewhere {
 }
 
 async function makeElsewhere(
-  { bytes = NOTHING, as = 'json', to, schema, items, xml }: GivenBody,
+  { bytes = NOTHING, as = 'json', to, schema, kept, items, xml }: GivenBody,
   type: string,
   { conversions, making, owner, onGone }: Elsewhere,
 ): Promise<MadeBody> {
   const leave = await conversions.enter(owner, onGone)
   try {
-    const task = { kind: 'request', bytes, as, to, schema, items, xml, making: writeMaking(making) } as const
+    const request = { kind: 'request', bytes, as, to, schema, kept, items, xml } as const
+    const task = { ...request, making: writeMaking(making) }
     const made = await conversions.runWhole(task)
     const found = parseJson(Buffer.from(made.found ?? '{}'), FOUND_LIMITS) as JsonObject
     return { body: bodyOf(made.bytes, type), found }

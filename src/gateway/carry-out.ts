@@ -178,7 +178,8 @@ function requestHeaders(
   body: CallBody,
 ): Record<string, string> {
   const { backend } = decision.operation
-  const clean = cleanRequestHeaders(head, backend.requestHeaders, upgrade !== undefined)
+  const { requestHeaders: allowed, keptOut } = backend
+  const clean = cleanRequestHeaders(head, allowed, upgrade !== undefined, keptOut?.headers)
   if (body.kind === 'stream') describeBody(clean, head)
   if (!isSafe(head.method)) requireConditions(clean, head)
   unmarkConditions(clean, decision, head.method)

@@ -1,4 +1,6 @@
+import { type BoundNames, warnOfLostNames } from '../backends/forward/kept-out.ts'
 import type { OfferedOperation } from '../backends/forward/offered-operations.ts'
+import type { OpenedBackend } from '../backends/open.ts'
 import { reportUnknownName } from '../config/problem-text.ts'
 import { type KeyPath, pathText, type Problems } from '../config/problems.ts'
 import type { Catalogue } from '../config/scopes/catalogue.ts'
@@ -24,6 +26,7 @@ import {
   type ActionContext,
   type CompileContext,
   compileMethod,
+  NO_NAMES,
   reportUnknownScopes,
 } from './compile-method.ts'
 import { isSafe } from '../http/head.ts'
@@ -266,6 +269,7 @@ export function compileActions(
   const routes = new RouteCompiler(problems)
   const configuredRoutes: ConfiguredRoute[] = []
   const offered = new Map<string, OfferedOperation[]>()
+  const bound = boundNamesOf(configured, context)
   const schemas = new SchemaLinker(context.schemas ?? {}, problems)
   for (const [index, config] of configured.entries()) {
     const path: KeyPath = ['actions', index]
@@ -274,7 +278,7 @@ export function compileActions(
       linkedAction(config, schemas, path),
       pattern ?? [],
       configuredRoutes.length,
-      { ...context, offered, leadsTo: (action, segments) => routes.leadsTo(action, segments) },
+      { ...context, offered, bound, leadsTo: (action, segments) => routes.leadsTo(action, segments) },
       path,
       problems,
     )
@@ -283,11 +287,12 @@ export function compileActions(
     configuredRoutes.push(route)
     routes.add(route)
   }
+  for (const [service, names] of bound) warnOfLostNames(service, names, problems)
   return {
     table: routes.finish(),
     actions: configuredRoutes.map(({ action }) => action),
     routes: configuredRoutes,
-    reportOnly: reportOnlyAreas(context, problems),
+    reportOnly: reportOnlyAreas(context, bound, problems),
   }
 }
 
@@ -309,16 +314,37 @@ function reportAreas({ areas, backends, catalogue }: CompileContext, problems: P
   }
 }
 
+/** By which names calls tell the business, by the name of the backend that sends them. */
+function boundNamesOf(
+  configured: readonly ActionConfig[],
+  { areas, backends }: CompileContext,
+): ReadonlyMap<string, BoundNames> {
+  const found = new Map<string, Set<string>>()
+  const add = (backend: OpenedBackend | undefined, upstream?: OperationConfig['upstream']): void => {
+    if (backend?.service === undefined) return
+    const names = found.get(backend.service) ?? new Set()
+    for (const name of backend.boundNames?.(upstream) ?? []) names.add(name)
+    found.set(backend.service, names)
+  }
+  for (const { area, methods } of configured)
+    for (const { upstream } of Object.values(methods))
+      add(backends.get(upstream?.backend ?? areas[area]?.backend ?? ''), upstream)
+  for (const area of Object.values(areas)) if (isReportOnly(area)) add(backends.get(area.backend))
+  return new Map([...found].map(([service, names]) => [service, { names: [...names], lost: [] }]))
+}
+
 /** The backends of calls that match no action, which report-only areas forward too. */
 function reportOnlyAreas(
   { areas, backends }: CompileContext,
+  bound: ReadonlyMap<string, BoundNames>,
   problems: Problems,
 ): ReadonlyMap<string, Backend> {
   const found = new Map<string, Backend>()
   for (const [name, area] of Object.entries(areas)) {
     const backend = isReportOnly(area) ? backends.get(area.backend) : undefined
-    backend?.checkUnmatched?.(name, problems)
-    if (backend !== undefined) found.set(name, backend)
+    const names = bound.get(backend?.service ?? '') ?? NO_NAMES
+    const own = backend?.forUnmatched?.(name, names, problems) ?? backend
+    if (own !== undefined) found.set(name, own)
   }
   return found
 }

@@ -1,15 +1,16 @@
 import type { ClientsBody } from '../backends/forward/check-templates.ts'
+import type { BoundNames } from '../backends/forward/kept-out.ts'
 import type { OfferedOperation, PublicSegment } from '../backends/forward/offered-operations.ts'
 import type { OpenedBackend } from '../backends/open.ts'
 import { reportUnknownName } from '../config/problem-text.ts'
 import type { KeyPath, Problems } from '../config/problems.ts'
 import type { Catalogue } from '../config/scopes/catalogue.ts'
 import { SCOPE } from '../config/scopes/schema.ts'
-import type { Backend } from '../contracts/backend.ts'
+import type { Backend, KeptMembers } from '../contracts/backend.ts'
 import { isBodiless, isSafe } from '../http/head.ts'
 import { type JsonPointer, parseJsonPointer } from '../http/json.ts'
 import { type BodyKind, type BodyTypes, isParsedType } from '../http/media-type.ts'
-import { compileValidator } from '../http/validate-body.ts'
+import { bodyCheck } from './conversion/tasks.ts'
 import { Fault } from '../kernel/faults.ts'
 import {
   type Action,
@@ -38,6 +39,8 @@ export interface CompileContext {
 export interface ActionContext extends CompileContext {
   /** The operations that each backend answers, by the backend's name. Filled as they are compiled. */
   readonly offered: Map<string, OfferedOperation[]>
+  /** By which names calls tell the business, by the name of the backend that sends them. */
+  readonly bound: ReadonlyMap<string, BoundNames>
   /** Whether a call of these segments is of this action. To be called when all actions are known. */
   readonly leadsTo: (action: Action, segments: readonly string[]) => boolean
 }
@@ -86,7 +89,7 @@ export function compileMethod(
     consumes: config.consumes,
     websocket,
     query,
-    body: compileBody(config.body, [...path, 'body'], problems),
+    body: compileBody(config.body, backend.keptOut?.members, [...path, 'body'], problems),
     audit: compileAuditRule(config, { safe, websocket, backend }, path, problems),
     items: config.items,
     documentation: compileDocumentation(
@@ -129,6 +132,8 @@ function checkWebsocket(
   if (backend.upgrade === undefined) problems.error([...path, 'websocket'], 'needs a backend of kind stream')
 }
 
+export const NO_NAMES: BoundNames = { names: [], lost: [] }
+
 /** In place of a backend that does not exist, so that the other problems of a method are reported too. */
 const ABSENT: Backend = {
   name: '',
@@ -148,7 +153,7 @@ function backendOf(
   method: string,
   { upstream, produces, body, consumes }: OperationConfig,
   { pattern, query }: { readonly pattern: readonly PatternSegment[]; readonly query: QueryRule | undefined },
-  { areas, backends, offered, leadsTo, severalIssuers = false }: ActionContext,
+  { areas, backends, offered, bound, leadsTo, severalIssuers = false }: ActionContext,
   path: KeyPath,
   problems: Problems,
 ): Backend | undefined {
@@ -181,6 +186,8 @@ function backendOf(
         method,
         producesOwn: produces !== undefined,
         upstream,
+        bound: bound.get(backend.service ?? name) ?? NO_NAMES,
+        consumes,
         at: path,
         offered: {
           operation: {
@@ -228,14 +235,18 @@ const publicSegment = (segment: PatternSegment): PublicSegment =>
     ? segment
     : { kind: segment.kind, name: segment.name, takes: (value) => takes(segment.type, value) }
 
-function compileBody(config: BodyRuleConfig | undefined, path: KeyPath, problems: Problems): BodyRule {
+function compileBody(
+  config: BodyRuleConfig | undefined,
+  kept: KeptMembers | undefined,
+  path: KeyPath,
+  problems: Problems,
+): BodyRule {
   if (config === undefined) return NO_BODY
   const { schema } = config
   const types = compileBodyTypes(config.types, [...path, 'types'], problems)
   const rule = { kind: config.required ? 'required' : 'optional', schema, types } as const
-  if (schema === undefined) return { ...rule, validate: undefined }
   try {
-    return { ...rule, validate: compileValidator(schema) }
+    return { ...rule, validate: bodyCheck(schema, kept) }
   } catch (error) {
     problems.error([...path, 'schema'], (error as Error).message)
     return { ...rule, validate: undefined }

@@ -13,6 +13,9 @@ export const foldName = (name: string): string => {
 
 const PLAIN = /^[a-z0-9-]*$/
 
+/** A name as it is compared with names of other places (C8.7): of letters and digits alone. */
+export const headerReading = (name: string): string => foldName(name).replaceAll('-', '')
+
 /** In it an upstream reports to the audit trail what has changed (C12.2.2). It never passes, in either direction. */
 export const AUDIT_HEADER = 'x-postern-audit'
 
@@ -222,6 +225,9 @@ function mayPass(name: string): boolean {
 /** What a backend's `requestHeaders` lets in, in lower case; undefined where it says nothing: what is not stopped passes. */
 type AllowedHeaders = ReadonlySet<string> | undefined
 
+/** Names that are left out, as `headerReading` makes them; undefined: none besides. */
+type KeptOut = ReadonlySet<string> | undefined
+
 /** Conditions of changes: one that is dropped makes a change that nobody asked for (RFC 9110 §13.1). */
 export const CONDITIONS_OF_CHANGES = ['If-Match', 'If-None-Match', 'If-Unmodified-Since'] as const
 
@@ -242,6 +248,7 @@ export function cleanRequestHeaders(
   { headers }: Pick<Head, 'headers'>,
   allowed?: AllowedHeaders,
   upgrades = false,
+  keptOut?: KeptOut,
 ): Record<string, string> {
   const named = connectionNames(headers.connection)
   const clean: Record<string, string> = {}
@@ -250,6 +257,7 @@ export function cleanRequestHeaders(
     if (value === undefined || !mayPass(name)) continue
     if (named.size > 0 && named.has(foldName(name))) continue
     if (allowed !== undefined && !allowed.has(name) && !(upgrades && HANDSHAKE.has(name))) continue
+    if (keptOut !== undefined && keptOut.has(headerReading(name))) continue
     clean[name] = typeof value === 'string' ? value : value.join(', ')
   }
   // A tagged list is of another resource than the one that was checked (RFC 4918 §10.4).

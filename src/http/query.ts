@@ -146,6 +146,27 @@ function refuseTwiceEncoded(pair: string): void {
     })
 }
 
+/**
+ * Finds names that are taken or kept out. Those that an operation declares in any spelling are not looked for: what may
+ * hide one of them is refused where it is declared.
+ * @returns undefined where there are none
+ */
+export function compileFindTaken(
+  taken: readonly string[],
+  { names, declared }: KeptNames = NOTHING_KEPT,
+): FindHidden | undefined {
+  const known = new Set(declared.flatMap(decodedMemberReadings))
+  const kept = names.filter((name) => !decodedMemberReadings(name).some((reading) => known.has(reading)))
+  const [findTaken, findKept] = [
+    taken.length === 0 ? undefined : compileFindHidden(taken),
+    kept.length === 0 ? undefined : compileFindHidden(kept, decodedMemberReadings),
+  ]
+  if (findTaken === undefined || findKept === undefined) return findTaken ?? findKept
+  return (text, kind) => findTaken(text, kind) ?? findKept(text, kind)
+}
+
+const NOTHING_KEPT: KeptNames = { names: [], declared: [] }
+
 interface QueryRules {
   /** Names, decoded, of which no pair passes in any reading. */
   readonly taken: readonly string[]
@@ -153,6 +174,14 @@ interface QueryRules {
   readonly only: readonly string[] | undefined
   /** Whether a pair that a second decoding changes is refused. */
   readonly strict: boolean
+  /** As `taken`, and without regard to `-` and `_`: names that a service may know from a header or a body. */
+  readonly kept?: KeptNames | undefined
+}
+
+export interface KeptNames {
+  readonly names: readonly string[]
+  /** Names of pairs that pass all the same, decoded, in this very case: they are checked where they are declared (C4.11). */
+  readonly declared: readonly string[]
 }
 
 /** Takes pairs out of a query; the rest stays byte for byte. Throws Fault `unsendable_argument`. */
@@ -163,13 +192,19 @@ const MOST_KNOWN = 1000
 const LONGEST_KNOWN = 64
 
 /** Undefined if every pair passes. */
-export function compileQueryFilter({ taken, only, strict }: QueryRules): QueryFilter | undefined {
-  if (taken.length === 0 && only === undefined && !strict) return undefined
+export function compileQueryFilter({ taken, only, strict, kept }: QueryRules): QueryFilter | undefined {
+  const keptNames = kept?.names ?? []
+  if (taken.length + keptNames.length === 0 && only === undefined && !strict) return undefined
   const refused = new Set(taken.flatMap(readingsOf))
+  const keptReadings = new Set(keptNames.flatMap(decodedMemberReadings))
+  const declared = new Set(kept?.declared)
   const listed = only && new Set(only)
   const decide = (name: string): boolean => {
     const readings = readingsOfSent(name)
     if (readings === undefined || readings.some((reading) => refused.has(reading))) return false
+    const isKept =
+      keptReadings.size > 0 && readings.some((reading) => keptReadings.has(withoutJoints(reading)))
+    if (isKept && !declared.has(decodeQueryText(name) ?? '')) return false
     return listed === undefined || listed.has(decodeQueryText(name) ?? '')
   }
   const known = new Map<string, boolean>()
@@ -180,7 +215,7 @@ export function compileQueryFilter({ taken, only, strict }: QueryRules): QueryFi
     if (known.size < MOST_KNOWN && name.length <= LONGEST_KNOWN) known.set(name, decided)
     return decided
   }
-  const findHidden = taken.length === 0 ? undefined : compileFindHidden(taken)
+  const findHidden = compileFindTaken(taken, kept)
   const check = (pair: string): void => {
     if (!pair.includes('%')) return
     if (strict) refuseTwiceEncoded(pair)

@@ -90,8 +90,12 @@ export class MadeBodies {
       method: 'POST',
       target: `/api/1.0/b/ACME/fund-data/${action}`,
       body,
-      headers: { ...bearer(this.#token), ...(body.length === 0 ? {} : { 'Content-Type': type }) },
       ...more,
+      headers: {
+        ...bearer(this.#token),
+        ...(body.length === 0 ? {} : { 'Content-Type': type }),
+        ...more.headers,
+      },
     })
     const sent = this.upstream.requests.slice(before)
     return { answer, sent, bodies: sent.map((request) => request.body.toString()) }

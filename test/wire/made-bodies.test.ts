@@ -7,7 +7,7 @@ const OPEN = `${READ}, body: { required: false }`
 const ACTIONS = {
   typed: `{ POST: { ${OPEN}, upstream: { body: { template: {
     as: '{body/n}', text: 'n is {business}', object: '{body/o}', none: '{body/absent}', list: ['{body/absent}', '{body/l}', 1.50],
-    "10": 1, "9": 2, __proto__: '{business}', nothing: null, yes: true, braces: '{{x}}' } } } } }`,
+    "10": 1, "9": 2, __proto__: '{area}', nothing: null, yes: true, braces: '{{x}}' } } } } }`,
   setting: `{ POST: { ${OPEN}, upstream: { body: { set: { /data/company: '{business}', /no: 7 } } } } }`,
   requiring: `{ POST: { ${OPEN}, upstream: { body: { require: { /company: '{business}' } } } } }`,
   asked: `{ GET: { ${READ}, upstream: { method: POST, body: { template: { query: 'funds of {business}', id: '{requestId}' } } } } }`,
@@ -55,7 +55,7 @@ const refusal = async (...given: Given): Promise<number> => {
 describe('C8.7 the body is made by a template', () => {
   it('a leaf that is one placeholder keeps its type and its digits, and what is absent is left out', async () => {
     expect(await bodyOf('typed', '{"n":1.50,"o":{"a":[null,12345678901234567890]},"l":[1e5]}')).toBe(
-      '{"as":1.50,"text":"n is ACME","object":{"a":[null,12345678901234567890]},"list":[[1e5],1.50],"10":1,"9":2,"__proto__":"ACME","nothing":null,"yes":true,"braces":"{x}"}',
+      '{"as":1.50,"text":"n is ACME","object":{"a":[null,12345678901234567890]},"list":[[1e5],1.50],"10":1,"9":2,"__proto__":"fund-data","nothing":null,"yes":true,"braces":"{x}"}',
     )
   })
 

@@ -239,7 +239,7 @@ function checkWhole(
 const INDEX = /^(?:0|[1-9][0-9]*)$/
 
 /** The schema of a part of a body; undefined: it says nothing of it. */
-function schemaAt(schema: BodySchema | undefined, pointer: JsonPointer): BodySchema | undefined {
+export function schemaAt(schema: BodySchema | undefined, pointer: JsonPointer): BodySchema | undefined {
   let here = schema
   for (const step of pointer)
     here = typesOf(here).includes('array') && INDEX.test(step) ? here?.items : memberSchema(here, step)

@@ -33,6 +33,7 @@ import {
   compileOperationXml,
 } from './compile-answers.ts'
 import type { HttpBackend } from './http.ts'
+import { type BoundNames, boundNames, compileKeptOut, hiddenNames, keptOutOfUnmatched } from './kept-out.ts'
 import { namesValues } from './named-values.ts'
 import type { OfferedOperation } from './offered-operations.ts'
 import type { RedirectRules } from './redirects.ts'
@@ -234,6 +235,10 @@ export interface ForwardedOperation {
   readonly method: string
   /** Whether its answers are of types of their own, without an envelope (C7.1). */
   readonly producesOwn: boolean
+  /** By which names calls of the backend tell the business. */
+  readonly bound: BoundNames
+  /** Media types of bodies that stream through; undefined: none do. */
+  readonly consumes: readonly string[] | undefined
   /** It is added to `all`: the operations of this configuration that the same backend answers. */
   readonly offered: {
     readonly operation: Omit<OfferedOperation, 'path' | 'query' | 'headers'>
@@ -245,7 +250,7 @@ export interface ForwardedOperation {
 /** The backend that answers an operation: `backend` itself, unless the operation says something different (C8.7). */
 export function compileOperationBackend(
   backend: HttpBackend,
-  { upstream, calls, method, producesOwn, offered, at }: ForwardedOperation,
+  { upstream, calls, method, producesOwn, bound, consumes, offered, at }: ForwardedOperation,
   problems: Problems,
 ): HttpBackend {
   const places = { own: [...at, 'upstream'], shared: ['backends', backend.name] }
@@ -253,9 +258,23 @@ export function compileOperationBackend(
   if (producesOwn) checkProduces(upstream ?? {}, places.own, problems)
   const merged = { ...backend.rules, ...own, ...mergeNamed(backend.rules, own) }
   const body = { format: merged.format, method: merged.method ?? method, calls }
-  const recipe = upstream?.body && compileBodyRecipe(upstream.body, body, places.own, problems)
+  const made = upstream?.body && compileBodyRecipe(upstream.body, body, places.own, problems)
+  const keptOut = compileKeptOut(
+    {
+      bound,
+      own: boundNames(backend.rules, upstream),
+      rules: merged,
+      recipe: made,
+      calls,
+      method,
+      consumes,
+      at,
+    },
+    problems,
+  )
+  const recipe = made && (keptOut === undefined ? made : { ...made, kept: hiddenNames(bound, made, calls) })
   const bodyUse = bodyMaking(recipe, placeholdersOf(merged))
-  const rules = { ...merged, bodyUse }
+  const rules = { ...merged, bodyUse, keptOut }
   checkAnswers(own, rules, places.own, problems)
   if (own.data ?? own.xml) checkDataInXml(rules, places.own, problems)
   checkTemplates(
@@ -270,12 +289,18 @@ export function compileOperationBackend(
   if (own.query ?? own.queryOnly) reportTakenNames(rules, places.own, problems)
   if (own.headers ?? own.credentials) reportTwoOfOneHeader(rules, places.own, problems)
   if (calls.severalIssuers) warnOfSameIds(rules, at, problems)
-  const query = compileQueryTemplate({ query: rules.query, queryOnly: undefined, strictQuery: false })
+  const query = compileQueryTemplate({
+    query: rules.query,
+    queryOnly: undefined,
+    strictQuery: false,
+    keptOut,
+  })
   const headers = compileFixedHeaders(rules.headers)
   offered.all.push({ ...offered.operation, path: rules.path, query, headers })
   if (rules.responseHeaders.length > 0 || rules.redirects !== undefined)
     return backend.withRules({ ...rules, operations: offered.all })
-  return Object.keys(own).length === 0 && bodyUse === undefined ? backend : backend.withRules(rules)
+  const isSame = Object.keys(own).length === 0 && bodyUse === undefined && keptOut === undefined
+  return isSame ? backend : backend.withRules(rules)
 }
 
 function warnOfSameIds(rules: RequestRules, at: KeyPath, problems: Problems): void {
@@ -301,8 +326,13 @@ function compileOwn(
   return { ...exchange, ...(xml && { xml }), ...(namesValues(upstream) && { namesValues: true }) }
 }
 
-/** Checks the templates of a backend for calls that match no action: a report-only area forwards them, too (C8.7). */
-export function checkUnmatchedCalls(backend: HttpBackend, area: string, problems: Problems): void {
+/** The backend of calls that match no action: a report-only area forwards them, too (C8.7). Checks its templates for them. */
+export function compileUnmatched(
+  backend: HttpBackend,
+  area: string,
+  bound: BoundNames,
+  problems: Problems,
+): HttpBackend {
   const calls: CallShape = {
     described: `a call of the area ${area} that matches no action`,
     level: 'business',
@@ -311,4 +341,6 @@ export function checkUnmatchedCalls(backend: HttpBackend, area: string, problems
     reportOnly: true,
   }
   checkTemplates(templatesOf(backend.rules, ['backends', backend.name], true), calls, problems)
+  const keptOut = keptOutOfUnmatched(backend.rules, bound)
+  return keptOut === undefined ? backend : backend.withRules({ keptOut })
 }

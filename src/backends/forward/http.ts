@@ -5,6 +5,7 @@ import type {
   Backend,
   BackendAnswer,
   Call,
+  KeptOut,
   Payload,
   PossibleAnswers,
   Previewing,
@@ -65,6 +66,8 @@ export class HttpBackend implements Backend, ForwardingBackend {
   readonly #requestHeaders: RequestHeaders
   readonly #allowed: ReadonlySet<string> | undefined
   readonly #query: QueryTemplate | undefined
+  /** Of what code of the user's sends, which may use names that a client may not. */
+  readonly #ownQuery: QueryTemplate | undefined
   /** Of its calls, where they differ from those of the connections. */
   readonly timeouts: UpstreamTimeouts | undefined
   readonly #refusals: Refusals
@@ -101,6 +104,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
     this.#requestHeaders = same === undefined ? compileRequestHeaders(rules) : same.#requestHeaders
     this.#allowed = allowedHeaders(rules)
     this.#query = same === undefined ? compileQueryTemplate(rules) : same.#query
+    this.#ownQuery = same === undefined ? this.#queryOfOwn() : same.#ownQuery
     this.timeouts = owner === undefined ? undefined : rules.timeouts
     this.#refusals = new Refusals(rules, clock)
     this.#successes = Successes.of(rules, this.#refusals)
@@ -111,6 +115,12 @@ export class HttpBackend implements Backend, ForwardingBackend {
       healthCheck && owner === undefined
         ? this.targets.all.map((target) => checkHealth(target, healthCheck, { host }))
         : []
+  }
+
+  #queryOfOwn(): QueryTemplate | undefined {
+    return this.rules.keptOut === undefined
+      ? this.#query
+      : compileQueryTemplate({ ...this.rules, keptOut: undefined })
   }
 
   #varyingTargets(owner: HttpBackend | undefined): VaryingTargets | undefined {
@@ -126,10 +136,10 @@ export class HttpBackend implements Backend, ForwardingBackend {
   }
 
   #compileRedirects(): Redirects | undefined {
-    const { redirects, host, timeouts, query, operations = [] } = this.rules
+    const { redirects, host, timeouts, query, keptOut, operations = [] } = this.rules
     if (redirects === undefined || redirects.max === 0) return undefined
     // `queryOnly` and `strictQuery` are for what clients send.
-    const queryOf = compileQueryTemplate({ query, queryOnly: undefined, strictQuery: false })
+    const queryOf = compileQueryTemplate({ query, queryOnly: undefined, strictQuery: false, keptOut })
     return new Redirects(redirects, {
       targets: this.targets,
       host,
@@ -178,6 +188,10 @@ export class HttpBackend implements Backend, ForwardingBackend {
     return this.#allowed
   }
 
+  get keptOut(): KeptOut | undefined {
+    return this.rules.keptOut
+  }
+
   get host(): string | undefined {
     return this.rules.host
   }
@@ -213,9 +227,14 @@ export class HttpBackend implements Backend, ForwardingBackend {
     return path === undefined ? call.target.path : path.render(call)
   }
 
-  /** The query that is sent. @param query the client's or a module's: empty, or with its `?` */
+  /** The query that is sent. @param query the client's: empty, or with its `?` */
   queryOf(call: Call, query: string): string {
     return this.#query === undefined ? query : this.#query(call, query)
+  }
+
+  /** The same of a query that code of the user's gave. */
+  queryOfOwn(call: Call, query: string): string {
+    return this.#ownQuery === undefined ? query : this.#ownQuery(call, query)
   }
 
   /** The method that is sent. A HEAD asks for what a GET would, and so goes as one or as whatever GET stands for. */
@@ -305,11 +324,11 @@ export class HttpBackend implements Backend, ForwardingBackend {
     const faults: FaultCode[] = ['upstream_unreachable', 'upstream_timeout']
     if (credentials?.renewable === true) faults.push('upstream_token_unavailable')
     if (forwardAuthorization) faults.push('upstream_unauthorised')
-    const { query, strictQuery } = this.rules
+    const { query, strictQuery, keptOut } = this.rules
     const isMade = placeholdersOf(this.rules).length > 0
     if (this.namesValues) faults.push('business_value_missing')
     if (isMade) faults.push('unsendable_value')
-    if (isMade || strictQuery || query.size > 0) faults.push('unsendable_argument')
+    if (isMade || strictQuery || query.size > 0 || keptOut !== undefined) faults.push('unsendable_argument')
     return answersByStatus({ method, requestHeaders: this.#allowed, faults })
   }
 
@@ -357,8 +376,12 @@ function linkRules(rules: HttpBackendRules): LinkRules {
     announces: rules.forwarded === 'on',
     origins: new Set(others.filter((origin) => origin !== undefined)),
     filterQuery:
-      compileQueryFilter({ taken: [...rules.query.keys()], only: undefined, strict: false }) ??
-      ((query) => query),
+      compileQueryFilter({
+        taken: [...rules.query.keys()],
+        only: undefined,
+        strict: false,
+        kept: rules.keptOut?.query,
+      }) ?? ((query) => query),
     holdsAddress: compileHoldsAddress(targets, host, redirects?.origins),
   }
 }

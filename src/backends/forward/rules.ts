@@ -1,5 +1,6 @@
-import type { Payload } from '../../contracts/backend.ts'
+import type { KeptOut, Payload } from '../../contracts/backend.ts'
 import type { JsonPointer } from '../../http/json.ts'
+import type { KeptNames } from '../../http/query.ts'
 import type { PlainXmlRules } from '../../http/xml/plain-document.ts'
 import type { PoolRules } from '../../upstream/pool.ts'
 import type { UpstreamTimeouts } from '../../upstream/request.ts'
@@ -67,6 +68,8 @@ export interface ExchangeRules extends RequestRules {
   readonly data: JsonPointer | undefined
   /** Whether calls need the values of their business (C8.7). */
   readonly namesValues?: boolean
+  /** Names of the business, kept out of what clients send; undefined: there are none. */
+  readonly keptOut?: (KeptOut & { readonly query: KeptNames }) | undefined
   /** The operations that the backend answers, where URLs are rewritten to theirs; undefined: none (C8.8). */
   readonly operations: readonly OfferedOperation[] | undefined
 }

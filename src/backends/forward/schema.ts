@@ -115,7 +115,7 @@ const requestKeys = {
     list(text({ description: 'A name in the query.' }), {
       unique: true,
       description:
-        'The only names of the client’s query to forward. Default: all but those that `query` adds.',
+        'The only names of the client’s query to forward. Default: all but those that `query` adds, and that say the business in any place.',
     }),
   ),
   strictQuery: flag({

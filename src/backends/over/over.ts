@@ -6,6 +6,7 @@ import type {
   BackendAnswer,
   Call,
   CallBody,
+  KeptOut,
   Payload,
   PossibleAnswers,
 } from '../../contracts/backend.ts'
@@ -101,6 +102,10 @@ export class ModuleOverForwarder implements Backend {
 
   get bodyUse(): BodyMaking | undefined {
     return this.#sender.bodyUse
+  }
+
+  get keptOut(): KeptOut | undefined {
+    return this.#sender.keptOut
   }
 
   get requestHeaders(): ReadonlySet<string> | undefined {

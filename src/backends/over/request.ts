@@ -192,7 +192,7 @@ export function prepareRequest(call: Call, sender: HttpBackend, changes: Changes
 /** A query of the module's own that cannot be sent is the module's fault, and not the client's. */
 function queryFor(call: Call, sender: HttpBackend, query: string): string {
   try {
-    return sender.queryOf(call, query)
+    return sender.queryOfOwn(call, query)
   } catch (thrown) {
     throw broken(`gave a query that cannot be sent: ${toFault(thrown).message}`)
   }

@@ -25,7 +25,7 @@ import { writePlainXml } from '../../http/xml/plain-write.ts'
 import { isXmlText } from '../../http/xml/syntax.ts'
 import { Fault, toFault } from '../../kernel/faults.ts'
 import { placeholdersInTree } from './body-tree.ts'
-import { type PlacedValue, requireMembers, requireUndivided, setMembers } from './members.ts'
+import { type PlacedValue, refuseDivided, requireMembers, requireUndivided, setMembers } from './members.ts'
 import { percentEncode } from './places.ts'
 import { asText, isClients, unsendable } from './sources.ts'
 
@@ -82,11 +82,18 @@ export function buildBody(
       return whole(setMembers(client.value, members, isXml), filling, client)
     }
     if (client.value !== undefined && client.as !== format) return whole(client.value, filling, client)
-    if (format === 'form' && needed.length > 0 && client.bytes !== undefined)
-      requireUndivided(decodeUtf8(client.bytes), needed)
+    if (format === 'form' && client.bytes !== undefined) checkForm(client.bytes, recipe, needed)
     return client.bytes
   })
   return bytes !== undefined && bytes.length > most ? tooLarge() : bytes
+}
+
+/** Of one that goes on byte for byte. */
+function checkForm(bytes: Uint8Array, { kept = [] }: BodyRecipe, needed: readonly PlacedValue[]): void {
+  if (needed.length + kept.length === 0) return
+  const form = decodeUtf8(bytes)
+  if (needed.length > 0) requireUndivided(form, needed)
+  if (kept.length > 0) refuseDivided(form, kept)
 }
 
 /** Whose mistake it is that a format cannot hold something: nobody's, if the client has no part in it. */

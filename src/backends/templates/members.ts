@@ -1,4 +1,5 @@
 /** `set` and `require` of a body (C8.7): members of the client's body that only this service decides about. */
+import type { KeptMembers } from '../../contracts/backend.ts'
 import {
   isJsonObject,
   type JsonObject,
@@ -6,6 +7,7 @@ import {
   type JsonValue,
   newObject,
   scalarText,
+  valueAt,
 } from '../../http/json.ts'
 import {
   beforeSign,
@@ -14,6 +16,7 @@ import {
   decodeQueryText,
   memberReadings,
 } from '../../http/query.ts'
+import { printable } from '../../http/read-body.ts'
 import { localOf } from '../../http/xml/namespaces.ts'
 import { ATTRIBUTE } from '../../http/xml/plain-read.ts'
 import { Fault } from '../../kernel/faults.ts'
@@ -27,9 +30,12 @@ export interface PlacedValue {
 /** What a member of XML is called without its prefix, an attribute too. */
 const localName = (name: string): string => localOf(name.startsWith(ATTRIBUTE) ? name.slice(1) : name)
 
+/** A member's name as it is compared. @param isXml whether the body is XML, or becomes XML */
+export const memberName = (name: string, isXml: boolean): string => (isXml ? localName(name) : name)
+
 /** The readings by which the members of a format are compared. @param isXml whether the body is XML, or becomes XML */
 const readingsFor = (name: string, isXml: boolean): readonly string[] =>
-  memberReadings(isXml ? localName(name) : name)
+  memberReadings(memberName(name, isXml))
 
 /** Names of an object that some service may read as this one. */
 function namesLike(object: JsonObject, name: string, isXml: boolean): readonly string[] {
@@ -108,6 +114,38 @@ export function requireMembers(
       here = here[name]
     }
     if (!isSame(here, value)) throw refused(pointer, pointer.length, 'is not what it must be here')
+  }
+}
+
+/**
+ * Refuses a client's body that has a member by which only Postern tells the service the business.
+ * @throws Fault `unsendable_argument`
+ */
+export function refuseMembers(body: JsonValue, { names, isXml, part, isDocument }: KeptMembers): void {
+  const sent = valueAt(body, part)
+  const objects = isDocument && isJsonObject(sent) ? Object.values<JsonValue>(sent).flat() : [sent]
+  for (const object of objects)
+    for (const name of isJsonObject(object) ? names : []) {
+      const [found] = namesLike(object as JsonObject, name, isXml)
+      if (found !== undefined) throw notTheClients(found)
+    }
+}
+
+const notTheClients = (name: string): Fault =>
+  new Fault('unsendable_argument', {
+    say: `Field ${printable(name)}: only this service says it to the data service. Leave it out.`,
+    quotes: true,
+  })
+
+/**
+ * The same for a form that goes on as it came: a service may find a field in it that its checked value does not have.
+ * @throws Fault `unsendable_argument`
+ */
+export function refuseDivided(form: string, names: readonly string[]): void {
+  const findHidden = compileFindHidden(names, decodedMemberReadings)
+  for (const pair of form.split('&')) {
+    const hidden = findHidden(pair, 'pair')
+    if (hidden !== undefined) throw notTheClients(hidden)
   }
 }
 

@@ -5,7 +5,7 @@
 import type { BodyMaking, Call } from '../../contracts/backend.ts'
 import { MASK, type Placeholder, type Template } from '../../contracts/templates.ts'
 import { followedBy, headerLine, type HeaderText, NO_HEADERS } from '../../http/header-text.ts'
-import { compileFindHidden, compileQueryFilter, type FindHidden } from '../../http/query.ts'
+import { compileFindTaken, compileQueryFilter, type FindHidden, type KeptNames } from '../../http/query.ts'
 import { canonicalSegment } from '../../http/request-target.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { placeholdersOfBody } from './body-tree.ts'
@@ -289,6 +289,8 @@ interface QueryTemplateRules {
   readonly queryOnly: readonly string[] | undefined
   /** Whether what a second decoding would change is refused. */
   readonly strictQuery: boolean
+  /** Names of the business in other places. Undefined: there are none. */
+  readonly keptOut?: { readonly query: KeptNames } | undefined
 }
 
 /**
@@ -299,12 +301,12 @@ export type QueryTemplate = (call: Call, query: string) => string
 
 /** Undefined where the client's query goes on as it is. */
 export function compileQueryTemplate(rules: QueryTemplateRules): QueryTemplate | undefined {
-  const { query, queryOnly, strictQuery } = rules
+  const { query, queryOnly, strictQuery, keptOut } = rules
   const taken = [...query.keys()]
-  const filter = compileQueryFilter({ taken, only: queryOnly, strict: strictQuery })
+  const filter = compileQueryFilter({ taken, only: queryOnly, strict: strictQuery, kept: keptOut?.query })
   if (filter === undefined) return undefined
-  if (taken.length === 0) return (_call, given) => filter(given)
-  const findHidden = compileFindHidden(taken)
+  const findHidden = compileFindTaken(taken, keptOut?.query)
+  if (taken.length === 0 || findHidden === undefined) return (_call, given) => filter(given)
   const added = joined(
     [...query].flatMap(([name, template]) => [
       `&${percentEncode(name)}=`,

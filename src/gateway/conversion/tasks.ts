@@ -1,7 +1,8 @@
 import { Buffer } from 'node:buffer'
 import { errorsWherePresent, parseAny } from '../../backends/forward/own-errors.ts'
 import { buildBody } from '../../backends/templates/body.ts'
-import type { AnswerFormat, BodyMaking, ErrorPlaces } from '../../contracts/backend.ts'
+import { refuseMembers } from '../../backends/templates/members.ts'
+import type { AnswerFormat, BodyMaking, ErrorPlaces, KeptMembers } from '../../contracts/backend.ts'
 import type { PlaceholderValues } from '../../contracts/templates.ts'
 import type { Format } from '../../http/accept.ts'
 import type { BodySchema } from '../../http/body-schema.ts'
@@ -146,6 +147,8 @@ interface RequestTask {
   readonly as: BodyKind
   readonly to: 'json' | 'xml'
   readonly schema: BodySchema | undefined
+  /** Members that are refused (C8.7); undefined: none. */
+  readonly kept?: KeptMembers | undefined
   readonly items: ItemNames
   /** Of an upstream that takes XML of its own (C7.7). */
   readonly xml?: PlainXmlRules | undefined
@@ -186,13 +189,29 @@ export function perform(task: Task): Converted {
   if (task.kind === 'answer') return { bytes: convertAnswer(task) }
   if (task.kind === 'search') return { bytes: Buffer.from(JSON.stringify(searchAnswer(task) ?? null)) }
   if (task.kind === 'kept') return { bytes: Buffer.from(JSON.stringify(keptOf(task))) }
-  const { making, schema } = task
+  const { making, schema, kept } = task
   if (making === undefined) return { bytes: convertRequest(task) }
   const client = task.bytes.length === 0 ? undefined : task.bytes
-  const given = { ...task, bytes: client, validate: schema && compileValidator(schema) }
+  const given = { ...task, bytes: client, validate: bodyCheck(schema, kept) }
   const how = readMaking(making)
   const { bytes = NOTHING, found } = makeOf(checkedValue(given, how), given, how)
   return { bytes, found: stringifyJson(found) }
+}
+
+/**
+ * The check of a client's body, once it is parsed; undefined: there is none.
+ * @throws RangeError as `compileValidator`
+ */
+export function bodyCheck(
+  schema: BodySchema | undefined,
+  kept: KeptMembers | undefined,
+): BodyValidator | undefined {
+  const validate = schema && compileValidator(schema)
+  if (kept === undefined) return validate
+  return (value) => {
+    validate?.(value)
+    refuseMembers(value, kept)
+  }
 }
 
 const NOTHING = new Uint8Array()
@@ -319,10 +338,11 @@ const WRITERS: Readonly<Record<'json' | 'xml', (value: JsonValue, items: ItemNam
   xml: (value, items) => writeXml(value, 'ApiRequest', items),
 }
 
-function convertRequest({ bytes, as, to, schema, items, xml }: RequestTask): Uint8Array {
-  if (xml !== undefined) return plainRequest(as, bytes, xml, schema, schema && compileValidator(schema))
+function convertRequest({ bytes, as, to, schema, kept, items, xml }: RequestTask): Uint8Array {
+  const validate = bodyCheck(schema, kept)
+  if (xml !== undefined) return plainRequest(as, bytes, xml, schema, validate)
   const value = PARSERS[as](bytes, schema)
-  if (schema !== undefined) compileValidator(schema)(value)
+  validate?.(value)
   return as === to ? bytes : writeRequest(value, to, items)
 }
 
@@ -333,7 +353,7 @@ export interface Making extends Pick<BodyMaking, 'pointers' | 'recipe'> {
   readonly most: number
 }
 
-export interface GivenBody extends Pick<RequestTask, 'to' | 'schema' | 'items' | 'xml'> {
+export interface GivenBody extends Pick<RequestTask, 'to' | 'schema' | 'kept' | 'items' | 'xml'> {
   /** Undefined: the client sent none. */
   readonly bytes: Uint8Array | undefined
   readonly as: BodyKind | undefined

@@ -45,7 +45,9 @@ const written = ({ backend = '', get = '', post = '', backends, area = '', more 
 /** What is told of it, by key path. */
 const told = async (given: Given): Promise<string[]> => {
   const text = reportText(await checkConfiguration(written(given), { KEY: 'k' }))
-  const lines = text.split('\n').filter((line) => !/report-only|is empty/.test(line))
+  const lines = text
+    .split('\n')
+    .filter((line) => !/report-only|is empty|tell the business by that name/.test(line))
   return lines.filter(Boolean).map((line) => line.replace(/^\S+ {2}/, ''))
 }
 
