@@ -8,7 +8,7 @@ import { type PieceSource, readableOf, type Stage } from '../http/pieces.ts'
 import { readBody } from '../http/read-body.ts'
 import type { ItemNames } from '../http/xml/write.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
-import { type Conversions, isSmall, type OnGone } from './conversion/conversions.ts'
+import { type Conversions, isSmall, type OnGone, type Sharer } from './conversion/conversions.ts'
 import { type AnswerTask, broken, convertAnswer, dataOf, searchAnswer } from './conversion/tasks.ts'
 
 const notJson = (detail: string): Fault => new Fault('upstream_broken', { detail })
@@ -175,7 +175,11 @@ interface EnvelopeRules {
   readonly items: ItemNames
   /** Bytes of an answer that may be held. */
   readonly limit: number
+  /** Whose call it is; undefined: nobody's who is known. */
+  readonly client: string | undefined
 }
+
+const sharerOf = ({ backend: { name }, client }: EnvelopeRules): Sharer => ({ owner: name, client })
 
 /**
  * The envelope of a success that must be converted, or that is a value (C8.6). A small one is converted at once, a large
@@ -216,13 +220,14 @@ const isOfXml = ({ answerFormat, to }: AnswerTask): boolean => answerFormat.form
 
 async function convertLarge(
   task: AnswerTask,
-  { backend }: EnvelopeRules,
+  rules: EnvelopeRules,
   conversions: Conversions,
   onGone: OnGone,
 ): Promise<Uint8Array> {
-  const leave = await conversions.enter(backend.name, onGone)
+  const sharer = sharerOf(rules)
+  const leave = await conversions.enter(sharer, onGone)
   try {
-    return await conversions.run(task)
+    return await conversions.run(task, sharer)
   } finally {
     leave()
   }
@@ -235,9 +240,10 @@ function convertStream(
   conversions: Conversions,
   onGone: OnGone,
 ): Promise<Uint8Array> {
-  return held(body, rules.backend.name, conversions, onGone, async () => {
+  const sharer = sharerOf(rules)
+  return held(body, sharer, conversions, onGone, async () => {
     const task = taskOf(await readPieces(body.pieces, rules.limit), body.contentType, rules)
-    return isSmall(task.bytes, isOfXml(task)) ? convertAnswer(task) : conversions.run(task)
+    return isSmall(task.bytes, isOfXml(task)) ? convertAnswer(task) : conversions.run(task, sharer)
   })
 }
 
@@ -255,7 +261,7 @@ interface Searched {
 export function searchBody(
   body: Extract<BackendBody, { kind: 'bytes' | 'stream' }>,
   { places, format }: ErrorSearch,
-  { limit, owner }: { readonly limit: number; readonly owner: string },
+  { limit, sharer }: { readonly limit: number; readonly sharer: Sharer },
   conversions: Conversions,
   onGone: OnGone,
 ): Searched | Promise<Searched> {
@@ -265,10 +271,10 @@ export function searchBody(
   if (body.kind === 'bytes' && body.bytes.length > limit) throw tooLarge(limit)
   if (body.kind === 'bytes' && isAtOnce(body.bytes))
     return { bytes: body.bytes, found: searchAnswer(taskOfBytes(body.bytes)) }
-  return held(body, owner, conversions, onGone, async () => {
+  return held(body, sharer, conversions, onGone, async () => {
     const bytes = body.kind === 'bytes' ? body.bytes : await readPieces(body.pieces, limit)
     if (isAtOnce(bytes)) return { bytes, found: searchAnswer(taskOfBytes(bytes)) }
-    const found = await conversions.run(taskOfBytes(bytes))
+    const found = await conversions.run(taskOfBytes(bytes), sharer)
     return { bytes, found: (JSON.parse(found.toString()) as Searched['found'] | null) ?? undefined }
   })
 }
@@ -276,14 +282,14 @@ export function searchBody(
 /** With a slot of the conversions. The body is let go in any case. */
 async function held<T>(
   body: BackendBody,
-  owner: string,
+  sharer: Sharer,
   conversions: Conversions,
   onGone: OnGone,
   work: () => Promise<T>,
 ): Promise<T> {
   let leave: (() => void) | undefined
   try {
-    leave = await conversions.enter(owner, onGone)
+    leave = await conversions.enter(sharer, onGone)
     return await work()
   } finally {
     leave?.()

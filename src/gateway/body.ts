@@ -8,7 +8,7 @@ import { type BodyKind, checkContentType, checkOwnContentType, MEDIA_TYPE_OF } f
 import { readBody } from '../http/read-body.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { BodyRule, Operation } from './action-table.ts'
-import { type Conversions, isSmall, type OnGone } from './conversion/conversions.ts'
+import { type Conversions, isSmall, type OnGone, type Sharer } from './conversion/conversions.ts'
 import {
   checkedValue,
   type GivenBody,
@@ -79,12 +79,13 @@ export function readCallBody(
   operation: Operation,
   conversions: Conversions,
   record?: BodyRecord,
+  client?: string,
 ): CallBody | Promise<CallBody> {
   if (plan.kind === 'none') return NO_BODY
   if (plan.kind === 'opaque') return { ...plan, kind: 'stream', stream: exchange.body }
   const onGone: OnGone = (listener) => exchange.onGone(listener)
   return readBody(exchange.body, plan.limit).then((bytes) => {
-    const body = parseBody(plan, { bytes, onGone }, operation, conversions)
+    const body = parseBody(plan, { bytes, onGone, client }, operation, conversions)
     return record === undefined ? body : recorded(body, record, bytes, plan.as)
   })
 }
@@ -108,6 +109,8 @@ function recorded(
 interface Received {
   readonly bytes: Buffer
   readonly onGone: OnGone
+  /** Whose call it is; undefined: nobody's who is known. */
+  readonly client?: string | undefined
 }
 
 /** What is left of C4.11 once the body has been read. Throws and rejects as `readCallBody`. */
@@ -158,7 +161,7 @@ const asXml = (bytes: Uint8Array): CallBody => ({
 /** The same for a large one, on another thread (T4.7). A value is parsed here, in slices: it cannot cross threads. */
 async function convertLarge(
   kind: BodyKind,
-  { bytes, onGone }: Received,
+  { bytes, onGone, client }: Received,
   { body, backend, items }: BodyUse,
   conversions: Conversions,
 ): Promise<CallBody> {
@@ -166,9 +169,13 @@ async function convertLarge(
   const to = format === 'xml' ? 'xml' : 'json'
   const { schema } = body
   const kept = keptOut?.members
-  const leave = await conversions.enter(name, onGone)
+  const sharer = { owner: name, client }
+  const leave = await conversions.enter(sharer, onGone)
   try {
-    const checked = await conversions.run({ kind: 'request', bytes, as: kind, to, schema, kept, items, xml })
+    const checked = await conversions.run(
+      { kind: 'request', bytes, as: kind, to, schema, kept, items, xml },
+      sharer,
+    )
     if (format === 'value') return { kind: 'value', value: await parseJsonInSlices(checked) }
     return { kind: 'bytes', bytes: checked, contentType: MEDIA_TYPE_OF[format] }
   } finally {
@@ -193,10 +200,11 @@ export function readMadeBody(
   conversions: Conversions,
   making: Making,
   record?: BodyRecord,
+  client?: string,
 ): MadeBody | Promise<MadeBody> {
   const onGone: OnGone = (listener) => exchange.onGone(listener)
   const make = (bytes: Buffer | undefined, as: BodyKind | undefined) =>
-    makeBody({ bytes, as, onGone }, operation, conversions, making)
+    makeBody({ bytes, as, onGone, client }, operation, conversions, making)
   if (plan.kind === 'opaque')
     throw new Fault('internal', { detail: 'a body that is not read was to be made' })
   if (plan.kind === 'none') return make(undefined, undefined)
@@ -209,14 +217,13 @@ export function readMadeBody(
   })
 }
 
-interface GivenBytes {
+interface GivenBytes extends Pick<Received, 'onGone' | 'client'> {
   readonly bytes: Buffer | undefined
   readonly as: BodyKind | undefined
-  readonly onGone: OnGone
 }
 
 function makeBody(
-  { bytes, as, onGone }: GivenBytes,
+  { bytes, as, onGone, client }: GivenBytes,
   { body, backend, items }: Operation,
   conversions: Conversions,
   making: Making,
@@ -243,26 +250,26 @@ function makeBody(
       return { body: bodyOf(made.bytes, type), found: made.found }
     }
   }
-  return makeElsewhere(given, type, { conversions, making, owner: backend.name, onGone })
+  return makeElsewhere(given, type, { conversions, making, sharer: { owner: backend.name, client }, onGone })
 }
 
 interface Elsewhere {
   readonly conversions: Conversions
   readonly making: Making
-  readonly owner: string
+  readonly sharer: Sharer
   readonly onGone: OnGone
 }
 
 async function makeElsewhere(
   { bytes = NOTHING, as = 'json', to, schema, kept, items, xml }: GivenBody,
   type: string,
-  { conversions, making, owner, onGone }: Elsewhere,
+  { conversions, making, sharer, onGone }: Elsewhere,
 ): Promise<MadeBody> {
-  const leave = await conversions.enter(owner, onGone)
+  const leave = await conversions.enter(sharer, onGone)
   try {
     const request = { kind: 'request', bytes, as, to, schema, kept, items, xml } as const
     const task = { ...request, making: writeMaking(making) }
-    const made = await conversions.runWhole(task)
+    const made = await conversions.runWhole(task, sharer)
     const found = parseJson(Buffer.from(made.found ?? '{}'), FOUND_LIMITS) as JsonObject
     return { body: bodyOf(made.bytes, type), found }
   } finally {

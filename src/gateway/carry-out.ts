@@ -84,7 +84,15 @@ async function callWithMade(
   const frame = callOf(runtime, exchange, decision, NO_BODY, values, record)
   const { pointers, recipe } = use
   const making = { pointers, recipe, values: use.fill(frame), most: MOST_GROWTH * bodyLimit }
-  const made = await readMadeBody(decision.body, exchange, operation, conversions, making, record)
+  const made = await readMadeBody(
+    decision.body,
+    exchange,
+    operation,
+    conversions,
+    making,
+    record,
+    decision.principal?.clientKey,
+  )
   return { ...frame, ...made }
 }
 
@@ -97,7 +105,14 @@ export const readBodyOf = (
 ): CallBody | Promise<CallBody> =>
   decision.observation
     ? readBodyUnrefused(decision, exchange, conversions, record)
-    : readCallBody(decision.body, exchange, decision.operation, conversions, record)
+    : readCallBody(
+        decision.body,
+        exchange,
+        decision.operation,
+        conversions,
+        record,
+        decision.principal?.clientKey,
+      )
 
 /**
  * What templates may name of the business (C8.7). Looked up only where they name any.

@@ -80,9 +80,10 @@ export class RecordedCall implements CallRecord, OutcomeRecord {
     const task = { bytes, as, schema: body.schema, xml: backend.xml, fields: rule.fields }
     if (isSmall(bytes, as === 'xml')) return keptOf(task)
     const { conversions } = runtime
-    const leave = await conversions.enter(backend.name, (listener) => exchange.onGone(listener))
+    const sharer = { owner: backend.name, client: decision.principal?.clientKey }
+    const leave = await conversions.enter(sharer, (listener) => exchange.onGone(listener))
     try {
-      const kept = await conversions.run({ kind: 'kept', ...task })
+      const kept = await conversions.run({ kind: 'kept', ...task }, sharer)
       return JSON.parse(kept.toString()) as Record<string, string>
     } finally {
       leave()

@@ -137,7 +137,10 @@ function searched(
   if (search === undefined || (body.kind !== 'bytes' && body.kind !== 'stream'))
     return envelop(answer, decision, call, negotiated, runtime)
   const { answerLimit: limit, conversions } = runtime
-  const rules = { limit, owner: decision.operation.backend.name }
+  const rules = {
+    limit,
+    sharer: { owner: decision.operation.backend.name, client: decision.principal?.clientKey },
+  }
   const settle = ({ bytes, found }: Awaited<ReturnType<typeof searchBody>>): Answer | Promise<Answer> => {
     if (found !== undefined) return refuse(search.answerFound(found), runtime, exchange)
     const whole = { kind: 'bytes', bytes, contentType: body.contentType } as const
@@ -232,7 +235,7 @@ function wrapped(status: number, headers: Headers, body: BackendBody): Answer {
 
 function convert(
   { body, answerFormat }: BackendAnswer,
-  { operation }: Decision,
+  { operation, principal }: Decision,
   head: Pick<Answer, 'status' | 'headers'>,
   { format, onGone }: { readonly format: Enveloped['format']; readonly onGone: OnGone },
   { answerLimit, conversions }: Runtime,
@@ -242,6 +245,7 @@ function convert(
     to: format,
     items: operation.items,
     limit: answerLimit,
+    client: principal?.clientKey,
   }
   const answerOf = (bytes: Uint8Array): Answer => ({ ...head, body: bufferOf(bytes) })
   const envelope = envelopeOf(body, rules, conversions, onGone)

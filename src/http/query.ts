@@ -4,13 +4,13 @@ import { Fault } from '../kernel/faults.ts'
 /** Letters of which a name is read in one way only. */
 const PLAIN = /^[A-Za-z0-9_-]*$/
 /** White space, and what does not show: parsers and people skip it. */
-const SKIPPED = /[\s\p{Cc}\p{Cf}]/gu
+export const SKIPPED = /[\s\p{Cc}\p{Cf}]/gu
 
 /**
  * Both ways, since a few letters have a case in one direction only. Of the Turkish İ the dot stays behind: where a service's
  * machine is Turkish, it is an i.
  */
-const caseless = (text: string): string => text.toUpperCase().toLowerCase().replaceAll('\u0307', '')
+export const caseless = (text: string): string => text.toUpperCase().toLowerCase().replaceAll('\u0307', '')
 
 /** One decoding; undefined where that cannot be done. */
 export function decodeQueryText(text: string): string | undefined {
@@ -82,16 +82,7 @@ function decodingsOf(text: string): ReadonlySet<string> {
   return all
 }
 
-/**
- * What a member of a body is read as (C8.7): as a name of the query is, decoded or not, and without regard to `-` and `_`
- * besides.
- */
-export function memberReadings(name: string): readonly string[] {
-  if (PLAIN.test(name)) return [withoutJoints(caseless(name))]
-  return [...decodingsOf(name)].flatMap(decodedMemberReadings)
-}
-
-/** The same of a name that was decoded already. */
+/** What a decoded name is read as without regard to `-` and `_` besides: a name of a body, or of any place. */
 export const decodedMemberReadings = (name: string): readonly string[] => readingsOf(name).map(withoutJoints)
 
 const withoutJoints = (name: string): string => name.replaceAll(/[-_]/g, '')

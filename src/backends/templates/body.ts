@@ -25,7 +25,14 @@ import { writePlainXml } from '../../http/xml/plain-write.ts'
 import { isXmlText } from '../../http/xml/syntax.ts'
 import { Fault, toFault } from '../../kernel/faults.ts'
 import { placeholdersInTree } from './body-tree.ts'
-import { type PlacedValue, refuseDivided, requireMembers, requireUndivided, setMembers } from './members.ts'
+import {
+  likeNamesOf,
+  type PlacedValue,
+  refuseDivided,
+  requireMembers,
+  requireUndivided,
+  setMembers,
+} from './members.ts'
 import { percentEncode } from './places.ts'
 import { asText, isClients, unsendable } from './sources.ts'
 
@@ -74,12 +81,17 @@ export function buildBody(
   const filling: Filling = { format, values, client: client.value, most }
   const isXml = format === 'xml' || client.as === 'xml'
   const needed = placed(required, filling)
-  if (needed.length > 0) requireMembers(client.value, needed, isXml)
+  // One for both: the names of each object of the client's are read once.
+  const names = likeNamesOf(
+    [...required, ...set].map(({ pointer }) => pointer),
+    isXml,
+  )
+  if (needed.length > 0) requireMembers(client.value, needed, isXml, names)
   const bytes = guarded(recipe, () => {
     if (template !== undefined) return written(template, filling)
     if (set.length > 0) {
       const members = placed(set, filling)
-      return whole(setMembers(client.value, members, isXml), filling, client)
+      return whole(setMembers(client.value, members, isXml, names), filling, client)
     }
     if (client.value !== undefined && client.as !== format) return whole(client.value, filling, client)
     if (format === 'form' && client.bytes !== undefined) checkForm(client.bytes, recipe, needed)

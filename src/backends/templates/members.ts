@@ -9,13 +9,8 @@ import {
   scalarText,
   valueAt,
 } from '../../http/json.ts'
-import {
-  beforeSign,
-  compileFindHidden,
-  decodedMemberReadings,
-  decodeQueryText,
-  memberReadings,
-} from '../../http/query.ts'
+import { LikeNames, memberReadings } from '../../http/member-names.ts'
+import { beforeSign, compileFindHidden, decodedMemberReadings, decodeQueryText } from '../../http/query.ts'
 import { printable } from '../../http/read-body.ts'
 import { localOf } from '../../http/xml/namespaces.ts'
 import { ATTRIBUTE } from '../../http/xml/plain-read.ts'
@@ -33,18 +28,9 @@ const localName = (name: string): string => localOf(name.startsWith(ATTRIBUTE) ?
 /** A member's name as it is compared. @param isXml whether the body is XML, or becomes XML */
 export const memberName = (name: string, isXml: boolean): string => (isXml ? localName(name) : name)
 
-/** The readings by which the members of a format are compared. @param isXml whether the body is XML, or becomes XML */
-const readingsFor = (name: string, isXml: boolean): readonly string[] =>
-  memberReadings(memberName(name, isXml))
-
-/** Names of an object that some service may read as this one. */
-function namesLike(object: JsonObject, name: string, isXml: boolean): readonly string[] {
-  const wanted = readingsFor(name, isXml)
-  const found: string[] = []
-  for (const key in object)
-    if (key === name || readingsFor(key, isXml).some((reading) => wanted.includes(reading))) found.push(key)
-  return found
-}
+/** What finds members by any name of these pointers. @param isXml whether the body is XML, or becomes XML */
+export const likeNamesOf = (pointers: readonly JsonPointer[], isXml: boolean): LikeNames =>
+  new LikeNames(pointers.flat(), (name) => memberName(name, isXml))
 
 /** Whether each reading of a name leaves something. A name of white space and brackets would be that of any other such. */
 export const isComparable = (name: string): boolean => !memberReadings(name).includes('')
@@ -63,25 +49,40 @@ export function setMembers(
   body: JsonValue | undefined,
   members: readonly PlacedValue[],
   isXml: boolean,
+  names: LikeNames = likeNamesOf(
+    members.map(({ pointer }) => pointer),
+    isXml,
+  ),
 ): JsonObject {
   const root = body === undefined ? newObject() : body
   if (!isJsonObject(root)) throw new Fault('body_invalid', { say: 'The body: must be an object.' })
   for (const { pointer, value } of members) {
     let object = root
     for (const [index, name] of pointer.entries())
-      if (index === pointer.length - 1) replaceMember(object, name, value, isXml)
-      else object = stepInto(object, pointer, index, isXml)
+      if (index === pointer.length - 1) replaceMember(object, name, value, names)
+      else object = stepInto(object, pointer, index, { isXml, names })
   }
   return root
 }
 
-function stepInto(object: JsonObject, pointer: JsonPointer, index: number, isXml: boolean): JsonObject {
+interface Compared {
+  readonly isXml: boolean
+  readonly names: LikeNames
+}
+
+function stepInto(
+  object: JsonObject,
+  pointer: JsonPointer,
+  index: number,
+  { isXml, names }: Compared,
+): JsonObject {
   const name = pointer[index] ?? ''
-  const [found, another] = namesLike(object, name, isXml)
+  const [found, another] = names.like(object, name)
   if (another !== undefined) throw refused(pointer, index, 'stands twice, in different spellings')
   if (found === undefined || isEmptyElement(object[found], isXml)) {
     const made = newObject()
     object[found ?? name] = made
+    names.add(object, found ?? name)
     return made
   }
   const next = object[found]
@@ -90,9 +91,10 @@ function stepInto(object: JsonObject, pointer: JsonPointer, index: number, isXml
 }
 
 /** Puts a member at the end, in the place of all that may be read as it. */
-function replaceMember(object: JsonObject, name: string, value: JsonValue, isXml: boolean): void {
-  for (const each of namesLike(object, name, isXml)) Reflect.deleteProperty(object, each)
+function replaceMember(object: JsonObject, name: string, value: JsonValue, names: LikeNames): void {
+  for (const each of names.like(object, name)) Reflect.deleteProperty(object, each)
   object[name] = value
+  names.add(object, name)
 }
 
 /**
@@ -103,12 +105,16 @@ export function requireMembers(
   body: JsonValue | undefined,
   members: readonly PlacedValue[],
   isXml: boolean,
+  names: LikeNames = likeNamesOf(
+    members.map(({ pointer }) => pointer),
+    isXml,
+  ),
 ): void {
   for (const { pointer, value } of members) {
     let here = body
     for (const [index, name] of pointer.entries()) {
       if (!isJsonObject(here)) throw refused(pointer, index - 1, 'must be an object')
-      const [found, another] = namesLike(here, name, isXml)
+      const [found, another] = names.like(here, name)
       if (another !== undefined) throw refused(pointer, index, 'stands twice, in different spellings')
       if (found !== name) throw refused(pointer, index, 'is required, in this spelling')
       here = here[name]
@@ -124,9 +130,10 @@ export function requireMembers(
 export function refuseMembers(body: JsonValue, { names, isXml, part, isDocument }: KeptMembers): void {
   const sent = valueAt(body, part)
   const objects = isDocument && isJsonObject(sent) ? Object.values<JsonValue>(sent).flat() : [sent]
+  const like = likeNamesOf([names], isXml)
   for (const object of objects)
     for (const name of isJsonObject(object) ? names : []) {
-      const [found] = namesLike(object as JsonObject, name, isXml)
+      const [found] = like.like(object as JsonObject, name)
       if (found !== undefined) throw notTheClients(found)
     }
 }

@@ -20,6 +20,7 @@ interface ConvertedBytes extends Converted {
 
 interface Job {
   readonly task: Task
+  readonly sharer: string
   readonly resolve: (converted: ConvertedBytes) => void
   readonly reject: (fault: Fault) => void
 }
@@ -119,14 +120,17 @@ export class Threads {
   readonly #after: After
   readonly #threads = new Set<Thread>()
   readonly #queue: Job[] = []
+  /** Whose job each thread was given last comes last. */
+  readonly #served: string[] = []
 
   constructor(after: After = realAfter) {
     this.#after = after
   }
 
-  run(task: Task): Promise<ConvertedBytes> {
+  /** @param sharer who has its turn among others, however many tasks it has */
+  run(task: Task, sharer = ''): Promise<ConvertedBytes> {
     return new Promise((resolve, reject) => {
-      this.#queue.push({ task, resolve, reject })
+      this.#queue.push({ task, sharer, resolve, reject })
       this.#next()
     })
   }
@@ -137,8 +141,27 @@ export class Threads {
 
   #next(): void {
     const thread = [...this.#threads].find(({ isFree }) => isFree) ?? this.#start()
-    const job = thread && this.#queue.shift()
+    const job = thread && this.#takeNext()
     if (job !== undefined) thread?.run(job)
+  }
+
+  /** The first job of whoever was served least lately. */
+  #takeNext(): Job | undefined {
+    let next: Job | undefined
+    let latest = Infinity
+    for (const job of this.#queue) {
+      const at = this.#served.lastIndexOf(job.sharer)
+      if (at >= latest) continue
+      next = job
+      latest = at
+    }
+    if (next === undefined) return undefined
+    this.#queue.splice(this.#queue.indexOf(next), 1)
+    const known = this.#served.indexOf(next.sharer)
+    if (known >= 0) this.#served.splice(known, 1)
+    this.#served.push(next.sharer)
+    if (this.#served.length > SLOTS.most) this.#served.shift()
+    return next
   }
 
   #start(): Thread | undefined {
@@ -171,18 +194,18 @@ export class Conversions {
   readonly #threads = new Threads()
 
   /** A slot is the memory of one large body. Rejects with Fault `conversion_busy`, `client_gone`. */
-  enter(owner: string, onGone: OnGone): Promise<LeaveSlot> {
-    return this.#slots.enter(owner, onGone)
+  enter({ owner, client }: Sharer, onGone: OnGone): Promise<LeaveSlot> {
+    return this.#slots.enter(owner, onGone, client)
   }
 
   /** Runs a task on another thread. Rejects with its fault. */
-  async run(task: Task): Promise<Buffer> {
-    return (await this.#threads.run(task)).bytes
+  async run(task: Task, sharer?: Sharer): Promise<Buffer> {
+    return (await this.#threads.run(task, keyOf(sharer))).bytes
   }
 
   /** The same, with what was found beside it. */
-  runWhole(task: Task): Promise<ConvertedBytes> {
-    return this.#threads.run(task)
+  runWhole(task: Task, sharer?: Sharer): Promise<ConvertedBytes> {
+    return this.#threads.run(task, keyOf(sharer))
   }
 
   close(): void {
@@ -190,8 +213,19 @@ export class Conversions {
   }
 }
 
+/** For whom a body is converted. */
+export interface Sharer {
+  /** The name of the backend. */
+  readonly owner: string
+  /** Undefined: nobody is known. */
+  readonly client: string | undefined
+}
+
+const keyOf = ({ owner, client = '' }: Sharer = { owner: '', client: undefined }): string =>
+  `${owner} ${client}`
+
 interface SlotRules {
-  /** Slots in use at once. One owner may have half of them. */
+  /** Slots in use at once. One owner may have half of them, and one client of it half of these. */
   readonly most: number
   readonly waiting: number
   /** Milliseconds that a call waits. */
@@ -199,7 +233,7 @@ interface SlotRules {
 }
 
 interface Waiting {
-  readonly owner: string
+  readonly sharer: Sharer
   readonly enter: () => void
 }
 
@@ -215,11 +249,13 @@ const busy = (detail: string): Fault => new Fault('conversion_busy', { detail, r
 
 /**
  * Limits how many large bodies are held for conversions at once, and so the memory for them. One backend gets at most
- * half of the slots, so that a slow one does not block the others.
+ * half of the slots, so that a slow one does not block the others, and one client at most half of these. So does a client get
+ * an eighth of the places to wait. A slot that comes free is given to the client that has the fewest.
  */
 export class ConversionSlots {
   readonly #rules: SlotRules
   readonly #after: After
+  /** By backend, and by backend and client. */
   readonly #inside = new Map<string, number>()
   #count = 0
   readonly #queue = new Set<Waiting>()
@@ -233,15 +269,16 @@ export class ConversionSlots {
    * Waits for a slot. Rejects with Fault `conversion_busy` if too many wait already or no slot comes free in time, and
    * with `client_gone` when the client leaves: else calls of clients that have left could fill the queue.
    */
-  enter(owner: string, onGone?: OnGone): Promise<LeaveSlot> {
-    if (this.#isFree(owner)) return Promise.resolve(this.#take(owner))
-    if (this.#queue.size >= this.#rules.waiting) return Promise.reject(busy('too many wait for a conversion'))
+  enter(owner: string, onGone?: OnGone, client?: string): Promise<LeaveSlot> {
+    const sharer: Sharer = { owner, client }
+    if (this.#isFree(sharer)) return Promise.resolve(this.#take(sharer))
+    if (this.#isFull(sharer)) return Promise.reject(busy('too many wait for a conversion'))
     return new Promise((resolve, reject) => {
       const waiting: Waiting = {
-        owner,
+        sharer,
         enter: () => {
           cancel()
-          resolve(this.#take(owner))
+          resolve(this.#take(sharer))
         },
       }
       const giveUp = (fault: Fault): void => {
@@ -259,27 +296,49 @@ export class ConversionSlots {
     })
   }
 
-  #isFree(owner: string): boolean {
+  #isFull(sharer: Sharer): boolean {
+    const { waiting } = this.#rules
+    const key = keyOf(sharer)
+    const own = [...this.#queue].filter((each) => keyOf(each.sharer) === key).length
+    return this.#queue.size >= waiting || (sharer.client !== undefined && own >= waiting / 8)
+  }
+
+  #insideOf(key: string): number {
+    return this.#inside.get(key) ?? 0
+  }
+
+  #isFree({ owner, client }: Sharer): boolean {
     const { most } = this.#rules
-    return this.#count < most && (this.#inside.get(owner) ?? 0) < most / 2
+    if (this.#count >= most || this.#insideOf(owner) >= most / 2) return false
+    return client === undefined || this.#insideOf(keyOf({ owner, client })) < most / 4
   }
 
-  #take(owner: string): LeaveSlot {
-    this.#count++
-    this.#inside.set(owner, (this.#inside.get(owner) ?? 0) + 1)
-    return () => this.#leave(owner)
+  #take(sharer: Sharer): LeaveSlot {
+    this.#add(sharer, 1)
+    return () => this.#leave(sharer)
   }
 
-  #leave(owner: string): void {
-    const left = (this.#inside.get(owner) ?? 1) - 1
-    if (left > 0) this.#inside.set(owner, left)
-    else this.#inside.delete(owner)
-    this.#count--
-    for (const waiting of this.#queue) {
-      if (!this.#isFree(waiting.owner)) continue
-      this.#queue.delete(waiting)
-      waiting.enter()
-      return
+  #add(sharer: Sharer, change: 1 | -1): void {
+    this.#count += change
+    for (const key of [sharer.owner, keyOf(sharer)]) {
+      const now = this.#insideOf(key) + change
+      if (now > 0) this.#inside.set(key, now)
+      else this.#inside.delete(key)
     }
+  }
+
+  #leave(sharer: Sharer): void {
+    this.#add(sharer, -1)
+    let next: Waiting | undefined
+    for (const waiting of this.#queue)
+      if (this.#isFree(waiting.sharer) && (next === undefined || this.#hasFewer(waiting, next)))
+        next = waiting
+    if (next === undefined) return
+    this.#queue.delete(next)
+    next.enter()
+  }
+
+  #hasFewer(one: Waiting, other: Waiting): boolean {
+    return this.#insideOf(keyOf(one.sharer)) < this.#insideOf(keyOf(other.sharer))
   }
 }
