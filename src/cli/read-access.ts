@@ -1,6 +1,7 @@
 /** What commands read that tell who has access: a configuration, and the clients and users of its store. */
 import { didYouMeanOfFew } from '../config/problem-text.ts'
 import type { Problems } from '../config/problems.ts'
+import { MARK_KINDS, marksIn } from '../directory/marks.ts'
 import { BUSINESS, FUND, readBusiness, readFund, readRole, ROLE } from '../directory/schema.ts'
 import { CLIENT, readStoredClient, readStoredUser, USER } from '../directory/stored-directory.ts'
 import { systemClock } from '../kernel/clock.ts'
@@ -30,7 +31,7 @@ export async function readStoredPeople(
     const found = await readStoredRecords(
       store,
       data,
-      [CLIENT, USER, BUSINESS, FUND, ROLE],
+      [CLIENT, USER, BUSINESS, FUND, ROLE, ...MARK_KINDS],
       systemClock.now(),
     )
     if (found === undefined) continue
@@ -45,6 +46,7 @@ export async function readStoredPeople(
       businesses: records[BUSINESS].map(readBusiness),
       funds: records[FUND].map(readFund),
       roles: records[ROLE].map(readRole),
+      marks: marksIn(records),
     }
   }
   stderr.write(`postern: there is no store to read. ${none}\n`)

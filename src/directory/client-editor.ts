@@ -9,14 +9,14 @@ import {
   type EditingParts,
   type FoundRecord,
   type PlannedAdd,
-  type PlannedChange,
   type PlannedStep,
   referable,
   type UnshownSecret,
 } from './editing.ts'
 import { hashSecret } from './hasher.ts'
 import { holdingsOf, mayHold } from './holdings.ts'
-import { only, RecordEditor, type RecordKind } from './record-editor.ts'
+import { MarkableEditor } from './markable-editor.ts'
+import { only, type RecordKind } from './record-editor.ts'
 import type { ClientRecord } from './schema.ts'
 import type { RecordProblems } from './read-records.ts'
 import {
@@ -36,7 +36,7 @@ export interface WrittenClient {
   readonly [key: string]: unknown
 }
 
-const CLIENTS: RecordKind<ClientRecord, Client> = {
+const CLIENTS: RecordKind<ClientRecord, Client> & { readonly what: 'client' } = {
   what: 'client',
   kind: CLIENT,
   read: (value) => readStoredClient(value).record,
@@ -91,7 +91,7 @@ function needsSecret({ authentication, jwks, jwksUri, kind, profile }: WrittenCl
 }
 
 /** Clients of the store, by id. Beside the record stands when an old secret ends. */
-export class ClientEditor extends RecordEditor<ClientRecord, Client> {
+export class ClientEditor extends MarkableEditor<ClientRecord, Client> {
   constructor(parts: EditingParts) {
     super(CLIENTS, parts)
   }
@@ -122,11 +122,6 @@ export class ClientEditor extends RecordEditor<ClientRecord, Client> {
     }
   }
 
-  /** Its requests are refused then; its access tokens, refresh tokens and codes end. May be disabled again. */
-  override planSwitch(id: string, disabled: boolean): Promise<PlannedChange> {
-    return this.planUnchecked(id, (record) => ({ record: { ...record, disabled } }))
-  }
-
   /**
    * A new secret, which is valid everywhere when the commit resolves with it. The old one stays valid for `overlap`
    * milliseconds. While two secrets are valid, only an overlap of 0 is accepted, which ends both.
@@ -148,6 +143,15 @@ export class ClientEditor extends RecordEditor<ClientRecord, Client> {
       unshown: { secret, client: this.ofStore({ key: id, value: rotated, version: 0 }) },
       commit: async (exactly) => (await step.commit(exactly)) && secret,
     }
+  }
+
+  protected override subjectsOf(): readonly string[] {
+    return []
+  }
+
+  /** No client is found elsewhere. */
+  protected override elsewhere(): Promise<undefined> {
+    return Promise.resolve(undefined)
   }
 
   #rotated(value: StoredValue, hash: string, overlap: number): StoredClient {

@@ -112,6 +112,10 @@ export interface PlannedChange extends PlannedStep<readonly EndedLoss[]> {
   readonly keys: readonly string[]
   /** What the record after the change makes useless or dangerous. */
   readonly warnings: readonly Problem[]
+  /** What is shown after the change of something that neither layer has. */
+  readonly shown?: FoundRecord<object>
+  /** What happens to the mark that disables it; undefined where the record of the store is changed. */
+  readonly mark?: 'set' | 'removed'
 }
 
 /** A secret that was drawn and is not in force yet, and the client as it will be with it. */
@@ -133,10 +137,13 @@ export interface PlannedAdd<R = object> {
 
 export interface FoundRecord<R> {
   readonly key: string
-  readonly source: 'configuration' | 'store'
+  /** `mark`: neither layer has it, only a mark: it is gone, or code of the operator's finds this user. */
+  readonly source: 'configuration' | 'store' | 'mark'
   readonly record: R
-  /** Of the store: grows with each change. */
+  /** Of the store, or of the mark over one that is not: grows with each change. */
   readonly version: number | undefined
+  /** A mark disables it, whatever the record says. */
+  readonly disabledByCommand?: true
   /** Of a client: how many secrets are valid now. */
   readonly validSecrets?: number
   /** When the old secret of a rotation ends, in milliseconds since the epoch; undefined without a rotation. */

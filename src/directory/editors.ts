@@ -37,6 +37,10 @@ const BUSINESSES: RecordKind<BusinessRecord, ConfiguredBusiness> = {
   kind: BUSINESS,
   read: readBusiness,
   configured: ({ configured }) => configured.businesses,
+  taken: (code, { configured }) =>
+    configured.businesses.has(code)
+      ? `Business "${code}" is in the configuration, which no command changes: edit it there, or close it by \`postern maintenance on --business ${code}\`.`
+      : undefined,
   asRecord: ({ code, name, address, phoneNumber, funds, values }) => ({
     code,
     name,

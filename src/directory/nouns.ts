@@ -94,7 +94,7 @@ export const NOUN_NAMES = Object.keys(NOUNS) as readonly NounName[]
 export const keyOfNames = (names: readonly string[]): string => names.join('/')
 
 export interface ShownRecord {
-  /** Its members, `source` (`configuration` or `store`), and of a client `validSecrets` and `oldSecretEndsAt`. */
+  /** Its members, `source`, and of a client `validSecrets` and `oldSecretEndsAt`. */
   readonly record: Written
   /** Changes with each change of the record; never the same for another record of the same key. */
   readonly tag: string
@@ -134,6 +134,7 @@ const secretsOf = ({ validSecrets, oldSecretEndsAt }: FoundRecord<object>): Writ
 export const shownForm = (what: NounName, found: FoundRecord<object>): Written => ({
   ...withoutHidden(NOUNS[what], writtenForm(NOUNS[what].schema, found.record)),
   ...secretsOf(found),
+  ...(found.disabledByCommand && { disabled: true, disabledByCommand: true }),
   source: found.source,
 })
 

@@ -24,7 +24,7 @@ import { problemsAt, readRecord, type RecordProblems, writtenForm } from './read
 import { stored } from './schema.ts'
 import { announce } from './stored-directory.ts'
 
-interface Switchable {
+export interface Switchable {
   readonly disabled: boolean
 }
 
@@ -82,18 +82,18 @@ const COMPARED = 500
  */
 export class RecordEditor<R extends Switchable, C> {
   protected readonly parts: EditingParts
-  readonly #kind: RecordKind<R, C>
+  protected readonly kind: RecordKind<R, C>
   readonly #noun: Noun
 
   constructor(kind: RecordKind<R, C>, parts: EditingParts) {
-    this.#kind = kind
+    this.kind = kind
     this.#noun = NOUNS[kind.what]
     this.parts = parts
   }
 
   /** In force everywhere within a second. */
   async planAdd(written: object): Promise<PlannedAdd<R>> {
-    const { kind, what, admit, indexes } = this.#kind
+    const { kind, what, admit, indexes } = this.kind
     const { store } = this.parts
     const problems = new Problems()
     const record = await this.read(written, problems)
@@ -116,17 +116,17 @@ export class RecordEditor<R extends Switchable, C> {
 
   /** Rejects with DirectoryRefusal if neither layer has it. */
   async show(key: string): Promise<FoundRecord<R>> {
-    const configured = this.#kind.configured(this.parts).get(key)
+    const configured = this.kind.configured(this.parts).get(key)
     if (configured !== undefined) return this.ofConfiguration(key, configured)
     return this.ofStore(await this.#entry(key))
   }
 
   /** One page of both layers, in the order of keys: one look into the store, and one at the keys of the configuration. */
   async list(page: Page): Promise<ListedPage<FoundRecord<R>>> {
-    const configured = this.#kind.configured(this.parts)
+    const configured = this.kind.configured(this.parts)
     // One more than the page has: it shows whether another page follows.
     const wanted: Page = { ...page, limit: page.limit + 1 }
-    const stored = await this.parts.store.list(this.#kind.kind, wanted)
+    const stored = await this.parts.store.list(this.kind.kind, wanted)
     const found = [
       ...entriesOn(configured, wanted).map((entry) => this.ofConfiguration(...entry)),
       ...stored.filter(({ key }) => !configured.has(key)).map((entry) => this.ofStore(entry)),
@@ -162,7 +162,7 @@ export class RecordEditor<R extends Switchable, C> {
 
   /** What was issued for it ends, consents too. Where the configuration has the key, only the record goes. */
   async planRemoval(key: string): Promise<PlannedStep<true>> {
-    const { kind, what, read, clear, free } = this.#kind
+    const { kind, what, read, clear, free } = this.kind
     const { store } = this.parts
     const hidden = await store.find(kind, key)
     if (hidden === undefined) this.refuseTaken(key)
@@ -174,7 +174,7 @@ export class RecordEditor<R extends Switchable, C> {
       : await this.losses(key, { ...had, disabled: false }, undefined)
     const end = async (): Promise<void> => {
       await clear?.(key, this.parts)
-      await this.#end(losses, `removal of the ${what}`)
+      await this.end(losses, `removal of the ${what}`)
     }
     return {
       version,
@@ -187,7 +187,7 @@ export class RecordEditor<R extends Switchable, C> {
         if (exactly && !removed) return undefined
         await this.announce(key)
         await end()
-        await this.#untilInForce()
+        await this.untilInForce()
         await free?.(had, this.parts)
         return true
       },
@@ -214,7 +214,7 @@ export class RecordEditor<R extends Switchable, C> {
 
   /** The record that is written so. @throws DirectoryRefusal if it has problems */
   protected async read(written: object, problems: Problems, before?: R): Promise<R> {
-    const { what, check } = this.#kind
+    const { what, check } = this.kind
     const record = readRecord(this.#noun.schema, written, problems) as R | undefined
     if (record) await check?.(record, this.parts, problemsAt(problems, []), before)
     if (record === undefined || problems.failed)
@@ -223,17 +223,17 @@ export class RecordEditor<R extends Switchable, C> {
   }
 
   protected losses(key: string, before: R, after: R | undefined): readonly Loss[] | Promise<readonly Loss[]> {
-    const holdings = (record: R | undefined): Holdings => this.#kind.holdings(record, key, this.parts)
+    const holdings = (record: R | undefined): Holdings => this.kind.holdings(record, key, this.parts)
     return lossesBetween(holdings(before), holdings(after))
   }
 
   /** Whether nothing is held because of a record, since the configuration's counts. */
   protected isHidden(_record: R, key: string): boolean {
-    return this.#kind.configured(this.parts).has(key)
+    return this.kind.configured(this.parts).has(key)
   }
 
   protected refuseTaken(key: string): void {
-    const { what, taken, configured } = this.#kind
+    const { what, taken, configured } = this.kind
     const why = taken?.(key, this.parts)
     if (why !== undefined) throw new DirectoryRefusal(why)
     if (taken === undefined && configured(this.parts).has(key))
@@ -244,7 +244,7 @@ export class RecordEditor<R extends Switchable, C> {
 
   /** `There is no client "tlly" — did you mean "tally"?`. Of a store with more than 500, no name is suggested. */
   protected async missing(key: string): Promise<string> {
-    const { kind, what } = this.#kind
+    const { kind, what } = this.kind
     const entries = await this.parts.store.list(kind, { after: undefined, limit: COMPARED + 1 })
     const names = entries.map((entry) => entry.key)
     const hint = didYouMeanOfFew(key, names)
@@ -252,37 +252,37 @@ export class RecordEditor<R extends Switchable, C> {
   }
 
   protected announce(key: string): Promise<void> {
-    return announce(this.parts, { [this.#kind.what]: key })
+    return announce(this.parts, { [this.kind.what]: key })
   }
 
   protected ofStore({ key, value, version }: Pick<Entry, 'key' | 'value' | 'version'>): FoundRecord<R> {
-    return { key, source: 'store', record: this.#kind.read(value), version }
+    return { key, source: 'store', record: this.kind.read(value), version }
   }
 
   protected ofConfiguration(key: string, configured: C): FoundRecord<R> {
-    return { key, source: 'configuration', record: this.#kind.asRecord(configured), version: undefined }
+    return { key, source: 'configuration', record: this.kind.asRecord(configured), version: undefined }
   }
 
   async #current(key: string) {
     this.refuseTaken(key)
     const entry = await this.#entry(key)
-    const before = this.#kind.read(entry.value)
+    const before = this.kind.read(entry.value)
     return { entry, before, written: writtenForm(this.#noun.schema, before) }
   }
 
   async #entry(key: string): Promise<Entry> {
-    const entry = await this.parts.store.find(this.#kind.kind, key)
+    const entry = await this.parts.store.find(this.kind.kind, key)
     if (entry === undefined) throw new DirectoryRefusal(await this.missing(key), undefined, 'missing')
     return entry
   }
 
   async #planned({ key, version, value: stands }: Entry, change: RecordChange<R>): Promise<PlannedChange> {
-    const { what, kind } = this.#kind
+    const { what, kind } = this.kind
     const { schema } = this.#noun
     const { before, after, warnings, had } = change
     const value = { ...(change.value ?? stands), record: await this.#kept(after, stands) }
     const losses = await this.losses(key, had, after)
-    const end = (): Promise<readonly Ended[]> => this.#end(losses, `change of the ${what}`)
+    const end = (): Promise<readonly Ended[]> => this.end(losses, `change of the ${what}`)
     const written = { before: plain(writtenForm(schema, before)), after: plain(writtenForm(schema, after)) }
     return {
       records: { before: plain(before), after: plain(after) },
@@ -297,17 +297,17 @@ export class RecordEditor<R extends Switchable, C> {
         await this.announce(key)
         // After it, since a process that did not know it went on issuing. Its rule comes behind the change on the feed.
         const later = await end()
-        await this.#untilInForce()
+        await this.untilInForce()
         return losses.map((loss, index) => ({ loss, ended: sum(earlier[index], later[index]) }))
       },
     }
   }
 
   async #kept(record: R, stands?: StoredValue): Promise<object> {
-    return (await this.#kind.keep?.(record, this.parts, stands)) ?? record
+    return (await this.kind.keep?.(record, this.parts, stands)) ?? record
   }
 
-  async #end(losses: readonly Loss[], via: string): Promise<readonly Ended[]> {
+  protected async end(losses: readonly Loss[], via: string): Promise<readonly Ended[]> {
     const ended: Ended[] = []
     for (const { tokens, consents } of losses)
       ended.push(await this.parts.tokenRevoker.end(tokens, { consents, cause: { via } }))
@@ -315,14 +315,14 @@ export class RecordEditor<R extends Switchable, C> {
   }
 
   /** Resolves when every process that can read the store uses the announced change. */
-  async #untilInForce(): Promise<void> {
+  protected async untilInForce(): Promise<void> {
     const { pause = delay } = this.parts
     await pause(SPREAD)
   }
 
   /** The record with its key. @throws DirectoryRefusal if the changes name another one */
   #keepKey(changed: object, before: R): object {
-    const { what } = this.#kind
+    const { what } = this.kind
     const other = this.#noun.fixed.find((member) => memberOf(changed, member) !== memberOf(before, member))
     if (other === undefined) return changed
     throw new DirectoryRefusal(
@@ -347,7 +347,8 @@ const keysThatDiffer = (before: WrittenRecord, after: WrittenRecord): readonly s
 
 const NOTHING: Ended = { sessions: 0, families: 0, codes: 0, consents: 0 }
 
-const sum = (one = NOTHING, other = NOTHING): Ended => ({
+/** What was ended in two steps. */
+export const sum = (one = NOTHING, other = NOTHING): Ended => ({
   sessions: one.sessions + other.sessions,
   families: one.families + other.families,
   codes: one.codes + other.codes,

@@ -13,10 +13,12 @@ import {
 } from './editing.ts'
 import { type Hasher, isPassword, NO_PASSWORD } from './hasher.ts'
 import { type Holdings, holdingsOf, type Loss, lossesBetween } from './holdings.ts'
-import { only, RecordEditor, type RecordKind } from './record-editor.ts'
+import { MarkableEditor } from './markable-editor.ts'
+import { only, type RecordKind } from './record-editor.ts'
 import type { UserRecord } from './schema.ts'
 import {
   CLIENT,
+  everyRecord,
   freeSubject,
   readStoredClient,
   readStoredUser,
@@ -45,7 +47,7 @@ interface WrittenUser {
 const subjectTaken = (subject: string): DirectoryRefusal =>
   new DirectoryRefusal(`Subject "${subject}" belongs to another user.`)
 
-const USERS: RecordKind<UserRecord, UserRecord> = {
+const USERS: RecordKind<UserRecord, UserRecord> & { readonly what: 'user' } = {
   what: 'user',
   kind: USER,
   read: (value) => readStoredUser(value).record,
@@ -75,7 +77,7 @@ async function clientsOf(
 }
 
 /** Users of the store, by name. A subject has a record of its own, so that it is given only once. */
-export class UserEditor extends RecordEditor<UserRecord, UserRecord> {
+export class UserEditor extends MarkableEditor<UserRecord, UserRecord> {
   readonly #hasher: Hasher
   readonly #peopleElsewhere: boolean
 
@@ -102,11 +104,6 @@ export class UserEditor extends RecordEditor<UserRecord, UserRecord> {
     }
   }
 
-  /** Logins are refused then; access tokens, refresh tokens and sessions end. May be disabled again. */
-  override planSwitch(username: string, disabled: boolean): Promise<PlannedChange> {
-    return this.planUnchecked(username, (record) => ({ record: { ...record, disabled } }))
-  }
-
   /** Also ends what the user holds: who logged in with the old password must log in again. */
   async planPassword(username: string, given: unknown): Promise<PlannedChange> {
     this.refuseTaken(username)
@@ -114,6 +111,21 @@ export class UserEditor extends RecordEditor<UserRecord, UserRecord> {
     if (!isPassword(given, problems)) throw new DirectoryRefusal('The password has a problem.', problems)
     const password = await this.#hasher.hash(given)
     return this.planUnchecked(username, (record) => ({ record: { ...record, password } }))
+  }
+
+  protected override subjectsOf({ subject }: UserRecord): readonly string[] {
+    return [subject]
+  }
+
+  /** Whom `directory.people` has found under this name, and who has logged in: before, nobody holds anything. */
+  protected override async elsewhere(username: string): Promise<readonly string[] | undefined> {
+    if (!this.#peopleElsewhere) return undefined
+    const subjects: string[] = []
+    for await (const { key, value } of everyRecord(this.parts.store, SUBJECT)) {
+      const owner = value as StoredSubject
+      if (owner.module === true && owner.username === username) subjects.push(key)
+    }
+    return subjects.length === 0 ? undefined : subjects
   }
 
   /** With the roles of both records, as they are now. */
@@ -138,7 +150,7 @@ export class UserEditor extends RecordEditor<UserRecord, UserRecord> {
   protected override async missing(username: string): Promise<string> {
     const missing = await super.missing(username)
     return this.#peopleElsewhere
-      ? `${missing} People whom \`directory.people\` finds are changed in their own system. \`postern revoke --subject\` ends what one holds.`
+      ? `${missing} People whom \`directory.people\` finds are changed in their own system; \`postern user disable\` knows those who have logged in, by the name that it gives them. \`postern revoke --subject\` ends what one holds.`
       : missing
   }
 

@@ -8,6 +8,7 @@ import { problemLines, Problems } from '../config/problems.ts'
 import { viewOf, withoutSecrets } from '../config/schema.ts'
 import type { Entry, Store } from '../contracts/store.ts'
 import { BUSINESS, FUND, readBusiness, readFund, readRole, ROLE } from '../directory/schema.ts'
+import { everyMark } from '../directory/marks.ts'
 import { CLIENT, readStoredClient, readStoredUser, USER } from '../directory/stored-directory.ts'
 import { type AccessChange, accessOf, compareAccess } from '../settings/access.ts'
 import { checkConfiguration, loadConfiguration } from '../settings/check-configuration.ts'
@@ -123,6 +124,7 @@ async function storedPeople(
     store.list(kind, { after: undefined, limit: MOST_STORED + 1 })
   const [clients, users] = [await read(CLIENT), await read(USER)]
   const [businesses, funds, roles] = [await read(BUSINESS), await read(FUND), await read(ROLE)]
+  const marks = await Array.fromAsync(everyMark(store))
   if ([clients, users, businesses, funds, roles].some(({ length }) => length > MOST_STORED))
     return { stored: NOTHING_STORED, withStored: false }
   return {
@@ -132,6 +134,7 @@ async function storedPeople(
       businesses: businesses.map(({ value }) => readBusiness(value)),
       funds: funds.map(({ value }) => readFund(value)),
       roles: roles.map(({ value }) => readRole(value)),
+      marks,
     },
     withStored: true,
   }

@@ -1,12 +1,13 @@
 /** Reads how the service is (C11.5.5). Imported only by a service: commands need nothing of what it reads. */
 import { stat } from 'node:fs/promises'
 import { planAudit } from '../audit/schema.ts'
+import { everyMark } from '../directory/marks.ts'
 import { listKeys } from '../keys/listed-keys.ts'
 import { isSidecar } from '../settings/configuration.ts'
 import { reportOnlyAreas } from '../settings/dangers.ts'
 import { sqliteFile } from '../stores/schema.ts'
 import { logOf } from '../stores/store-files.ts'
-import { readStatus, type Status } from '../watch/status/status.ts'
+import { type MarkStatus, readStatus, type Status } from '../watch/status/status.ts'
 import { digestOf } from './compare-configuration.ts'
 import type { ServiceContext } from './context.ts'
 
@@ -16,6 +17,22 @@ async function sizeOnDisk(data: string): Promise<number> {
   const { size } = await stat(file)
   const log = await stat(logOf(file)).catch(() => undefined)
   return size + (log?.size ?? 0)
+}
+
+/** Rows of marks that are told. */
+const MOST_MARKS = 100
+
+/** Rejects with Fault `identity_unavailable`. */
+async function marksOf(store: ServiceContext['store']): Promise<readonly MarkStatus[]> {
+  const rows: MarkStatus[] = []
+  for await (const { what, name, subjects, since: at } of everyMark(store)) {
+    const since = new Date(at).toISOString()
+    rows.push(
+      ...(what === 'client' ? [{ client: name, since }] : subjects.map((subject) => ({ subject, since }))),
+    )
+    if (rows.length >= MOST_MARKS) break
+  }
+  return rows
 }
 
 export function statusOf(service: ServiceContext): Promise<Status> {
@@ -47,5 +64,6 @@ export function statusOf(service: ServiceContext): Promise<Status> {
     },
     switches: () => maintenance.list(),
     reportOnlyAreas: () => reportOnlyAreas(configuration),
+    marks: () => (sidecar ? Promise.resolve([]) : marksOf(service.store)),
   })
 }

@@ -229,12 +229,16 @@ async function switchRecord(
 ): Promise<SwitchedRecord> {
   const { at } = meant
   const editor = (await context.editors())[at.noun]
-  const { result } = await doLatest(context, meant, {
+  const { planned, result } = await doLatest(context, meant, {
     plan: () => plan(editor, keyOfNames(at.names)),
     gives: () => done !== 'disabled',
-    change: (planned) => changeOf(at, done, subjectOf(planned)),
+    change: (planned) => ({
+      ...changeOf(at, done, subjectOf(planned)),
+      ...(planned.mark && { change: { mark: planned.mark } }),
+    }),
   })
-  return { ...(await findRecord(context, at)), ended: result }
+  const { shown } = planned
+  return { ...(shown ? showRecord(at.noun, shown) : await findRecord(context, at)), ended: result }
 }
 
 /** A change of a user has the user's name as a personal value. */

@@ -1,4 +1,5 @@
 /** What is typed for `postern client`, `user`, `business`, `fund` and `role`, and what it prints (C11.5.1). */
+import { isMarkable } from '../directory/marks.ts'
 import { type NounName, NOUNS, type Written } from '../directory/nouns.ts'
 import { newSecret } from '../kernel/ids.ts'
 import { NO_STORE_NOW, OperationError } from './errors.ts'
@@ -33,13 +34,15 @@ const ADDED: Readonly<Record<NounName, string>> = {
 
 const SWITCHED: Readonly<Record<'disable' | 'enable' | 'remove', (noun: NounName) => string>> = {
   disable: (noun) => DISABLED[noun],
-  enable: () => 'Let it be used again. What has ended stays so',
+  enable: (noun) =>
+    `Let it be used again. What has ended stays so${isMarkable(noun) ? ', and what the configuration disables too' : ''}`,
   remove: () => 'Remove it, and end what it holds, consents too. Its name may be given again',
 }
 
 const DISABLED: Readonly<Record<NounName, string>> = {
-  client: 'Refuse all its requests and revoke its tokens, in every process within a second',
-  user: 'Refuse all logins, and end tokens and sessions, in every process within a second',
+  client:
+    'Refuse all its requests and revoke its tokens, in every process within a second. Also one of the configuration',
+  user: 'Refuse all logins, and end tokens and sessions, in every process within a second. Also one of the configuration',
   business: 'Refuse all calls and tokens for it, and end what was issued for it; consents stay',
   fund: 'Refuse all calls and tokens for it',
   role: 'Users with this role may do nothing at the business, from their next token on',
@@ -263,8 +266,15 @@ export const editLine = (noun: NounName, show: SharedOperation): CommandLine =>
   })
 
 interface Switched {
+  readonly record?: Written
   readonly ended?: readonly Written[]
 }
+
+/** What is done: the configuration may disable what no mark disables any more. */
+const doneText = (verb: string, { disabled, source }: Written): string =>
+  verb === 'enable' && disabled === true && source === 'configuration'
+    ? 'its mark is removed, but the configuration disables it still: enable it there'
+    : `${verb}d`
 
 export const stateLine = (noun: NounName, verb: 'disable' | 'enable' | 'remove'): CommandLine =>
   commandLine({
@@ -276,8 +286,8 @@ export const stateLine = (noun: NounName, verb: 'disable' | 'enable' | 'remove')
     refused: refusedFor(noun),
     input: (typed) => ({ params: paramsOf(noun, typed) }),
     json: (_answer: Switched, typed) => ({ [`${verb}d`]: nameOf(typed) }),
-    text: ({ ended = [] }: Switched, typed) =>
-      [`${nameOf(typed)}: ${verb}d\n`, ...endedLines(nameOf(typed), ended)].join(''),
+    text: ({ record = {}, ended = [] }: Switched, typed) =>
+      [`${nameOf(typed)}: ${doneText(verb, record)}\n`, ...endedLines(nameOf(typed), ended)].join(''),
   })
 
 const ROWS = '100'

@@ -1,6 +1,7 @@
 /** The schemas of the directory's records, for the admin API's OpenAPI document: made from those of the configuration. */
 import { mapItem, MARK, type SchemaView, viewOf, wordsOf } from '../config/schema.ts'
 import { PASSWORD_LENGTH } from '../directory/hasher.ts'
+import { isMarkable } from '../directory/marks.ts'
 import { type Noun, type NounName, NOUNS } from '../directory/nouns.ts'
 import { meantBy } from './conditions.ts'
 import { type AdminRequest, count, members, type Members, type Schema, text } from './operation.ts'
@@ -67,6 +68,20 @@ const SOURCE: Schema = {
   description: 'Where it stands. What the configuration holds is changed only there.',
 }
 
+/** Of what a mark can disable. */
+const MARKABLE: Members = {
+  disabledByCommand: {
+    type: 'boolean',
+    description:
+      'A mark of the store disables it, whatever the record says. `enable` removes the mark alone.',
+  },
+  source: {
+    enum: ['configuration', 'store', 'mark'],
+    description:
+      'Where it stands. What the configuration holds is changed only there. `mark`: neither has it, but a mark of the store disables whoever is found by this name.',
+  },
+}
+
 const OF_CLIENT: Members = {
   validSecrets: count('Its secrets that are valid now.'),
   oldSecretEndsAt: text('During a rotation: when the old secret ends.', { format: 'date-time' }),
@@ -74,10 +89,14 @@ const OF_CLIENT: Members = {
 
 /** A record as it is shown. */
 export const shownSchema = (what: NounName): Schema =>
-  members({ ...ownMembers(NOUNS[what]), ...(what === 'client' && OF_CLIENT), source: SOURCE }, [
-    ...NOUNS[what].names,
-    'source',
-  ])
+  members(
+    {
+      ...ownMembers(NOUNS[what]),
+      ...(what === 'client' && OF_CLIENT),
+      ...(isMarkable(what) ? MARKABLE : { source: SOURCE }),
+    },
+    [...NOUNS[what].names, 'source'],
+  )
 
 export const PASSWORD: Schema = {
   type: 'string',

@@ -4,6 +4,7 @@
  */
 import { pathText, type Problem } from '../config/problems.ts'
 import { type ChangesOf, DirectoryRefusal, type EndedLoss } from '../directory/editing.ts'
+import { isMarkable } from '../directory/marks.ts'
 import { NOUN_NAMES, type NounName, NOUNS, type Written } from '../directory/nouns.ts'
 import { applyMergePatch } from '../http/json.ts'
 import { DURATION_PATTERN, parseDuration } from '../kernel/units.ts'
@@ -327,7 +328,7 @@ const switchRoute = (noun: NounName, verb: keyof typeof SWITCHES): SharedOperati
   operationId: `${verb}${capital(noun)}`,
   needs: 'administer',
   ...common(noun),
-  summary: `${SWITCHES[verb].does}: a ${noun} of the store`,
+  summary: `${SWITCHES[verb].does}: a ${noun} of the store${isMarkable(noun) ? `, and by a mark one of the configuration` : ''}`,
   conditional: true,
   answers: {
     200: ['Done, in force everywhere', switchedSchema(noun), ['ETag']],

@@ -109,6 +109,15 @@ const PARTS: Members = {
     'In force and planned.',
   ),
   reportOnly: lines('Areas that refuse nothing.'),
+  disabled: rows(
+    {
+      client: text('The id of a client.'),
+      subject: text('The subject of a user.'),
+      since: text('Since when.'),
+    },
+    ['since'],
+    'Whom `client disable` and `user disable` have marked, whatever the configuration says: 100 at most.',
+  ),
   audit: members(
     {
       kept: flag('Whether a trail is kept.'),
@@ -238,6 +247,16 @@ const LINES: readonly ((status: Status) => string)[] = [
     maintenance
       .map(({ scope, state, from, until, reason }) =>
         labelled('  maintenance', scope, state, upTo('from', from), upTo('until', until), reason),
+      )
+      .join(''),
+  ({ disabled = [] }) =>
+    disabled
+      .map(({ client, subject, since }) =>
+        labelled(
+          '  disabled',
+          client === undefined ? `user ${subject}` : `client ${client}`,
+          upTo('by a command since', since),
+        ),
       )
       .join(''),
   ({ lockouts }) => (lockouts ? labelled('lockouts', counted(lockouts, 'delayed: postern lockouts')) : ''),

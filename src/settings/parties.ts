@@ -8,6 +8,7 @@ import type { Client, User } from '../contracts/people.ts'
 import { toClient } from '../directory/client-rules.ts'
 import { compileUser } from '../directory/compile-records.ts'
 import { compileDirectory, type Directory } from '../directory/compile.ts'
+import { type Mark, MarkedNames } from '../directory/marks.ts'
 import type { BusinessRecord, FundRecord, RoleRecord, UserRecord } from '../directory/schema.ts'
 import type { StoredClient, StoredUser } from '../directory/stored-directory.ts'
 import { compileScopeRule, isReportOnly, type ScopeRule } from '../gateway/action-table.ts'
@@ -23,9 +24,14 @@ export interface StoredRecords {
   readonly businesses: readonly BusinessRecord[]
   readonly funds: readonly FundRecord[]
   readonly roles: readonly RoleRecord[]
+  /** What disables clients and users of either layer. */
+  readonly marks: readonly Mark[]
 }
 
-export const NOTHING_STORED: StoredRecords = { clients: [], users: [], businesses: [], funds: [], roles: [] }
+export const NOTHING_STORED: StoredRecords = {
+  ...{ clients: [], users: [], businesses: [], funds: [], roles: [] },
+  marks: [],
+}
 
 export interface PartiesParts {
   /** Reads the files of the directory. */
@@ -119,15 +125,17 @@ export async function readParties(
   const catalogue = compileScopes(configuration.scopes, problems)
   const configured = await compileDirectory(configuration.directory, catalogue, problems, environment)
   const directory = withStored(configured, stored)
-  const clients = layered(
+  const marked = new MarkedNames(stored.marks)
+  const all = layered(
     directory.clients,
     stored.clients.map(({ record }) => [record.id, toClient(record)]),
   )
+  const clients = new Map([...all].map(([id, client]) => [id, marked.client(client)]))
   const records = layered(
     directory.users,
     stored.users.map(({ record }) => [record.username, record]),
   )
-  const compile = (record: UserRecord): User => compileUser(record, directory.roles)
+  const compile = (record: UserRecord): User => compileUser(marked.user(record), directory.roles)
   return {
     catalogue,
     directory,

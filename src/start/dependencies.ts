@@ -14,6 +14,7 @@ import type { AuditTrail } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Nodes } from '../contracts/store.ts'
 import { Hasher } from '../directory/hasher.ts'
+import { DisabledMarks } from '../directory/marks.ts'
 import { OpenedFunds } from '../directory/places.ts'
 import { StoredDirectory } from '../directory/stored-directory.ts'
 import { StoredPlaces } from '../directory/stored-places.ts'
@@ -148,6 +149,7 @@ export async function openDependencies(
     conversions,
     tallies: new ClientTallies(),
     storedDirectory: new StoredDirectory({ store, feed, clock }),
+    marks: await DisabledMarks.open({ store, feed }),
     storedPlaces,
   }
 }

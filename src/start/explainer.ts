@@ -12,6 +12,7 @@ import { NO_TRAIL } from '../contracts/audit.ts'
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import { NO_RECORDER } from '../contracts/recorder.ts'
 import type { Store } from '../contracts/store.ts'
+import { MARK_KINDS } from '../directory/marks.ts'
 import { BUSINESS, FUND, ROLE } from '../directory/schema.ts'
 import { CLIENT, SUBJECT, USER } from '../directory/stored-directory.ts'
 import { explainCall } from '../gateway/explain/explain.ts'
@@ -109,10 +110,10 @@ export async function openExplainer(file: string, options: ExplainerOptions = {}
     }
     const beneath = { clock, recorder: NO_RECORDER, audit: NO_TRAIL, measures: openMeasures(apart) }
     const state = opened.use(await openState(apart, beneath))
+    if (options.store !== false) await copyDirectory(configuration, state.store)
     const attempts = new LocalLockouts(apart.identity.guessing, clock)
     const reports = { attempts, rateUsage: () => undefined }
     const dependencies = await openDependencies(apart, { ...beneath, environment, state, opened }, reports)
-    if (options.store !== false) await copyDirectory(configuration, dependencies.store)
     const explain = await openExplain(apart, dependencies, opened)
     const inUse = opened.move()
     return { explain, close: () => inUse.disposeAsync() }
@@ -146,7 +147,7 @@ const clockOf = ({ now }: ExplainerOptions): Clock =>
 async function copyDirectory(configuration: Configuration, into: Pick<Store, 'create'>): Promise<void> {
   if (isSidecar(configuration)) return
   await inspectStore(configuration.store, configuration.data, async (store) => {
-    for (const kind of [SUBJECT, CLIENT, USER, BUSINESS, FUND, ROLE])
+    for (const kind of [SUBJECT, CLIENT, USER, BUSINESS, FUND, ROLE, ...MARK_KINDS])
       for (const { key, value } of await store.list(kind)) await into.create(kind, key, { value })
   })
 }

@@ -23,6 +23,7 @@ import { compileDirectory, type Directory } from '../directory/compile.ts'
 import type { Hasher } from '../directory/hasher.ts'
 import type { PeopleOpening } from '../directory/module-people/module-directory.ts'
 import type { OpenedFunds } from '../directory/places.ts'
+import type { DisabledMarks } from '../directory/marks.ts'
 import type { StoredDirectory } from '../directory/stored-directory.ts'
 import type { StoredPlaces } from '../directory/stored-places.ts'
 import { reportTakenIds } from '../directory/uniqueness.ts'
@@ -68,6 +69,7 @@ export interface Dependencies {
   /** Told of what the code of `directory.people` did outside of calls. */
   readonly peopleFailed: PeopleOpening['note']
   readonly storedDirectory: StoredDirectory
+  readonly marks: DisabledMarks
   readonly storedPlaces: StoredPlaces
   readonly rules: RevocationRules
   readonly tokenRevoker: StoreTokenRevoker

@@ -15,6 +15,7 @@ import {
   ModulePeople,
   type ModulePeopleParts,
 } from '../directory/module-people/module-people.ts'
+import { type DisabledMarks, MarkedPeople } from '../directory/marks.ts'
 import { LayeredPeople, StoredPeople } from '../directory/people.ts'
 import { LayeredPlaces } from '../directory/places.ts'
 import type { DirectoryConfig } from '../directory/schema.ts'
@@ -49,6 +50,7 @@ export async function openPeopleOf(
 
 export interface LayerParts extends Pick<ModulePeopleParts, 'store' | 'tokenRevoker' | 'recorder' | 'clock'> {
   readonly hasher: Hasher
+  readonly marks: DisabledMarks
   readonly storedDirectory: StoredDirectory
   readonly storedPlaces: StoredPlaces
 }
@@ -58,9 +60,10 @@ export function peopleOf(
   { directory, people: opened }: { readonly directory: Directory; readonly people: OpenedPeople | undefined },
   parts: LayerParts,
 ): { readonly people: People; readonly passwords?: PasswordVerifier } {
-  const { clock, hasher, storedDirectory, storedPlaces } = parts
+  const { clock, hasher, marks, storedDirectory, storedPlaces } = parts
   const roles = new Roles(directory.roles, storedDirectory)
-  const earlier = new LayeredPeople(directory.people, new StoredPeople(storedDirectory, roles, clock))
+  const layers = new LayeredPeople(directory.people, new StoredPeople(storedDirectory, roles, clock))
+  const earlier = new MarkedPeople(layers, marks)
   if (opened === undefined) return { people: earlier }
   const { module } = opened
   const places = new LayeredPlaces(directory.places, storedPlaces)

@@ -9,6 +9,7 @@ import { ModuleDirectory } from '../../src/directory/module-people/module-direct
 import { LayeredPasswords, ModulePeople } from '../../src/directory/module-people/module-people.ts'
 import type { Runner } from '../../src/directory/module-people/module-thread.ts'
 import { type ModulePlan, serveModule } from '../../src/directory/module-people/serve-module.ts'
+import { DisabledMarks } from '../../src/directory/marks.ts'
 import { Roles, StoredDirectory } from '../../src/directory/stored-directory.ts'
 import { Fault } from '../../src/kernel/faults.ts'
 import { ChangeFeed } from '../../src/stores/change-feed.ts'
@@ -112,6 +113,7 @@ export async function makeModulePeople(module: WrittenModule, written: object = 
   const people = new ModulePeople({
     ...{ module: directory, earlier: configured, places, store, recorder, clock, storedDirectory },
     roles: new Roles(roles, storedDirectory),
+    marks: await DisabledMarks.open({ store, feed }),
     tokenRevoker: {
       end: (tokens) => {
         ended.push(tokens)

@@ -8,6 +8,7 @@ import type { Clock } from '../../kernel/clock.ts'
 import { checkAccess, compilePerson } from '../compile-records.ts'
 import type { Hasher } from '../hasher.ts'
 import { mayHold } from '../holdings.ts'
+import type { DisabledMarks, MarkedNames } from '../marks.ts'
 import { problemsAt } from '../read-records.ts'
 import type { PersonRecord } from '../schema.ts'
 import {
@@ -27,6 +28,7 @@ export interface ModulePeopleParts {
   readonly places: Pick<Places, 'findBusinesses'>
   readonly storedDirectory: Pick<StoredDirectory, 'findSubject'>
   readonly store: Pick<Store, 'create' | 'find'>
+  readonly marks: Pick<DisabledMarks, 'current'>
   readonly tokenRevoker: TokenRevoker
   readonly recorder: Pick<Recorder, 'note'>
   readonly clock: Clock
@@ -59,20 +61,22 @@ export class ModulePeople implements People {
   }
 
   async findUserByName(username: string): Promise<User | undefined> {
+    const marks = await this.#parts.marks.current()
     const record = await this.#parts.module.findByName(username)
     // Also where nobody was found, so that the time does not show who exists (T3.9).
     const other = await this.#otherOwner(record?.subject ?? NO_SUBJECT)
     if (record === undefined || (await this.#isTaken(record, username, other))) return undefined
-    return this.#user(record)
+    return this.#user(record, marks)
   }
 
   /** Of a user who is gone, or may hold nothing any more, all tokens and sessions end. */
   async findUserBySubject(subject: string): Promise<User | undefined> {
     const owner = await this.#parts.storedDirectory.findSubject(subject)
     if (isOfStore(owner) || (await this.#machineNamed(subject)) !== undefined) return undefined
+    const marks = await this.#parts.marks.current()
     const record = await this.#parts.module.findBySubject(subject)
     if (record === undefined || !mayHold(record)) await this.#endAll(subject)
-    return record && this.#user(record)
+    return record && this.#user(record, marks)
   }
 
   /** What a user is to the module; undefined if the user is not from here. */
@@ -124,10 +128,10 @@ export class ModulePeople implements People {
     return true
   }
 
-  async #user(record: PersonRecord): Promise<User> {
+  async #user(record: PersonRecord, marks: MarkedNames): Promise<User> {
     const roles = await this.#parts.roles.of(Object.values(record.access))
     await this.#noteUnknown(record, roles)
-    const user = compilePerson(record, roles)
+    const user = compilePerson(marks.user(record), roles)
     this.#records.set(user, record)
     return user
   }

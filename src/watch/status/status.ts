@@ -26,6 +26,14 @@ interface SwitchStatus {
   readonly reason: string | undefined
 }
 
+/** A client or user that a command has disabled by a mark. */
+export interface MarkStatus {
+  readonly client?: string
+  /** Of a user: the name is personal. */
+  readonly subject?: string
+  readonly since: string
+}
+
 interface KeyStatus {
   readonly name: string
   readonly state: ListedKey['state']
@@ -82,6 +90,8 @@ export interface Status {
   readonly upstreams: readonly UpstreamStatus[]
   readonly maintenance: readonly SwitchStatus[]
   readonly reportOnly: readonly string[]
+  /** Who is disabled by a mark (`client disable`, `user disable`); undefined if nobody can tell. */
+  readonly disabled: readonly MarkStatus[] | undefined
   readonly audit: {
     readonly kept: boolean
     readonly writable: boolean | undefined
@@ -138,6 +148,7 @@ export interface StatusSources {
   readonly keys: () => Promise<readonly ListedKey[] | undefined>
   readonly switches: () => readonly KeptSwitch[]
   readonly reportOnlyAreas: () => readonly string[]
+  readonly marks: () => Promise<readonly MarkStatus[]>
 }
 
 type Gauge = (family: GaugeFamily, ...labels: readonly string[]) => number | undefined
@@ -276,6 +287,7 @@ export async function readStatus(sources: StatusSources): Promise<Status> {
     upstreams: upstreamsOf(gauges),
     maintenance: sources.switches().map(switchOf(now)),
     reportOnly: sources.reportOnlyAreas(),
+    disabled: await sources.marks().catch(() => undefined),
     audit: auditOf(auditKept, gauges),
   }
   return { troubles: findTroubles(status, now, keys === undefined && !sidecar), ...status }

@@ -134,14 +134,31 @@ describe('clients of the store', () => {
     ])
   })
 
-  it.each(['disable', 'enable', 'rotateSecret'] as const)(
-    '%s leaves those of the configuration alone',
-    async (verb) => {
-      const { clients } = await opened()
-      expect(await problems(clients[verb]('fixed', DAY))).toEqual([expect.stringContaining('edit it there')])
-      expect(await problems(clients[verb]('nobody', DAY))).toEqual(['There is no client "nobody".'])
-    },
-  )
+  it('rotateSecret leaves those of the configuration alone', async () => {
+    const { clients } = await opened()
+    expect(await problems(clients.rotateSecret('fixed', DAY))).toEqual([
+      expect.stringContaining('edit it there'),
+    ])
+  })
+
+  it.each(['disable', 'enable', 'rotateSecret'] as const)('%s knows who is there', async (verb) => {
+    const { clients } = await opened()
+    expect(await problems(clients[verb]('nobody', DAY))).toEqual(['There is no client "nobody".'])
+  })
+
+  it('C11.5.1 disable marks one of the configuration, ends what it holds, and leaves its record alone', async () => {
+    const { clients, store, ended } = await opened()
+    await clients.disable('fixed')
+    // Before and after the mark, and again where it is there already.
+    expect(ended).toEqual([{ client: 'fixed' }, { client: 'fixed' }])
+    await clients.disable('fixed')
+    expect(ended).toHaveLength(4)
+    expect(await store.list('disabled_client')).toMatchObject([{ key: 'fixed', version: 2 }])
+    const shown = await clients.show('fixed')
+    expect(shown).toMatchObject({ source: 'configuration', disabledByCommand: true })
+    await clients.enable('fixed')
+    expect([await store.list('disabled_client'), ended.length]).toEqual([[], 4])
+  })
 
   it('are disabled in every process when disable resolves, and their tokens revoked', async () => {
     const { clients, people, serving, clock } = await opened()
@@ -238,7 +255,6 @@ describe('clients of the store', () => {
       })
     expect(await problems(clients.remove('fixed'))).toEqual([expect.stringContaining('edit it there')])
     await hide(true)
-    expect(await problems(clients.disable('fixed'))).toEqual([expect.stringContaining('edit it there')])
     await clients.remove('fixed')
     expect([await store.find('directory_client', 'fixed'), ended]).toEqual([undefined, []])
     expect((await clients.show('fixed')).source).toBe('configuration')
@@ -331,17 +347,32 @@ describe('users of the store', () => {
     expect(ended).toEqual([{ subject }, { subject }])
   })
 
-  it.each(['disable', 'enable', 'setPassword'] as const)(
-    '%s leaves those of the configuration alone',
-    async (verb) => {
-      const { users, ended } = await opened()
-      expect(await problems(users[verb]('fixed', PASSWORD))).toEqual([
-        expect.stringContaining('edit it there'),
-      ])
-      expect(await problems(users[verb]('nobody', PASSWORD))).toEqual(['There is no user "nobody".'])
-      expect(ended).toEqual([])
-    },
-  )
+  it('setPassword leaves those of the configuration alone', async () => {
+    const { users, ended } = await opened()
+    expect(await problems(users.setPassword('fixed', PASSWORD))).toEqual([
+      expect.stringContaining('edit it there'),
+    ])
+    expect(ended).toEqual([])
+  })
+
+  it.each(['disable', 'enable', 'setPassword'] as const)('%s knows who is there', async (verb) => {
+    const { users, ended } = await opened()
+    expect(await problems(users[verb]('nobody', PASSWORD))).toEqual(['There is no user "nobody".'])
+    expect(ended).toEqual([])
+  })
+
+  it('C11.5.1 disable marks one of the configuration by name and subject; enable also finds the mark alone', async () => {
+    const { users, store, ended } = await opened()
+    await users.disable('fixed')
+    expect(ended).toEqual([{ subject: 's-fixed' }, { subject: 's-fixed' }])
+    expect(await store.list('disabled_user')).toMatchObject([
+      { key: 'fixed', value: { subjects: ['s-fixed'] } },
+    ])
+    await store.create('disabled_user', 'gone', { value: { name: 'gone', subjects: ['s-gone'], since: 0 } })
+    expect(await users.show('gone')).toMatchObject({ source: 'mark', record: { subject: 's-gone' } })
+    await users.enable('gone')
+    expect(await problems(users.enable('gone'))).toEqual(['There is no user "gone".'])
+  })
 
   it('C5.7 disable says where people are changed who are not in the store', async () => {
     const { usersBeside } = await opened()

@@ -38,6 +38,7 @@ const WELL: Omit<Status, 'troubles'> = {
     { scope: 'service', state: 'planned', from: after(DAY), until: undefined, reason: undefined },
   ],
   reportOnly: [],
+  disabled: [],
   audit: {
     kept: true,
     writable: true,

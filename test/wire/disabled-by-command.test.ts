@@ -1,0 +1,241 @@
+/** Clients and users of the configuration, and of other systems, who are disabled by a command (C11.5.1). */
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { sqliteFile } from '../../src/stores/schema.ts'
+import { administered } from '../support/administered.ts'
+import { recordsOf } from '../support/audit-files.ts'
+import { runVerb } from '../support/command-line.ts'
+import { configFiles } from '../support/config-files.ts'
+import { dataFolder } from '../support/data-folder.ts'
+import { needing } from '../support/machine.ts'
+import { postForm } from '../support/oauth.ts'
+import { answersOf, puppetPeople } from '../support/puppet-people.ts'
+import { bearer } from '../support/requests.ts'
+import { onStore, sharedStore } from '../support/shared-store.ts'
+import { DEMO, ROOT } from '../support/spawn-postern.ts'
+import { postern, type StartedPostern } from '../support/start-postern.ts'
+import { issueToken } from '../support/tokens.ts'
+
+const SCOPE = 'openid offline_access business.fund.list target:b/ACME'
+
+const login = (service: StartedPostern, username = 'alice', client = 'acme-books') =>
+  postForm(service, '/connect/token', {
+    params: { grant_type: 'password', username, password: `${username}-password`, scope: SCOPE },
+    client,
+  })
+
+const refresh = (service: StartedPostern, refresh_token = '') =>
+  postForm(service, '/connect/token', { params: { grant_type: 'refresh_token', refresh_token } })
+
+const call = async ({ baseUrl }: StartedPostern, token: string): Promise<number> => {
+  const url = `${baseUrl}/api/1.0/b/ACME/fund-data/fund-list`
+  return (await fetch(url, { headers: bearer(token) })).status
+}
+
+const rowsOf = async (service: StartedPostern, env: Readonly<Record<string, string>>): Promise<unknown> => {
+  const { stdout } = await runVerb(['status', '--json', '--admin-url', service.adminUrl], { env })
+  return (JSON.parse(stdout) as { disabled: unknown }).disabled
+}
+
+/** The demo in a file of its own. */
+const demoText = (): string =>
+  readFileSync(join(ROOT, 'config/demo.yaml'), 'utf8').replace(
+    'demo-data.json',
+    join(ROOT, 'config/demo-data.json'),
+  )
+
+const ALICE = '45733adb-9b07-4d40-ae57-20cf9b802f51'
+
+describe('C11.5.1 C6.3.6 a client or user of the configuration that a command disables', () => {
+  it('C11.5.1 a client gets no token, and what it was issued ends, until the mark is removed', async () => {
+    const { service, command, env } = await administered()
+    const held = await issueToken(service, { scope: SCOPE })
+    const disabled = await command(['client', 'disable', 'acme-books', '--reason', 'leaked'])
+    expect([disabled.code, disabled.stderr]).toEqual([0, ''])
+    expect(disabled.stdout).toMatch(/^acme-books: disabled\n.*1 family/)
+    expect((await login(service)).json.error).toBe('invalid_client')
+    expect(await call(service, held.access_token)).toBe(401)
+    expect((await refresh(service, held.refresh_token)).json.error).toBe('invalid_client')
+    const shown = JSON.parse((await command(['client', 'show', 'acme-books', '--json'])).stdout)
+    expect(shown).toMatchObject({ source: 'configuration', disabled: true, disabledByCommand: true })
+    const list = JSON.parse((await command(['client', 'list', '--json'])).stdout)
+    const states = (list.clients as Record<string, unknown>[]).filter((each) => each['disabledByCommand'])
+    expect(states.map(({ id }) => id)).toEqual(['acme-books'])
+    expect(await rowsOf(service, env)).toEqual([{ client: 'acme-books', since: expect.any(String) }])
+    expect((await command(['status'])).stdout).toMatch(/disabled +client acme-books, by a command since/)
+
+    expect(await command(['client', 'enable', 'acme-books'])).toMatchObject({ code: 0, stderr: '' })
+    expect((await login(service)).status).toBe(200)
+    // What has ended stays so.
+    expect((await refresh(service, held.refresh_token)).json.error).toBe('invalid_grant')
+    expect(await rowsOf(service, env)).toEqual([])
+    expect(recordsOf(service, 'client.disabled')).toMatchObject([
+      {
+        on: { kind: 'client', id: 'acme-books' },
+        change: { mark: 'set' },
+        why: 'leaked',
+        outcome: 'success',
+      },
+    ])
+    expect(recordsOf(service, 'client.enabled')[0]).toMatchObject({ change: { mark: 'removed' } })
+  })
+
+  it('C11.5.1 a user cannot log in, and who is logged in is so no longer', async () => {
+    const { service, call: ask, env } = await administered()
+    const held = await issueToken(service, { scope: SCOPE })
+    const { status, body, etag } = await ask('POST', '/users/alice/disable')
+    expect([status, body.record.disabledByCommand]).toEqual([200, true])
+    expect((await login(service)).json.error).toBe('invalid_grant')
+    expect(await call(service, held.access_token)).toBe(401)
+    expect((await refresh(service, held.refresh_token)).json.error).toBe('invalid_grant')
+    // Names of users are personal: the status has the subject.
+    expect(await rowsOf(service, env)).toEqual([{ subject: ALICE, since: expect.any(String) }])
+    // Of the same version, and of no other.
+    expect((await ask('POST', '/users/alice/enable', { ifMatch: '"0-other"' })).status).toBe(412)
+    expect((await ask('POST', '/users/alice/enable', { ifMatch: etag! })).status).toBe(200)
+    expect((await login(service)).status).toBe(200)
+  })
+
+  it('C11.5.1 stays disabled over reloads, restarts and another name, whatever the configuration gives', async () => {
+    const text = demoText()
+    const file = configFiles({ 'postern.yaml': text })('postern.yaml')
+    const data = await dataFolder()
+    const env = { POSTERN_CONFIG: file, POSTERN_DATA: data, POSTERN_PORT: '0', POSTERN_ADMIN_PORT: '0' }
+    const first = await postern({ file, data })
+    for (const args of [
+      ['client', 'disable', 'globex-ledger'],
+      ['user', 'disable', 'alice'],
+    ])
+      expect(await runVerb(args, { env })).toMatchObject({ code: 0 })
+    writeFileSync(file, text.replace('    alice:\n', '    alicia:\n'))
+    expect(await runVerb(['reload', '--admin-url', first.adminUrl], { env })).toMatchObject({ code: 0 })
+    const renamed = (service: StartedPostern) =>
+      postForm(service, '/connect/token', {
+        params: { grant_type: 'password', username: 'alicia', password: 'alice-password', scope: SCOPE },
+      })
+    expect((await renamed(first)).json.error).toBe('invalid_grant')
+    await first.close()
+    // Also without a service, and for one that starts later.
+    expect(await runVerb(['client', 'disable', 'acme-books'], { env })).toMatchObject({ code: 0 })
+    const again = await postern({ file, data })
+    for (const client of ['acme-books', 'globex-ledger'])
+      expect((await login(again, 'bob', client)).json.error).toBe('invalid_client')
+    expect(await runVerb(['client', 'enable', 'acme-books'], { env })).toMatchObject({ code: 0 })
+    expect((await renamed(again)).json.error).toBe('invalid_grant')
+    // Nobody has the name any more: the mark is found by it all the same.
+    expect(await runVerb(['user', 'enable', 'alice'], { env })).toMatchObject({ code: 0 })
+    expect((await renamed(again)).status).toBe(200)
+  })
+
+  it('C11.5.1 is not enabled where the configuration itself disables it', async () => {
+    const { service, command } = await administered({
+      change: (loaded) => {
+        const { clients } = loaded.directory
+        const disabled = { ...clients['acme-books']!, disabled: true }
+        return {
+          ...loaded,
+          directory: { ...loaded.directory, clients: { ...clients, 'acme-books': disabled } },
+        }
+      },
+    })
+    const enable = () => command(['client', 'enable', 'acme-books', '--admin-url', service.adminUrl])
+    expect(await enable()).toMatchObject({ code: 1, stderr: expect.stringContaining('enable it there') })
+    const order = ['client', 'disable', 'acme-books', '--admin-url', service.adminUrl]
+    expect(await command(order)).toMatchObject({ code: 0 })
+    const { code, stdout } = await enable()
+    expect([code, stdout]).toEqual([0, expect.stringContaining('the configuration disables it still')])
+    expect((await login(service)).json.error).toBe('invalid_client')
+  })
+
+  it('C11.5.1 opens nothing in access, in diff and for explain either', async () => {
+    const { command, env } = await administered()
+    const access = async () => (await command(['access', '--client', 'acme-books', '--csv'])).stdout
+    const before = await access()
+    await command(['client', 'disable', 'acme-books'])
+    expect(await access()).not.toBe(before)
+    expect(await access()).toContain('the client is disabled')
+    // It would give the client more, if the mark did not take everything.
+    const less = `extends: ${DEMO}\ndirectory: { clients: { acme-books: { businesses: [ACME] } } }\n`
+    const file = configFiles({ 'less.yaml': less })('less.yaml')
+    const diff = await runVerb(['diff', file, DEMO], { env })
+    expect(diff).toMatchObject({ code: 0, stdout: expect.not.stringContaining('acme-books') })
+    const explain = [
+      'explain',
+      '/api/1.0/b/ACME/fund-data/fund-list',
+      '--client',
+      'acme-books',
+      '--user',
+      'alice',
+    ]
+    const explained = await command([...explain, '--target', 'b/ACME'])
+    expect([explained.code, explained.stderr]).toEqual([1, expect.stringMatching(/disabled|invalid_client/)])
+  })
+
+  it('C11.5.1 is in a backup of the store', async () => {
+    const { service, command } = await administered()
+    await command(['client', 'disable', 'acme-books'])
+    const folder = await dataFolder()
+    const copy = join(await dataFolder(), 'copy.sqlite')
+    expect(await command(['backup', copy])).toMatchObject({ code: 0 })
+    await service.close()
+    copyFileSync(copy, sqliteFile(folder))
+    const restored = await postern({ config: 'demo.yaml', data: folder })
+    expect((await login(restored)).json.error).toBe('invalid_client')
+  })
+
+  it('C11.5.1 tells of businesses, funds and roles of the configuration how they are closed', async () => {
+    const { command } = await administered()
+    const { code, stderr } = await command(['business', 'disable', 'ACME'])
+    expect([code, stderr]).toEqual([1, expect.stringContaining('postern maintenance on --business ACME')])
+  })
+})
+
+describe('C11.5.1 C11.7 over several nodes', needing('postgresql'), () => {
+  it('C11.5.1 whoever is disabled at one node is refused by all within a second', async () => {
+    const store = await sharedStore()
+    const [one, other] = [
+      await postern({ config: 'demo.yaml', change: onStore(store) }),
+      await postern({ config: 'demo.yaml', change: onStore(store) }),
+    ]
+    const held = await issueToken(other, { scope: SCOPE })
+    const env = { POSTERN_DATA: one.data }
+    const order = (verb: string) =>
+      runVerb(['client', verb, 'acme-books', '--admin-url', one.adminUrl], { env })
+    expect(await order('disable')).toMatchObject({ code: 0 })
+    // The command ends when the change is in force everywhere.
+    expect((await login(other)).json.error).toBe('invalid_client')
+    expect(await call(other, held.access_token)).toBe(401)
+    expect(await order('enable')).toMatchObject({ code: 0 })
+    expect((await login(other)).status).toBe(200)
+  })
+})
+
+describe('C5.7 C11.5.1 a user whom code of the operator’s finds', () => {
+  it('C11.5.1 is disabled by the name once they have logged in; of any other name it is told who can', async () => {
+    const dora = {
+      subject: 's-dora',
+      username: 'dora',
+      customers: ['acme-books'],
+      access: { ACME: 'Administrator' },
+    }
+    const puppet = puppetPeople(answersOf({ dora }))
+    const { service, command } = await administered({
+      change: (loaded) => ({ ...loaded, directory: { ...loaded.directory, people: puppet.people } }),
+    })
+    const order = (verb: string, name: string) =>
+      command(['user', verb, name, '--admin-url', service.adminUrl])
+    const unknown = await order('disable', 'dora')
+    expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('those who have logged in')])
+    const { status, json } = await login(service, 'dora')
+    expect(status).toBe(200)
+    expect(await order('disable', 'dora')).toMatchObject({ code: 0, stderr: '' })
+    expect(await call(service, json.access_token)).toBe(401)
+    expect((await login(service, 'dora')).json.error).toBe('invalid_grant')
+    const shown = await command(['user', 'show', 'dora', '--json', '--admin-url', service.adminUrl])
+    expect(JSON.parse(shown.stdout)).toMatchObject({ source: 'mark', subject: 's-dora', disabled: true })
+    expect(await order('enable', 'dora')).toMatchObject({ code: 0, stderr: '' })
+    expect((await login(service, 'dora')).status).toBe(200)
+    puppet.stop()
+  })
+})
