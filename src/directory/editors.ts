@@ -37,10 +37,6 @@ const BUSINESSES: RecordKind<BusinessRecord, ConfiguredBusiness> = {
   kind: BUSINESS,
   read: readBusiness,
   configured: ({ configured }) => configured.businesses,
-  taken: (code, { configured }) =>
-    configured.businesses.has(code)
-      ? `Business "${code}" is in the configuration, which no command changes: edit it there, or close it by \`postern maintenance on --business ${code}\`.`
-      : undefined,
   asRecord: ({ code, name, address, phoneNumber, funds, values }) => ({
     code,
     name,
@@ -130,6 +126,14 @@ const ROLES: RecordKind<RoleRecord, Access> = {
 export class BusinessEditor extends RecordEditor<BusinessRecord, ConfiguredBusiness> {
   constructor(parts: EditingParts) {
     super(BUSINESSES, parts)
+  }
+
+  override async planSwitch(code: string, disabled: boolean): Promise<PlannedChange> {
+    if (this.parts.configured.businesses.has(code))
+      throw new DirectoryRefusal(
+        `Business "${code}" is in the configuration, which no command changes: edit it there, or close it by \`postern maintenance on --business ${code}\`.`,
+      )
+    return super.planSwitch(code, disabled)
   }
 }
 

@@ -67,7 +67,7 @@ export const ACCEPT_STORE: Operation = {
   operationId: 'acceptStore',
   needs: 'operate',
   summary:
-    'What every process doubts about a shared store is right: its clock, which has jumped, or its contents, which are older than what this node has seen',
+    'What every process doubts about the store is right: the clock of a shared one, which has jumped, or its contents, which are older than what this node has seen',
   body: members({ what: { enum: [...DOUBTED], description: 'What is right.' }, ...WHO }, ['what']),
   answers: {
     200: [
@@ -86,7 +86,7 @@ export const ACCEPT_STORE: Operation = {
   commands: [
     commandLine({
       words: ['store accept'],
-      summary: 'Tell all nodes that what they doubt about their shared store is right',
+      summary: 'Tell all processes and nodes that what they doubt about their store is right',
       notes: ['`postern status` and /health/ready say what is doubted. Exit code 1 if nothing is.'],
       arguments: [],
       // Named as what they accept.

@@ -47,6 +47,7 @@ import { ConfigurationLoads, readHoldings, Reloader } from './reload.ts'
 import { ServiceEvents } from './service-events.ts'
 import type { ServingWorker } from './serving-worker.ts'
 import { admitState, longestLifeOf, openState, type State } from './state.ts'
+import { compareWithMemory, rememberOwn } from './store-memory.ts'
 import { openTrailOwner, type TrailOwner } from './trail-owner.ts'
 import { Turns } from './turns.ts'
 import { VERSION } from './version.ts'
@@ -112,6 +113,7 @@ async function start(configuration: Configuration, options: StartOptions): Promi
   const trailOwner = await openTrail(configuration, options, observation, lasting)
   const audit = trailOwner?.trail ?? NO_TRAIL
   if (data?.isShared === true) recorder.note('warn', 'data_shared', { detail: configuration.data })
+  await compareWithMemory(configuration, { clock, recorder })
   const announcer =
     trailOwner ?? (sidecar ? undefined : lasting.use(new DataFolderLock(resolve(configuration.data))))
   const lockouts = openLockouts(configuration, clock, audit, observation)
@@ -157,6 +159,7 @@ async function start(configuration: Configuration, options: StartOptions): Promi
   const served = reloader ?? { holdings: (await readHoldings(configuration, environment)) ?? NO_HOLDINGS }
   const holdings = (): Holdings => served.holdings
   observation.exposition.limitClients(configuration.metrics.clients, holdings().clients.keys())
+  rememberOwn(configuration, { clock, recorder, feed: state.feed, opened: serving })
   const beat = joinNodes(configuration, { ...base, state, lockouts, holdings })
   measures.gauges.add(() => readNode(beat))
   await endLostMeanwhile(holdings(), { ...state, recorder })
@@ -434,7 +437,7 @@ function joinNodes(
   if (store.shared === undefined) return undefined
   const { nodes, lockouts: shared } = store.shared
   lockouts.share(shared)
-  const seen = new SeenChanges({ data: configuration.data, feed, recorder })
+  const seen = new SeenChanges({ data: configuration.data, seen: () => feed.seen, recorder })
   opened.defer(() => seen.stop())
   // All nodes have one configuration then: what it takes away is ended once more. False if another node is about it.
   const agreed = async (): Promise<boolean> => {

@@ -1,7 +1,7 @@
 /** The recorded state: the store, the change feed, and what is read from the feed. */
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
-import type { FeedReading, Store, View } from '../contracts/store.ts'
+import type { FeedReading, Store, StoreAtStart, View } from '../contracts/store.ts'
 import { LogoutQueue } from '../identity/logout/queue.ts'
 import { StoreTokenRevoker } from '../identity/tokens/token-revoker.ts'
 import type { Clock } from '../kernel/clock.ts'
@@ -11,13 +11,14 @@ import { MaintenanceSwitches } from '../maintenance/maintenance.ts'
 import { MaintenanceRecords } from '../maintenance/records.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { ChangeFeed } from '../stores/change-feed.ts'
-import { readSeen } from '../stores/feed-progress.ts'
+import { readOwnMemory, readSeen, type SeenFeed } from '../stores/feed-progress.ts'
 import { MeasuredStore } from '../stores/measured-store.ts'
 import { examineStore, openStore, startPurging } from '../stores/open-store.ts'
 import { type LongestLife, RecordedLife, RevocationRules } from '../stores/revocations.ts'
-import type { StoreConfig } from '../stores/schema.ts'
+import { planSqlite, type StoreConfig } from '../stores/schema.ts'
 import { ClockDrift, compareClock, StoreDoubts } from '../stores/store-doubts.ts'
 import type { TroubleListener } from '../stores/store-error.ts'
+import { idOfStore } from '../stores/store-files.ts'
 import { FeedView } from '../stores/view.ts'
 import { type Measures, readClock, readStore } from './measures.ts'
 
@@ -76,12 +77,10 @@ export async function openState(configuration: Configuration, parts: StateParts)
   const found = await store.shared?.nodes.atStart()
   if (offset && found) compareClock(offset, found, machine)
   const longestLife = await RecordedLife.open(store, longestLifeOf(configuration))
-  const before = found && readSeen(configuration.data)
-  // What was changed since a backup was restored would hide that from a node that starts later.
-  const seen = before && { ...before, doubted: before.doubted || found.contentsDoubted }
+  const { seen, lacks } = found ? seenOfShared(configuration, found) : seenOfOwn(configuration, config)
   const feed = await ChangeFeed.open({ store, clock, machine, recorder, seen })
   opened.defer(() => feed.stop())
-  const doubts = new StoreDoubts({ feed, clock, offset })
+  const doubts = new StoreDoubts({ feed, clock, offset, lacks })
   const view = new FeedView({ feed, offset, maxAge: config.kind === 'postgres' ? config.maxAge : NEVER })
   opened.defer(() => view.stop())
   const drift = offset && new ClockDrift({ store: clock, offset, machine, recorder })
@@ -110,6 +109,25 @@ export async function openState(configuration: Configuration, parts: StateParts)
   }
   const inUse = opened.move()
   return { ...state, [Symbol.asyncDispose]: () => inUse.disposeAsync() }
+}
+
+interface Seen {
+  readonly seen?: SeenFeed | undefined
+  readonly lacks?: readonly string[] | undefined
+}
+
+function seenOfShared({ data }: Configuration, { contentsDoubted }: StoreAtStart): Seen {
+  const before = readSeen(data)
+  // What was changed since a backup was restored would hide that from a node that starts later.
+  return { seen: before && { ...before, doubted: before.doubted || contentsDoubted } }
+}
+
+/** Whether it is doubted was decided before any process opened it (store-memory.ts). */
+function seenOfOwn({ data }: Configuration, config: StoreConfig): Seen {
+  if (config.kind !== 'sqlite') return {}
+  const memory = readOwnMemory(data, idOfStore(planSqlite(config, data).path))
+  if (memory?.doubted !== true) return {}
+  return { seen: { sequence: memory.sequence, doubted: true }, lacks: memory.lacks }
 }
 
 /** Milliseconds. With a store of this machine alone, nobody else can revoke anything while it is out of reach. */

@@ -1,5 +1,5 @@
 /** How far a node has seen the change feed, and whether its store is as far (C11.7.3). */
-import { readFileSync } from 'node:fs'
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Recorder } from '../contracts/recorder.ts'
@@ -15,13 +15,25 @@ export interface SeenFeed {
   readonly doubted: boolean
 }
 
+/** What a node remembers of the feed of a store that is its own. */
+export interface OwnMemory extends SeenFeed {
+  /** Of the store (store-files.ts). */
+  readonly store: string
+  /** Milliseconds since the epoch: the node ran then. */
+  readonly at: number
+  /** Of the machine: another one may have lost its power in between. Undefined: nobody knows. */
+  readonly boot?: string | undefined
+  /** What the audit trail has and the store lacks, in words. */
+  readonly lacks?: readonly string[] | undefined
+}
+
 interface SeenNumbers {
   readonly highest: number
   readonly settled: number
 }
 
 /** Milliseconds. A failover loses less; a backup that was restored more. */
-const LOST_BY_FAILOVER = 5 * 60_000
+export const LOST_BY_FAILOVER = 5 * 60_000
 
 const SECOND = 1000
 
@@ -116,19 +128,44 @@ const INTERVAL = 5000
 
 const fileOf = (data: string): string => join(data, 'store-seen.json')
 
-/** Undefined if nothing is remembered, or nobody can read it: then the store is taken as it is. */
-export function readSeen(data: string): SeenFeed | undefined {
+function readMemory(data: string): (Partial<OwnMemory> & SeenFeed) | undefined {
   try {
-    const { sequence, doubted } = JSON.parse(readFileSync(fileOf(data), 'utf8')) as Partial<SeenFeed>
-    return typeof sequence === 'number' ? { sequence, doubted: doubted === true } : undefined
+    const memory = JSON.parse(readFileSync(fileOf(data), 'utf8')) as Partial<OwnMemory>
+    const { sequence, doubted } = memory
+    return typeof sequence === 'number' ? { ...memory, sequence, doubted: doubted === true } : undefined
   } catch {
     return undefined
   }
 }
 
+/**
+ * What is remembered of a store that nodes share. Undefined if nothing is, or nobody can read it: then the store is taken as it is.
+ */
+export function readSeen(data: string): SeenFeed | undefined {
+  const memory = readMemory(data)
+  if (memory === undefined || memory.store !== undefined) return undefined
+  return { sequence: memory.sequence, doubted: memory.doubted }
+}
+
+/** The same of the one store with this id. */
+export function readOwnMemory(data: string, id: string | undefined): OwnMemory | undefined {
+  const memory = readMemory(data)
+  if (id === undefined || memory?.store !== id || typeof memory.at !== 'number') return undefined
+  return { ...memory, store: id, at: memory.at }
+}
+
+const textOf = (memory: SeenFeed): string => `${JSON.stringify(memory)}\n`
+
+/** Remembers it before anything else begins. Throws the system's error. */
+export function writeOwnMemory(data: string, memory: OwnMemory): void {
+  writeFileSync(`${fileOf(data)}.new`, textOf(memory), { mode: PRIVATE_FILE })
+  renameSync(`${fileOf(data)}.new`, fileOf(data))
+}
+
 interface SeenChangesParts {
   readonly data: string
-  readonly feed: { readonly seen: SeenFeed }
+  /** @param ends whether the service ends: what the store has now, no power cut takes from it */
+  readonly seen: (ends: boolean) => SeenFeed
   readonly recorder: Pick<Recorder, 'note'>
   readonly after?: After
 }
@@ -166,8 +203,8 @@ export class SeenChanges {
   }
 
   async #write(): Promise<void> {
-    const { data, feed, recorder } = this.#parts
-    const text = `${JSON.stringify(feed.seen)}\n`
+    const { data, seen, recorder } = this.#parts
+    const text = textOf(seen(this.#stopped))
     if (text === this.#written) return
     const file = fileOf(data)
     try {

@@ -49,6 +49,20 @@ function openFile(path: string): DatabaseSync {
   }
 }
 
+/**
+ * The highest number that a store has given to a change, which is a time as well; undefined if there is no store, or none that can
+ * be read: whoever opens it reports why. Blocks the thread for a moment.
+ */
+export function newestChangeOf(path: string): number | undefined {
+  if (!existsSync(path)) return undefined
+  try {
+    using db = openFile(path)
+    return Number(db.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'change'").get()?.['seq'] ?? 0)
+  } catch {
+    return undefined
+  }
+}
+
 const cannotRead = (path: string, thrown: unknown): StoreError =>
   thrown instanceof StoreError
     ? thrown

@@ -1,4 +1,4 @@
-/** What a process doubts about a store that several nodes share, until an operator says that it is right. */
+/** What a process doubts about its store, until an operator says that it is right. */
 import type { Recorder } from '../contracts/recorder.ts'
 import type { Doubted, StoreAtStart } from '../contracts/store.ts'
 import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
@@ -11,6 +11,8 @@ interface StoreDoubtsParts {
   readonly clock: Clock
   /** Undefined where the store has no clock of its own. */
   readonly offset: TrustedOffset | undefined
+  /** What the audit trail has and the store lacks, in words. */
+  readonly lacks?: readonly string[] | undefined
 }
 
 /** Of the changes by which all processes of all nodes learn what was accepted. */
@@ -48,7 +50,7 @@ export class StoreDoubts {
   get reasons(): readonly string[] {
     return [
       ...(this.clock === undefined ? [] : [clockReason(this.clock)]),
-      ...(this.contents === undefined ? [] : [CONTENTS_REASON]),
+      ...(this.contents === undefined ? [] : [contentsReason(this.#parts.lacks)]),
     ]
   }
 
@@ -62,8 +64,10 @@ export class StoreDoubts {
   }
 }
 
-const CONTENTS_REASON =
-  'it is older than what this node has seen, as after a restored backup: no token is issued until `postern store accept --contents`'
+function contentsReason(lacks: readonly string[] = []): string {
+  const told = lacks.length === 0 ? '' : ` (the audit trail has later changes: ${lacks.join('; ')})`
+  return `it is older than what this node has seen, as after a restored backup${told}: no token is issued until \`postern store accept --contents\``
+}
 
 function clockReason(ahead: number): string {
   const by = durationText(Math.max(1, Math.round(Math.abs(ahead) / MINUTE)) * MINUTE)

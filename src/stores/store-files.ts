@@ -36,29 +36,43 @@ export function identityOf(path: string): string | undefined {
   return stats && `${stats.dev}:${stats.ino}`
 }
 
-/**
- * The identity of the store's file, as the marker has it; empty if the marker is damaged, undefined if there is none.
- */
-function readMarker(path: string): string | undefined {
+interface Marker {
+  /** The identity of the store's file; empty if the marker is damaged. */
+  readonly file: string
+  /** Of the store, also where its file is replaced by a backup. Undefined in a marker of an earlier version. */
+  readonly id?: string | undefined
+}
+
+/** Undefined if there is none. */
+function readMarker(path: string): Marker | undefined {
   try {
-    return String((JSON.parse(readFileSync(markerOf(path), 'utf8')) as { file?: unknown }).file)
+    const { file, id } = JSON.parse(readFileSync(markerOf(path), 'utf8')) as Record<string, unknown>
+    return { file: String(file), id: typeof id === 'string' ? id : undefined }
   } catch (thrown) {
     if (hasCode(thrown, 'ENOENT')) return undefined
     // Cut short, or changed by hand: the folder had a store all the same.
-    if (thrown instanceof SyntaxError || thrown instanceof TypeError) return ''
+    if (thrown instanceof SyntaxError || thrown instanceof TypeError) return { file: '' }
     throw thrown
   }
 }
 
+/** Whose memory a data folder may have (feed-progress.ts). Undefined without a marked store. */
+export const idOfStore = (path: string): string | undefined => readMarker(path)?.id
+
 /** Marks the folder of an existing store. The marker appears complete or not at all. Throws as the file system does. */
 export function markStore(path: string): void {
   const file = identityOf(path)
-  if (file === undefined || readMarker(path) === file) return
+  const before = readMarker(path)
+  if (file === undefined || (before?.file === file && before.id !== undefined)) return
   const marker = markerOf(path)
+  const id = before?.id ?? crypto.randomUUID()
   // The global one: node:crypto takes the thread of the store 8 ms to load, and most openings need no draft.
   const draft = `${marker}.${crypto.randomUUID()}`
   try {
-    writeFileSync(draft, `${JSON.stringify({ file, means: MEANING })}\n`, { mode: PRIVATE_FILE, flag: 'wx' })
+    writeFileSync(draft, `${JSON.stringify({ file, id, means: MEANING })}\n`, {
+      mode: PRIVATE_FILE,
+      flag: 'wx',
+    })
     flush(draft)
     renameSync(draft, marker)
     flush(dirname(marker))
@@ -143,7 +157,7 @@ export function requireNotLost(path: string): boolean {
 
 /** Throws StoreError if the file is not the one that the service was started with. */
 export function requireSame(path: string): void {
-  const marked = readMarker(path)
+  const marked = readMarker(path)?.file
   if (marked === undefined || marked === identityOf(path)) return
   throw new StoreError(
     `The store ${path} is another file than the one that the service was started with (${basename(markerOf(path))}). ` +

@@ -1,5 +1,9 @@
 /** A backup of the store was restored: what was revoked since would be good again. */
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, vi } from 'vitest'
+import { sqliteFile } from '../../src/stores/schema.ts'
 import { recordsOf } from '../support/audit-files.ts'
 import { runVerb } from '../support/command-line.ts'
 import { dataFolder } from '../support/data-folder.ts'
@@ -8,6 +12,7 @@ import { postForm } from '../support/oauth.ts'
 import { query, sharedPostgres } from '../support/postgres.ts'
 import { bearer } from '../support/requests.ts'
 import { sharedStore } from '../support/shared-store.ts'
+import { DEMO } from '../support/spawn-postern.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
 import { issueToken } from '../support/tokens.ts'
 
@@ -61,6 +66,99 @@ describe('T3.17 all that was given before', () => {
   it('C11.6 is told by no other time', async () => {
     const { code, stderr } = await runVerb(['revoke', '--before', 'yesterday'], {})
     expect([code, stderr]).toEqual([2, expect.stringContaining('--before: expected now')])
+  })
+})
+
+interface Memory {
+  readonly at: number
+  readonly boot: string
+}
+
+/** A service on one machine whose store can be put back as it was before a client was disabled. */
+async function machine() {
+  const data = await dataFolder()
+  const memory = join(data, 'store-seen.json')
+  const copy = join(await dataFolder(), 'copy.sqlite')
+  const start = () => postern({ config: 'demo.yaml', data })
+  const first = await start()
+  const held = await issueToken(first, { scope: SCOPE })
+  const env = { POSTERN_CONFIG: DEMO, POSTERN_DATA: data }
+  const command = async (...args: string[]) => expect(await runVerb(args, { env })).toMatchObject({ code: 0 })
+  await command('maintenance', 'on', '--identity', '--message', 'short')
+  await command('maintenance', 'off', '--identity')
+  await command('backup', copy)
+  const remembered = JSON.parse(readFileSync(memory, 'utf8')) as Memory
+  // The disabling is more than a minute younger than what the copy has.
+  const store = new DatabaseSync(copy)
+  store.exec(`UPDATE change SET sequence = sequence - ${6 * MINUTE};
+    UPDATE sqlite_sequence SET seq = seq - ${6 * MINUTE}`)
+  store.close()
+  await command('client', 'disable', 'acme-books', '--admin-url', first.adminUrl)
+  await first.close()
+  const putBack = (): void => {
+    const path = sqliteFile(data)
+    for (const file of [`${path}-wal`, `${path}-shm`]) rmSync(file, { force: true })
+    copyFileSync(copy, path)
+  }
+  /** What the service remembered before, with some of it changed. */
+  const remember = (changes: Partial<Memory>): void =>
+    writeFileSync(memory, JSON.stringify({ ...remembered, sequence: 0, ...changes }))
+  return { data, start, held, putBack, remember }
+}
+
+const LACKING = {
+  name: 'store',
+  reason: expect.stringMatching(
+    /audit trail has later changes: .*client\.disabled acme-books .*`postern store accept --contents`/,
+  ),
+}
+
+const login = (service: StartedPostern) =>
+  postForm(service, '/connect/token', {
+    params: { grant_type: 'password', username: 'alice', password: 'alice-password', scope: SCOPE },
+  })
+
+describe('T3.17 C11.7.3 a store of this machine that was put back', () => {
+  it('C11.7.3 issues nothing until it is accepted, and it is told what it lacks', async () => {
+    const { data, start, putBack } = await machine()
+    putBack()
+    const service = await start()
+    const refused = await login(service)
+    expect([refused.status, refused.json.error]).toEqual([503, 'temporarily_unavailable'])
+    expect(await degraded(service)).toEqual([LACKING])
+    await service.close()
+    // Nobody has accepted it: a start does not either.
+    const again = await start()
+    expect((await login(again)).status).toBe(503)
+    expect(await order(again, data, 'store', 'accept', '--contents')).toMatchObject({ code: 0 })
+    await vi.waitFor(async () => expect(await degraded(again)).toEqual([]), SOON)
+    // That is why nobody is let in by a store that is put back: the client is enabled again.
+    expect((await login(again)).status).toBe(200)
+    await again.close()
+    expect(await degraded(await start())).toEqual([])
+  })
+
+  it('C11.7.3 is noticed by the trail where the service was killed before it remembered, or its folder was put back', async () => {
+    const { start, putBack, remember } = await machine()
+    putBack()
+    remember({})
+    const killed = await start()
+    expect(await degraded(killed)).toEqual([LACKING])
+    await killed.close()
+    putBack()
+    remember({ at: Date.now() - 60 * MINUTE, boot: 'of another machine' })
+    expect(await degraded(await start())).toEqual([LACKING])
+  })
+
+  it('C11.7.3 is not doubted after a power cut, which takes the last changes, nor without a memory of it', async () => {
+    const { start, putBack, remember } = await machine()
+    putBack()
+    remember({ boot: 'before the power cut' })
+    const service = await start()
+    expect(await degraded(service)).toEqual([])
+    expect((await login(service)).status).toBe(200)
+    await service.close()
+    expect(await degraded(await start())).toEqual([])
   })
 })
 

@@ -9,9 +9,9 @@ it('C11.7.3 what a node has seen is kept when it stops while it writes, and noth
   onTestFinished(() => rmSync(data, { recursive: true }))
   const due: (() => void)[] = []
   const notes: string[] = []
-  const feed = { seen: { sequence: 1, doubted: false } }
+  let known = { sequence: 1, doubted: false }
   const seen = new SeenChanges({
-    ...{ data, feed },
+    ...{ data, seen: () => known },
     recorder: { note: (_level, event) => void notes.push(event) },
     after: (_ms, work) => {
       due.push(work)
@@ -19,7 +19,7 @@ it('C11.7.3 what a node has seen is kept when it stops while it writes, and noth
     },
   })
   due.pop()?.()
-  feed.seen = { sequence: 2, doubted: true }
+  known = { sequence: 2, doubted: true }
   await seen.stop()
   expect(readSeen(data)).toEqual({ sequence: 2, doubted: true })
   expect({ notes, due }).toEqual({ notes: [], due: [] })
