@@ -1,7 +1,8 @@
 import { resolve } from 'node:path'
+import { planAudit } from '../audit/schema.ts'
 import { printJson, type Terminal } from '../operator/terminal.ts'
 import { EXIT } from '../operator/verb.ts'
-import { readConfiguration } from '../settings/configuration.ts'
+import { isSidecar, readConfiguration } from '../settings/configuration.ts'
 import { backUpSqlite } from '../stores/read-store.ts'
 import { sqliteFile } from '../stores/schema.ts'
 import { StoreError } from '../stores/store-error.ts'
@@ -12,11 +13,13 @@ import { BACKUP } from './tables.ts'
 /** A copy: from the data folder to a new file. */
 interface Copy {
   readonly data: string
+  /** The folder of the audit trail; undefined where none is kept. */
+  readonly trail: string | undefined
   readonly file: string
   readonly json: boolean
 }
 
-function copy({ data, file, json }: Copy, terminal: Terminal): number {
+function copy({ data, trail, file, json }: Copy, terminal: Terminal): number {
   try {
     backUpSqlite(sqliteFile(data), file)
   } catch (thrown) {
@@ -24,10 +27,12 @@ function copy({ data, file, json }: Copy, terminal: Terminal): number {
     terminal.stderr.write(`postern: ${thrown.message}\n`)
     return EXIT.failed
   }
-  if (json) printJson({ file: resolve(file) }, terminal)
+  const keys = resolve(data, 'keys')
+  if (json) printJson({ file: resolve(file), without: { keys, ...(trail && { trail }) } }, terminal)
   else
     terminal.stdout.write(
-      `${file}: a copy of the store. Only you can read it. The keys are not in it: copy their folder too.\n`,
+      `${file}: a copy of the store. Only you can read it. The keys are not in it: copy ${keys} too. ` +
+        `${trail === undefined ? 'No audit trail is kept' : `Nor is the audit trail: copy ${trail} as a whole`}.\n`,
     )
   return EXIT.done
 }
@@ -51,8 +56,10 @@ export const backupCommand = commandOf(BACKUP, {
         change: { file: resolve(file) },
       } as const
       const order = { configuration, options: values, terminal, opensData: true }
-      const { data } = configuration
-      const work = (): number => copy({ data, file, json: values.json === true }, terminal)
+      const { data, audit } = configuration
+      const plan = planAudit(audit, data, isSidecar(configuration))
+      const trail = plan && resolve(plan.folder)
+      const work = (): number => copy({ data, trail, file, json: values.json === true }, terminal)
       return recorded(order, act, () => Promise.resolve(work()))
     }
     writeReport(path, problems, terminal)

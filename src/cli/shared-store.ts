@@ -102,18 +102,32 @@ export const nodesCommand = commandOf(NODES, {
       try {
         const nodes = await opened.shared.nodes.list()
         const now = await opened.now()
-        if (values.json === true) printJson({ nodes }, terminal)
+        const configurations = configurationsOf(nodes, now)
+        if (values.json === true) printJson({ nodes, configurations }, terminal)
         else terminal.stdout.write(nodesText(nodes, now))
-        return EXIT.done
+        if (configurations.length <= 1) return EXIT.done
+        terminal.stderr.write(
+          `postern: the nodes have ${configurations.length} different configurations (${configurations.join(', ')}): give them the same, then \`postern reload\` on each\n`,
+        )
+        return EXIT.failed
       } finally {
         await opened.close()
       }
     }),
 })
 
+/** Milliseconds. A node that was not seen for so long does not serve any more. */
+const ALIVE = 10_000
+
+/** The digests of the configurations that are served now. */
+const configurationsOf = (nodes: readonly SeenNode[], now: number): readonly string[] => [
+  ...new Set(nodes.filter(({ seenAt }) => now - seenAt <= ALIVE).map(({ config }) => config)),
+]
+
 const HEADINGS = [
   'NODE',
   'HOST',
+  'ADDRESS',
   'VERSION',
   'TABLES',
   'CONFIGURATION',
@@ -126,7 +140,15 @@ const HEADINGS = [
 function nodesText(nodes: readonly SeenNode[], now: number): string {
   if (nodes.length === 0) return 'no node was seen within the last hour\n'
   const rows = nodes.map((node) => [
-    ...[node.id, node.host, node.version, String(node.schema), node.config, String(node.workers)],
+    ...[
+      node.id,
+      node.host,
+      node.address ?? '',
+      node.version,
+      String(node.schema),
+      node.config,
+      String(node.workers),
+    ],
     `${node.clockOffset > 0 ? '+' : ''}${node.clockOffset.toFixed(3)} s`,
     `${(node.feedAge / 1000).toFixed(1)} s`,
     `${Math.max(0, Math.round((now - node.seenAt) / 1000))} s ago`,

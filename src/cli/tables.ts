@@ -222,7 +222,7 @@ export const DIFF = {
     '': {
       summary: 'Show who gains (+) and who loses (-) access between two configurations',
       notes: [
-        'Clients and roles are shown by action, users by their role at a business. Clients and users of the store are included. The store is only read. An area that becomes report-only is open to anybody. The exit code is 2 if the scopes or the directory of one have problems.',
+        'Clients and roles are shown by action, users by their role at a business. Clients and users of the store are included. The store is only read. An area that becomes report-only is open to anybody. Versions that an operation gains or loses are told by operation. The exit code is 2 if the scopes or the directory of one have problems.',
       ],
       arguments: [
         { name: 'OLD', kind: 'file' },
@@ -262,7 +262,9 @@ export const BACKUP = {
   verbs: {
     '': {
       summary: 'Copy the store to a new file, also while it is in use',
-      notes: ['Only you can read the copy. The keys are not in it: copy their folder too.'],
+      notes: [
+        'Only you can read the copy. Neither the keys nor the audit trail are in it: the command says which folders to copy too.',
+      ],
       arguments: [{ name: 'FILE', kind: 'file' }],
       options: { ...JSON_ANSWER, ...ORDER },
       examples: [
@@ -337,8 +339,11 @@ export const NODES = {
   verbs: {
     '': {
       summary:
-        'List the nodes that share a store: version, tables, configuration, clock, age of what they know',
-      notes: ['Nodes that were seen within the last hour. No service needs to run.'],
+        'List the nodes that share a store: address, version, tables, configuration, clock, age of what they know',
+      notes: [
+        'Nodes that were seen within the last hour. No service needs to run.',
+        'Exit code 1: those that serve now have different configurations.',
+      ],
       arguments: [],
       options: { ...JSON_ANSWER, ...CONFIG },
       examples: [{ line: 'postern nodes', does: 'list them, the latest first' }],

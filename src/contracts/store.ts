@@ -253,6 +253,8 @@ export interface NodeFacts {
   /** Drawn at each start. */
   readonly id: string
   readonly host: string
+  /** Where it listens for clients: address and port. Absent: of an older version. */
+  readonly address?: string
   /** Of Postern. */
   readonly version: string
   /** The version of the store's tables that it knows. */

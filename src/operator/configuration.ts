@@ -39,9 +39,14 @@ const accessSchema = (description: string): Schema => ({
   type: 'array',
   items: members(
     {
-      kind: { enum: ['anybody', 'client', 'role', 'user'], description: 'Of what kind the party is.' },
-      who: text('A client id, a role or a user name.'),
-      what: text('Such as `GET fund-data/fund-list (business)`; of a user, the role.'),
+      kind: {
+        enum: ['anybody', 'client', 'role', 'user', 'operation'],
+        description: 'Of what kind the party is.',
+      },
+      who: text('A client id, a role or a user name; of a version, the operation.'),
+      what: text(
+        'Such as `GET fund-data/fund-list (business)`; of a user, the role; of an operation, `version 1`.',
+      ),
       where: text('A business; empty if the right is not tied to one.', { minLength: 0 }),
     },
     ['kind', 'who', 'what', 'where'],
@@ -70,7 +75,13 @@ const answerOf = (result: FileCheck | FileDifference | NoFile): AdminAnswer =>
 
 const NO_FILE = ['It does not come from a file, or that has problems', problemsSchema] as const
 
-const HEADINGS = { anybody: 'anybody', client: 'clients', role: 'roles', user: 'users' } as const
+const HEADINGS = {
+  anybody: 'anybody',
+  client: 'clients',
+  role: 'roles',
+  user: 'users',
+  operation: 'versions',
+} as const
 
 /** One line for each access that somebody gains (`+`) or loses (`-`), with all places where. */
 function accessLines(sign: '+' | '-', changes: readonly Access[]): string[] {

@@ -68,6 +68,7 @@ const PARTS: Members = {
     bytes: count('On the disk.'),
     feedAgeSeconds: { type: 'number', minimum: 0, description: 'Since the change feed was last read.' },
     nodes: count('That it counts, where several share it.'),
+    nodeConfigurations: count('Different configurations of those nodes.'),
     nodeConfiguration: text('A digest of the configuration, the same on nodes that serve the same.'),
   }),
   keys: rows(
@@ -199,8 +200,14 @@ const upTo = (word: string, time: string | undefined): string | undefined =>
 const LINES: readonly ((status: Status) => string)[] = [
   ({ at }) => labelled('now', at),
   ({ started, node }) => labelled('started', started, `Node ${node}`),
-  ({ configuration: { file, digest, loaded } }) =>
-    labelled('configuration', file, `in force since ${loaded}`, `digest ${digest.slice(0, 12)}`),
+  ({ configuration: { file, digest, loaded }, store: { nodeConfiguration } }) =>
+    labelled(
+      'configuration',
+      file,
+      `in force since ${loaded}`,
+      // That of `postern nodes` where several share a store: nodes have some settings of their own.
+      `digest ${nodeConfiguration ?? digest.slice(0, 12)}`,
+    ),
   ({ workers }) => labelled('processes', workersText(workers)),
   ({ calls }) =>
     labelled(
@@ -210,7 +217,7 @@ const LINES: readonly ((status: Status) => string)[] = [
       counted(calls.passwordChecksWaiting, 'password checks waiting'),
     ),
   ({ upstreams }) => upstreams.map(upstreamText).join(''),
-  ({ store: { kind, up, bytes, feedAgeSeconds, nodes, nodeConfiguration } }) =>
+  ({ store: { kind, up, bytes, feedAgeSeconds, nodes } }) =>
     labelled(
       'store',
       kind,
@@ -218,7 +225,6 @@ const LINES: readonly ((status: Status) => string)[] = [
       sizeText(bytes),
       feedAgeSeconds === undefined ? undefined : `change feed read ${feedAgeSeconds.toFixed(1)} s ago`,
       counted(nodes, 'nodes'),
-      nodeConfiguration === undefined ? undefined : `configuration ${nodeConfiguration} of this node`,
     ),
   ({ audit: { kept, writable, openIntents, abandonedIntents, signed, anchored } }) =>
     labelled(
@@ -294,7 +300,7 @@ export const STATUS: Operation = {
     commandLine({
       words: ['status'],
       summary: 'Show how a running service is: what is wrong first, then each part',
-      notes: ['Exit code 0: ready, 1: not ready, or no answer.'],
+      notes: ['Exit code 0: ready, 1: not ready, no answer, or nodes with different configurations.'],
       arguments: [],
       options: {},
       examples: [
@@ -302,7 +308,8 @@ export const STATUS: Operation = {
         { line: 'postern status --json --admin-url http://127.0.0.1:9090', does: 'print it for a program' },
       ],
       text: statusText,
-      exit: ({ ready }: Status) => (ready ? EXIT.done : EXIT.failed),
+      exit: ({ ready, store: { nodeConfigurations = 1 } }: Status) =>
+        ready && nodeConfigurations <= 1 ? EXIT.done : EXIT.failed,
     }),
   ],
 }

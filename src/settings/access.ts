@@ -8,10 +8,13 @@ import { type ListedOperation, type Parties, type PartiesParts, readParties } fr
 
 /** One right of one party. */
 export interface Access {
-  readonly kind: 'anybody' | 'client' | 'role' | 'user'
-  /** Client id, role name or user name. `anybody`: everyone who can reach the service. */
+  readonly kind: 'anybody' | 'client' | 'role' | 'user' | 'operation'
+  /**
+   * Client id, role name or user name. `anybody`: everyone who can reach the service. `operation`: what is called, whoever may; it is
+   * told of one that both configurations have.
+   */
   readonly who: string
-  /** Such as `GET fund-data/fund-list (business)`. For users, their role. */
+  /** Such as `GET fund-data/fund-list (business)`. For users, their role. For operations, a version. */
   readonly what: string
   /** Business code; empty if the right is not tied to a business. */
   readonly where: string
@@ -58,6 +61,14 @@ function userAccess({ directory: { businesses } }: Parties, user: User): Access[
   ]
 }
 
+const versionsOf = ({ operations }: Parties): Access[] =>
+  operations.flatMap((operation) =>
+    operation.versions.map((version) => ({
+      ...{ kind: 'operation' as const, who: textOf(operation), where: '' },
+      what: `version ${version}`,
+    })),
+  )
+
 /** What everybody may do, as flat rows to compare. If `problems` has failed, the result must not be used. */
 export async function accessOf(
   configuration: Configuration,
@@ -70,6 +81,7 @@ export async function accessOf(
   )
   return [
     ...openToAnybody(configuration),
+    ...versionsOf(parties),
     ...[...parties.clients.values()].flatMap((client) => clientAccess(parties, client)),
     ...roles,
     ...[...parties.users()].flatMap((user) => userAccess(parties, user)),
@@ -88,8 +100,13 @@ const without = (all: readonly Access[], others: readonly Access[]): Access[] =>
   return all.filter((access) => !keys.has(keyOf(access)))
 }
 
+const operationsIn = (access: readonly Access[]): ReadonlySet<string> =>
+  new Set(access.filter(({ kind }) => kind === 'operation').map(({ who }) => who))
+
 /** The rights that the second configuration adds and removes. */
-export const compareAccess = (before: readonly Access[], after: readonly Access[]): AccessChange => ({
-  gained: without(after, before),
-  lost: without(before, after),
-})
+export function compareAccess(before: readonly Access[], after: readonly Access[]): AccessChange {
+  // Of an operation that comes or goes as a whole, its callers are told.
+  const inBoth = operationsIn(before).intersection(operationsIn(after))
+  const isTold = ({ kind, who }: Access): boolean => kind !== 'operation' || inBoth.has(who)
+  return { gained: without(after, before).filter(isTold), lost: without(before, after).filter(isTold) }
+}

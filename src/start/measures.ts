@@ -56,7 +56,12 @@ export const readNode = (
     ? []
     : [
         reading(FAMILIES.nodeConfiguration, 1, beat.digest),
-        ...(beat.live === undefined ? [] : [reading(FAMILIES.storeNodes, beat.live.nodes)]),
+        ...(beat.live === undefined
+          ? []
+          : [
+              reading(FAMILIES.storeNodes, beat.live.nodes),
+              reading(FAMILIES.storeConfigurations, beat.live.configs),
+            ]),
       ]
 
 export const readKeys = (keys: Pick<ServiceKeys, 'rotations'>): Readings =>

@@ -28,6 +28,8 @@ export const nodeOf = (configuration: Pick<Configuration, 'issuers' | 'store'>):
 
 interface NodeBeatParts {
   readonly nodes: Nodes
+  /** Of the public listener: address and port. */
+  readonly address: string
   readonly state: Pick<State, 'clock'> & { readonly doubts: Pick<State['doubts'], 'clock' | 'contents'> } & {
     readonly feed: Pick<State['feed'], 'age'>
   }
@@ -131,10 +133,11 @@ export class NodeBeat {
   }
 
   #facts(): NodeFacts {
-    const { state, nodes, machine } = this.#parts
+    const { state, nodes, machine, address } = this.#parts
     return {
       id: NODE_ID,
       host: hostname(),
+      address,
       version: VERSION,
       schema: nodes.knownSchema,
       config: this.digest,

@@ -160,7 +160,9 @@ async function start(configuration: Configuration, options: StartOptions): Promi
   const holdings = (): Holdings => served.holdings
   observation.exposition.limitClients(configuration.metrics.clients, holdings().clients.keys())
   rememberOwn(configuration, { clock, recorder, feed: state.feed, opened: serving })
-  const beat = joinNodes(configuration, { ...base, state, lockouts, holdings })
+  // Its port may be one that the system has chosen.
+  const address = configuration.server.listen.replace(/\d+$/, String(pool.port))
+  const beat = joinNodes(configuration, { ...base, state, lockouts, holdings, address })
   measures.gauges.add(() => readNode(beat))
   await endLostMeanwhile(holdings(), { ...state, recorder })
 
@@ -423,6 +425,7 @@ interface Joining extends ServiceBase {
   readonly state: State
   readonly lockouts: LocalLockouts
   readonly holdings: () => Holdings
+  readonly address: string
 }
 
 /**
@@ -431,7 +434,7 @@ interface Joining extends ServiceBase {
  */
 function joinNodes(
   configuration: Configuration,
-  { clock: machine, observation: { recorder }, opened, state, lockouts, holdings }: Joining,
+  { clock: machine, observation: { recorder }, opened, state, lockouts, holdings, address }: Joining,
 ): NodeBeat | undefined {
   const { store, feed, tokenRevoker } = state
   if (store.shared === undefined) return undefined
@@ -446,7 +449,7 @@ function joinNodes(
       recorder.note('info', 'revoked_when_nodes_agreed', { rules: losses })
     return losses !== undefined
   }
-  const beat = new NodeBeat(configuration, { nodes, state, machine, recorder, agreed })
+  const beat = new NodeBeat(configuration, { nodes, address, state, machine, recorder, agreed })
   opened.defer(() => beat.stop())
   return beat
 }

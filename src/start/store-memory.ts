@@ -64,7 +64,9 @@ export async function compareWithMemory(
   const memory = path === undefined ? undefined : readOwnMemory(configuration.data, idOfStore(path))
   if (newest === undefined || memory === undefined || memory.doubted) return
   const isSameBoot = boot !== undefined && memory.boot === boot
-  const ran = isSameBoot ? memory.at - LOST_BY_FAILOVER : memory.at + 2 * LOST_BY_FAILOVER
+  const ran = isSameBoot
+    ? Math.max(memory.since, memory.at - LOST_BY_FAILOVER)
+    : memory.at + 2 * LOST_BY_FAILOVER
   const isOlder = memory.sequence > newest
   const later = await laterInTrail(
     configuration,
@@ -134,11 +136,12 @@ export function rememberOwn(
   if (store === undefined) return
   const { data } = configuration
   const before = readOwnMemory(data, store)
+  const since = clock.now()
   const seen = (ends: boolean): OwnMemory => {
     const { sequence, doubted } = ends || feed.seen.doubted ? feed.seen : feed.settled
     const now = clock.now()
     return {
-      ...{ store, boot, doubted },
+      ...{ store, boot, doubted, since },
       sequence: Math.max(sequence, before?.sequence ?? 0),
       // Not each moment: so the file is written every five minutes.
       at: ends ? now : now - (now % LOST_BY_FAILOVER),

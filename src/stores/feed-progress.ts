@@ -19,7 +19,8 @@ export interface SeenFeed {
 export interface OwnMemory extends SeenFeed {
   /** Of the store (store-files.ts). */
   readonly store: string
-  /** Milliseconds since the epoch: the node ran then. */
+  /** When the node started and had no doubt, or knew of it, and until when it ran at least. Milliseconds since the epoch. */
+  readonly since: number
   readonly at: number
   /** Of the machine: another one may have lost its power in between. Undefined: nobody knows. */
   readonly boot?: string | undefined
@@ -150,8 +151,9 @@ export function readSeen(data: string): SeenFeed | undefined {
 /** The same of the one store with this id. */
 export function readOwnMemory(data: string, id: string | undefined): OwnMemory | undefined {
   const memory = readMemory(data)
-  if (id === undefined || memory?.store !== id || typeof memory.at !== 'number') return undefined
-  return { ...memory, store: id, at: memory.at }
+  if (id === undefined || memory?.store !== id || memory.at === undefined || memory.since === undefined)
+    return undefined
+  return { ...memory, store: id, at: memory.at, since: memory.since }
 }
 
 const textOf = (memory: SeenFeed): string => `${JSON.stringify(memory)}\n`

@@ -246,6 +246,12 @@ const OPERATIONS = {
     [],
     'max',
   ),
+  storeConfigurations: gauge(
+    'postern_store_configurations',
+    'Different configurations of the nodes that a store counts. Over 1 but for the time of a change: they serve different things.',
+    [],
+    'max',
+  ),
   nodeConfiguration: gauge(
     'postern_node_configuration',
     'Always 1. A digest of the configuration in force, without what each node has of its own.',

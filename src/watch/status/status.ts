@@ -82,6 +82,8 @@ export interface Status {
     readonly feedAgeSeconds: number | undefined
     /** That it counts; undefined where it is of one machine. */
     readonly nodes: number | undefined
+    /** Different ones that those nodes have. */
+    readonly nodeConfigurations: number | undefined
     /** A digest of the configuration, which other nodes compare with their own. */
     readonly nodeConfiguration: string | undefined
   }
@@ -278,6 +280,7 @@ export async function readStatus(sources: StatusSources): Promise<Status> {
       bytes,
       feedAgeSeconds: one(FAMILIES.feedAge),
       nodes: one(FAMILIES.storeNodes),
+      nodeConfigurations: one(FAMILIES.storeConfigurations),
       nodeConfiguration: gauges.all(FAMILIES.nodeConfiguration)[0]?.labels[0],
     },
     keys: (keys ?? []).map(keyOf),
@@ -305,7 +308,14 @@ const LATE_KEY = 3_600_000
 const isBefore = (time: string | undefined, limit: number): boolean =>
   time !== undefined && Date.parse(time) < limit
 
-const storeTroubles = ({ store: { up, feedAgeSeconds = 0 } }: Facts): string[] => [
+const storeTroubles = ({
+  store: { up, feedAgeSeconds = 0, nodes, nodeConfigurations = 0 },
+}: Facts): string[] => [
+  ...(nodeConfigurations > 1
+    ? [
+        `The ${nodes ?? 0} nodes of the store have ${nodeConfigurations} different configurations: \`postern nodes\` tells which.`,
+      ]
+    : []),
   ...(up === false ? ['The store is out of reach: nobody can log in, and nothing can be revoked.'] : []),
   ...(feedAgeSeconds > OLD_FEED
     ? [

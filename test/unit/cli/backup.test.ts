@@ -27,7 +27,10 @@ describe('postern backup', () => {
     const data = await dataFolder()
     const store = await openStore(PATIENT_STORE, data, systemClock)
     const copy = join(data, 'copy.sqlite')
-    expect(await postern(data, 'backup', copy)).toMatchObject({ code: 0, stderr: '' })
+    const { code, stdout, stderr } = await postern(data, 'backup', copy)
+    expect([code, stderr]).toEqual([0, ''])
+    // What is not in it, and where that is.
+    for (const name of ['keys', 'audit']) expect(stdout).toContain(`copy ${join(data, name)} `)
     await store.close()
     expect(existsSync(copy)).toBe(true)
     expect(await postern(data, 'backup', copy)).toMatchObject({

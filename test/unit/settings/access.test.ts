@@ -222,6 +222,23 @@ directory:
     expect(err).toMatch(/^postern: The store \S+ cannot be read: .*\n$/)
   })
 
+  it('C11.5.4 tells which versions of an operation are struck, whoever may call it', async () => {
+    const demo = readFileSync(DEMO, 'utf8')
+    const found = /versions: \[1, 2\]/
+    expect(demo).toMatch(found)
+    const next = demo
+      .replace(found, 'versions: [2]')
+      .replace('demo-data.json', join(dirname(DEMO), 'demo-data.json'))
+    const files = configFiles({ 'next.yaml': next })
+    const { code, stdout } = await runVerb(['diff', DEMO, files('next.yaml')], {
+      env: { POSTERN_DATA: await dataFolder() },
+    })
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringMatching(/^versions\n {2}- \S+ \S+ \(\w+\) {2}version 1\n$/m),
+    ])
+  })
+
   it('writes JSON for programs', async () => {
     const { out } = await diff('directory: { clients: { acme-books: { disabled: true } } }', '--json')
     const { gained, lost } = JSON.parse(out)

@@ -28,7 +28,7 @@ function beating(agreed: () => Promise<boolean>, configuration = demo) {
   }
   const state = { clock, feed: { age: 0 }, doubts: { clock: undefined, contents: undefined } }
   const parts = { nodes, state, machine: clock, recorder: keepNotes(), agreed, after: timers.after }
-  const beat = new NodeBeat(configuration, parts)
+  const beat = new NodeBeat(configuration, { ...parts, address: '127.0.0.1:8080' })
   const beats = async (count: number): Promise<void> => {
     for (let n = 0; n < count; n += 1) await timers.fire()
   }

@@ -26,6 +26,7 @@ const WELL: Omit<Status, 'troubles'> = {
     bytes: 1,
     feedAgeSeconds: 0.2,
     nodes: undefined,
+    nodeConfigurations: undefined,
     nodeConfiguration: undefined,
   },
   keys: [{ name: 'ES256-1', state: 'signing', nextRotation: after(DAY), ends: undefined }],
