@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { recordsOf } from '../../support/audit-files.ts'
 import { runVerb } from '../../support/command-line.ts'
 import { dataFolder } from '../../support/data-folder.ts'
@@ -53,7 +53,7 @@ describe('the commands of a store that several nodes share', needing('postgresql
   })
 
   it('C11.7.4 nodes lists those that serve, with their clocks and the age of what they know', async () => {
-    const { run, serve } = await placeOnPostgres()
+    const { run, serve, cluster, schema } = await placeOnPostgres()
     expect((await run('nodes')).stderr).toContain('run `postern migrate`')
     const service = await serve()
     const listed = async () => JSON.parse((await run('nodes --json')).stdout).nodes
@@ -63,7 +63,24 @@ describe('the commands of a store that several nodes share', needing('postgresql
       expect.objectContaining({ schema: 1, workers: 1, config: expect.stringMatching(/^[\w-]{12}$/) }),
     ])
     expect((await run('nodes')).stdout).toMatch(/^NODE .* CLOCK .*\n\S{12} .* 0\.\d s  +\d s ago\n$/)
-    const [{ id }] = await listed()
+    const [{ id, address }] = await listed()
+    expect(address).toMatch(/^127\.0\.0\.1:\d+$/)
+    // Another one, with another configuration, that is alive for an hour.
+    const more = `INSERT INTO ${schema}.node
+      SELECT 'another', version, 'another', facts, seen_at + 3600000 FROM ${schema}.node`
+    query(cluster, more)
+    const differing = await run('nodes')
+    expect([differing.code, differing.stderr]).toEqual([
+      1,
+      expect.stringContaining('2 different configurations'),
+    ])
+    await vi.waitFor(async () => {
+      const status = await run('status')
+      expect([status.code, status.stdout]).toEqual([1, expect.stringContaining('2 different configurations')])
+      // One digest in both.
+      expect(differing.stdout).toContain(/digest (\S+)/.exec(status.stdout)![1])
+    }, 20_000)
+    query(cluster, `DELETE FROM ${schema}.node WHERE id = 'another'`)
     await service.close()
     expect(service.log().every(({ node }) => node === id)).toBe(true)
     expect(await listed()).toEqual([])

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { text } from 'node:stream/consumers'
@@ -10,6 +10,7 @@ import { systemClock } from '../../../src/kernel/clock.ts'
 import { planSqlite } from '../../../src/stores/schema.ts'
 import { SqliteStore } from '../../../src/stores/sqlite.ts'
 import { configFiles } from '../../support/config-files.ts'
+import { runVerb } from '../../support/command-line.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 
 const DEMO = fileURLToPath(new URL('../../../config/demo.yaml', import.meta.url))
