@@ -52,7 +52,10 @@ describe('C11.6 --json', () => {
       changed: ['password'],
     })
     const file = join(data, 'copy.sqlite')
-    expect((await answer(data, `backup ${file}`)).value).toEqual({ file })
+    expect((await answer(data, `backup ${file}`)).value).toEqual({
+      file,
+      without: { keys: join(data, 'keys'), trail: join(data, 'audit') },
+    })
     const { value } = await answer(data, 'hash-password', 'a-long-enough-password')
     expect(await new Hasher().verify('a-long-enough-password', String(value['hash']))).toBe(true)
   })
