@@ -23,7 +23,7 @@ async function marked() {
   const marks = await DisabledMarks.open({
     feed,
     store: {
-      find: (...of) => orDown(() => store.find(...of)),
+      find: (kind, key) => orDown(() => store.find(kind, key)),
       list: (kind) => orDown(() => store.list(kind)),
     },
   })
