@@ -65,16 +65,17 @@ describe('the commands of a store that several nodes share', needing('postgresql
     expect((await run('nodes')).stdout).toMatch(/^NODE .* CLOCK .*\n\S{12} .* 0\.\d s  +\d s ago\n$/)
     const [{ id, address }] = await listed()
     expect(address).toMatch(/:[1-9]\d*$/)
-    // Another one, with another configuration, that is alive for an hour.
-    const more = `INSERT INTO ${schema}.node
-      SELECT 'another', version, 'another', facts, seen_at + 3600000 FROM ${schema}.node`
-    query(cluster, more)
+    // Another one that is alive, with another configuration.
+    const another = `INSERT INTO ${schema}.node SELECT 'another', version, 'another', facts, seen_at FROM ${schema}.node
+      WHERE id <> 'another' ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at`
+    query(cluster, another)
     const differing = await run('nodes')
     expect([differing.code, differing.stderr]).toEqual([
       1,
       expect.stringContaining('2 different configurations'),
     ])
     await vi.waitFor(async () => {
+      query(cluster, another)
       const status = await run('status')
       expect([status.code, status.stdout]).toEqual([1, expect.stringContaining('2 different configurations')])
       // One digest in both.
