@@ -116,6 +116,10 @@ export const INIT = {
           ...{ type: 'string', value: 'NAME', multiple: true },
           help: 'With --from: the same for the code of the fund. Default: fund, fundId, fundCode',
         },
+        verbose: {
+          type: 'boolean',
+          help: 'With --from: tell each thing that does not fit, not each kind of them with a count',
+        },
         yes: { type: 'boolean', help: 'Ask nothing: take the defaults of what no option tells' },
         ...JSON_ANSWER,
       },

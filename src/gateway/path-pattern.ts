@@ -2,7 +2,7 @@
 
 /** The type of a path parameter (C3.3). Two types with the same text are the same. */
 export interface ParameterType {
-  /** As configured: `uuid`, `/[a-z]+/`; empty for an untyped one. */
+  /** As configured: `uuid`, `signed`, `/[a-z]+/`; empty for an untyped one. */
   readonly text: string
   readonly test: RegExp | undefined
   /** All values, if the pattern is a list of words such as `/open|closed/`. */
@@ -20,20 +20,24 @@ const LITERAL = /^[A-Za-z0-9._~-]+$/
 const PARAMETER = /^\{([A-Za-z][A-Za-z0-9_]*)(\.\.\.)?(?::(.+))?\}$/s
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
-const TYPES: Readonly<Record<string, RegExp>> = { uuid: UUID, integer: /^(?:0|[1-9][0-9]{0,17})$/ }
+const TYPES: Readonly<Record<string, RegExp>> = {
+  uuid: UUID,
+  integer: /^(?:0|[1-9][0-9]{0,17})$/,
+  signed: /^(?:0|-?[1-9][0-9]{0,17})$/,
+}
 
 const UNTYPED: ParameterType = { text: '', test: undefined, values: undefined }
 
 /** Words with bars between them, without any other character that means something in a regular expression. */
 const WORDS = /^[A-Za-z0-9_~]+(?:\|[A-Za-z0-9_~]+)*$/
 
-/** `uuid`, `integer` or `/pattern/`, which must match the whole value. Throws SyntaxError on anything else. */
+/** One of `TYPES` or `/pattern/`, which must match the whole value. Throws SyntaxError on anything else. */
 function compileType(text: string): ParameterType {
   const known = Object.hasOwn(TYPES, text) ? TYPES[text] : undefined
   if (known) return { text, test: known, values: undefined }
   const pattern = /^\/(.+)\/$/s.exec(text)?.[1]
   if (pattern === undefined)
-    throw new SyntaxError(`unknown parameter type "${text}"; use uuid, integer or /pattern/`)
+    throw new SyntaxError(`unknown parameter type "${text}"; use uuid, integer, signed or /pattern/`)
   const values = WORDS.test(pattern) ? pattern.split('|') : undefined
   return { text, test: new RegExp(`^(?:${pattern})$`, 'u'), values }
 }
@@ -43,7 +47,8 @@ export const takes = ({ test }: ParameterType, value: string): boolean =>
 
 /** Whether no value matches both types. False also where that cannot be known: for two patterns in general. */
 export function areDisjoint(one: ParameterType, other: ParameterType): boolean {
-  if (Object.hasOwn(TYPES, one.text) && Object.hasOwn(TYPES, other.text)) return one.text !== other.text
+  if (Object.hasOwn(TYPES, one.text) && Object.hasOwn(TYPES, other.text))
+    return (one.text === 'uuid') !== (other.text === 'uuid')
   if (one.values) return !one.values.some((value) => takes(other, value))
   return other.values !== undefined && !other.values.some((value) => takes(one, value))
 }

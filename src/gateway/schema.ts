@@ -16,7 +16,7 @@ import {
 import { operationUpstreamSchema } from '../backends/forward/schema.ts'
 import type { BodySchema } from '../http/body-schema.ts'
 import type { ScalarValue } from '../http/json.ts'
-import { MEDIA_TYPE_KEYS } from '../http/media-type.ts'
+import { MEDIA_TYPE_KEYS, MEDIA_TYPE_TEXT } from '../http/media-type.ts'
 import { areaDescription, documentationKeys } from './describe/schema.ts'
 
 const scopeValue = text({ description: 'A scope value.' })
@@ -69,7 +69,7 @@ const parameters = mapOf(
   },
 )
 
-const mediaType = text({ description: 'A media type or range.' })
+const mediaType = text({ ...MEDIA_TYPE_TEXT, description: 'A media type or range.' })
 
 const operation = section(
   {
@@ -147,7 +147,7 @@ const actionSchema = section({
   area: name({ description: 'Its area: a key of `areas`.' }),
   action: text({
     description:
-      'Path below the area. `{id}`, `{id:uuid}`, `{id:integer}` and `{id:/pattern/}` are parameters; `{path...}` is one of 1 to 32 segments.',
+      'Path below the area. `{id}`, `{id:uuid}`, `{id:integer}`, `{id:signed}` and `{id:/pattern/}` are parameters; `{path...}` is one of 1 to 32 segments.',
   }),
   methods: section(
     {

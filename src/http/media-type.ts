@@ -41,6 +41,12 @@ export function parseMediaType(text: string): MediaType | undefined {
   return TRAILING.test(text) ? { type: type.toLowerCase(), parameters } : undefined
 }
 
+/** For schemas: a media type or a range, with or without parameters. */
+export const MEDIA_TYPE_TEXT = {
+  pattern: "^[!#$%&'*+.^_`|~A-Za-z0-9-]+/[!#$%&'*+.^_`|~A-Za-z0-9-]+([ \\t]*;.*)?$",
+  expected: 'a media type or range, such as "text/csv" or "image/*"',
+} as const
+
 /** For schemas: a map by media types without parameters. */
 export const MEDIA_TYPE_KEYS = {
   keys: "^[A-Za-z0-9][!#$%&'+.^_`|~A-Za-z0-9-]*/[A-Za-z0-9][!#$%&'+.^_`|~A-Za-z0-9-]*$",

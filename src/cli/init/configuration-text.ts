@@ -18,7 +18,11 @@ export interface DescribedMethod {
   readonly parameters?: Readonly<
     Record<string, Omit<BodySchema, 'required'> & { readonly required?: boolean }>
   >
-  readonly body?: { readonly required?: false; readonly schema?: BodySchema }
+  readonly body?: {
+    readonly required?: false
+    readonly schema?: BodySchema
+    readonly types?: Readonly<Record<string, 'json'>>
+  }
   readonly consumes?: readonly string[]
   readonly produces?: readonly string[]
   readonly data?: BodySchema
@@ -26,7 +30,12 @@ export interface DescribedMethod {
     readonly path?: string
     readonly query?: Readonly<Record<string, string>>
     readonly headers?: Readonly<Record<string, string>>
-    readonly body?: { readonly format?: 'form'; readonly set?: Readonly<Record<string, string>> }
+    readonly body?: {
+      readonly format?: 'form'
+      readonly type?: string
+      readonly set?: Readonly<Record<string, string>>
+    }
+    readonly types?: Readonly<Record<string, 'json'>>
   }
 }
 

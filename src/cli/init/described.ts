@@ -31,6 +31,8 @@ export interface Described {
   readonly service: DescribedService
   /** A line for each. */
   readonly notes: readonly string[]
+  /** A line for each kind. */
+  readonly kinds: readonly string[]
   /** All that are chosen, in the order of the description. */
   readonly operations: readonly OperationBusiness[]
 }
@@ -45,6 +47,21 @@ const folded = (names: readonly string[]): ReadonlySet<string> => new Set(names.
 
 const noteText = (file: string, { line, what }: Note): string =>
   `${file}${line === undefined ? '' : `:${line}`}  ${what}`
+
+/** Names that are counted in a line. */
+const MOST_NAMES = 12
+
+/** One line for the notes of a kind. */
+function kindText(file: string, [first, ...others]: readonly Note[]): string {
+  if (first === undefined || others.length === 0) return first === undefined ? '' : noteText(file, first)
+  const counts = new Map<string, number>()
+  const all = [first, ...others]
+  for (const name of all.flatMap(({ names }) => names)) counts.set(name, (counts.get(name) ?? 0) + 1)
+  const sorted = [...counts].toSorted(([, one], [, other]) => other - one)
+  const told = sorted.slice(0, MOST_NAMES).map(([name, count]) => `${name} (${count})`)
+  const tally = told.length === 0 ? '' : `: ${told.join(', ')}${sorted.length > MOST_NAMES ? ', …' : ''}`
+  return noteText(file, { ...first, what: `${first.kind}${tally} [${all.length} times, first here]` })
+}
 
 /** How options say that a description is read. */
 export interface DescriptionOptions {
@@ -200,5 +217,6 @@ function describe(file: string, description: Description, options: DescriptionOp
   requireUsed(file, options, described)
   requireBound(file, described)
   requireShared(options, chosen, described)
-  return { service, notes: texts, operations: described.operations }
+  const kinds = [...Map.groupBy(notes, ({ kind }) => kind).values()].map((each) => kindText(file, each))
+  return { service, notes: texts, kinds, operations: described.operations }
 }

@@ -45,7 +45,7 @@ const USUAL_UPSTREAM = 'http://127.0.0.1:9000'
 /** Options that say how a description is read. */
 const OF_DESCRIPTIONS = [
   ...(['business-in', 'not-business', 'shared', 'value'] as const),
-  ...(['fund-parameter', 'only'] as const),
+  ...(['fund-parameter', 'only', 'verbose'] as const),
 ] as const
 
 type InitValues = Given<(typeof INIT.verbs)['']>['values']
@@ -117,9 +117,9 @@ const print = (text: string, { stdout }: Terminal): Promise<void> =>
     stdout.write(text, (error) => (error ? reject(error) : resolve()))
   })
 
-async function show(made: Made, asJson: boolean, terminal: Terminal): Promise<void> {
+async function show(made: Made, { json, verbose }: InitValues, terminal: Terminal): Promise<void> {
   const { file, answers, secrets, described } = made
-  const { notes = [], operations } = described ?? {}
+  const { notes = [], kinds = [], operations } = described ?? {}
   const started = startedBy(terminal)
   const serve = serveCommandText(file, started)
   const call = firstCall(made)
@@ -128,13 +128,16 @@ async function show(made: Made, asJson: boolean, terminal: Terminal): Promise<vo
     ...{ configuration: file, client_id: answers.client, client_secret: secrets.clientSecret },
     ...{ username: answers.user, password: secrets.password },
   }
-  if (asJson) {
+  if (json === true) {
     await print(`${JSON.stringify({ ...shown, notes, operations, try: tried, serve }, null, 2)}\n`, terminal)
     return
   }
   const lines = Object.entries(shown).map(([name, value]) => `${name.padEnd(15)}${value}\n`)
   await print(lines.join(''), terminal)
-  if (notes.length > 0) terminal.stderr.write(`Not in the file, or yours to decide:\n${notes.join('\n')}\n\n`)
+  const told = verbose === true ? notes : kinds
+  const more = told.length < notes.length ? ' (--verbose: each of them)' : ''
+  if (notes.length > 0)
+    terminal.stderr.write(`Not in the file, or yours to decide${more}:\n${told.join('\n')}\n\n`)
   if (operations !== undefined) {
     const table = fromHere(join(dirname(file), TABLE_FILE))
     terminal.stderr.write(`Where the business is (${table}):\n${operationsTable(operations)}\n`)
@@ -206,7 +209,7 @@ async function writeFirst(
   await write(folder, answers, described, secrets)
   const file = fromHere(join(folder, OWN_FILE))
   try {
-    await show({ file, answers, secrets, described }, values.json === true, terminal)
+    await show({ file, answers, secrets, described }, values, terminal)
   } catch (thrown) {
     // Nobody knows its secrets, and another try would find the files in its way.
     await rm(file)

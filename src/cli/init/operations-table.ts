@@ -28,8 +28,9 @@ export function operationsTable(operations: readonly OperationBusiness[]): strin
       .filter((_line, at) => at > 0 && open.has(operations[at - 1] as OperationBusiness) === isOpen)
       .join('')
   if (open.size === 0) return `${head}${of(false)}`
+  const others = of(false) === '' ? '' : `${head}${of(false)}\n`
   const taken = operations.filter(({ action }) => action !== undefined).length
-  return `${head}${of(false)}\n${open.size} of ${countOf(taken, 'operation')} without a business; every business gets the same from them:\n${of(true)}`
+  return `${others}${open.size} of ${countOf(taken, 'operation')} without a business; every business gets the same from them:\n${of(true)}`
 }
 
 /** Options that are shown; for more there is the table. */

@@ -245,6 +245,7 @@ const SCHEMAS: Readonly<Record<string, Node>> = {
   '': { type: 'string', minLength: 1 },
   uuid: { type: 'string', format: 'uuid' },
   integer: { type: 'integer', format: 'int64', minimum: 0 },
+  signed: { type: 'integer', format: 'int64' },
 }
 
 const REST =

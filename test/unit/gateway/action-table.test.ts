@@ -25,6 +25,15 @@ describe('the action table', () => {
     expect(find(table, 'detail', `${MEMBER}\n`)).toBeUndefined()
   })
 
+  it.each([
+    ['integer', ['0', '12'], ['-1', '-0', '01', '1.0', '']],
+    ['signed', ['0', '12', '-12'], ['-0', '--1', '-01', '+1', '1e3', `1${'0'.repeat(18)}`]],
+  ])('C3.3: a whole number of type %s has one spelling', (type, taken, refused) => {
+    const table = tableOf([`detail/{id:${type}}`])
+    for (const value of taken) expect(find(table, 'detail', value)?.values).toEqual([value])
+    for (const value of refused) expect(find(table, 'detail', value)).toBeUndefined()
+  })
+
   it('C3.3: a pattern must match the whole value', () => {
     const table = tableOf(['year/{year:/[0-9]{4}/}'])
     expect(find(table, 'year', '2026')).toBeDefined()

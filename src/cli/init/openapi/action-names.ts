@@ -158,6 +158,10 @@ function keptTypes(
   }
   for (const { parameters, literals } of spots.values()) {
     const texts = new Set(parameters.map(({ placed, name }) => types.get(placed)?.get(name) ?? ''))
+    if (texts.size === 2 && texts.has('integer') && texts.has('signed')) {
+      for (const { placed, name } of parameters) types.get(placed)?.set(name, 'signed')
+      continue
+    }
     if (!areTied([...texts], literals)) continue
     for (const { placed, name } of parameters) if (types.get(placed)?.delete(name)) tell(placed, name)
   }

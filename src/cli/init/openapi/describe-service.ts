@@ -3,20 +3,20 @@ import { type JsonObject, parseJsonPointer, pointerText } from '../../../http/js
 import type { DescribedAction, DescribedMethod, DescribedService, Level } from '../configuration-text.ts'
 import { type Named, nameActions, type Placed } from './action-names.ts'
 import { type BodyMember, BodyMembers } from './body-members.ts'
-import { answerKeys, queryParameters, requestKeys, sentSchemas, type Tell } from './bodies.ts'
+import { answerKeys, queryParameters, requestKeys, sentSchemas } from './bodies.ts'
 import { NamedSchemaSet } from './named-schemas.ts'
 import {
   chosenOperations,
   describedAddress,
   type DescribedOperation,
   isOf,
-  lineOf,
   listOf,
   nameOf,
   objectOf,
   schemesOf,
   slugOf,
   textOf,
+  unsaidAddress,
   wordsOf,
 } from './operations.ts'
 import {
@@ -41,12 +41,17 @@ import {
   type TargetParameters,
   withCodes,
 } from './targets.ts'
+import type { Tell } from './tell.ts'
 
 /** What a configuration cannot say, or somebody must decide. */
 export interface Note {
   /** In the description; undefined: of it as a whole. */
   readonly line: number | undefined
   readonly what: string
+  /** The same without what differs: notes of one kind can be told in one line. */
+  readonly kind: string
+  /** What is counted in that line. */
+  readonly names: readonly string[]
 }
 
 /** Where the business of an operation is. */
@@ -89,16 +94,16 @@ class Work {
     this.members = new BodyMembers(document, (name) => targetOf(name, targets) !== undefined)
     this.#lineOf = lineOf
     this.#targets = targets
-    this.book = new NamedSchemaSet(document, (path, what) => this.tell(path, what))
+    this.book = new NamedSchemaSet(document, (path, ...said) => this.tell(path, ...said))
   }
 
-  tell(path: readonly string[] | undefined, what: string): void {
-    this.notes.push({ line: path && this.#lineOf(path), what })
+  tell(path: readonly string[] | undefined, ...[what, kind = what, names = []]: Parameters<Tell>): void {
+    this.notes.push({ line: path && this.#lineOf(path), what, kind, names })
   }
 
   /** The members of the bodies of an operation that have the name of a business or fund. */
   membersOf(operation: DescribedOperation): readonly (BodyMember & { readonly isRead: boolean })[] {
-    const { isRead, schemas } = sentSchemas(operation)
+    const { isRead, schemas } = sentSchemas(operation, this.book.document)
     return schemas.flatMap((schema) => this.members.in(schema).map((member) => ({ ...member, isRead })))
   }
 
@@ -112,12 +117,12 @@ class Work {
   }
 
   tellOf({ at, method, path }: DescribedOperation): Tell {
-    return (what) => this.tell(at, `${method} ${path}: ${what}`)
+    return (what, kind = what, names = []) => this.tell(at, `${method} ${path}: ${what}`, kind, names)
   }
 
   isChosen({ at, method, path }: DescribedOperation, choice: ClientsChoice): void {
     const what = `${method} ${path}: ${placeWords(choice.place)}`
-    this.chosenByClients.push({ ...choice, line: this.#lineOf(at), what })
+    this.chosenByClients.push({ ...choice, line: this.#lineOf(at), what, kind: what, names: [] })
   }
 }
 
@@ -134,15 +139,21 @@ function placeOf(operation: DescribedOperation, targets: TargetParameters, work:
     ? mapPath(operation.path, pathParameters(operation), targets)
     : `${operation.method} is no method of an action`
   if (typeof mapped === 'string') {
-    tell(`left out: ${mapped}`)
+    tell(`left out: ${mapped}`, 'operations are left out: their method or path is none of an action')
     return undefined
   }
   if (mapped.untyped.length > 0)
-    tell(`any segment is taken for ${mapped.untyped.join(', ')}: the enum or pattern cannot be a type`)
+    tell(
+      `any segment is taken for ${mapped.untyped.join(', ')}: the enum or pattern cannot be a type`,
+      'any segment is taken for parameters whose enum or pattern cannot be a type',
+    )
   for (const choice of clientsChoices(operation, targets, work.membersOf(operation)))
     if (choice.target === 'business') work.isChosen(operation, choice)
     else
-      tell(`the client chooses the fund by ${placeWords(choice.place)}: the service must check that it may`)
+      tell(
+        `the client chooses the fund by ${placeWords(choice.place)}: the service must check that it may`,
+        'the client chooses the fund: the service must check that it may',
+      )
   const area = slugOf(operation.tag ?? mapped.word) ?? slugOf(mapped.word) ?? 'api'
   const bound = boundParameters(operation, targets)
   const level = mapped.targets.has('fund') || bound.targets.has('fund') ? 'fund' : 'business'
@@ -153,30 +164,37 @@ function placeOf(operation: DescribedOperation, targets: TargetParameters, work:
 
 function tellParameters({ parameters, unsaid }: DescribedOperation, tell: Tell): void {
   const cookies = parameters.filter((each) => each['in'] === 'cookie').map(({ name }) => nameOf(name))
-  if (cookies.length > 0) tell(`cookies do not reach a service: ${cookies.join(', ')}`)
-  if (unsaid.length > 0) tell(`left out, since a configuration has nothing like it: ${unsaid.join(', ')}`)
+  const noCookies = 'cookies do not reach a service'
+  if (cookies.length > 0) tell(`${noCookies}: ${cookies.join(', ')}`, noCookies, cookies)
+  const noWords = 'left out, because a configuration has nothing like it'
+  if (unsaid.length > 0) tell(`${noWords}: ${unsaid.join(', ')}`, noWords, unsaid)
 }
 
 function methodOf(named: Named, scopes: ProposedScopes, work: Work, tell: Tell): DescribedMethod {
   const { operation, area, path, bound } = named
   const { upstream: sent, ...request } = requestKeys(operation, work.book, tell, work.placesInBody(operation))
+  const { types, ...answer } = answerKeys(operation, work.book, tell)
   const upstream = {
     ...(path === undefined ? {} : { path }),
     ...bound.upstream,
     ...(sent && { body: sent }),
+    ...(types && { types }),
   }
   const { rule, unsaid } = scopes.ruleOf(operation, area)
   if (unsaid) tell('its scopes are alternatives of several each; one was proposed instead')
   if (operation.isPublic)
-    tell(`anybody may call it; here it takes a token with ${Object.values(rule).flat().join(' ')}`)
+    tell(
+      `anybody may call it; here it takes a token with ${Object.values(rule).flat().join(' ')}`,
+      'anybody may call these; here they take a token',
+    )
   tellParameters(operation, tell)
   return {
     ...(operation.summary === undefined ? {} : { summary: operation.summary }),
     ...(operation.description === undefined ? {} : { description: operation.description }),
     scopes: rule,
-    ...queryParameters(operation, (name) => Object.hasOwn(bound.upstream.query ?? {}, name), work.book),
+    ...queryParameters(operation, (name) => Object.hasOwn(bound.upstream.query ?? {}, name), work.book, tell),
     ...request,
-    ...answerKeys(operation, work.book, tell),
+    ...answer,
     ...(Object.keys(upstream).length > 0 && { upstream }),
   }
 }
@@ -235,6 +253,11 @@ function tellAddress(document: JsonObject, targets: TargetParameters, work: Work
   const servers = listOf(document['servers'])
   if (servers.length > 1)
     work.tell(['servers'], 'of several servers the first is taken; --upstream names another')
+  for (const part of unsaidAddress(document))
+    work.tell(
+      ['servers'],
+      `"${part}" of the address is left out: write its value into backends.service.target`,
+    )
   for (const [name, variable] of Object.entries(objectOf(objectOf(servers[0])['variables'])))
     if (targetOf(name, targets) !== undefined)
       work.tell(
@@ -298,9 +321,16 @@ export function describeService(
   targets: TargetParameters,
   { only = [], shared = [] }: Choice = {},
 ): ServiceFromDescription {
-  const { document, breaches } = description
+  const { document, breaches, broken } = description
   const work = new Work(description, targets)
-  for (const { path, why } of breaches) work.tell(path, `breaks a rule of OpenAPI: ${lineOf(why) ?? ''}`)
+  for (const { path, why } of breaches)
+    work.tell(path, `breaks a rule of OpenAPI: ${why}`, 'breaks a rule of OpenAPI', [why])
+  for (const { path, why } of broken)
+    work.tell(
+      path.length === 0 ? undefined : path,
+      `${why}: what it stands for counts as not described`,
+      'references lead nowhere: what they stand for counts as not described',
+    )
   const operations = withCodes(chosenOperations(document, only), schemesOf(document), targets)
   const isHead = ({ method, path }: DescribedOperation): boolean =>
     method === 'HEAD' && operations.some((other) => other.method === 'GET' && other.path === path)
@@ -308,11 +338,15 @@ export function describeService(
     .filter((operation) => !isHead(operation))
     .flatMap((operation) => placeOf(operation, targets, work) ?? [])
   const { named, displaced } = nameActions(placed, ({ operation }, parameter) =>
-    work.tellOf(operation)(`{${parameter}} takes any segment, because another path has another type there`),
+    work.tellOf(operation)(
+      `{${parameter}} takes any segment, because another path has another type there`,
+      'parameters take any segment, because another path has another type there',
+    ),
   )
   for (const { placed: each, action, by } of displaced)
     work.tellOf(each.operation)(
       `left out: ${operationText(by.operation)} has the same action, ${each.area}/${action}`,
+      'operations are left out: another one has the same action',
     )
   const scopes = new ProposedScopes(schemesOf(document))
   const actions = actionsOf(named, scopes, work)

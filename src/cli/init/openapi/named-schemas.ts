@@ -3,6 +3,7 @@ import type { BodySchema } from '../../../http/body-schema.ts'
 import { type JsonObject, type JsonValue, parseJsonPointer } from '../../../http/json.ts'
 import { listOf, nameOf, objectOf, referenced, referencesIn, slugOf } from './operations.ts'
 import { convertSchema, type NamedParts, onlyReference, type Side } from './schema.ts'
+import { LOST, type Tell } from './tell.ts'
 
 interface Definition {
   readonly schema: BodySchema
@@ -16,7 +17,7 @@ const REFERENCE = '#/schemas/'
 
 export class NamedSchemaSet implements NamedParts {
   readonly document: JsonObject
-  readonly #tell: (path: readonly string[], what: string) => void
+  readonly #tell: (path: readonly string[], ...said: Parameters<Tell>) => void
   /** By pointer, side and whether it may be null. */
   readonly #names = new Map<string, string>()
   readonly #definitions = new Map<string, Definition>()
@@ -25,7 +26,7 @@ export class NamedSchemaSet implements NamedParts {
   #hasItems = false
   #sided: ReadonlySet<JsonValue> | undefined
 
-  constructor(document: JsonObject, tell: (path: readonly string[], what: string) => void) {
+  constructor(document: JsonObject, tell: (path: readonly string[], ...said: Parameters<Tell>) => void) {
     this.document = document
     this.#tell = tell
   }
@@ -73,7 +74,7 @@ export class NamedSchemaSet implements NamedParts {
       this.#definitions.set(name, { schema, items })
       this.#hasItems ||= items.size > 0
       const what = `of the schema ${own} these are left out: ${[...lost].join(', ')}`
-      if (lost.size > 0 && !this.#told.has(what)) this.#tell(path, what)
+      if (lost.size > 0 && !this.#told.has(what)) this.#tell(path, what, LOST, [...lost])
       this.#told.add(what)
     })
     return name

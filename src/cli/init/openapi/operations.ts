@@ -6,6 +6,7 @@ import {
   parseJsonPointer,
   valueAt,
 } from '../../../http/json.ts'
+import { parseMediaType } from '../../../http/media-type.ts'
 
 // Reads parts of a description, which may be anything: what is of another type counts as absent.
 
@@ -117,17 +118,22 @@ export interface DescribedOperation {
   readonly unsaid: readonly string[]
 }
 
-const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'] as const
+export const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'] as const
 
 const plainType = (type: string): string => (type.split(';', 1)[0] ?? '').trim().toLowerCase()
 
-const contentsOf = (content: JsonValue | undefined): Contents =>
+/** What has no slash is no media type: nobody could send it. */
+const contentsOf = (document: JsonObject, content: JsonValue | undefined): Contents =>
   new Map(
-    Object.entries(objectOf(content)).map(([type, media]) => [plainType(type), objectOf(media)['schema']]),
+    Object.entries(partOf(document, content)).flatMap(([type, media]) =>
+      parseMediaType(type) === undefined
+        ? []
+        : [[plainType(type), partOf(document, media)['schema']] as const],
+    ),
   )
 
 const sameSchema = (types: readonly string[], schema: JsonValue | undefined): Contents =>
-  new Map(types.map((type) => [plainType(type), schema]))
+  new Map(types.filter((type) => parseMediaType(type) !== undefined).map((type) => [plainType(type), schema]))
 
 /** Those of the path hold for each operation that has none of the same name and place. */
 function parametersOf(
@@ -171,7 +177,7 @@ function bodyOf(
 ): DescribedOperation['body'] {
   if (isJsonObject(operation['requestBody'])) {
     const described = partOf(document, operation['requestBody'])
-    return { required: described['required'] === true, contents: contentsOf(described['content']) }
+    return { required: described['required'] === true, contents: contentsOf(document, described['content']) }
   }
   const body = parameters.find((each) => each['in'] === 'body')
   const fields = parameters.filter((each) => each['in'] === 'formData')
@@ -180,16 +186,22 @@ function bodyOf(
   return { required: body['required'] === true, contents: sameSchema(types, body['schema']) }
 }
 
-const successesOf = (document: JsonObject, operation: JsonObject): readonly JsonObject[] =>
-  Object.entries(objectOf(operation['responses']))
-    .filter(([status]) => /^2/.test(status))
-    .map(([, response]) => partOf(document, response))
+/** The successful answers of an operation, by their statuses. */
+export const successesIn = (operation: JsonObject): readonly (readonly [string, JsonValue | undefined])[] =>
+  Object.entries(objectOf(operation['responses'])).filter(([status]) => /^2/.test(status))
 
-function answersOf(successes: readonly JsonObject[], produces: readonly string[]): Contents {
+const successesOf = (document: JsonObject, operation: JsonObject): readonly JsonObject[] =>
+  successesIn(operation).map(([, response]) => partOf(document, response))
+
+function answersOf(
+  document: JsonObject,
+  successes: readonly JsonObject[],
+  produces: readonly string[],
+): Contents {
   const types = produces.length > 0 ? produces : ['application/json']
   return new Map(
     successes.flatMap((response) => [
-      ...contentsOf(response['content']),
+      ...contentsOf(document, response['content']),
       ...(response['schema'] === undefined ? [] : sameSchema(types, response['schema'])),
     ]),
   )
@@ -218,11 +230,17 @@ function operationOf(document: JsonObject, path: string, method: string): Descri
     description: descriptionOf(operation),
     parameters,
     body: bodyOf(document, operation, parameters, typesOf('consumes')),
-    answers: answersOf(successes, typesOf('produces')),
+    answers: answersOf(document, successes, typesOf('produces')),
     headers: successes.flatMap((response) => Object.keys(objectOf(response['headers']))),
     security: listOf(operation['security'] ?? document['security']).filter(isJsonObject),
     isPublic: isPublic(operation['security']),
-    unsaid: ['callbacks', 'servers'].filter((name) => (operation[name] ?? shared[name]) !== undefined),
+    unsaid: [
+      ...['callbacks', 'servers'].filter((name) => (operation[name] ?? shared[name]) !== undefined),
+      ...[partOf(document, operation['requestBody']), ...successes]
+        .flatMap(({ content }) => Object.keys(partOf(document, content)))
+        .filter((type) => parseMediaType(type) === undefined)
+        .map((type) => `the media type "${type}"`),
+    ],
   }
 }
 
@@ -256,21 +274,48 @@ export function isOf({ method, path, tags }: DescribedOperation, only: string): 
   return (isAny || verb.toUpperCase() === method) && new RegExp(`^${parts.join('.*')}$`).test(path)
 }
 
-/** The address that the description names first; undefined if it names none. It may be a path alone. */
-export function describedAddress(document: JsonObject): string | undefined {
-  const server = objectOf(listOf(document['servers'])[0])
-  const url = textOf(server['url'])
-  const variables = objectOf(server['variables'])
-  if (url !== undefined)
-    return url.replaceAll(/\{([^{}]+)\}/g, (_all, name: string) =>
-      nameOf(objectOf(variables[name])['default']),
-    )
+/** The address that the description names first, with its variables; undefined if it names none. */
+function addressTemplate(document: JsonObject): string | undefined {
+  const url = textOf(objectOf(listOf(document['servers'])[0])['url'])
+  if (url !== undefined) return url
   const host = textOf(document['host'])
-  const basePath = textOf(document['basePath']) ?? ''
-  if (host === undefined) return basePath === '' ? undefined : basePath
+  const basePath = textOf(document['basePath'])
+  if (host === undefined) return basePath
   const schemes = textsOf(document['schemes'])
-  return `${schemes.includes('https') || schemes.length === 0 ? 'https' : 'http'}://${host}${basePath}`
+  return `${schemes.includes('https') || schemes.length === 0 ? 'https' : 'http'}://${host}${basePath ?? ''}`
 }
+
+/** What the path of an address may hold (C8.1). */
+const PLAIN_PART = /^[A-Za-z0-9._~!$&'()*+,=:@-]*$/
+
+interface Address {
+  readonly address: string | undefined
+  /** Parts that are left out: a variable without a value, or what an address cannot have. */
+  readonly unsaid: readonly string[]
+}
+
+function addressIn(document: JsonObject): Address {
+  const variables = objectOf(objectOf(listOf(document['servers'])[0])['variables'])
+  // Braces that stay mark a variable without a value.
+  const filled = (text: string): string =>
+    text.replaceAll(/\{([^{}]*)\}/g, (all, name: string) => {
+      const value = Object.hasOwn(variables, name) ? nameOf(objectOf(variables[name])['default']) : ''
+      return value === '' ? all : value
+    })
+  const [, origin = '', path = ''] = /^([a-z]+:\/\/[^/]*)?(.*)$/is.exec(addressTemplate(document) ?? '') ?? []
+  const host = filled(origin)
+  const parts = path.split('/').map(filled)
+  const unsaid = parts.filter((part) => !PLAIN_PART.test(part))
+  if (/[{}]/.test(host)) return { address: undefined, unsaid: [host, ...unsaid] }
+  const address = `${host}${parts.filter((part) => PLAIN_PART.test(part)).join('/')}`
+  return { address: address === '' ? undefined : address, unsaid }
+}
+
+/** The address that the description names first; undefined if it names none. It may be a path alone. */
+export const describedAddress = (document: JsonObject): string | undefined => addressIn(document).address
+
+/** What of that address is left out. */
+export const unsaidAddress = (document: JsonObject): readonly string[] => addressIn(document).unsaid
 
 /** How the service knows its callers, by the names of the schemes. */
 export const schemesOf = (document: JsonObject): JsonObject => {

@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import SwaggerParser from '@apidevtools/swagger-parser'
-import { type JsonObject, parseJsonPointer } from '../../../http/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, parseJsonPointer } from '../../../http/json.ts'
 import { messageOf, reasonInWords } from '../../../kernel/thrown.ts'
-import { referenced, referencesIn } from './operations.ts'
+import { type BrokenReference, followReferences } from './references.ts'
 
 /** The description cannot be read. The message says why. */
 export class DescriptionError extends Error {
@@ -12,44 +12,17 @@ export class DescriptionError extends Error {
 }
 
 export interface Description {
-  /** Every reference in it (`#/…`) leads to a part of it: what other files have stands under `x-files`. */
+  /** Every reference that is read (`#/…`) leads to a part of it: what other files have stands under `x-files`. */
   readonly document: JsonObject
   /** The line of a part, or of the last part on the way that begins a line. */
   readonly lineOf: (path: readonly string[]) => number
   /** Where the description breaks the rules of OpenAPI. */
   readonly breaches: readonly { readonly path: readonly string[]; readonly why: string }[]
+  /** References that lead nowhere. What they stand for counts as not described. */
+  readonly broken: readonly BrokenReference[]
 }
-
-/** Files beside it are read; nothing is fetched. */
-const OPTIONS = { resolve: { http: false } } as const
 
 const MOST_BREACHES = 20
-
-/** The reader's own words for these are about programs, not about the file. */
-const REASONS: readonly (readonly [pattern: RegExp, why: (found: string) => string])[] = [
-  [
-    /\$ref pointer "(https?:[^"]+)"/,
-    (address) => `it refers to ${address}, and nothing is fetched: save that file, and refer to the copy`,
-  ],
-  [
-    /(?:Unsupported|Unrecognized) \w+ version: ([^\s,]*[^\s,.])/,
-    (version) => `expected version 3.1, 3.0 or 2.0 of OpenAPI, got "${version}"`,
-  ],
-  [
-    /is not a valid (JSON Schema|Openapi API definition)/,
-    () => 'expected an OpenAPI description: its first lines have "openapi: 3.1.0" or the like',
-  ],
-]
-
-function whyNot(message: string): string {
-  for (const [pattern, why] of REASONS) {
-    const [, found] = pattern.exec(message) ?? []
-    if (found !== undefined) return why(found)
-  }
-  return firstLine(message)
-}
-
-const firstLine = (text: string): string => text.split('\n', 1)[0] ?? ''
 
 /** The parser lays out what refers to itself again and again: here references stay as they are. */
 class Parser extends SwaggerParser {
@@ -62,58 +35,72 @@ class Parser extends SwaggerParser {
   }
 }
 
-const FILES = 'x-files'
-
-/** @throws DescriptionError if it is no YAML or JSON, of another version, or names what is not there */
-async function wholeOf(file: string): Promise<JsonObject> {
-  const main = resolve(file)
-  let files: Map<string, JsonObject>
-  try {
-    const found = await new Parser().resolve(main, OPTIONS)
-    files = new Map(Object.entries(found.values() as Record<string, JsonObject>))
-  } catch (thrown) {
-    throw new DescriptionError(`${file}: ${whyNot(messageOf(thrown))}`, { cause: thrown })
-  }
-  const document = files.get(main)
-  if (document === undefined) throw new DescriptionError(`${file}: expected an OpenAPI description`)
-  if (files.size > 1) joinFiles(document, main, files)
-  for (const { $ref: pointer } of referencesIn(document))
-    if (referenced(document, pointer) === undefined)
-      throw new DescriptionError(`${file}: it refers to ${pointer}, and there is nothing of that name`)
-  return document
+interface FileParser {
+  readonly parse: (file: string) => Promise<unknown>
 }
 
-/** Puts other files into the document, and makes all references lead there. */
-function joinFiles(document: JsonObject, main: string, files: ReadonlyMap<string, JsonObject>): void {
-  const names = [...files.keys()]
-  for (const [name, content] of files)
-    for (const reference of referencesIn(content)) {
-      const [path = '', pointer = ''] = reference.$ref.split('#', 2)
-      const target = path === '' ? name : resolve(name, '..', decodeURIComponent(path))
-      const inside = target === main ? '' : `/${FILES}/${names.indexOf(target)}`
-      reference.$ref = `#${inside}${pointer}`
-    }
-  document[FILES] = Object.fromEntries(
-    names.flatMap((name, at) => (name === main ? [] : [[String(at), files.get(name) ?? {}]])),
-  )
+/** YAML or JSON, of a description or of a part of one: the parser's own `parse` refuses the latter. */
+const parseFile = (file: string): Promise<unknown> =>
+  (Object.getPrototypeOf(SwaggerParser.prototype) as FileParser).parse.call(new Parser(), file)
+
+/** @throws DescriptionError if it is no YAML or JSON, or of another version */
+async function documentIn(file: string): Promise<JsonObject> {
+  const expected = 'expected an OpenAPI description: its first lines have "openapi: 3.1.0" or the like'
+  let document: unknown
+  try {
+    document = await parseFile(resolve(file))
+  } catch (thrown) {
+    const message = messageOf(thrown)
+    const [, line] = /\((\d+):\d+\)/.exec(message) ?? []
+    const why =
+      line === undefined ? ': is neither YAML nor JSON' : `:${line}: is neither YAML nor JSON from here on`
+    // The parser refuses what is no map by itself.
+    const isText = message.includes('is not a valid JSON Schema')
+    throw new DescriptionError(isText ? `${file}: ${expected}` : `${file}${why}`, { cause: thrown })
+  }
+  if (!isJsonObject(document as JsonValue)) throw new DescriptionError(`${file}: ${expected}`)
+  const description = document as JsonObject
+  const { openapi, swagger } = description
+  const version = swagger ?? openapi
+  if (version === undefined || (description['paths'] === undefined && description['webhooks'] === undefined))
+    throw new DescriptionError(`${file}: ${expected}`)
+  if (typeof version !== 'string')
+    throw new DescriptionError(
+      `${file}: its version of OpenAPI must be a string: write it in quotes, such as swagger: '2.0'`,
+    )
+  if (swagger === undefined ? !/^3\.[01]\.\d+$/.test(version) : version !== '2.0')
+    throw new DescriptionError(`${file}: expected version 3.1, 3.0 or 2.0 of OpenAPI, got "${version}"`)
+  return description
 }
 
 interface SchemaBreach {
   readonly instancePath: string
-  readonly message?: string
+  readonly keyword?: string
+  readonly params?: Readonly<Record<string, unknown>>
+}
+
+/** What the schema of OpenAPI demands, in words. */
+function breachText({ keyword, params = {} }: SchemaBreach): string {
+  const named = (name: string): string => `"${String(params[name])}"`
+  if (keyword === 'required') return `${named('missingProperty')} is missing`
+  if (keyword === 'type') return `expected a value of type ${String(params['type'])}`
+  if (keyword === 'additionalProperties') return `${named('additionalProperty')} is not known here`
+  if (keyword === 'unevaluatedProperties') return `${named('unevaluatedProperty')} is not known here`
+  if (keyword === 'enum') return 'is none of the values that there are'
+  if (keyword === 'pattern' || keyword === 'format') return 'has another form'
+  return 'is none of the forms that there are'
 }
 
 /** A description that breaks rules can often be used all the same, so they are noted and do not end the work. */
 async function breachesOf(document: JsonObject): Promise<Description['breaches']> {
   try {
-    await new Parser().validate(document as never, { ...OPTIONS, validate: { spec: false } })
+    await new Parser().validate(document as never, { validate: { spec: false } })
     return []
   } catch (thrown) {
-    const details = (thrown as { readonly details?: readonly SchemaBreach[] }).details
-    if (details === undefined) return [{ path: [], why: firstLine(messageOf(thrown)) }]
-    return details.slice(0, MOST_BREACHES).map(({ instancePath, message = 'is wrong' }) => ({
-      path: parseJsonPointer(instancePath),
-      why: message,
+    const details = (thrown as { readonly details?: readonly SchemaBreach[] }).details ?? []
+    return details.slice(0, MOST_BREACHES).map((breach) => ({
+      path: parseJsonPointer(breach.instancePath),
+      why: breachText(breach),
     }))
   }
 }
@@ -151,7 +138,7 @@ function lineIn(lines: ReadonlyMap<string, number>, path: readonly string[]): nu
 }
 
 /**
- * Reads OpenAPI 3.1, 3.0 or 2.0 as YAML or JSON.
+ * Reads OpenAPI 3.1, 3.0 or 2.0 as YAML or JSON, with the files that what is read refers to. Nothing is fetched.
  *
  * @throws DescriptionError
  */
@@ -162,8 +149,9 @@ export async function readDescription(file: string): Promise<Description> {
   } catch (thrown) {
     throw new DescriptionError(`${file} cannot be read (${reasonInWords(thrown)})`, { cause: thrown })
   }
-  const document = await wholeOf(file)
+  const document = await documentIn(file)
+  const broken = await followReferences(document, resolve(file), parseFile)
   const breaches = await breachesOf(document)
   let lines: ReadonlyMap<string, number> | undefined
-  return { document, lineOf: (path) => lineIn((lines ??= linesIn(source)), path), breaches }
+  return { document, lineOf: (path) => lineIn((lines ??= linesIn(source)), path), breaches, broken }
 }

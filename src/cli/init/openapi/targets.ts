@@ -277,7 +277,7 @@ function segmentOf(
 function actionsOf(segments: readonly Segment[]): MappedPath['actions'] {
   const words = segments.flatMap(({ own }) => own ?? [])
   const short = segments.flatMap(({ own }, at) =>
-    own === undefined || segments[at + 1]?.target !== undefined ? [] : [own],
+    own === undefined || (!own.includes('{') && segments[at + 1]?.target !== undefined) ? [] : [own],
   )
   const long = segments.flatMap(({ own, name }) => own ?? slugOf(name) ?? [])
   const first = short.length > 0 ? short : [words.at(-1) ?? 'root']
@@ -302,6 +302,11 @@ const isType = (type: string): boolean => {
   }
 }
 
+/** Whether no number below zero fits. In OpenAPI 3.0 `exclusiveMinimum` is a switch beside the limit. */
+const isNatural = ({ minimum, exclusiveMinimum }: JsonObject): boolean =>
+  (typeof minimum === 'number' && minimum > -1) ||
+  (typeof exclusiveMinimum === 'number' && exclusiveMinimum >= -1)
+
 /** Undefined: any segment. Null: what is demanded cannot be said. */
 function typeOf(schema: JsonObject): string | null | undefined {
   const values = listOf(schema['enum']).map(nameOf)
@@ -315,7 +320,7 @@ function typeOf(schema: JsonObject): string | null | undefined {
     const [, whole] = /^\^([^|]+)\$$/.exec(pattern) ?? []
     return whole !== undefined && isType(`/${whole}/`) ? `/${whole}/` : null
   }
-  if (schema['type'] === 'integer') return 'integer'
+  if (schema['type'] === 'integer') return isNatural(schema) ? 'integer' : 'signed'
   return schema['format'] === 'uuid' ? 'uuid' : undefined
 }
 
