@@ -1,5 +1,7 @@
 import { availableParallelism } from 'node:os'
-import { defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig } from 'vitest/config'
+import { IS_BUNDLE } from '../test/support/program.ts'
+import { fromBundle, withoutService } from './from-bundle.ts'
 import { LongestFirst } from './longest-first.ts'
 
 const root = new URL('..', import.meta.url).pathname
@@ -10,9 +12,13 @@ process.env['NODE_COMPILE_CACHE'] ??= `${root}node_modules/.cache/compiled`
 
 export default defineConfig({
   root,
+  plugins: IS_BUNDLE ? [fromBundle(root)] : [],
   test: {
     include: ['test/**/*.test.ts'],
-    globalSetup: ['test/support/temporary-files.ts'],
+    ...(IS_BUNDLE && {
+      exclude: [...configDefaults.exclude, ...withoutService(root, ['test/wire', 'test/security'])],
+    }),
+    globalSetup: ['test/support/temporary-files.ts', 'test/support/program.ts'],
     setupFiles: ['test/support/property-seed.ts'],
     reporters: ['default', 'test/support/machine-reporter.ts'],
     // Real sockets, real servers, and machines of any speed: generous, and never a way to be right (no test sleeps).

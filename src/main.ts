@@ -3,7 +3,7 @@
 import './kernel/no-debugger.ts'
 import module from 'node:module'
 import { collectSoon, startWithAllocator } from './start/allocator.ts'
-import { isNewEnough, OLDEST_NODE } from './start/version.ts'
+import { isNewEnough, tooOld } from './start/version.ts'
 
 if (isNewEnough(process.versions.node)) {
   startWithAllocator(process)
@@ -13,8 +13,6 @@ if (isNewEnough(process.versions.node)) {
   const { runCommandLine } = await import('./cli/command-line.ts')
   process.exitCode = await runCommandLine(process.argv.slice(2), process)
 } else {
-  process.stderr.write(
-    `postern: needs Node ${OLDEST_NODE} or newer, and this is Node ${process.versions.node}\n`,
-  )
+  process.stderr.write(tooOld(process.versions.node))
   process.exitCode = 2
 }

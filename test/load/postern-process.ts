@@ -24,11 +24,16 @@ interface PosternOptions {
 /** A Postern that has been asked for nothing but its keys. */
 export type IdlePostern = Omit<PosternSubject, 'headers'>
 
-/** What `npm start` runs in a checkout, made if it was not. An earlier one has no bundle. */
-export const programOf = (root: string): string =>
-  existsSync(join(root, '.config/program.ts'))
-    ? execFileSync(process.execPath, ['.config/program.ts'], { cwd: root, encoding: 'utf8' }).trim()
-    : 'src/main.ts'
+/**
+ * The bundle of a checkout, made if a source is newer; the sources of an earlier checkout, which has no bundle. Throws where it
+ * cannot be made: figures of the sources would be taken for those of what ships.
+ */
+export function programOf(root: string): string {
+  if (!existsSync(join(root, '.config/program.ts'))) return 'src/main.ts'
+  const made = execFileSync(process.execPath, ['.config/program.ts'], { cwd: root, encoding: 'utf8' }).trim()
+  if (!made.startsWith('dist/')) throw new Error('the bundle cannot be made: see above')
+  return made
+}
 
 /** The product as it is run, in a process of its own, its log going to a file. `yaml` extends the configuration file. */
 export async function startIdlePostern(

@@ -3,10 +3,11 @@ import { once } from 'node:events'
 import { expect, it, vi } from 'vitest'
 import { dataFolder } from '../support/data-folder.ts'
 import { seriesOf } from '../support/metrics.ts'
+import { PROGRAM } from '../support/program.ts'
 import { DEMO, ROOT } from '../support/spawn-postern.ts'
 
 async function start() {
-  const child = spawn(process.execPath, ['src/main.ts', 'serve', DEMO], {
+  const child = spawn(process.execPath, [PROGRAM, 'serve', DEMO], {
     cwd: ROOT,
     env: { ...process.env, POSTERN_PORT: '0', POSTERN_ADMIN_PORT: '0', POSTERN_DATA: await dataFolder() },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -6,6 +6,7 @@ import { decodeJwt } from 'jose'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { dataFolder } from '../support/data-folder.ts'
 import { startLogoutReceiver } from '../support/logout-receiver.ts'
+import { PROGRAM } from '../support/program.ts'
 import { DEMO, ROOT } from '../support/spawn-postern.ts'
 import { logInThroughLedgerline, toldAt } from '../support/told-client.ts'
 
@@ -14,7 +15,7 @@ async function serve(
   config: string,
   data: string,
 ): Promise<{ readonly authUrl: string; readonly child: ChildProcess }> {
-  const child = spawn(process.execPath, [join(ROOT, 'src/main.ts'), 'serve', config], {
+  const child = spawn(process.execPath, [join(ROOT, PROGRAM), 'serve', config], {
     env: { PATH: process.env['PATH'], POSTERN_DATA: data, POSTERN_PORT: '0', POSTERN_ADMIN_PORT: '0' },
     stdio: ['ignore', 'ignore', 'pipe'],
   })

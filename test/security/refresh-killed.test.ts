@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { dataFolder } from '../support/data-folder.ts'
 import { postForm } from '../support/oauth.ts'
+import { PROGRAM } from '../support/program.ts'
 import { DEMO, ROOT } from '../support/spawn-postern.ts'
 import { issueToken } from '../support/tokens.ts'
 
@@ -16,7 +17,7 @@ interface Served {
 
 /** The real service in a process of its own. */
 async function serve(data: string): Promise<Served> {
-  const child = spawn(process.execPath, [join(ROOT, 'src/main.ts'), 'serve', DEMO], {
+  const child = spawn(process.execPath, [join(ROOT, PROGRAM), 'serve', DEMO], {
     env: { PATH: process.env['PATH'], POSTERN_DATA: data, POSTERN_PORT: '0', POSTERN_ADMIN_PORT: '0' },
     stdio: ['ignore', 'ignore', 'pipe'],
   })

@@ -8,6 +8,7 @@ import { describe, expect, it } from 'vitest'
 import { runVerb } from '../support/command-line.ts'
 import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
+import { PROGRAM } from '../support/program.ts'
 import { ROOT } from '../support/spawn-postern.ts'
 import { startPostern } from '../support/start-postern.ts'
 
@@ -24,7 +25,7 @@ const onFreePorts = async (): Promise<Record<string, string>> => ({
 
 /** Starts it and waits for its end: the exit code, and what it said. */
 async function start(changes: string, environment: Record<string, string> = {}) {
-  const child = spawn(process.execPath, ['src/main.ts', 'serve', fileWith(changes)], {
+  const child = spawn(process.execPath, [PROGRAM, 'serve', fileWith(changes)], {
     cwd: ROOT,
     env: {
       ...process.env,

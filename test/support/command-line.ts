@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { runCommandLine } from '../../src/cli/command-line.ts'
-import { ROOT } from './spawn-postern.ts'
+import { PROGRAM, ROOT } from './program.ts'
 
 export interface Ended {
   readonly code: number | null
@@ -52,7 +52,7 @@ export const spawnVerb = (
   new Promise((resolve) => {
     const child = execFile(
       process.execPath,
-      [join(ROOT, 'src/main.ts'), ...args],
+      [join(ROOT, PROGRAM), ...args],
       {
         cwd,
         env: { PATH: process.env['PATH'], ...env },

@@ -4,6 +4,7 @@
  */
 import type { Reporter, TestCase, TestModule } from 'vitest/node'
 import { isMissing, PARTS, type PartName } from './machine.ts'
+import { IS_BUNDLE } from './program.ts'
 
 const missing = (Object.keys(PARTS) as PartName[]).filter(isMissing)
 
@@ -35,6 +36,8 @@ export default class MachineReporter implements Reporter {
 function reason(test: TestCase): string {
   const result = test.result()
   if (result.state === 'skipped' && result.note !== undefined) return result.note
-  const lacks = (test.meta().needs ?? []).filter(isMissing)
+  const { needs = [], needsSources } = test.meta()
+  if (IS_BUNDLE && needsSources !== undefined) return `needs the sources: ${needsSources}`
+  const lacks = needs.filter(isMissing)
   return lacks.length > 0 ? `${lacks.join(' and ')} missing` : 'not chosen by this run'
 }

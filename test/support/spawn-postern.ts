@@ -4,7 +4,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { PROGRAM, ROOT } from './program.ts'
 import { giveKey } from './ready-key.ts'
+
+export { ROOT }
 
 export interface SpawnOptions {
   /** Path below the repository; `DEMO` if not given. */
@@ -19,7 +22,7 @@ export interface SpawnOptions {
   readonly node?: readonly string[]
   /** Where Postern lies; this repository if not given. */
   readonly root?: string
-  /** Below `root`; the sources' if not given. */
+  /** Below `root`; by default that of the run, and of another `root` the sources'. */
   readonly program?: string
 }
 
@@ -38,8 +41,6 @@ export interface SpawnedPostern {
   stop(): Promise<number | null>
 }
 
-export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const MAIN = 'src/main.ts'
 /** The demo world, which ends without waiting. */
 export const DEMO = fileURLToPath(new URL('demo.yaml', import.meta.url))
 /** For another configuration that shall end without waiting. */
@@ -47,13 +48,20 @@ export const ENDS_AT_ONCE = 'server: { timeouts: { lameDuck: 0s, silence: 0s } }
 /** The same, and its store may take its time, since other tests hold the machine up. */
 export const WITHOUT_WAITS = `${ENDS_AT_ONCE}\nstore: { kind: sqlite, deadline: 10s }`
 
+const programIn = (root = ROOT): string => (root === ROOT ? PROGRAM : 'src/main.ts')
+
 const SERVING = /serving \S+ at (http:\/\/\S+:(\d+)) \(admin listener: port (\d+)/
 
 /** Starts `postern serve` on free ports, in a data folder of its own. Rejects if it ends before it serves. */
 export async function spawnPostern(options: SpawnOptions = {}): Promise<SpawnedPostern> {
   const data = await mkdtemp(join(tmpdir(), 'postern-process-'))
   if (options.environment?.['POSTERN_DATA'] === undefined) await giveKey(data)
-  const program = [...(options.node ?? []), options.program ?? MAIN, 'serve', options.config ?? DEMO]
+  const program = [
+    ...(options.node ?? []),
+    options.program ?? programIn(options.root),
+    'serve',
+    options.config ?? DEMO,
+  ]
   const child = spawn(process.execPath, program, {
     cwd: options.root ?? ROOT,
     env: {

@@ -6,7 +6,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Hasher } from '../../../src/directory/hasher.ts'
-import { isNewEnough, OLDEST_NODE } from '../../../src/start/version.ts'
+import { isNewEnough, OLDEST_NODE, tooOld, VERSION } from '../../../src/start/version.ts'
 import { runVerb, spawnVerb } from '../../support/command-line.ts'
 import { configFiles } from '../../support/config-files.ts'
 import { DEMO, ROOT, WITHOUT_WAITS } from '../../support/spawn-postern.ts'
@@ -59,10 +59,12 @@ describe('postern', () => {
       expect([node, isNewEnough(node)]).toEqual([node, false])
   })
 
-  it('C11.6 tells an older Node which one it needs, with exit code 2', async () => {
+  it('C11.6 tells an older Node which one it needs and how to get it, with exit code 2', async () => {
     const child = spawn(process.execPath, ['--import', `data:text/javascript,${OLDER}`, MAIN, '--version'])
     const [told, [code]] = await Promise.all([text(child.stderr), once(child, 'close')])
-    expect([code, told]).toEqual([2, 'postern: needs Node 24.9 or newer, and this is Node 24.8.1\n'])
+    expect([code, told]).toEqual([2, tooOld('24.8.1')])
+    expect(told).toMatch(/^postern: needs Node 24\.9 or newer, and this is Node 24\.8\.1\./)
+    expect(told).toContain(`\n  npx -p node@26 -p ./postern-${VERSION}.tgz postern\n`)
   })
 
   it.each(['postern', 'start'])('C11.6 tells it in one line also from a clone: npm run %s', async (name) => {
