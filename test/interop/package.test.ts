@@ -1,12 +1,13 @@
-import { type ChildProcessWithoutNullStreams, execFile, spawn } from 'node:child_process'
+import { type ChildProcessWithoutNullStreams, execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, globSync, readFileSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { isBuiltin } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { isNewEnough } from '../../src/start/version.ts'
 import { AROUND, BACKEND, PACKAGED, PEOPLE } from '../support/package-modules.ts'
 import { postForm } from '../support/oauth.ts'
 import { sourceFiles } from '../support/source-files.ts'
@@ -71,6 +72,11 @@ interface Packed {
   readonly filename: string
   readonly unpackedSize: number
 }
+
+/** The machine's own Node, if it is older than Postern needs. */
+const OLD_NODE = ['/usr/bin/node', '/usr/local/bin/node'].find(
+  (node) => existsSync(node) && !isNewEnough(execFileSync(node, ['-p', 'process.versions.node']).toString()),
+)
 
 let packages: string
 let packed: Packed
@@ -509,6 +515,21 @@ describe('C10 the packed file in an empty folder', () => {
     withServed(command, { cwd: folder, env: environment() }, (url) =>
       fetch(`${url}/api/1.0/b/ACME/fund-data/fund-list`),
     )
+
+  it.skipIf(OLD_NODE === undefined)('tells an older Node the command that runs it, which does', async () => {
+    await copyFile(tarball(), join(folder, packed.filename))
+    await run('tar', ['-xzf', packed.filename], { cwd: folder })
+    const env = { ...environment(), PATH: `${dirname(OLD_NODE ?? '')}:/usr/bin:/bin` }
+    const old = run(OLD_NODE ?? '', ['package/dist/main.js', '--version'], { cwd: folder, env })
+    const { code, stderr } = (await old.catch((thrown: unknown) => thrown)) as {
+      code: number
+      stderr: string
+    }
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/^postern: needs Node 24\.9 or newer/)])
+    const [printed = ''] = /(?<=\n {2})npx .+/.exec(stderr) ?? []
+    const command = `${printed.replace('npx', 'npx --yes --prefer-offline')} --version`
+    expect((await run('bash', ['-c', command], { cwd: folder, env })).stdout).toMatch(/^postern \d/)
+  })
 
   it('says what to do, and each of its two ways serves', { timeout: 180_000 }, async () => {
     const refused = run('npx', npx('serve'), { cwd: folder, env: environment() })
