@@ -5,6 +5,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { PROGRAM } from '../support/program.ts'
 import { ROOT } from '../support/spawn-postern.ts'
 import { answerJson, startUpstream } from '../support/start-upstream.ts'
 import { poolConfig, startPool } from '../support/worker-pool.ts'
@@ -66,7 +67,7 @@ describe('T3.26 SIGUSR1', () => {
 
   it('T3.26 opens no debugger in a command that runs', async () => {
     const service = await startHeld()
-    const args = ['src/main.ts', 'status', '--admin-url', service.address]
+    const args = [PROGRAM, 'status', '--admin-url', service.address]
     const command = spawn(process.execPath, args, {
       cwd: ROOT,
       env: { ...process.env, POSTERN_ADMIN_TOKEN: 'of-an-operator' },
