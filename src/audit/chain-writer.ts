@@ -140,6 +140,13 @@ export class ChainWriter {
     await this.#sync()
     this.#segment = undefined
     segment.close()
+    this.#step()
+  }
+
+  /** Whoever waits counts the time from here: a new segment takes several syncs before the one of its records. */
+  #step(): void {
+    this.#ring.addStep()
+    this.#parts.signal()
   }
 
   /** Ends the segment, if there is one: nothing more is written to its files. The next record begins another. */
@@ -152,13 +159,17 @@ export class ChainWriter {
 
   #create(day: number): void {
     const { folder, writer, durable, announced } = this.#plan
-    if (announced !== undefined && this.#chain.head.seq === 0) writeAnnouncement(folder, announced)
+    if (announced !== undefined && this.#chain.head.seq === 0) {
+      writeAnnouncement(folder, announced)
+      this.#step()
+    }
     for (;;)
       try {
         const number = this.#number + 1
         this.#segment = Segment.open({ folder, writer, day: nameOfDay(day), number }, durable)
         this.#number = number
         this.#day = day
+        this.#step()
         return
       } catch (error) {
         if (!isTaken(error)) throw error

@@ -78,6 +78,8 @@ const HEAD_VERSION = 8
 // How many segments were asked to end, and how many of these have.
 const ROLLS_ASKED = 9
 const ROLLS_DONE = 10
+/** How many steps the writer has taken that lead to a new segment: its records wait for them, and are not written by them. */
+const STEPS = 11
 /** Bytes from the beginning of the memory: the head of the chain. */
 const HEAD_SEQ = 64
 const HEAD_HASH = 72
@@ -246,7 +248,15 @@ export class RecordRing {
     this.#freed = position
   }
 
+  get steps(): number {
+    return Atomics.load(this.#control, STEPS)
+  }
+
   // The rest is for the writing thread.
+
+  addStep(): void {
+    Atomics.add(this.#control, STEPS, 1)
+  }
 
   /** The record at a position; undefined if there is none yet. */
   take(position: number): RingRecord | undefined {
@@ -348,7 +358,7 @@ interface Waiter {
 
 interface Entry extends Waiter {
   /** In monotonic milliseconds. */
-  readonly deadline: number
+  deadline: number
 }
 
 interface WaitingParts {
@@ -356,6 +366,8 @@ interface WaitingParts {
   readonly after: After
   /** Milliseconds that each may wait. */
   readonly timeout: number
+  /** Called before somebody is late: what was reached may not be known yet, where this thread was busy. */
+  readonly look?: () => void
 }
 
 /** Those who wait, in the order of the records, with one timer for all. */
@@ -384,6 +396,12 @@ export class Waiting {
       this.#entries.shift()?.reached()
   }
 
+  /** The time of all who wait begins anew. */
+  renew(): void {
+    const deadline = this.#parts.clock.monotonic() + this.#parts.timeout
+    for (const entry of this.#entries) entry.deadline = deadline
+  }
+
   /** Nobody needs to wait any longer. */
   expireAll(): void {
     for (const { late } of this.#entries.splice(0)) late()
@@ -394,6 +412,7 @@ export class Waiting {
   }
 
   #expire(): void {
+    this.#parts.look?.()
     const now = this.#parts.clock.monotonic()
     while (this.#entries[0] !== undefined && this.#entries[0].deadline <= now) this.#entries.shift()?.late()
     const [next] = this.#entries

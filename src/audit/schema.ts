@@ -38,7 +38,7 @@ export const auditSchema = section(
       description: '`disk`: a record survives a power cut. `system`: it survives the end of the process.',
     }),
     timeout: duration({
-      default: '2s',
+      default: '8s',
       description: 'Longest wait for a record. What it would have recorded is then refused (503).',
     }),
     folder: optional(path({ description: 'Folder of the trail. Default: `audit` in the data folder.' })),

@@ -66,6 +66,7 @@ const CLOSED: AuditEntry = { event: 'writer.closed', outcome: 'success', actor: 
 /** What of a plan concerns writing. */
 type WritingPlan = Pick<AuditPlan, 'folder' | 'durability' | 'timeout'>
 
+const UNWRITABLE = 'the audit trail cannot be written'
 const SEGMENT_BYTES = 64 * 1024 ** 2
 // Bytes that the records which are not durable may take, before one of its kind: what stops nothing leaves room to what
 // does, and that to what has happened already.
@@ -83,9 +84,14 @@ export const newWriterName = (time: number): string => `${writerStamp(time)}-${n
 export const writerStamp = (time: number): string =>
   new Date(time).toISOString().replaceAll(/[-:]|\.\d+/g, '')
 
-const LATE = 'the record was not durable in time'
-
-const unavailable = (detail: string): Fault => new Fault('audit_unavailable', { detail, retryAfter: 1 })
+/** The record may be written yet. Whoever waited does not, so it is undone then. */
+const late = (ms: number): Fault =>
+  new Fault('audit_unavailable', {
+    detail: `the record was not durable within ${ms / 1000} s: the disk of the audit trail is slow`,
+    late: true,
+    retryAfter: 1,
+  })
+const lost = (detail: string): Fault => new Fault('audit_unavailable', { detail, retryAfter: 1 })
 
 /** The audit trail of a process, as its owner has it: beside recording, its state, its segments and its end. */
 export class OpenTrail implements AuditTrail {
@@ -106,6 +112,8 @@ export class OpenTrail implements AuditTrail {
   readonly #rolls: Waiting
   readonly #held = new Set<Held>()
   readonly #log: TrailLog
+  /** Steps to a new segment that were seen. */
+  #steps = 0
   #dropped = 0
   #displaced = 0
   /** The `seq` of each. */
@@ -113,6 +121,7 @@ export class OpenTrail implements AuditTrail {
   #waking = false
   /** Set when the trail is closed; settles when its thread has ended. */
   #ended: Promise<void> | undefined
+  #closing: Promise<void> | undefined
 
   constructor({ folder, durability, timeout }: WritingPlan, parts: TrailParts) {
     const { clock, after = systemAfter, segmentBytes = SEGMENT_BYTES, node, announced } = parts
@@ -122,9 +131,10 @@ export class OpenTrail implements AuditTrail {
     this.#suppression = new Suppression({ trail: this, clock })
     this.#timeout = timeout
     this.writer = announced?.writer ?? newWriterName(clock.now())
-    this.#durable = new Waiting({ clock, after, timeout })
-    this.#written = new Waiting({ clock, after, timeout })
-    this.#rolls = new Waiting({ clock, after, timeout })
+    const waiting = { clock, after, timeout, look: () => this.#look() }
+    this.#durable = new Waiting(waiting)
+    this.#written = new Waiting(waiting)
+    this.#rolls = new Waiting(waiting)
     const { memory } = this.#ring
     const durable = durability === 'disk'
     this.#thread = new WriterThread(
@@ -155,9 +165,9 @@ export class OpenTrail implements AuditTrail {
   }
 
   require(entry: AuditEntry, { goesOn = false }: RequireOptions = {}): Promise<number> {
-    if (this.#ring.failing) return Promise.reject(this.#refusal('the audit trail cannot be written'))
+    if (this.#ring.failing) return Promise.reject(this.#refusal(lost(UNWRITABLE)))
     const start = this.#put(entry, { awaited: true, most: MOST_FOR_REQUIRED })
-    if (start === undefined) return Promise.reject(this.#refusal('too many records wait to be written'))
+    if (start === undefined) return Promise.reject(this.#refusal(lost('too many records wait to be written')))
     const seq = (): number => this.#ring.seqAt(start)
     return new Promise((resolve, reject) => {
       this.#wait(this.#durable, {
@@ -165,7 +175,10 @@ export class OpenTrail implements AuditTrail {
           if (entry.outcome === 'pending') this.#openIntents.add(seq())
           resolve(seq())
         },
-        late: () => reject(goesOn ? unavailable(LATE) : this.#refusal(LATE)),
+        late: () => {
+          const fault = this.#ring.failing ? lost(UNWRITABLE) : late(this.#timeout)
+          reject(goesOn ? fault : this.#refusal(fault))
+        },
         ...(!goesOn && { written: () => this.#undo(entry, seq()) }),
       })
     })
@@ -190,7 +203,7 @@ export class OpenTrail implements AuditTrail {
         this.#log.held(entry)
         resolve()
       }
-      this.#wait(this.#written, { reached: resolve, late: held })
+      this.#wait(this.#written, { reached: resolve, late: held, lost: () => this.#log.lost(entry) })
     })
   }
 
@@ -221,24 +234,42 @@ export class OpenTrail implements AuditTrail {
     if (this.#ended !== undefined) return this.#ended
     const end = this.#ring.askRoll()
     return new Promise((reached, reject) => {
-      const late = (): void => reject(unavailable('the segment did not end in time'))
-      this.#rolls.add({ end, reached, late })
+      this.#rolls.add({ end, reached, late: () => reject(late(this.#timeout)) })
       this.#thread.await(true)
     })
   }
 
   /** Writes what waits, and ends. Takes no longer than the timeout of the trail. */
-  async close(): Promise<void> {
-    if (this.#ended !== undefined) return
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close())
+  }
+
+  async #close(): Promise<void> {
+    const { clock } = this.#parts
+    const start = clock.monotonic()
+    await this.#untilNoneHeld()
     this.#suppression.end()
-    if (this.#ring.published !== 0) void this.keep(CLOSED)
+    if (this.#ring.published !== 0) this.#put(CLOSED, { awaited: true, most: MOST_FOR_KEPT })
     this.#ring.end()
-    await (this.#ended = this.#thread.ended(this.#timeout))
+    const left = Math.max(0, this.#timeout - (clock.monotonic() - start))
+    await (this.#ended = this.#thread.ended(left))
     this.#look()
     for (const waiting of this.#waiting) {
       waiting.expireAll()
       waiting.stop()
     }
+    for (const held of this.#held) held.lost?.()
+  }
+
+  /** Waits for records that are late: what of them was refused meanwhile is undone by another record. */
+  async #untilNoneHeld(): Promise<void> {
+    this.#look()
+    if (this.#held.size === 0 || this.#ring.failing) return
+    const over = Promise.withResolvers<undefined>()
+    const reached = (): void => over.resolve(undefined)
+    this.#durable.add({ end: this.#ring.published, reached, late: reached })
+    this.#thread.await(true)
+    await over.promise
   }
 
   /** Returns the position of the record; undefined if there is no room for it. */
@@ -259,10 +290,10 @@ export class OpenTrail implements AuditTrail {
   }
 
   /** Waits for the record that was put last. */
-  #wait(waiting: Waiting, { reached, late, written }: Wait): void {
+  #wait(waiting: Waiting, { reached, late, written, lost }: Wait): void {
     const end = this.#ring.published
     const held = (): void => {
-      this.#held.add({ end, written })
+      this.#held.add({ end, written, lost })
       late()
     }
     if (this.#ring.failing) held()
@@ -289,7 +320,9 @@ export class OpenTrail implements AuditTrail {
   #look(): void {
     const ring = this.#ring
     ring.heed()
-    const { durable, failing } = ring
+    const { durable, failing, steps } = ring
+    if (steps !== this.#steps) for (const waiting of this.#waiting) waiting.renew()
+    this.#steps = steps
     this.#written.reach(ring.written)
     this.#durable.reach(durable)
     this.#rolls.reach(ring.rollsDone)
@@ -327,9 +360,9 @@ export class OpenTrail implements AuditTrail {
     this.#parts.meter?.recordDropped()
   }
 
-  #refusal(detail: string): Fault {
+  #refusal(fault: Fault): Fault {
     this.#parts.meter?.refusedUnrecorded()
-    return unavailable(detail)
+    return fault
   }
 }
 
@@ -339,12 +372,15 @@ interface Wait {
   readonly late: () => void
   /** Called if it was late, and the record is durable all the same. */
   readonly written?: () => void
+  /** Called if it was late, and the trail has ended without it. */
+  readonly lost?: () => void
 }
 
 /** A record that nobody waits for any more, until it is durable. */
 interface Held {
   readonly end: number
   readonly written: (() => void) | undefined
+  readonly lost: (() => void) | undefined
 }
 
 /** What the log says of the trail: its troubles, and records that it does not have, or not yet. */
@@ -361,12 +397,17 @@ class TrailLog {
     return this.#troubled
   }
 
+  /** It is late, and written when that is possible. */
   held(entry: AuditEntry): void {
     this.#tellOf('audit_held', entry)
   }
 
   dropped(entry: AuditEntry): void {
     this.#tellOf('audit_dropped', entry)
+  }
+
+  lost(entry: AuditEntry): void {
+    this.#tellOf('audit_lost', entry)
   }
 
   /** @param failing whether nothing can be written now; otherwise only a segment was lost */

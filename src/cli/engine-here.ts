@@ -14,6 +14,7 @@ import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { OperatedHere, type TrailHere } from '../start/operate-here.ts'
 import { StoreError } from '../stores/store-error.ts'
 import { writeReport } from './command.ts'
+import { tellTroubleOfTrail } from './recorded-act.ts'
 import { type Engine, type LockHere, NothingDone } from './engine.ts'
 import { type OperatorHere, operatorHere } from './operator-here.ts'
 
@@ -49,10 +50,12 @@ function operationErrorOf(thrown: unknown, here: OperatedHere, { file, terminal 
     return new NothingDone()
   }
   if (thrown instanceof StoreError) return new OperationError(thrown.message)
-  if (thrown instanceof Fault && thrown.code === 'audit_unavailable')
-    return new OperationError(`nothing was changed, because it could not be recorded: ${here.refusal}`, {
+  if (thrown instanceof Fault && thrown.code === 'audit_unavailable') {
+    const why = thrown.facts.late === true ? thrown.message : here.refusal
+    return new OperationError(`nothing was changed, because it could not be recorded: ${why}`, {
       status: 503,
     })
+  }
   if (!(thrown instanceof Fault) && !(thrown instanceof AdminError)) return thrown
   const { status, body } = errorBodyOf(thrown)
   return new OperationError(body.error, { status, ...(body.problems && { problems: body.problems }) })
@@ -78,8 +81,7 @@ export async function engineHere(purpose: HerePurpose): Promise<Engine> {
     if (isQuestion(purpose.operation)) return
     if (here.unrecorded !== undefined)
       terminal.stderr.write(`postern: this could not be recorded: ${here.unrecorded}\n`)
-    if (here.problems.length > 0)
-      terminal.stderr.write('postern: the audit trail could not be written in part\n')
+    tellTroubleOfTrail(here.problems, terminal.stderr)
   }
   try {
     const known = await operatorHere(configuration, own)

@@ -78,8 +78,25 @@ async function keep(entry: AuditEntry, configuration: Configuration, { stderr }:
   }
   // Only here: what is refused, and what keeps no trail, needs none of it.
   const { openTrailOwner } = await import('../start/trail-owner.ts')
-  const owner = await openTrailOwner(configuration, { clock: systemClock, recorder: { note } })
+  const owner = await openTrailOwner(configuration, {
+    clock: systemClock,
+    recorder: { note },
+    patient: true,
+  })
   await owner?.trail?.keep(entry)
   await owner?.close()
-  if (errors.length > 0) stderr.write('postern: the audit trail could not be written in part\n')
+  tellTroubleOfTrail(errors, stderr)
+}
+
+const LOST: readonly string[] = ['audit_lost', 'audit_dropped']
+
+/** Tells what became of the records of a command, when its trail is closed. `events`: errors of its log. */
+export function tellTroubleOfTrail(events: readonly string[], stderr: Terminal['stderr']): void {
+  const others = new Set(events.filter((event) => ![...LOST, 'audit_held'].includes(event)))
+  if (events.some((event) => LOST.includes(event)))
+    stderr.write('postern: this could not be recorded: the disk of the audit trail did not take the record\n')
+  else if (events.includes('audit_held'))
+    stderr.write('postern: this is recorded, but late: the disk of the audit trail is slow\n')
+  else if (others.size > 0)
+    stderr.write(`postern: this is recorded, but the audit trail had trouble (${[...others].join(', ')})\n`)
 }

@@ -41,12 +41,15 @@ const plainText = (status: number): string =>
 
 /** What gives something cannot be recorded, and so it is not done. */
 export const NO_TRAIL_NOW = 'the audit trail cannot be written, so this is not done: try again when it can'
+/** The same, of a record that may be written yet. */
+const LATE =
+  'the record of this came late, so this is not done: the disk of the audit trail is slow. Try again'
 
 /** The status and body of the answer to an error. */
 export function errorBodyOf(thrown: Fault | AdminError | FrameworkError): ErrorBody {
   const status = (thrown instanceof Fault ? thrown.status : thrown.statusCode) ?? 500
   if (thrown instanceof Fault && thrown.code === 'audit_unavailable')
-    return { status, body: { error: NO_TRAIL_NOW } }
+    return { status, body: { error: thrown.facts.late === true ? LATE : NO_TRAIL_NOW } }
   if (!(thrown instanceof AdminError)) return { status, body: { error: plainText(status) } }
   const { message: error, problems } = thrown
   return { status, body: problems === undefined ? { error } : { error, problems } }

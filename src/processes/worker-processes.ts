@@ -24,8 +24,8 @@ export interface WorkerProcessesParts<C> {
 /** After workers that die sooner than this, starts are delayed: a crash at start must not become a fork storm. */
 const STEADY_MS = 5_000
 const LONGEST_PAUSE_MS = 30_000
-/** In addition to the time of calls in flight: the time in which a worker closes its store and backends. */
-const CLOSE_SLACK_MS = 10_000
+/** In addition to the time of calls in flight: a worker closes its backends and its store, and writes the end of its trail. */
+const CLOSE_SLACK_MS = 15_000
 const WHOLE_AGAIN_MS = 10_000
 
 /** The worker processes. Each starts with the configuration in force, is watched, and is replaced when it dies. */

@@ -42,6 +42,8 @@ const reasonsOf = ({
 ]
 
 const UNWRITABLE = 'records cannot be written: what must be recorded first is refused with 503'
+const LATE =
+  'records are late: its disk took longer than `audit.timeout`. What must be recorded first is refused with 503 while that is so'
 const UNSIGNED = 'what is recorded cannot be signed'
 const DISPLACED =
   'somebody removed, moved or changed a file of it while it was written: run `postern audit verify`; this stands until a restart'
@@ -57,8 +59,9 @@ export function conditionOfTrail(
   const signer = owner?.signer?.state
   const { writable = true, held = 0, displaced = 0 } = trail?.state ?? {}
   const reasons = [
-    // A record that was not written in time shows a disk that hangs, which fails no attempt.
-    ...(writable && held === 0 ? [] : [UNWRITABLE]),
+    ...(writable ? [] : [UNWRITABLE]),
+    // A disk that hangs fails no attempt.
+    ...(writable && held > 0 ? [LATE] : []),
     ...(signer?.signing === false ? [UNSIGNED] : []),
     ...(owner?.remembered.isReplaced === true ? [REPLACED] : []),
     ...(displaced > 0 || (signer?.displaced ?? 0) > 0 ? [DISPLACED] : []),

@@ -50,7 +50,7 @@ class CommandTrail implements AuditTrail {
   #owner: Promise<TrailOwner | undefined> | undefined
   #trouble: string | undefined
   #closed: Promise<void> | undefined
-  /** What could not be written, as events of the log. */
+  /** What was late, is lost or could not be signed, as events of the log. */
   readonly problems: string[] = []
   readonly #notes: Promise<void>[] = []
   /** Why what was done is not recorded; undefined if it is. */
@@ -89,7 +89,12 @@ class CommandTrail implements AuditTrail {
     }
     const { lock } = this.#trail
     const { openTrailOwner } = await import('./trail-owner.ts')
-    return openTrailOwner(this.#configuration, { clock: systemClock, recorder: { note }, lock })
+    return openTrailOwner(this.#configuration, {
+      clock: systemClock,
+      recorder: { note },
+      lock,
+      patient: true,
+    })
   }
 
   async #opened(): Promise<AuditTrail | undefined> {
@@ -187,7 +192,7 @@ export class OperatedHere implements AsyncDisposable {
     return this.#trail?.unrecorded
   }
 
-  /** What could not be written of the trail, as events of the log. */
+  /** What of the trail was late, is lost or could not be signed, as events of the log. */
   get problems(): readonly string[] {
     return this.#trail?.problems ?? []
   }

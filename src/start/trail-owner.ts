@@ -25,12 +25,16 @@ type TrailOwnerParts = Omit<TrailParts, 'bodyKey' | 'announced'> &
   Pick<SignerParts, 'anchorFailed' | 'linger'> & {
     /** That of the folder, if this process has it already. It is released with the owner. */
     readonly lock?: TrailLock
+    /** Of a command, which waits longer: it begins a part of the trail for one record, on a disk that may be slow. */
+    readonly patient?: boolean
   }
 
 /** Milliseconds between two looks for what is old enough to be removed. The first is as long after the start. */
 const RETENTION_PERIOD = 3_600_000
 /** Milliseconds that a process whose supervisor was killed may need to end, beside the time of the calls in flight. */
 const LINGER_SLACK = 15_000
+/** Milliseconds that a command waits for a record at least. */
+const COMMAND_TIMEOUT = 10_000
 /** Milliseconds between two attempts to take the lock, and between two times that a worker tells its head. */
 const PERIOD = 1000
 
@@ -42,8 +46,10 @@ export async function openTrailOwner(
   configuration: Configuration,
   parts: TrailOwnerParts,
 ): Promise<TrailOwner | undefined> {
-  const plan = planAudit(configuration.audit, configuration.data, isSidecar(configuration))
-  if (plan === undefined) return undefined
+  const planned = planAudit(configuration.audit, configuration.data, isSidecar(configuration))
+  if (planned === undefined) return undefined
+  const timeout = Math.max(planned.timeout, parts.patient === true ? COMMAND_TIMEOUT : 0)
+  const plan = { ...planned, timeout }
   await prepareAuditFolder(plan.folder)
   const keys = await openAuditKeys(plan.folder)
   const { drain } = configuration.server.timeouts

@@ -1,15 +1,18 @@
-/** A store that answers slowly: the machine or its disk is busy. The deadlines are those that nobody has set. */
+/** A store or a trail that answers slowly: the machine or its disk is busy. The deadlines are those that nobody has set. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { auditRecords } from '../support/audit-files.ts'
+import { spawnVerb } from '../support/command-line.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { needing } from '../support/machine.ts'
 import { startNodes } from '../support/nodes.ts'
 import { postForm } from '../support/oauth.ts'
 import { sharedPostgres } from '../support/postgres.ts'
-import { ENDS_AT_ONCE, ROOT, spawnPostern, type SpawnedPostern } from '../support/spawn-postern.ts'
+import { DEMO, ENDS_AT_ONCE, ROOT, spawnPostern, type SpawnedPostern } from '../support/spawn-postern.ts'
+import { giveKey } from '../support/ready-key.ts'
 import { startStoreProcess } from '../support/store-process.ts'
 import { issueToken } from '../support/tokens.ts'
 
@@ -80,5 +83,43 @@ describe('T5.5 a store that takes 3 s makes logins, refreshes and revocations sl
         return { end: () => client.query('COMMIT') }
       },
     })
+  })
+})
+
+describe('C12.1.2 a trail whose syncs take 3 s', () => {
+  const preload = join(ROOT, 'test/support/troubled-audit.ts')
+
+  it('makes logins slow, one after another and ten at once, and fails none', async () => {
+    const config = join(await dataFolder(), 'postern.yaml')
+    writeFileSync(config, `extends: ${join(ROOT, 'config/demo.yaml')}\n${ENDS_AT_ONCE}\n`)
+    const postern = await spawnPostern({ config, node: ['--require', preload] })
+    onTestFinished(async () => {
+      await postern.stop()
+    })
+    const login = () =>
+      issueToken(postern, { scope: 'openid offline_access business.fund.list target:b/ACME' })
+    await login()
+    writeFileSync(join(postern.data, 'audit.trouble'), 'slow')
+    const first = login()
+    const others = await Promise.all(Array.from({ length: 10 }, login))
+    expect([await first, ...others].filter((token) => token.access_token === undefined)).toEqual([])
+    expect(postern.output()).not.toMatch(/audit_(held|lost|dropped|unwritable)/)
+  })
+
+  it('fails no command that works without a service: neither what gives nor what takes away', async () => {
+    const data = await dataFolder()
+    await giveKey(data)
+    writeFileSync(join(data, 'audit.trouble'), 'slow')
+    const env = { POSTERN_DATA: data, POSTERN_CONFIG: DEMO, NODE_OPTIONS: `--require ${preload}` }
+    const lines = [
+      'client add tally --kind customer --name Tally --agreement 2026-01-15 --business ACME --scope openid',
+      'client disable tally',
+      `backup ${join(data, 'copy.sqlite')}`,
+    ]
+    for (const line of lines) {
+      const { code, stderr } = await spawnVerb(line.split(' '), { env })
+      expect({ code, told: /record|trail/.exec(stderr) }).toEqual({ code: 0, told: null })
+    }
+    expect(auditRecords({ data }).filter(({ event }) => event === 'client.added')).toHaveLength(2)
   })
 })

@@ -45,8 +45,8 @@ export interface SpawnedPostern {
 export const DEMO = fileURLToPath(new URL('demo.yaml', import.meta.url))
 /** For another configuration that shall end without waiting. */
 export const ENDS_AT_ONCE = 'server: { timeouts: { lameDuck: 0s, silence: 0s } }'
-/** The same, and its store may take its time, since other tests hold the machine up. */
-export const WITHOUT_WAITS = `${ENDS_AT_ONCE}\nstore: { kind: sqlite, deadline: 10s }`
+/** The same, and its store and its trail may take their time, since other tests hold the machine up. */
+export const WITHOUT_WAITS = `${ENDS_AT_ONCE}\nstore: { kind: sqlite, deadline: 10s }\naudit: { timeout: 20s }`
 
 const programIn = (root = ROOT): string => (root === ROOT ? PROGRAM : 'src/main.ts')
 

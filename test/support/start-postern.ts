@@ -93,13 +93,19 @@ export async function startPostern(options: StartOptions = {}): Promise<StartedP
 
 /**
  * Nobody balances load over it, and its clients have had their answers when it is closed. It sheds no load and gives its
- * store time: a machine that is busy with other tests holds both up, and a clock that a test moves by days looks like that.
+ * store and its trail time: a machine that is busy with other tests holds both up, and a clock that a test moves by days looks like that.
  */
-function withoutWaits({ server, load, store, ...rest }: Configuration): Configuration {
+function withoutWaits({ server, load, store, audit, ...rest }: Configuration): Configuration {
   const timeouts = { ...server.timeouts, lameDuck: 0, silence: 0 }
   const shedding = { ...load.shedding, delay: 0 }
   const patient = store.kind === 'sqlite' ? { ...store, deadline: 10_000 } : store
-  return { ...rest, server: { ...server, timeouts }, load: { ...load, shedding }, store: patient }
+  return {
+    ...rest,
+    server: { ...server, timeouts },
+    load: { ...load, shedding },
+    store: patient,
+    audit: { ...audit, timeout: 20_000 },
+  }
 }
 
 /** For `change`: a store that is given up as soon as by default. */

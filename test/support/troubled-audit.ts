@@ -10,6 +10,8 @@ import type { ThreadPlan } from '../../src/audit/audit-thread.ts'
 export type DiskTrouble =
   /** A sync does not return. */
   | 'frozen'
+  /** Each sync takes three seconds. */
+  | 'slow'
   /** Nothing can be written, made, cut or removed. */
   | 'read-only'
   /** The next sync fails; what was written is in doubt. */
@@ -24,11 +26,16 @@ const trouble = (): string | undefined => (existsSync(file()) ? readFileSync(fil
 const systemError = (code: string): Error =>
   Object.assign(new Error(`${code}: as the test wants it`), { code })
 const cell = new Int32Array(new SharedArrayBuffer(4))
+/** Milliseconds of a slow sync. */
+const SLOW = 3000
 
 /** Runs before the real function. */
 const TROUBLES: Readonly<Record<string, (name: string) => void>> = {
   frozen: (name) => {
     while (name === 'fdatasyncSync' && trouble() === 'frozen') Atomics.wait(cell, 0, 0, 5)
+  },
+  slow: (name) => {
+    if (SYNCS.includes(name)) Atomics.wait(cell, 0, 0, SLOW)
   },
   'read-only': () => {
     throw systemError('EROFS')
@@ -40,12 +47,15 @@ const TROUBLES: Readonly<Record<string, (name: string) => void>> = {
   },
 }
 
+const SYNCS = ['fdatasyncSync', 'fsyncSync']
+const TROUBLED = ['openSync', 'mkdirSync', 'writeSync', ...SYNCS, 'ftruncateSync', 'unlinkSync']
+
 type Call = (...args: unknown[]) => unknown
 
 function giveTrouble(): void {
   const functions = fs as unknown as Record<string, Call>
   const { writeSync } = functions
-  for (const name of ['openSync', 'mkdirSync', 'writeSync', 'fdatasyncSync', 'ftruncateSync', 'unlinkSync']) {
+  for (const name of TROUBLED) {
     const real = functions[name] as Call
     functions[name] = (...args) => {
       const now = trouble()

@@ -4,11 +4,12 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { openIntents, readTrail, segmentsOf } from '../support/audit-chain.ts'
+import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { needing } from '../support/machine.ts'
 import { bearer, expectFault, send } from '../support/requests.ts'
 import { smallDisk } from '../support/small-disk.ts'
-import { ROOT, spawnPostern } from '../support/spawn-postern.ts'
+import { DEMO, ROOT, spawnPostern } from '../support/spawn-postern.ts'
 import { postern } from '../support/start-postern.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
 import type { DiskTrouble } from '../support/troubled-audit.ts'
@@ -39,7 +40,9 @@ async function caller(service: { readonly port: number; readonly authUrl: string
 /** A service whose trail has a disk that can be given trouble; `alice` calls it. */
 async function troubled() {
   const node = ['--require', join(ROOT, 'test/support/troubled-audit.ts')]
-  const service = await spawnPostern({ node })
+  // As long as a test waits for what is late.
+  const config = configFiles({ 'a.yaml': `extends: ${DEMO}\naudit: { timeout: 2s }\n` })('a.yaml')
+  const service = await spawnPostern({ node, config })
   onTestFinished(async () => {
     await service.stop()
   })
@@ -57,9 +60,12 @@ const untilCreated = (alice: Awaited<ReturnType<typeof caller>>, code: string) =
   vi.waitFor(async () => expect((await alice.create(code)).status).toBe(200), { timeout: 20_000 })
 
 describe('C12.1.2 a change whose record cannot be kept', () => {
-  it.each(['frozen', 'read-only'] as const)(
-    'is refused while the disk is %s; reads go on, and changes do when it is well again',
-    async (trouble) => {
+  it.each([
+    ['frozen', 'records are late'],
+    ['read-only', 'records cannot be written'],
+  ] as const)(
+    'is refused while the disk is %s, and readiness says that %s; reads go on, and changes do when it is well again',
+    async (trouble, told) => {
       const { service, alice, folder, begin, end } = await troubled()
       expect((await alice.create('BEFORE')).status).toBe(200)
       begin(trouble)
@@ -72,7 +78,7 @@ describe('C12.1.2 a change whose record cannot be kept', () => {
       }
       expect(await readiness()).toMatchObject({
         status: 200,
-        text: expect.stringContaining('records cannot be written') as string,
+        text: expect.stringContaining(told) as string,
       })
       end()
       await untilCreated(alice, 'AFTER')

@@ -4,6 +4,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { RecordRing } from '../../../src/audit/record-ring.ts'
 import { type OpenTrail, openTrail, prepareAuditFolder, type TrailParts } from '../../../src/audit/trail.ts'
 import type { AuditEntry } from '../../../src/contracts/audit.ts'
+import type { Fault } from '../../../src/kernel/faults.ts'
 import { openIntents, readTrail, segmentsOf } from '../../support/audit-chain.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 import { manualAfter } from '../../support/manual-after.ts'
@@ -253,6 +254,84 @@ describe('C12.1.3 an intent that was refused since it came late', () => {
     await vi.waitFor(() => expect(trail.state.held).toBe(0), 30_000)
     await trail.close()
     expect(openIntents(folder).map(({ requestId }) => requestId)).toEqual(['r', 'late'])
+  })
+})
+
+describe('C12.1.2 what is late and what is lost', () => {
+  /** A record that is late, while the disk hangs. */
+  async function late(parts: Partial<TrailParts> = {}) {
+    const timers = manualAfter()
+    const made = await opened({ after: timers.after, ...parts })
+    await made.trail.require(INTENT)
+    const thaw = freeze(made.trail)
+    const refused = made.trail
+      .require({ ...INTENT, requestId: 'late' })
+      .catch(({ code, facts: { late: isLate = false } }: Fault) => ({ code, isLate }))
+    void made.trail.keep(TAKEN)
+    made.clock.advance(2000)
+    await timers.fire()
+    return { ...made, timers, thaw, refused }
+  }
+
+  it('are told apart: the fault says whether the record may still be written', async () => {
+    const { refused } = await late()
+    expect(await refused).toEqual({ code: 'audit_unavailable', isLate: true })
+    vi.spyOn(RecordRing.prototype, 'failing', 'get').mockReturnValue(true)
+    const { trail } = await opened()
+    const lost = await trail.require(INTENT).catch(({ facts }: Fault) => facts)
+    vi.restoreAllMocks()
+    expect(lost).toEqual({ detail: 'the audit trail cannot be written', retryAfter: 1 })
+  })
+
+  it('C12.1.3 that comes before the trail is closed leaves no open intent, and nothing is told to be lost', async () => {
+    const { trail, folder, events, thaw, refused } = await late()
+    await refused
+    const closed = trail.close()
+    thaw()
+    await closed
+    expect(openIntents(folder).map(({ requestId }) => requestId)).toEqual(['r'])
+    expect(eventsIn(folder)).toContain('revocation.ordered')
+    expect(events()).toEqual(['audit_held'])
+  })
+
+  it('is told to be lost where the trail ends without it', async () => {
+    const { trail, clock, noted, timers } = await late()
+    const closed = trail.close()
+    clock.advance(2000)
+    await timers.fire()
+    await closed
+    expect(noted.map(({ event }) => event)).toEqual(['audit_held', 'audit_lost'])
+    expect(noted[1]?.facts).toMatchObject({ record: { event: 'revocation.ordered' } })
+  })
+
+  it('is counted from when the segment stands: to open one takes several syncs', async () => {
+    const timers = manualAfter()
+    const steps = vi.spyOn(RecordRing.prototype, 'steps', 'get').mockReturnValue(0)
+    onTestFinished(() => steps.mockRestore())
+    const { trail, clock } = await opened({ after: timers.after })
+    const thaw = freeze(trail)
+    const recorded = trail.require(INTENT)
+    clock.advance(1999)
+    steps.mockReturnValue(1)
+    await timers.fire()
+    clock.advance(1)
+    await timers.fire()
+    expect(timers.delays()).toEqual([1999])
+    thaw()
+    expect(await recorded).toBe(2)
+  })
+
+  it('is no record that is durable, though a busy process has not heard of it', async () => {
+    const timers = manualAfter()
+    const { trail, clock } = await opened({ after: timers.after })
+    await trail.require(INTENT)
+    const thaw = freeze(trail)
+    const recorded = trail.require(INTENT)
+    await vi.waitFor(() => expect(trail.head.seq).toBe(3), 30_000)
+    thaw()
+    clock.advance(2000)
+    await timers.fire()
+    expect(await recorded).toBe(3)
   })
 })
 
