@@ -239,6 +239,11 @@ export class ServiceKeys implements Signer, PublicKeys, KeyFinder, SecretDeriver
     return this.#rotating
   }
 
+  /** Resolves when no reading is under way that has begun before this call. */
+  async settled(): Promise<void> {
+    await Promise.allSettled([this.#rotating, this.#refreshing])
+  }
+
   async #rotate(): Promise<void> {
     await this.refresh()
     const { algorithms, place, rotation } = this.#plan

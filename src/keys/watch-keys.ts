@@ -98,26 +98,8 @@ interface KeyWatchParts {
   readonly secretReplaced: () => Promise<void>
 }
 
-/**
- * Logs at the start whether the keys are the right ones (C6.3.4). Then keeps them in step with their place until the
- * returned function is called; it resolves when nothing is written to the place any more. Every process may do it: if
- * several make the same key, one wins. Never rejects: failures are logged.
- */
-export async function watchKeys(parts: KeyWatchParts): Promise<() => Promise<void>> {
-  await reportHistory(parts).catch((cause: unknown) =>
-    parts.recorder.note('warn', 'signing_keys_history_unknown', { cause: String(cause) }),
-  )
-  const watch = new KeyWatch(parts)
-  let running: Promise<void> | undefined
-  const timer = setInterval(() => {
-    running ??= watch.run().finally(() => {
-      running = undefined
-    })
-  }, parts.keys.place.every).unref()
-  return async () => {
-    clearInterval(timer)
-    await running
-  }
+interface Failed {
+  readonly reason?: unknown
 }
 
 async function reportHistory({ keys, store, recorder }: KeyWatchParts): Promise<void> {
@@ -126,9 +108,14 @@ async function reportHistory({ keys, store, recorder }: KeyWatchParts): Promise<
   if (meaning !== undefined) recorder.note('error', `signing_keys_${finding}`, { meaning })
 }
 
-/** Logs every change. Logs a failure once; the keys in memory stay in use meanwhile. */
-class KeyWatch {
+/**
+ * Keeps the keys in step with their place. Every process may do it: if several make the same key, one wins. Logs every change.
+ * Logs a failure once; the keys in memory stay in use meanwhile.
+ */
+export class KeyWatch {
   readonly #parts: KeyWatchParts
+  #timer: NodeJS.Timeout | undefined
+  #running: Promise<unknown> | undefined
   #states: string
   #trouble: string | undefined
   /** That of the store before the last reading that has succeeded. */
@@ -140,13 +127,54 @@ class KeyWatch {
     this.#states = parts.keys.states
   }
 
-  async run(): Promise<void> {
+  /** Logs whether the keys are the right ones (C6.3.4), and begins. Never rejects: failures are logged. */
+  async start(): Promise<void> {
+    await reportHistory(this.#parts).catch((cause: unknown) =>
+      this.#parts.recorder.note('warn', 'signing_keys_history_unknown', { cause: String(cause) }),
+    )
+    this.#timer = setInterval(() => {
+      if (this.#running === undefined) void this.#begin(() => this.#run())
+    }, this.#parts.keys.place.every).unref()
+  }
+
+  /** Resolves when nothing is written to the place any more. */
+  async stop(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#running
+  }
+
+  /** Takes what is in the place now into use. Rejects as KeyPlace does; it is tried again at the next look. */
+  async follow(): Promise<void> {
+    // A look that has begun may have read what was there before.
+    while (this.#running !== undefined) await this.#running
+    const failed = await this.#begin(async () => {
+      await this.#parts.keys.settled()
+      return this.#read(undefined)
+    })
+    if (failed !== undefined) throw failed.reason
+  }
+
+  #begin<T>(look: () => Promise<T>): Promise<T> {
+    const run = look().finally(() => {
+      this.#running = undefined
+    })
+    this.#running = run
+    return run
+  }
+
+  async #run(): Promise<void> {
     const { keys, mark } = this.#parts
     const known = mark?.()
     if (known !== undefined && known.mark === this.#mark && keys.confirm(known.age)) {
       await this.#reportChange().catch((thrown: unknown) => this.#reportTrouble({ reason: thrown }))
       return
     }
+    await this.#read(known?.mark)
+  }
+
+  /** Returns what has failed, which is logged. */
+  async #read(mark: string | undefined): Promise<Failed | undefined> {
+    const { keys } = this.#parts
     // Each of them runs even if the other fails.
     const [tended, looked] = await Promise.allSettled([keys.rotateIfDue(), this.#refreshSecret()])
     const failed = [tended, looked].find((result) => result.status === 'rejected')
@@ -154,8 +182,9 @@ class KeyWatch {
       () => undefined,
       (thrown: unknown) => ({ reason: thrown }),
     )
-    this.#mark = failed === undefined ? known?.mark : undefined
+    this.#mark = failed === undefined ? mark : undefined
     this.#reportTrouble(failed ?? kept)
+    return failed
   }
 
   async #refreshSecret(): Promise<void> {
@@ -177,7 +206,7 @@ class KeyWatch {
     await rememberKeys(keys.kids, store)
   }
 
-  #reportTrouble(failed: { readonly reason?: unknown } | undefined): void {
+  #reportTrouble(failed: Failed | undefined): void {
     const { keys } = this.#parts
     const trouble = failed === undefined ? undefined : messageOf(failed.reason)
     keys.trouble = failed?.reason instanceof KeyError && trouble === this.#trouble ? failed.reason : undefined

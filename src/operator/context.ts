@@ -45,7 +45,7 @@ export interface OperationContext {
   /** Absent where no trail is kept. */
   readonly trailOwner: TrailEraser | undefined
   /** The processes that serve. Absent where none do. */
-  readonly pool?: Pick<WorkerPool<Configuration>, 'rollTrail'>
+  readonly pool?: Pick<WorkerPool<Configuration>, 'rollTrail' | 'followKeys'>
 }
 
 /** The trail that is asked, and where the question is recorded. */

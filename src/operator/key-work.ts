@@ -6,7 +6,7 @@ import type { Recorder } from '../contracts/recorder.ts'
 import type { Store } from '../contracts/store.ts'
 import { FAMILY } from '../identity/tokens/families.ts'
 import { endAllFamilies } from '../identity/tokens/token-revoker.ts'
-import { type Clock, epochSeconds } from '../kernel/clock.ts'
+import { type After, after as systemAfter, type Clock, epochSeconds } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { messageOf } from '../kernel/thrown.ts'
 import { keysOf, newestGeneration } from '../keys/key-place.ts'
@@ -37,6 +37,26 @@ interface RecordedWork extends KeyWork {
   readonly audit: AuditTrail
   readonly recorder: Pick<Recorder, 'note'>
   readonly canRecord?: (() => Promise<void>) | undefined
+  /** Lets every process that serves here take the keys into use. Rejects if one has not. */
+  readonly follow: () => Promise<void>
+  readonly after?: After
+}
+
+/** Milliseconds that the processes of this node have for it. They try again each second. */
+const FOLLOW_WITHIN = 5000
+
+/** Why a process does not use the keys yet; undefined if all do. */
+async function followed({ follow, after = systemAfter }: RecordedWork): Promise<string | undefined> {
+  const late = Promise.withResolvers<never>()
+  const cancel = after(FOLLOW_WITHIN, () => late.reject(new Error(`not within ${FOLLOW_WITHIN / 1000} s`)))
+  try {
+    await Promise.race([follow(), late.promise])
+    return undefined
+  } catch (thrown) {
+    return `a process of this service has not taken the keys into use (${messageOf(thrown)}): it tries each second, and until then it accepts what the keys before have signed. \`keys doctor\` says what is wrong with their place`
+  } finally {
+    cancel()
+  }
 }
 
 /** For `KeyWork.inTurn`. */
@@ -63,7 +83,7 @@ export interface Rotation {
   readonly removed: readonly NamedKey[]
   /** Families of refresh tokens that ended; undefined if another process ends them, or they could not be ended. */
   readonly families: number | undefined
-  /** Why they could not be counted or ended. */
+  /** Why they could not be counted or ended, and why a process has not followed. */
   readonly trouble: string | undefined
 }
 
@@ -135,13 +155,14 @@ async function announceKeys(work: RecordedWork, operator: Operator): Promise<Rot
   await keysOf(plan.place)
   const made: StoredKey[] = []
   for (const algorithm of plan.algorithms) made.push(await announceKey(algorithm, work, operator))
+  const trouble = await followed(work)
   recorder.note('info', 'signing_keys_rotated', { made: namesOf(made), ...operator })
   return {
     outcome: 'rotated',
     made: made.map((key) => madeKey(plan, key)),
     removed: [],
     families: 0,
-    trouble: undefined,
+    trouble,
   }
 }
 
@@ -197,12 +218,12 @@ async function replaceKeys(work: RecordedWork, operator: Operator): Promise<Rota
 }
 
 /**
- * Replaces the keys and the secret of refresh tokens, and ends everything that was issued with the old ones. Every process
- * follows within a second. Families end before the keys are replaced, so that what an attacker still gets by a refresh
+ * Replaces the keys and the secret of refresh tokens, and ends everything that was issued with the old ones. The processes of
+ * this node follow before it resolves, those of other nodes within a second. Families end before the keys are replaced, so that what an attacker still gets by a refresh
  * token is signed by a key that is removed next. If they cannot be ended the keys are replaced anyway: a stolen key must
  * not stay in use.
  */
-async function replaceAtOnce(work: KeyWork): Promise<ReplacedKeys> {
+async function replaceAtOnce(work: RecordedWork): Promise<ReplacedKeys> {
   const { plan, clock } = work
   const ended = await onFamilies(work, async (store) => store && endAllFamilies(store))
   const { place, algorithms } = plan
@@ -212,11 +233,13 @@ async function replaceAtOnce(work: KeyWork): Promise<ReplacedKeys> {
   for (const algorithm of algorithms)
     made.push(await makeNextKey(plan, algorithm, epochSeconds(clock), clock))
   for (const name of removed) await place.remove(name)
+  const unfollowed = await followed(work)
   // Without this, the next start would take the keys for those of another installation.
   const kids = (await keysOf(place)).map(({ kid }) => kid)
   const store = await work.store().catch(() => undefined)
   if (store !== undefined) await rememberKeys(kids, store).catch(() => undefined)
-  return { ...ended, made, removed }
+  const troubles = [ended.trouble, unfollowed].filter((trouble) => trouble !== undefined)
+  return { ...ended, trouble: troubles.length === 0 ? undefined : troubles.join('; '), made, removed }
 }
 
 /** Does something with the store. That it cannot be used is a part of the answer, and stops nothing. */

@@ -189,7 +189,9 @@ const rotationSchema = members(
     families: count(
       'Families of refresh tokens that ended. Absent if the store was out of reach, or is in the memory of another process.',
     ),
-    trouble: text('Why the families could not be counted or ended.'),
+    trouble: text(
+      'Why the families could not be counted or ended, or which process has not taken the keys into use in 5 s.',
+    ),
     place: text('Where the keys are, for people.'),
     secret: text('How the secret of refresh tokens is called there.'),
     keys: {
@@ -233,7 +235,8 @@ const replacedText = (rotation: AnsweredRotation): string =>
     `${rotation.secret}: replaced\n`,
     madeText(rotation),
     ...keysNamed(rotation, rotation.removed).map(
-      (key) => `${titleOf(key)}: removed; tokens that it signed are refused within a second\n`,
+      (key) =>
+        `${titleOf(key)}: removed; tokens that it signed are refused, by other nodes within a second\n`,
     ),
   ].join('')
 
@@ -267,7 +270,10 @@ const ROTATE: Operation = {
   }),
   bodyOptional: true,
   answers: {
-    200: ['Done; every process follows within a second', rotationSchema],
+    200: [
+      'Done. Every process of this node follows it, those of other nodes do within a second',
+      rotationSchema,
+    ],
     409: ['A sidecar has no keys', problemsSchema],
   },
   handle: (context, { body, operator }) =>
@@ -276,9 +282,9 @@ const ROTATE: Operation = {
       const { audit, recorder } = context
       const canRecord = (): Promise<void> => context.canRecord?.() ?? Promise.resolve()
       const options = { compromised: body['compromised'] === true, preview: body['preview'] === true }
-      return ok(
-        answeredRotation(work, await rotateKeys({ ...work, audit, recorder, canRecord }, options, operator)),
-      )
+      const follow = (): Promise<void> => context.pool?.followKeys() ?? Promise.resolve()
+      const recorded = { ...work, audit, recorder, canRecord, follow }
+      return ok(answeredRotation(work, await rotateKeys(recorded, options, operator)))
     }),
   commands: [
     commandLine({
@@ -303,8 +309,10 @@ const ROTATE: Operation = {
       refused,
       run: async ({ send, show, values, terminal }) => {
         if (values.compromised !== true) {
-          show(await send<AnsweredRotation>(ROTATE), madeText)
-          return EXIT.done
+          const rotated = await send<AnsweredRotation>(ROTATE)
+          if (rotated.trouble !== undefined) terminal.stderr.write(`postern: ${rotated.trouble}\n`)
+          show(rotated, madeText)
+          return rotated.trouble === undefined ? EXIT.done : EXIT.failed
         }
         const planned = await send<AnsweredRotation>(ROTATE, { body: { compromised: true, preview: true } })
         const prompt = values.json === true ? terminal.stderr : terminal.stdout
@@ -317,11 +325,13 @@ const ROTATE: Operation = {
           return EXIT.refused
         }
         const replaced = await send<AnsweredRotation>(ROTATE, { body: { compromised: true } })
-        const { trouble } = replaced
+        const { trouble, families } = replaced
         if (trouble !== undefined)
           terminal.stderr.write(
-            `postern: the families of refresh tokens could not be ended (${trouble}); ` +
-              'the keys were replaced anyway. Run this command again when the store can be read.\n',
+            families === undefined
+              ? `postern: the families of refresh tokens could not be ended (${trouble}); ` +
+                  'the keys were replaced anyway. Run this command again when the store can be read.\n'
+              : `postern: the keys were replaced, but ${trouble}\n`,
           )
         show(replaced, replacedText)
         return trouble === undefined ? EXIT.done : EXIT.failed

@@ -183,7 +183,11 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
   }
 
   async rollTrail(): Promise<void> {
-    await all(this.#workers.all.map((worker) => worker.rollTrail()))
+    await all(this.#workers.all.map((worker) => worker.settle('rollTrail')))
+  }
+
+  async followKeys(): Promise<void> {
+    await all(this.#workers.all.map((worker) => worker.settle('followKeys')))
   }
 
   applyRemoteUsage(): void {

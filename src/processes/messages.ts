@@ -17,7 +17,10 @@ import type { RecalledCall, TrailHead } from './worker-pool.ts'
 export type SupervisorMessage<C> =
   | { readonly type: 'start'; readonly id: number; readonly configuration: C }
   | { readonly type: 'prepare'; readonly id: number; readonly configuration: C }
-  | { readonly type: 'commit' | 'abort' | 'ping' | 'rollTrail' | 'drain' | 'close'; readonly id: number }
+  | {
+      readonly type: 'commit' | 'abort' | 'ping' | 'rollTrail' | 'followKeys' | 'drain' | 'close'
+      readonly id: number
+    }
   | { readonly type: 'explain'; readonly id: number; readonly call: DescribedCall }
   | { readonly type: 'issueTestToken'; readonly id: number; readonly request: TestTokenRequest }
   | { readonly type: 'recall'; readonly id: number; readonly requestId: string }
@@ -52,6 +55,7 @@ export interface RequestResults {
   readonly recall: RecalledCall | undefined
   readonly ping: undefined
   readonly rollTrail: undefined
+  readonly followKeys: undefined
   readonly drain: undefined
   /** The number of connections that were cut. */
   readonly close: number

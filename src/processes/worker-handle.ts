@@ -12,16 +12,20 @@ import type { TrailHead, WorkerMessages } from './worker-pool.ts'
 type Request<C> =
   SupervisorMessage<C> extends infer O ? (O extends { id: number } ? Omit<O, 'id'> : never) : never
 
-/** Milliseconds that a worker has for each request. `start` and `prepare` open backends, which may wait for others. */
+/**
+ * Milliseconds that a worker has for each request. `start` and `prepare` open backends, which may wait for others; the end of
+ * a segment and the record of a token may wait for a slow disk.
+ */
 const PATIENCE_MS: Readonly<Record<Request<never>['type'], number>> = {
   start: 60_000,
   prepare: 60_000,
   commit: 10_000,
   abort: 10_000,
   ping: 5_000,
-  rollTrail: 5_000,
+  rollTrail: 15_000,
+  followKeys: 5_000,
   explain: 5_000,
-  issueTestToken: 5_000,
+  issueTestToken: 15_000,
   recall: 5_000,
   drain: 5_000,
   close: 5_000,
@@ -102,10 +106,13 @@ export class WorkerHandle<C> {
     this.#send({ type: 'reading', reading })
   }
 
-  /** Ends its segment of the audit trail, or sees its process end. Rejects with WorkerRequestError, or with the worker's error. */
-  async rollTrail(): Promise<void> {
+  /**
+   * Asks it to end its segment of the audit trail, or to take the keys into use, or sees its process end. Rejects with
+   * WorkerRequestError, or with the worker's error.
+   */
+  async settle(type: 'rollTrail' | 'followKeys'): Promise<void> {
     try {
-      await this.request({ type: 'rollTrail' })
+      await this.request({ type })
     } catch (error) {
       if (!(error instanceof WorkerRequestError) || error.end !== 'gone') throw error
       await this.#leave()

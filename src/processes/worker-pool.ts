@@ -103,6 +103,8 @@ export interface WorkerPool<C> extends AsyncDisposable {
    * Rejects if a process that may still write could not end its own.
    */
   rollTrail(): Promise<void>
+  /** Every process takes the keys and the secret of their place into use. Rejects if one that may serve has not. */
+  followKeys(): Promise<void>
   /** Reads the change feed: another process appended to it. */
   pollChanges(): void
   /** Takes over what the supervisor has read of the change feed. */

@@ -126,8 +126,9 @@ export function runWorkerProcess<C>(start: StartWorker<C>): void {
     abort: () => get().abort(),
     ...answersOf(get),
     ping: () => undefined, // the answer alone shows that the event loop runs
-    // Also while it starts: its trail may be open already. One that could not start has closed it.
+    // Also while it starts: its trail may be open already, its keys read. One that could not start has closed it.
     rollTrail: async () => (await started?.catch(() => undefined))?.rollTrail(),
+    followKeys: async () => (await started?.catch(() => undefined))?.followKeys(),
     drain: () => get().drain(),
     close: async () => {
       const cut = await end()

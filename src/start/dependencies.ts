@@ -25,7 +25,7 @@ import { openClientKeySets } from '../keys/client-keys.ts'
 import { openReplayMemory } from '../keys/dpop/replay-memory.ts'
 import { IssuerKeys } from '../keys/issuer-keys.ts'
 import { openKeys, type ServiceKeys } from '../keys/service-keys.ts'
-import { watchKeys } from '../keys/watch-keys.ts'
+import { KeyWatch } from '../keys/watch-keys.ts'
 import { LoadGuard } from '../limits/load-guard.ts'
 import { compileLoad } from '../limits/schema.ts'
 import type { MaintenanceSwitches } from '../maintenance/maintenance.ts'
@@ -59,6 +59,8 @@ export interface WorkerBase {
 export interface WorkerDependencies extends Dependencies {
   /** The clock of this machine: of lines of the log. */
   readonly machine: Clock
+  /** Absent where there are no keys. */
+  readonly keyWatch: KeyWatch | undefined
   readonly admission: LoadGuard
   readonly processes: LiveProcesses
   readonly hasher: Hasher
@@ -105,6 +107,7 @@ export async function openDependencies(
     machine,
     environment,
     keys,
+    keyWatch: keys && watchOf(keys, state, configuration, recorder),
     seenProofs: openReplayMemory({
       clock,
       onForgotten: () => recorder.count?.('dpopProofs', 'api', 'forgotten'),
@@ -155,19 +158,19 @@ export async function openDependencies(
 }
 
 /**
- * Reloads our own keys when they change in their place, until the returned function is called. The command
- * `keys rotate --compromised` cannot reach a store in memory, so this process then ends the families itself.
+ * Reloads our own keys when they change in their place. The command `keys rotate --compromised` cannot reach a store in
+ * memory, so this process then ends the families itself.
  */
-export async function watchOwnKeys(
-  { keys, store, feed }: WorkerDependencies,
+function watchOf(
+  keys: ServiceKeys,
+  { store, feed }: State,
   { store: { kind } }: Configuration,
   recorder: Recorder,
-): Promise<() => Promise<void>> {
-  if (keys === undefined) return () => Promise.resolve()
+): KeyWatch {
   const endFamilies = async (): Promise<void> =>
     recorder.note('warn', 'refresh_token_families_ended', { families: await endAllFamilies(store) })
   const secretReplaced = kind === 'memory' ? endFamilies : () => Promise.resolve()
-  return watchKeys({ keys, store, recorder, mark: () => feed.keys, secretReplaced })
+  return new KeyWatch({ keys, store, recorder, mark: () => feed.keys, secretReplaced })
 }
 
 /**

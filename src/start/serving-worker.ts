@@ -156,6 +156,10 @@ export class ServingWorker implements WorkerPool<Configuration> {
     await this.#fixtures.trail?.roll()
   }
 
+  async followKeys(): Promise<void> {
+    await this.dependencies.keyWatch?.follow()
+  }
+
   gauges(): readonly GaugeReading[] {
     return readProcess(this.#serving(), this.#current, this.dependencies)
   }

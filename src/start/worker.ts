@@ -12,7 +12,7 @@ import { bindPublicListener } from '../server/public-listener.ts'
 import { compileServer } from '../server/schema.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import { RelayRecorder } from '../watch/recorders.ts'
-import { type WorkerBase, openAuditTrail, openDependencies, watchOwnKeys } from './dependencies.ts'
+import { type WorkerBase, openAuditTrail, openDependencies } from './dependencies.ts'
 import { openMeasures, readCertificateExpiry, readTrail } from './measures.ts'
 import { nodeOf } from './node.ts'
 import { closablesOf, closeAll, openParts } from './parts.ts'
@@ -79,7 +79,8 @@ export async function startServing(
   measures.gauges.add(() => readCertificateExpiry('server', listener.certificateValidTo()))
   const worker = new ServingWorker(parts, { dependencies, relay: recorder, listener, reports, trail })
   unbound.move()
-  opened.defer(await watchOwnKeys(dependencies, configuration, recorder))
+  await dependencies.keyWatch?.start()
+  opened.defer(() => dependencies.keyWatch?.stop())
   const { identity } = worker
   if (identity !== undefined) {
     const current = (): StepDependencies => (worker.identity ?? identity).dependencies

@@ -6,7 +6,7 @@ import { openKeys } from '../../../src/keys/service-keys.ts'
 import { SealedKeys } from '../../../src/keys/sealed-keys.ts'
 import { Seals } from '../../../src/keys/seal.ts'
 import { FolderKeys } from '../../../src/keys/folder-keys.ts'
-import { compareWithHistory, rememberedKeys, rememberKeys, watchKeys } from '../../../src/keys/watch-keys.ts'
+import { compareWithHistory, KeyWatch, rememberedKeys, rememberKeys } from '../../../src/keys/watch-keys.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
 import { movableClock } from '../../support/movable-clock.ts'
@@ -41,12 +41,14 @@ async function watched(prepare: (store: MemoryStore) => Promise<unknown> = () =>
   await prepare(store)
   const notes: Note[] = []
   const ended = { secretReplaced: vi.fn(() => Promise.resolve()) }
-  const stop = await watchKeys({
+  const watch = new KeyWatch({
     keys,
     store,
     recorder: { note: (level, event, facts) => void notes.push({ level, event, facts }) },
     secretReplaced: () => ended.secretReplaced(),
   })
+  await watch.start()
+  const stop = (): Promise<void> => watch.stop()
   onTestFinished(stop)
   const finished = vi.spyOn(keys, 'rotateIfDue')
   const refreshed = vi.spyOn(keys, 'refreshSecret')
@@ -63,7 +65,7 @@ async function watched(prepare: (store: MemoryStore) => Promise<unknown> = () =>
     await settled()
   }
   const events = (): readonly string[] => notes.map(({ level, event }) => `${level} ${event}`)
-  return { folder, clock, keys, store, notes, events, ended, stop, look, finished }
+  return { folder, clock, keys, store, notes, events, ended, watch, stop, look, finished }
 }
 
 describe('C6.3.4 the keys at the start', () => {
@@ -91,6 +93,32 @@ describe('C6.3.4 the keys at the start', () => {
     clock.advance(29 * 86_400_000)
     await look()
     expect(keys.kids).toHaveLength(2)
+  })
+})
+
+describe('C11.5.3 a process that is to follow', () => {
+  it('uses the keys and the secret that are in the place when it says so, whatever it was reading before', async () => {
+    const { keys, clock, watch, ended } = await watched()
+    const reading = keys.refresh()
+    const looking = watch.follow()
+    const before = keys.secretId
+    await keys.place.replaceSecret()
+    const signsFrom = Math.floor(clock.now() / 1000)
+    await keys.place.create({ algorithm: 'ES256', generation: 2, signsFrom }, clock)
+    await keys.place.remove('ES256-1')
+    await watch.follow()
+    expect(keys.states).toMatch(/^ES256-2 [\w-]{43} signing$/)
+    expect(keys.secretId).not.toBe(before)
+    expect(ended.secretReplaced).toHaveBeenCalledTimes(1)
+    await Promise.allSettled([reading, looking])
+  })
+
+  it('says why it cannot', async () => {
+    const { folder, watch } = await watched()
+    await rename(folder, `${folder}-away`)
+    await expect(watch.follow()).rejects.toMatchObject({ name: 'KeyError' })
+    await rename(`${folder}-away`, folder)
+    await watch.follow()
   })
 })
 
@@ -252,7 +280,9 @@ describe('C6.3.4 the remembered keys', () => {
     const confirmed = vi.spyOn(keys, 'confirm')
     const secretReplaced = () => Promise.resolve()
     const recorder = { note: () => undefined }
-    onTestFinished(await watchKeys({ keys, store, recorder, mark: () => ({ mark, age: 0 }), secretReplaced }))
+    const watch = new KeyWatch({ keys, store, recorder, mark: () => ({ mark, age: 0 }), secretReplaced })
+    await watch.start()
+    onTestFinished(() => watch.stop())
     const tick = async (): Promise<void> => {
       vi.advanceTimersByTime(place.every)
       await settled()

@@ -83,7 +83,14 @@ describe('C12.3 events of keys', () => {
     const watch = events()
     await watch.look()
     const work = { plan, clock, announced: new Set<string>(), elsewhere: false, inTurn: oneAtATime() }
-    const parts = { ...work, store: () => Promise.resolve(store), audit: NO_TRAIL, recorder: NO_RECORDER }
+    const follow = () => Promise.resolve()
+    const parts = {
+      ...work,
+      store: () => Promise.resolve(store),
+      audit: NO_TRAIL,
+      recorder: NO_RECORDER,
+      follow,
+    }
     const operator = {
       operator: 'root@host',
       by: undefined,
