@@ -70,6 +70,39 @@ const failureOf = (thrown: unknown): Pick<AuditEntry, 'outcome' | 'reason'> => (
 const withResult = (change: AuditedChange, result: JsonObject | undefined): JsonObject | undefined =>
   result === undefined ? change.change : { ...change.change, ...result }
 
+/** Something that is to be given, and whose intent is durable. One of the two is to be called, once. */
+export interface BegunGiving {
+  /** Does it, and records the outcome. Rejects as the work does. */
+  readonly carryOut: <T>(work: () => Promise<T>, outcome?: Outcome<T>) => Promise<T>
+  /** It is not done. Never rejects. */
+  readonly fail: (thrown?: unknown) => Promise<void>
+}
+
+/** Rejects with Fault `audit_unavailable`, if the intent cannot be kept. */
+export async function beginGiving(
+  audit: AuditTrail,
+  operator: Operator,
+  change: AuditedChange,
+): Promise<BegunGiving> {
+  const entry = entryOf(change, operator)
+  const intent = await audit.require({ ...entry, outcome: 'pending' })
+  const fail = (thrown?: unknown): Promise<void> => audit.settle({ ...entry, ...failureOf(thrown), intent })
+  return {
+    fail,
+    carryOut: async (work, outcome) => {
+      try {
+        const result = await work()
+        const settled = withResult(change, outcome?.(result))
+        await audit.settle({ ...entry, outcome: 'success', intent, change: settled })
+        return result
+      } catch (thrown) {
+        await fail(thrown)
+        throw thrown
+      }
+    },
+  }
+}
+
 /**
  * Does what gives something: its intent is durable before, and its outcome is recorded after. Rejects with Fault
  * `audit_unavailable`, with nothing done, if the intent cannot be kept; else as the work does.
@@ -81,21 +114,8 @@ export async function recordGiving<T>(
   work: () => Promise<T>,
   outcome?: Outcome<T>,
 ): Promise<T> {
-  const entry = entryOf(change, operator)
-  const intent = await audit.require({ ...entry, outcome: 'pending' })
-  try {
-    const result = await work()
-    await audit.settle({
-      ...entry,
-      outcome: 'success',
-      intent,
-      change: withResult(change, outcome?.(result)),
-    })
-    return result
-  } catch (thrown) {
-    await audit.settle({ ...entry, ...failureOf(thrown), intent })
-    throw thrown
-  }
+  const giving = await beginGiving(audit, operator, change)
+  return giving.carryOut(work, outcome)
 }
 
 /** Does what takes something away, at once; then records it. A failure is recorded too: a part may be done. */

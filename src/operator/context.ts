@@ -22,6 +22,7 @@ import type { Readiness } from '../watch/health.ts'
 import type { GaugeReading } from '../watch/metrics/gauges.ts'
 import type { ConfigurationStanding, PassingCause } from '../watch/status/status.ts'
 import type { KeyWork } from './key-work.ts'
+import type { OpenIntents } from './open-intents.ts'
 
 /** What operations work on that are carried out with the service up or down: in it, or in the process of a command. */
 export interface OperationContext {
@@ -38,6 +39,7 @@ export interface OperationContext {
    * before.
    */
   readonly canRecord?: () => Promise<void>
+  readonly intents: OpenIntents
   /** Undefined in a sidecar, which signs nothing. Rejects with KeyError or StoreError if the keys cannot be used. */
   keys(): Promise<KeyWork | undefined>
   /** The trail that is asked. Absent where none is kept. */

@@ -55,13 +55,18 @@ export interface MeantRecord {
 export interface SecretOptions {
   /** Default: another one is drawn. */
   readonly secret?: string | undefined
-  readonly preview?: boolean
+  /** `recorded`: it is recorded that it is about to be stored, by the intent that is returned. */
+  readonly preview?: 'true' | 'recorded' | undefined
+  /** The intent of such a preview. */
+  readonly intent?: string | undefined
 }
 
 interface AddedRecord extends ShownRecord {
   /** Of a client: to be shown once, since only its hash is stored. */
   readonly secret: string | undefined
   readonly warnings: readonly Problem[]
+  /** Of a preview. */
+  readonly intent?: string | undefined
 }
 
 interface EditedRecord extends ShownRecord {
@@ -116,7 +121,7 @@ export async function addRecord(
   operator: Operator,
   noun: NounName,
   given: Written,
-  { secret: brought, preview = false }: SecretOptions = {},
+  { secret: brought, preview, intent }: SecretOptions = {},
 ): Promise<AddedRecord> {
   const { defaults, names, hashed } = NOUNS[noun]
   refuseHidden(noun, given, hashed)
@@ -127,14 +132,15 @@ export async function addRecord(
     ? editors.client.planAdd(written as Written & WrittenClient, brought)
     : editor.planAdd(written))
   const { unshown, warnings } = planned
-  if (preview) {
-    await context.canRecord?.()
-    const record = unshown === undefined ? written : shownForm('client', unshown.client)
-    return { record, tag: '', secret: unshown?.secret, warnings }
-  }
   const at = { noun, names: names.map((name) => String(written[name])) }
   const change = { ...changeOf(at, 'added', written['subject']), change: addedFacts(noun, written) }
-  const secret = await recorded(context, operator, change, true, () => planned.commit())
+  if (preview !== undefined) {
+    const record = unshown === undefined ? written : shownForm('client', unshown.client)
+    const isRecorded = preview === 'recorded' && unshown !== undefined
+    const begun = isRecorded ? await context.intents.begin(change, operator) : undefined
+    return { record, tag: '', secret: unshown?.secret, warnings, intent: begun }
+  }
+  const secret = await recorded(context, operator, change, () => planned.commit(), { gives: true, intent })
   return { ...(await findRecord(context, at)), secret, warnings }
 }
 
@@ -189,23 +195,25 @@ export async function rotateSecret(
   context: OperationContext,
   meant: MeantRecord,
   overlap: number,
-  { secret: brought, preview = false }: SecretOptions = {},
-): Promise<ShownRecord & { readonly secret: string }> {
-  const { at } = meant
+  { secret: brought, preview, intent }: SecretOptions = {},
+): Promise<ShownRecord & { readonly secret: string; readonly intent?: string | undefined }> {
+  const { at, operator } = meant
   const editors = await context.editors()
   // The same, however often the step is planned.
   const secret = brought ?? newSecret()
   const plan = () => editors.client.planSecret(keyOfNames(at.names), overlap, secret)
-  if (preview) {
+  const change = { ...changeOf(at, 'secret_rotated'), change: { overlapMs: overlap } }
+  if (preview !== undefined) {
     const { unshown } = await plan()
-    await context.canRecord?.()
-    return { record: shownForm('client', unshown.client), tag: '', secret }
+    const begun = preview === 'recorded' ? await context.intents.begin(change, operator) : undefined
+    return { record: shownForm('client', unshown.client), tag: '', secret, intent: begun }
   }
-  const { result } = await doLatest(context, meant, {
-    plan,
-    gives: () => true,
-    change: () => ({ ...changeOf(at, 'secret_rotated'), change: { overlapMs: overlap } }),
-  })
+  // With an intent, one record is for all attempts.
+  const rotate = (recordedAs: RecordChange | undefined) =>
+    doLatest(context, meant, { plan, gives: () => true, change: () => recordedAs })
+  const { result } = await (intent === undefined
+    ? rotate(change)
+    : recorded(context, operator, change, () => rotate(undefined), { gives: true, intent }))
   return { ...(await findRecord(context, at)), secret: result }
 }
 
@@ -291,7 +299,7 @@ async function recordedUnlessOvertaken<T>(
     if (result === undefined) throw overtaken
     return result
   }
-  return recorded(context, operator, change, gives, orThrow).catch((thrown: unknown) => {
+  return recorded(context, operator, change, orThrow, { gives }).catch((thrown: unknown) => {
     if (thrown === overtaken) return undefined
     throw thrown
   })
@@ -302,15 +310,17 @@ async function recordedUnlessOvertaken<T>(
  * Rejects as the work does.
  */
 async function recorded<T>(
-  { audit, recorder }: OperationContext,
+  { audit, recorder, intents }: OperationContext,
   operator: Operator,
   { username, ...change }: RecordChange,
-  gives: boolean,
   work: () => Promise<T>,
+  { gives, intent }: { readonly gives: boolean; readonly intent?: string | undefined },
 ): Promise<T> {
   const record = gives ? recordGiving : recordTaking
   const personal = username === undefined ? undefined : { 'on.id': username }
-  const result = await record(audit, operator, { ...change, ...(personal && { personal }) }, work)
+  const result = await (intent === undefined
+    ? record(audit, operator, { ...change, ...(personal && { personal }) }, work)
+    : intents.take(intent, change, operator).carryOut(work))
   const { event, on } = change
   recorder.note('info', 'directory_changed', { change: event, on, ...operator })
   return result

@@ -127,18 +127,31 @@ interface Added {
   readonly warnings: readonly string[]
 }
 
-/** Shows a new secret, then has it stored: one that nobody has seen is never in force. */
+interface Previewed extends Pick<Added, 'record'> {
+  readonly intent?: string
+}
+
+/**
+ * Shows a new secret, then has it stored: one that nobody has seen is never in force. That it is about to be stored is recorded
+ * before: none is shown that could not be.
+ */
 async function bringSecret<A>(
   { operation, send, values, terminal }: Session,
   input: OperationInput,
 ): Promise<A | undefined> {
-  const preview = { ...input, query: { ...input.query, preview: 'true' } }
-  const { record } = await send<Pick<Added, 'record'>>(operation, preview)
+  const asked = (query: OperationInput['query']): OperationInput => ({
+    ...input,
+    query: { ...input.query, ...query },
+  })
+  const { record, intent } = await send<Previewed>(operation, asked({ preview: 'recorded' }))
   // It has none: it is public, or authenticates by its keys.
   if (record['validSecrets'] === undefined) return undefined
   const secret = newSecret()
-  await showSecret(secret, record, values.json === true, terminal)
-  return send<A>(operation, { ...input, body: { ...input.body, secret } })
+  await showSecret(secret, record, values.json === true, terminal).catch(async (thrown: unknown) => {
+    await send(operation, asked({ preview: 'withdrawn', intent })).catch(() => undefined)
+    throw thrown
+  })
+  return send<A>(operation, { ...asked({ intent }), body: { ...input.body, secret } })
 }
 
 async function addClient(session: Session, input: OperationInput): Promise<Added> {

@@ -11,12 +11,10 @@ import { DURATION_PATTERN, parseDuration } from '../kernel/units.ts'
 import type { Configuration } from '../settings/configuration.ts'
 import { overtaken } from './conditions.ts'
 import type { OperationContext } from './context.ts'
-import { AdminError } from './errors.ts'
 import {
   type AdminAnswer,
   type AdminRequest,
   made,
-  type Members,
   members,
   notFound,
   ok,
@@ -52,6 +50,7 @@ import {
   showLine,
   stateLine,
 } from './record-lines.ts'
+import { broughtSecret, INTENT, PREVIEW, SECRET, secretOptionsOf, withSecret } from './record-secrets.ts'
 import {
   atOf,
   collectionOf,
@@ -155,42 +154,15 @@ function listRoute(noun: NounName): SharedOperation {
   }
 }
 
-/** A secret that the caller has drawn, and has shown already. */
-const SECRET = text(
-  'A secret of your own, in place of one that is drawn: 43 or more characters of base64url.',
-  {
-    pattern: '^[A-Za-z0-9_-]{43,}$',
-  },
-)
-const IS_SECRET = /^[A-Za-z0-9_-]{43,1000}$/
-
-const PREVIEW: Members = {
-  preview: { enum: ['true', 'false'], description: 'Tell what would be stored; change nothing.' },
-}
-
-const withSecret = ({ properties, ...schema }: Schema): Schema => ({
-  ...schema,
-  properties: { ...properties, secret: SECRET },
-})
-
-/** The body with the secret that it brings. Throws AdminError 400 if that is none. */
-function broughtSecret({
-  body,
-}: AdminRequest): Readonly<Record<string, unknown>> & { readonly secret?: string } {
-  const { secret, ...rest } = body
-  if (secret === undefined) return rest
-  if (typeof secret === 'string' && IS_SECRET.test(secret)) return { ...rest, secret }
-  throw new AdminError(400, 'the request does not fit', [
-    'body.secret  expected 43 or more characters of base64url',
-  ])
-}
-
 function addRoute(noun: NounName): SharedOperation {
   const within = withinOf(noun)
   const { names } = NOUNS[noun]
   const answer = members({
     record: shownSchema(noun),
-    ...(noun === 'client' && { secret: text('The secret of the client: it is shown only now.') }),
+    ...(noun === 'client' && {
+      secret: text('The secret of the client: it is shown only now.'),
+      intent: INTENT,
+    }),
     warnings: WARNINGS,
   })
   return {
@@ -210,15 +182,14 @@ function addRoute(noun: NounName): SharedOperation {
       409: ['The name is taken', problemsSchema],
     },
     handle: onRecords(async (context, request) => {
-      const { secret, ...given } = noun === 'client' ? broughtSecret(request) : request.body
+      const { secret: _, ...given } =
+        noun === 'client' ? broughtSecret(request) : { secret: '', ...request.body }
       const written: Written = { ...given, ...request.params }
-      const options = {
-        secret: secret as string | undefined,
-        preview: request.query['preview'] === 'true',
-      }
+      const { isPreview, ...options } =
+        noun === 'client' ? await secretOptionsOf(context, request) : { isPreview: false }
       const added = await addRecord(context, request.operator, noun, written, options)
-      const { record, tag, secret: stored, warnings } = added
-      if (options.preview) return ok({ record, warnings: warnings.map(lineOf) })
+      const { record, tag, secret: stored, warnings, intent } = added
+      if (isPreview) return ok({ record, warnings: warnings.map(lineOf), intent })
       const body = { record, ...(stored !== undefined && { secret: stored }), warnings: warnings.map(lineOf) }
       const path = locationOf(
         noun,
@@ -368,7 +339,7 @@ const ROTATE_SECRET: SharedOperation = {
   answers: {
     200: [
       'Made, valid everywhere; of a preview, what would be, without a secret',
-      members({ record: shownSchema('client'), secret: text('It is shown only now.') }),
+      members({ record: shownSchema('client'), secret: text('It is shown only now.'), intent: INTENT }),
       ['ETag'],
     ],
     404: MISSING,
@@ -377,10 +348,14 @@ const ROTATE_SECRET: SharedOperation = {
   handle: onRecords(async (context, request) => {
     const { overlap: given } = request.body
     const overlap = parseDuration(typeof given === 'string' ? given : OVERLAP)
-    const { secret: brought } = broughtSecret(request)
-    const options = { secret: brought, preview: request.query['preview'] === 'true' }
-    const { record, tag, secret } = await rotateSecret(context, meantOf('client', request), overlap, options)
-    return options.preview ? ok({ record }) : { ...ok({ record, secret }), tag }
+    const { isPreview, ...options } = await secretOptionsOf(context, request)
+    const { record, tag, secret, intent } = await rotateSecret(
+      context,
+      meantOf('client', request),
+      overlap,
+      options,
+    )
+    return isPreview ? ok({ record, intent }) : { ...ok({ record, secret }), tag }
   }),
   ...SHARED,
   commands: [ROTATE_SECRET_LINE],

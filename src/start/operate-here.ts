@@ -17,6 +17,7 @@ import { whyUnwritable } from '../kernel/file-modes.ts'
 import { messageOf } from '../kernel/thrown.ts'
 import type { OperationContext, QueriedTrail, TrailEraser } from '../operator/context.ts'
 import { type KeyWork, oneAtATime } from '../operator/key-work.ts'
+import { OpenIntents } from '../operator/open-intents.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { ANSWER_COMMAND_WITHIN } from '../stores/open-store.ts'
 import { openSqliteToRead } from '../stores/read-store.ts'
@@ -171,6 +172,8 @@ export class OperatedHere implements AsyncDisposable {
     this.#opened.defer(() => trail?.close())
     const audit: AuditTrail = trail ?? NO_TRAIL
     const recorder = NO_RECORDER
+    const intents = new OpenIntents(audit)
+    this.#opened.defer(() => intents.close())
     const editors = (): Promise<Editors> => (this.#editors ??= this.#openEditors())
     const canRecord = async (): Promise<void> => {
       if ((await this.#trail?.trouble()) !== undefined) throw new Fault('audit_unavailable')
@@ -181,6 +184,7 @@ export class OperatedHere implements AsyncDisposable {
       clock: systemClock,
       editors,
       canRecord,
+      intents,
       trail: trail && this.#queried(trail),
       trailOwner: trail,
       keys: () => this.#keyWork(),

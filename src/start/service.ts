@@ -18,6 +18,7 @@ import { withStartBudget } from '../kernel/store-budget.ts'
 import { adminTokenFile, DataFolderLock, ensureAdminToken, pointToTrail } from '../operator/announcement.ts'
 import type { ServiceContext } from '../operator/context.ts'
 import { type AdminListener, startAdminListener } from '../operator/listener.ts'
+import { OpenIntents } from '../operator/open-intents.ts'
 import { adminRoutes } from '../operator/openapi.ts'
 import { Operators } from '../operator/operators.ts'
 import { countWorkers, type WorkerMessages, type WorkerPool } from '../processes/worker-pool.ts'
@@ -168,7 +169,10 @@ async function start(configuration: Configuration, options: StartOptions): Promi
 
   const turns = new Turns({ reloader, pool, loads, recorder, audit })
   serving.defer(() => turns.stop())
+  const intents = new OpenIntents(audit)
+  serving.defer(() => intents.close())
   const context: ServiceContext = {
+    intents,
     store: state.store,
     rules: state.rules,
     tokenRevoker: state.tokenRevoker,

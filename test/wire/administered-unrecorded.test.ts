@@ -93,10 +93,24 @@ const COMMANDS: readonly (readonly string[])[] = [
   ['business', 'add', 'NEW', '--name', 'New'],
   ['role', 'edit', 'Clerk', '--scope', 'fund.read fund.details.maintain'],
   ['user', 'edit', 'dora', '--access', 'ACME=Administrator'],
+  ['client', 'rotate-secret', 'tally'],
+  [
+    'client',
+    'add',
+    'other',
+    '--kind',
+    'public',
+    '--name',
+    'O',
+    '--scope',
+    'openid',
+    '--redirect-uri',
+    'https://o.example/',
+  ],
 ]
 
 describe('C11.5.1 C12.1.4 an order whose record cannot be kept', () => {
-  it('C12.1.4 is refused and changes nothing, by the admin API and by command; reads answer', async () => {
+  it('C12.1.4 is refused, changes nothing and shows no secret, by the admin API and by command; reads answer', async () => {
     const { call, command, begin, end } = await withRecords()
     const shown = () => Promise.all(SHOWN.map((path) => call('GET', path)))
     const before = await shown()
@@ -104,9 +118,9 @@ describe('C11.5.1 C12.1.4 an order whose record cannot be kept', () => {
     for (const order of GIVING)
       expect([order, await call(...order)]).toEqual([order, [503, expect.stringContaining('audit trail')]])
     const ended = await Promise.all(COMMANDS.map((args) => command(...args)))
-    for (const [index, { code, stderr }] of ended.entries())
-      expect([COMMANDS[index], code, stderr]).toEqual([
-        ...[COMMANDS[index], 1],
+    for (const [index, { code, stdout, stderr }] of ended.entries())
+      expect([COMMANDS[index], code, stdout, stderr]).toEqual([
+        ...[COMMANDS[index], 1, ''],
         expect.stringContaining('nothing was changed'),
       ])
     expect(await shown()).toEqual(before)

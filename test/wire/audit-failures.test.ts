@@ -37,11 +37,10 @@ async function caller(service: { readonly port: number; readonly authUrl: string
   }
 }
 
-/** A service whose trail has a disk that can be given trouble; `alice` calls it. */
-async function troubled() {
+/** A service whose trail has a disk that can be given trouble; `alice` calls it. `timeout`: of its records. */
+async function troubled(timeout = '20s') {
   const node = ['--require', join(ROOT, 'test/support/troubled-audit.ts')]
-  // As long as a test waits for what is late.
-  const config = configFiles({ 'a.yaml': `extends: ${DEMO}\naudit: { timeout: 2s }\n` })('a.yaml')
+  const config = configFiles({ 'a.yaml': `extends: ${DEMO}\naudit: { timeout: ${timeout} }\n` })('a.yaml')
   const service = await spawnPostern({ node, config })
   onTestFinished(async () => {
     await service.stop()
@@ -61,12 +60,12 @@ const untilCreated = (alice: Awaited<ReturnType<typeof caller>>, code: string) =
 
 describe('C12.1.2 a change whose record cannot be kept', () => {
   it.each([
-    ['frozen', 'records are late'],
-    ['read-only', 'records cannot be written'],
+    ['frozen', 'records are late', '2s'],
+    ['read-only', 'records cannot be written', '20s'],
   ] as const)(
     'is refused while the disk is %s, and readiness says that %s; reads go on, and changes do when it is well again',
-    async (trouble, told) => {
-      const { service, alice, folder, begin, end } = await troubled()
+    async (trouble, told, timeout) => {
+      const { service, alice, folder, begin, end } = await troubled(timeout)
       expect((await alice.create('BEFORE')).status).toBe(200)
       begin(trouble)
       expectFault(await alice.create('DURING'), 'audit_unavailable')

@@ -1,16 +1,19 @@
 /** Records of what commands change, with the service up and down (C12.1.7). */
+import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
+import { OpenTrail } from '../../../src/audit/trail.ts'
 import { hashSecret } from '../../../src/directory/hasher.ts'
+import { Fault } from '../../../src/kernel/faults.ts'
 import { newSecret } from '../../../src/kernel/ids.ts'
 import { auditRecords, recordsOf, type WrittenRecord } from '../../support/audit-files.ts'
 import { runVerb } from '../../support/command-line.ts'
 import { configFiles } from '../../support/config-files.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 import { giveKey } from '../../support/ready-key.ts'
-import { DEMO } from '../../support/spawn-postern.ts'
+import { DEMO, ROOT } from '../../support/spawn-postern.ts'
 import { postern } from '../../support/start-postern.ts'
 
 const ADD =
@@ -27,7 +30,7 @@ async function place(changes = '') {
   const run = (line: string, input = '', more: Record<string, string> = {}) =>
     runVerb([...line.split(' ')], { env: { ...env, ...more }, input })
   const serve = () => postern({ file: env.POSTERN_CONFIG, data })
-  return { data, run, serve, records: (event: string) => recordsOf({ data }, event) }
+  return { data, env, run, serve, records: (event: string) => recordsOf({ data }, event) }
 }
 
 /** The acts of commands, as `event outcome`. */
@@ -133,6 +136,32 @@ describe('C12.1.7 what commands change', () => {
     expect(readdirSync(join(here.data, 'keys'))).not.toEqual(keys)
     const copied = await here.run(`backup ${join(here.data, 'copy.sqlite')}`)
     expect(copied).toMatchObject({ code: 0, stderr: expect.stringMatching(/this could not be recorded/) })
+  })
+
+  it('C12.1.7 shows no secret before its intent is recorded', async () => {
+    const here = await place()
+    expect((await here.run(ADD)).code).toBe(0)
+    const require = vi.spyOn(OpenTrail.prototype, 'require').mockRejectedValue(new Fault('audit_unavailable'))
+    const refused = await Promise.all([
+      here.run('client rotate-secret tally'),
+      here.run(ADD.replace('tally', 'other')),
+    ]).finally(() => require.mockRestore())
+    for (const { code, stdout, stderr } of refused) {
+      expect([code, stdout]).toEqual([1, ''])
+      expect(stderr).toMatch(/^postern: nothing was changed, because it could not be recorded: /)
+    }
+  })
+
+  it('C12.1.7 closes the intent of a secret that nobody could be shown', async () => {
+    const here = await place()
+    const line = `exec "$0" src/main.ts ${ADD} > /dev/full`
+    const { status } = spawnSync('sh', ['-c', line, process.execPath], {
+      cwd: ROOT,
+      env: { ...process.env, ...here.env },
+    })
+    expect(status).toBe(1)
+    expect(here.records('client.added').map(({ outcome }) => outcome)).toEqual(['pending', 'failed'])
+    expect((await here.run('client list')).stdout).not.toContain('tally')
   })
 
   it('is not changed for a token whose role does not allow it; the record names the owner of one that does', async () => {
