@@ -33,10 +33,17 @@ export interface TrailBeginning {
   readonly signed: string
 }
 
+/** A trail that the store remembers in another folder of this place, and that is not known to be there still. */
+export interface FormerTrail extends TrailBeginning {
+  readonly folder: string
+}
+
 /** What of a configuration decides the place of its trail. */
 export interface PlacedNode {
   readonly store: { readonly kind: string }
   readonly server: { readonly listen: string }
+  /** Its folder, if the configuration names one. */
+  readonly audit?: { readonly folder?: string | undefined }
 }
 
 export const placeOfTrail = ({ store, server }: PlacedNode, folder: string): TrailPlace => ({
@@ -48,12 +55,35 @@ export const placeOfTrail = ({ store, server }: PlacedNode, folder: string): Tra
 export const beginningKey = ({ host, folder }: TrailPlace): string => `${host}:${folder}`
 
 /** The beginning that a store remembers of a trail: among the values of all records of the kind. */
-export function beginningIn(
+function beginningIn(
   values: readonly StoredValue[],
   { host, folder }: TrailPlace,
 ): TrailBeginning | undefined {
   const value = values.find((each) => each['host'] === host && each['folder'] === folder)
   return value && { hash: String(value['hash']), signed: String(value['signed']) }
+}
+
+/**
+ * The trails of former places, whose records belong to this one: its data was copied or moved here, or its trail has another
+ * folder now. Where the configuration names the folder, one that is still in its own is left out: it was meant to stay there.
+ */
+async function formerTrails(
+  values: readonly StoredValue[],
+  { host, folder }: TrailPlace,
+  isNamed: boolean,
+): Promise<readonly FormerTrail[]> {
+  const former = values
+    .filter((each) => each['host'] === host && each['folder'] !== folder)
+    .map((each) => ({
+      folder: String(each['folder']),
+      hash: String(each['hash']),
+      signed: String(each['signed']),
+    }))
+  if (!isNamed) return former
+  const isThere = await Promise.all(
+    former.map(async (each) => (await readBeginning(each.folder).catch(() => undefined))?.hash === each.hash),
+  )
+  return former.filter((_, index) => isThere[index] !== true)
 }
 
 /** The first line of a trail's manifest; undefined if it has none, or not that one. Rejects with the system's error. */
@@ -83,6 +113,23 @@ async function anchorBeginning(
   return remembered?.hash === own?.hash ? undefined : remembered
 }
 
+/** What a store remembers of a trail. */
+export interface RememberedTrails {
+  /** Undefined if it remembers no trail there. */
+  readonly beginning?: TrailBeginning | undefined
+  readonly former?: readonly FormerTrail[]
+}
+
+/** Of the values of all records of the kind. */
+export const rememberedTrails = async (
+  values: readonly StoredValue[],
+  place: TrailPlace,
+  { audit }: PlacedNode,
+): Promise<RememberedTrails> => ({
+  beginning: beginningIn(values, place),
+  former: await formerTrails(values, place, audit?.folder !== undefined),
+})
+
 /** What the store of a service remembers of the beginning of its trail. */
 export class RememberedBeginning {
   readonly #folder: string
@@ -90,7 +137,7 @@ export class RememberedBeginning {
   readonly #after: After
   #cancel: () => void = () => undefined
   #closed = false
-  #find: () => Promise<TrailBeginning | undefined> = () => Promise.resolve(undefined)
+  #find: () => Promise<RememberedTrails> = () => Promise.resolve({})
   /** The store remembers another trail in this folder: that was removed. */
   isReplaced = false
 
@@ -104,12 +151,12 @@ export class RememberedBeginning {
    * Compares the trail with what the store remembers, or lets it remember. Never rejects: where the store cannot be asked, or the
    * manifest cannot be read, it tries again. A store in memory forgets.
    */
-  async compare(store: Pick<Store, 'find' | 'create'>, node: PlacedNode): Promise<void> {
+  async compare(store: Pick<Store, 'find' | 'create' | 'list'>, node: PlacedNode): Promise<void> {
     if (node.store.kind === 'memory') return
     const place = placeOfTrail(node, this.#folder)
     this.#find = async () => {
-      const entry = await store.find(BEGINNING_KIND, beginningKey(place))
-      return entry && beginningIn([entry.value], place)
+      const values = (await store.list(BEGINNING_KIND)).map(({ value }) => value)
+      return rememberedTrails(values, place, node)
     }
     try {
       const other = await anchorBeginning(store, place)
@@ -126,9 +173,9 @@ export class RememberedBeginning {
     this.#cancel()
   }
 
-  /** Undefined also while the store cannot be asked. */
-  read(): Promise<TrailBeginning | undefined> {
-    return this.#find().catch(() => undefined)
+  /** Nothing also while the store cannot be asked. */
+  read(): Promise<RememberedTrails> {
+    return this.#find().catch(() => ({}))
   }
 }
 

@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
-import { BEGINNING_KIND, beginningIn, placeOfTrail, type TrailBeginning } from '../audit/beginning.ts'
+import { BEGINNING_KIND, type RememberedTrails, rememberedTrails, placeOfTrail } from '../audit/beginning.ts'
 import { bodyKeyOf, hashBody, presentAuditKeys, PUBLIC_KEY_FILE } from '../audit/keys.ts'
 import { runVerification } from '../audit/read/read-trail.ts'
 import type { Verification } from '../audit/read/verify.ts'
@@ -130,7 +130,7 @@ function* linesOf(
   if (found > findings.length) yield `  and ${found - findings.length} more`
   yield `  ${countOf(records, 'record')} of ${countOf(writers, 'process', 'processes')} in ${countOf(segments, 'file')}`
   if (verification.beginningAnchored) yield '  it begins as the store remembers'
-  else if ('unknown' in remembered) yield `  its beginning is not anchored: ${remembered.unknown}`
+  else if (remembered.unknown !== undefined) yield `  its beginning is not anchored: ${remembered.unknown}`
   yield* proofLines(verification, anchors)
 }
 
@@ -158,8 +158,10 @@ function* proofLines(verification: Verification, anchors: readonly string[]): Ge
     yield `  ${countOf(removed, 'file')} removed when their retention had ended, as the manifest says`
 }
 
-/** What the store remembers of a trail, or why it is not known. */
-type Remembered = { readonly beginning: TrailBeginning } | { readonly unknown: string }
+/** What the store remembers of a trail, and why its beginning is not known. */
+interface Remembered extends RememberedTrails {
+  readonly unknown?: string
+}
 
 /** Of the trail of a configuration. The service may run meanwhile. */
 async function rememberedOf({ configuration, plan }: AuditedConfiguration): Promise<Remembered> {
@@ -168,10 +170,10 @@ async function rememberedOf({ configuration, plan }: AuditedConfiguration): Prom
   try {
     const found = await readStoredRecords(store, data, [BEGINNING_KIND], Date.now())
     const values = found?.records[BEGINNING_KIND] ?? []
-    const beginning = beginningIn(values, placeOfTrail(configuration, plan.folder))
-    return beginning === undefined
-      ? { unknown: 'the store remembers no trail in this folder' }
-      : { beginning }
+    const known = await rememberedTrails(values, placeOfTrail(configuration, plan.folder), configuration)
+    return known.beginning === undefined
+      ? { ...known, unknown: 'the store remembers no trail in this folder' }
+      : known
   } catch (thrown) {
     if (!(thrown instanceof StoreError || thrown instanceof Fault)) throw thrown
     return { unknown: `the store cannot be read: ${thrown.message}` }
@@ -197,8 +199,8 @@ async function verifyAll(
       const otherKeys = folders
         .filter((other) => other !== folder)
         .map((other) => join(other, PUBLIC_KEY_FILE))
-      const beginning = 'beginning' in remembered ? remembered.beginning : undefined
-      const order = { folder, anchors, key, otherKeys, beginning }
+      const { beginning, former } = remembered
+      const order = { folder, anchors, key, otherKeys, beginning, ...(former && { former }) }
       verifications.push(await runVerification(order, progress.show))
     }
   } catch (thrown) {

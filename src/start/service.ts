@@ -511,7 +511,7 @@ function queriedTrail({ data, ...configuration }: Configuration, owner: TrailOwn
   const { trail } = owner
   if (plan === undefined || trail === undefined) return undefined
   const reader = noticing(
-    trailReader(plan, async () => owner.remembered.read()),
+    trailReader(plan, () => owner.remembered.read()),
     () => owner.abandoned,
   )
   return { ...reader, note: (entry) => trail.note(entry) }

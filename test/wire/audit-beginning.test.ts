@@ -1,5 +1,5 @@
 /** What the store remembers of the beginning of a trail (T5.17 C12.4.5), and what a start finds (C12.4.4). */
-import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { BEGINNING_KIND, beginningKey, placeOfTrail } from '../../src/audit/beginning.ts'
@@ -24,6 +24,7 @@ async function place(yaml = ON_DISK) {
   const folder = join(data, 'audit')
   return {
     ...{ data, folder },
+    write: (changed: string) => writeFileSync(file, changed),
     serve: async <T>(use: (service: StartedPostern) => T | Promise<T>): Promise<T> => {
       const service = await startPostern({ file, data, environment })
       try {
@@ -70,6 +71,42 @@ describe('T5.17 C12.4.5 the beginning of a trail', () => {
       stdout: expect.stringContaining(
         'the store remembers a trail here that began with a line signed at',
       ) as string,
+    })
+  })
+
+  it('C12.4.6 data that was copied elsewhere without its trail is not whole; with it, it is', async () => {
+    const { data, folder, serve } = await place()
+    await serve(() => undefined)
+    const [bare, whole] = [await place(), await place()]
+    for (const other of [bare, whole]) {
+      cpSync(data, other.data, {
+        recursive: true,
+        filter: (path) => other === whole || !path.startsWith(folder),
+      })
+      await other.serve(() => undefined)
+    }
+    expect(await whole.verify()).toMatchObject({ code: 0 })
+    const missing = `the trail of the former place, ${folder}, is missing`
+    expect(await bare.verify()).toMatchObject({ code: 1, stdout: expect.stringContaining(missing) as string })
+    await bare.serve(async (service) => {
+      const token = readFileSync(join(service.data, 'admin-token'), 'utf8').trim()
+      const headers = { Authorization: `Bearer ${token}` }
+      const answer = await fetch(`${service.adminUrl}/audit/verify`, { method: 'POST', headers })
+      expect(await answer.json()).toMatchObject({ whole: false, found: 1 })
+    })
+  })
+
+  it('C12.4.6 a trail that was given another folder is whole as long as the former one is where it was', async () => {
+    const own = await dataFolder()
+    const { folder, serve, verify, write } = await place()
+    await serve(() => undefined)
+    write(`${ON_DISK.replace('audit: {', `audit: { folder: ${own}/other,`)}`)
+    await serve(() => undefined)
+    expect(await verify()).toMatchObject({ code: 0 })
+    renameSync(folder, `${folder}-gone`)
+    expect(await verify()).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('the trail of the former place') as string,
     })
   })
 

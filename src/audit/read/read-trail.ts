@@ -10,7 +10,7 @@ import {
 } from '../../contracts/audit-query.ts'
 import { programBeside, threadEnvironment } from '../../kernel/beside.ts'
 import { messageOf } from '../../kernel/thrown.ts'
-import type { TrailBeginning } from '../beginning.ts'
+import type { RememberedTrails } from '../beginning.ts'
 import type { AuditPlan } from '../schema.ts'
 import { segmentsOf, type SubjectValues } from './personal.ts'
 import type { ReadingMessage, ReadingRequest } from './reading-thread.ts'
@@ -22,10 +22,10 @@ import type { Verification, VerifyRequest } from './verify.ts'
  */
 export const trailReader = (
   { folder, anchors }: AuditPlan,
-  beginning: () => Promise<TrailBeginning | undefined>,
+  known: () => Promise<RememberedTrails>,
 ): TrailReader => ({
   query: (request, onProgress) => queryTrail({ ...request, folders: [folder] }, onProgress),
-  verify: async () => runVerification({ folder, anchors: filesOf(anchors), beginning: await beginning() }),
+  verify: async () => runVerification({ folder, anchors: filesOf(anchors), ...(await known()) }),
 })
 
 const filesOf = (anchors: AuditPlan['anchors']): readonly string[] =>

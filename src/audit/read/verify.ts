@@ -6,7 +6,7 @@ import { type Progress, TrailReadError, type TrailVerdict } from '../../contract
 import { reasonInWords } from '../../kernel/thrown.ts'
 import { type AnchorAt, readAnchors } from '../anchors.ts'
 import { type Announcement, foundAnnouncements } from '../announcement.ts'
-import type { TrailBeginning } from '../beginning.ts'
+import type { FormerTrail, RememberedTrails, TrailBeginning } from '../beginning.ts'
 import { PUBLIC_KEY_FILE } from '../keys.ts'
 import { isSignedLine, MANIFEST_FILE } from '../manifest.ts'
 import { segmentName } from '../segment.ts'
@@ -21,8 +21,8 @@ import { TrailFacts, WriterCheck } from './check-writer.ts'
 import type { Opening } from './record-line.ts'
 import { type Segment, Segments, sizeOf, whyNoTrail } from './segments.ts'
 
-/** What is to be verified. All are paths. */
-export interface VerifyRequest {
+/** What is to be verified, and what the store remembers of it. All others are paths. */
+export interface VerifyRequest extends RememberedTrails {
   /** The folder of the trail. */
   readonly folder: string
   /** Files or logs with anchors. */
@@ -31,8 +31,6 @@ export interface VerifyRequest {
   readonly key?: string | undefined
   /** Public keys of other trails, whose anchors may be in the same files. */
   readonly otherKeys?: readonly string[] | undefined
-  /** What the store remembers of the beginning of this trail. */
-  readonly beginning?: TrailBeginning | undefined
 }
 
 export interface Verification extends TrailVerdict {
@@ -63,7 +61,7 @@ export interface Verification extends TrailVerdict {
 
 /** Throws TrailReadError. */
 export function verifyTrail(
-  { folder, anchors = [], key, otherKeys = [], beginning }: VerifyRequest,
+  { folder, anchors = [], key, otherKeys = [], beginning, former = [] }: VerifyRequest,
   progress: (progress: Progress) => void = () => undefined,
 ): Verification {
   const trouble = whyNoTrail(folder)
@@ -76,6 +74,7 @@ export function verifyTrail(
     const manifest = checkManifest({ folder, key: publicKey, anchors: own, findings })
     const facts = checkWriters(folder, publicKey, manifest, findings, progress)
     const beginningAnchored = checkBeginning(beginning, manifest, findings)
+    checkFormer(former, manifest, findings)
     return { ...reportOf(folder, manifest, facts, findings), beginningAnchored }
   } catch (thrown) {
     if (thrown instanceof Error && 'code' in thrown)
@@ -96,6 +95,19 @@ function checkBeginning(
   const what = `the store remembers a trail here that began with a line signed at ${signed}, which is not in this one: it was removed`
   findings.add(MANIFEST_FILE, 1, what)
   return false
+}
+
+/** What was recorded before the data came here must be here too: a trail that begins with it has all since. */
+function checkFormer(
+  former: readonly FormerTrail[],
+  { beginning }: CheckedManifest,
+  findings: Findings,
+): void {
+  for (const { folder, hash, signed } of former) {
+    if (hash === beginning?.hash) continue
+    const what = `the trail of the former place, ${folder}, is missing: the store remembers one there that began with a line signed at ${signed}. Copy it to a folder of its own, and verify that too`
+    findings.add(MANIFEST_FILE, 1, what)
+  }
 }
 
 function anchorsOf(file: string): readonly AnchorAt[] {

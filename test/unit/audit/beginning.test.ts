@@ -30,6 +30,7 @@ it('C12.4.5 the beginning of a trail is compared again until the store can be as
         ? Promise.resolve({ key, value, version: 1, expiresAt: undefined, usedAt: undefined })
         : Promise.reject(new Fault('identity_unavailable')),
     create: () => Promise.resolve(true),
+    list: () => Promise.resolve([]),
   }
   await beginning.compare(store, ALONE)
   expect([beginning.isReplaced, timers.delays()]).toEqual([false, [30_000]])
@@ -57,7 +58,11 @@ it('C12.4.5 leaves no descriptor behind, however often the beginning of a trail 
   const manifest = join(folder, 'manifest.jsonl')
   writeFileSync(manifest, '{}\n'.repeat(100_000))
   const beginning = new RememberedBeginning(folder, { note: () => undefined }, manualAfter().after)
-  const store = { find: () => Promise.resolve(undefined), create: () => Promise.resolve(true) }
+  const store = {
+    find: () => Promise.resolve(undefined),
+    create: () => Promise.resolve(true),
+    list: () => Promise.resolve([]),
+  }
   for (let times = 0; times < 3; times += 1) await beginning.compare(store, ALONE)
   expect(descriptorsOf(manifest)).toEqual([])
 })
@@ -92,7 +97,7 @@ it('C12.4.5 the beginning of a trail is known again where its folder is named in
   const beginningOf = async (named: string): Promise<TrailBeginning | undefined> => {
     const beginning = new RememberedBeginning(named, { note: () => undefined }, manualAfter().after)
     await beginning.compare(store, ALONE)
-    return beginning.read()
+    return (await beginning.read()).beginning
   }
   const expected = { hash: line.hash, signed: line.time }
   expect(await beginningOf(folder)).toEqual(expected)
