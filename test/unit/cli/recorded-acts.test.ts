@@ -159,7 +159,7 @@ describe('C12.1.7 what commands change', () => {
       cwd: ROOT,
       env: { ...process.env, ...here.env },
     })
-    expect(status).toBe(1)
+    expect(status).toBe(2)
     expect(here.records('client.added').map(({ outcome }) => outcome)).toEqual(['pending', 'failed'])
     expect((await here.run('client list')).stdout).not.toContain('tally')
   })
