@@ -1,6 +1,7 @@
 import { duration, fraction, mapOf, optional, section, wholeNumber, type Static } from '../config/schema.ts'
 import { reportUnknownName } from '../config/problem-text.ts'
 import type { KeyPath, Problems } from '../config/problems.ts'
+import { durationText } from '../kernel/units.ts'
 import { clientKeyProblem } from '../keys/issuers-schema.ts'
 import { compileRate, type Rate } from './buckets.ts'
 
@@ -8,7 +9,11 @@ const rate = (description: string) =>
   section(
     {
       requests: wholeNumber({ minimum: 1, description: 'Number of calls in the time `per`.' }),
-      per: duration({ default: '1s', description: 'The time for `requests`, in whole seconds.' }),
+      per: duration({
+        default: '1s',
+        description:
+          'The time for `requests`, in whole seconds. After a restart the rate is full again, but for that of a client with a store of kind `postgres`.',
+      }),
       burst: optional(
         wholeNumber({
           minimum: 1,
@@ -139,9 +144,18 @@ interface LoadNames {
   readonly backends: ReadonlySet<string>
   /** Undefined unless there are several: then clients are named with their issuer. */
   readonly issuers: ReadonlySet<string> | undefined
+  /** Whether the rates of clients outlive a restart. */
+  readonly keepsRates: boolean
 }
 
-export function checkLoad(config: LoadConfig, problems: Problems, { backends, issuers }: LoadNames): void {
+/** Milliseconds from which on it matters that a rate is full again after a restart. */
+const LONG_PER = 600_000
+
+export function checkLoad(
+  config: LoadConfig,
+  problems: Problems,
+  { backends, issuers, keepsRates }: LoadNames,
+): void {
   for (const id of Object.keys(config.clients.byId)) {
     const wrong = clientKeyProblem(id, issuers)
     if (wrong) problems.error(['load', 'clients', 'byId', id], wrong.message, wrong.hint)
@@ -152,6 +166,13 @@ export function checkLoad(config: LoadConfig, problems: Problems, { backends, is
         [...path, 'per'],
         'must be whole seconds, since clients are told it so',
         'such as "1s" or "1m"',
+      )
+    const isKept = keepsRates && !path.includes('addresses')
+    if (settings !== undefined && settings.per >= LONG_PER && !isKept)
+      problems.warn(
+        [...path, 'per'],
+        `is ${durationText(settings.per)}, but the rate is full again after each restart, since it is kept in memory`,
+        'a store of kind `postgres` keeps the rates of clients, and none those of addresses',
       )
   }
   for (const name of Object.keys(config.backends.byName)) {

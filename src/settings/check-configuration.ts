@@ -98,10 +98,14 @@ const SECTION_CHECKS: readonly Check[] = [
     run: ({ issuers, server }, problems) => requireAddressOfProofs(issuers, server.baseUrl, problems),
   },
   {
-    needs: ['load', 'backends'],
+    needs: ['load', 'backends', 'store'],
     whole: ['issuers'],
-    run: ({ load, backends, issuers }, problems) =>
-      checkLoad(load, problems, { backends: new Set(Object.keys(backends)), issuers: issuerNames(issuers) }),
+    run: ({ load, backends, issuers, store }, problems) =>
+      checkLoad(load, problems, {
+        backends: new Set(Object.keys(backends)),
+        issuers: issuerNames(issuers),
+        keepsRates: store.kind === 'postgres',
+      }),
   },
   { needs: ['workers'], run: ({ workers }, problems) => compileWorkers(workers, problems) },
   {

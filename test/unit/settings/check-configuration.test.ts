@@ -10,6 +10,7 @@ import { DEMO_HASHES } from '../../../src/settings/dangers.ts'
 import { type Dependencies, openParts } from '../../../src/start/parts.ts'
 import { certificateFolder, makeCertificate } from '../../support/certificates.ts'
 import { configFiles } from '../../support/config-files.ts'
+import { sealKey } from '../../support/seal-key.ts'
 
 const config = (name: string): string => fileURLToPath(new URL(`../../../config/${name}`, import.meta.url))
 const demo = readFileSync(config('demo.yaml'), 'utf8').replace('demo-data.json', config('demo-data.json'))
@@ -335,5 +336,33 @@ describe('a check of the whole', () => {
     )
     expect(told.length).toBeGreaterThan(0)
     expect(told.join('\n')).not.toContain('hunter2')
+  })
+})
+
+describe('C4.5 a rate with a long time', () => {
+  const load = (per: string): string =>
+    `load: { clients: { rate: { requests: 9, per: ${per} }, byId: { acme-books: { rate: { requests: 9, per: ${per} } } } }, addresses: { rate: { requests: 9, per: ${per} } } }`
+  const POSTGRES = `store: { kind: postgres, url: 'postgres://u:p@127.0.0.1:5432/p', seal: [{ id: a, key: { env: SEAL } }] }
+admin: { token: { env: TOKEN } }`
+  const ENVIRONMENT = { SEAL: sealKey('a').key, TOKEN: 'a-token-of-this-test-0123456789' }
+  const keysOf = async (source: string) =>
+    (await problems(source, ENVIRONMENT)).flatMap(
+      (line) => /load\.\S+(?=.*is full again after each restart)/.exec(line) ?? [],
+    )
+
+  it('C4.5 is warned of where a restart makes it full again: it is kept in memory', async () => {
+    const told = await problems(load('24h'))
+    expect(about(told, 'load.clients.rate.per')).toEqual([
+      expect.stringMatching(
+        /^load\.clients\.rate\.per {2}is 1d, but the rate is full again after each restart/,
+      ),
+    ])
+    const all = ['load.clients.rate.per', 'load.addresses.rate.per', 'load.clients.byId.acme-books.rate.per']
+    expect(await keysOf(load('24h'))).toEqual(expect.arrayContaining(all))
+    expect(await keysOf(load('9m'))).toEqual([])
+  })
+
+  it('C4.5 is none where the store keeps it, but for addresses', async () => {
+    expect(await keysOf(`${load('24h')}\n${POSTGRES}`)).toEqual(['load.addresses.rate.per'])
   })
 })
