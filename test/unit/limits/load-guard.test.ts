@@ -340,7 +340,11 @@ describe('rates over several workers', () => {
 describe('load configuration', () => {
   const problems = (load: object): readonly string[] => {
     const problems = new Problems()
-    checkLoad({ ...LOAD_DEFAULTS, ...load }, problems, { backends: new Set(['sample']), issuers: undefined })
+    checkLoad({ ...LOAD_DEFAULTS, ...load }, problems, {
+      backends: new Set(['sample']),
+      issuers: undefined,
+      keepsRates: true,
+    })
     return problems.list.map(({ path }) => path.join('.'))
   }
 
