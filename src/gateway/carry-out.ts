@@ -13,7 +13,7 @@ import type { Recorder } from '../contracts/recorder.ts'
 import { cleanRequestHeaders, CONDITIONS_OF_CHANGES, withoutOwnCookies } from '../http/end-to-end-headers.ts'
 import { type Head, isSafe } from '../http/head.ts'
 import { isPieces, Passage } from '../http/pieces.ts'
-import { nextTraceparent, nextTracestate } from '../http/trace-context.ts'
+import { nextTraceparent, nextTracestate, traceIdOf } from '../http/trace-context.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
 import { NO_BODY, readCallBody, readMadeBody } from './body.ts'
 import { recordOf } from './call-records.ts'
@@ -36,7 +36,9 @@ export function carryOut(
   findings: Findings,
 ): Promise<Answer> {
   const record = recordOf(runtime, exchange, decision, findings)
+  findings.version = decision.negotiated.version
   const proceed = (call: Call): Promise<Answer> => {
+    findings.traceId = traceIdOf(call.traceparent)
     const intended = record?.intend(call)
     if (intended === undefined) return callBackend(runtime, exchange, decision, call, findings)
     return intended.then(() => callBackend(runtime, exchange, decision, call, findings))
@@ -352,7 +354,9 @@ export async function carryUpgrade(
   if (exchange.upgrade === undefined || !operation.websocket)
     return carryOut(runtime, exchange, decision, findings)
   const record = recordOf(runtime, exchange, decision, findings, true)
+  findings.version = decision.negotiated.version
   const call = await callToBackend(runtime, exchange, decision, record)
+  findings.traceId = traceIdOf(call.traceparent)
   await record?.intend(call)
   const release = callSlot(runtime.admission, decision)
   try {

@@ -3,6 +3,7 @@ import type { Answer, Door, Exchange } from '../contracts/exchange.ts'
 import type { Principal } from '../contracts/principal.ts'
 import type { DecisionEvent } from '../contracts/recorder.ts'
 import { stringifyJson } from '../http/json.ts'
+import { incomingTraceId } from '../http/trace-context.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
 import { recordOutcome } from './call-records.ts'
 import { carryOut, carryUpgrade } from './carry-out.ts'
@@ -152,6 +153,8 @@ function record(
     upstreamMs: findings.upstreamMs,
     upstreamStatus: findings.upstreamStatus,
     totalMs: clock.monotonic() - exchange.startedAt,
+    traceId: findings.traceId ?? incomingTraceId(exchange.head.headers.traceparent),
+    version: findings.version,
   })
 }
 

@@ -181,6 +181,10 @@ export class Findings {
   /** Milliseconds spent waiting for the backend. */
   upstreamMs: number | undefined = undefined
   upstreamStatus: number | undefined = undefined
+  /** Of the trace that goes on with the call to the service. */
+  traceId: string | undefined = undefined
+  /** Negotiated: of the action. */
+  version: number | undefined = undefined
   /** Set for a call of a report-only area. */
   observation: Observation | undefined = undefined
   /** Set for a call that has a record in the audit trail, or may get one. */

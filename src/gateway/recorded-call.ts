@@ -5,6 +5,7 @@ import type { Call, CallBody, CallRecord, Tunnel, TunnelEnd } from '../contracts
 import type { Exchange } from '../contracts/exchange.ts'
 import { isJsonObject, type JsonObject, parseJson, plainText } from '../http/json.ts'
 import { type BodyKind, parseMediaType } from '../http/media-type.ts'
+import { traceIdOf } from '../http/trace-context.ts'
 import { Fault, toFault } from '../kernel/faults.ts'
 import { Slices } from '../kernel/slices.ts'
 import type { AuditRule } from './action-table.ts'
@@ -105,7 +106,7 @@ export class RecordedCall implements CallRecord, OutcomeRecord {
    * `audit_unavailable`: the backend must not be asked then.
    */
   intend({ traceparent, version }: Call): Promise<unknown> | undefined {
-    this.#traceId = traceparent.split('-')[1]
+    this.#traceId = traceIdOf(traceparent)
     this.#version = version
     return this.#parts.rule.calls === 'change' ? undefined : (this.#intent = this.#require())
   }

@@ -32,6 +32,12 @@ export function nextTraceparent(incoming: Incoming): string {
   return `00-${id}-${newSpanId()}-${flags}`
 }
 
+/** Of one that `nextTraceparent` has made. */
+export const traceIdOf = (traceparent: string): string => traceparent.slice(3, 35)
+
+/** Of the trace that a request came with; undefined where none begins before it. */
+export const incomingTraceId = (incoming: Incoming): string | undefined => readTraceparent(incoming)?.id
+
 /** §3.3.1.1. */
 const MOST_MEMBERS = 32
 const KEY = /^(?:[a-z0-9][a-z0-9_*/-]{0,255}|[a-z0-9][a-z0-9_*/-]{0,240}@[a-z][a-z0-9_*/-]{0,13})$/

@@ -351,6 +351,11 @@ const THEN: Schema = {
     accept: text('Its Accept.'),
     contentType: text('Its Content-Type.'),
     websocket: { type: 'boolean', description: 'Whether it asked for a websocket.' },
+    traceId: text('Of W3C Trace Context: that of the call to the service, else that of the client.'),
+    version: {
+      type: 'integer',
+      description: 'Of the action. Absent if it was refused before one was negotiated.',
+    },
   },
 }
 

@@ -104,7 +104,8 @@ function callerLine({ caller }: Pick<PastCall, 'caller'>): string {
 }
 
 function thenText(then: AnsweredPast['then']): string {
-  const { at, method, path, status, reason, wouldRefuse, detail, accept, contentType } = then
+  const { at, method, path, status, reason, wouldRefuse, detail, accept, contentType, traceId, version } =
+    then
   const reported =
     wouldRefuse === undefined ? '' : `, let in by a report-only area in spite of ${wouldRefuse}`
   const when = at === undefined ? '' : `, at ${at}`
@@ -114,6 +115,8 @@ function thenText(then: AnsweredPast['then']): string {
     callerLine(then),
     line(accept === undefined ? undefined : `Accept: ${accept}`),
     line(contentType === undefined ? undefined : `Content-Type: ${contentType}`),
+    line(version === undefined ? undefined : `version ${version}`),
+    line(traceId === undefined ? undefined : `trace ${traceId}`),
     line(detail),
   ].join('')
 }

@@ -51,6 +51,10 @@ export interface PastCall {
   readonly accept: string | undefined
   readonly contentType: string | undefined
   readonly websocket: boolean
+  /** Of W3C Trace Context. */
+  readonly traceId: string | undefined
+  /** Of the action; undefined if it was refused before one was negotiated. */
+  readonly version: number | undefined
 }
 
 /** The same, with what another decision about the call needs and nobody sees. */
@@ -89,6 +93,8 @@ class Entry {
   accept: string | undefined = undefined
   contentType: string | undefined = undefined
   websocket = false
+  traceId: string | undefined = undefined
+  version: number | undefined = undefined
 }
 
 const unlessLong = (text: string | undefined, most: number): string | undefined =>
@@ -106,7 +112,7 @@ class Ring {
     this.#startedAt = new Float64Array(size)
   }
 
-  keep({ exchange, fault, reported, principal, status }: DecisionEvent): void {
+  keep({ exchange, fault, reported, principal, status, traceId, version }: DecisionEvent): void {
     const at = this.#next
     const entry = this.#entries[at]
     if (entry === undefined) return
@@ -125,6 +131,8 @@ class Ring {
     entry.accept = unlessLong(head.headers.accept, MOST.accept)
     entry.contentType = unlessLong(head.headers['content-type'], MOST.contentType)
     entry.websocket = exchange.upgrade !== undefined
+    entry.traceId = traceId
+    entry.version = version
   }
 
   find(id: string): { readonly entry: Entry; readonly startedAt: number } | undefined {
@@ -156,6 +164,7 @@ export class PastCalls implements Pick<Recorder, 'decision'> {
     if (found === undefined) return undefined
     const { entry, startedAt } = found
     const { method, path, status, wouldRefuse, principal, accept, contentType, websocket } = entry
+    const { traceId, version } = entry
     return {
       requestId,
       method,
@@ -169,6 +178,8 @@ export class PastCalls implements Pick<Recorder, 'decision'> {
       accept,
       contentType,
       websocket,
+      traceId,
+      version,
       principal,
       clientAddress: entry.address,
     }

@@ -59,6 +59,23 @@ const lineOf = (id: string): string =>
     .find((line) => line.includes(`"requestId":"${id}"`)) ?? ''
 
 describe('postern explain --request', () => {
+  it('C14.4 C8.2 has the trace and the version of the action, as the log has', async () => {
+    const traceId = '0af7651916cd43dd8448eb211c80319c'
+    const traceparent = `00-${traceId}-b7ad6b7169203331-01`
+    const scope = 'business.fund.list target:b/ACME'
+    const allowed = await call(LIST, { headers: { ...bearer(await token(scope)), traceparent } })
+    const refused = await call(LIST, { headers: { traceparent } })
+    const broken = await call(LIST, { headers: { traceparent: 'nonsense' } })
+    expect(JSON.parse(lineOf(allowed))).toMatchObject({ traceId, version: 1 })
+    expect(JSON.parse(lineOf(refused))).toMatchObject({ traceId, reason: expect.any(String) as string })
+    for (const id of [refused, broken]) expect(JSON.parse(lineOf(id))).not.toHaveProperty('version')
+    expect(JSON.parse(lineOf(broken))).not.toHaveProperty('traceId')
+    expect((await ask(allowed)).then).toMatchObject({ traceId, version: 1 })
+    expect((await ask(refused)).then).toMatchObject({ traceId })
+    const fromLog = await explain(['--log', '-'], { input: lineOf(allowed) })
+    expect(fromLog.stdout).toContain(`  version 1\n  trace ${traceId}\n`)
+  })
+
   it('C14.4 tells what was decided then, what would be now, and that it is the same', async () => {
     const headers = { ...bearer(await token('fund.read target:b/ACME')), accept: 'application/xml' }
     const id = await call(`${CREATE}?member=secret-1`, { method: 'POST', headers })

@@ -33,11 +33,12 @@ export function compileCallLine({
   const caller = compileCaller()
   return (event, level) => {
     const { exchange, door, status, fault, slot, reported } = event
-    const { principal, business, fund, upstreamMs, totalMs } = event
+    const { principal, business, fund, upstreamMs, totalMs, traceId, version } = event
     const { id, head, target } = exchange
     const explained = fault ?? reported?.fault
     return (
       `{"level":"${level}"${timestamp()},"requestId":"${id}"` +
+      (traceId === undefined ? '' : `,"traceId":"${traceId}"`) +
       member('clientRequestId', clientsOwnId(head.headers['x-request-id'])) +
       `,"door":"${door}"` +
       (METHODS.get(head.method) ?? member('method', head.method)) +
@@ -49,6 +50,7 @@ export function compileCallLine({
       (principal === undefined ? member('business', business) : caller(principal, business)) +
       member('fund', fund) +
       (slot === undefined ? '' : (named[slot] ?? '')) +
+      (version === undefined ? '' : `,"version":${version}`) +
       `,"ms":${milliseconds(totalMs)}` +
       (upstreamMs === undefined ? '' : `,"upstreamMs":${milliseconds(upstreamMs)}`) +
       (exchange.gone === true || fault?.code === 'client_gone' ? goneMembers(event) : '') +
@@ -161,7 +163,7 @@ export function readCallLine(line: string): LoggedCall {
     return typeof value === 'string' ? value : undefined
   }
   const [requestId, method] = [text('requestId'), text('method')]
-  const { status } = members
+  const { status, version } = members
   const wrong = WRONG.find(({ is }) => is(members))
   if (wrong !== undefined) throw new NotACallLine(wrong.why)
   if (requestId === undefined || method === undefined || typeof status !== 'number')
@@ -180,6 +182,8 @@ export function readCallLine(line: string): LoggedCall {
     accept: text('accept'),
     contentType: undefined,
     websocket: false,
+    traceId: text('traceId'),
+    version: typeof version === 'number' ? version : undefined,
     business: text('business'),
   }
 }

@@ -50,9 +50,12 @@ describe('PastCalls', () => {
         fault: new Fault('insufficient_scope', { detail: 'what the log says' }),
         status: 401,
         principal: ALICE,
+        traceId: 'a'.repeat(32),
+        version: 2,
       }),
     )
     expect(past.find('one')).toMatchObject({
+      ...{ traceId: 'a'.repeat(32), version: 2 },
       ...{ requestId: 'one', at: 999_900, method: 'GET', path: '/api/1.0/b/ACME/x/y', status: 401 },
       ...{ reason: 'insufficient_scope', wouldRefuse: undefined, detail: 'what the log says' },
       caller: {

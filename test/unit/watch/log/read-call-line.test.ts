@@ -27,6 +27,8 @@ const LINE = callLine(
       key: { isTrusted: () => true },
     },
     business: 'ACME',
+    traceId: 'a'.repeat(32),
+    version: 2,
   }),
   'info',
 )
@@ -41,7 +43,7 @@ describe('readCallLine', () => {
         ...{ client: 'acme-books', subject: 'sub', issuer: undefined },
         ...{ scope: 'fund.read target:b/ACME', target: 'target:b/ACME' },
       },
-      ...{ accept: 'text/html', business: 'ACME' },
+      ...{ accept: 'text/html', business: 'ACME', traceId: 'a'.repeat(32), version: 2 },
     })
   })
 
