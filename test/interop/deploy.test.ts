@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { checkConfiguration } from '../../src/settings/check-configuration.ts'
@@ -10,7 +10,8 @@ import { configFiles } from '../support/config-files.ts'
 import { environmentOf, readCopy, readDockerfile, replayDockerfile } from '../support/dockerfile.ts'
 import { misfitsOf } from '../support/kubernetes-members.ts'
 import { needing } from '../support/machine.ts'
-import { ROOT, spawnPostern } from '../support/spawn-postern.ts'
+import { DEMO, ROOT, spawnPostern } from '../support/spawn-postern.ts'
+import { basic, issueToken } from '../support/tokens.ts'
 import { COLLECTION } from '../../src/start/allocator.ts'
 
 const deployed = (name: string): string => readFileSync(join(ROOT, 'deploy', name), 'utf8')
@@ -108,6 +109,60 @@ describe('deploy/postern.service', () => {
   })
 })
 
+describe('deploy/postern-backup.service and .timer', () => {
+  it('are units without a fault', needing('systemd'), () => {
+    const at = folder()
+    const script = join(ROOT, 'deploy/backup.sh')
+    const units = ['postern-backup.service', 'postern-backup.timer'].map((name) => {
+      const file = join(at, name)
+      writeFileSync(file, deployed(name).replaceAll('/opt/postern/deploy/backup.sh', script))
+      return file
+    })
+    const { status, stdout, stderr } = spawnSync('systemd-analyze', ['verify', ...units], {
+      encoding: 'utf8',
+    })
+    expect({ status, told: `${stdout}${stderr}` }).toEqual({ status: 0, told: '' })
+  })
+})
+
+describe('deploy/backup.sh', () => {
+  it('C12.4 copies store, keys and trail of a service that serves; another one starts with the copy', async () => {
+    const first = await spawnPostern()
+    const at = folder()
+    const held = await issueToken(first, { scope: 'openid offline_access target:b/ACME' })
+    const env = {
+      ...process.env,
+      POSTERN_CONFIG: DEMO,
+      POSTERN_DATA: first.data,
+      POSTERN: `${process.execPath} src/main.ts`,
+    }
+    const { status, stdout, stderr } = spawnSync(join(ROOT, 'deploy/backup.sh'), [at], {
+      cwd: ROOT,
+      env,
+      encoding: 'utf8',
+    })
+    expect(stderr).toBe('')
+    expect(status).toBe(0)
+    expect(await first.stop()).toBe(0)
+    const copy = stdout.trim().split('\n').at(-1) ?? ''
+    expect(readdirSync(at)).toEqual([basename(copy)])
+    expect(readdirSync(copy).sort()).toEqual(['audit', 'keys', 'postern.sqlite'])
+    const second = await spawnPostern({ environment: { POSTERN_DATA: copy } })
+    try {
+      expect(await (await fetch(`${second.adminUrl}/health/ready`)).json()).toMatchObject({ status: 'ready' })
+      const form = { grant_type: 'refresh_token', refresh_token: held.refresh_token ?? '' }
+      const refreshed = await fetch(`${second.authUrl}/connect/token`, {
+        method: 'POST',
+        headers: { Authorization: basic('acme-books') },
+        body: new URLSearchParams(form),
+      })
+      expect(refreshed.status).toBe(200)
+    } finally {
+      expect(await second.stop()).toBe(0)
+    }
+  })
+})
+
 interface Container {
   readonly name: string
   readonly image: string
@@ -150,6 +205,22 @@ interface Resource {
 }
 
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }
+
+describe('deploy/kubernetes/monitoring.yaml', () => {
+  const read = (name: string): readonly Resource[] =>
+    parseAllDocuments(deployed(`kubernetes/${name}.yaml`)).map((document) => document.toJS() as Resource)
+
+  it('C11.1 scrapes the probes’ port of the pods of standalone.yaml', () => {
+    const [service, monitor] = read('monitoring') as [Resource, Resource]
+    expect([service, monitor].flatMap(misfitsOf)).toEqual([])
+    const pods = read('standalone').find(({ kind }) => kind === 'StatefulSet')!.spec.template
+    expect(pods.metadata.labels).toMatchObject(service.spec.selector)
+    const ports = pods.spec.containers.flatMap((container) => container.ports ?? [])
+    expect(ports.map(({ name }) => name)).toContain(service.spec.ports[0]!.targetPort)
+    expect(service.metadata).toMatchObject({ labels: monitor.spec.selector.matchLabels })
+    expect(monitor.spec).toMatchObject({ endpoints: [{ port: 'probes', path: '/metrics' }] })
+  })
+})
 
 describe.each(['standalone', 'sidecar'])('deploy/kubernetes/%s.yaml', (name) => {
   const documents = parseAllDocuments(deployed(`kubernetes/${name}.yaml`), { uniqueKeys: true })

@@ -88,7 +88,11 @@ const KINDS: Readonly<Record<string, { readonly [member: string]: Shape }>> = {
   'v1 Secret': { type: 'text', stringData: 'map' },
   'v1 PersistentVolumeClaim': { spec: CLAIM },
   'v1 Service': {
-    spec: { selector: 'map', ports: [{ name: 'text', port: 'number', targetPort: 'either' }] },
+    spec: {
+      clusterIP: 'text',
+      selector: 'map',
+      ports: [{ name: 'text', port: 'number', targetPort: 'either' }],
+    },
   },
   'apps/v1 Deployment': {
     spec: {
@@ -113,6 +117,13 @@ const KINDS: Readonly<Record<string, { readonly [member: string]: Shape }>> = {
       podSelector: LABELS,
       policyTypes: ['text'],
       ingress: [{ from: PEERS, ports: [{ protocol: 'text', port: 'either' }] }],
+    },
+  },
+  'monitoring.coreos.com/v1 ServiceMonitor': {
+    spec: {
+      selector: LABELS,
+      jobLabel: 'text',
+      endpoints: [{ port: 'text', path: 'text', interval: 'text' }],
     },
   },
   'policy/v1 PodDisruptionBudget': { spec: { maxUnavailable: 'either', selector: LABELS } },
