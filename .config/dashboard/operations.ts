@@ -159,33 +159,34 @@ export const AUDIT: Row = {
   ],
 }
 
-/** With several workers, the process with the metrics is the supervisor, so these say little of the workers. */
+/** What its processes take of the machine. Open files and garbage collection are those of the process with the metrics. */
 export const PROCESS: Row = {
   title: 'Process',
   panels: [
     {
       title: 'Processor',
-      description: 'Cores that the process uses. With several workers: the supervisor alone.',
+      description: 'Cores that each process uses.',
       unit: 'percentunit',
       queries: {
-        '{{instance}}': `rate(process_cpu_seconds_total{${JOB}}[$__rate_interval])`,
+        '{{instance}}, {{process}}': `rate(postern_process_cpu_seconds_total{${JOB}}[$__rate_interval])`,
       },
     },
     {
       title: 'Memory',
-      description:
-        'Memory of the process, and its JavaScript heap. With several workers: the supervisor alone.',
+      description: 'Memory of each process, of all together, and what they may take.',
       unit: 'bytes',
       queries: {
-        '{{instance}}': `process_resident_memory_bytes{${JOB}}`,
-        '{{instance}}, heap': `nodejs_heap_size_used_bytes{${JOB}}`,
+        '{{instance}}, {{process}}': `postern_process_memory_bytes{${JOB}}`,
+        '{{instance}}, all': `sum by (instance) (postern_process_memory_bytes{${JOB}})`,
+        '{{instance}}, limit': `postern_memory_limit_bytes{${JOB}}`,
       },
     },
     {
-      title: 'Lateness of the event loop (99 %)',
-      description: 'How late timers are. Above 50 ms the processor is the limit.',
+      title: 'Delay of the event loop',
+      description:
+        'The longest of the last 15 to 30 s. If it stays above 200 ms, the processor is the limit.',
       unit: 's',
-      queries: { '{{instance}}': `nodejs_eventloop_lag_p99_seconds{${JOB}}` },
+      queries: { '{{instance}}, {{process}}': `postern_process_event_loop_delay_seconds{${JOB}}` },
     },
     {
       title: 'Open files',

@@ -30,6 +30,14 @@ export function durationText(ms: number): string {
 /** `"1MiB"` → bytes. Throws RangeError on anything that SIZE_PATTERN does not match. */
 export const parseSize = (text: string): number => parseUnits(text, SIZE_PATTERN, SIZE)
 
+const SIZE_NAMES = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
+
+/** Bytes → `"12 MiB"`, rounded, for people. */
+export function sizeText(bytes: number): string {
+  const power = Math.min(SIZE_NAMES.length - 1, Math.floor(Math.log(Math.max(1, bytes)) / Math.log(1024)))
+  return `${Math.round(bytes / 1024 ** power)} ${SIZE_NAMES[power] ?? 'B'}`
+}
+
 /** A time of RFC 3339, with its zone: a time without one means something else on every machine. */
 export const INSTANT_PATTERN =
   '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\\.[0-9]{1,3})?)?(Z|[+-][0-9]{2}:[0-9]{2})$'

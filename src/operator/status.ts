@@ -1,5 +1,5 @@
 /** How the service is: what is wrong first, then each part (C11.5.5). */
-import type { Status, UpstreamStatus } from '../watch/status/status.ts'
+import type { ProcessStatus, Status, UpstreamStatus } from '../watch/status/status.ts'
 import {
   commandLine,
   count,
@@ -10,6 +10,7 @@ import {
   type Schema,
   text,
 } from './operation.ts'
+import { sizeText } from '../kernel/units.ts'
 import { printable } from './terminal.ts'
 import { EXIT } from './verb.ts'
 
@@ -55,6 +56,27 @@ const PARTS: Members = {
   kind: { enum: ['service', 'sidecar'], description: 'A sidecar issues no tokens.' },
   configuration,
   workers: { type: 'object', description: 'How many processes are in each state.' },
+  processes: rows(
+    {
+      name: text('`main`, or `worker-N`.'),
+      memoryBytes: count('Resident memory. Pages that processes share count in each.'),
+      eventLoopDelaySeconds: {
+        type: 'number',
+        minimum: 0,
+        description: 'The longest time of the last 15 to 30 s for which its event loop kept others waiting.',
+      },
+    },
+    ['name'],
+    'What each process takes of the machine.',
+  ),
+  memory: members({
+    bytes: count('Of all processes together.'),
+    limitBytes: count('The limit of the container, or the memory of the machine.'),
+  }),
+  data: members({
+    bytes: count('All files in the data folder.'),
+    freeBytes: count('Left on its disk.'),
+  }),
   calls: members({
     inFlight: count('That are being answered now.'),
     shedding: flag('Whether calls are refused because of overload.'),
@@ -145,15 +167,6 @@ const labelled = (label: string, ...parts: readonly (string | undefined)[]): str
 const counted = (value: number | undefined, what: string): string | undefined =>
   value === undefined ? undefined : `${value} ${what}`
 
-const KIB = 1024
-const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
-
-function sizeText(bytes: number | undefined): string | undefined {
-  if (bytes === undefined) return undefined
-  const power = Math.min(UNITS.length - 1, Math.floor(Math.log(Math.max(1, bytes)) / Math.log(KIB)))
-  return `${Math.round(bytes / KIB ** power)} ${UNITS[power] ?? 'B'}`
-}
-
 const UP = new Map([
   [true, 'up'],
   [false, 'OUT OF REACH'],
@@ -193,6 +206,16 @@ const upstreamText = ({
     counted(connections, 'connections'),
   )
 
+const processText = ({ name, memoryBytes, eventLoopDelaySeconds }: ProcessStatus): string =>
+  labelled(
+    '  process',
+    name,
+    memoryBytes === undefined ? undefined : `${sizeText(memoryBytes)} memory`,
+    eventLoopDelaySeconds === undefined
+      ? undefined
+      : `event loop late by ${Math.round(eventLoopDelaySeconds * 1000)} ms at most`,
+  )
+
 const upTo = (word: string, time: string | undefined): string | undefined =>
   time === undefined ? undefined : `${word} ${time}`
 
@@ -208,7 +231,21 @@ const LINES: readonly ((status: Status) => string)[] = [
       // That of `postern nodes` where several share a store: nodes have some settings of their own.
       `digest ${nodeConfiguration ?? digest.slice(0, 12)}`,
     ),
-  ({ workers }) => labelled('processes', workersText(workers)),
+  ({ workers, memory: { bytes, limitBytes } }) =>
+    labelled(
+      'processes',
+      workersText(workers),
+      bytes === undefined || limitBytes === undefined
+        ? undefined
+        : `${sizeText(bytes)} of ${sizeText(limitBytes)} memory`,
+    ),
+  ({ processes }) => processes.map(processText).join(''),
+  ({ data: { bytes, freeBytes } }) =>
+    labelled(
+      'data folder',
+      bytes === undefined ? undefined : sizeText(bytes),
+      freeBytes === undefined ? undefined : `${sizeText(freeBytes)} free on its disk`,
+    ),
   ({ calls }) =>
     labelled(
       'calls',
@@ -222,7 +259,7 @@ const LINES: readonly ((status: Status) => string)[] = [
       'store',
       kind,
       up === undefined ? undefined : UP.get(up),
-      sizeText(bytes),
+      bytes === undefined ? undefined : sizeText(bytes),
       feedAgeSeconds === undefined ? undefined : `change feed read ${feedAgeSeconds.toFixed(1)} s ago`,
       counted(nodes, 'nodes'),
     ),

@@ -35,6 +35,8 @@ const LEAVE_MS = 5_000
 
 /** The supervisor's end of the channel to one worker process. */
 export class WorkerHandle<C> {
+  /** No other living worker has it. */
+  readonly number: number
   readonly #worker: Worker
   readonly #time: RunningTime
   readonly #requests: OpenRequests
@@ -53,7 +55,8 @@ export class WorkerHandle<C> {
   /** The configuration that it serves, as far as is known. */
   serves: C | undefined
 
-  constructor(worker: Worker, reports: WorkerMessages, time: RunningTime) {
+  constructor(worker: Worker, reports: WorkerMessages, time: RunningTime, number: number) {
+    this.number = number
     this.#worker = worker
     this.#time = time
     this.#requests = new OpenRequests(time.after)

@@ -14,6 +14,9 @@ import type { PastCall } from '../watch/past-calls.ts'
 
 const MOST = 64
 
+/** The environment variable by which a worker process learns its number, from 1. */
+export const WORKER_NUMBER = 'POSTERN_WORKER'
+
 export const workersSchema = opaque<number | 'auto'>({
   default: 1,
   anyOf: [{ type: 'integer', minimum: 1, maximum: MOST }, { const: 'auto' }],

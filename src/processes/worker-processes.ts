@@ -7,7 +7,7 @@ import { RateUsageExchange } from '../limits/rate-usage-exchange.ts'
 import { RunningTime } from './open-requests.ts'
 import { Watchdog } from './watchdog.ts'
 import { WorkerHandle } from './worker-handle.ts'
-import type { WorkerMessages, WorkerStates } from './worker-pool.ts'
+import { WORKER_NUMBER, type WorkerMessages, type WorkerStates } from './worker-pool.ts'
 
 export interface WorkerProcessesParts<C> {
   readonly size: number
@@ -128,7 +128,8 @@ export class WorkerProcesses<C> {
   async add(): Promise<void> {
     const link = this.#usage.join((usage) => worker.applyRemoteUsage(usage))
     const reports: WorkerMessages = { ...this.#parts.reports, rateUsage: link.report }
-    const worker = new WorkerHandle<C>(cluster.fork(), reports, this.#time)
+    const number = this.#freeNumber()
+    const worker = new WorkerHandle<C>(cluster.fork({ [WORKER_NUMBER]: number }), reports, this.#time, number)
     worker.onExit(() => link.leave())
     this.#starting.add(worker)
     const since = performance.now()
@@ -141,6 +142,14 @@ export class WorkerProcesses<C> {
       this.#starting.delete(worker)
     }
     this.#join(worker, since)
+  }
+
+  /** The lowest number that no living process has: one that replaces another goes on with its metrics. */
+  #freeNumber(): number {
+    const used = new Set(this.all.map(({ number }) => number))
+    let number = 1
+    while (used.has(number)) number += 1
+    return number
   }
 
   /** Whether workers are missing, those that are starting not counted as missing. */

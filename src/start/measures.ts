@@ -14,6 +14,7 @@ import { PASSING_CAUSES } from '../watch/status/status.ts'
 import { type GaugeReading, GaugeSources, reading, readingOf } from '../watch/metrics/gauges.ts'
 import { FAMILIES } from '../watch/metrics/families.ts'
 import { compileProcessMetrics, type ProcessMetrics } from '../watch/metrics/metrics.ts'
+import { ProcessLoad } from '../watch/metrics/process-load.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { type MeasuredStore, STORE_VERBS } from '../stores/measured-store.ts'
 import type { ChangeFeed } from '../stores/change-feed.ts'
@@ -26,12 +27,18 @@ export interface Measures {
   readonly gauges: GaugeSources
 }
 
-/** A sidecar keeps no state that must last, so there are no metrics of its store. */
-export const openMeasures = (configuration: Configuration): Measures => {
+/**
+ * A sidecar keeps no state that must last, so there are no metrics of its store.
+ * @param name of this process, whose memory and processor time are shown under it; undefined to show none
+ */
+export const openMeasures = (configuration: Configuration, name?: string): Measures => {
   const sidecar = isSidecar(configuration)
   const audit = planAudit(configuration.audit, configuration.data, sidecar) !== undefined
-  const metrics = compileProcessMetrics(sidecar ? [] : STORE_VERBS, audit)
-  return { metrics, gauges: new GaugeSources() }
+  const load = name === undefined ? undefined : new ProcessLoad(name)
+  const metrics = compileProcessMetrics(sidecar ? [] : STORE_VERBS, audit, load)
+  const gauges = new GaugeSources()
+  if (load !== undefined) gauges.add(() => load.readings())
+  return { metrics, gauges }
 }
 
 type Readings = readonly GaugeReading[]

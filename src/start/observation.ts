@@ -10,6 +10,7 @@ import { gapLine, type Log, type LogDestination, openLog, standardOutput } from 
 import { Exposition } from '../watch/metrics/exposition.ts'
 import { FAMILIES } from '../watch/metrics/families.ts'
 import { type GaugeReading, reading, readingOf } from '../watch/metrics/gauges.ts'
+import { memoryLimit } from '../watch/metrics/process-load.ts'
 import { type Measures, openMeasures } from './measures.ts'
 import { nodeOf } from './node.ts'
 import { VERSION } from './version.ts'
@@ -42,11 +43,13 @@ export class Observation implements AsyncDisposable {
     })
     this.recorder = this.#log
     this.callHistory = new CallHistory(clock)
-    this.measures = openMeasures(configuration)
+    this.measures = openMeasures(configuration, 'main')
     this.exposition.absorb(this.measures.metrics.take())
     const { gauges } = this.measures
     gauges.add(() => [readingOf(FAMILIES.logWritable, this.#sink.trouble === undefined)])
     gauges.add(() => [reading(FAMILIES.reportOnlyAreas, this.#reportOnlyAreas)])
+    const limit = memoryLimit()
+    gauges.add(() => [reading(FAMILIES.memoryLimit, limit)])
   }
 
   /** Takes whole lines of a worker's log. `lost`: the number of lines that were dropped before them. */

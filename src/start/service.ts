@@ -29,6 +29,7 @@ import { FileWatch } from '../watch/file-watch.ts'
 import { RelayRecorder } from '../watch/recorders.ts'
 import { conditionOfStore, conditionOfTrail } from './conditions.ts'
 import { admitDataFolder, useData } from './data-folder.ts'
+import { DataSpace } from './data-space.ts'
 import { endLostMeanwhile, settleHoldings } from './holdings-record.ts'
 import { InForce } from './in-force.ts'
 import {
@@ -111,6 +112,7 @@ async function start(configuration: Configuration, options: StartOptions): Promi
   await admitStore(configuration, observation)
   // Before the trail, so that the folder counts as used until that is closed.
   const data = sidecar ? undefined : lasting.use(useData(configuration.data))
+  if (!sidecar) await watchSpace(configuration, observation, lasting)
   const trailOwner = await openTrail(configuration, options, observation, lasting)
   const audit = trailOwner?.trail ?? NO_TRAIL
   if (data?.isShared === true) recorder.note('warn', 'data_shared', { detail: configuration.data })
@@ -269,6 +271,18 @@ async function admitStore(configuration: Configuration, { health, recorder }: Ob
     damaged = true
     recorder.note('error', 'store.unfit', { detail: error.message })
   })
+}
+
+/** Tells how much the data folder holds, and when its disk has little left. */
+async function watchSpace(
+  { data }: Configuration,
+  { health, measures }: Observation,
+  opened: AsyncDisposableStack,
+): Promise<void> {
+  const space = opened.use(new DataSpace(data))
+  measures.gauges.add(() => space.readings())
+  health.include(() => space.condition())
+  await space.measure()
 }
 
 /** Undefined where no trail is kept. Rejects as `openTrailOwner` does. */

@@ -5,7 +5,7 @@ import type { Environment } from '../config/validate.ts'
 import type { OpenTrail } from '../audit/trail.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { withStartBudget } from '../kernel/store-budget.ts'
-import type { WorkerMessages } from '../processes/worker-pool.ts'
+import { WORKER_NUMBER, type WorkerMessages } from '../processes/worker-pool.ts'
 import type { StepDependencies } from '../identity/endpoint.ts'
 import { LogoutSender } from '../identity/logout/sender.ts'
 import { bindPublicListener } from '../server/public-listener.ts'
@@ -37,7 +37,7 @@ export const startWorker = (
 ): Promise<ServingWorker> =>
   withStartBudget(async () => {
     const recorder = new RelayRecorder()
-    const measures = openMeasures(configuration)
+    const measures = openMeasures(configuration, `worker-${environment[WORKER_NUMBER] ?? ''}`)
     const trailParts = { clock, recorder, meter: measures.metrics, node: nodeOf(configuration) }
     const trail = await openAuditTrail(configuration, trailParts)
     if (trail !== undefined) {

@@ -1,7 +1,8 @@
 /** The status of a service, by the admin API and by a command (C11.5.5). */
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { newSecret } from '../../src/kernel/ids.ts'
 import { hashSecret } from '../../src/directory/hasher.ts'
+import { seriesOf } from '../support/metrics.ts'
 import { operated, operatedHere } from '../support/operated.ts'
 
 describe('operators', () => {
@@ -29,8 +30,45 @@ describe('operators', () => {
     const page = await service.postern('status')
     expect(page).toMatchObject({ code: 0, err: '' })
     expect(page.out).toMatch(/^READY {2}Postern \S+/)
-    for (const label of ['started', 'configuration', 'store', 'audit trail', '  key'])
+    for (const label of [
+      'started',
+      'configuration',
+      'processes',
+      '  process',
+      'data folder',
+      'store',
+      'audit trail',
+      '  key',
+    ])
       expect(page.out).toMatch(new RegExp(`^${label} `, 'm'))
+  })
+
+  it.each([
+    ['one worker', operatedHere, ['main']],
+    ['two workers', () => operated(2), ['main', 'worker-1', 'worker-2']],
+  ])('C11.1, C11.5.5 see what each process takes of the machine: with %s', async (_name, start, names) => {
+    const service = await start()
+    const status = async () => (await service.admin('GET', '/status')).body
+    await vi.waitFor(
+      async () => expect((await status()).processes.map(({ name }: { name: string }) => name)).toEqual(names),
+      20_000,
+    )
+    const { processes, memory, data } = await status()
+    for (const { memoryBytes, eventLoopDelaySeconds } of processes) {
+      expect(memoryBytes).toBeGreaterThan(20 * 1024 ** 2)
+      expect(eventLoopDelaySeconds).toBeGreaterThanOrEqual(0)
+    }
+    const sum = processes.reduce(
+      (all: number, { memoryBytes }: { memoryBytes: number }) => all + memoryBytes,
+      0,
+    )
+    expect(memory.bytes).toBe(sum)
+    expect(memory.limitBytes).toBeGreaterThan(memory.bytes)
+    expect(data.bytes).toBeGreaterThan(0)
+    expect(data.freeBytes).toBeGreaterThan(0)
+    const series = await seriesOf(service)
+    for (const name of names)
+      expect(series.get(`postern_process_cpu_seconds_total{process="${name}"}`), name).toBeGreaterThan(0)
   })
 
   it('C11.5.5 are told first what is wrong: maintenance, and areas that refuse nothing', async () => {

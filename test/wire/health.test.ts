@@ -1,4 +1,8 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
+import { needing } from '../support/machine.ts'
+import { smallDisk } from '../support/small-disk.ts'
 import { poolConfig, startPool } from '../support/worker-pool.ts'
 import { bearer, expectFault, send } from '../support/requests.ts'
 import { WITHOUT_WAITS } from '../support/spawn-postern.ts'
@@ -31,6 +35,31 @@ describe('C11.1: parts that work badly', () => {
     expect(told).toEqual({ status: 200, body: { ...well.body, degraded: [UNWELL] } })
     expect(JSON.stringify(told)).not.toContain(String(upstream.port))
   })
+
+  it(
+    'C11.1: a data folder whose disk has little left is told as degraded, in the status too; the service stays ready',
+    needing('a small disk'),
+    async () => {
+      const gateway = await postern({ data: (await smallDisk()).folder })
+      const degraded = [
+        {
+          name: 'data folder',
+          reason: expect.stringMatching(
+            /^its disk has \d+ [KM]iB left: when it is full, nobody can log in or/,
+          ),
+        },
+      ]
+      const told = await readiness(gateway.adminUrl)
+      expect(told).toEqual({ status: 200, body: { status: 'ready', failing: [], degraded } })
+      const token = readFileSync(join(gateway.data, 'admin-token'), 'utf8').trim()
+      const status = await fetch(`${gateway.adminUrl}/status`, { headers: bearer(token) })
+      expect(await status.json()).toMatchObject({
+        degraded,
+        troubles: [expect.stringMatching(/^Works badly: data folder: its disk has /)],
+        data: { bytes: expect.any(Number), freeBytes: expect.any(Number) },
+      })
+    },
+  )
 
   it('C11.1: with several processes too, and no longer once the backend is well', async () => {
     let well = false

@@ -289,6 +289,39 @@ const OPERATIONS = {
     'max',
   ),
   workers: gauge('postern_workers', 'Processes, by what they do.', ['state'], 'sum'),
+  processMemory: gauge(
+    'postern_process_memory_bytes',
+    'Resident memory of each process, in bytes. Pages that processes share count in each of them.',
+    ['process'],
+    'max',
+  ),
+  processCpu: counter('postern_process_cpu_seconds_total', 'Processor time of each process, in seconds.', [
+    'process',
+  ]),
+  processDelay: gauge(
+    'postern_process_event_loop_delay_seconds',
+    'The longest time of the last 15 to 30 s for which the event loop of a process kept others waiting.',
+    ['process'],
+    'max',
+  ),
+  memoryLimit: gauge(
+    'postern_memory_limit_bytes',
+    'Memory that all processes may take together: the limit of the container, or the memory of the machine.',
+    [],
+    'min',
+  ),
+  dataSize: gauge(
+    'postern_data_bytes',
+    'Size of all files in the data folder, measured each minute.',
+    [],
+    'max',
+  ),
+  dataFree: gauge(
+    'postern_data_free_bytes',
+    'Space that is left for this service on the disk of the data folder, measured each minute.',
+    [],
+    'min',
+  ),
   workerDeaths: counter(
     'postern_worker_deaths_total',
     'Processes that ended though they should have served.',

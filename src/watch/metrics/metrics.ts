@@ -16,6 +16,7 @@ import { type Axis, Counts, type Delta, placesOf, UNKNOWN } from './counts.ts'
 import { FAMILIES } from './families.ts'
 import { planIdentityCounts } from './identity-counts.ts'
 import { type GaugeReading, type GaugeSource, reading } from './gauges.ts'
+import type { ProcessLoad } from './process-load.ts'
 
 interface NamedAction {
   readonly area: string
@@ -313,8 +314,13 @@ export interface ProcessMetrics {
 /**
  * Families of parts that the service does not have are not shown.
  * @param storeVerbs none in a sidecar, which keeps no state
+ * @param load undefined in a process whose load is not shown, or shown already
  */
-export function compileProcessMetrics(storeVerbs: readonly string[], audit: boolean): ProcessMetrics {
+export function compileProcessMetrics(
+  storeVerbs: readonly string[],
+  audit: boolean,
+  load?: ProcessLoad,
+): ProcessMetrics {
   const counts = new Counts()
   const verbs = { verb: storeVerbs }
   const verbAt = new Map(storeVerbs.map((verb, at) => [verb, at]))
@@ -323,8 +329,12 @@ export function compileProcessMetrics(storeVerbs: readonly string[], audit: bool
   const deaths = counts.plan(FAMILIES.workerDeaths)
   const peopleThreads = storeVerbs.length > 0 ? counts.plan(FAMILIES.peopleThreadReplacements) : undefined
   const trail = audit ? planTrail(counts) : undefined
+  const processor = load && counts.plan(FAMILIES.processCpu, { process: [load.name] })
   return {
-    take: () => counts.take(),
+    take: () => {
+      processor?.add(load?.takeProcessorSeconds() ?? 0)
+      return counts.take()
+    },
     storeCalled: (verb, seconds, failed) => {
       const at = verbAt.get(verb)
       if (at === undefined) return

@@ -18,6 +18,13 @@ export interface UpstreamStatus {
   readonly connections: number | undefined
 }
 
+export interface ProcessStatus {
+  /** `main`, or `worker-N`. */
+  readonly name: string
+  readonly memoryBytes: number | undefined
+  readonly eventLoopDelaySeconds: number | undefined
+}
+
 interface SwitchStatus {
   readonly scope: string
   readonly state: 'on' | 'planned'
@@ -68,6 +75,11 @@ export interface Status {
   }
   /** How many processes are in each state. */
   readonly workers: Readonly<Record<string, number>>
+  readonly processes: readonly ProcessStatus[]
+  /** Of all processes together. */
+  readonly memory: { readonly bytes: number | undefined; readonly limitBytes: number | undefined }
+  /** The data folder, and what its disk has left. */
+  readonly data: { readonly bytes: number | undefined; readonly freeBytes: number | undefined }
   readonly calls: {
     readonly inFlight: number | undefined
     readonly shedding: boolean
@@ -204,6 +216,24 @@ function upstreamsOf(gauges: Gauges): readonly UpstreamStatus[] {
   }))
 }
 
+const processesOf = (gauges: Gauges): readonly ProcessStatus[] =>
+  gauges
+    .all(FAMILIES.processMemory)
+    .map(({ labels: [name = ''], value }) => ({
+      name,
+      memoryBytes: value,
+      eventLoopDelaySeconds: gauges.one(FAMILIES.processDelay, name),
+    }))
+    .sort((one, other) => one.name.localeCompare(other.name, 'en', { numeric: true }))
+
+const memoryOf = (gauges: Gauges): Status['memory'] => {
+  const each = gauges.all(FAMILIES.processMemory)
+  return {
+    bytes: each.length === 0 ? undefined : each.reduce((sum, { value }) => sum + value, 0),
+    limitBytes: gauges.one(FAMILIES.memoryLimit),
+  }
+}
+
 const switchOf =
   (now: number) =>
   ({
@@ -267,6 +297,9 @@ export async function readStatus(sources: StatusSources): Promise<Status> {
     started: new Date(startedAt).toISOString(),
     configuration: configurationOf(sources.standing()),
     workers: gauges.byLabel(FAMILIES.workers),
+    processes: processesOf(gauges),
+    memory: memoryOf(gauges),
+    data: { bytes: one(FAMILIES.dataSize), freeBytes: one(FAMILIES.dataFree) },
     calls: {
       inFlight: one(FAMILIES.callsInFlight),
       shedding: asFlag(one(FAMILIES.shedding)) ?? false,

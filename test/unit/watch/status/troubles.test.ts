@@ -18,6 +18,9 @@ const WELL: Omit<Status, 'troubles'> = {
   kind: 'service',
   configuration: { file: undefined, digest: 'd', loaded: after(-DAY), refused: undefined },
   workers: { serving: 2 },
+  processes: [{ name: 'main', memoryBytes: 1, eventLoopDelaySeconds: 0 }],
+  memory: { bytes: 1, limitBytes: 2 },
+  data: { bytes: 1, freeBytes: 2 },
   calls: { inFlight: 3, shedding: false, websockets: 0, passwordChecksWaiting: 0 },
   lockouts: 4,
   store: {
