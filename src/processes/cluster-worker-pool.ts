@@ -56,7 +56,10 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
     this.#workers = new WorkerProcesses(configuration, { ...parts, reports: { ...parts.reports, changed } })
   }
 
-  /** Resolves when every worker serves. Rejects, with no process left, if one cannot start. */
+  /**
+   * Resolves when every worker serves or has failed to start: one that failed is tried again, while the others serve. Rejects,
+   * with no process left, if the first one cannot start.
+   */
   static async start<C>(configuration: C, parts: WorkerPoolParts<C>): Promise<ClusterWorkerPool<C>> {
     cluster.schedulingPolicy = cluster.SCHED_RR
     cluster.setupPrimary({ exec: parts.program, args: [], serialization: 'advanced' })
@@ -64,7 +67,7 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
     try {
       // The first one alone: it creates the keys, which the others find. If it fails, none is started.
       await pool.#workers.add()
-      await Promise.all(Array.from({ length: parts.size - 1 }, () => pool.#workers.add()))
+      await Promise.all(Array.from({ length: parts.size - 1 }, () => pool.#workers.addOrRecover()))
     } catch (error) {
       await pool.close(0)
       throw error

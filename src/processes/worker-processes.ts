@@ -166,13 +166,24 @@ export class WorkerProcesses<C> {
   async recover(pause = 0): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, pause).unref())
     if (!this.isIncomplete()) return
+    if (!(await this.#tryToAdd())) await this.recover(pauseAfter(this.#hasty))
+  }
+
+  /** Starts one more worker. Where that fails, it resolves all the same, and the worker is started when it can be. */
+  async addOrRecover(): Promise<void> {
+    if (!(await this.#tryToAdd())) void this.recover(pauseAfter(this.#hasty))
+  }
+
+  /** Whether a worker was started, or none is needed any more. */
+  async #tryToAdd(): Promise<boolean> {
     try {
       await this.add()
+      return true
     } catch (cause) {
-      if (this.#closing) return
+      if (this.#closing) return true
       this.#parts.note('error', 'worker_not_started', { cause })
       this.#hasty += 1
-      await this.recover(pauseAfter(this.#hasty))
+      return false
     }
   }
 

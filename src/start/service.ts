@@ -115,6 +115,9 @@ async function start(configuration: Configuration, options: StartOptions): Promi
   if (!sidecar) await watchSpace(configuration, observation, lasting)
   const trailOwner = await openTrail(configuration, options, observation, lasting)
   const audit = trailOwner?.trail ?? NO_TRAIL
+  // What is written once is written before anything serves: a full disk must not end a service that does.
+  const token = configuration.admin.token ?? (await ownAdminToken(configuration))
+  tellWhereTrailIs(configuration)
   if (data?.isShared === true) recorder.note('warn', 'data_shared', { detail: configuration.data })
   await compareWithMemory(configuration, { clock, recorder })
   const announcer =
@@ -146,7 +149,6 @@ async function start(configuration: Configuration, options: StartOptions): Promi
   health.include(() => conditionOfTrail(trailOwner?.trail, trailOwner))
   measures.gauges.add(() => [...readWorkers(pool.states?.()), ...readMaintenance(state.maintenance)])
 
-  const token = configuration.admin.token ?? (await ownAdminToken(configuration))
   const operators = new Operators(token, configuration.admin.tokens, clock)
   const current = new InForce(configuration, { state, clock, environment })
   const inForce = (next: Configuration): void => {
@@ -478,10 +480,14 @@ function announce(
   adminUrl: string,
   announcer: TrailOwner | DataFolderLock | undefined,
 ): void {
-  const data = resolve(configuration.data)
-  announcer?.announce({ adminUrl, ...(ownTokenFile(configuration) !== undefined && { data }) })
+  const data = ownTokenFile(configuration) === undefined ? undefined : resolve(configuration.data)
+  announcer?.announce({ adminUrl, ...(data !== undefined && { data }) })
+}
+
+/** Throws the system's error if that cannot be written. */
+function tellWhereTrailIs(configuration: Configuration): void {
   const plan = planAudit(configuration.audit, configuration.data, isSidecar(configuration))
-  if (plan !== undefined && !isSidecar(configuration)) pointToTrail(data, plan.folder)
+  if (plan !== undefined && !isSidecar(configuration)) pointToTrail(resolve(configuration.data), plan.folder)
 }
 
 /**

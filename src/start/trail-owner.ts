@@ -81,6 +81,7 @@ export class TrailOwner {
   readonly #workers = new Set<string>()
   #cancel: (() => void) | undefined
   #cancelRetention: (() => void) | undefined
+  #cancelTelling: (() => void) | undefined
   #retention: Retention | undefined
   /** Settles when no files of the trail are removed or replaced any more. */
   #lastChange: Promise<unknown> = Promise.resolve()
@@ -136,7 +137,17 @@ export class TrailOwner {
   /** Tells commands of this service, as long as it holds the lock. */
   announce(service: Announcement): void {
     this.#service = service
-    this.#lock?.announce(service)
+    this.#tell()
+  }
+
+  /** Where it cannot be written, such as on a full disk, the service serves all the same, and tries again. */
+  #tell(): void {
+    if (this.#service === undefined) return
+    try {
+      this.#lock?.announce(this.#service)
+    } catch {
+      this.#cancelTelling = (this.#parts.after ?? systemAfter)(PERIOD, () => this.#tell())
+    }
   }
 
   /** Removes, each hour, what the retention has ended for. */
@@ -206,6 +217,7 @@ export class TrailOwner {
     this.remembered.close()
     this.#cancel?.()
     this.#cancelRetention?.()
+    this.#cancelTelling?.()
     await this.#trail?.close()
     await this.#signer?.close()
     await this.#abandoned?.close()
@@ -218,7 +230,7 @@ export class TrailOwner {
     const { folder, durability, anchors } = this.#plan
     this.#lock ??= tryLock(folder)
     if (this.#lock === undefined) return false
-    if (this.#service !== undefined) this.#lock.announce(this.#service)
+    this.#tell()
     const abandoned = (this.#abandoned ??= await AbandonedIntents.open(folder, this.#parts))
     this.#signer = await ManifestSigner.open({
       ...this.#parts,
