@@ -1,4 +1,5 @@
 /** The secret of a client in orders: of the caller's own, previewed, and recorded before it is shown. */
+import type { Written } from '../directory/nouns.ts'
 import type { OperationContext } from './context.ts'
 import { AdminError } from './errors.ts'
 import { type AdminRequest, type Members, type Schema, text } from './operation.ts'
@@ -26,16 +27,18 @@ export const PREVIEW: Members = {
 
 export const INTENT = text('Of a preview that was recorded: to be named when it is stored.')
 
-/** What the order is about, beside its record: a preview, a secret of the caller's own, an intent. What is withdrawn is closed. */
+/** What an order gives: a record, a secret of the caller's own, whether it is a preview, an intent. What is withdrawn is closed. */
 export async function secretOptionsOf(
   { intents }: OperationContext,
   request: AdminRequest,
-): Promise<SecretOptions & { readonly isPreview: boolean }> {
+): Promise<SecretOptions & { readonly given: Written; readonly isPreview: boolean }> {
   const { preview = 'false', intent } = request.query
   if (preview === 'withdrawn' && intent !== undefined) await intents.withdraw(intent)
   const isPreview = preview !== 'false'
+  const { secret, ...given } = broughtSecret(request)
   return {
-    secret: broughtSecret(request).secret,
+    given,
+    secret,
     isPreview,
     preview: isPreview ? (preview === 'recorded' ? 'recorded' : 'true') : undefined,
     intent,
@@ -48,7 +51,7 @@ export const withSecret = ({ properties, ...schema }: Schema): Schema => ({
 })
 
 /** The body with the secret that it brings. Throws AdminError 400 if that is none. */
-export function broughtSecret({
+function broughtSecret({
   body,
 }: AdminRequest): Readonly<Record<string, unknown>> & { readonly secret?: string } {
   const { secret, ...rest } = body

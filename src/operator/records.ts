@@ -50,7 +50,7 @@ import {
   showLine,
   stateLine,
 } from './record-lines.ts'
-import { broughtSecret, INTENT, PREVIEW, SECRET, secretOptionsOf, withSecret } from './record-secrets.ts'
+import { INTENT, PREVIEW, SECRET, secretOptionsOf, withSecret } from './record-secrets.ts'
 import {
   atOf,
   collectionOf,
@@ -182,11 +182,11 @@ function addRoute(noun: NounName): SharedOperation {
       409: ['The name is taken', problemsSchema],
     },
     handle: onRecords(async (context, request) => {
-      const { secret: _, ...given } =
-        noun === 'client' ? broughtSecret(request) : { secret: '', ...request.body }
+      const { given, isPreview, ...options } =
+        noun === 'client'
+          ? await secretOptionsOf(context, request)
+          : { given: request.body, isPreview: false }
       const written: Written = { ...given, ...request.params }
-      const { isPreview, ...options } =
-        noun === 'client' ? await secretOptionsOf(context, request) : { isPreview: false }
       const added = await addRecord(context, request.operator, noun, written, options)
       const { record, tag, secret: stored, warnings, intent } = added
       if (isPreview) return ok({ record, warnings: warnings.map(lineOf), intent })

@@ -101,8 +101,8 @@ describe('C12.1.2 a trail whose syncs take 3 s', () => {
     await login()
     writeFileSync(join(postern.data, 'audit.trouble'), 'slow')
     const first = login()
-    const others = await Promise.all(Array.from({ length: 10 }, login))
-    expect([await first, ...others].filter((token) => token.access_token === undefined)).toEqual([])
+    // It rejects where it is refused.
+    await Promise.all([first, ...Array.from({ length: 10 }, login)])
     expect(postern.output()).not.toMatch(/audit_(held|lost|dropped|unwritable)/)
   })
 

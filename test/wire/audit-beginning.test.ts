@@ -100,7 +100,7 @@ describe('T5.17 C12.4.5 the beginning of a trail', () => {
     const own = await dataFolder()
     const { folder, serve, verify, write } = await place()
     await serve(() => undefined)
-    write(`${ON_DISK.replace('audit: {', `audit: { folder: ${own}/other,`)}`)
+    write(ON_DISK.replace('audit: {', `audit: { folder: ${own}/other,`))
     await serve(() => undefined)
     expect(await verify()).toMatchObject({ code: 0 })
     renameSync(folder, `${folder}-gone`)
