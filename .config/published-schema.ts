@@ -34,6 +34,7 @@ const OWN = new Set<string>([
   'expectedKeys',
   'shapes',
   'within',
+  'read',
   'description',
   'default',
   'required',

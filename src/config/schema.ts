@@ -15,6 +15,8 @@
  */
 import type { Static, TObject, TOptional, TProperties, TSchema, TUnsafe } from 'typebox'
 import { aboveZero, DURATION_PATTERN, SIZE_PATTERN } from '../kernel/units.ts'
+import type { KeyPath, Problems } from './problems.ts'
+import type { ConfigNode } from './tree.ts'
 
 export type { Static, TSchema }
 
@@ -280,7 +282,10 @@ export const kinds = <T extends Readonly<Record<string, TSchema>>>(
   options: Partial<Described> & { default?: object } = {},
 ): TUnsafe<OneOf<T>> => schemaOf({ [MARK]: 'kinds', shapes, ...options })
 
-/** Taken as written, unchecked: the `compile…` of its folder checks it. */
+/** Reads and converts what no other part can describe. @returns undefined after a reported problem */
+export type ReadNode = (node: ConfigNode, path: KeyPath, problems: Problems) => unknown
+
+/** Taken as written, unchecked: the `compile…` of its folder checks it, unless `read` does. */
 export const opaque = <T>(
   options: Described & {
     default?: unknown
@@ -288,6 +293,7 @@ export const opaque = <T>(
     anyOf?: readonly object[]
     /** What it is, for the reference: `JSON Schema`. */
     expected?: string
+    read?: ReadNode
   },
 ): TUnsafe<T> => schemaOf({ [MARK]: 'opaque', ...options })
 
@@ -325,6 +331,8 @@ export interface SchemaView {
   /** Whether a text that is no secret has placeholders. */
   readonly isTemplate?: boolean
   readonly shapes?: Readonly<Record<string, SchemaView>>
+  /** Of an opaque value that the loader reads all the same. */
+  readonly read?: ReadNode
 }
 
 export const viewOf = (schema: TSchema): SchemaView => schema

@@ -225,6 +225,7 @@ export function load(schema: SchemaView, node: ConfigNode, path: KeyPath, contex
   if (node.shape === 'scalar' && node.isReported === true) return undefined
   if (node.shape === 'map' && node.isBraced === true && takesText(schema))
     return reportProblem(path, UNQUOTED[0], context, UNQUOTED[1])
+  if (schema.read !== undefined) return schema.read(node, path, context.problems)
   if (mark === 'opaque' || allowsAll(schema)) return valueOf(node)
   if (mark === 'templates') return loadTree(node, path, context)
   if (mark === 'kinds') return loadKind(schema, node, path, context)

@@ -245,12 +245,7 @@ function compileBody(
   const { schema } = config
   const types = compileBodyTypes(config.types, [...path, 'types'], problems)
   const rule = { kind: config.required ? 'required' : 'optional', schema, types } as const
-  try {
-    return { ...rule, validate: bodyCheck(schema, kept) }
-  } catch (error) {
-    problems.error([...path, 'schema'], (error as Error).message)
-    return { ...rule, validate: undefined }
-  }
+  return { ...rule, validate: bodyCheck(schema, kept) }
 }
 
 function compileBodyTypes(

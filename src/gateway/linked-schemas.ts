@@ -12,11 +12,7 @@ export type NamedSchemas = Readonly<Record<string, BodySchema>>
 
 const REFERENCE = /^#\/schemas\/(.+)$/
 
-/** What is written may be anything: what is no schema is reported where it is compiled. */
-const isSchema = (value: unknown): value is BodySchema =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-const isReference = (schema: BodySchema): boolean => Object.hasOwn(schema, '$ref')
+const isReference = (schema: object): boolean => Object.hasOwn(schema, '$ref')
 
 /**
  * Links the schemas of one configuration. All references to a name lead to one object, so a schema that contains itself is
@@ -28,12 +24,12 @@ export class SchemaLinker {
   /** By name; complete once all are linked. */
   readonly #named = new Map<string, Draft>()
 
-  /** Reports references that lead nowhere, and named schemas that are not supported, in use or not. */
+  /** Reports references that lead nowhere. */
   constructor(configured: NamedSchemas, problems: Problems) {
     this.#configured = configured
     this.#problems = problems
     const written = Object.entries(configured)
-    const own = written.filter(([, schema]) => !isSchema(schema) || !isReference(schema))
+    const own = written.filter(([, schema]) => !isReference(schema))
     for (const [name] of own) this.#named.set(name, { $id: name })
     for (const [name, schema] of written) if (!this.#named.has(name)) this.#follow(name, schema)
     for (const [name, schema] of own) this.#fill(name, schema)
@@ -61,7 +57,7 @@ export class SchemaLinker {
 
   /** What says of a parameter that it is needed, or what it is without a value, stands beside its schema (C4.11). */
   #linkParameter(given: ParameterConfig, at: KeyPath): ParameterConfig {
-    if (!isSchema(given) || !isReference(given)) return given
+    if (!isReference(given)) return given
     const { required, default: value, ...schema } = given as ParameterConfig
     const linked = Object.entries(this.#link(schema, at)).filter(
       ([key]) => key !== '$id' && key !== 'required',
@@ -89,18 +85,10 @@ export class SchemaLinker {
   }
 
   #fill(name: string, schema: BodySchema): void {
-    const at: KeyPath = ['schemas', name]
     const own = this.#named.get(name)
-    if (own === undefined || !isSchema(schema)) {
-      this.#problems.error(at, 'expected a schema: a section of keywords of JSON Schema, such as `type`')
-      return
-    }
-    Object.assign(own, this.#linkParts(schema, at), { $id: name })
-    try {
-      compileNamed(own)
-    } catch (error) {
-      this.#problems.error(at, (error as Error).message)
-    }
+    if (own === undefined) return
+    Object.assign(own, this.#linkParts(schema, ['schemas', name]), { $id: name })
+    compileNamed(own)
   }
 
   /** The name that a reference names; undefined, after it was reported, if there is none. */
@@ -109,7 +97,7 @@ export class SchemaLinker {
     const where = [...at, '$ref']
     if (Object.keys(beside).length > 0)
       this.#problems.error(where, 'stands alone: other keywords belong to the schema that it names')
-    const [, name] = (typeof reference === 'string' && REFERENCE.exec(reference)) || []
+    const [, name] = REFERENCE.exec(reference ?? '') ?? []
     if (name === undefined) this.#problems.error(where, "expected '#/schemas/NAME'")
     else if (Object.hasOwn(this.#configured, name)) return name
     else reportUnknownName(this.#problems, where, 'schema', name, Object.keys(this.#configured))
@@ -117,7 +105,6 @@ export class SchemaLinker {
   }
 
   #link(schema: BodySchema, at: KeyPath): BodySchema {
-    if (!isSchema(schema)) return schema
     if (!isReference(schema)) return this.#linkParts(schema, at)
     const name = this.#nameIn(schema, at)
     return (name === undefined ? undefined : this.#named.get(name)) ?? {}
@@ -125,16 +112,16 @@ export class SchemaLinker {
 
   /** The same object where it has no references. */
   #linkParts(schema: BodySchema, at: KeyPath): BodySchema {
-    if (Object.hasOwn(schema, '$id')) this.#problems.error([...at, '$id'], 'is not supported')
     const linked: Draft = {}
     for (const key of ['items', 'additionalProperties'] as const) {
       const part = schema[key]
-      const own = isSchema(part) ? this.#link(part, [...at, key]) : part
-      if (own !== part) linked[key] = own as BodySchema
+      if (typeof part !== 'object') continue
+      const own = this.#link(part, [...at, key])
+      if (own !== part) linked[key] = own
     }
     const { properties } = schema
-    if (isSchema(properties)) {
-      const members = Object.entries(properties as NamedSchemas)
+    if (properties !== undefined) {
+      const members = Object.entries(properties)
       const own = members.map(
         ([name, member]) => [name, this.#link(member, [...at, 'properties', name])] as const,
       )

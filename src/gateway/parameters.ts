@@ -103,39 +103,23 @@ function compileParameter(
   at: KeyPath,
   problems: Problems,
 ): QueryParameter {
-  const isSchema = typeof config === 'object' && !Array.isArray(config) && (config as unknown) !== null
-  if (!isSchema) problems.error(at, 'expected a schema: a section of keywords of JSON Schema, such as `type`')
-  const { required = false, default: given, ...own } = isSchema ? config : {}
+  const { required = false, default: given, ...own } = config
   const { type = 'string' } = own
   if (readingsOf(name).includes(''))
     problems.error(at, 'is a name of nothing but brackets, dots and the like, which services leave out')
   const parameter = (schema: BodySchema, problemsOf: QueryParameter['problemsOf']): QueryParameter => ({
     ...{ name, schema, required, default: given, problemsOf },
   })
-  const unusable = parameter({ type: 'string' }, () => [])
   if (typeof type !== 'string' || !TYPES.includes(type)) {
     problems.error(
       [...at, 'type'],
       `is not one of ${TYPES.join(', ')}: a parameter is one text, number or boolean`,
       typeof type === 'string' ? didYouMean(type, TYPES) : undefined,
     )
-    return unusable
-  }
-  if (typeof required !== 'boolean') {
-    problems.error(
-      [...at, 'required'],
-      'is true or false here: it says whether a call must have the parameter',
-    )
-    return unusable
+    return parameter({ type: 'string' }, () => [])
   }
   const schema = { ...own, type }
-  let problemsOf: QueryParameter['problemsOf']
-  try {
-    problemsOf = compileProblems(schema)
-  } catch (error) {
-    problems.error(at, (error as Error).message)
-    return unusable
-  }
+  const problemsOf = compileProblems(schema)
   if (required && given !== undefined)
     problems.error([...at, 'default'], 'has no use: the parameter is required, so every call has it')
   checkValues(schema, given, problemsOf, at, problems)

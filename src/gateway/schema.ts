@@ -5,7 +5,6 @@ import {
   literalText,
   mapOf,
   name,
-  opaque,
   optional,
   section,
   size,
@@ -13,8 +12,9 @@ import {
   wholeNumber,
   type Static,
 } from '../config/schema.ts'
+import { jsonSchema, parameterSchema } from '../config/json-schema.ts'
 import { operationUpstreamSchema } from '../backends/forward/schema.ts'
-import type { BodySchema } from '../http/body-schema.ts'
+import { type BodySchema, FORMAT_NAMES } from '../http/body-schema.ts'
 import type { ScalarValue } from '../http/json.ts'
 import { MEDIA_TYPE_KEYS, MEDIA_TYPE_TEXT } from '../http/media-type.ts'
 import { areaDescription, documentationKeys } from './describe/schema.ts'
@@ -33,8 +33,8 @@ const bodyRule = section(
   {
     required: flag({ default: true, description: 'Refuse a call without a body.' }),
     schema: optional(
-      opaque<BodySchema>({
-        expected: 'JSON Schema',
+      jsonSchema<BodySchema>({
+        formats: FORMAT_NAMES,
         description:
           'JSON Schema of the body. A body that does not match is 400, and the answer names the field.',
       }),
@@ -56,8 +56,8 @@ export type ParameterConfig = Omit<BodySchema, 'required'> & {
 }
 
 const parameters = mapOf(
-  opaque<ParameterConfig>({
-    expected: 'JSON Schema',
+  parameterSchema<ParameterConfig>({
+    formats: FORMAT_NAMES,
     description:
       'JSON Schema of one text, number or boolean; beside it `required: true`, or a `default` for `{query/NAME}`.',
   }),
@@ -192,8 +192,8 @@ export const areasSchema = mapOf(
 export const actionsSchema = list(actionSchema, { description: 'All actions of the API.' })
 
 export const schemasSchema = mapOf(
-  opaque<BodySchema>({
-    expected: 'JSON Schema',
+  jsonSchema<BodySchema>({
+    formats: FORMAT_NAMES,
     description: 'JSON Schema that several operations use, or that contains itself.',
   }),
   {

@@ -1,9 +1,10 @@
+import { isIPv4, isIPv6 } from 'node:net'
 import { isIntegerLiteral, type JsonPointer, type JsonValue, parseNumberLiteral } from './json.ts'
 
 /**
  * The shape of an action's request body: the part of JSON Schema 2020-12 that Postern reads. It types what XML and
- * forms say as text (C7.5, C7.6) and is what a body is checked against (C4.11). Plain JSON, so that it may stand in
- * a configuration file as it is.
+ * forms say as text (C7.5, C7.6) and is what a body is checked against (C4.11). `config/json-schema.ts` reads it: `true` is
+ * a schema without keywords, and `false` one whose `enum` is empty.
  */
 export type BodyType = 'string' | 'number' | 'integer' | 'boolean' | 'array' | 'object' | 'null'
 
@@ -23,8 +24,9 @@ export interface BodySchema {
   readonly items?: BodySchema
   readonly minItems?: number
   readonly maxItems?: number
-  readonly enum?: readonly (string | number | boolean | null)[]
-  readonly const?: string | number | boolean | null
+  /** Objects and lists too: they are compared by value. */
+  readonly enum?: readonly JsonValue[]
+  readonly const?: JsonValue
   /** Unicode regular expression (`u`), not anchored. */
   readonly pattern?: string
   /** In Unicode code points. */
@@ -36,6 +38,12 @@ export interface BodySchema {
   readonly title?: string
   readonly description?: string
 }
+
+/** The schema `false`. */
+export const NOTHING: BodySchema = Object.freeze({ enum: Object.freeze([]) })
+
+/** Whether a schema is `false`: no value fits. */
+export const isNothing = (schema: BodySchema): boolean => schema.enum?.length === 0
 
 const NONE: readonly BodyType[] = []
 
@@ -95,10 +103,12 @@ interface FormatRow {
 }
 
 const DATE = /^(\d{4})-(\d\d)-(\d\d)$/
-const TIME = /^(?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?(?:[zZ]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/
+const TIME = /^([01]\d|2[0-3]):([0-5]\d):(?:[0-5]\d|(60))(?:\.\d+)?(?:[zZ]|([+-])([01]\d|2[0-3]):([0-5]\d))$/
 const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i
-const EMAIL =
-  /^[^\s@"(),:;<>[\]\\]{1,64}@(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?\.)+[\p{L}\p{N}-]{2,63}$/u
+/** RFC 5321 §4.1.2, with letters of other scripts: `Local-part`, `Domain`. */
+const MAILBOX = /^(?:[^\s@"(),:;<>[\]\\.]+(?:\.[^\s@"(),:;<>[\]\\.]+)*|"[^\p{Cc}"\\]*")$/u
+const DOMAIN = /^(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?\.)+[\p{L}\p{N}-]{2,63}$/u
+const LITERAL = /^\[(?:IPv6:([0-9A-Fa-f:.]+)|([0-9.]+))\]$/
 
 const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
@@ -110,16 +120,39 @@ function isDate(text: string): boolean {
   return day >= 1 && day <= days
 }
 
+/** RFC 3339 §5.6. A leap second is the last of a day in UTC (§5.7). */
+function isTime(text: string): boolean {
+  const [found, hours, minutes, leap, sign, offHours = 0, offMinutes = 0] = TIME.exec(text) ?? []
+  if (found === undefined || leap === undefined) return found !== undefined
+  const offset = Number(offHours) * 60 + Number(offMinutes)
+  const inUtc = Number(hours) * 60 + Number(minutes) + (sign === '-' ? offset : -offset)
+  return (inUtc + DAY) % DAY === DAY - 1
+}
+
+/** In minutes. */
+const DAY = 24 * 60
+
 /** RFC 3339 §5.6, where the T may be in lower case. */
 const isDateTime = (text: string): boolean =>
-  /^[tT]$/.test(text.charAt(10)) && isDate(text.slice(0, 10)) && TIME.test(text.slice(11))
+  /^[tT]$/.test(text.charAt(10)) && isDate(text.slice(0, 10)) && isTime(text.slice(11))
+
+function isEmail(text: string): boolean {
+  const at = text.lastIndexOf('@')
+  if (at > 64 || text.length > 254 || !MAILBOX.test(text.slice(0, Math.max(at, 0)))) return false
+  const domain = text.slice(at + 1)
+  const [, six, four] = LITERAL.exec(domain) ?? []
+  return DOMAIN.test(domain) || isIPv6(six ?? '') || isIPv4(four ?? '')
+}
 
 export const FORMATS: Readonly<Record<BodyFormat, FormatRow>> = {
   date: { test: isDate, expected: 'a date like 2001-12-31' },
   'date-time': { test: isDateTime, expected: 'a date and time like 2001-12-31T09:30:00Z' },
   uuid: { test: (text) => UUID.test(text), expected: 'a UUID like 7d9f2c1e-4b3a-4f0e-9c55-0a1b2c3d4e5f' },
-  email: { test: (text) => text.length <= 254 && EMAIL.test(text), expected: 'an email address' },
+  email: { test: isEmail, expected: 'an email address' },
 }
+
+/** What `format` may be in a schema. */
+export const FORMAT_NAMES: readonly string[] = Object.keys(FORMATS)
 
 type Reader = (text: string) => JsonValue | undefined
 

@@ -77,7 +77,6 @@ function bodyCheckOf({ body, bodyOptional, checksBody }: Operation): Check | und
 /** Carries out an operation for requests. Rejects as its handler does, and with AdminError 400 if a request does not fit. */
 type Performer<C> = (context: C, received: Received) => Promise<AdminAnswer>
 
-/** Throws RangeError on a schema keyword that the validator does not support. */
 export function performerOf<C>(
   operation: Operation,
   handle: (context: C, request: AdminRequest) => AdminAnswer | Promise<AdminAnswer>,

@@ -32,6 +32,9 @@ export const SLAPD = '/usr/sbin/slapd'
 export const RADICALE = '/usr/bin/radicale'
 export const DOCKER_REGISTRY = '/usr/bin/docker-registry'
 export const APACHE = '/usr/sbin/apache2'
+/** JSON-Schema-Test-Suite, as a package of Debian has it. */
+export const JSON_SCHEMA_SUITE =
+  '/usr/share/perl5/auto/share/dist/Test-JSON-Schema-Acceptance/tests/draft2020-12'
 /** The Python that Debian's packages are for. */
 export const SYSTEM_PYTHON = '/usr/bin/python3'
 
@@ -70,6 +73,10 @@ export const PARTS = {
     isThere: () => runs('go', 'version') && existsSync('/usr/share/gocode/src/github.com/coreos/go-oidc'),
   },
   haproxy: { use: 'several nodes behind a balancer', isThere: () => existsSync(HAPROXY) },
+  'json-schema-suite': {
+    use: 'the official suite of JSON Schema',
+    isThere: () => existsSync(JSON_SCHEMA_SUITE),
+  },
   kubectl: {
     use: 'the manifests of several pods',
     isThere: () => runs('kubectl', 'version', '--client'),

@@ -1,4 +1,7 @@
-import type { BodySchema } from '../../http/body-schema.ts'
+import { readJsonSchema } from '../../config/json-schema.ts'
+import { pathText, Problems } from '../../config/problems.ts'
+import { nodeOf } from '../../config/tree.ts'
+import { type BodySchema, FORMAT_NAMES } from '../../http/body-schema.ts'
 import { type JsonObject, type JsonValue, parseJson } from '../../http/json.ts'
 import { compileValidator } from '../../http/validate-body.ts'
 import { Fault } from '../../kernel/faults.ts'
@@ -69,7 +72,7 @@ const COLLECTION = closed(
   {
     per: { enum: ['business', 'fund'] },
     key: text,
-    fields: mapOf(anything),
+    fields: anything,
     records: mapOf({ type: 'array', items: anything }),
   },
   ['per', 'key', 'fields', 'records'],
@@ -84,11 +87,31 @@ const FILE_LIMITS = { depth: 50, nodes: 5_000_000 }
 /** @throws RangeError whose message names what is wrong, and where */
 export function parseMemoryFile(bytes: Uint8Array): MemoryFile {
   const value = readValue(bytes)
-  // The validator has just seen that it is one.
-  const file = value as unknown as MemoryFile
+  // The validator has just seen that it is one, but for the schemas of its fields.
+  const { collections, ...rest } = value as unknown as MemoryFile
+  const read = Object.entries(collections).map(([name, facts]) => [name, withFields(name, facts)] as const)
+  const file: MemoryFile = { ...rest, collections: Object.fromEntries(read) }
   for (const [action, methods] of Object.entries(file.actions))
     for (const [method, rule] of Object.entries(methods)) checkRule(file, `actions.${action}.${method}`, rule)
   return file
+}
+
+function withFields(name: string, { fields, ...facts }: CollectionFacts): CollectionFacts {
+  const problems = new Problems()
+  // Plain values: a schema of a file has numbers of JavaScript.
+  const written = Object.entries(JSON.parse(JSON.stringify(fields)) as object)
+  const read = written.map(([field, schema]) => {
+    const node = nodeOf(schema, { file: '', line: 0 })
+    return [
+      field,
+      readJsonSchema(FORMAT_NAMES, node, ['collections', name, 'fields', field], problems),
+    ] as const
+  })
+  const [problem] = problems.list
+  if (problem === undefined)
+    return { ...facts, fields: Object.fromEntries(read) as CollectionFacts['fields'] }
+  const { path, message, hint } = problem
+  throw new RangeError(`${pathText(path)} ${message}${hint === undefined ? '' : ` — ${hint}`}`)
 }
 
 /** Faults keep names that a client sent to themselves; these stand in the operator's own file, and are shown. */

@@ -171,7 +171,7 @@ export class MemoryCollection {
   readonly #validate: BodyValidator
   readonly #partitions = new Map<string, Map<string, JsonObject>>()
 
-  /** @throws RangeError on a field schema that can't be honoured, or records without a key */
+  /** @throws RangeError on records without a key */
   constructor({ per, key, fields, records }: CollectionFacts) {
     this.per = per
     this.#key = key

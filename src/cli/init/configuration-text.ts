@@ -1,7 +1,8 @@
 /** The text of the configuration that `postern init` writes. */
 import { writeYaml } from '../../config/yaml.ts'
-import type { BodySchema } from '../../http/body-schema.ts'
+import { type BodySchema, NOTHING } from '../../http/body-schema.ts'
 import { printable } from '../../operator/terminal.ts'
+import { ANYTHING } from './openapi/schema.ts'
 import type { Answers } from './answers.ts'
 import type { BusinessValues } from './tenancy.ts'
 
@@ -219,11 +220,22 @@ ${host === undefined ? '' : `    host: ${quoted(host)} # by it the service tells
 ${own.service === undefined || identity === true ? '    identity: headers # your service must tell the businesses apart by X-Postern-Business\n' : ''}\
 ${path === undefined ? '' : `    path: ${quoted(path)} # what is asked there\n`}`
 
+/** YAML with schemas in it, those that are `true` and `false` too. */
+const writeSchemas = (value: unknown): string => writeYaml(withBooleans(value))
+
+function withBooleans(value: unknown): unknown {
+  if (value === NOTHING) return false
+  if (value === ANYTHING) return true
+  if (Array.isArray(value)) return value.map(withBooleans)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, withBooleans(member)]))
+}
+
 /** Actions that are written at once: the writer's own tree of all of a large service takes 100 MB. */
 const WRITTEN = 100
 
 const itemsText = (actions: readonly DescribedAction[]): string =>
-  writeYaml({ actions }).replace(/^actions:\n/, '')
+  writeSchemas({ actions }).replace(/^actions:\n/, '')
 
 /** The list `actions`, as one text of its parts. */
 function listText({ actions, remarks = () => [] }: DescribedService): string {
@@ -249,7 +261,7 @@ const actionsText = (service: DescribedService): string => {
   return `
 ${writeYaml({ areas })}
 # What may be called, and with which scopes.
-${listText(service)}${Object.keys(schemas).length === 0 ? '' : `\n# What bodies and answers are made of.\n${writeYaml({ schemas })}`}`
+${listText(service)}${Object.keys(schemas).length === 0 ? '' : `\n# What bodies and answers are made of.\n${writeSchemas({ schemas })}`}`
 }
 
 /** The configuration as YAML. */

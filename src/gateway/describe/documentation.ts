@@ -1,6 +1,6 @@
-import { type KeyPath, Problems } from '../../config/problems.ts'
+import type { KeyPath, Problems } from '../../config/problems.ts'
 import type { ExampleDescription } from '../../contracts/api-description.ts'
-import { type BodySchema, typesOf } from '../../http/body-schema.ts'
+import { type BodySchema, isNothing, typesOf } from '../../http/body-schema.ts'
 import type { JsonValue, ScalarValue } from '../../http/json.ts'
 import { type BodyProblem, compileProblems } from '../../http/validate-body.ts'
 import { type Documentation } from '../action-table.ts'
@@ -18,7 +18,7 @@ interface OperationContext {
   readonly query: QueryRule | undefined
 }
 
-/** Reports schemas that are not supported, and examples that do not fit them. */
+/** Reports examples that do not fit their schemas. */
 export function compileDocumentation(
   config: OperationConfig,
   context: OperationContext,
@@ -41,7 +41,7 @@ function checkData({ data, produces }: OperationConfig, path: KeyPath, problems:
   if (data === undefined) return
   if (produces !== undefined) problems.error(at, 'has no use with `produces`: its answers have no `Data`')
   const types = typesOf(data)
-  if (types.length > 0 && !types.includes('object'))
+  if (isNothing(data) || (types.length > 0 && !types.includes('object')))
     problems.error([...at, 'type'], 'must be object: `Data` always is one')
 }
 
@@ -49,16 +49,8 @@ const ANY_OBJECT: BodySchema = { type: 'object' }
 
 type ProblemsOf = (value: JsonValue) => readonly BodyProblem[]
 
-/** Undefined, after it was reported, for a schema that is not supported. */
-function problemsOf(schema: BodySchema | undefined, at: KeyPath, problems: Problems): ProblemsOf | undefined {
-  if (schema === undefined) return () => []
-  try {
-    return compileProblems(schema)
-  } catch (error) {
-    problems.error(at, (error as Error).message)
-    return undefined
-  }
-}
+const problemsOf = (schema: BodySchema | undefined): ProblemsOf =>
+  schema === undefined ? () => [] : compileProblems(schema)
 
 function compileExamples(
   config: OperationConfig,
@@ -66,9 +58,8 @@ function compileExamples(
   path: KeyPath,
   problems: Problems,
 ): readonly ExampleDescription[] {
-  const ofData = problemsOf(config.data ?? ANY_OBJECT, [...path, 'data'], problems)
-  // An unsupported schema of the body is reported where the body is compiled.
-  const ofBody = problemsOf(config.body?.schema, path, new Problems())
+  const ofData = problemsOf(config.data ?? ANY_OBJECT)
+  const ofBody = problemsOf(config.body?.schema)
   return Object.entries(config.examples ?? {}).map(([name, example]) => {
     const at = [...path, 'examples', name]
     const { summary, version = defaultVersion, parameters = {}, query = {}, data, body } = example
@@ -121,11 +112,11 @@ function checkQuery(
 
 function checkFits(
   value: JsonValue | undefined,
-  problemsIn: ProblemsOf | undefined,
+  problemsIn: ProblemsOf,
   at: KeyPath,
   problems: Problems,
 ): void {
-  if (value === undefined || problemsIn === undefined) return
+  if (value === undefined) return
   for (const { field, why } of problemsIn(value))
     problems.error(at, `does not fit its schema: ${field === '' ? 'it' : field} ${why}`)
 }

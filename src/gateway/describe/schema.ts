@@ -1,3 +1,4 @@
+import { jsonSchema } from '../../config/json-schema.ts'
 import { reportUnknownName } from '../../config/problem-text.ts'
 import type { Problems } from '../../config/problems.ts'
 import {
@@ -15,7 +16,7 @@ import {
   url,
   wholeNumber,
 } from '../../config/schema.ts'
-import type { BodySchema } from '../../http/body-schema.ts'
+import { type BodySchema, FORMAT_NAMES } from '../../http/body-schema.ts'
 import type { JsonValue, ScalarValue } from '../../http/json.ts'
 
 const line = (description: string) =>
@@ -68,8 +69,8 @@ export const documentationKeys = {
   summary: optional(line('What it does, in a few words. Clients read it.')),
   description: optional(words('More about it. Clients read it, as Markdown (CommonMark).')),
   data: optional(
-    opaque<BodySchema>({
-      expected: 'JSON Schema',
+    jsonSchema<BodySchema>({
+      formats: FORMAT_NAMES,
       description: 'JSON Schema of `Data` in its answers, of all versions. It is told, and not checked.',
     }),
   ),

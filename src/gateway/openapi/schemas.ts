@@ -1,5 +1,5 @@
 /** Schemas of the configuration as OpenAPI has them. Those that have a name there are components. */
-import type { BodySchema } from '../../http/body-schema.ts'
+import { type BodySchema, isNothing } from '../../http/body-schema.ts'
 import { escapeName } from '../../http/xml/syntax.ts'
 import { type Components, markdown, type Node, type Reference } from './components.ts'
 
@@ -7,6 +7,9 @@ import { type Components, markdown, type Node, type Reference } from './componen
 type ItemNames = Readonly<Record<string, string>>
 
 const ITEM = 'Item'
+
+/** `false`: no value fits. */
+export type SchemaNode = BodySchema | Node | false
 
 interface Context {
   readonly names: ItemNames
@@ -17,14 +20,14 @@ interface Context {
  * A schema of JSON with what OpenAPI can say of the same value in XML (C7.5): an array is its element, with a child for
  * each item; a key that is no XML name is escaped. The attributes `type` and `xsi:nil` have no word in OpenAPI.
  */
-export const schemaNode = (schema: BodySchema, names: ItemNames, components: Components): BodySchema | Node =>
+export const schemaNode = (schema: BodySchema, names: ItemNames, components: Components): SchemaNode =>
   nodeOf(schema, { names, components }, ITEM)
 
 /**
  * @param itemName of the items, where it is an array
  * @param element its own element, where that has another name than the key
  */
-function nodeOf(schema: BodySchema, context: Context, itemName: string, element?: string): BodySchema | Node {
+function nodeOf(schema: BodySchema, context: Context, itemName: string, element?: string): SchemaNode {
   // The name of the items is told by where an array stands, so one whose items have a name stands there itself.
   if (schema.$id === undefined || (schema.items !== undefined && itemName !== ITEM))
     return ownNode(schema, context, itemName, element)
@@ -32,12 +35,8 @@ function nodeOf(schema: BodySchema, context: Context, itemName: string, element?
   return element === undefined ? { ...reference } : { ...reference, xml: { name: element } }
 }
 
-function ownNode(
-  schema: BodySchema,
-  context: Context,
-  itemName: string,
-  element?: string,
-): BodySchema | Node {
+function ownNode(schema: BodySchema, context: Context, itemName: string, element?: string): SchemaNode {
+  if (isNothing(schema)) return false
   if (element === undefined && isPlain(schema)) return schema
   const { properties, items, additionalProperties, description, ...more } = schema
   const { $id: name, ...rest } = more

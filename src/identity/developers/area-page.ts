@@ -7,7 +7,7 @@ import type {
   ParameterDescription,
   QueryParameterDescription,
 } from '../../contracts/api-description.ts'
-import { type BodySchema, typesOf } from '../../http/body-schema.ts'
+import { type BodySchema, isNothing, typesOf } from '../../http/body-schema.ts'
 import { FAULTS } from '../../kernel/fault-table.ts'
 import { Slices } from '../../kernel/slices.ts'
 import { html, type Html, type Slot } from '../pages/layout.ts'
@@ -377,6 +377,7 @@ function memberRows(schema: BodySchema): readonly MemberRow[] {
     if (name !== undefined) told.add(name)
     for (const [key, member] of Object.entries(properties)) {
       if (rows.length >= MOST_ROWS) return
+      if (isNothing(member)) continue
       const path = under === '' ? key : `${under}.${key}`
       rows.push(rowOf(path, member, required?.includes(key) ?? false))
       tell(member, path, depth + 1)
@@ -408,8 +409,8 @@ function rulesOf(schema: BodySchema): readonly string[] {
   const { format, maxItems, maxLength, maximum, minItems, minLength, minimum, pattern } = schema
   const R = T.rules
   return [
-    ...(schema.enum ? [R.enum(schema.enum.map(String))] : []),
-    ...(schema.const === undefined ? [] : [R.const(String(schema.const))]),
+    ...(isNothing(schema) ? [R.never] : schema.enum ? [R.enum(schema.enum.map(plainText))] : []),
+    ...(schema.const === undefined ? [] : [R.const(plainText(schema.const))]),
     ...(format ? [R.format[format]] : []),
     ...(pattern === undefined ? [] : [R.pattern(pattern)]),
     ...(has(minLength, maxLength) ? [R.length(minLength, maxLength)] : []),

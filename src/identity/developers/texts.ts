@@ -209,6 +209,7 @@ export const AREA_TEXTS = {
     null: 'null',
   },
   rules: {
+    never: 'must be left out',
     enum: (values: readonly string[]) => `one of ${values.join(', ')}`,
     const: (value: string) => `always ${value}`,
     pattern: (pattern: string) => `fits ${pattern}`,

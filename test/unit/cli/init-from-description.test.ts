@@ -689,6 +689,63 @@ Schema: { type: object, properties: { tenantId: { type: string }, parent: { $ref
     expect(await runVerb(['check', file])).toMatchObject({ code: 0 })
   })
 
+  it('C10 keeps true and false where a description has them as schemas, and the check takes them', async () => {
+    const description = {
+      openapi: '3.1.0',
+      info: { title: 'Pets', version: '1' },
+      components: { schemas: { Never: false, Any: true, Joined: { allOf: [{ type: 'object' }, false] } } },
+      paths: {
+        '/pets': {
+          post: {
+            parameters: [{ name: 'debug', in: 'query', schema: false }],
+            requestBody: {
+              content: {
+                'application/json': {
+                  schema: {
+                    type: 'object',
+                    properties: {
+                      admin: false,
+                      tag: true,
+                      list: { type: 'array', items: false },
+                      never: { $ref: '#/components/schemas/Never' },
+                      any: { $ref: '#/components/schemas/Any' },
+                      joined: { $ref: '#/components/schemas/Joined' },
+                      either: { anyOf: [false, { type: 'string' }] },
+                      exact: { const: { a: [1] } },
+                    },
+                  },
+                },
+              },
+            },
+            responses: { 200: { description: 'Made' } },
+          },
+        },
+      },
+    }
+    const { file, written } = await made(JSON.stringify(description))
+    const { body, parameters } = written.actions[0]?.methods['POST'] as unknown as {
+      readonly body: { readonly schema: unknown }
+      readonly parameters: unknown
+    }
+    expect(body.schema).toMatchObject({
+      properties: {
+        admin: false,
+        tag: true,
+        list: { items: false },
+        never: { $ref: '#/schemas/Never' },
+        either: { type: 'string' },
+        exact: { const: { a: [1] } },
+      },
+    })
+    expect((written as { readonly schemas?: unknown }).schemas).toEqual({
+      Any: true,
+      Joined: false,
+      Never: false,
+    })
+    expect(parameters).toEqual({ debug: false })
+    expect(await runVerb(['check', file])).toMatchObject({ code: 0 })
+  })
+
   it('C10 tells where a description breaks the rules of OpenAPI, and takes what it can', async () => {
     const { written, notes } = await made(
       PETS.replace("info: { title: Pets, version: '1.0' }", 'info: { title: Pets }'),

@@ -188,9 +188,9 @@ describe('the documentation of an operation', () => {
     ])
   })
 
-  it('C11.3.7 refuses a schema that is not supported, or that is not of an object', () => {
-    expect(problemsOf({ data: { oneOf: [] } })).toEqual([
-      'actions.0.methods.POST.data the schema keyword "oneOf" is not supported',
+  it('C11.3.7 refuses a schema of Data that is not of an object', () => {
+    expect(problemsOf({ data: { enum: [] } })).toEqual([
+      'actions.0.methods.POST.data.type must be object: `Data` always is one',
     ])
     expect(problemsOf({ data: { type: 'array' } })).toEqual([
       'actions.0.methods.POST.data.type must be object: `Data` always is one',

@@ -74,9 +74,7 @@ describe('C4.11 schemas with a name', () => {
       'actions.0.methods.PUT.body.schema.properties.a.items.$ref names no schema',
     ],
     [{ $ref: '#/components/schemas/Node' }, "body.schema.$ref expected '#/schemas/NAME'"],
-    [{ $ref: 7 }, "body.schema.$ref expected '#/schemas/NAME'"],
     [{ ...to('Node'), minItems: 1 }, 'body.schema.$ref stands alone'],
-    [{ $id: 'Node', type: 'object' }, 'body.schema.$id is not supported'],
   ])('C4.11 a reference that leads nowhere is a problem where it stands: %j', (schema, problem) => {
     const { problems } = link({ ...TREE, Fund: {} }, schema)
     expect(problems).toEqual([expect.stringContaining(problem)])
@@ -89,10 +87,6 @@ describe('C4.11 schemas with a name', () => {
     ],
     [{ A: to('A') }, ['schemas.A.$ref leads back']],
     [{ A: to('B') }, ['schemas.A.$ref names no schema: "B"']],
-    [{ A: 'text', B: to('A') }, ['schemas.A expected a schema']],
-    [{ A: null }, ['schemas.A expected a schema']],
-    [{ A: { minLenght: 3 } }, ['schemas.A the schema keyword "minLenght" is not supported']],
-    [{ A: { properties: { b: { pattern: '(' } } } }, ['schemas.A the schema pattern "("']],
   ])('C4.11 a schema with a name that cannot be is a problem, used or not: %j', (schemas, expected) => {
     const { problems } = link(schemas, { type: 'object' })
     expect(problems).toEqual(expected.map((each) => expect.stringContaining(each)))

@@ -264,6 +264,25 @@ describe('C11.3 the OpenAPI document', () => {
     expect(await lint(document)).toEqual([])
   })
 
+  it('C11.3.7 has false where a schema is false, and stays valid', async () => {
+    const never = { enum: [] }
+    const schema = {
+      type: 'object',
+      properties: { Admin: never, Any: {}, List: { type: 'array', items: never } },
+    }
+    const data = { type: 'object', properties: { Never: { $ref: '#/schemas/Never' } } }
+    const document = documentOf({
+      schemas: { Never: never },
+      actions: [action('list', { PUT: { ...rule, data, body: { required: true, schema } } })],
+    })
+    const { schemas = {} } = document.components
+    expect(schemas['Never']).toBe(false)
+    expect(schemas['Body.put-business-funds-list']).toMatchObject({
+      properties: { Admin: false, Any: {}, List: { items: false } },
+    })
+    expect(await lint(document)).toEqual([])
+  })
+
   it('C11.3.7 has a component of its own for operations that name the items of its lists differently', () => {
     const data = { $ref: '#/schemas/Fund' }
     const items = [{}, { Members: 'Member' }, { Members: 'Member', Others: 'Other' }]

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { BodySchema } from '../../../src/http/body-schema.ts'
+import { type BodySchema, NOTHING } from '../../../src/http/body-schema.ts'
 import { parseJson } from '../../../src/http/json.ts'
 import { compileValidator } from '../../../src/http/validate-body.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
@@ -96,6 +96,24 @@ describe('a body and the action’s schema', () => {
     expect(said({ minLength: 3 }, '"😀😀"')).toContain('at least 3')
   })
 
+  it.each<[BodySchema, string, string]>([
+    [{ enum: [] }, '{}', 'The body: is not allowed here.'],
+    [{ properties: { isAdmin: NOTHING } }, '{"isAdmin":true}', 'Field isAdmin: is not allowed here.'],
+    [{ properties: { isAdmin: NOTHING } }, '{"other":true}', 'fits'],
+    [{ items: NOTHING }, '[1]', 'Field [0]: is not allowed here.'],
+    [{ items: NOTHING }, '[]', 'fits'],
+    [{ const: { a: [1, 'b'], c: null } }, '{"c":null,"a":[1.0,"b"]}', 'fits'],
+    [{ const: { a: [1, 'b'] } }, '{"a":["b",1]}', 'The body: must be {"a":[1,"b"]}.'],
+    [{ const: { a: false } }, '{"a":0}', 'The body: must be {"a":false}.'],
+    [{ enum: [[1], { a: 1 }] }, '{"a":1,"b":2}', 'The body: must be [1] or {"a":1}.'],
+    [{ enum: [[1], { a: 1 }] }, '[1e0]', 'fits'],
+    [{ enum: [1, 2], const: 3 }, '3', 'The body: must be 1 or 2.'],
+  ])('C4.11 what is false, and what compares by value: %j of %s', (schema, body, expected) => {
+    expect(said(schema, body)).toBe(expected)
+    // As it crosses to a thread.
+    expect(said(structuredClone(schema), body)).toBe(expected)
+  })
+
   it('checks unknown members against a schema of their own', () => {
     expect(said({ additionalProperties: { type: 'number' } }, '{"a":1,"b":"x"}')).toBe(
       'Field b: must be a number.',
@@ -123,6 +141,16 @@ describe('a body and the action’s schema', () => {
     ['uuid', '7D9F2C1E-4B3A-4F0E-9C55-0A1B2C3D4E5F', true],
     ['uuid', '{7d9f2c1e-4b3a-4f0e-9c55-0a1b2c3d4e5f}', false],
     ['uuid', '7d9f2c1e4b3a4f0e9c550a1b2c3d4e5f', false],
+    ['date-time', '1998-12-31T23:59:60Z', true],
+    ['date-time', '1999-01-01T05:29:60+05:30', true],
+    ['date-time', '1998-12-31T15:59:60-08:00', true],
+    ['date-time', '1998-12-31T22:59:60Z', false],
+    ['email', '.ann@example.com', false],
+    ['email', 'ann..lee@example.com', false],
+    ['email', '"ann lee"@example.com', true],
+    ['email', 'ann@[127.0.0.1]', true],
+    ['email', 'ann@[127.0.0.300]', false],
+    ['email', '@example.com', false],
     ['email', "ann.o'lee+tag@mail.example.com", true],
     ['email', 'ann@münchen.example', true],
     ['email', 'ann@localhost', false],

@@ -2,7 +2,7 @@
 import { Problems } from '../../../config/problems.ts'
 import { compileQueryRule } from '../../../gateway/parameters.ts'
 import type { ParameterConfig } from '../../../gateway/schema.ts'
-import { type BodySchema, typesOf } from '../../../http/body-schema.ts'
+import { type BodySchema, isNothing, NOTHING, typesOf } from '../../../http/body-schema.ts'
 import { type JsonObject, type JsonValue, parseJsonPointer } from '../../../http/json.ts'
 import type { DescribedMethod } from '../configuration-text.ts'
 import type { BusinessPlace } from './places.ts'
@@ -159,6 +159,7 @@ const without = <K extends keyof BodySchema>(schema: BodySchema, ...keywords: re
 /** A field as it can be written: what it refers to, with its type. A form has no null. */
 function fieldOf(schema: BodySchema, book: NamedSchemaSet): BodySchema | undefined {
   const resolved = book.resolved(schema)
+  if (isNothing(resolved)) return NOTHING
   const values = resolved.enum?.filter((value) => value !== null)
   const told = typesOf(resolved).filter((type) => type !== 'null')
   const isText = told.length === 0 && values?.every((value) => typeof value === 'string') === true
@@ -217,6 +218,10 @@ export function queryParameters(
     const { schema: converted } = convertSchema(each['schema'], 'request', book)
     book.complete()
     const resolved = book.resolved(converted)
+    if (isNothing(resolved)) {
+      own[name] = NOTHING
+      continue
+    }
     const schema = each['allowEmptyValue'] === true ? orEmpty(resolved) : resolved
     if (schema === undefined)
       tell(`the query parameter ${name} is not checked: it may be empty`, EMPTY, [name])

@@ -1,5 +1,5 @@
 /** Makes of a schema of OpenAPI what the configuration can say: never more than it demands, and what is lost is noted. */
-import { type BodySchema, type BodyType, FORMATS } from '../../../http/body-schema.ts'
+import { type BodySchema, type BodyType, FORMATS, isNothing, NOTHING } from '../../../http/body-schema.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../http/json.ts'
 import { listOf, objectOf, referenced, textOf, textsOf } from './operations.ts'
 
@@ -27,6 +27,9 @@ export interface NamedParts {
   readonly refer: (pointer: string, side: Side, nullable: boolean) => BodySchema
 }
 
+/** The schema `true`. It is written so, as `NOTHING` is written as `false`. */
+export const ANYTHING: BodySchema = Object.freeze({})
+
 const MOST_SCHEMAS = 2000
 const DEEPEST = 20
 
@@ -49,11 +52,6 @@ const ANNOTATIONS: ReadonlySet<string> = new Set([
 
 const NUMBERS = ['minItems', 'maxItems', 'minLength', 'maxLength', 'minimum', 'maximum'] as const
 
-type Scalar = string | number | boolean | null
-
-const isScalar = (value: JsonValue | undefined): value is Scalar =>
-  value === null || ['string', 'number', 'boolean'].includes(typeof value)
-
 function isPattern(text: string): boolean {
   try {
     return new RegExp(text, 'u').test('') || true
@@ -62,12 +60,17 @@ function isPattern(text: string): boolean {
   }
 }
 
+const isLimit = (keyword: string): boolean => keyword === 'minimum' || keyword === 'maximum'
+const isCount = (value: number): boolean => Number.isSafeInteger(value) && value >= 0
+
 type Reader = (value: JsonValue, draft: Draft, work: Work, depth: number, schema: JsonObject) => void
 
 /** What each keyword becomes. It tells in `lost` what it cannot say. */
 const KEYWORDS: Readonly<Record<string, Reader>> = {
   type(value, draft, { lost }) {
-    const given = (typeof value === 'string' ? [value] : textsOf(value)).filter((type) => type !== 'file')
+    const given = (typeof value === 'string' ? [value] : [...new Set(textsOf(value))]).filter(
+      (type) => type !== 'file',
+    )
     const types = given.filter((type) => TYPES.has(type)) as BodyType[]
     if (types.length < given.length || types.length === 0) lost.add('type')
     else draft.type = types.length === 1 && types[0] !== undefined ? types[0] : types
@@ -90,7 +93,7 @@ const KEYWORDS: Readonly<Record<string, Reader>> = {
   required(value, draft, { side }, _depth, schema) {
     const properties = objectOf(schema['properties'])
     const exempt = side === 'request' ? 'readOnly' : 'writeOnly'
-    const names = textsOf(value).filter((name) => objectOf(properties[name])[exempt] !== true)
+    const names = [...new Set(textsOf(value))].filter((name) => objectOf(properties[name])[exempt] !== true)
     if (names.length > 0) draft.required = names
   },
   additionalProperties(value, draft, work, depth, schema) {
@@ -101,12 +104,11 @@ const KEYWORDS: Readonly<Record<string, Reader>> = {
   items: (value, draft, work, depth) => void (draft.items = convert(value, work, depth + 1)),
   enum(value, draft, { lost }, _depth, schema) {
     const values = listOf(value)
-    if (values.length === 0 || !values.every(isScalar)) lost.add('enum')
+    if (values.length === 0) lost.add('enum')
     else draft.enum = schema['nullable'] === true && !values.includes(null) ? [...values, null] : values
   },
-  const(value, draft, { lost }) {
-    if (isScalar(value)) draft.const = value
-    else lost.add('const')
+  const(value, draft) {
+    draft.const = value
   },
   pattern(value, draft, { lost }) {
     if (typeof value === 'string' && isPattern(value)) draft.pattern = value
@@ -121,7 +123,7 @@ const KEYWORDS: Readonly<Record<string, Reader>> = {
     NUMBERS.map((keyword): [string, Reader] => [
       keyword,
       (value, draft, { lost }) => {
-        if (typeof value === 'number') draft[keyword] = value
+        if (typeof value === 'number' && (isLimit(keyword) || isCount(value))) draft[keyword] = value
         else lost.add(keyword)
       },
     ]),
@@ -177,13 +179,13 @@ const isNull = (schema: JsonValue): boolean => isJsonObject(schema) && schema['t
 /** Of several alternatives, one beside null can be said. */
 function takeOnly(keyword: string, value: JsonValue, draft: Draft, work: Work, depth: number): void {
   const all = listOf(value)
-  const [only, ...others] = all.filter((each) => !isNull(each))
+  const [only, ...others] = all.filter((each) => !isNull(each) && each !== false)
   if (only === undefined || others.length > 0) {
     work.lost.add(keyword)
     return
   }
   mergePart(draft, convert(only, work, depth + 1, true), work)
-  if (all.length > 1) allowNull(draft)
+  if (all.some(isNull)) allowNull(draft)
 }
 
 function allowNull(draft: Draft): void {
@@ -218,6 +220,7 @@ function convert(value: JsonValue | undefined, work: Work, depth: number, joined
     work.lost.add('what is too deep or too much')
     return {}
   }
+  if (typeof value === 'boolean') return value ? ANYTHING : NOTHING
   const schema = objectOf(value)
   const only = joined ? undefined : onlyReference(schema)
   if (only !== undefined) return work.schemas.refer(only.pointer, work.side, only.nullable)
@@ -234,7 +237,8 @@ function convert(value: JsonValue | undefined, work: Work, depth: number, joined
     delete draft.additionalProperties
     work.lost.add('additionalProperties')
   }
-  return draft
+  // Parts that are joined with `false`.
+  return isNothing(draft) ? NOTHING : draft
 }
 
 /** What demands nothing where a schema is only a reference: its own words are those of what it names. */
@@ -270,6 +274,14 @@ export interface ConvertedSchema {
   readonly items: ReadonlyMap<string, string>
 }
 
+function orNull(schema: BodySchema): BodySchema {
+  if (schema === ANYTHING) return schema
+  if (isNothing(schema)) return { type: 'null' }
+  const draft = { ...schema }
+  allowNull(draft)
+  return draft
+}
+
 /** @param options `joined`: a reference is replaced by what it names; `nullable`: it may be null as well */
 export function convertSchema(
   value: JsonValue | undefined,
@@ -282,7 +294,7 @@ export function convertSchema(
     ...{ side, schemas, lost: new Set(), items: new Map(), left: MOST_SCHEMAS },
     within: within === undefined ? [] : [within],
   }
-  const schema: Draft = { ...convert(value, work, 0) }
-  if (nullable) allowNull(schema)
+  const read = convert(value, work, 0)
+  const schema = nullable ? orNull(read) : read
   return { schema, lost: work.lost, items: work.items }
 }
