@@ -123,7 +123,7 @@ const EXACT_DIGITS = 15
 
 function isExact({ value, source }: ScalarNode): boolean {
   if (!Number.isFinite(value)) return false
-  if (source === undefined || Number.isSafeInteger(value)) return true
+  if (source === undefined || (Number.isSafeInteger(value) && !/\.\d*[1-9]/.test(source))) return true
   return source.replace(/[eE].*$/, '').replaceAll(/\D/g, '').length <= EXACT_DIGITS
 }
 

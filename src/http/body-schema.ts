@@ -40,7 +40,7 @@ export interface BodySchema {
 }
 
 /** The schema `false`. */
-export const NOTHING: BodySchema = Object.freeze({ enum: Object.freeze([]) })
+export const NOTHING: { readonly enum: readonly never[] } = Object.freeze({ enum: Object.freeze([]) })
 
 /** Whether a schema is `false`: no value fits. */
 export const isNothing = (schema: BodySchema): boolean => schema.enum?.length === 0

@@ -8,8 +8,10 @@ type ItemNames = Readonly<Record<string, string>>
 
 const ITEM = 'Item'
 
-/** `false`: no value fits. */
-export type SchemaNode = BodySchema | Node | false
+type SchemaNode = BodySchema | Node
+
+/** `false` as an object: not every reader of OpenAPI takes a boolean everywhere. */
+const NEVER: Node = { not: {} }
 
 interface Context {
   readonly names: ItemNames
@@ -36,7 +38,7 @@ function nodeOf(schema: BodySchema, context: Context, itemName: string, element?
 }
 
 function ownNode(schema: BodySchema, context: Context, itemName: string, element?: string): SchemaNode {
-  if (isNothing(schema)) return false
+  if (isNothing(schema)) return NEVER
   if (element === undefined && isPlain(schema)) return schema
   const { properties, items, additionalProperties, description, ...more } = schema
   const { $id: name, ...rest } = more

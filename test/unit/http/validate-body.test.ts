@@ -161,14 +161,4 @@ describe('a body and the action’s schema', () => {
   ])('format %s: %s is %s', (format, text, fits) =>
     expect(said({ format }, JSON.stringify(text)) === 'fits').toBe(fits),
   )
-
-  it.each<[string, BodySchema]>([
-    ['keyword "oneOf"', { oneOf: [] } as BodySchema],
-    ['keyword "exclusiveMinimum"', { properties: { a: { exclusiveMinimum: 1 } as BodySchema } }],
-    ['type "text"', { type: 'text' } as unknown as BodySchema],
-    ['format "iban"', { items: { format: 'iban' } } as unknown as BodySchema],
-    ['pattern "("', { pattern: '(' }],
-  ])('refuses to compile the %s, which it could not honour', (what, schema) =>
-    expect(() => compileValidator(schema)).toThrow(what),
-  )
 })
