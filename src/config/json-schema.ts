@@ -18,8 +18,9 @@ const TYPES: readonly string[] = ['string', 'integer', 'number', 'boolean', 'arr
 /** The dialect that is read, for schemas that name it. */
 const DIALECT = /^https:\/\/json-schema\.org\/draft\/2020-12\/schema#?$/
 
-const report = (problems: Problems, path: KeyPath, message: string, hint?: string): undefined => {
+const report = (problems: Problems, path: KeyPath, message: string, hint?: string): unknown => {
   problems.error(path, message, hint)
+  return undefined
 }
 
 const shown = (node: ConfigNode, path: KeyPath): string => given(node, isSensitive(path, {}))

@@ -58,7 +58,7 @@ export class SchemaLinker {
   /** What says of a parameter that it is needed, or what it is without a value, stands beside its schema (C4.11). */
   #linkParameter(given: ParameterConfig, at: KeyPath): ParameterConfig {
     if (!isReference(given)) return given
-    const { required, default: value, ...schema } = given as ParameterConfig
+    const { required, default: value, ...schema } = given
     const linked = Object.entries(this.#link(schema, at)).filter(
       ([key]) => key !== '$id' && key !== 'required',
     )

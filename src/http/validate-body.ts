@@ -86,8 +86,10 @@ function compileOwn(schema: BodySchema): Check {
   const list = sequence(listChecks(schema))
   const object = sequence(objectChecks(schema))
   return (value, findings) => {
-    if (types.length > 0 && !types.some((type) => TYPES[type](value)))
-      return report(findings, `must be ${describeTypes(types)}`)
+    if (types.length > 0 && !types.some((type) => TYPES[type](value))) {
+      report(findings, `must be ${describeTypes(types)}`)
+      return
+    }
     for (const check of values) if (!check(value, findings)) return
     if (typeof value === 'string') text(value, findings)
     else if (isNumber(value)) number(value, findings)
