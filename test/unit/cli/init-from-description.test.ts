@@ -723,7 +723,7 @@ Schema: { type: object, properties: { tenantId: { type: string }, parent: { $ref
       },
     }
     const { file, written } = await made(JSON.stringify(description))
-    const { body, parameters } = written.actions[0]?.methods['POST'] as unknown as {
+    const { body, parameters } = written.actions[0]?.methods['POST'] as {
       readonly body: { readonly schema: unknown }
       readonly parameters: unknown
     }
@@ -737,7 +737,7 @@ Schema: { type: object, properties: { tenantId: { type: string }, parent: { $ref
         exact: { const: { a: [1] } },
       },
     })
-    expect((written as { readonly schemas?: unknown }).schemas).toEqual({
+    expect(written.schemas).toEqual({
       Any: true,
       Joined: false,
       Never: false,
