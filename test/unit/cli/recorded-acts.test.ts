@@ -17,7 +17,7 @@ import { DEMO, ROOT } from '../../support/spawn-postern.ts'
 import { postern } from '../../support/start-postern.ts'
 
 const ADD =
-  'client add tally --kind customer --name Tally --agreement 2026-01-15 --business ACME --scope openid --json'
+  'client add tally --kind customer --name Tally --agreement 2026-01-15 --business ACME --scope openid'
 const PASSWORD = 'doras-long-password'
 
 async function place(changes = '') {
