@@ -109,7 +109,9 @@ describe('postern keys, where nodes share a store', needing('postgresql'), () =>
     const { code, stdout } = await run(next, 'rotate', '--compromised', '--yes')
     expect(code).toBe(0)
     expect(stdout).toContain('secret of refresh tokens: replaced\n')
-    expect(stdout).toContain('ES256-1: removed; tokens that it signed are refused within a second\n')
+    expect(stdout).toContain(
+      'ES256-1: removed; tokens that it signed are refused, by other nodes within a second\n',
+    )
     expect(rows()).toBe('secret|successors|1\nsigning_key|ES256-2|1\nsigning_key|RS256-2|1')
     expect((await run(next, 'list')).code).toBe(0)
   })
