@@ -42,8 +42,7 @@ export const incomingTraceId = (incoming: Incoming): string | undefined => readT
 const MOST_MEMBERS = 32
 const KEY = /^(?:[a-z0-9][a-z0-9_*/-]{0,255}|[a-z0-9][a-z0-9_*/-]{0,240}@[a-z][a-z0-9_*/-]{0,13})$/
 const VALUE = /^[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/
-/** Around a member (RFC 9110 §5.6.3). */
-const BLANKS = /^[ \t]+|[ \t]+$/g
+const PRINTABLE = /^[\t\x20-\x7e]*$/
 
 function isMember(member: string): boolean {
   const equals = member.indexOf('=')
@@ -55,10 +54,10 @@ function isMember(member: string): boolean {
  * @param traceparent that came with it
  */
 export function nextTracestate(incoming: string, traceparent: Incoming): string | undefined {
-  if (readTraceparent(traceparent) === undefined) return undefined
+  if (readTraceparent(traceparent) === undefined || !PRINTABLE.test(incoming)) return undefined
   const members = incoming
     .split(',')
-    .map((member) => member.replaceAll(BLANKS, ''))
+    .map((member) => member.trim())
     .filter((member) => member !== '')
   if (members.length === 0 || members.length > MOST_MEMBERS || !members.every(isMember)) return undefined
   return members.join(',')

@@ -166,7 +166,8 @@ async function start(configuration: Configuration, options: StartOptions): Promi
   observation.exposition.limitClients(configuration.metrics.clients, holdings().clients.keys())
   rememberOwn(configuration, { clock, recorder, feed: state.feed, opened: serving })
   // Its port may be one that the system has chosen.
-  const address = configuration.server.listen.replace(/\d+$/, String(pool.port))
+  const { listen } = configuration.server
+  const address = `${listen.slice(0, listen.lastIndexOf(':') + 1)}${pool.port}`
   const beat = joinNodes(configuration, { ...base, state, lockouts, holdings, address })
   measures.gauges.add(() => readNode(beat))
   await endLostMeanwhile(holdings(), { ...state, recorder })

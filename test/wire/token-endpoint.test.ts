@@ -25,10 +25,11 @@ const withPeople =
       return { ...old, ...(Object.fromEntries(changed) as Clients) }
     }
     const { directory } = loaded
+    // One that has no default scope.
+    const books = { ...directory.clients['acme-books'], defaultScope: undefined }
     const changed = {
       ...directory,
-      // This one has no default scope.
-      clients: merged(directory.clients, clients, 'acme-books'),
+      clients: merged({ ...directory.clients, 'acme-books': books }, clients, 'acme-books'),
       users: merged(directory.users, users, 'carol'),
     }
     return patientGuessing({ ...loaded, directory: changed as never })

@@ -166,9 +166,7 @@ describe('postern client and postern user refuse', () => {
   })
 
   it.each([
-    ['client disable acme-books', 'is in the configuration'],
     ['client disable nobody', 'There is no client "nobody"'],
-    ['user disable alice', 'is in the configuration'],
     ['user set-password nobody', 'There is no user "nobody"'],
   ])('%s: exit code 1, and why', async (line, why) => {
     const run = commands({ POSTERN_DATA: await dataFolder() })
