@@ -151,7 +151,7 @@ const ROWS: readonly Row[] = [
   },
   { id: 'setPassword', line: 'user set-password dora', input: 'short\n', code: 2 },
   { id: 'disableUser', line: 'user disable dora', records: takes('user.disabled') },
-  { id: 'disableUser', line: 'user disable alice', code: 1 },
+  { id: 'disableUser', line: 'user disable nobody', code: 1 },
   { id: 'enableUser', line: 'user enable dora', records: gives('user.enabled') },
 
   { id: 'streamRecords', line: 'audit find --event business.added --reason asked', records: ASKED },

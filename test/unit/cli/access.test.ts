@@ -121,7 +121,7 @@ describe('postern access', () => {
       '--client acme-books --user alice --business ACME',
       `directory:
   roles: { Administrator: { scopes: [fund.member.read, business.fund.list] } }
-  clients: { acme-books: { scopes: [fund.details.read, fund.read] } }`,
+  clients: { acme-books: { scopes: [fund.details.read, fund.read], defaultScope: fund.read } }`,
     )
     expect(missing(found, 'fund-detail')).toEqual([
       'scope: the role Administrator lacks the scope fund.details.read',
@@ -250,7 +250,7 @@ describe('postern scopes', () => {
     const { stdout } = await run(
       ['scopes', 'GET', 'fund-data/fund-list', '--json'],
       `areas: { fund-data: { backend: sample, scopes: [api1] } }
-directory: { clients: { acme-books: { scopes: [fund.read], disabled: true }, ledgerline: { disabled: true } } }`,
+directory: { clients: { acme-books: { scopes: [fund.read], defaultScope: fund.read, disabled: true }, ledgerline: { disabled: true } } }`,
     )
     const [needs] = JSON.parse(stdout)
     expect(needs.groups.map((group: { value: string }[]) => group.map(({ value }) => value))).toEqual([
