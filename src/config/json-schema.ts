@@ -125,7 +125,8 @@ const EXACT_DIGITS = 15
 function isExact({ value, source }: ScalarNode): boolean {
   if (!Number.isFinite(value)) return false
   if (source === undefined || (Number.isSafeInteger(value) && !/\.\d*[1-9]/.test(source))) return true
-  return source.replace(/[eE].*$/, '').replaceAll(/\D/g, '').length <= EXACT_DIGITS
+  const [mantissa = ''] = source.split(/e/i, 1)
+  return mantissa.replaceAll(/\D/g, '').length <= EXACT_DIGITS
 }
 
 const limit: ReadNode = (node, path, problems) => {

@@ -223,7 +223,7 @@ describe('T2.10 a client that hides the tenant’s name from one reader of the q
     for (const query of ['q=100%2525', 'q%2541=1', 'a=1&q=%2575', 'q=%25u0041'])
       expect([query, await call(`strict?${query}`)]).toEqual([query, 400])
     expect(attacked.received()).toEqual([])
-    for (const query of ['q=100%25', 'q=%2B49+1', 'q=a%26business%3Db', '', '&&', 'q=%25zz'])
+    for (const query of ['q=100%25', 'q=%2B49+1', 'q=a%26other%3Db', '', '&&', 'q=%25zz'])
       expect([query, await call(`strict?${query}`)]).toEqual([query, 200])
     expect(attacked.received().map(({ target }) => target)).toContain('/q?q=100%25')
   })

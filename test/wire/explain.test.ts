@@ -53,7 +53,7 @@ describe('C14.1 a call that is described', () => {
   it('C14.1 takes a client and a user in place of a token, as the token endpoint would grant it', async () => {
     const explanation = await asCaller(alice())
     const issued = await issueToken(gateway, {
-      scope: `${gateway.configuration.directory.clients['acme-books']!.scopes.join(' ')} target:b/ACME`,
+      scope: gateway.configuration.directory.clients['acme-books']!.defaultScope ?? '',
     })
     expect(explanation).toMatchObject({ outcome: 'let in', caller: { by: 'claimed', scope: issued.scope } })
   })

@@ -52,7 +52,7 @@ describe('C5.1, C5.2: the catalogue', () => {
       return patientGuessing({ ...rest, scopes: { ...others, 'own.scope': own } })
     }
     const without = (loaded: Configuration): Configuration =>
-      JSON.parse(JSON.stringify(change(loaded)).replaceAll('"api1"', '"own.scope"')) as Configuration
+      JSON.parse(JSON.stringify(change(loaded)).replaceAll(/\bapi1\b/g, 'own.scope')) as Configuration
     const own = await postern({ change: without })
     expect(await granted('own.scope target:b/ACME', {}, own)).toBe('own.scope target:b/ACME')
     expect(await asked('api1 target:b/ACME', {}, own)).toMatchObject(INVALID)

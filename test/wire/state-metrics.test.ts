@@ -261,7 +261,7 @@ describe('C11.2 a sidecar', () => {
     const absent = Object.values(FAMILIES)
       .map(({ name }) => name)
       .filter((name) => /_(store|feed|signing_key|lockouts|audit)/.test(name))
-    expect(absent).toHaveLength(19)
+    expect(absent).toHaveLength(20)
     const shown = [...(await seriesOf(sidecar)).keys()]
     expect(shown.filter((series) => absent.some((name) => series.startsWith(name)))).toEqual([])
   })
