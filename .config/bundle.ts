@@ -26,7 +26,7 @@ const MAIN = 'main.js'
 export const ENTRIES: readonly string[] = [
   ...['main', 'contracts/module', 'contracts/people-module', 'start/explainer'],
   ...['start/service', 'settings/configuration', 'settings/check-configuration', 'cli/command-line'],
-  ...['kernel/faults', 'config/problems', 'backends/memory/memory', 'server/exchange'],
+  ...['kernel/faults', 'keys/signatures', 'config/problems', 'backends/memory/memory', 'server/exchange'],
 ]
 
 const placeOf = (source: string): string => relative(SRC, source).replace(/\.ts$/, '')
