@@ -48,7 +48,7 @@ const metrics = async (): Promise<readonly string[]> => {
   const text = await (await fetch(`${gateway.adminUrl}/metrics`)).text()
   return text
     .split('\n')
-    .filter((line) => /^postern_/.test(line) && !/^postern_(audit|store|feed)_/.test(line))
+    .filter((line) => /^postern_/.test(line) && !/^postern_(audit|store|feed|process|data)_/.test(line))
 }
 
 describe('postern explain', () => {

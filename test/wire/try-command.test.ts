@@ -81,8 +81,9 @@ describe('postern try', () => {
   })
 
   it.each([
-    ['/api/1.0/b/%41CME/fund-data/fund-list', 'target:b/ACME'],
-    ['/api/1.0/b/%zz/fund-data/fund-list', undefined],
+    ['/api/1.0/b/%47LOBEX/fund-data/fund-list', 'target:b/GLOBEX'],
+    // The default of the client.
+    ['/api/1.0/b/%zz/fund-data/fund-list', 'target:b/ACME'],
   ])('C11.5.7 reads the code of the business in a path that is encoded: %s', async (path, target) => {
     const { stdout, stderr } = await run(['try', '--user', 'alice', '--json', 'GET', path])
     expect(stderr).toBe('')

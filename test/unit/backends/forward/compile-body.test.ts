@@ -206,7 +206,10 @@ describe('C8.7 the check of a body', () => {
     [
       'a part without a schema in XML',
       { upstream: `body: { ${XML}, template: { a: '{body/x}' } }` },
-      [expect.stringMatching(/^\.body\.template {2}puts \/x of/)],
+      [
+        expect.stringMatching(/^\.body\.template {2}puts \/x of/),
+        expect.stringMatching(/^\.body\.template {2}has \{body\/x\}, which the `schema` .* does not allow/),
+      ],
     ],
     ['such a part beside text', { upstream: `body: { ${XML}, template: { a: 'is {body/a}' } }` }, []],
     [
