@@ -120,7 +120,7 @@ export interface RememberedTrails {
   readonly former?: readonly FormerTrail[]
 }
 
-/** Of the values of all records of the kind. */
+/** Reads what the store remembers of trails. `values`: those of all records of this kind. */
 export const rememberedTrails = async (
   values: readonly StoredValue[],
   place: TrailPlace,

@@ -66,7 +66,7 @@ export class HttpBackend implements Backend, ForwardingBackend {
   readonly #requestHeaders: RequestHeaders
   readonly #allowed: ReadonlySet<string> | undefined
   readonly #query: QueryTemplate | undefined
-  /** Of what code of the user's sends, which may use names that a client may not. */
+  /** For queries that a module sends: it may use names that a client may not. */
   readonly #ownQuery: QueryTemplate | undefined
   /** Of its calls, where they differ from those of the connections. */
   readonly timeouts: UpstreamTimeouts | undefined
