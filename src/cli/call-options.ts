@@ -1,8 +1,9 @@
 /** The options that many commands have, and what they mean: which configuration, why, by whose token. */
 import { Buffer } from 'node:buffer'
-import { readFileSync } from 'node:fs'
 import { hostname, userInfo } from 'node:os'
 import { MOST_REASON } from '../contracts/audit.ts'
+import { faultOfToken, readValue } from '../kernel/text-file.ts'
+import { reasonInWords } from '../kernel/thrown.ts'
 import type { Terminal } from '../operator/terminal.ts'
 import { type Options, UsageError } from '../operator/verb.ts'
 import { DEFAULT_FILE } from './command.ts'
@@ -64,20 +65,29 @@ export function checkedReason({ reason }: CallOptions): string | undefined {
   return reason
 }
 
+function tokenIn(file: string): string {
+  try {
+    return readValue(file)
+  } catch (thrown) {
+    throw new UsageError(`--admin-token: ${file} cannot be read (${reasonInWords(thrown)})`)
+  }
+}
+
 /**
  * The operator's own token: of `--admin-token @FILE`, else of POSTERN_ADMIN_TOKEN. Undefined if neither is given.
  *
- * @throws UsageError if the file cannot be read, or the token itself is an argument
+ * @throws UsageError if the file cannot be read or holds no token, or the token itself is an argument
  */
 export function ownToken({ 'admin-token': given }: CallOptions, { env }: Terminal): string | undefined {
   if (given === undefined) return env['POSTERN_ADMIN_TOKEN']?.trim() || undefined
   if (!given.startsWith('@'))
     throw new UsageError('--admin-token: expected @FILE, since process lists show arguments')
-  try {
-    return readFileSync(given.slice(1), 'utf8').trim()
-  } catch (thrown) {
-    throw new UsageError(`--admin-token: ${(thrown as Error).message}`)
-  }
+  const file = given.slice(1)
+  const token = tokenIn(file)
+  const fault = faultOfToken(token)
+  if (fault !== undefined)
+    throw new UsageError(`--admin-token: ${file} holds no token that can be sent: it ${fault}`)
+  return token
 }
 
 /**

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { NotTextError, readText } from '../kernel/text-file.ts'
 import { reasonInWords } from '../kernel/thrown.ts'
 import { Problems } from './problems.ts'
 import { section, type Static, type TSchema, viewOf } from './schema.ts'
@@ -84,9 +84,10 @@ function merged(under: ConfigNode, over: ConfigNode): ConfigNode {
 function readFile(file: string, problems: Problems): ConfigNode | undefined {
   problems.files.add(resolve(file))
   try {
-    return readYaml(readFileSync(file, 'utf8'), file, problems)
+    return readYaml(readText(file), file, problems)
   } catch (error) {
-    problems.errorAt({ file, line: 1 }, [], `cannot be read (${reasonInWords(error)})`)
+    const line = error instanceof NotTextError ? error.line : 1
+    problems.errorAt({ file, line }, [], `cannot be read (${reasonInWords(error)})`)
     return undefined
   }
 }

@@ -76,9 +76,13 @@ export const size = (options: AmountOptions): TUnsafe<number> =>
 
 /**
  * A secret: `{ file: … }` or `{ env: NAME, default: … }`. A string as it is only with `plain`, for hashes. After loading
- * a string, without the line end of a file. No problem shows its value.
+ * a string, without the last line end of a file. No problem shows its value. White space at either end and control
+ * characters are problems: editors and pipes add them, and no header can hold a line end.
  */
-export const secret = ({ plain = false, ...options }: TextOptions & { plain?: boolean }): TUnsafe<string> =>
+export const secret = ({
+  plain = false,
+  ...options
+}: TextOptions & { plain?: boolean; pattern?: string; expected?: string }): TUnsafe<string> =>
   marked('secret', {
     plain,
     minLength: 1,

@@ -1,6 +1,6 @@
 /** Checks a tree against a schema and converts it. Supports the part of JSON Schema that `schema.ts` builds. */
-import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { faultOfSecret, readValue } from '../kernel/text-file.ts'
 import { reasonInWords } from '../kernel/thrown.ts'
 import { parseDuration, parseSize } from '../kernel/units.ts'
 import { belongsBelow, didYouMean, expectation, given, isSensitive, mismatch } from './problem-text.ts'
@@ -72,6 +72,9 @@ const hasPlaceholder = (schema: SchemaView, { value }: ScalarNode): boolean =>
 function loadReferred(schema: SchemaView, node: MapNode, path: KeyPath, context: LoadContext): Loaded {
   const value = resolveReference(node, path, context)
   if (value === undefined) return undefined
+  const fault = isSecret(schema) ? faultOfSecret(value) : undefined
+  if (fault !== undefined)
+    return reportProblem(path, `${sourceOf(node)}, whose content can be no secret: it ${fault}`, context)
   if (!fitsText(schema, value))
     return reportProblem(
       path,
@@ -92,6 +95,11 @@ function loadSecret(node: MapNode, path: KeyPath, context: LoadContext): Loaded 
 }
 
 const isTemplate = (schema: SchemaView): boolean => schema[MARK] === 'template' || schema.isTemplate === true
+
+const SECRETS = new Set<Mark | undefined>(['secret', 'template', 'textOrSecret'])
+
+/** Whether what a reference stands for there is a secret. */
+const isSecret = (schema: SchemaView): boolean => SECRETS.has(schema[MARK]) || isTemplate(schema)
 
 /** As a template, the text as it is: what stands in a secret by chance is no placeholder. It is told to nobody (C8.7). */
 const referredText = (text: string): string => `${REFERRED_BEGINS}${text.replaceAll(/[{}]/g, '$&$&')}}`
@@ -187,7 +195,7 @@ function textAt(node: MapNode, key: string): string | undefined {
 function fromFile(path: string, at: Place, keyPath: KeyPath, { problems }: LoadContext): string | undefined {
   problems.files.add(besideFile(at, path))
   try {
-    return readFileSync(besideFile(at, path), 'utf8').replace(/\r?\n$/, '')
+    return readValue(besideFile(at, path))
   } catch (error) {
     problems.error(
       [...keyPath, 'file'],
@@ -197,12 +205,20 @@ function fromFile(path: string, at: Place, keyPath: KeyPath, { problems }: LoadC
   }
 }
 
+/** What a reference refers to. */
+function sourceOf(node: MapNode): string {
+  const file = textAt(node, 'file')
+  return file === undefined
+    ? `names the environment variable ${textAt(node, 'env')}`
+    : `names the file "${file}"`
+}
+
 function fromEnvironment(node: MapNode, name: string, path: KeyPath, context: LoadContext) {
   const value = context.environment[name] ?? textAt(node, 'default')
   if (value === undefined) {
     context.problems.error(
       [...path, 'env'],
-      `names the environment variable ${name}, which is not set`,
+      `${sourceOf(node)}, which is not set`,
       'set it, or give a default',
     )
   }

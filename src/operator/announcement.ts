@@ -3,6 +3,7 @@
  * holds: that of its trail, or where none is kept that of its data folder (audit/lock.ts). An announcement counts only while
  * the lock is held: else the token would go to whoever listens at the address meanwhile.
  */
+import type { Buffer } from 'node:buffer'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { mkdir, open } from 'node:fs/promises'
 import { hostname } from 'node:os'
@@ -11,6 +12,7 @@ import { type Announced, type Announcement, runningService, type TrailLock, tryL
 import { after as systemAfter } from '../kernel/clock.ts'
 import { isAnothers, userName } from '../kernel/file-modes.ts'
 import { newSecret } from '../kernel/ids.ts'
+import { faultOfToken, NotTextError, textOfBytes, withoutLineEnd } from '../kernel/text-file.ts'
 import { hasCode } from '../kernel/thrown.ts'
 
 /** Names the folder of the trail, where that is not in the data folder. */
@@ -140,9 +142,28 @@ const SHORTEST = 16
 // Windows has no mode bits: the folder's access list decides there who may read.
 const HAS_MODES = process.platform !== 'win32'
 
+/** Why the content of the file is no token, to follow "the token"; undefined if it is one. */
+const faultOf = (token: string): string | undefined =>
+  faultOfToken(token) ?? (token.length < SHORTEST ? 'is too short' : undefined)
+
+/** @throws AdminTokenError */
+function tokenOf(content: Buffer, path: string): string {
+  const wrong = (fault: string): Error =>
+    new AdminTokenError(`The admin token ${path} ${fault}. Run rm ${path}; the next start makes another.`)
+  let token: string
+  try {
+    token = withoutLineEnd(textOfBytes(content))
+  } catch (thrown) {
+    throw thrown instanceof NotTextError ? wrong(`cannot be read (${thrown.message})`) : thrown
+  }
+  const fault = faultOf(token)
+  if (fault !== undefined) throw wrong(fault)
+  return token
+}
+
 /**
- * Reads the token in a data folder. Rejects with AdminTokenError if other users may read the file or the token is too
- * short, and with the system's error if the file cannot be read.
+ * Reads the token in a data folder. Rejects with AdminTokenError if other users may read the file or it holds no token of 16
+ * characters, and with the system's error if the file cannot be read.
  *
  * @param isService whether the service itself reads it: another user may not own it then
  */
@@ -161,12 +182,7 @@ export async function readAdminToken(data: string, isService = false): Promise<s
       `The admin token ${path} is open to other users. Run rm ${path}; the next start makes another. If only its ` +
         'group may read it, and that is this service alone, set `dataGroup: own`.',
     )
-  const token = (await file.readFile('utf8')).trim()
-  if (token.length < SHORTEST)
-    throw new AdminTokenError(
-      `The admin token ${path} is too short. Run rm ${path}; the next start makes another.`,
-    )
-  return token
+  return tokenOf(await file.readFile(), path)
 }
 
 /** Reads the token in a data folder; creates it if there is none. Rejects as `readAdminToken` does. */

@@ -20,7 +20,7 @@ import {
   text,
   WHO,
 } from './operation.ts'
-import { readBytes, type Terminal } from './terminal.ts'
+import { readBytes, readText, type Terminal } from './terminal.ts'
 import { EXIT, type Options, UsageError } from './verb.ts'
 
 /** Characters: of a path over the longest that may be configured, of a token over the longest that is read. */
@@ -223,7 +223,7 @@ async function explainNew({ values, positionals, terminal, send, show }: Explain
     from,
     sent: showSent,
     headers: sent === undefined ? header : headersWithType(header ?? [], sent),
-    token: token === undefined ? undefined : (await readBytes(token, terminal)).toString().trim(),
+    token: token === undefined ? undefined : (await readText(token, terminal)).trim(),
     bodyBase64: sent?.toString('base64'),
   }
   const explanation = await send<Explanation>(EXPLAIN, { body })
@@ -257,10 +257,7 @@ async function explainPast({ values, positionals, terminal, send, show }: Explai
 
 /** The one line that stands on standard input. @throws UsageError if there is none, or more than one */
 async function readLogLine(terminal: Terminal): Promise<string> {
-  const lines = (await readBytes('@-', terminal))
-    .toString()
-    .split('\n')
-    .filter((line) => line.trim() !== '')
+  const lines = (await readText('@-', terminal)).split('\n').filter((line) => line.trim() !== '')
   const [line] = lines
   if (line === undefined || lines.length > 1)
     throw new UsageError(`--log: expected one line of the log on standard input, got ${lines.length}`)

@@ -1,10 +1,10 @@
 /** The options of `postern NOUN add` and `postern NOUN edit`: made from the schema of the noun's records. */
 import { Buffer } from 'node:buffer'
-import { readFileSync } from 'node:fs'
 import { mapItem, MARK, type SchemaView, viewOf, wordsOf } from '../config/schema.ts'
 import type { ChangesOf } from '../directory/editing.ts'
 import { type NounName, NOUNS, type Written } from '../directory/nouns.ts'
 import { applyMergePatch, parseJson } from '../http/json.ts'
+import { faultOfSecret, readValue } from '../kernel/text-file.ts'
 import { reasonInWords } from '../kernel/thrown.ts'
 import { type Options, UsageError } from './verb.ts'
 
@@ -168,17 +168,25 @@ const READ: Readonly<Record<Shape, (given: unknown, option: NounOption) => unkno
     (given as readonly string[]).filter((file) => file !== '').flatMap((file) => keysIn(name, file)),
   files: (given, { name }) =>
     Object.fromEntries(
-      pairs(name, given as readonly string[]).map(([key, file]) => [key, { secret: contentOf(name, file) }]),
+      pairs(name, given as readonly string[]).map(([key, file]) => [key, { secret: secretIn(name, file) }]),
     ),
 }
 
 /** The text of a file, without the end of its last line. @throws UsageError if it cannot be read */
 function contentOf(option: string, file: string): string {
   try {
-    return readFileSync(file, 'utf8').replace(/\r?\n$/, '')
+    return readValue(file)
   } catch (thrown) {
     throw new UsageError(`--${option}: ${file} cannot be read (${reasonInWords(thrown)})`)
   }
+}
+
+/** @throws UsageError if the file cannot be read, or holds no secret */
+function secretIn(option: string, file: string): string {
+  const secret = contentOf(option, file)
+  const fault = faultOfSecret(secret)
+  if (fault !== undefined) throw new UsageError(`--${option}: ${file} is no secret: it ${fault}`)
+  return secret
 }
 
 /** A key is flat. */

@@ -1,4 +1,6 @@
 /** The admin API as its clients call it: how commands send the request of an operation to a service. */
+import { faultOfToken } from '../kernel/text-file.ts'
+import { reasonInWords } from '../kernel/thrown.ts'
 import { OperationError } from './errors.ts'
 import type { Operation, OperationInput } from './operation.ts'
 
@@ -37,16 +39,18 @@ export async function sendTo(
     ...(ifMatch !== undefined && { 'If-Match': `"${ifMatch}"` }),
     ...(body && { 'Content-Type': 'application/json' }),
   }
-  const { method } = operation
+  const fault = faultOfToken(token)
+  if (fault !== undefined) throw new OperationError(`this token cannot be sent: it ${fault}`)
   const response = await fetch(url, {
-    method,
+    method: operation.method,
     headers,
     // A redirect would carry the body elsewhere: a password, or a new secret.
     redirect: 'error',
     ...(body && { body: JSON.stringify(body) }),
-  }).catch(() => {
+  }).catch((thrown: unknown) => {
+    const { cause = thrown } = thrown as Error
     throw new OperationError(
-      `there is no answer from ${address}: is the service running, and is this its configuration?`,
+      `there is no answer from ${address} (${reasonInWords(cause)}): is the service running, and is this its configuration?`,
     )
   })
   if (response.ok) return response

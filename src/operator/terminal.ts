@@ -4,11 +4,12 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline/promises'
 import { Readable, Writable } from 'node:stream'
-import { buffer, text } from 'node:stream/consumers'
+import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import type { Environment } from '../config/validate.ts'
 import { DIRECTION_CONTROLS } from '../kernel/clean-text.ts'
-import { hasCode } from '../kernel/thrown.ts'
+import { textOfBytes, withoutLineEnd } from '../kernel/text-file.ts'
+import { hasCode, messageOf } from '../kernel/thrown.ts'
 import { UsageError } from './verb.ts'
 
 /** `1 code`, `2 codes`. */
@@ -83,7 +84,8 @@ async function promptHidden(prompt: string, { stdin, stderr }: Terminal): Promis
 }
 
 /** All of standard input without its last line end, so that `echo secret |` and a file both work. */
-const readPiped = async ({ stdin }: Terminal): Promise<string> => (await text(stdin)).replace(/\r?\n$/, '')
+const readPiped = async (terminal: Terminal): Promise<string> =>
+  withoutLineEnd(await readText('@-', terminal))
 
 const NO_PASSWORD =
   'there is no password on standard input: write it there, or run the command in a terminal, which asks for it'
@@ -92,7 +94,7 @@ const NO_PASSWORD =
  * Reads a password that is typed or piped in. It is never an argument: every process list shows arguments. `twice` asks
  * again if it is typed, because it is not shown.
  *
- * @throws UsageError if the password is empty, or the two differ
+ * @throws UsageError if the password is empty or no UTF-8, or the two differ
  */
 export async function readPassword(terminal: Terminal, twice = false): Promise<string> {
   const typed = terminal.stdin.isTTY
@@ -111,6 +113,16 @@ export async function readBytes(argument: string, { stdin }: Terminal): Promise<
     return await readFile(argument.slice(1))
   } catch (error) {
     throw new UsageError(`${argument}: ${(error as Error).message}`)
+  }
+}
+
+/** The text that an argument names, in the same way. @throws UsageError if it is no UTF-8 either */
+export async function readText(argument: string, terminal: Terminal): Promise<string> {
+  const bytes = await readBytes(argument, terminal)
+  try {
+    return textOfBytes(bytes)
+  } catch (thrown) {
+    throw new UsageError(`${argument === '@-' ? 'standard input' : argument}: ${messageOf(thrown)}`)
   }
 }
 

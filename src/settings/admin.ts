@@ -51,6 +51,8 @@ export const adminSchema = section(
     }),
     token: optional(
       secret({
+        pattern: '^[!-~]+$',
+        expected: '{ file: … } or { env: … } of visible ASCII characters',
         description:
           'Bearer token of the admin listener. Required if it does not listen on loopback. Health needs no token.',
       }),

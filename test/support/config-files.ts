@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { onTestFinished } from 'vitest'
 
 /** A folder with these files, gone when the test is. Answers the path of a file in it. */
-export function configFiles(files: Readonly<Record<string, string>>): (name: string) => string {
+export function configFiles(files: Readonly<Record<string, string | Uint8Array>>): (name: string) => string {
   const folder = mkdtempSync(join(tmpdir(), 'postern-config-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   for (const [name, text] of Object.entries(files)) {

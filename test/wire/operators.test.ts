@@ -109,7 +109,7 @@ describe('operators', () => {
       code: 1,
       stdout: '',
       stderr:
-        'postern: there is no answer from http://127.0.0.1:1: is the service running, and is this its configuration?\n',
+        'postern: there is no answer from http://127.0.0.1:1 (bad port): is the service running, and is this its configuration?\n',
     })
   })
 

@@ -14,6 +14,7 @@ import {
   secret,
   section,
   size,
+  template,
   text,
   wholeNumber,
   type TSchema,
@@ -159,6 +160,62 @@ describe('secrets and references', () => {
   it('takes a secret from a file beside the configuration, without its line end', () => {
     const { value } = load(schema, 'token: { file: secrets/token }', {}, { 'secrets/token': 's3cret\n' })
     expect(value).toEqual({ token: 's3cret', target: 'none' })
+  })
+
+  it.each([
+    ['LF at the end', 's3cret\n'],
+    ['CRLF at the end', 's3cret\r\n'],
+    ['a byte order mark', '\ufeffs3cret'],
+  ])('C11.6 takes a secret from a file with %s as the same secret', (_which, content) => {
+    const { value } = load(schema, 'token: { file: token }', {}, { token: content })
+    expect(value).toEqual({ token: 's3cret', target: 'none' })
+  })
+
+  it.each([
+    ['a blank at its end', 's3cret \n', 'it begins or ends with white space'],
+    ['a blank at its start', '\u00a0s3cret', 'it begins or ends with white space'],
+    ['a second line end', 's3cret\n\n', 'it has more than one line, which no header can hold'],
+    ['two lines', 's3cret\r\nmore', 'it has more than one line, which no header can hold'],
+    ['a control character', 's3\u001bcret', 'it holds a control character, which no header can hold'],
+  ])('C11.6 refuses a secret with %s, and names its file or variable', (_which, content, told) => {
+    const source = 'token: { file: token }\nother: { env: T }'
+    const both = section({ token: secret(DESCRIBED), other: template(DESCRIBED) })
+    const { problems } = load(both, source, { T: content.replace(/\n$/, '') || ' ' }, { token: content })
+    expect(problems[0]).toBe(
+      `a.yaml:1  token  names the file "token", whose content can be no secret: ${told}`,
+    )
+    expect(problems[1] ?? 'told').toMatch(
+      /told|names the environment variable T, whose content can be no secret/,
+    )
+    expect(problems.join()).not.toContain('s3')
+  })
+
+  it('C11.6 leaves a text that is no secret as it is in its file, but for the last line end', () => {
+    const { value } = load(
+      section({ note: text(DESCRIBED) }),
+      'note: { file: note }',
+      {},
+      { note: ' a\n b \n' },
+    )
+    expect(value).toEqual({ note: ' a\n b ' })
+  })
+
+  it.each([
+    ['Latin-1', Buffer.from('one\ncaf\u00e9\n', 'latin1'), 'line 2 is not UTF-8: save the file as UTF-8'],
+    ['UTF-16', Buffer.from('\ufeffone', 'utf16le'), 'it is UTF-16: save it as UTF-8'],
+    [
+      'UTF-16 without a mark',
+      Buffer.from('one', 'utf16le'),
+      'line 1 holds a NUL, as UTF-16 does: save the file as UTF-8',
+    ],
+  ])('C11.6 refuses a file of %s, by its line', (_which, content, why) => {
+    const referred = load(schema, 'token: { file: token }', {}, { token: content })
+    expect(referred.problems).toEqual([
+      `a.yaml:1  token.file  names the file "token", which cannot be read (${why})`,
+    ])
+    const own = load(schema, 'extends: base.yaml', {}, { 'base.yaml': content })
+    const line = /line (\d)/.exec(why)?.[1] ?? '1'
+    expect(own.problems).toContain(`base.yaml:${line}  this file  cannot be read (${why})`)
   })
 
   it('takes values from the environment, else their default', () => {

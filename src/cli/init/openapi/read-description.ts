@@ -1,8 +1,8 @@
 /** Reads an OpenAPI description with its lines. Only this file imports `@apidevtools/swagger-parser`. */
-import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import SwaggerParser from '@apidevtools/swagger-parser'
 import { isJsonObject, type JsonObject, type JsonValue, parseJsonPointer } from '../../../http/json.ts'
+import { readText } from '../../../kernel/text-file.ts'
 import { messageOf, reasonInWords } from '../../../kernel/thrown.ts'
 import { type BrokenReference, followReferences } from './references.ts'
 
@@ -42,6 +42,12 @@ interface FileParser {
 /** YAML or JSON, of a description or of a part of one: the parser's own `parse` refuses the latter. */
 const parseFile = (file: string): Promise<unknown> =>
   (Object.getPrototypeOf(SwaggerParser.prototype) as FileParser).parse.call(new Parser(), file)
+
+/** Its parser takes what is no UTF-8 too. */
+function parsePart(file: string): Promise<unknown> {
+  readText(file)
+  return parseFile(file)
+}
 
 /** @throws DescriptionError if it is no YAML or JSON, or of another version */
 async function documentIn(file: string): Promise<JsonObject> {
@@ -145,12 +151,12 @@ function lineIn(lines: ReadonlyMap<string, number>, path: readonly string[]): nu
 export async function readDescription(file: string): Promise<Description> {
   let source: string
   try {
-    source = readFileSync(file, 'utf8')
+    source = readText(file)
   } catch (thrown) {
     throw new DescriptionError(`${file} cannot be read (${reasonInWords(thrown)})`, { cause: thrown })
   }
   const document = await documentIn(file)
-  const broken = await followReferences(document, resolve(file), parseFile)
+  const broken = await followReferences(document, resolve(file), parsePart)
   const breaches = await breachesOf(document)
   let lines: ReadonlyMap<string, number> | undefined
   return { document, lineOf: (path) => lineIn((lines ??= linesIn(source)), path), breaches, broken }
