@@ -33,7 +33,7 @@ export interface TrailBeginning {
   readonly signed: string
 }
 
-/** A trail that the store remembers in another folder of this place, and that is not known to be there still. */
+/** A trail that the store remembers in another folder of this host. Nobody knows whether it is still there. */
 export interface FormerTrail extends TrailBeginning {
   readonly folder: string
 }

@@ -335,7 +335,7 @@ export interface SchemaView {
   /** Whether a text that is no secret has placeholders. */
   readonly isTemplate?: boolean
   readonly shapes?: Readonly<Record<string, SchemaView>>
-  /** Of an opaque value that the loader reads all the same. */
+  /** Reads an opaque value. */
   readonly read?: ReadNode
 }
 

@@ -22,7 +22,7 @@ export interface DecisionEvent {
   /** The backend's status; undefined if it gave no answer. */
   readonly upstreamStatus?: number | undefined
   readonly totalMs: number
-  /** Of W3C Trace Context: what the service was sent, or else what the client has sent. Undefined if there was neither. */
+  /** The trace id (W3C Trace Context) that the service was sent, else that of the client. Undefined if there was neither. */
   readonly traceId?: string | undefined
   /** The version of the action that was negotiated; undefined if the call was refused before. */
   readonly version?: number | undefined

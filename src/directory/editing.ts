@@ -140,7 +140,7 @@ export interface FoundRecord<R> {
   /** `mark`: neither layer has it, only a mark: it is gone, or code of the operator's finds this user. */
   readonly source: 'configuration' | 'store' | 'mark'
   readonly record: R
-  /** Of the store, or of the mark over one that is not: grows with each change. */
+  /** Grows with each change: that of the record in the store, or of the mark over a record of the configuration. */
   readonly version: number | undefined
   /** A mark disables it, whatever the record says. */
   readonly disabledByCommand?: true

@@ -178,7 +178,7 @@ export class Hasher {
     return this.#queue.waiting
   }
 
-  /** Of its composed form. Rejects with Fault `identity_unavailable` if too many hashes wait. */
+  /** Hashes the composed form of a secret. Rejects with Fault `identity_unavailable` if too many hashes wait. */
   async hash(secret: string): Promise<string> {
     const fresh = dummyHash()
     const tag = await this.#queue.run('ordinary', undefined, () => this.#derive(composed(secret), fresh))

@@ -28,7 +28,7 @@ export const markKindOf = (what: Markable): string => MARKS[what]
 /** A type alias, because an interface is not assignable to StoredValue. */
 export type MarkValue = {
   readonly name: string
-  /** Of a user: whoever has one of these is disabled too, under whatever name. Empty for a client. */
+  /** The subjects of a user: whoever has one of these is disabled too, under whatever name. Empty for a client. */
   readonly subjects: readonly string[]
   /** Milliseconds since the epoch. */
   readonly since: number

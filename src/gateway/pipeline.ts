@@ -181,7 +181,7 @@ export class Findings {
   /** Milliseconds spent waiting for the backend. */
   upstreamMs: number | undefined = undefined
   upstreamStatus: number | undefined = undefined
-  /** Of the trace that goes on with the call to the service. */
+  /** The trace that goes on with the call to the service. */
   traceId: string | undefined = undefined
   /** Negotiated: of the action. */
   version: number | undefined = undefined

@@ -17,7 +17,7 @@ interface Trace {
   readonly flags: string
 }
 
-/** Of a later version what version 00 has. Undefined where a trace begins here. */
+/** A later version is read as far as version 00 goes. Undefined where a trace begins here. */
 function readTraceparent(incoming: Incoming): Trace | undefined {
   if (typeof incoming !== 'string') return undefined
   const [, version, id, parent, flags = '', more] = TRACEPARENT.exec(incoming) ?? []
@@ -32,10 +32,10 @@ export function nextTraceparent(incoming: Incoming): string {
   return `00-${id}-${newSpanId()}-${flags}`
 }
 
-/** Of one that `nextTraceparent` has made. */
+/** The trace id of a header that `nextTraceparent` has made. */
 export const traceIdOf = (traceparent: string): string => traceparent.slice(3, 35)
 
-/** Of the trace that a request came with; undefined where none begins before it. */
+/** The id of the trace that a request came with; undefined if it came with none. */
 export const incomingTraceId = (incoming: Incoming): string | undefined => readTraceparent(incoming)?.id
 
 /** §3.3.1.1. */

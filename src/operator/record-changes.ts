@@ -65,7 +65,7 @@ interface AddedRecord extends ShownRecord {
   /** Of a client: to be shown once, since only its hash is stored. */
   readonly secret: string | undefined
   readonly warnings: readonly Problem[]
-  /** Of a preview. */
+  /** Which intent a preview has recorded. */
   readonly intent?: string | undefined
 }
 

@@ -68,7 +68,7 @@ const SOURCE: Schema = {
   description: 'Where it stands. What the configuration holds is changed only there.',
 }
 
-/** Of what a mark can disable. */
+/** Members of records that a mark can disable. */
 const MARKABLE: Members = {
   disabledByCommand: {
     type: 'boolean',

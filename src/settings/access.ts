@@ -105,7 +105,7 @@ const operationsIn = (access: readonly Access[]): ReadonlySet<string> =>
 
 /** The rights that the second configuration adds and removes. */
 export function compareAccess(before: readonly Access[], after: readonly Access[]): AccessChange {
-  // Of an operation that comes or goes as a whole, its callers are told.
+  // Where an operation comes or goes as a whole, its callers are told.
   const inBoth = operationsIn(before).intersection(operationsIn(after))
   const isTold = ({ kind, who }: Access): boolean => kind !== 'operation' || inBoth.has(who)
   return { gained: without(after, before).filter(isTold), lost: without(before, after).filter(isTold) }

@@ -28,7 +28,7 @@ export const nodeOf = (configuration: Pick<Configuration, 'issuers' | 'store'>):
 
 interface NodeBeatParts {
   readonly nodes: Nodes
-  /** Of the public listener: address and port. */
+  /** Address and port of the public listener. */
   readonly address: string
   readonly state: Pick<State, 'clock'> & { readonly doubts: Pick<State['doubts'], 'clock' | 'contents'> } & {
     readonly feed: Pick<State['feed'], 'age'>

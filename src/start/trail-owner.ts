@@ -25,7 +25,7 @@ type TrailOwnerParts = Omit<TrailParts, 'bodyKey' | 'announced'> &
   Pick<SignerParts, 'anchorFailed' | 'linger'> & {
     /** That of the folder, if this process has it already. It is released with the owner. */
     readonly lock?: TrailLock
-    /** Of a command, which waits longer: it begins a part of the trail for one record, on a disk that may be slow. */
+    /** Whether it waits longer, as a command does: that begins a part of the trail for one record, on a disk that may be slow. */
     readonly patient?: boolean
   }
 

@@ -17,12 +17,12 @@ export interface SeenFeed {
 
 /** What a node remembers of the feed of a store that is its own. */
 export interface OwnMemory extends SeenFeed {
-  /** Of the store (store-files.ts). */
+  /** The id of the store (store-files.ts). */
   readonly store: string
   /** When the node started and had no doubt, or knew of it, and until when it ran at least. Milliseconds since the epoch. */
   readonly since: number
   readonly at: number
-  /** Of the machine: another one may have lost its power in between. Undefined: nobody knows. */
+  /** The id of the machine’s boot: after another boot, the power may have failed in between. Undefined: nobody knows. */
   readonly boot?: string | undefined
   /** What the audit trail has and the store lacks, in words. */
   readonly lacks?: readonly string[] | undefined

@@ -39,7 +39,7 @@ export function identityOf(path: string): string | undefined {
 interface Marker {
   /** The identity of the store's file; empty if the marker is damaged. */
   readonly file: string
-  /** Of the store, also where its file is replaced by a backup. Undefined in a marker of an earlier version. */
+  /** The id of the store, the same after its file was put back from a backup. Undefined in a marker of an earlier version. */
   readonly id?: string | undefined
 }
 

@@ -51,9 +51,9 @@ export interface PastCall {
   readonly accept: string | undefined
   readonly contentType: string | undefined
   readonly websocket: boolean
-  /** Of W3C Trace Context. */
+  /** As in W3C Trace Context. */
   readonly traceId: string | undefined
-  /** Of the action; undefined if it was refused before one was negotiated. */
+  /** The version of the action; undefined if the call was refused before one was negotiated. */
   readonly version: number | undefined
 }
 

@@ -100,7 +100,7 @@ export function buildBody(
   return bytes !== undefined && bytes.length > most ? tooLarge() : bytes
 }
 
-/** Of one that goes on byte for byte. */
+/** Checks a form that goes on byte for byte. */
 function checkForm(bytes: Uint8Array, { kept = [] }: BodyRecipe, needed: readonly PlacedValue[]): void {
   if (needed.length + kept.length === 0) return
   const form = decodeUtf8(bytes)

@@ -185,7 +185,7 @@ async function describedFor(
 
 interface Written {
   readonly file: string
-  /** Of the description; undefined without one. */
+  /** Those of the description; undefined without one. */
   readonly operations: readonly OperationBusiness[] | undefined
 }
 

@@ -36,7 +36,7 @@ interface SwitchStatus {
 /** A client or user that a command has disabled by a mark. */
 export interface MarkStatus {
   readonly client?: string
-  /** Of a user: the name is personal. */
+  /** The `sub` of a user, in place of the name, which is personal. */
   readonly subject?: string
   readonly since: string
 }
@@ -76,7 +76,7 @@ export interface Status {
   /** How many processes are in each state. */
   readonly workers: Readonly<Record<string, number>>
   readonly processes: readonly ProcessStatus[]
-  /** Of all processes together. */
+  /** All processes together. */
   readonly memory: { readonly bytes: number | undefined; readonly limitBytes: number | undefined }
   /** The data folder, and what its disk has left. */
   readonly data: { readonly bytes: number | undefined; readonly freeBytes: number | undefined }

@@ -76,7 +76,7 @@ export interface ServiceFromDescription {
   readonly operations: readonly OperationBusiness[]
   /** Where the business could stand. */
   readonly places: readonly FoundPlace[]
-  /** Of the places that are no business: those that no operation has. */
+  /** Places that were said to be no business, and that no operation has. */
   readonly notBusinessUnused: readonly NamedPlace[]
 }
 

@@ -9,7 +9,7 @@ const SCOPE = /^[\x21\x23-\x5B\x5D-\x7E]+$/
 const READING: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 const WITH_SCOPES: ReadonlySet<unknown> = new Set(['oauth2', 'openIdConnect'])
 
-/** Of a scheme of OpenAPI 3 by its flows, of one of 2.0 at once. */
+/** The scopes of a security scheme: OpenAPI 3 has them in its flows, 2.0 in the scheme itself. */
 function describedScopes(scheme: JsonObject): JsonObject {
   const flows = Object.values(objectOf(scheme['flows'])).map((flow) => objectOf(objectOf(flow)['scopes']))
   return Object.assign({}, objectOf(scheme['scopes']), ...flows) as JsonObject

@@ -216,7 +216,7 @@ interface Segment {
   /** As the action has it; undefined: it is not a part of the action. */
   readonly own: string | undefined
   readonly target: Level | undefined
-  /** Of a target: the name of its parameter. */
+  /** The name of the parameter, where there is a target. */
   readonly name: string
 }
 
