@@ -334,6 +334,10 @@ definitions:
     ['swagger: 2.0\npaths: {}\n', 'must be a string'],
     ['', 'expected an OpenAPI description'],
     ['openapi: [\n', /api\.yaml:2: is neither YAML nor JSON from here on\n$/],
+    [
+      `{"openapi": "3.1.0", "x-deep": ${'['.repeat(20_000)}${']'.repeat(20_000)}}`,
+      'is nested too deep to be read',
+    ],
     ['just a text', 'api.yaml: expected an OpenAPI description'],
     [
       "openapi: 3.1.0\ninfo: { title: A, version: '1' }\npaths: {}\n",

@@ -56,6 +56,8 @@ async function documentIn(file: string): Promise<JsonObject> {
   try {
     document = await parseFile(resolve(file))
   } catch (thrown) {
+    if (thrown instanceof RangeError)
+      throw new DescriptionError(`${file} is nested too deep to be read`, { cause: thrown })
     const message = messageOf(thrown)
     const [, line] = /\((\d+):\d+\)/.exec(message) ?? []
     const why =
