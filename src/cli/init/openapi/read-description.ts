@@ -56,7 +56,8 @@ async function documentIn(file: string): Promise<JsonObject> {
   try {
     document = await parseFile(resolve(file))
   } catch (thrown) {
-    if (thrown instanceof RangeError)
+    // The one of YAML counts; the one of JSON goes on until the stack ends.
+    if (thrown instanceof RangeError || messageOf(thrown).includes('nesting exceeded'))
       throw new DescriptionError(`${file} is nested too deep to be read`, { cause: thrown })
     const message = messageOf(thrown)
     const [, line] = /\((\d+):\d+\)/.exec(message) ?? []
