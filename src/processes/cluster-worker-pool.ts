@@ -13,6 +13,7 @@ import type { TestTokenAnswer, TestTokenRequest } from '../contracts/claimed-cal
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import type { FeedReading } from '../contracts/store.ts'
 import { timerMs, toMachineTime } from '../kernel/clock.ts'
+import { withoutDebugger } from '../kernel/no-debugger.ts'
 import { readingAt } from '../stores/feed-changes.ts'
 import { type Condition, conditionOfPool, mergeConditions } from '../watch/health.ts'
 import type { GaugeReading } from '../watch/metrics/gauges.ts'
@@ -62,7 +63,8 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
    */
   static async start<C>(configuration: C, parts: WorkerPoolParts<C>): Promise<ClusterWorkerPool<C>> {
     cluster.schedulingPolicy = cluster.SCHED_RR
-    cluster.setupPrimary({ exec: parts.program, args: [], serialization: 'advanced' })
+    const execArgv = [...withoutDebugger(process.execArgv)]
+    cluster.setupPrimary({ exec: parts.program, args: [], execArgv, serialization: 'advanced' })
     const pool = new ClusterWorkerPool(configuration, parts)
     try {
       // The first one alone: it creates the keys, which the others find. If it fails, none is started.

@@ -9,6 +9,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
+import { withoutDebugger } from '../kernel/no-debugger.ts'
 
 /**
  * Large blocks come from the system and go back to it; in huge pages where the system has them on request, since 4,900
@@ -32,9 +33,6 @@ export const COLLECTION = [
   '--memory-pool-timeout=1',
   '--no-memory-pool-share-memory-on-teardown',
 ]
-
-/** From its first moment on the second start opens no debugger (no-debugger.ts). Worker processes inherit the option. */
-const WITHOUT_DEBUGGER = '--disable-sigusr1'
 
 /** The versions of V8 that are known to have them (Node 26): V8 complains of an option that it lacks. */
 const KNOWN_V8 = /^14\.(?:[6-9]|\d\d)\./
@@ -82,7 +80,7 @@ export function startWithAllocator(process: NodeJS.Process, hasGlibc = usesGlibc
   // Node warns that `execve` is experimental, which would be seen where it throws.
   process.emitWarning = () => undefined
   try {
-    const args = [execPath, WITHOUT_DEBUGGER, ...ofV8, ...execArgv, ...argv.slice(1)]
+    const args = [execPath, ...withoutDebugger([...ofV8, ...execArgv]), ...argv.slice(1)]
     process.execve?.(execPath, args, { ...env, ...settings })
   } catch {
     // Not allowed here, such as by Node's permission model: the service works without, and keeps more memory.

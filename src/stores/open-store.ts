@@ -7,6 +7,7 @@ import type { Store } from '../contracts/store.ts'
 import { programBeside, threadEnvironment } from '../kernel/beside.ts'
 import { type After, after as systemAfter, type Clock } from '../kernel/clock.ts'
 import { toFault } from '../kernel/faults.ts'
+import { withoutDebugger } from '../kernel/no-debugger.ts'
 import { planSqlite, type StoreConfig } from './schema.ts'
 import type { SqlitePlan } from './sqlite-file.ts'
 import { type OpenOptions, StoreError, type TroubleListener } from './store-error.ts'
@@ -49,7 +50,7 @@ function examine(path: string): Promise<StoreError | undefined> {
     const program = fileURLToPath(programBeside(import.meta.url, 'examine-program'))
     const child = execFile(
       process.execPath,
-      [program, path],
+      [...withoutDebugger([]), program, path],
       { env: threadEnvironment() },
       (error, stdout) => {
         process.off('exit', kill)

@@ -6,13 +6,14 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { checkConfiguration } from '../../src/settings/check-configuration.ts'
 import { readConfiguration } from '../../src/settings/configuration.ts'
+import { withoutDebugger } from '../../src/kernel/no-debugger.ts'
+import { COLLECTION } from '../../src/start/allocator.ts'
 import { configFiles } from '../support/config-files.ts'
 import { environmentOf, readCopy, readDockerfile, replayDockerfile } from '../support/dockerfile.ts'
 import { misfitsOf } from '../support/kubernetes-members.ts'
 import { needing } from '../support/machine.ts'
 import { DEMO, ROOT, spawnPostern } from '../support/spawn-postern.ts'
 import { basic, issueToken } from '../support/tokens.ts'
-import { COLLECTION } from '../../src/start/allocator.ts'
 
 const deployed = (name: string): string => readFileSync(join(ROOT, 'deploy', name), 'utf8')
 
@@ -35,7 +36,7 @@ describe('deploy/Dockerfile', () => {
     expect(Number(user)).toBeGreaterThan(0)
     // No shell between the signals and Postern.
     expect(all('ENTRYPOINT').map((given) => JSON.parse(given) as unknown)).toEqual([
-      ['node', ...COLLECTION, 'dist/main.js'],
+      ['node', ...withoutDebugger(COLLECTION), 'dist/main.js'],
     ])
   })
 
@@ -95,6 +96,14 @@ describe('deploy/postern.service', () => {
   it('is hardened: an exposure of 2 of 10 at most', needing('systemd'), () => {
     const { status, told } = analyze('security', '--offline=true', '--threshold=20', '--no-pager', written())
     expect(status, told).toBe(0)
+  })
+
+  it('T3.26 starts a node in which no signal opens the debugger, as `npm start` does', () => {
+    expect(unit).toMatch(/^ExecStart=\/usr\/bin\/node --disable-sigusr1 dist\/main\.js serve$/m)
+    // A Node that is too old does not know the option, and was sent away before.
+    expect(readFileSync(join(ROOT, 'package.json'), 'utf8')).toMatch(
+      /node -r \.\/\.config\/oldest-node\.cjs .* \|\| exit; exec node --disable-sigusr1 /,
+    )
   })
 
   it('loses no line of its log under load: journald’s limit of a rate is off', () => {

@@ -32,10 +32,13 @@ backends: { funds: { kind: http, target: ${upstream}, timeouts: { firstByte: 2m 
 ${more}`
 
 /** Spawned on free ports, ended with the test. */
-export async function startPool(text: string): Promise<StartedPool> {
+export async function startPool(
+  text: string,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<StartedPool> {
   const at = configFiles({ 'postern.yaml': text })
   const file = at('postern.yaml')
-  const spawned = await spawnPostern({ config: file })
+  const spawned = await spawnPostern({ config: file, environment })
   onTestFinished(async () => {
     await spawned.stop()
   })
