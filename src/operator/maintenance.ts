@@ -18,6 +18,7 @@ import {
   type Members,
   ok,
   type Operation,
+  problemsSchema,
   refuse,
   reject,
   type Schema,
@@ -340,7 +341,7 @@ const END: Operation = {
   query: { scope, id: text('Of the switch.'), ...WHO },
   answers: {
     200: ['What was ended', listSchema],
-    409: ['It is set in the configuration', members({ error: text('Why.'), problems: { type: 'array' } })],
+    409: ['It is set in the configuration', problemsSchema],
   },
   handle: async ({ maintenance }, { query, operator }) => {
     const now = maintenance.now()

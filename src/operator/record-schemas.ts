@@ -111,9 +111,8 @@ export function writtenSchema(what: NounName, given: readonly string[]): Schema 
   const all = { ...ownMembers(noun), ...(what === 'user' && { password: PASSWORD }) }
   const body = Object.fromEntries(Object.entries(all).filter(([name]) => !given.includes(name)))
   // A new client has the grants of its kind, a new user a random subject, unless others are given.
-  const needed = [...required(viewOf(noun.schema)), ...(what === 'user' ? ['password'] : [])].filter(
-    (name) => name in body && !['grants', 'subject'].includes(name),
-  )
+  const named = new Set([...required(viewOf(noun.schema)), ...(what === 'user' ? ['password'] : [])])
+  const needed = [...named].filter((name) => name in body && !['grants', 'subject'].includes(name))
   return members(body, needed)
 }
 

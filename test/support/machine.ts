@@ -77,6 +77,7 @@ export const PARTS = {
     use: 'the official suite of JSON Schema',
     isThere: () => existsSync(JSON_SCHEMA_SUITE),
   },
+  spectral: { use: 'the second linter of OpenAPI documents', isThere: isServer('@stoplight/spectral-core') },
   kubectl: {
     use: 'the manifests of several pods',
     isThere: () => runs('kubectl', 'version', '--client'),

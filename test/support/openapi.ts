@@ -1,5 +1,8 @@
-import type { StartedPostern } from './start-postern.ts'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { PARTS, SERVERS } from './machine.ts'
 import { send } from './requests.ts'
+import type { StartedPostern } from './start-postern.ts'
 
 export const DESCRIPTION = '/.well-known/openapi.json'
 
@@ -65,16 +68,71 @@ export interface LintProblem {
   readonly pointer: string | undefined
 }
 
-/** Redocly follows no references of extensions, where the methods stand that OpenAPI has no place for. */
-const UNUSED = 'no-unused-components'
-
-/** The problems that redocly finds with its strictest rules. It is imported only here, since it loads slowly. */
+/** What redocly and, where it is installed, spectral find wrong: errors, warnings and hints. */
 export async function lint(document: unknown): Promise<readonly LintProblem[]> {
+  const bySpectral = PARTS.spectral.isThere() ? await lintBySpectral(document) : []
+  return [...(await lintByRedocly(document)), ...bySpectral]
+}
+
+/** The rules of `recommended`, each of them an error. It is imported only here, since it loads slowly. */
+async function lintByRedocly(document: unknown): Promise<readonly LintProblem[]> {
   const { createConfig, lintFromString } = await import('@redocly/openapi-core')
   const config = await createConfig({ extends: ['recommended-strict'] })
-  const source = JSON.stringify(document)
-  const problems = await lintFromString({ source, config })
+  const problems = await lintFromString({ source: JSON.stringify(document), config })
+  return problems.map(({ ruleId, message, location }) => ({
+    rule: ruleId,
+    message,
+    pointer: location[0]?.pointer,
+  }))
+}
+
+/** What is used of @stoplight/spectral-core. */
+interface Spectral {
+  setRuleset(ruleset: object): void
+  run(document: unknown): Promise<readonly SpectralProblem[]>
+}
+
+interface SpectralProblem {
+  readonly code: string | number
+  readonly message: string
+  readonly path: readonly (string | number)[]
+}
+
+let spectral: Spectral | undefined
+
+/** The rules of `spectral:oas` that are recommended. */
+export async function lintBySpectral(document: unknown): Promise<readonly LintProblem[]> {
+  spectral ??= loadSpectral()
+  const problems = await spectral.run(document)
   return problems
-    .map(({ ruleId, message, location }) => ({ rule: ruleId, message, pointer: location[0]?.pointer }))
-    .filter(({ rule, pointer }) => rule !== UNUSED || !source.includes(JSON.stringify({ $ref: pointer })))
+    .filter((problem) => !namesValuesOfAnotherScheme(problem, document))
+    .map(({ code, message, path }) => ({
+      rule: String(code),
+      message,
+      pointer: path.map(String).join('/'),
+    }))
+}
+
+function loadSpectral(): Spectral {
+  const load = createRequire(join(SERVERS, '..', 'package.json'))
+  const { Spectral: Linter } = load('@stoplight/spectral-core') as { readonly Spectral: new () => Spectral }
+  const { oas } = load('@stoplight/spectral-rulesets') as { readonly oas: object }
+  const linter = new Linter()
+  linter.setRuleset({ extends: [[oas, 'recommended']] })
+  return linter
+}
+
+/**
+ * Spectral wants every value of a security requirement listed in a flow of the scheme. Schemes without flows have nowhere to
+ * list them: those of OpenID Connect name scope values and those of HTTP name roles (OpenAPI 3.1 §4.8.30).
+ */
+function namesValuesOfAnotherScheme({ code, path }: SpectralProblem, document: unknown): boolean {
+  const { securitySchemes = {} } = (document as OpenapiDocument).components
+  const scheme = securitySchemes[String(path.at(-2))]
+  return (
+    code === 'oas3-operation-security-defined' &&
+    typeof scheme === 'object' &&
+    scheme !== null &&
+    !('flows' in scheme)
+  )
 }

@@ -1,6 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { parse, parseAllDocuments } from 'yaml'
 import type { Configuration } from '../../src/settings/configuration.ts'
 import { DESCRIPTION, lint, readDescription } from '../support/openapi.ts'
+import { ROOT } from '../support/program.ts'
 import { bearer, expectFault, send } from '../support/requests.ts'
 import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
 
@@ -110,37 +115,39 @@ const SHIPPED: readonly (readonly [file: string, environment: Readonly<Record<st
   ['sandbox.yaml', {}],
   ['upstream.yaml', { UPSTREAM_URL: 'http://127.0.0.1:1' }],
   ['sidecar.yaml', { UPSTREAM_URL: 'http://127.0.0.1:1' }],
-  ...['map-fields', 'merge-calls', 'sign-requests', 'wrap-soap'].map(
+  ...['map-fields', 'merge-calls', 'sign-requests', 'sqlite', 'wrap-soap'].map(
     (name) => [`examples/${name}.yaml`, { FUNDS_URL: 'http://127.0.0.1:1' }] as const,
   ),
 ]
 
-describe('C11.3 the documents of the configurations that are shipped', () => {
-  // What an example's module reads of the environment of its process.
-  beforeAll(() => void (process.env['FUNDS_SIGNING_KEY'] = 'a key of the tests'))
-  afterAll(() => void Reflect.deleteProperty(process.env, 'FUNDS_SIGNING_KEY'))
+describe.each(SHIPPED)('C11.3 the document of %s, which is shipped', (config, environment) => {
+  let shipped: StartedPostern
+  beforeAll(async () => {
+    // What an example's module reads of the environment of its process.
+    process.env['FUNDS_SIGNING_KEY'] = 'a key of the tests'
+    const change = (loaded: Configuration): Configuration =>
+      config === 'sidecar.yaml' ? loaded : { ...loaded, developers: 'on' }
+    shipped = await startPostern({ config, environment, change })
+  })
+  afterAll(async () => {
+    await shipped.close()
+    Reflect.deleteProperty(process.env, 'FUNDS_SIGNING_KEY')
+  })
 
-  it.each(SHIPPED)('C11.3 redocly finds nothing wrong with that of %s', async (config, environment) => {
-    const shipped = await postern({ config, environment })
+  it('C11.3 has nothing that linters find wrong', async () => {
     expect(await lint(await readDescription(shipped))).toEqual([])
   })
 
-  it.each(SHIPPED)(
-    'C11.3.6 that of %s names no backend and no address behind it',
-    async (config, environment) => {
-      const shipped = await postern({ config, environment })
-      const { body } = await send(shipped, { target: DESCRIPTION })
-      const names = Object.keys(shipped.configuration.backends).map((name) => `"${name}"`)
-      for (const secret of [...names, ...Object.values(environment), '127.0.0.1:1/'])
-        expect(body).not.toContain(secret)
-    },
-  )
+  it('C11.3.6 names no backend and no address behind it', async () => {
+    const { body } = await send(shipped, { target: DESCRIPTION })
+    const names = Object.keys(shipped.configuration.backends).map((name) => `"${name}"`)
+    for (const secret of [...names, ...Object.values(environment), '127.0.0.1:1/'])
+      expect(body).not.toContain(secret)
+  })
 
-  it.each(SHIPPED.filter(([config]) => config !== 'sidecar.yaml'))(
-    'C11.4 every developer page of %s is made, and leads to the others',
-    async (config, environment) => {
-      const change = (loaded: Configuration): Configuration => ({ ...loaded, developers: 'on' })
-      const shipped = await postern({ config, environment, change })
+  it.skipIf(config === 'sidecar.yaml')(
+    'C11.4 stands beside developer pages that are all made, and lead to each other',
+    async () => {
       const met = new Set(['/developers'])
       // A set gives what is added while it is read.
       for (const path of met) {
@@ -154,7 +161,35 @@ describe('C11.3 the documents of the configurations that are shipped', () => {
       expect(met).toEqual(new Set(['/developers', ...areas, ...reference]))
     },
   )
+})
 
+/** What decides over the document, of a configuration that stands in a manifest or needs what a cluster has. */
+const DESCRIBING = ['vendor', 'issuers', 'scopes', 'directory', 'backends', 'areas', 'actions'] as const
+
+describe('C11.3 the documents of deploy/kubernetes', () => {
+  it.each(['standalone.yaml', 'sidecar.yaml', 'nodes/configuration/postern.yaml'])(
+    'C11.3 linters find nothing wrong with that of %s',
+    async (name) => {
+      const documents = parseAllDocuments(readFileSync(join(ROOT, 'deploy/kubernetes', name), 'utf8'))
+      const [first] = documents.map((each) => each.toJS() as Readonly<Record<string, unknown>>)
+      const { 'postern.yaml': within } = (first?.['data'] ?? {}) as Readonly<Record<string, string>>
+      const written = within === undefined ? first : (parse(within) as typeof first)
+      const folder = mkdtempSync(join(tmpdir(), 'postern-deployed-'))
+      onTestFinished(() => rmSync(folder, { recursive: true }))
+      const file = join(folder, 'postern.yaml')
+      const own = DESCRIBING.flatMap((key) => (written?.[key] === undefined ? [] : [[key, written[key]]]))
+      const places = {
+        server: { listen: '127.0.0.1:0' },
+        admin: { listen: '127.0.0.1:0' },
+        data: folder,
+      }
+      writeFileSync(file, JSON.stringify({ ...places, ...Object.fromEntries(own) }))
+      expect(await lint(await readDescription(await postern({ file })))).toEqual([])
+    },
+  )
+})
+
+describe('C11.3 the document of a sidecar', () => {
   it('C11.3.6 that of a sidecar tells the address of its issuer, where clients get their tokens', async () => {
     const environment = { ISSUER: 'https://issuer.example', UPSTREAM_URL: 'http://127.0.0.1:1' }
     const sidecar = await postern({ config: 'sidecar.yaml', environment })

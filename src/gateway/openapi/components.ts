@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto'
+
 /**
  * JSON as text. What many operations have alike is written once and then copied, which costs less than objects that
  * `JSON.stringify` writes again for each of them.
@@ -23,53 +25,102 @@ export type Node = Readonly<Record<string, unknown>>
 /** A section of `components` (OpenAPI 3.1 §4.8.7). */
 type Section = 'schemas' | 'responses' | 'parameters' | 'headers' | 'examples'
 
+/** Sections whose components become types of generated clients, all in one name space. */
+const TYPES: ReadonlySet<Section> = new Set(['schemas', 'responses', 'parameters'])
+
 interface Shared {
+  readonly name: string
   readonly reference: Reference
   text: JsonText
 }
 
+/** Where components are: tools look for what uses those of OpenAPI, and do not look into extensions. */
+type Place = 'components' | 'x-postern-components'
+
 /** What several operations share. Each stands once, and only if something refers to it. */
 export class Components {
-  readonly #sections = new Map<Section, Map<string, Shared>>()
-  readonly #names = new Map<string, string>()
+  readonly #shared = new Map<string, Shared>()
+  readonly #sections: Readonly<Record<Place, Map<Section, Shared[]>>> = {
+    components: new Map(),
+    'x-postern-components': new Map(),
+  }
+  /** In lower case: generators make files of names, and some file systems know no case. */
+  readonly #taken: Set<string>
+  /** By the name of a schema of the configuration: which of its forms came first. */
+  readonly #firstForms = new Map<string, string>()
   readonly #remembered = new Map<string, JsonText>()
-  readonly #counts = new Map<string, number>()
   readonly #numbers = new Map<object, number>()
+  #place: Place = 'components'
 
-  /** @param name of `A-Za-z0-9._-`; it says what is made: a second `make` of the same name is not called */
+  /** @param reserved the names of schemas of the configuration: no other component gets one of them */
+  constructor(reserved: Iterable<string> = []) {
+    this.#taken = new Set(Array.from(reserved, (name) => name.toLowerCase()))
+  }
+
+  /** From here on, what is new is used by extensions alone. */
+  beginExtensions(): void {
+    this.#place = 'x-postern-components'
+  }
+
+  /**
+   * @param name of `A-Za-z0-9._-`; it says what is made: a second `make` of the same name is not called. It gets a number
+   *   where another type has it.
+   */
   share(section: Section, name: string, make: () => unknown): Reference {
     return this.shareText(section, name, () => JSON.stringify(make()))
   }
 
   /** The same for what is made as text. */
   shareText(section: Section, name: string, write: () => JsonText): Reference {
-    let made = this.#sections.get(section)
-    if (made === undefined) this.#sections.set(section, (made = new Map<string, Shared>()))
-    let shared = made.get(name)
+    return this.#share(section, name, write, () => (TYPES.has(section) ? this.#free(name) : name))
+  }
+
+  /** For what has no name of its own: equal keys are one component. Its name depends on the key, not on other components. */
+  shareEqual(section: Section, prefix: string, key: string, make: () => unknown): Reference {
+    const write = (): JsonText => JSON.stringify(make())
+    return this.#share(section, `${prefix} ${key}`, write, () => this.#free(`${prefix}.${digestOf(key)}`))
+  }
+
+  /**
+   * A schema of the configuration.
+   * @param form tells the forms apart that it has in the document
+   * @param otherName of a form that is not the first, which has the very name
+   */
+  shareConfigured(name: string, form: string, otherName: string, make: () => unknown): Reference {
+    const first = this.#firstForms.get(name) ?? form
+    this.#firstForms.set(name, first)
+    const write = (): JsonText => JSON.stringify(make())
+    return this.#share('schemas', `${name} ${form}`, write, () =>
+      form === first ? name : this.#free(otherName),
+    )
+  }
+
+  #share(section: Section, key: string, write: () => JsonText, chooseName: () => string): Reference {
+    const full = `${section} ${key}`
+    let shared = this.#shared.get(full)
     if (shared === undefined) {
-      shared = { reference: { $ref: `#/components/${section}/${name}` }, text: '' }
+      const name = chooseName()
+      shared = { name, reference: { $ref: `#/${this.#place}/${section}/${name}` }, text: '' }
       // Known before it is written: a schema may refer to itself.
-      made.set(name, shared)
+      this.#shared.set(full, shared)
+      this.#listOf(section).push(shared)
       shared.text = write()
     }
     return shared.reference
   }
 
-  /** For what has no name of its own: equal keys are one component. */
-  shareEqual(section: Section, prefix: string, key: string, make: () => unknown): Reference {
-    const full = `${section} ${prefix} ${key}`
-    let name = this.#names.get(full)
-    if (name === undefined) {
-      this.#names.set(full, (name = this.#freeName(section, prefix)))
-    }
-    return this.share(section, name, make)
+  #listOf(section: Section): Shared[] {
+    const sections = this.#sections[this.#place]
+    let list = sections.get(section)
+    if (list === undefined) sections.set(section, (list = []))
+    return list
   }
 
-  #freeName(section: Section, prefix: string): string {
-    const count = (this.#counts.get(prefix) ?? 0) + 1
-    this.#counts.set(prefix, count)
-    const name = count === 1 ? prefix : `${prefix}-${count}`
-    return this.#sections.get(section)?.has(name) === true ? this.#freeName(section, prefix) : name
+  #free(name: string): string {
+    let free = name
+    for (let number = 2; this.#taken.has(free.toLowerCase()); number += 1) free = `${name}_${number}`
+    this.#taken.add(free.toLowerCase())
+    return free
   }
 
   /** What several operations have alike, without being a component: made and written once for each `key`. */
@@ -86,17 +137,26 @@ export class Components {
     return number
   }
 
-  /** @param more sections that are made elsewhere */
-  toText(more: Node): JsonText {
-    return objectText([
-      ...[...this.#sections].map(
-        ([section, made]) =>
-          [section, objectText([...made].map(([name, { text }]) => [name, text] as const))] as const,
-      ),
-      ...Object.entries(more).map(([section, nodes]) => [section, JSON.stringify(nodes)] as const),
-    ])
+  /**
+   * The members of the document that hold them, without braces.
+   * @param more sections that are made elsewhere
+   */
+  toMembers(more: Node): JsonText {
+    const further = Object.entries(more).map(([section, nodes]) => [section, JSON.stringify(nodes)] as const)
+    const own = objectText([...this.#sectionsAt('components'), ...further])
+    const ofExtensions = this.#sectionsAt('x-postern-components')
+    return `"components":${own}${ofExtensions.length === 0 ? '' : `,"x-postern-components":${objectText(ofExtensions)}`}`
+  }
+
+  #sectionsAt(place: Place): readonly (readonly [Section, JsonText])[] {
+    return [...this.#sections[place]].map(
+      ([section, made]) =>
+        [section, objectText(made.map(({ name, text }) => [name, text] as const))] as const,
+    )
   }
 }
+
+const digestOf = (key: string): string => createHash('sha256').update(key).digest('hex').slice(0, 8)
 
 /**
  * A text of the configuration for a `description`, which viewers show as CommonMark: with `<` as text, so that it begins

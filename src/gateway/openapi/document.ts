@@ -8,18 +8,13 @@ import type {
   ParameterDescription,
   QueryParameterDescription,
 } from '../../contracts/api-description.ts'
-import type { Answer, Door, Exchange } from '../../contracts/exchange.ts'
-import { type Recorder, WITHOUT_ACTION } from '../../contracts/recorder.ts'
-import type { Cors } from '../../http/cors.ts'
-import { answerReady, type ReadyDocument } from '../../http/entity-tag.ts'
 import { FURTHER_METHODS } from '../../http/head.ts'
-import type { Clock } from '../../kernel/clock.ts'
-import { Fault, toFault } from '../../kernel/faults.ts'
 import { API_VERSION } from '../checks.ts'
 import type { OpenapiConfig } from '../describe/schema.ts'
-import type { FaultRenderer } from '../represent.ts'
 import { Components, type JsonText, markdown, mergedText, type Node, objectText } from './components.ts'
+import { type NamedOperation, withNames } from './names.ts'
 import { bodySchema, responsesOf } from './responses.ts'
+import { namesWithin } from './schemas.ts'
 
 /** The security schemes by name: one of our own, or one for each issuer whose tokens a sidecar accepts (C11.2). */
 function securitySchemes(api: ApiDescription, authorization: AuthorizationDescription): Node {
@@ -90,6 +85,9 @@ type About = Exclude<OpenapiConfig, 'off'>
 /** SPDX 2.3 §7.13: nobody has said. */
 const NO_LICENSE = { name: 'Not stated', identifier: 'NOASSERTION' }
 
+const DESCRIPTION =
+  'Data of businesses and of their funds. The URL of a call names whose data it is about. Each operation says which access token it needs.'
+
 /** The OpenAPI 3.1 document of an API (C11.3), as JSON. */
 export function openapiDocument(
   api: ApiDescription,
@@ -103,25 +101,30 @@ export function openapiDocument(
     readonly contact: About['contact']
   },
 ): JsonText {
-  const components = new Components()
   const operations = api.areas.flatMap((area) => area.operations)
+  const components = new Components(namesWithin(operations.flatMap(schemasOf)))
   const paths = pathsOf(operations, authorization, components)
   const head = {
     openapi: '3.1.0',
     info: {
       title: api.title,
       version: API_VERSION,
-      ...(api.description !== undefined && { description: markdown(api.description) }),
+      description: markdown(api.description ?? DESCRIPTION),
       license: license === undefined ? NO_LICENSE : license,
-      ...(contact && { contact }),
+      contact: contact ?? { name: `The operator of ${new URL(api.baseUrl).host}` },
     },
     servers: [{ url: api.baseUrl }],
     tags: api.areas.map(tagOf),
   }
   const schemes = operations.length > 0 ? { securitySchemes: securitySchemes(api, authorization) } : {}
   // Not `mergedText`: a slice of a text as long as this copies all of it.
-  return `${JSON.stringify(head).slice(0, -1)},"paths":${paths},"components":${components.toText(schemes)}}`
+  return `${JSON.stringify(head).slice(0, -1)},"paths":${paths},${components.toMembers(schemes)}}`
 }
+
+const schemasOf = ({ answer, body }: OperationDescription) => [
+  ...(answer.kind === 'envelope' && answer.data !== undefined ? [answer.data] : []),
+  ...(body?.kind === 'parsed' && body.schema !== undefined ? [body.schema] : []),
+]
 
 const tagOf = ({ name, description = `Operations of ${name}`, mode }: AreaDescription): Node => ({
   name,
@@ -132,33 +135,59 @@ const tagOf = ({ name, description = `Operations of ${name}`, mode }: AreaDescri
 /** OpenAPI 3.1 has no place for them (§4.8.9). */
 const WITHOUT_PLACE: ReadonlySet<string> = new Set(FURTHER_METHODS)
 
+/** An operation of the document, and the others whose paths differ from its own in the types of parameters only. */
+interface Documented {
+  readonly operation: OperationDescription
+  readonly others: readonly OperationDescription[]
+}
+
 /**
  * OpenAPI knows one path item for all paths that differ in the names of their parameters only, and one operation for each
  * of its methods. Where types of parameters lead to several, the first stands there and names the others.
  */
+function documentedOf(operations: readonly OperationDescription[]): readonly Documented[] {
+  const byShape = Map.groupBy(operations, ({ path }) => path.replaceAll(/\{[^{}]*\}/g, '{}'))
+  return [...byShape.values()].flatMap((same) => {
+    const path = same[0]?.path ?? ''
+    const byMethod = [...Map.groupBy(same, ({ method }) => method).values()]
+    return byMethod.flatMap(([first, ...others]) =>
+      first === undefined ? [] : [{ operation: renamed(first, path), others }],
+    )
+  })
+}
+
 function pathsOf(
   operations: readonly OperationDescription[],
   authorization: AuthorizationDescription,
   components: Components,
 ): JsonText {
-  const byShape = Map.groupBy(operations, ({ path }) => path.replaceAll(/\{[^{}]*\}/g, '{}'))
-  const paths = [...byShape.values()].map((same) => {
-    const path = same[0]?.path ?? ''
-    const byMethod = Map.groupBy(same, ({ method }) => method)
-    const all = [...byMethod].flatMap(([method, [first, ...others]]) =>
-      first === undefined
-        ? []
-        : [[method, operationText(renamed(first, path), others, authorization, components)] as const],
-    )
-    const known = all.filter(([method]) => !WITHOUT_PLACE.has(method))
-    const further = all.filter(([method]) => WITHOUT_PLACE.has(method))
-    const item = [
-      ...known.map(([method, text]) => [method.toLowerCase(), text] as const),
-      ...(further.length > 0 ? [['x-postern-operations', objectText(further)] as const] : []),
-    ]
-    return [path, objectText(item)] as const
-  })
-  return objectText(paths)
+  const documented = documentedOf(operations)
+  const names = withNames(documented.map(({ operation }) => operation))
+  const all = names.map((operation, at) => ({ operation, others: documented[at]?.others ?? [] }))
+  const textOf = ({ operation, others }: (typeof all)[number]) =>
+    [operation, operationText(operation, others, authorization, components)] as const
+  const isKnown = ({ operation }: Documented): boolean => !WITHOUT_PLACE.has(operation.method)
+  const known = all.filter(isKnown).map(textOf)
+  components.beginExtensions()
+  const further = all.filter((each) => !isKnown(each)).map(textOf)
+  const [knownAt, furtherAt] = [known, further].map((texts) => Map.groupBy(texts, ([{ path }]) => path))
+  return objectText(
+    [...new Set(names.map(({ path }) => path))].map((path) => {
+      const inExtension = furtherAt?.get(path) ?? []
+      const item = [
+        ...(knownAt?.get(path) ?? []).map(([{ method }, text]) => [method.toLowerCase(), text] as const),
+        ...(inExtension.length > 0
+          ? [
+              [
+                'x-postern-operations',
+                objectText(inExtension.map(([{ method }, text]) => [method, text] as const)),
+              ] as const,
+            ]
+          : []),
+      ]
+      return [path, objectText(item)] as const
+    }),
+  )
 }
 
 function renamed(operation: OperationDescription, path: string): OperationDescription {
@@ -169,7 +198,7 @@ function renamed(operation: OperationDescription, path: string): OperationDescri
 }
 
 function operationText(
-  operation: OperationDescription,
+  operation: NamedOperation,
   others: readonly OperationDescription[],
   authorization: AuthorizationDescription,
   components: Components,
@@ -356,7 +385,7 @@ const UNITS = [
   { name: 'Range-Unit', description: 'That unit, such as `items`.' },
 ]
 
-function requestBody(body: BodyDescription, operation: OperationDescription, components: Components): Node {
+function requestBody(body: BodyDescription, operation: NamedOperation, components: Components): Node {
   if (body.kind === 'opaque') return { content: Object.fromEntries(body.types.map((type) => [type, {}])) }
   const { schema, required, types, ownXml } = body
   const media = schema === undefined ? {} : { schema: bodySchema(schema, operation, components) }
@@ -368,73 +397,19 @@ function requestBody(body: BodyDescription, operation: OperationDescription, com
   return { required, content: Object.fromEntries(content) }
 }
 
-function bodyExamples({ id, examples }: OperationDescription, components: Components): Node | undefined {
+function bodyExamples(
+  { name: operation, examples }: NamedOperation,
+  components: Components,
+): Node | undefined {
   const found = examples.filter(({ body }) => body !== undefined)
   if (found.length === 0) return undefined
   return Object.fromEntries(
     found.map(({ name, summary, body }) => [
       name,
-      components.share('examples', `Body.${id}.${name}`, () => ({
+      components.share('examples', `${operation}Request.${name}`, () => ({
         ...(summary !== undefined && { summary }),
         value: body,
       })),
     ]),
   )
-}
-
-export interface ServedDescription {
-  readonly document: ReadyDocument | undefined
-  readonly cors: Cors | undefined
-  readonly clock: Clock
-  readonly recorder: Pick<Recorder, 'decision'>
-  readonly renderFault: FaultRenderer
-}
-
-const METHODS = ['GET', 'HEAD']
-
-/**
- * The door of the OpenAPI document (C11.3.8). As the metadata of identity, it is public and no maintenance closes it.
- * @param current called once per call
- * @param elsewhere answers where there is no document
- */
-export const descriptionDoor =
-  (current: () => ServedDescription, elsewhere: Door): Door =>
-  (exchange) => {
-    const served = current()
-    const { document } = served
-    if (document === undefined) return elsewhere(exchange)
-    const { head } = exchange
-    let fault: Fault | undefined
-    let answer: Answer
-    try {
-      answer = answerAt(exchange, document, served)
-    } catch (thrown) {
-      fault = toFault(thrown)
-      answer = served.renderFault(fault, head.headers.accept)
-    }
-    record(exchange, served, fault, answer.status)
-    return { ...answer, headers: served.cors?.onAnswer(head, answer.headers) ?? answer.headers }
-  }
-
-function answerAt({ head, refusal }: Exchange, document: ReadyDocument, { cors }: ServedDescription): Answer {
-  if (refusal !== undefined) throw refusal
-  if (cors?.isPreflight(head) === true) return { status: 204, headers: cors.preflight(head), body: undefined }
-  if (!METHODS.includes(head.method)) throw new Fault('method_not_allowed', { allow: METHODS })
-  return answerReady(document, head)
-}
-
-function record(
-  exchange: Exchange,
-  { clock, recorder }: ServedDescription,
-  fault: Fault | undefined,
-  status: number,
-): void {
-  recorder.decision({
-    exchange,
-    door: 'api',
-    fault,
-    status,
-    ...WITHOUT_ACTION,
-    totalMs: clock.monotonic() - exchange.startedAt,
-  })
 }

@@ -1,4 +1,3 @@
-import type { OperationDescription } from '../../contracts/api-description.ts'
 import { PLAIN_TYPES } from '../../http/accept.ts'
 import type { BodySchema } from '../../http/body-schema.ts'
 import { type FaultRow, FAULTS, type WireCode } from '../../kernel/fault-table.ts'
@@ -11,67 +10,92 @@ import {
   objectText,
   type Reference,
 } from './components.ts'
+import { classWords, type NamedOperation } from './names.ts'
 import { schemaNode } from './schemas.ts'
 
 const ROOT = { name: 'ApiResponse' }
 
-const envelope = (errors: Node, data: Node | BodySchema): Node => ({
+const envelope = (errors: Node, data: Node | Reference | BodySchema): Node => ({
   type: 'object',
   required: ['Errors', 'Data'],
   properties: { Errors: errors, Data: data },
   xml: ROOT,
 })
 
-/** What `Data` is where a data service answers without a body (C8.6). A schema that requires nothing allows it anyway. */
-const NOTHING: Node = {
-  type: 'object',
-  maxProperties: 0,
-  description: 'The data service had no data to answer.',
-}
+/** What `Data` is in a failure, and where a data service answers without a body (C8.6). */
+const noData = (components: Components): Reference =>
+  components.share('schemas', 'NoData', () => ({
+    type: 'object',
+    description: 'An object without members.',
+    maxProperties: 0,
+  }))
 
-const NO_ERRORS: Node = { type: 'array', maxItems: 0, xml: { wrapped: true } }
+const noErrors = (components: Components): Node => ({
+  type: 'array',
+  maxItems: 0,
+  items: errorSchema(undefined, components),
+  xml: { wrapped: true },
+})
 
 /** The envelope of a success, with `Data` as the operation describes it. */
-function successSchema({ id, answer }: OperationDescription, components: Components): Reference {
+function successSchema({ name, method, answer }: NamedOperation, components: Components): Reference {
   if (answer.kind === 'own' || answer.data === undefined)
-    return components.share('schemas', 'Success', () => envelope(NO_ERRORS, { type: 'object' }))
-  const { data, items, mayBeEmpty } = answer
-  return components.share('schemas', `Success.${id}`, () => {
-    const described = { type: 'object', ...schemaNode(data, items, components) }
-    return envelope(NO_ERRORS, mayBeEmpty ? { anyOf: [described, NOTHING] } : described)
+    return components.share('schemas', 'AnySuccess', () => envelope(noErrors(components), { type: 'object' }))
+  const { mayBeEmpty } = answer
+  return components.share('schemas', `${name}Response`, () => {
+    const data = dataSchema({ name, method }, answer, components)
+    return envelope(noErrors(components), mayBeEmpty ? { anyOf: [data, noData(components)] } : data)
   })
 }
 
-export const bodySchema = (
-  schema: BodySchema,
-  { id, answer }: OperationDescription,
+/** A component of its own, so that generated clients have a type of this name. */
+function dataSchema(
+  { name, method }: Pick<NamedOperation, 'name' | 'method'>,
+  { data = {}, items }: Pick<Enveloped, 'data' | 'items'>,
   components: Components,
-) =>
-  components.share('schemas', `Body.${id}`, () =>
-    schemaNode(schema, answer.kind === 'envelope' ? answer.items : {}, components),
-  )
+): Node | Reference {
+  const node = { type: 'object', ...schemaNode(data, items, components) }
+  if (data.$id !== undefined) return node
+  return components.share('schemas', method === 'GET' ? name : `${name}Result`, () => node)
+}
+
+type Enveloped = Extract<NamedOperation['answer'], { kind: 'envelope' }>
+
+/** A schema that has a name in the configuration stands for itself. */
+export function bodySchema(
+  schema: BodySchema,
+  { name, answer }: NamedOperation,
+  components: Components,
+): unknown {
+  const make = (): unknown => schemaNode(schema, answer.kind === 'envelope' ? answer.items : {}, components)
+  return schema.$id === undefined ? components.share('schemas', `${name}Request`, make) : make()
+}
 
 /** @param codes those that it may have; undefined: any, since a data service's own errors pass (C8.4) */
 const failureSchema = (codes: readonly WireCode[] | undefined, components: Components): Reference =>
-  components.share('schemas', ['Failure', ...(codes ?? [])].join('.'), () =>
+  components.share('schemas', `${namesOf(codes)}Failure`, () =>
     envelope(
-      {
-        type: 'array',
-        minItems: 1,
-        items: {
-          type: 'object',
-          required: ['Code', 'Message'],
-          properties: {
-            Code: { type: 'string', ...(codes && { enum: codes }) },
-            Message: { type: 'string', description: 'For people.' },
-          },
-          xml: { name: 'Error' },
-        },
-        xml: { wrapped: true },
-      },
-      { type: 'object', maxProperties: 0 },
+      { type: 'array', minItems: 1, items: errorSchema(codes, components), xml: { wrapped: true } },
+      noData(components),
     ),
   )
+
+const errorSchema = (codes: readonly WireCode[] | undefined, components: Components): Reference =>
+  components.share('schemas', `${namesOf(codes).replace(/Error$/, '')}Error`, () => ({
+    type: 'object',
+    required: ['Code', 'Message'],
+    properties: {
+      Code: { type: 'string', description: 'For programs.', ...(codes && { enum: codes }) },
+      Message: { type: 'string', description: 'For people.' },
+    },
+    xml: { name: 'Error' },
+  }))
+
+/** `API_NOT_FOUND` is `NotFound`. */
+const namesOf = (codes: readonly WireCode[] | undefined): string =>
+  codes === undefined
+    ? 'Any'
+    : codes.map((code) => classWords(code.replace(/^API_/, '').toLowerCase())).join('Or')
 
 const HEADERS = {
   'X-Request-Id': ['Names this answer. Quote it when you ask for help.', { type: 'string' }],
@@ -121,19 +145,16 @@ const headersOf = (status: string, more: readonly HeaderName[], components: Comp
   return Object.fromEntries(shared)
 }
 
-const moreHeaders = ({
-  answer: { successes },
-  hasRateHeaders,
-}: OperationDescription): readonly HeaderName[] => [
+const moreHeaders = ({ answer: { successes }, hasRateHeaders }: NamedOperation): readonly HeaderName[] => [
   ...(successes.notModified || successes.precondition ? VALIDATORS : []),
   ...(hasRateHeaders ? RATE : []),
 ]
 
 /** All responses of an operation, by status. Operations of one shape share all but the success itself. */
-export function responsesOf(operation: OperationDescription, components: Components): JsonText {
-  const { id, answer } = operation
+export function responsesOf(operation: NamedOperation, components: Components): JsonText {
+  const { name, answer } = operation
   const success = JSON.stringify(
-    components.shareText('responses', `Success.${id}`, () => successText(operation, components)),
+    components.shareText('responses', `${name}Success`, () => successText(operation, components)),
   )
   const others = components.remember(`responses ${shapeOf(operation, components)}`, () => ({
     ...otherSuccesses(operation, components),
@@ -144,14 +165,14 @@ export function responsesOf(operation: OperationDescription, components: Compone
 }
 
 /** All that `otherSuccesses` and `failuresOf` read. */
-function shapeOf(operation: OperationDescription, components: Components): string {
+function shapeOf(operation: NamedOperation, components: Components): string {
   const { answer, faults, mode, otherRefusals, ownErrors, hasRateHeaders, websocket } = operation
   const { notModified, precondition, ranges, otherUnits } = answer.successes
   const numbers = `${components.numberOf(faults)} ${components.numberOf(answer.types)} ${ownErrors.join()}`
   return `${notModified} ${precondition} ${ranges} ${otherUnits} ${otherRefusals} ${hasRateHeaders} ${websocket} ${mode} ${numbers}`
 }
 
-function successText(operation: OperationDescription, components: Components): JsonText {
+function successText(operation: NamedOperation, components: Components): JsonText {
   const more = moreHeaders(operation)
   const headers = components.remember(`headers ${more.join()}`, () => headersOf('200', more, components))
   return objectText([
@@ -161,7 +182,7 @@ function successText(operation: OperationDescription, components: Components): J
   ])
 }
 
-function otherSuccesses(operation: OperationDescription, components: Components): Node {
+function otherSuccesses(operation: NamedOperation, components: Components): Node {
   const { answer, websocket } = operation
   const { notModified, ranges } = answer.successes
   const more = moreHeaders(operation)
@@ -182,7 +203,7 @@ const SEVERAL_PARTS = 'multipart/byteranges'
 
 /** Operations that answer in the same types share it: it has no schema. */
 function partOf(
-  { answer: { types, successes }, mode }: OperationDescription,
+  { answer: { types, successes }, mode }: NamedOperation,
   more: readonly HeaderName[],
   components: Components,
 ): Reference {
@@ -199,11 +220,10 @@ function partOf(
 }
 
 /** In a report-only area, whoever asks for a type that there is not gets the data service's own. */
-const unconverted = (mode: OperationDescription['mode']): Node =>
-  mode === 'report-only' ? { '*/*': {} } : {}
+const unconverted = (mode: NamedOperation['mode']): Node => (mode === 'report-only' ? { '*/*': {} } : {})
 
 /** Every type of C7.1, or those of the operation's own. */
-function successContent(operation: OperationDescription, components: Components): JsonText {
+function successContent(operation: NamedOperation, components: Components): JsonText {
   const { answer, mode } = operation
   const rest = mode === 'report-only' ? [['*/*', '{}'] as const] : []
   if (answer.kind === 'own')
@@ -221,7 +241,7 @@ function successContent(operation: OperationDescription, components: Components)
 }
 
 function examplesOf(
-  { id, examples }: OperationDescription,
+  { name: operation, examples }: NamedOperation,
   version: number,
   components: Components,
 ): Node | undefined {
@@ -230,7 +250,7 @@ function examplesOf(
   return Object.fromEntries(
     found.map(({ name, summary, data }) => [
       name,
-      components.share('examples', `Success.${id}.${name}`, () => ({
+      components.share('examples', `${operation}Response.${name}`, () => ({
         ...(summary !== undefined && { summary }),
         value: { Errors: [], Data: data },
       })),
@@ -238,7 +258,7 @@ function examplesOf(
   )
 }
 
-function failuresOf(operation: OperationDescription, components: Components): Node {
+function failuresOf(operation: NamedOperation, components: Components): Node {
   const { otherRefusals, hasRateHeaders, answer } = operation
   const other = (status: string, description: string): Reference =>
     components.shareEqual('responses', `Failure${status}`, String(hasRateHeaders), () => ({
@@ -254,7 +274,7 @@ function failuresOf(operation: OperationDescription, components: Components): No
 }
 
 function failuresByStatus(
-  { faults, ownErrors, hasRateHeaders }: OperationDescription,
+  { faults, ownErrors, hasRateHeaders }: NamedOperation,
   components: Components,
 ): Node {
   const own = new Set(ownErrors)
@@ -281,7 +301,10 @@ function failure({ status, codes, isOwn, hasRateHeaders }: Failure, components: 
   return components.shareEqual('responses', `Failure${status}`, key, () => ({
     description: [...new Set(rows.map(({ text }) => `- ${text}`))].join('\n'),
     headers: headersOf(status, hasRateHeaders ? RATE : [], components),
-    content: failureContent(isOwn ? undefined : [...new Set(rows.map(({ wire }) => wire))], components),
+    content: failureContent(
+      isOwn ? undefined : [...new Set(rows.map(({ wire }) => wire))].toSorted(),
+      components,
+    ),
   }))
 }
 

@@ -2,6 +2,7 @@
 import { type BodySchema, isNothing } from '../../http/body-schema.ts'
 import { escapeName } from '../../http/xml/syntax.ts'
 import { type Components, markdown, type Node, type Reference } from './components.ts'
+import { classWords } from './names.ts'
 
 /** Element names of array items, by the name of the array (C7.5). */
 type ItemNames = Readonly<Record<string, string>>
@@ -75,18 +76,33 @@ const membersOf = (properties: Readonly<Record<string, BodySchema>>, context: Co
     }),
   )
 
-/** Names of components that are made here. */
-const TAKEN = /^(?:Body|Failure|Success)(?:\.|$)/
-
 /** One component for all operations that name the items of its arrays alike. */
 function referenceTo(schema: BodySchema, name: string, context: Context): Reference {
   const { names, components } = context
   const arrays = Object.keys(names).length === 0 ? undefined : arraysWithin(schema)
-  const used = Object.entries(names).filter(([key]) => arrays?.has(key))
-  const prefix = TAKEN.test(name) ? `Schema.${name}` : name
-  return components.shareEqual('schemas', prefix, JSON.stringify([name, used.toSorted()]), () =>
+  const used = Object.entries(names)
+    .filter(([key]) => arrays?.has(key))
+    .toSorted()
+  const items = used.map(([, item]) => classWords(item)).join('')
+  return components.shareConfigured(name, JSON.stringify(used), `${name}With${items || 'Item'}`, () =>
     ownNode(schema, context, ITEM),
   )
+}
+
+/** The names of all schemas of the configuration that are reached from these. */
+export function namesWithin(schemas: Iterable<BodySchema>): ReadonlySet<string> {
+  const names = new Set<string>()
+  const seen = new Set<BodySchema>()
+  const read = (part: BodySchema | boolean | undefined): void => {
+    if (typeof part !== 'object' || seen.has(part)) return
+    seen.add(part)
+    if (part.$id !== undefined) names.add(part.$id)
+    Object.values(part.properties ?? {}).forEach(read)
+    read(part.items)
+    read(part.additionalProperties)
+  }
+  for (const schema of schemas) read(schema)
+  return names
 }
 
 const arraysOf = new WeakMap<BodySchema, ReadonlySet<string>>()

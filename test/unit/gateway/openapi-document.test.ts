@@ -3,6 +3,7 @@ import { answersByStatus } from '../../../src/backends/forward/response.ts'
 import { Problems } from '../../../src/config/problems.ts'
 import type { AuthorizationDescription } from '../../../src/contracts/api-description.ts'
 import type { Backend } from '../../../src/contracts/backend.ts'
+import type { BodySchema } from '../../../src/http/body-schema.ts'
 import { compileActions } from '../../../src/gateway/compile-actions.ts'
 import { describeApi } from '../../../src/gateway/describe/describe.ts'
 import type { OpenapiConfig } from '../../../src/gateway/describe/schema.ts'
@@ -10,7 +11,14 @@ import { openapiDocument } from '../../../src/gateway/openapi/document.ts'
 import type { NamedSchemas } from '../../../src/gateway/linked-schemas.ts'
 import type { ActionConfig, AreasConfig } from '../../../src/gateway/schema.ts'
 import { CATALOGUE } from '../../support/gateway.ts'
-import { lint, type OpenapiDocument, type OpenapiResponse, resolved } from '../../support/openapi.ts'
+import { needing } from '../../support/machine.ts'
+import {
+  lint,
+  lintBySpectral,
+  type OpenapiDocument,
+  type OpenapiResponse,
+  resolved,
+} from '../../support/openapi.ts'
 
 /** A backend that forwards everything, and can take websockets over. */
 const backend: Backend = {
@@ -31,6 +39,9 @@ const OWN: AuthorizationDescription = {
   grants: ['password', 'authorization_code', 'refresh_token'],
 }
 
+/** Its services take and send elements of their own (C7.7). */
+const inXml: Backend = { ...backend, name: 'funds-in-xml', xml: {} as NonNullable<Backend['xml']> }
+
 interface Given {
   readonly actions?: readonly object[]
   readonly areas?: AreasConfig
@@ -46,7 +57,7 @@ function documentOf(given: Given = {}) {
     actions as unknown as readonly ActionConfig[],
     {
       catalogue: CATALOGUE,
-      backends: new Map([[backend.name, backend]]),
+      backends: new Map([backend, inXml].map((each) => [each.name, each])),
       areas,
       ...(schemas && { schemas }),
     },
@@ -85,31 +96,146 @@ const responseOf = (document: OpenapiDocument, status: string) =>
   resolved(document, onlyOperation(document).responses[status]) as OpenapiResponse
 
 describe('C11.3 the OpenAPI document', () => {
-  it('C11.3 of an API of all kinds of operations has nothing that redocly finds wrong', async () => {
+  const text = { type: 'string' } as const
+  const entry = { type: 'object', properties: { 'a b': text, Tags: { type: 'array', items: text } } }
+  const ALL_KINDS: Given = {
+    areas: {
+      funds: { backend: backend.name, scopes: ['openid'], description: 'Funds <of> a business' },
+      streams: { backend: backend.name, mode: 'report-only' },
+      xml: { backend: inXml.name },
+      '2026-q1': { backend: backend.name },
+    },
+    schemas: { Fund: entry as BodySchema, 'any.error': entry as BodySchema, NoData: { type: 'object' } },
+    actions: [
+      action('{id:uuid}', {
+        GET: { ...rule, versions: [1, 3], defaultVersion: 3, data: { properties: { 'a b': text } } },
+        PUT: { ...rule, body: { required: false, schema: { type: 'object' } } },
+      }),
+      action('{number:integer}', { GET: rule, DELETE: rule }),
+      action('{state:/open|closed/}/of/{code:/[A-Z]{2}/}', {
+        GET: { ...rule, produces: ['text/csv', 'image/*'] },
+      }),
+      action('forms', {
+        POST: {
+          ...rule,
+          data: { $ref: '#/schemas/any.error' },
+          body: { required: true, schema: { $ref: '#/schemas/Fund' } },
+          examples: { 'a.b-c_d': { body: { 'a b': 'é <&>' }, data: { Tags: ['x'] } } },
+        },
+        GET: {
+          ...rule,
+          data: { $ref: '#/schemas/NoData' },
+          parameters: { 'odd name': { type: 'integer', required: true }, 'page[size]': { ...text } },
+        },
+      }),
+      action('~._-', { GET: { ...rule, data: entry } }),
+      action('fund-list', { GET: { ...rule, data: entry, items: { Tags: 'Tag' } } }),
+      action('fund_list', { GET: { ...rule, data: entry } }),
+      { ...action('fund-list', { GET: { ...rule, data: { ...entry, required: ['Tags'] } } }), level: 'fund' },
+      action('tree/{path...}', { GET: rule, PROPFIND: rule, REPORT: { ...rule, data: entry } }),
+      action(
+        'upload',
+        { POST: { ...rule, consumes: ['application/pdf', 'multipart/form-data'] } },
+        'streams',
+      ),
+      action('ticks', { GET: { ...rule, websocket: true, produces: ['text/event-stream'] } }, 'streams'),
+      action('only', { GET: { ...rule, produces: ['application/xml'] } }, 'xml'),
+      action('mapped', { PATCH: { ...rule, data: entry, body: { required: true, schema: entry } } }, 'xml'),
+      action('1', { QUERY: { ...rule, data: entry, body: { required: true } } }, '2026-q1'),
+    ],
+  }
+
+  it('C11.3 of an API of all kinds of operations has nothing that linters find wrong', async () => {
+    expect(await lint(documentOf(ALL_KINDS))).toEqual([])
+  })
+
+  it('C11.3 of an API of all kinds of operations passes spectral', needing('spectral'), async () => {
+    expect(await lintBySpectral(documentOf(ALL_KINDS))).toEqual([])
+    const { info, ...rest } = documentOf(ALL_KINDS)
+    const bad = { ...rest, info: { ...info, contact: undefined } }
+    expect(await lintBySpectral(bad)).toMatchObject([{ rule: 'info-contact' }])
+  })
+
+  const schemaNames = (document: OpenapiDocument): readonly string[] =>
+    Object.keys(document.components['schemas'] ?? {})
+
+  it('C11.3.7 names components so that generators make names of types of them, and none of two', () => {
+    const document = documentOf(ALL_KINDS) as OpenapiDocument & Pick<OpenapiDocument, 'components'>
+    const further = (document as unknown as Record<string, OpenapiDocument['components']>)[
+      'x-postern-components'
+    ]
+    const sections = [document.components, further ?? {}].flatMap((each) =>
+      ['schemas', 'responses', 'parameters'].map((section) => Object.keys(each[section] ?? {})),
+    )
+    const names = sections.flat()
+    for (const name of names) expect(name).toMatch(/^[A-Za-z][A-Za-z0-9._-]*$/)
+    expect(new Set(names.map((name) => name.toLowerCase())).size).toBe(names.length)
+    expect(schemaNames(document)).toEqual(
+      expect.arrayContaining([
+        ...['Fund', 'any.error', 'NoData', 'NoData_2', 'AnyError', 'NotAuthorisedFailure'],
+        ...['FundsByIdPutRequest', 'FundsFormsPostResponse', 'FundsFundListOfFund', 'XmlMappedPatchRequest'],
+        expect.stringMatching(/^FundsFundList_[0-9a-f]{8}$/),
+      ]),
+    )
+  })
+
+  it('C11.3.7 keeps the names of components where operations come and go', () => {
+    // Of those that share a path, the first stands in the document.
+    const actions = (ALL_KINDS.actions ?? []).slice(2)
+    const all = documentOf({ ...ALL_KINDS, actions })
+    const reversed = documentOf({ ...ALL_KINDS, actions: actions.slice(1).toReversed() })
+    for (const section of ['schemas', 'responses', 'parameters'])
+      for (const name of Object.keys(reversed.components[section] ?? {}))
+        expect([name, reversed.components[section]?.[name]]).toEqual([name, all.components[section]?.[name]])
+  })
+
+  it('C11.3.7 has a type for the `Data` of an operation, for its body, for its errors and for their list', () => {
+    const data = { type: 'object', properties: { Amount: { type: 'number' } } }
+    const body = { required: true, schema: data }
     const document = documentOf({
-      areas: {
-        funds: { backend: backend.name, scopes: ['openid'], description: 'Funds' },
-        streams: { backend: backend.name, mode: 'report-only' },
-      },
-      actions: [
-        action('{id:uuid}', {
-          GET: {
-            ...rule,
-            versions: [1, 3],
-            defaultVersion: 3,
-            data: { properties: { 'a b': { type: 'string' } } },
-          },
-          PUT: { ...rule, body: { required: false, schema: { type: 'object' } } },
-        }),
-        action('{number:integer}', { GET: rule, DELETE: rule }),
-        action('{state:/open|closed/}/of/{code:/[A-Z]{2}/}', {
-          GET: { ...rule, produces: ['text/csv', 'image/*'] },
-        }),
-        action('upload', { POST: { ...rule, consumes: ['application/pdf'] } }, 'streams'),
-        action('ticks', { GET: { ...rule, websocket: true, produces: ['text/event-stream'] } }, 'streams'),
-      ],
+      areas: { accounts: { backend: backend.name } },
+      actions: [action('balance', { GET: { ...rule, data }, PUT: { ...rule, data, body } }, 'accounts')],
     })
-    expect(await lint(document)).toEqual([])
+    const { schemas = {} } = document.components
+    const to = (name: string) => ({ $ref: `#/components/schemas/${name}` })
+    expect(schemas['AccountsBalance']).toEqual(data)
+    expect(schemas['AccountsBalanceResponse']).toMatchObject({
+      properties: {
+        Errors: { type: 'array', maxItems: 0, items: to('AnyError') },
+        Data: to('AccountsBalance'),
+      },
+    })
+    expect(schemas['AccountsBalancePutRequest']).toEqual(data)
+    expect(schemas['AccountsBalancePutResult']).toEqual(data)
+    expect(schemas['NotAuthorisedFailure']).toMatchObject({
+      properties: { Errors: { items: to('NotAuthorisedError') }, Data: to('NoData') },
+    })
+    expect(schemas['NotAuthorisedError']).toMatchObject({
+      properties: { Code: { enum: ['API_NOT_AUTHORISED'] } },
+      xml: { name: 'Error' },
+    })
+  })
+
+  it('C11.3.1 has what only methods without a place in OpenAPI use beside the components', () => {
+    const document = documentOf({
+      actions: [list(), action('tree', { PROPFIND: { ...rule, data: { type: 'object', properties: {} } } })],
+    }) as OpenapiDocument & { readonly 'x-postern-components': OpenapiDocument['components'] }
+    expect(Object.keys(document['x-postern-components']['responses'] ?? {})).toContain(
+      'FundsTreePropfindSuccess',
+    )
+    expect(JSON.stringify(document.components)).not.toContain('Propfind')
+  })
+
+  it('C11.3 says whose it is, and what it is, where the configuration does not', () => {
+    expect(documentOf().info).toMatchObject({
+      contact: { name: 'The operator of api.acme.test' },
+      description: expect.stringContaining('access token'),
+    })
+    const contact = { name: 'Support', email: 'support@acme.test' }
+    expect(documentOf({ openapi: { contact, description: 'Ours' } }).info).toMatchObject({
+      contact,
+      description: 'Ours',
+    })
   })
 
   it('C11.3.4 has an alternative for each value of any, and one for all values of all', () => {
@@ -196,8 +322,11 @@ describe('C11.3 the OpenAPI document', () => {
 
   it('C11.3.3 has no list of codes where errors of the data service may come', () => {
     const document = documentOf()
-    const codes = (status: string) =>
-      JSON.stringify(resolved(document, responseOf(document, status).content?.['application/json']?.schema))
+    const codes = (status: string) => {
+      const { schema } = responseOf(document, status).content?.['application/json'] ?? {}
+      const { properties } = resolved(document, schema) as { properties: { Errors: { items: object } } }
+      return JSON.stringify(resolved(document, properties.Errors.items))
+    }
     expect(codes('501')).toContain('"enum":["API_NOT_IMPLEMENTED"]')
     expect(codes('404')).not.toContain('"enum"')
     expect(codes('4XX')).not.toContain('"enum"')
@@ -210,15 +339,12 @@ describe('C11.3 the OpenAPI document', () => {
     }
     const document = documentOf({ actions: [list({ data, items: { Funds: 'Fund' } })] })
     const schema = resolved(document, responseOf(document, '200').content?.['application/xml']?.schema)
-    expect(schema).toMatchObject({
-      xml: { name: 'ApiResponse' },
+    expect(schema).toMatchObject({ xml: { name: 'ApiResponse' } })
+    const { properties } = schema as { readonly properties: { readonly Data: object } }
+    expect(resolved(document, properties.Data)).toMatchObject({
       properties: {
-        Data: {
-          properties: {
-            Funds: { xml: { wrapped: true }, items: { type: 'string', xml: { name: 'Fund' } } },
-            'a b': { xml: { name: 'a_x0020_b' } },
-          },
-        },
+        Funds: { xml: { wrapped: true }, items: { type: 'string', xml: { name: 'Fund' } } },
+        'a b': { xml: { name: 'a_x0020_b' } },
       },
     })
   })
@@ -257,8 +383,8 @@ describe('C11.3 the OpenAPI document', () => {
       },
     })
     expect(schemas['Member']).toMatchObject({ properties: { Fund: to('Fund') } })
-    expect(schemas['Body.put-business-funds-list']).toMatchObject({ properties: { Plan: to('Fund') } })
-    expect(schemas['Success.get-business-funds-list']).toMatchObject({
+    expect(schemas['FundsListPutRequest']).toMatchObject({ properties: { Plan: to('Fund') } })
+    expect(schemas['FundsListResponse']).toMatchObject({
       properties: { Data: { type: 'object', ...to('Fund') } },
     })
     expect(await lint(document)).toEqual([])
@@ -277,7 +403,7 @@ describe('C11.3 the OpenAPI document', () => {
     })
     const { schemas = {} } = document.components
     expect(schemas['Never']).toEqual({ not: {} })
-    expect(schemas['Body.put-business-funds-list']).toMatchObject({
+    expect(schemas['FundsListPutRequest']).toMatchObject({
       properties: { Admin: { not: {} }, Any: {}, List: { items: { not: {} } } },
     })
     expect(await lint(document)).toEqual([])
@@ -287,18 +413,20 @@ describe('C11.3 the OpenAPI document', () => {
     const data = { $ref: '#/schemas/Fund' }
     const items = [{}, { Members: 'Member' }, { Members: 'Member', Others: 'Other' }]
     const { schemas = {} } = documentOf({
-      schemas: { ...FUND, Success: { type: 'object' } },
+      schemas: { ...FUND, NoData: { type: 'object' } },
       actions: [
         ...items.map((names, at) => action(`list-${at}`, { GET: { ...rule, data, items: names } })),
-        list({ data: { $ref: '#/schemas/Success' } }),
+        list({ data: { $ref: '#/schemas/NoData' } }),
       ],
     }).components
-    const names = Object.keys(schemas).filter((name) => !/^(Failure|Success)/.test(name))
-    expect(names.toSorted()).toEqual(['Fund', 'Fund-2', 'Member', 'Member-2', 'Schema.Success'])
-    expect(schemas['Fund-2']).toMatchObject({
+    const names = Object.keys(schemas).filter((name) => /^(?:Fund(?!s)|Member|NoData)/.test(name))
+    expect(names.toSorted()).toEqual([
+      ...['Fund', 'FundWithMember', 'Member', 'MemberWithMember', 'NoData', 'NoData_2'],
+    ])
+    expect(schemas['FundWithMember']).toMatchObject({
       properties: {
         Members: { items: { xml: { name: 'Member' } } },
-        Parent: { $ref: expect.stringMatching(/Fund-2$/) },
+        Parent: { $ref: expect.stringMatching(/FundWithMember$/) },
       },
     })
   })

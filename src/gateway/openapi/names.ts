@@ -1,0 +1,50 @@
+/** Names of components that client developers read as names of types (C11.3.7). */
+import { createHash } from 'node:crypto'
+import type { OperationDescription } from '../../contracts/api-description.ts'
+
+/** An operation that the document describes. */
+export interface NamedOperation extends OperationDescription {
+  /** What names of its components begin with: `AccountsBalance`, `AccountsBalancePost`. */
+  readonly name: string
+}
+
+/** The letters and digits of a text, each word with a capital letter: `fund-list` is `FundList`. */
+export const classWords = (text: string): string =>
+  text
+    .split(/[^A-Za-z0-9]+/)
+    .map((word) => word.slice(0, 1).toUpperCase() + word.slice(1))
+    .join('')
+
+/** Steps of a path in front of the area: `/api/1.0/b/{businessCode}`, `/api/1.0/f/{businessCode}/{fundCode}`. */
+const BEFORE_AREA = { business: 5, fund: 6 } as const
+
+/** The area, the action and the method, if it is not GET: `accounts/{id}/balance` is `AccountsByIdBalance`. */
+function nameFrom({ path, level, method }: OperationDescription): string {
+  const steps = path.split('/').slice(BEFORE_AREA[level])
+  const words = steps.map((step) => (step.startsWith('{') ? 'By' : '') + classWords(step))
+  const name = [...words, ...(method === 'GET' ? [] : [classWords(method.toLowerCase())])].join('')
+  return /^[A-Za-z]/.test(name) ? name : `Api${name}`
+}
+
+/**
+ * A name depends on the operation alone. Where several would have the same, that of a business has it, that of a fund has
+ * `OfFund` behind it, and what is still the same gets a digest of its path.
+ */
+export function withNames(operations: readonly OperationDescription[]): readonly NamedOperation[] {
+  const names = operations.map(nameFrom)
+  const ofBusinesses = new Set(
+    names.filter((_, at) => operations[at]?.level === 'business').map((name) => name.toLowerCase()),
+  )
+  const apart = names.map((name, at) =>
+    operations[at]?.level === 'fund' && ofBusinesses.has(name.toLowerCase()) ? `${name}OfFund` : name,
+  )
+  const same = Map.groupBy(apart, (name) => name.toLowerCase())
+  return operations.map((operation, at) => {
+    const name = apart[at] ?? ''
+    const isOnly = same.get(name.toLowerCase())?.length === 1
+    return { ...operation, name: isOnly ? name : `${name}_${digestOf(operation)}` }
+  })
+}
+
+const digestOf = ({ method, path }: OperationDescription): string =>
+  createHash('sha256').update(`${method} ${path}`).digest('hex').slice(0, 8)
