@@ -29,6 +29,16 @@ export function bindingOf(address: string): ListenAddress {
   return { host: host.toLowerCase() === 'localhost' ? '127.0.0.1' : host, port }
 }
 
+/** Names the setting in the system's error of an address that cannot be listened on. */
+export async function namingSetting(setting: string, listening: PromiseLike<unknown>): Promise<void> {
+  try {
+    await listening
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) error.message = `${setting}: ${error.message}`
+    throw error
+  }
+}
+
 /** For calls from this machine: a listener on all addresses is called on loopback. `port`: the bound one. */
 export function localUrl(address: string, port = splitListenAddress(address).port): string {
   const { host } = splitListenAddress(address)

@@ -1,5 +1,6 @@
 /** The admin listener (C11.1): metrics, health, the admin API and its token. */
-import type { AddressInfo } from 'node:net'
+import type { Server } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
 import fastify, {
   type FastifyBodyParser,
   type FastifyInstance,
@@ -11,7 +12,8 @@ import type { AuditTrail } from '../contracts/audit.ts'
 import type { Recorder } from '../contracts/recorder.ts'
 import { type JsonValue, parseJson } from '../http/json.ts'
 import { Fault } from '../kernel/faults.ts'
-import { isLoopback, splitListenAddress } from '../kernel/listen-address.ts'
+import { descriptors } from '../kernel/descriptors.ts'
+import { isLoopback, namingSetting, splitListenAddress } from '../kernel/listen-address.ts'
 import { withStoreBudget } from '../kernel/store-budget.ts'
 import type { AdminConfig } from '../settings/admin.ts'
 import type { Health } from '../watch/health.ts'
@@ -117,7 +119,8 @@ function makeApp(recorder: Recorder): AdminApp {
 export interface AdminApi {
   readonly audit: Pick<AuditTrail, 'note'>
   readonly routes: readonly Operation[]
-  readonly context: ServiceContext
+  /** Awaited by each request: while the service starts, there is none yet. */
+  readonly context: Promise<ServiceContext>
 }
 
 /** The API, and who may use it. */
@@ -165,7 +168,8 @@ function addRoute(app: AdminApp, route: Operation, api: GuardedApi): void {
         operator,
         from: fromOf(request),
       }
-      const answer = await withPatience(headers, () => perform(api.context, received))
+      const context = await api.context
+      const answer = await withPatience(headers, () => perform(context, received))
       const { status, type, tag, location } = answer
       if (type !== undefined) reply.type(type)
       if (tag !== undefined) reply.header('ETag', `"${tag}"`)
@@ -196,7 +200,7 @@ export interface AdminParts {
   readonly config: AdminConfig
   readonly health: Health
   readonly recorder: Recorder
-  readonly metrics: () => { readonly contentType: string; readonly text: Promise<string> }
+  readonly metrics: () => Promise<{ readonly contentType: string; readonly text: Promise<string> }>
   readonly operators: Operators
   /** Every route of it requires a token. */
   readonly api?: AdminApi
@@ -212,25 +216,41 @@ export interface AdminListener {
 /** Starts the admin listener and, if configured, the read-only one. Rejects if an address cannot be bound. */
 export async function startAdminListener(parts: AdminParts): Promise<AdminListener> {
   const { config } = parts
-  const admin = await listen(makeAdmin(parts), config.listen)
-  const probes = config.probes === undefined ? undefined : await listen(makeProbes(parts), config.probes)
-  return {
-    port: admin.port,
-    probesPort: probes?.port,
-    close: async () => {
-      await Promise.all([admin.app.close(), probes?.app.close()])
-    },
+  await using opened = new AsyncDisposableStack()
+  const listen = async (app: AdminApp, setting: 'listen' | 'probes', address: string): Promise<number> => {
+    limitConnections(app.server, descriptors().kept / 4)
+    await namingSetting(`admin.${setting}`, app.listen(splitListenAddress(address)))
+    opened.defer(() => app.close())
+    return (app.server.address() as AddressInfo).port
   }
+  const port = await listen(makeAdmin(parts), 'listen', config.listen)
+  const probesPort =
+    config.probes === undefined ? undefined : await listen(makeProbes(parts), 'probes', config.probes)
+  const lasting = opened.move()
+  return { port, probesPort, close: () => lasting.disposeAsync() }
 }
 
-interface Listening {
-  readonly app: AdminApp
-  readonly port: number
-}
-
-async function listen(app: AdminApp, address: string): Promise<Listening> {
-  await app.listen(splitListenAddress(address))
-  return { app, port: (app.server.address() as AddressInfo).port }
+/**
+ * Keeps somebody who opens connections from taking all descriptors that are kept: beyond `most` the one closes that has been idle for
+ * longest. It is the new one where all others are in the middle of a request.
+ */
+function limitConnections(server: Server, most: number): void {
+  const idle = new Set<Socket>()
+  let open = 0
+  server.on('connection', (socket) => {
+    open += 1
+    idle.add(socket)
+    socket.on('close', () => {
+      open -= 1
+      idle.delete(socket)
+    })
+    const [oldest] = idle
+    if (open > most) oldest?.destroy()
+  })
+  server.on('request', ({ socket }, response) => {
+    idle.delete(socket)
+    response.on('close', () => void (socket.destroyed || idle.add(socket)))
+  })
 }
 
 /** The paths of `addHealth` and `addMetrics`. */
@@ -293,7 +313,7 @@ function addMetrics(
 ): void {
   app.get('/metrics', async (request, reply) => {
     guard?.(request)
-    const { contentType, text } = metrics()
+    const { contentType, text } = await metrics()
     return reply.type(contentType).send(await text)
   })
 }

@@ -26,6 +26,8 @@ import { WorkerProcesses, type WorkerProcessesParts } from './worker-processes.t
 interface WorkerPoolParts<C> extends WorkerProcessesParts<C> {
   /** The file that a worker process runs; it calls `runWorkerProcess`. */
   readonly program: string
+  /** Whether a connection with this descriptor is taken. */
+  readonly takes: (descriptor: number) => boolean
 }
 
 /** If a worker dies while a reload is prepared, the reload is tried once more. */
@@ -42,7 +44,7 @@ interface Prepared<C> {
 }
 
 export class ClusterWorkerPool<C> implements WorkerPool<C> {
-  readonly #ports = new SharedPorts()
+  readonly #ports: SharedPorts
   readonly #workers: WorkerProcesses<C>
   readonly #size: number
   #prepared: Prepared<C> | undefined
@@ -50,6 +52,7 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
 
   private constructor(configuration: C, parts: WorkerPoolParts<C>) {
     this.#size = parts.size
+    this.#ports = new SharedPorts(parts.takes)
     const changed = (): void => {
       this.pollChanges()
       parts.reports.changed()
@@ -103,6 +106,10 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
 
   gauges(): readonly GaugeReading[] {
     return this.#workers.all.filter(({ isGone }) => !isGone).flatMap((worker) => worker.gauges)
+  }
+
+  open(): Promise<void> {
+    return this.#workers.open()
   }
 
   async prepare(configuration: C): Promise<string> {

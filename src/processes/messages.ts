@@ -18,7 +18,7 @@ export type SupervisorMessage<C> =
   | { readonly type: 'start'; readonly id: number; readonly configuration: C }
   | { readonly type: 'prepare'; readonly id: number; readonly configuration: C }
   | {
-      readonly type: 'commit' | 'abort' | 'ping' | 'rollTrail' | 'followKeys' | 'drain' | 'close'
+      readonly type: 'open' | 'commit' | 'abort' | 'ping' | 'rollTrail' | 'followKeys' | 'drain' | 'close'
       readonly id: number
     }
   | { readonly type: 'explain'; readonly id: number; readonly call: DescribedCall }
@@ -47,6 +47,7 @@ export interface Serving {
 
 export interface RequestResults {
   readonly start: Serving
+  readonly open: undefined
   readonly prepare: string
   readonly commit: undefined
   readonly abort: undefined

@@ -13,6 +13,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ChildProcess } from 'node:child_process'
 import { performance } from 'node:perf_hooks'
 import { setImmediate } from 'node:timers'
+import { descriptorOf } from '../kernel/descriptors.ts'
 
 interface ListeningHandle {
   onconnection: (...args: unknown[]) => void
@@ -34,10 +35,15 @@ const isListening = (value: unknown): value is ListeningHandle =>
 
 export class SharedPorts {
   readonly #sockets = new Set<ListeningHandle>()
+  readonly #takes: (descriptor: number) => boolean
   #accepted = 0
 
-  /** Must be created before a worker listens. */
-  constructor() {
+  /**
+   * Must be created before a worker listens.
+   * @param takes whether a connection with this descriptor is handed over; it is closed at once where not
+   */
+  constructor(takes: (descriptor: number) => boolean) {
+    this.#takes = takes
     subscribe('tracing:net.server.listen:asyncEnd', (message) => {
       const { server } = message as { readonly server: { readonly _handle: unknown } }
       const handle = server._handle
@@ -64,6 +70,11 @@ export class SharedPorts {
     const { onconnection } = socket
     socket.onconnection = (...args) => {
       this.#accepted += 1
+      const [, accepted] = args
+      if (isHandle(accepted) && !this.#takes(descriptorOf({ _handle: accepted }))) {
+        accepted.close()
+        return
+      }
       Reflect.apply(onconnection, socket, args)
     }
     this.#sockets.add(socket)

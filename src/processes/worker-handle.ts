@@ -18,6 +18,7 @@ type Request<C> =
  */
 const PATIENCE_MS: Readonly<Record<Request<never>['type'], number>> = {
   start: 60_000,
+  open: 5_000,
   prepare: 60_000,
   commit: 10_000,
   abort: 10_000,

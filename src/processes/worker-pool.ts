@@ -87,6 +87,8 @@ export interface WorkerPool<C> extends AsyncDisposable {
   readonly port: number
   /** The digest that `prepare` returned for the configuration in force. */
   readonly holdingsDigest: string
+  /** Begins to answer. Requests that came before have waited. Called once. */
+  open(): Promise<void>
   /**
    * Opens everything that the configuration names. Resolves with a digest of the people and their rights that were read
    * (`digestOfHoldings`). Rejects if the configuration cannot be served; nothing has changed then.

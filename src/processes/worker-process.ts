@@ -121,6 +121,7 @@ export function runWorkerProcess<C>(start: StartWorker<C>): void {
       channel.state(pool)
       return { port: pool.port, holdingsDigest: pool.holdingsDigest } satisfies Serving
     },
+    open: () => get().open(),
     prepare: (configuration: C) => get().prepare(configuration),
     commit: () => get().commit(),
     abort: () => get().abort(),

@@ -43,6 +43,7 @@ export class WorkerProcesses<C> {
   #opened: string | undefined
   #port = 0
   #closing = false
+  #isOpen = false
   #hasty = 0
 
   constructor(configuration: C, parts: WorkerProcessesParts<C>) {
@@ -93,6 +94,16 @@ export class WorkerProcesses<C> {
 
   get closeTimes(): { readonly lameDuck: number; readonly drain: number } {
     return this.#parts.closeTimes(this.#inForce)
+  }
+
+  /** All workers begin to answer, and those that start later do so at once. */
+  async open(): Promise<void> {
+    this.#isOpen = true
+    await Promise.all(this.#workers.map((worker) => this.#open(worker)))
+  }
+
+  #open(worker: WorkerHandle<C>): Promise<void> {
+    return this.killUnlessDone(worker, () => worker.request({ type: 'open' }))
   }
 
   /** Workers start with it from now on. Workers that are starting are updated to it. */
@@ -216,6 +227,7 @@ export class WorkerProcesses<C> {
       return
     }
     this.#workers = [...this.#workers, worker]
+    if (this.#isOpen) void this.#open(worker)
     this.#parts.note('info', 'worker_started', { pid: worker.pid })
     this.#watchdog.watch(worker)
     worker.onExit(() => {

@@ -116,6 +116,10 @@ export class OpenConnections {
       })
   }
 
+  get size(): number {
+    return this.#open.size
+  }
+
   /** The number of connections on which a call is under way. */
   get busy(): number {
     return [...this.#open.values()].filter(isBusy).length

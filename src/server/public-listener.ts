@@ -1,4 +1,4 @@
-import { createServer, type ServerOptions } from 'node:http'
+import { createServer, type Server, type ServerOptions } from 'node:http'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { EarlyAdmission } from '../contracts/admission.ts'
@@ -6,10 +6,12 @@ import type { Recorder } from '../contracts/recorder.ts'
 import type { TrustedProxies } from '../http/addresses.ts'
 import type { Authorities, RequestTarget } from '../http/request-target.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { bindingOf } from '../kernel/listen-address.ts'
+import { descriptorOf } from '../kernel/descriptors.ts'
+import { bindingOf, namingSetting } from '../kernel/listen-address.ts'
 import { compileRouting, type Doors, Entrance, type ListenerParts, makeApp, PendingRequests } from './app.ts'
 import { type CertificateFiles, CertificateWatch, MIN_VERSION, readCertificate } from './certificate.ts'
 import { ListenerEnd, OpenConnections } from './close-listener.ts'
+import type { ConnectionLimit } from './connection-limit.ts'
 import { WholeBodies } from './exchange.ts'
 import { CHECK_INTERVAL_MS, SlowBodies } from './request-body.ts'
 import { schemeOf, type ServerConfig } from './schema.ts'
@@ -23,6 +25,8 @@ interface PublicListenerOptions {
   readonly clock: Clock
   /** Asked before every door. Absent: every request goes on to its door. */
   readonly earlyAdmission?: EarlyAdmission
+  /** Absent: as many connections as there are descriptors. */
+  readonly connectionLimit?: ConnectionLimit
 }
 
 /** What stands behind the listener. Needs the service's URLs, and so is made after the port is known. */
@@ -62,8 +66,9 @@ export async function bindPublicListener(options: PublicListenerOptions): Promis
   const server = secure?.server ?? createServer(httpOptions(config, pending))
   const connections = new OpenConnections(server, secure !== undefined)
   const app = makeApp(server, pending)
+  if (options.connectionLimit !== undefined) refuseBeyond(options.connectionLimit, server, connections)
   try {
-    await app.listen(bindingOf(config.listen))
+    await namingSetting('server.listen', app.listen(bindingOf(config.listen)))
   } catch (error) {
     secure?.watch.close()
     throw error
@@ -90,6 +95,16 @@ export async function bindPublicListener(options: PublicListenerOptions): Promis
       return cut
     },
   }
+}
+
+/**
+ * Closes connections beyond the limit, before anything is read. On the next tick: TLS takes the socket over in this one.
+ */
+function refuseBeyond(limit: ConnectionLimit, server: Server, connections: OpenConnections): void {
+  limit.measure()
+  server.on('connection', (socket) => {
+    if (!limit.takes(descriptorOf(socket), connections.size)) process.nextTick(() => socket.destroy())
+  })
 }
 
 function partsOf(

@@ -44,6 +44,7 @@ import {
 import { unopened } from './parties.ts'
 import { readablePart, type ReadablePart } from './readable-part.ts'
 import {
+  warnOfFewDescriptors,
   warnOfMissingSubjects,
   warnOfUndocumented,
   warnOfUnknownBusiness,
@@ -129,6 +130,7 @@ const SECTION_CHECKS: readonly Check[] = [
   { needs: ['areas', 'backends', 'actions'], run: warnOfUnknownBusiness },
   { needs: ['audit', 'data'], whole: ['issuers', 'actions'], run: warnOfUnrecordedChanges },
   { needs: ['backends'], run: warnOfUnverifiedUpstreams },
+  { needs: ['backends', 'store'], run: (all, problems) => warnOfFewDescriptors(all, problems) },
   { needs: ['demo', 'server', 'directory'], whole: ['issuers'], run: reportDangers },
   { needs: ['directory'], whole: ['issuers'], run: refusePeopleOfSidecar },
   {

@@ -10,6 +10,7 @@ import { compileScopeRule, satisfies } from '../gateway/action-table.ts'
 import type { ActionConfig, OperationConfig } from '../gateway/schema.ts'
 import { isSafe } from '../http/head.ts'
 import { isMachine } from '../identity/grants/grants.ts'
+import { descriptors } from '../kernel/descriptors.ts'
 import { sectionOf } from './business-values.ts'
 import { type Configuration, isSidecar } from './configuration.ts'
 
@@ -214,4 +215,33 @@ function sendsBusiness(backend: Forwarding, upstream: OperationUpstream): boolea
   // Without a template the client's path is sent, which has the business.
   if ((upstream.path ?? backend.path) === undefined) return true
   return namesBusiness(backend, upstream)
+}
+
+/** Connections to one target: the further attempts have some of their own (upstream/pool.ts). */
+const ofTarget = (maxConnections: number): number => maxConnections + Math.ceil(maxConnections / 8)
+
+/** Files and threads that a process has open without a call. */
+const OF_ITS_OWN = 64
+
+/**
+ * Warns where a process could open more than it may (C11.1.1): all connections to services that the backends allow, each for a
+ * connection of a client, those to the store, and what is kept. Where the system does not tell the limit, there is nothing to compare.
+ */
+export function warnOfFewDescriptors(
+  { backends, store }: Pick<Configuration, 'backends' | 'store'>,
+  problems: Problems,
+  { limit, kept } = descriptors(),
+): void {
+  let upstream = 0
+  for (const backend of Object.values(backends))
+    if ('maxConnections' in backend)
+      upstream += (backend.targets?.length ?? 1) * ofTarget(backend.maxConnections)
+  const ofStore = store.kind === 'postgres' ? store.connections + 1 : 0
+  const needed = 2 * upstream + ofStore + OF_ITS_OWN + kept
+  if (upstream === 0 || needed <= limit) return
+  problems.warn(
+    ['backends'],
+    `allow ${upstream} connections to services in each process, so with those of clients and the store it may need ${needed} files and connections, and it may open ${limit} here`,
+    'raise that limit (`ulimit -n`, `LimitNOFILE` of systemd, `--ulimit nofile` of a container), or lower `maxConnections`',
+  )
 }

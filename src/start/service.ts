@@ -22,6 +22,7 @@ import { OpenIntents } from '../operator/open-intents.ts'
 import { adminRoutes } from '../operator/openapi.ts'
 import { Operators } from '../operator/operators.ts'
 import { countWorkers, type WorkerMessages, type WorkerPool } from '../processes/worker-pool.ts'
+import { ConnectionLimit } from '../server/connection-limit.ts'
 import { serviceUrls, type ServiceUrls } from '../server/schema.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { SeenChanges } from '../stores/feed-progress.ts'
@@ -124,6 +125,20 @@ async function start(configuration: Configuration, options: StartOptions): Promi
     trailOwner ?? (sidecar ? undefined : lasting.use(new DataFolderLock(resolve(configuration.data))))
   const lockouts = openLockouts(configuration, clock, audit, observation)
 
+  // Before anything serves: where its port is taken, no client has had an answer. What it is asked about the service waits for that.
+  const operators = new Operators(token, configuration.admin.tokens, clock)
+  const serves = Promise.withResolvers<WorkerPool<Configuration>>()
+  const operated = Promise.withResolvers<ServiceContext>()
+  let isStarting = true
+  health.add({ name: 'starting', healthy: () => !isStarting })
+  const admin = await openAdmin(configuration, observation, {
+    pool: serves.promise,
+    audit,
+    operators,
+    context: operated.promise,
+  })
+  serving.defer(() => admin.close())
+
   // What changes while the service starts is read when everything serves.
   const ready = Promise.withResolvers<Turns>()
   const reload = (order: Operator): void => void ready.promise.then((turns) => turns.reload(order))
@@ -149,7 +164,8 @@ async function start(configuration: Configuration, options: StartOptions): Promi
   health.include(() => conditionOfTrail(trailOwner?.trail, trailOwner))
   measures.gauges.add(() => [...readWorkers(pool.states?.()), ...readMaintenance(state.maintenance)])
 
-  const operators = new Operators(token, configuration.admin.tokens, clock)
+  serves.resolve(pool)
+
   const current = new InForce(configuration, { state, clock, environment })
   const inForce = (next: Configuration): void => {
     current.adopt(next)
@@ -210,13 +226,11 @@ async function start(configuration: Configuration, options: StartOptions): Promi
   // The store of a sidecar forgets.
   if (!sidecar) await trailOwner?.remembered.compare(state.store, configuration)
 
-  const admin = await openAdmin(configuration, observation, {
-    pool,
-    audit,
-    operators,
-    context,
-  })
+  operated.resolve(context)
+  // Once more: it is closed before what it works on.
   serving.defer(() => admin.close())
+  isStarting = false
+  await pool.open()
   announce(configuration, localUrl(configuration.admin.listen, admin.port), announcer)
   const watched = { audit, state, keys: current.keys, files: source?.files ?? [] }
   const events = new ServiceEvents(configuration, watched, clock)
@@ -388,10 +402,16 @@ async function serveByProcesses(
   // who serve.
   health.include(() => ({ failing: [], degraded: conditionOfStore(state).degraded }))
   const { ClusterWorkerPool } = await import('../processes/cluster-worker-pool.ts')
+  const connectionLimit = new ConnectionLimit({
+    refused: measures.metrics.connectionRefused,
+    note: (...args) => recorder.note(...args),
+  })
+  health.include(() => connectionLimit.condition())
   const pool = opened.use(
     await ClusterWorkerPool.start(configuration, {
       program: fileURLToPath(programBeside(import.meta.url, 'worker-main')),
       size: countWorkers(configuration.workers),
+      takes: (descriptor) => connectionLimit.takes(descriptor),
       reports: { ...messages, changed: () => void state.feed.refresh() },
       note: (...args) => recorder.note(...args),
       died: ({ pid, livedMs }) => {
@@ -504,10 +524,10 @@ const ownTokenFile = (configuration: Configuration): string | undefined =>
     : undefined
 
 interface Administered {
-  readonly pool: WorkerPool<Configuration>
+  readonly pool: Promise<WorkerPool<Configuration>>
   readonly audit: AuditTrail
   readonly operators: Operators
-  readonly context: ServiceContext
+  readonly context: Promise<ServiceContext>
 }
 
 function openAdmin(
@@ -520,7 +540,7 @@ function openAdmin(
     config: admin,
     health,
     recorder,
-    metrics: () => observation.scrape(pool),
+    metrics: async () => observation.scrape(await pool),
     operators,
     api: { audit, routes: adminRoutes(VERSION), context },
   })

@@ -18,6 +18,7 @@ import { type Identity, identityDoor } from '../identity/identity.ts'
 import { after } from '../kernel/clock.ts'
 import { compileMaintenance } from '../maintenance/schema.ts'
 import type { RecalledCall, WorkerMessages, WorkerPool } from '../processes/worker-pool.ts'
+import type { ConnectionLimit } from '../server/connection-limit.ts'
 import type { PublicListener } from '../server/public-listener.ts'
 import { serviceUrls, type ServiceUrls } from '../server/schema.ts'
 import { closableNames, type Configuration } from '../settings/configuration.ts'
@@ -43,6 +44,7 @@ interface ServingParts {
   readonly dependencies: WorkerDependencies
   readonly relay: RelayRecorder
   readonly listener: PublicListener
+  readonly connectionLimit: ConnectionLimit
   readonly reports: WorkerMessages
   /** The part of the audit trail that is this process's own. */
   readonly trail: OpenTrail | undefined
@@ -76,7 +78,6 @@ export class ServingWorker implements WorkerPool<Configuration> {
     this.urls = serviceUrls(parts.configuration.server, listener.port)
     this.#current = this.#compile(parts)
     this.#activate(this.#current)
-    this.#open()
     dependencies.admission.start()
     dependencies.processes.changed = () => this.#limit(this.#current.parts.configuration)
     this.flush()
@@ -87,6 +88,7 @@ export class ServingWorker implements WorkerPool<Configuration> {
     return mergeConditions([
       conditionOf(this.#current.parts, this.dependencies),
       conditionOfTrail(this.#fixtures.trail),
+      this.#fixtures.connectionLimit.condition(),
     ])
   }
 
@@ -275,7 +277,7 @@ export class ServingWorker implements WorkerPool<Configuration> {
     }
   }
 
-  #open(): void {
+  open(): Promise<void> {
     const { authorities } = this.#current.service
     const { view } = this.dependencies.state
     const api = apiDoor(
@@ -295,6 +297,7 @@ export class ServingWorker implements WorkerPool<Configuration> {
       renderFault: (...args) => this.#current.service.renderFault(...args),
       takesWebsocket: (target) => takesWebsocket(this.#current.service.runtime, target),
     })
+    return Promise.resolve()
   }
 }
 

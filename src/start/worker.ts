@@ -8,6 +8,7 @@ import { withStartBudget } from '../kernel/store-budget.ts'
 import { WORKER_NUMBER, type WorkerMessages } from '../processes/worker-pool.ts'
 import type { StepDependencies } from '../identity/endpoint.ts'
 import { LogoutSender } from '../identity/logout/sender.ts'
+import { ConnectionLimit } from '../server/connection-limit.ts'
 import { bindPublicListener } from '../server/public-listener.ts'
 import { compileServer } from '../server/schema.ts'
 import type { Configuration } from '../settings/configuration.ts'
@@ -69,7 +70,12 @@ export async function startServing(
   await using unbound = new AsyncDisposableStack()
   const parts = await openParts(configuration, dependencies)
   unbound.defer(() => closeAll(closablesOf(parts)))
+  const connectionLimit = new ConnectionLimit({
+    refused: measures.metrics.connectionRefused,
+    note: (...args) => recorder.note(...args),
+  })
   const listener = await bindPublicListener({
+    connectionLimit,
     config: configuration.server,
     trustedProxies: compileServer(configuration.server, new Problems()),
     recorder,
@@ -77,7 +83,14 @@ export async function startServing(
     earlyAdmission: dependencies.admission,
   })
   measures.gauges.add(() => readCertificateExpiry('server', listener.certificateValidTo()))
-  const worker = new ServingWorker(parts, { dependencies, relay: recorder, listener, reports, trail })
+  const worker = new ServingWorker(parts, {
+    dependencies,
+    relay: recorder,
+    listener,
+    connectionLimit,
+    reports,
+    trail,
+  })
   unbound.move()
   await dependencies.keyWatch?.start()
   opened.defer(() => dependencies.keyWatch?.stop())

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
 import { type After, after as systemAfter, type Clock, systemClock } from '../kernel/clock.ts'
+import { descriptorOf, isKeptFrom } from '../kernel/descriptors.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { UpstreamReader } from './reader.ts'
 import {
@@ -66,6 +67,14 @@ const unauthenticatedEnd = (): Fault =>
   new Fault('upstream_broken', {
     detail:
       'the answer has neither length nor chunks, and over TLS its end does not prove that it is whole: let the upstream send one of them, or set closeDelimited: accept',
+  })
+
+/** It is not the upstream's fault (C11.1.1). */
+export const tooFewDescriptors = (cause?: unknown): Fault =>
+  new Fault('overloaded', {
+    cause,
+    retryAfter: 5,
+    detail: 'too few file descriptors are left for a connection to the upstream (`ulimit -n`)',
   })
 
 /**
@@ -161,7 +170,8 @@ export class UpstreamConnection implements PooledConnection, ResponseSink {
 
   #connected(): void {
     this.#isConnected = true
-    if (this.#request) this.#write(this.#request)
+    if (isKeptFrom('upstreams', descriptorOf(this.#socket))) this.#fail(tooFewDescriptors())
+    else if (this.#request) this.#write(this.#request)
   }
 
   #write(request: UpstreamRequest): void {

@@ -68,7 +68,7 @@ describe('T3.26 SIGUSR1', () => {
   it('T3.26 opens none in a worker from its first moment on, however the service was started', async () => {
     const upstream = await startUpstream(answerJson({ FundSummaries: [], TotalCount: 0 }))
     // An operator's own settings of memory: the service does not start itself once more.
-    const pool = await startPool(poolConfig(upstream.url), { MALLOC_ARENA_MAX: '2' })
+    const pool = await startPool(poolConfig(upstream.url), { environment: { MALLOC_ARENA_MAX: '2' } })
     const optionsOf = (pid: number): readonly string[] =>
       readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
     expect(optionsOf(pool.pid)).not.toContain('--disable-sigusr1')

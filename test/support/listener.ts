@@ -9,6 +9,7 @@ import { readBody } from '../../src/http/read-body.ts'
 import { Fault, toFault } from '../../src/kernel/faults.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
 import type { ServerConfig } from '../../src/server/schema.ts'
+import type { ConnectionLimit } from '../../src/server/connection-limit.ts'
 import { bindPublicListener, type PublicListener } from '../../src/server/public-listener.ts'
 
 /** A recorder that keeps what it is told. */
@@ -101,9 +102,10 @@ export async function startListener(
     timeouts?: Partial<ServerConfig['timeouts']>
     identity?: Door
     earlyAdmission?: EarlyAdmission
+    connectionLimit?: ConnectionLimit
   } = {},
 ): Promise<TestListener> {
-  const { identity, earlyAdmission, limits, timeouts, ...rest } = overrides
+  const { identity, earlyAdmission, connectionLimit, limits, timeouts, ...rest } = overrides
   const config: ServerConfig = {
     ...SERVER_DEFAULTS,
     ...rest,
@@ -119,6 +121,7 @@ export async function startListener(
     recorder: events,
     clock: systemClock,
     ...(earlyAdmission && { earlyAdmission }),
+    ...(connectionLimit && { connectionLimit }),
   })
   const url = `http://127.0.0.1:${listener.port}`
   const watched: Door = (exchange) => {

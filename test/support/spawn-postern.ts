@@ -18,6 +18,8 @@ export interface SpawnOptions {
   /** The user and group that it runs as; this process's if not given. */
   readonly uid?: number
   readonly gid?: number
+  /** How many files and connections each of its processes may have open. */
+  readonly descriptors?: number
   /** Options of node. */
   readonly node?: readonly string[]
   /** Where Postern lies; this repository if not given. */
@@ -62,7 +64,12 @@ export async function spawnPostern(options: SpawnOptions = {}): Promise<SpawnedP
     'serve',
     options.config ?? DEMO,
   ]
-  const child = spawn(process.execPath, program, {
+  const limited =
+    options.descriptors === undefined
+      ? []
+      : ['bash', '-c', `ulimit -n ${options.descriptors}; exec "$0" "$@"`]
+  const [command = '', ...args] = [...limited, process.execPath, ...program]
+  const child = spawn(command, args, {
     cwd: options.root ?? ROOT,
     env: {
       ...process.env,

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { configFiles } from './config-files.ts'
-import { ROOT, spawnPostern, type SpawnedPostern } from './spawn-postern.ts'
+import { ROOT, spawnPostern, type SpawnedPostern, type SpawnOptions } from './spawn-postern.ts'
 import { ALL_AT_ACME, issueToken } from './tokens.ts'
 
 /** A Postern with worker processes, and what tests do to it. */
@@ -34,11 +34,11 @@ ${more}`
 /** Spawned on free ports, ended with the test. */
 export async function startPool(
   text: string,
-  environment: Readonly<Record<string, string>> = {},
+  options: Pick<SpawnOptions, 'environment' | 'descriptors'> = {},
 ): Promise<StartedPool> {
   const at = configFiles({ 'postern.yaml': text })
   const file = at('postern.yaml')
-  const spawned = await spawnPostern({ config: file, environment })
+  const spawned = await spawnPostern({ ...options, config: file })
   onTestFinished(async () => {
     await spawned.stop()
   })

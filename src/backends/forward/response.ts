@@ -5,6 +5,7 @@ import { AUDIT_HEADER, connectionNames, HOP_BY_HOP } from '../../http/end-to-end
 import { hasNoContent, isBodiless, isSafe } from '../../http/head.ts'
 import type { PieceSource } from '../../http/pieces.ts'
 import { referenceForLog } from '../../http/reference.ts'
+import { tooFewDescriptors } from '../../upstream/connection.ts'
 import { Fault, type FaultCode, type FaultFacts } from '../../kernel/faults.ts'
 import type { UpstreamResponse } from '../../upstream/reader.ts'
 
@@ -158,6 +159,9 @@ const BY_CODE: Readonly<Record<string, FaultCode>> = {
 /** Codes of node's parser, which reads the answers to handshakes of websockets: the connection closed in the middle. */
 const CUT: ReadonlySet<string> = new Set(['HPE_INVALID_EOF_STATE', 'HPE_CLOSED_CONNECTION'])
 
+/** Of this process or machine, which has too many files and connections open. */
+const NO_DESCRIPTOR: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE'])
+
 const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
 
@@ -168,13 +172,17 @@ function faultCodeOf(error: unknown): FaultCode {
   return code.startsWith('HPE_') && !CUT.has(code) ? 'upstream_broken' : 'upstream_unreachable'
 }
 
+const faultOf = (error: unknown): Fault =>
+  NO_DESCRIPTOR.has(codeOf(error))
+    ? tooFewDescriptors(error)
+    : new Fault(faultCodeOf(error), { cause: error, detail: codeOf(error) })
+
 /**
  * The fault of a failed upstream call. The error goes to the log; the client reads the row's text (C2.6).
  * @param conceals whether to leave out what may name an address, as the messages of sockets do
  */
 export function upstreamFault(error: unknown, conceals = false): Fault {
-  const fault =
-    error instanceof Fault ? error : new Fault(faultCodeOf(error), { cause: error, detail: codeOf(error) })
+  const fault = error instanceof Fault ? error : faultOf(error)
   return conceals ? new Fault(fault.code, { ...fault.facts, cause: undefined }) : fault
 }
 

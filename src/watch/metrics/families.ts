@@ -326,6 +326,10 @@ const OPERATIONS = {
     'postern_worker_deaths_total',
     'Processes that ended though they should have served.',
   ),
+  connectionsRefused: counter(
+    'postern_connections_refused_total',
+    'Connections that were closed at once, because too few file descriptors were left.',
+  ),
   logDropped: counter('postern_log_dropped_total', 'Lines of the log that could not be kept.'),
   logWritable: gauge(
     'postern_log_writable',

@@ -302,6 +302,7 @@ export interface ProcessMetrics {
   /** @param seconds how long the call took */
   readonly storeCalled: (verb: string, seconds: number, failed: boolean) => void
   readonly workerDied: () => void
+  readonly connectionRefused: () => void
   readonly peopleThreadReplaced: () => void
   readonly recorded: (event: AuditEvent) => void
   readonly refusedUnrecorded: () => void
@@ -327,6 +328,7 @@ export function compileProcessMetrics(
   const durations = counts.plan(FAMILIES.storeVerbDuration, verbs)
   const errors = counts.plan(FAMILIES.storeErrors, verbs)
   const deaths = counts.plan(FAMILIES.workerDeaths)
+  const refused = counts.plan(FAMILIES.connectionsRefused)
   const peopleThreads = storeVerbs.length > 0 ? counts.plan(FAMILIES.peopleThreadReplacements) : undefined
   const trail = audit ? planTrail(counts) : undefined
   const processor = load && counts.plan(FAMILIES.processCpu, { process: [load.name] })
@@ -342,6 +344,7 @@ export function compileProcessMetrics(
       if (failed) errors.add(1, at)
     },
     workerDied: () => deaths.add(1),
+    connectionRefused: () => refused.add(1),
     peopleThreadReplaced: () => peopleThreads?.add(1),
     recorded: (event) => trail?.records.add(1, AUDIT_GROUPS.indexOf(groupOf(event))),
     refusedUnrecorded: () => trail?.refused.add(1),

@@ -87,8 +87,8 @@ async function startApi(overrides: Partial<ServiceContext> = {}) {
     operators: new Operators(TOKEN, [], clock),
     health: new Health(),
     recorder,
-    metrics: () => ({ contentType: 'text/plain', text: Promise.resolve('') }),
-    api: { audit: NO_TRAIL, routes, context: context as ServiceContext },
+    metrics: () => Promise.resolve({ contentType: 'text/plain', text: Promise.resolve('') }),
+    api: { audit: NO_TRAIL, routes, context: Promise.resolve(context as ServiceContext) },
   })
   onTestFinished(() => admin.close())
   const call = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {

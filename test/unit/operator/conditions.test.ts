@@ -59,7 +59,7 @@ async function start() {
     operators: new Operators(TOKEN, [], systemClock),
     health: new Health(),
     recorder: keepEvents(),
-    metrics: () => ({ contentType: 'text/plain', text: Promise.resolve('') }),
+    metrics: () => Promise.resolve({ contentType: 'text/plain', text: Promise.resolve('') }),
     api: { audit: NO_TRAIL, routes, context: undefined as never },
   })
   onTestFinished(() => admin.close())

@@ -17,7 +17,8 @@ async function startAdmin(overrides: Partial<AdminParts> = {}) {
     operators: new Operators(TOKEN, [], systemClock),
     health,
     recorder: events,
-    metrics: () => ({ contentType: 'text/plain; version=0.0.4', text: Promise.resolve('some_metric 1\n') }),
+    metrics: () =>
+      Promise.resolve({ contentType: 'text/plain; version=0.0.4', text: Promise.resolve('some_metric 1\n') }),
     ...overrides,
   })
   onTestFinished(() => admin.close())

@@ -1,0 +1,125 @@
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { openRaw, type RawConnection } from '../support/raw-http.ts'
+import { answerJson, startUpstream, type UpstreamConnection } from '../support/start-upstream.ts'
+import { ALL_AT_ACME, basic } from '../support/tokens.ts'
+import { poolConfig, startPool, type StartedPool } from '../support/worker-pool.ts'
+
+/** T5.22: somebody opens so many connections that a process has no descriptor left for anything else. */
+
+const LIMIT = 256
+const KEPT = LIMIT / 4
+const PATIENCE = { timeout: 60_000, interval: 50 }
+const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
+const FUNDS = answerJson({ FundSummaries: [], TotalCount: 0 })
+
+const call = (token: string): string =>
+  `GET ${LIST} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${token}\r\n\r\n`
+
+function tokenRequest(): string {
+  const asked = { username: 'alice', password: 'alice-password', scope: ALL_AT_ACME }
+  const body = new URLSearchParams({ grant_type: 'password', ...asked }).toString()
+  const head = ['POST /connect/token HTTP/1.1', 'Host: 127.0.0.1', `Authorization: ${basic('acme-books')}`]
+  const type = 'Content-Type: application/x-www-form-urlencoded'
+  return [...head, type, `Content-Length: ${body.length}`, '', body].join('\r\n')
+}
+
+/** Opens connections that send nothing, and leaves them open. Those that are refused are closed by the service. */
+async function fill(port: number, count: number): Promise<readonly RawConnection[]> {
+  const opened: RawConnection[] = []
+  for (let at = 0; at < count; at += 1) opened.push(await openRaw(port))
+  onTestFinished(() => opened.forEach((connection) => connection.destroy()))
+  return opened
+}
+
+const openOf = (connections: readonly RawConnection[]): readonly RawConnection[] =>
+  connections.filter(({ isClosed }) => !isClosed)
+
+/** Asks with a connection of its own. */
+const ask = async (url: string): Promise<Response> => fetch(url, { headers: { Connection: 'close' } })
+
+async function metric({ adminUrl }: StartedPool, name: string): Promise<number> {
+  const text = await (await ask(`${adminUrl}/metrics`)).text()
+  return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1])
+}
+
+const countEvents = (pool: StartedPool, name: string): number =>
+  pool.log().filter(({ event }) => event === name).length
+
+async function startLimited(upstream: string, workers: number): Promise<StartedPool> {
+  const timeouts = 'server: { timeouts: { lameDuck: 0s, silence: 0s, headers: 2m, keepAlive: 2m } }'
+  return startPool(poolConfig(upstream, timeouts).replace('workers: 2', `workers: ${workers}`), {
+    descriptors: LIMIT,
+  })
+}
+
+describe('T5.22 more connections than a process may open', () => {
+  it.each([1, 2])(
+    'T5.22 C11.1.1 silence neither operators nor those who are connected (%i processes)',
+    async (workers) => {
+      const upstream = await startUpstream(FUNDS)
+      const pool = await startLimited(upstream.url, workers)
+      const token = await pool.token()
+      const kept = await openRaw(pool.port)
+      kept.send(call(token))
+      expect((await kept.response()).status).toBe(200)
+
+      const flood = await fill(pool.port, workers * LIMIT)
+      await vi.waitFor(
+        () => expect(openOf(flood).length).toBeLessThan((workers * (LIMIT - KEPT)) / 2),
+        PATIENCE,
+      )
+      expect(openOf(flood).length).toBeGreaterThan(workers * 20)
+
+      await vi.waitFor(async () => {
+        const readiness = await ask(`${pool.adminUrl}/health/ready`)
+        expect(readiness.status).toBe(200)
+        expect(await readiness.text()).toContain('"name":"connections"')
+      }, PATIENCE)
+      expect((await ask(`${pool.adminUrl}/health/live`)).status).toBe(200)
+      expect(await pool.order('GET', '/status')).toMatchObject({ ready: true })
+      await vi.waitFor(async () => {
+        expect(await metric(pool, 'postern_connections_refused_total')).toBe(
+          flood.length - openOf(flood).length,
+        )
+      }, PATIENCE)
+      // A token, which is recorded and stored, and a call, which needs a connection to the service.
+      kept.send(tokenRequest())
+      expect((await kept.response()).status).toBe(200)
+      kept.send(call(token))
+      expect((await kept.response()).status).toBe(200)
+      expect(await pool.order('POST', '/reload')).toBeDefined()
+      expect(pool.output()).not.toContain('EMFILE')
+      const told = countEvents(pool, 'connections_refused')
+      expect(told).toBeGreaterThan(0)
+      expect(told).toBeLessThanOrEqual(workers + 1)
+
+      for (const connection of flood) connection.destroy()
+      await vi.waitFor(async () => expect((await pool.call(token)).status).toBe(200), PATIENCE)
+    },
+  )
+
+  it('T5.22 C11.1.1 leave each connection that is taken its connection to the service', async () => {
+    const held: UpstreamConnection[] = []
+    const upstream = await startUpstream((connection) => void held.push(connection))
+    const pool = await startLimited(upstream.url, 1)
+    const token = await pool.token()
+    const flood = await fill(pool.port, LIMIT)
+    for (const connection of openOf(flood)) connection.send(call(token))
+    await vi.waitFor(() => expect(held).toHaveLength(openOf(flood).length), PATIENCE)
+    expect((await ask(`${pool.adminUrl}/health/ready`)).status).toBe(200)
+    for (const connection of held) FUNDS(connection)
+    const answers = await Promise.all(openOf(flood).map((connection) => connection.response()))
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    expect(answers.length).toBeGreaterThan(20)
+  })
+
+  it('T5.22 C11.1.1 do not silence the admin listener where they are opened to itself', async () => {
+    const upstream = await startUpstream(FUNDS)
+    const pool = await startLimited(upstream.url, 1)
+    const flood = await fill(Number(new URL(pool.adminUrl).port), LIMIT)
+    await vi.waitFor(() => expect(openOf(flood).length).toBeLessThanOrEqual(KEPT / 4), PATIENCE)
+    expect(await pool.order('GET', '/status')).toMatchObject({ ready: true })
+    expect((await pool.call(await pool.token())).status).toBe(200)
+    expect(pool.output()).not.toContain('EMFILE')
+  })
+})
