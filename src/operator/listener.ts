@@ -249,7 +249,9 @@ function limitConnections(server: Server, most: number): void {
   })
   server.on('request', ({ socket }, response) => {
     idle.delete(socket)
-    response.on('close', () => void (socket.destroyed || idle.add(socket)))
+    response.on('close', () => {
+      if (!socket.destroyed) idle.add(socket)
+    })
   })
 }
 

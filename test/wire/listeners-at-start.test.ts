@@ -42,7 +42,7 @@ describe('C11.1.1 the listeners at a start', () => {
       const environment = { POSTERN_PORT: String(port), POSTERN_ADMIN_PORT: String(adminPort) }
       let ended = false
       const started = spawnPostern({ config: configOf(workers), environment }).then(
-        async (postern) => void (await postern.stop()),
+        (postern) => postern.stop(),
         (error: unknown) => String(error),
       )
       void started.then(() => (ended = true))
