@@ -29,6 +29,114 @@ export const ENTRIES: readonly string[] = [
   ...['kernel/faults', 'keys/signatures', 'config/problems', 'backends/memory/memory', 'server/exchange'],
 ]
 
+/**
+ * Modules that tests of attacks play against without a service, by their place. One program offers them all, since each
+ * further entry would cut the parts of the others smaller.
+ */
+export const OFFERED: readonly string[] = [
+  ...[
+    'backends/forward/auth/token-credentials',
+    'backends/forward/forwarding',
+    'backends/forward/http',
+    'backends/forward/request',
+    'backends/forward/response',
+  ],
+  ...[
+    'config/problems',
+    'config/schema',
+    'config/scopes/catalogue',
+    'config/scopes/scope-token',
+    'config/tree',
+    'config/validate',
+  ],
+  ...['contracts/audit', 'contracts/people', 'contracts/places'],
+  ...['directory/places'],
+  ...['gateway/conversion/tasks', 'gateway/token-check'],
+  ...[
+    'http/accept',
+    'http/addresses',
+    'http/body-schema',
+    'http/form',
+    'http/header-text',
+    'http/json',
+    'http/pieces',
+    'http/query',
+    'http/read-body',
+    'http/reference',
+    'http/request-target',
+    'http/xml/decode',
+    'http/xml/plain-document',
+    'http/xml/plain-read',
+    'http/xml/plain-write',
+    'http/xml/read',
+    'http/xml/syntax',
+  ],
+  ...[
+    'identity/claims',
+    'identity/guessing/guessing',
+    'identity/guessing/lockouts',
+    'identity/identity',
+    'identity/logout/queue',
+    'identity/schema',
+    'identity/tokens/families',
+    'identity/tokens/token-revoker',
+  ],
+  ...[
+    'kernel/audit-events',
+    'kernel/clean-text',
+    'kernel/clock',
+    'kernel/faults',
+    'kernel/store-budget',
+    'kernel/thrown',
+  ],
+  ...[
+    'keys/client-keys',
+    'keys/dpop/nonces',
+    'keys/dpop/proofs',
+    'keys/key-place',
+    'keys/signatures',
+    'keys/token-verifier',
+  ],
+  ...['server/public-listener'],
+  ...['start/token-authorities'],
+  ...[
+    'stores/change-feed',
+    'stores/memory',
+    'stores/open-store',
+    'stores/postgres/connection-schema',
+    'stores/postgres/link',
+    'stores/postgres/migrations',
+    'stores/postgres/shared-parts',
+    'stores/postgres/store',
+    'stores/revocations',
+    'stores/sqlite',
+    'stores/store-error',
+  ],
+  ...[
+    'upstream/connection',
+    'upstream/pool',
+    'upstream/reader',
+    'upstream/response-parser',
+    'upstream/socket',
+  ],
+  ...['watch/log/redact'],
+]
+
+/** The program that offers them, below `dist`, and the name by which it offers a module. */
+export const OFFERS = 'offered-to-tests'
+export const offeredName = (place: string): string => place.replaceAll(/[^a-z]/g, '_')
+
+const offers: Plugin = {
+  name: 'offers',
+  resolveId: (id) => (id === OFFERS ? id : undefined),
+  load: (id) =>
+    id === OFFERS
+      ? OFFERED.map(
+          (place) => `export * as ${offeredName(place)} from ${JSON.stringify(join(SRC, `${place}.ts`))}`,
+        ).join('\n')
+      : undefined,
+}
+
 const placeOf = (source: string): string => relative(SRC, source).replace(/\.ts$/, '')
 
 /** The programs that Postern starts beside its main one are entries too, and each program tells the lines of the sources. */
@@ -115,10 +223,13 @@ export async function makeBundle(olderThan: number): Promise<{ readonly modules:
     mkdirSync(fresh, { recursive: true })
     const build = await rolldown({
       cwd: ROOT,
-      input: Object.fromEntries(ENTRIES.map((name) => [name, join(SRC, `${name}.ts`)])),
+      input: {
+        ...Object.fromEntries(ENTRIES.map((name) => [name, join(SRC, `${name}.ts`)])),
+        [OFFERS]: OFFERS,
+      },
       platform: 'node',
       external: ['pg-native'],
-      plugins: [programs(), ownUrls],
+      plugins: [programs(), ownUrls, offers],
       logLevel: 'silent',
       // A bundler takes calls such as `decodeURIComponent(x)` for calls that do nothing but compute, and leaves them out where nobody
       // uses the result, together with their `catch`. Nothing is left out, here nor by `minify`: it would save a fifteenth.

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { configDefaults, defineConfig } from 'vitest/config'
 import { IS_BUNDLE } from '../test/support/program.ts'
-import { fromBundle, withoutService } from './from-bundle.ts'
+import { fromBundle, withoutBundle } from './from-bundle.ts'
 import { LongestFirst } from './longest-first.ts'
 
 const root = new URL('..', import.meta.url).pathname
@@ -16,8 +16,9 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     ...(IS_BUNDLE && {
-      exclude: [...configDefaults.exclude, ...withoutService(root, ['test/wire', 'test/security'])],
+      exclude: [...configDefaults.exclude, ...withoutBundle(root, ['test/wire', 'test/security']).keys()],
     }),
+    ...(IS_BUNDLE && { server: { deps: { external: [/\/dist\/[^?]*\.js$/] } } }),
     globalSetup: ['test/support/temporary-files.ts', 'test/support/program.ts'],
     setupFiles: ['test/support/property-seed.ts'],
     reporters: ['default', 'test/support/machine-reporter.ts'],

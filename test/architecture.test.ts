@@ -3,6 +3,7 @@ import { dirname, join, normalize, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
 import { describe, expect, it } from 'vitest'
+import { withoutBundle } from '../.config/from-bundle.ts'
 import { CHECKS } from '../src/gateway/order.ts'
 import { sourceFiles } from './support/source-files.ts'
 
@@ -128,6 +129,10 @@ describe('architecture', () => {
     const longFunctions = files.flatMap((file) => functionsOver(file, 80))
     expect(longFiles).toEqual([])
     expect(longFunctions).toEqual([])
+  })
+
+  it('every test of wire and security meets the bundle: what it imports of src is offered there, or it starts a service', () => {
+    expect([...withoutBundle(ROOT, ['test/wire', 'test/security'])]).toEqual([])
   })
 
   it('C4: pipeline.ts makes the checks in the order of the table', () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { messageOf } from '../../src/kernel/thrown.ts'
 import { apply, collect, HOSTILE, READERS, repeated, shapesOf } from '../support/hostile-text.ts'
+import { needsSources } from '../support/program.ts'
 import { within } from '../support/processor-budget.ts'
 
 /**
@@ -29,7 +30,9 @@ function search(work: (text: string) => unknown, shapes: readonly ((length: numb
   }
 }
 
-describe('T2.9 regular expressions take time in proportion to the text', () => {
+const here = needsSources('it reads the expressions out of the source files')
+
+describe('T2.9 regular expressions take time in proportion to the text', here, () => {
   const expressions = collect()
 
   it.each([
