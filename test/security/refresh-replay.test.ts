@@ -4,7 +4,6 @@ import { Fault } from '../../src/kernel/faults.ts'
 import type { MemoryStore } from '../../src/stores/memory.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { postForm, type OAuthAnswer } from '../support/oauth.ts'
-import { needsSources } from '../support/program.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
 import { issueToken } from '../support/tokens.ts'
 import { requestToken, openTestIdentity, type TestIdentity } from '../unit/identity/identity-under-test.ts'
@@ -113,9 +112,7 @@ const refreshIn = (service: TestIdentity, token: string) =>
     password: undefined,
   })
 
-const here = needsSources('its identity endpoints run without a service, on a store that dies')
-
-describe('C6.1.7 a process that dies between any two steps of a refresh', here, () => {
+describe('C6.1.7 a process that dies between any two steps of a refresh', () => {
   const deaths = [0, 1, 2, 3, 4, 5].flatMap((after) => [[after, false] as const, [after, true] as const])
 
   it.each(deaths)(
