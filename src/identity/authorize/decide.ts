@@ -6,7 +6,8 @@ import type { BrowserContext, Login } from '../browser/browser-context.ts'
 import type { StepDependencies } from '../endpoint.ts'
 import { chooseBusiness, demandsChoice, type GrantedScope, leavesChoice, limitToUser } from '../scopes.ts'
 import { readHint } from '../tokens/find-token.ts'
-import { anyAppMayTake, type AuthorizationRequest } from './request.ts'
+import { anyAppMayTake } from './redirect-uri.ts'
+import type { AuthorizationRequest } from './request.ts'
 
 export interface Candidate {
   readonly business: Business

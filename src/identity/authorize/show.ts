@@ -18,8 +18,10 @@ import { pageAnswer, type Problem } from '../pages/layout.ts'
 import { type LoginForm, loginPage } from '../pages/login.ts'
 import { TEXTS } from '../pages/texts.ts'
 import type { GrantedScope } from '../scopes.ts'
+import { carry, carryToSwitch } from './carry.ts'
 import type { Candidate } from './decide.ts'
-import { anyAppMayTake, type AuthorizationRequest, carry, carryToSwitch, onlyValue } from './request.ts'
+import { anyAppMayTake } from './redirect-uri.ts'
+import { type AuthorizationRequest, onlyValue } from './request.ts'
 
 interface LoginAgain extends Pick<LoginForm, 'notice' | 'cookieless'> {
   readonly username?: string

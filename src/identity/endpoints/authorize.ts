@@ -2,16 +2,15 @@ import type { Answer } from '../../contracts/exchange.ts'
 import type { NewRecord } from '../../contracts/store.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { decide, type Decision } from '../authorize/decide.ts'
+import { answerClient, redirectingFaults } from '../authorize/answer-client.ts'
 import {
-  answerClient,
-  type AuthorizationRead,
   nameClient,
   readAuthorization,
   readQuery,
   readRequest,
-  redirectingFaults,
   requireFit,
-} from '../authorize/request.ts'
+} from '../authorize/read-request.ts'
+import type { AuthorizationRead } from '../authorize/request.ts'
 import { noticeIn, restartRequest, showConsent, showLogin } from '../authorize/show.ts'
 import {
   browserContextOf,

@@ -2,15 +2,10 @@ import type { Answer } from '../../contracts/exchange.ts'
 import type { User } from '../../contracts/people.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { newSecret } from '../../kernel/ids.ts'
-import {
-  type AuthorizationRead,
-  type AuthorizationRequest,
-  carryLoggedIn,
-  nameClient,
-  readQuery,
-  readRequest,
-  redirectingFaults,
-} from '../authorize/request.ts'
+import { redirectingFaults } from '../authorize/answer-client.ts'
+import { carryLoggedIn } from '../authorize/carry.ts'
+import { nameClient, readQuery, readRequest } from '../authorize/read-request.ts'
+import type { AuthorizationRead, AuthorizationRequest } from '../authorize/request.ts'
 import { type Notice, restartRequest, showLogin } from '../authorize/show.ts'
 import {
   type BrowserContext,

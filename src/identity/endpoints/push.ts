@@ -1,7 +1,7 @@
 import type { Answer } from '../../contracts/exchange.ts'
 import { Fault, toFault } from '../../kernel/faults.ts'
 import { privateAnswer } from '../answers.ts'
-import { checkPushed } from '../authorize/request.ts'
+import { checkPushed } from '../authorize/read-request.ts'
 import type { Arrived, ProofChecked, Step } from '../endpoint.ts'
 
 /** Keeps an authorization request for a browser that comes with its URI (C6.2.1a, RFC 9126 §2). */

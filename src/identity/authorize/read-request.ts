@@ -1,0 +1,227 @@
+/** Reads an authorization request, and refuses what cannot be granted to anybody (C6.2.1). */
+import { Buffer } from 'node:buffer'
+import type { Client } from '../../contracts/people.ts'
+import type { Form } from '../../http/form.ts'
+import { Fault } from '../../kernel/faults.ts'
+import { orUnavailable } from '../dependencies.ts'
+import type { Arrived, ClientAuthenticated, Step, StepDependencies } from '../endpoint.ts'
+import { withResource } from '../resource.ts'
+import { hasValue, limitToClient, parseScope } from '../scopes.ts'
+import { paramsOf, readFields, readParameters } from '../steps/read-form.ts'
+import { readChallenge, readKeyBinding } from '../tokens/codes.ts'
+import { returnPathOf } from './answer-client.ts'
+import { PUSHED, queryOfCarried, SWITCH } from './carry.ts'
+import { isPushed } from './pushed-requests.ts'
+import { isRegistered } from './redirect-uri.ts'
+import {
+  type AuthorizationRead,
+  type AuthorizationRequest,
+  type ClientNamed,
+  type FormRead,
+  isMode,
+  onlyValue,
+  type Prompt,
+  PROMPTS,
+} from './request.ts'
+
+const queryOf = ({ exchange }: Arrived): string =>
+  exchange.target instanceof Fault ? '' : exchange.target.query.slice(1)
+
+/** The query is the request, whatever the method: so in the forms of our own pages. */
+export const readQuery: Step<Arrived, FormRead> = (context) => ({
+  ...context,
+  form: readParameters(queryOf(context)),
+  posted: false,
+})
+
+/** OIDC Core §3.1.2.1: by GET in the query, by POST in the body. */
+export const readAuthorization: Step<Arrived, FormRead> = async (context, dependencies) =>
+  context.exchange.head.method === 'POST'
+    ? { ...context, form: await readFields(context.exchange), posted: true }
+    : readQuery(context, dependencies)
+
+/** C6.2.1: an unknown client or a bad redirect_uri, repeated ones too (C6.0), is answered by a page, never by a redirect. */
+export const nameClient: Step<FormRead, ClientNamed> = async (context, dependencies) => {
+  const id = onlyValue(context.form, 'client_id')
+  const namedClient = id === undefined ? undefined : await orUnavailable(dependencies.people.findClient(id))
+  if (namedClient === undefined) throw new Fault('authorize_bad_client')
+  context.attempt.client = namedClient.id
+  const read = await readPushed(context, namedClient, dependencies)
+  return { ...read, namedClient, redirectUri: redirectUriOf(read.form, namedClient) }
+}
+
+/** @throws Fault `authorize_bad_redirect` if there is none that the client has registered */
+function redirectUriOf(form: Form, client: Client): string {
+  const redirectUri = onlyValue(form, 'redirect_uri')
+  if (redirectUri === undefined || !isRegistered(redirectUri, client.redirectUris, client))
+    throw new Fault('authorize_bad_redirect')
+  return redirectUri
+}
+
+/** What our own pages add to a request: the notice, and what the business picker shows. */
+const OF_PAGES: readonly string[] = ['notice', 'find', 'from', SWITCH]
+
+/**
+ * C6.2.1a: of a request that was pushed nothing else counts than its `client_id` and `request_uri`.
+ * @throws Fault `invalid_request_uri`, which is answered by a page
+ */
+async function readPushed(
+  context: FormRead,
+  { id }: Client,
+  { cookie, pushedRequests }: StepDependencies,
+): Promise<FormRead> {
+  const { exchange, form } = context
+  const uris = (form.get('request_uri') ?? []).filter((each) => each !== '')
+  const [uri = ''] = uris.filter(isPushed)
+  if (uri === '') return context
+  if (uris.length > 1) throw new Fault('invalid_request_uri', { detail: 'a second request_uri beside' })
+  const pushed = await pushedRequests.find(uri, id, cookie.read(exchange.head))
+  const switching = form.has(SWITCH) ? { prompt: 'login', login_hint: '' } : {}
+  const asked = formOf({ ...pushed.params, ...switching, client_id: id })
+  const ofPages = OF_PAGES.map((name) => [name, form.get(name) ?? []] as const)
+  return { ...context, form: new Map([...asked, ...ofPages]), pushed }
+}
+
+const formOf = (params: Readonly<Record<string, string>>): Form =>
+  new Map(Object.entries(params).map(([name, value]) => [name, [value]]))
+
+const refuse = (say: string): Fault => new Fault('oauth_bad_request', { say })
+
+/** C6.2.1: answered by a page, since a redirect could not carry it either. */
+export const requireFit: Step<ClientNamed, ClientNamed> = (context, { longestTarget }) => {
+  const { form, pushed } = context
+  if (pushed !== undefined) return context
+  const query = queryOfCarried((name) => onlyValue(form, name))
+  checkRequestSize(query, onlyValue(form, 'state'), longestTarget)
+  return context
+}
+
+/** Bytes of UTF-8 that a client's own text may have, which is stored, shown or sent back (C6.2.1). */
+const LONGEST_TEXT = 2048
+
+/** Characters of the addresses of our own pages beside the request: their path, and a prompt that is added. */
+const OWN_PART = 256
+
+/**
+ * Refuses what the addresses of our own pages could not carry, before a person has typed anything (C6.2.1, C6.3.3).
+ * @param query what they carry, encoded
+ * @param longestTarget characters
+ * @throws Fault `oauth_bad_request`
+ */
+export function checkRequestSize(query: string, state: string | undefined, longestTarget: number): void {
+  checkLength('state', state)
+  const most = longestTarget - OWN_PART
+  if (query.length > most)
+    throw refuse(
+      `The parameters have ${query.length} characters when they are percent-encoded, and at most ${most} are allowed: shorten state, nonce or id_token_hint.`,
+    )
+}
+
+function checkLength(name: string, text: string | undefined): void {
+  if (Buffer.byteLength(text ?? '') > LONGEST_TEXT)
+    throw refuse(`The ${name} is longer than ${LONGEST_TEXT} bytes.`)
+}
+
+type Params = ReadonlyMap<string, string>
+
+function checkKind(params: Params, { grants }: Client): void {
+  if (params.has('request')) throw new Fault('request_not_supported')
+  if (params.has('request_uri')) throw new Fault('request_uri_not_supported')
+  const responseType = params.get('response_type')
+  if (responseType === undefined) throw refuse('The parameter response_type is missing.')
+  if (responseType !== 'code') throw new Fault('unsupported_response_type')
+  const mode = params.get('response_mode')
+  if (mode !== undefined && !isMode(mode)) throw refuse('The response_mode must be query or form_post.')
+  if (!grants.includes('authorization_code')) throw new Fault('unauthorized_client')
+}
+
+const isPrompt = (text: string): text is Prompt => PROMPTS.some((prompt) => prompt === text)
+
+function readPrompt(params: Params): ReadonlySet<Prompt> {
+  const words = (params.get('prompt') ?? '').split(' ').filter((word) => word !== '')
+  const prompt = new Set(words.filter(isPrompt))
+  if (words.some((word) => !isPrompt(word))) throw refuse('The prompt must be none, login or consent.')
+  if (prompt.has('none') && prompt.size > 1) throw refuse('The prompt none stands alone.')
+  return prompt
+}
+
+/** Characters: FAPI 2.0 Security Profile §5.3.2.2 asks for as many, and no more are needed. */
+const LONGEST_FAPI2_NONCE = 64
+
+function readNonce(params: Params, { profile }: Client): string | undefined {
+  const nonce = params.get('nonce')
+  checkLength('nonce', nonce)
+  if (profile === 'fapi2' && nonce !== undefined && nonce.length > LONGEST_FAPI2_NONCE)
+    throw refuse(`The nonce is longer than ${LONGEST_FAPI2_NONCE} characters.`)
+  return nonce
+}
+
+function readLoginHint(params: Params): string | undefined {
+  const hint = params.get('login_hint')
+  checkLength('login_hint', hint)
+  return hint
+}
+
+function readMaxAge(params: Params): number | undefined {
+  const text = params.get('max_age')
+  if (text !== undefined && !/^[0-9]{1,9}$/.test(text))
+    throw refuse('The max_age must be a number of seconds.')
+  return text === undefined ? undefined : Number(text)
+}
+
+/** C6.2.1, all that can be said without knowing the user. */
+export const readRequest: Step<ClientNamed, AuthorizationRead> = (context, dependencies) => {
+  const { namedClient, pushed } = context
+  if (namedClient.requirePar && pushed === undefined)
+    throw refuse('This client must push its requests: send the browser with client_id and request_uri alone.')
+  return checkRequest(context, dependencies)
+}
+
+const checkRequest: Step<ClientNamed, AuthorizationRead> = async (context, dependencies) => {
+  const { catalogue, places } = dependencies
+  const { namedClient, form } = context
+  const params = paramsOf(form)
+  checkKind(params, namedClient)
+  const text = params.get('scope')?.trim() ?? namedClient.defaultScope
+  if (text === undefined) throw new Fault('invalid_scope', { say: 'The parameter scope is missing.' })
+  const parsed = parseScope(text, catalogue, true)
+  const asked = await withResource(parsed, params.get('resource'), namedClient, dependencies)
+  const request: AuthorizationRequest = {
+    namedClient,
+    back: returnPathOf(context),
+    challenge: readChallenge(params, hasValue(asked, 'openid'), namedClient),
+    jkt: readKeyBinding(params),
+    prompt: readPrompt(params),
+    maxAge: readMaxAge(params),
+    scope: await limitToClient(asked, namedClient, catalogue, places),
+    nonce: readNonce(params, namedClient),
+    loginHint: readLoginHint(params),
+    idTokenHint: params.get('id_token_hint'),
+    params,
+    pushed: context.pushed,
+    loggedIn: context.pushed?.opening?.loggedIn === true && !params.has(SWITCH),
+  }
+  return { ...context, request }
+}
+
+/**
+ * C6.2.1a: all checks of a request that its client pushes. They are made again when a browser opens it.
+ * @returns the parameters to keep
+ */
+export async function checkPushed(
+  context: ClientAuthenticated,
+  dependencies: StepDependencies,
+): Promise<ReadonlyMap<string, string>> {
+  const { client, params } = context
+  for (const name of ['request', 'request_uri'])
+    if (params.has(name)) throw refuse(`The parameter ${name} cannot be pushed.`)
+  checkLength('state', params.get('state'))
+  const kept = PUSHED.flatMap((name) => {
+    const value = params.get(name)
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  const form = formOf(Object.fromEntries(kept))
+  const redirectUri = redirectUriOf(form, client)
+  await checkRequest({ ...context, form, posted: true, namedClient: client, redirectUri }, dependencies)
+  return new Map(kept)
+}
