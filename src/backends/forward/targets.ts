@@ -128,15 +128,18 @@ export function checkHealth(
   function ask(): void {
     cancel = probe(target, rules, own, after, report)
   }
-  function report(well: boolean): void {
+  function report(well: boolean | undefined): void {
     if (stopped) return
+    if (well !== undefined) count(well)
+    cancel = after(rules.interval, ask)
+  }
+  function count(well: boolean): void {
     contrary = well === held ? 0 : contrary + 1
     if (contrary >= (well ? rules.healthy : rules.unhealthy)) {
       held = well
       contrary = 0
       target.setHealthy(well)
     }
-    cancel = after(rules.interval, ask)
   }
   return () => {
     stopped = true
@@ -155,13 +158,13 @@ const QUESTION = {
   timeouts: undefined,
 } as const
 
-/** One check. Returns a function that gives it up. */
+/** One check. Returns a function that gives it up. Reports undefined if the check says nothing about the target. */
 function probe(
   target: CheckedTarget,
   { path, timeout }: HealthCheckRules,
   own: Pick<UpstreamRequest, 'host'>,
   after: After,
-  report: (well: boolean) => void,
+  report: (well: boolean | undefined) => void,
 ): () => void {
   const late = new Fault('upstream_timeout', { detail: 'the health check was not answered in time' })
   const giveUp = (): void => reader.cancel(late)
@@ -171,13 +174,16 @@ function probe(
     stopWaiting()
     if (response && !Buffer.isBuffer(response.body)) response.body.cancel()
     // Later, because `report` sets `cancel`, and this callback may run before `probe` has returned.
-    queueMicrotask(() => report(error === null && isWell(response?.statusCode)))
+    queueMicrotask(() => report(error === null ? isWell(response?.statusCode) : blameFor(error)))
   })
   return () => {
     stopWaiting()
     giveUp()
   }
 }
+
+/** False if the target is to blame for a failure; undefined if the failure is ours. */
+const blameFor = (error: unknown): false | undefined => (attemptOutcome(error) === 'bad' ? false : undefined)
 
 const isWell = (status = 0): boolean => status >= 200 && status < 300
 

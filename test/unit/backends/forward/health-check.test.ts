@@ -1,5 +1,11 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { checkHealth, type TargetChange, UpstreamTarget } from '../../../../src/backends/forward/targets.ts'
+import { upstreamFault } from '../../../../src/backends/forward/response.ts'
+import {
+  attemptOutcome,
+  checkHealth,
+  type TargetChange,
+  UpstreamTarget,
+} from '../../../../src/backends/forward/targets.ts'
 import { systemClock } from '../../../../src/kernel/clock.ts'
 import { forwardingRules } from '../../../support/http-backend.ts'
 import { manualAfter } from '../../../support/manual-after.ts'
@@ -68,6 +74,33 @@ describe('the checks of a target’s health', () => {
       await timers.fire()
     }
     expect(target.isHealthy).toBe(false)
+  })
+
+  it('C11.1.1 blame no target where this process has too few descriptors left', async () => {
+    const timers = manualAfter()
+    const states: boolean[] = []
+    let probes = 0
+    const full = Object.assign(new Error('connect EMFILE'), { code: 'EMFILE' })
+    const stop = checkHealth(
+      {
+        probe: (_request, callback) => {
+          probes += 1
+          callback(full, undefined)
+          return { cancel: () => undefined } as never
+        },
+        setHealthy: (healthy) => void states.push(healthy),
+      },
+      RULES,
+      { host: undefined },
+      timers.after,
+    )
+    for (let question = 1; question <= RULES.unhealthy; question += 1) {
+      await timers.fire()
+      await Promise.resolve()
+    }
+    stop()
+    expect([probes, states, attemptOutcome(full)]).toEqual([RULES.unhealthy, [], 'unknown'])
+    expect(upstreamFault(full)).toMatchObject({ code: 'overloaded', facts: { retryAfter: 5 } })
   })
 
   it('C8.4 stop', async () => {
