@@ -1,40 +1,29 @@
 /** The start of a service, from top to bottom: what is opened, in which order, and how it ends. */
 import { resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { noticing } from '../audit/abandoned.ts'
-import { type Operator, plainFacts } from '../audit/audited-change.ts'
-import { trailReader } from '../audit/read/read-trail.ts'
-import { planAudit } from '../audit/schema.ts'
+import type { Operator } from '../audit/audited-change.ts'
 import type { Environment } from '../config/validate.ts'
 import { type AuditTrail, NO_TRAIL } from '../contracts/audit.ts'
 import { type Holdings, NO_HOLDINGS } from '../directory/holdings.ts'
 import { systemTimer } from '../identity/guessing/guessing.ts'
 import { LocalLockouts, recordLockout } from '../identity/guessing/lockouts.ts'
-import { programBeside } from '../kernel/beside.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { newSecret } from '../kernel/ids.ts'
 import { localUrl } from '../kernel/listen-address.ts'
 import { withStartBudget } from '../kernel/store-budget.ts'
-import { adminTokenFile, DataFolderLock, ensureAdminToken, pointToTrail } from '../operator/announcement.ts'
+import { DataFolderLock } from '../operator/announcement.ts'
 import type { ServiceContext } from '../operator/context.ts'
-import { type AdminListener, startAdminListener } from '../operator/listener.ts'
 import { OpenIntents } from '../operator/open-intents.ts'
-import { adminRoutes } from '../operator/openapi.ts'
 import { Operators } from '../operator/operators.ts'
-import { countWorkers, type WorkerMessages, type WorkerPool } from '../processes/worker-pool.ts'
-import { ConnectionLimit } from '../server/connection-limit.ts'
+import { countWorkers, type WorkerPool } from '../processes/worker-pool.ts'
 import { serviceUrls, type ServiceUrls } from '../server/schema.ts'
 import { type Configuration, isSidecar } from '../settings/configuration.ts'
 import { SeenChanges } from '../stores/feed-progress.ts'
 import { FileWatch } from '../watch/file-watch.ts'
-import { RelayRecorder } from '../watch/recorders.ts'
-import { conditionOfStore, conditionOfTrail } from './conditions.ts'
+import { conditionOfTrail } from './conditions.ts'
 import { admitDataFolder, useData } from './data-folder.ts'
 import { DataSpace } from './data-space.ts'
 import { endLostMeanwhile, settleHoldings } from './holdings-record.ts'
 import { InForce } from './in-force.ts'
 import {
-  openMeasures,
   readAbandoned,
   readLoads,
   readLockouts,
@@ -46,10 +35,19 @@ import {
 } from './measures.ts'
 import { NodeBeat, nodeOf } from './node.ts'
 import { Observation, type ObservationOptions } from './observation.ts'
+import {
+  announce,
+  openAdmin,
+  ownAdminToken,
+  ownTokenFile,
+  queriedTrail,
+  tellWhereTrailIs,
+} from './open-admin.ts'
+import { messagesTo, serveByProcesses, serveHere, type ServiceBase } from './open-pool.ts'
 import { ConfigurationLoads, readHoldings, Reloader } from './reload.ts'
 import { ServiceEvents } from './service-events.ts'
 import type { ServingWorker } from './serving-worker.ts'
-import { admitState, longestLifeOf, openState, type State } from './state.ts'
+import { admitState, longestLifeOf, type State } from './state.ts'
 import { compareWithMemory, rememberOwn } from './store-memory.ts'
 import { openTrailOwner, type TrailOwner } from './trail-owner.ts'
 import { Turns } from './turns.ts'
@@ -336,103 +334,6 @@ function openLockouts(
   return lockouts
 }
 
-/** What serving processes report. One process that serves and supervises shares its rates and its state with nobody. */
-const messagesTo = (
-  observation: Observation,
-  lockouts: LocalLockouts,
-  trailOwner: TrailOwner | undefined,
-): WorkerMessages => ({
-  metrics: (deltas) => observation.exposition.absorb(deltas),
-  calls: (counts) => observation.callHistory.absorb(counts),
-  lines: (text, lost) => observation.lines(text, lost),
-  changed: () => undefined,
-  rateUsage: () => undefined,
-  trailHead: (head) => trailOwner?.report(head),
-  trailEnded: (writer) => trailOwner?.ended(writer),
-  attempts: lockouts,
-})
-
-/** On what processes serve. */
-interface ServiceBase {
-  readonly clock: Clock
-  readonly environment: Environment
-  readonly observation: Observation
-  readonly audit: AuditTrail
-  readonly opened: AsyncDisposableStack
-}
-
-interface Serving {
-  /** Of this process. */
-  readonly state: State
-  readonly pool: WorkerPool<Configuration>
-  readonly worker: ServingWorker | undefined
-}
-
-/** Serves in this process. Rejects as `openState` and `startServing` do. */
-async function serveHere(
-  configuration: Configuration,
-  { clock, environment, observation, audit, opened }: ServiceBase,
-  messages: WorkerMessages,
-): Promise<Serving> {
-  const measures = openMeasures(configuration)
-  const relay = new RelayRecorder()
-  const state = opened.use(await openState(configuration, { clock, recorder: relay, audit, measures }))
-  // Imported only here: a supervisor of several workers never needs the serving code, and saves its memory.
-  const { startServing } = await import('./worker.ts')
-  const base = { clock, environment, state, audit, measures, recorder: relay, opened }
-  const worker = opened.use(await startServing(configuration, base, messages))
-  observation.health.include(() => worker.condition())
-  return { state, pool: worker, worker }
-}
-
-/**
- * Serves in processes of their own, each of which opens a state. That of this process reads the change feed for all of them.
- * Rejects as `openState` does, and with what kept the first process from serving.
- */
-async function serveByProcesses(
-  configuration: Configuration,
-  { clock, observation, audit, opened }: ServiceBase,
-  messages: WorkerMessages,
-  contentsChanged: () => void,
-): Promise<Serving> {
-  const { measures, health, recorder } = observation
-  const state = opened.use(await openState(configuration, { clock, recorder, audit, measures }))
-  health.add({ name: 'store', healthy: () => state.store.trouble === undefined })
-  // Only this process tells the other nodes that it is alive: the one write that comes by itself. What fails is reported by those
-  // who serve.
-  health.include(() => ({ failing: [], degraded: conditionOfStore(state).degraded }))
-  const { ClusterWorkerPool } = await import('../processes/cluster-worker-pool.ts')
-  const connectionLimit = new ConnectionLimit({
-    refused: measures.metrics.connectionRefused,
-    note: (...args) => recorder.note(...args),
-  })
-  health.include(() => connectionLimit.condition())
-  const pool = opened.use(
-    await ClusterWorkerPool.start(configuration, {
-      program: fileURLToPath(programBeside(import.meta.url, 'worker-main')),
-      size: countWorkers(configuration.workers),
-      takes: (descriptor) => connectionLimit.takes(descriptor),
-      reports: { ...messages, changed: () => void state.feed.refresh() },
-      note: (...args) => recorder.note(...args),
-      died: ({ pid, livedMs }) => {
-        measures.metrics.workerDied()
-        audit.note({
-          event: 'worker.died',
-          outcome: 'failed',
-          actor: { kind: 'service' },
-          change: plainFacts({ pid, livedMs }),
-        })
-      },
-      contentsChanged,
-      closeTimes: ({ server }) => server.timeouts,
-    }),
-  )
-  state.feed.shareWith(pool)
-  health.add({ name: 'workers', healthy: () => pool.isServing() })
-  health.include(() => pool.condition())
-  return { state, pool, worker: undefined }
-}
-
 interface Reloading extends Pick<ServiceBase, 'environment' | 'observation' | 'audit'> {
   readonly state: State
   readonly pool: WorkerPool<Configuration>
@@ -493,67 +394,4 @@ function joinNodes(
   const beat = new NodeBeat(configuration, { nodes, address, state, machine, recorder, agreed })
   opened.defer(() => beat.stop())
   return beat
-}
-
-/** Tells commands where this service is. A sidecar without a trail writes nothing to disk, and is found by its configuration. */
-function announce(
-  configuration: Configuration,
-  adminUrl: string,
-  announcer: TrailOwner | DataFolderLock | undefined,
-): void {
-  const data = ownTokenFile(configuration) === undefined ? undefined : resolve(configuration.data)
-  announcer?.announce({ adminUrl, ...(data !== undefined && { data }) })
-}
-
-/** Throws the system's error if that cannot be written. */
-function tellWhereTrailIs(configuration: Configuration): void {
-  const plan = planAudit(configuration.audit, configuration.data, isSidecar(configuration))
-  if (plan !== undefined && !isSidecar(configuration)) pointToTrail(resolve(configuration.data), plan.folder)
-}
-
-/**
- * A sidecar writes nothing to disk (C11.2). Unless its configuration gives a token, its admin API gets a random one that
- * nobody knows, so nobody can use it.
- */
-const ownAdminToken = (configuration: Configuration): Promise<string> =>
-  isSidecar(configuration) ? Promise.resolve(newSecret()) : ensureAdminToken(configuration.data)
-
-const ownTokenFile = (configuration: Configuration): string | undefined =>
-  configuration.admin.token === undefined && !isSidecar(configuration)
-    ? adminTokenFile(configuration.data)
-    : undefined
-
-interface Administered {
-  readonly pool: Promise<WorkerPool<Configuration>>
-  readonly audit: AuditTrail
-  readonly operators: Operators
-  readonly context: Promise<ServiceContext>
-}
-
-function openAdmin(
-  { admin }: Configuration,
-  observation: Observation,
-  { pool, audit, operators, context }: Administered,
-): Promise<AdminListener> {
-  const { health, recorder } = observation
-  return startAdminListener({
-    config: admin,
-    health,
-    recorder,
-    metrics: async () => observation.scrape(await pool),
-    operators,
-    api: { audit, routes: adminRoutes(VERSION), context },
-  })
-}
-
-/** The count of abandoned intents belongs to this process only from when it holds the lock of the trail. */
-function queriedTrail({ data, ...configuration }: Configuration, owner: TrailOwner): ServiceContext['trail'] {
-  const plan = planAudit(configuration.audit, data, isSidecar(configuration))
-  const { trail } = owner
-  if (plan === undefined || trail === undefined) return undefined
-  const reader = noticing(
-    trailReader(plan, () => owner.remembered.read()),
-    () => owner.abandoned,
-  )
-  return { ...reader, note: (entry) => trail.note(entry) }
 }
