@@ -10,6 +10,7 @@ import { Fault } from '../kernel/faults.ts'
 import type { BodyRule, Operation } from './action-table.ts'
 import { type Conversions, isSmall, type OnGone, type Sharer } from './conversion/conversions.ts'
 import {
+  bodyCheck,
   checkedValue,
   type GivenBody,
   makeOf,
@@ -143,10 +144,11 @@ const inOwnFormat = (as: BodyKind, { body, items, backend: { name, xml, keptOut 
 
 /** A body that needs no conversion goes on byte for byte (C7.6), but only after it was parsed and checked. */
 function convertBody(kind: BodyKind, bytes: Buffer, { body, backend, items }: BodyUse): CallBody {
-  const { format, xml } = backend
-  if (xml !== undefined) return asXml(plainRequest(kind, bytes, xml, body.schema, body.validate))
+  const { format, xml, keptOut } = backend
+  const validate = bodyCheck(body.validate, keptOut?.members)
+  if (xml !== undefined) return asXml(plainRequest(kind, bytes, xml, body.schema, validate))
   const value = PARSERS[kind](bytes, body.schema)
-  body.validate?.(value)
+  validate?.(value)
   if (format === 'value') return { kind: 'value', value }
   const converted = kind === format ? bytes : writeRequest(value, format, items)
   return { kind: 'bytes', bytes: converted, contentType: MEDIA_TYPE_OF[format] }

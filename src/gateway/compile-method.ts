@@ -6,11 +6,11 @@ import { reportUnknownName } from '../config/problem-text.ts'
 import type { KeyPath, Problems } from '../config/problems.ts'
 import type { Catalogue } from '../config/scopes/catalogue.ts'
 import { SCOPE } from '../config/scopes/schema.ts'
-import type { Backend, KeptMembers } from '../contracts/backend.ts'
+import type { Backend } from '../contracts/backend.ts'
 import { isBodiless, isSafe } from '../http/head.ts'
 import { type JsonPointer, parseJsonPointer } from '../http/json.ts'
 import { type BodyKind, type BodyTypes, isParsedType } from '../http/media-type.ts'
-import { bodyCheck } from './conversion/tasks.ts'
+import { compileValidator } from '../http/validate-body.ts'
 import { Fault } from '../kernel/faults.ts'
 import {
   type Action,
@@ -89,7 +89,7 @@ export function compileMethod(
     consumes: config.consumes,
     websocket,
     query,
-    body: compileBody(config.body, backend.keptOut?.members, [...path, 'body'], problems),
+    body: compileBody(config.body, [...path, 'body'], problems),
     audit: compileAuditRule(config, { safe, websocket, backend }, path, problems),
     items: config.items,
     documentation: compileDocumentation(
@@ -235,17 +235,12 @@ const publicSegment = (segment: PatternSegment): PublicSegment =>
     ? segment
     : { kind: segment.kind, name: segment.name, takes: (value) => takes(segment.type, value) }
 
-function compileBody(
-  config: BodyRuleConfig | undefined,
-  kept: KeptMembers | undefined,
-  path: KeyPath,
-  problems: Problems,
-): BodyRule {
+function compileBody(config: BodyRuleConfig | undefined, path: KeyPath, problems: Problems): BodyRule {
   if (config === undefined) return NO_BODY
   const { schema } = config
   const types = compileBodyTypes(config.types, [...path, 'types'], problems)
   const rule = { kind: config.required ? 'required' : 'optional', schema, types } as const
-  return { ...rule, validate: bodyCheck(schema, kept) }
+  return { ...rule, validate: schema && compileValidator(schema) }
 }
 
 function compileBodyTypes(

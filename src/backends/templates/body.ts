@@ -3,6 +3,7 @@
  * other threads.
  */
 import { Buffer } from 'node:buffer'
+import type { KeptMembers } from '../../contracts/backend.ts'
 import type {
   BodyRecipe,
   BodyTree,
@@ -29,9 +30,11 @@ import {
   likeNamesOf,
   type PlacedValue,
   refuseDivided,
+  refuseMembers,
   requireMembers,
   requireUndivided,
   setMembers,
+  stepsOf,
 } from './members.ts'
 import { percentEncode } from './places.ts'
 import { asText, isClients, unsendable } from './sources.ts'
@@ -44,6 +47,8 @@ interface ClientBody {
   readonly as: BodyRecipe['format'] | undefined
   /** Writes a value for the backend, where its format is the recipe's. Undefined: it is another one. */
   readonly write: ((value: JsonValue) => Uint8Array) | undefined
+  /** Members that it must not have. */
+  readonly kept?: KeptMembers | undefined
 }
 
 type Format = BodyRecipe['format']
@@ -68,7 +73,7 @@ const tooLarge = (): never => {
  * Makes the body that is sent.
  * @param most bytes of it
  * @returns undefined: none is sent
- * @throws Fault `body_invalid` for what `require` refuses; `unsendable_argument`, `unsendable_value`, `body_malformed` for
+ * @throws Fault `unsendable_argument` for what is kept out; `body_invalid` for what `require` refuses; `unsendable_argument`, `unsendable_value`, `body_malformed` for
  *   what cannot be sent
  */
 export function buildBody(
@@ -81,11 +86,12 @@ export function buildBody(
   const filling: Filling = { format, values, client: client.value, most }
   const isXml = format === 'xml' || client.as === 'xml'
   const needed = placed(required, filling)
-  // One for both: the names of each object of the client's are read once.
-  const names = likeNamesOf(
-    [...required, ...set].map(({ pointer }) => pointer),
-    isXml,
-  )
+  const { kept } = client
+  // One for all three: the names of each object of the client's are read once.
+  const wanted = (): readonly string[] => [...(kept?.names ?? []), ...stepsOf(required), ...stepsOf(set)]
+  const names = likeNamesOf(recipe, wanted, isXml)
+  if (kept !== undefined && client.value !== undefined)
+    refuseMembers(client.value, kept, kept.isXml === isXml ? names : undefined)
   if (needed.length > 0) requireMembers(client.value, needed, isXml, names)
   const bytes = guarded(recipe, () => {
     if (template !== undefined) return written(template, filling)

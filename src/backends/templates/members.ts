@@ -9,7 +9,8 @@ import {
   scalarText,
   valueAt,
 } from '../../http/json.ts'
-import { LikeNames, memberReadings } from '../../http/member-names.ts'
+import { LikeNames, WantedNames } from '../../http/like-names.ts'
+import { memberReadings } from '../../http/member-names.ts'
 import { beforeSign, compileFindHidden, decodedMemberReadings, decodeQueryText } from '../../http/query.ts'
 import { printable } from '../../http/read-body.ts'
 import { localOf } from '../../http/xml/namespaces.ts'
@@ -28,9 +29,24 @@ const localName = (name: string): string => localOf(name.startsWith(ATTRIBUTE) ?
 /** A member's name as it is compared. @param isXml whether the body is XML, or becomes XML */
 export const memberName = (name: string, isXml: boolean): string => (isXml ? localName(name) : name)
 
-/** What finds members by any name of these pointers. @param isXml whether the body is XML, or becomes XML */
-export const likeNamesOf = (pointers: readonly JsonPointer[], isXml: boolean): LikeNames =>
-  new LikeNames(pointers.flat(), (name) => memberName(name, isXml))
+const wantedNames = new WeakMap<object, { xml?: WantedNames; other?: WantedNames }>()
+
+/**
+ * What finds members by these names in one body.
+ * @param of whose names they always are: they are compiled once for it
+ * @param isXml whether the body is XML, or becomes XML
+ */
+export function likeNamesOf(of: object, names: () => readonly string[], isXml: boolean): LikeNames {
+  const compiled = wantedNames.get(of) ?? {}
+  wantedNames.set(of, compiled)
+  return new LikeNames(
+    (compiled[isXml ? 'xml' : 'other'] ??= new WantedNames(names(), (name) => memberName(name, isXml))),
+  )
+}
+
+/** The names of all pointers. */
+export const stepsOf = (placed: readonly { readonly pointer: JsonPointer }[]): readonly string[] =>
+  placed.flatMap(({ pointer }) => pointer)
 
 /** Whether each reading of a name leaves something. A name of white space and brackets would be that of any other such. */
 export const isComparable = (name: string): boolean => !memberReadings(name).includes('')
@@ -49,10 +65,7 @@ export function setMembers(
   body: JsonValue | undefined,
   members: readonly PlacedValue[],
   isXml: boolean,
-  names: LikeNames = likeNamesOf(
-    members.map(({ pointer }) => pointer),
-    isXml,
-  ),
+  names: LikeNames = likeNamesOf(members, () => stepsOf(members), isXml),
 ): JsonObject {
   const root = body === undefined ? newObject() : body
   if (!isJsonObject(root)) throw new Fault('body_invalid', { say: 'The body: must be an object.' })
@@ -105,10 +118,7 @@ export function requireMembers(
   body: JsonValue | undefined,
   members: readonly PlacedValue[],
   isXml: boolean,
-  names: LikeNames = likeNamesOf(
-    members.map(({ pointer }) => pointer),
-    isXml,
-  ),
+  names: LikeNames = likeNamesOf(members, () => stepsOf(members), isXml),
 ): void {
   for (const { pointer, value } of members) {
     let here = body
@@ -125,12 +135,17 @@ export function requireMembers(
 
 /**
  * Refuses a client's body that has a member by which only Postern tells the service the business.
+ * @param like what finds these names, if it looks for others too
  * @throws Fault `unsendable_argument`
  */
-export function refuseMembers(body: JsonValue, { names, isXml, part, isDocument }: KeptMembers): void {
+export function refuseMembers(
+  body: JsonValue,
+  kept: KeptMembers,
+  like: LikeNames = likeNamesOf(kept, () => kept.names, kept.isXml),
+): void {
+  const { names, part, isDocument } = kept
   const sent = valueAt(body, part)
   const objects = isDocument && isJsonObject(sent) ? Object.values<JsonValue>(sent).flat() : [sent]
-  const like = likeNamesOf([names], isXml)
   for (const object of objects)
     for (const name of isJsonObject(object) ? names : []) {
       const [found] = like.like(object as JsonObject, name)

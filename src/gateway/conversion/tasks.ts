@@ -189,24 +189,20 @@ export function perform(task: Task): Converted {
   if (task.kind === 'answer') return { bytes: convertAnswer(task) }
   if (task.kind === 'search') return { bytes: Buffer.from(JSON.stringify(searchAnswer(task) ?? null)) }
   if (task.kind === 'kept') return { bytes: Buffer.from(JSON.stringify(keptOf(task))) }
-  const { making, schema, kept } = task
+  const { making, schema } = task
   if (making === undefined) return { bytes: convertRequest(task) }
   const client = task.bytes.length === 0 ? undefined : task.bytes
-  const given = { ...task, bytes: client, validate: bodyCheck(schema, kept) }
+  const given = { ...task, bytes: client, validate: schema && compileValidator(schema) }
   const how = readMaking(making)
   const { bytes = NOTHING, found } = makeOf(checkedValue(given, how), given, how)
   return { bytes, found: stringifyJson(found) }
 }
 
-/**
- * The check of a client's body, once it is parsed; undefined: there is none.
- * @throws RangeError as `compileValidator`
- */
+/** The check of a client's body that goes on as it is, once it is parsed; undefined: there is none. */
 export function bodyCheck(
-  schema: BodySchema | undefined,
+  validate: BodyValidator | undefined,
   kept: KeptMembers | undefined,
 ): BodyValidator | undefined {
-  const validate = schema && compileValidator(schema)
   if (kept === undefined) return validate
   return (value) => {
     validate?.(value)
@@ -339,7 +335,7 @@ const WRITERS: Readonly<Record<'json' | 'xml', (value: JsonValue, items: ItemNam
 }
 
 function convertRequest({ bytes, as, to, schema, kept, items, xml }: RequestTask): Uint8Array {
-  const validate = bodyCheck(schema, kept)
+  const validate = bodyCheck(schema && compileValidator(schema), kept)
   if (xml !== undefined) return plainRequest(as, bytes, xml, schema, validate)
   const value = PARSERS[as](bytes, schema)
   validate?.(value)
@@ -393,16 +389,17 @@ function valueOfBody(
 /** Makes the body that is sent. @param value of the client's body, checked @throws Fault as `buildBody` */
 export function makeOf(
   value: JsonValue | undefined,
-  { bytes, as, to, items, xml }: GivenBody,
+  { bytes, as, to, items, xml, kept }: GivenBody,
   { pointers, recipe, values, most }: Making,
 ): Made {
   const write = (made: JsonValue): Uint8Array =>
     xml === undefined ? writeRequest(made, to, items) : Buffer.from(writePlainXml(made, xml, most))
   const found = foundIn(value, pointers)
   if (recipe !== undefined) {
-    const client = { value, bytes, as, write: recipe.format === to ? write : undefined }
+    const client = { value, bytes, as, kept, write: recipe.format === to ? write : undefined }
     return { bytes: buildBody(recipe, values, client, most), found }
   }
+  if (kept !== undefined && value !== undefined) refuseMembers(value, kept)
   return { bytes: value === undefined || as === to ? bytes : write(value), found }
 }
 
