@@ -1,9 +1,14 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { LikeNames, memberReadings } from '../../../src/http/member-names.ts'
+import { LikeNames, WantedNames } from '../../../src/http/like-names.ts'
+import { memberReadings } from '../../../src/http/member-names.ts'
+import { spelledLike } from '../../support/hostile-names.ts'
+import { propertyTimes } from '../../support/property-seed.ts'
+import { below, oneOf, randomFrom } from '../../support/seeded-random.ts'
 
 afterEach(() => vi.restoreAllMocks())
 
-const likeNames = (...wanted: string[]) => new LikeNames(wanted, (name) => name)
+const wantedNames = (...wanted: string[]) => new WantedNames(wanted, (name) => name)
+const likeNames = (...wanted: string[]) => new LikeNames(wantedNames(...wanted))
 
 describe('C8.7 names of members that are read alike', () => {
   it.each([
@@ -29,9 +34,76 @@ describe('C8.7 names of members that are read alike', () => {
     expect(read).toBe(1)
   })
 
-  it('T4.8 a name that is too long is not normalised as a whole', () => {
+  it('T4.8 a name is given up at the first letter that no wanted one has, and nothing of it is normalised', () => {
+    const names = wantedNames('company')
+    const hostile = (at: number): readonly string[] => [
+      ...[
+        `\ufdfa${at}`,
+        `%2525\ufdfa${at}`,
+        `e\u0301${at}`,
+        `\uff43\uff4f\uff4d\uff50\uff41\uff4e\uff59${at}`,
+      ],
+      ...[
+        `%${'25'.repeat(20)}63ompany${at}`,
+        `%EF%BC%85%EF%BC%96${at}`,
+        `com-pany${at}`,
+        '\u200b'.repeat(at),
+      ],
+    ]
+    for (const name of hostile(0)) names.readingsIn(name)
     const normalize = vi.spyOn(String.prototype, 'normalize')
-    memberReadings(`${'x%41'.repeat(10_000)}\ufdfa`, 7)
-    expect(normalize.mock.contexts.every((text) => String(text).length < 1000)).toBe(true)
+    for (let at = 1; at < 100; at += 1)
+      for (const name of hostile(at)) expect(names.readingsIn(name)).toEqual([])
+    expect(normalize).not.toHaveBeenCalled()
+  })
+
+  it('T4.8 a name hides in no escapes that only normalising makes, however long they are', () => {
+    const wide = Array.from('organization_unit', (letter) => `\uff05${letter.charCodeAt(0).toString(16)}`)
+    const nested = wide.map((escape) => encodeURIComponent(escape).replaceAll('%', '\uff05')).join('')
+    expect(likeNames('organization_unit').like({ [nested]: 1 }, 'organization_unit')).toEqual([nested])
+  })
+
+  it('T4.8 a name that is looked for and was not said to be wanted is a mistake, never one that is not there', () => {
+    expect(() => likeNames('company').like({ company: 1 }, 'fund')).toThrow(RangeError)
+  })
+})
+
+describe('C8.7, T4.8 names are followed as they are read', () => {
+  /** Those of ASCII, and others: of marks, of letters that fold to two, of more than one way. */
+  const WANTED = [
+    ...[
+      ['company'],
+      ['company', 'companyid', 'company.id', 'id'],
+      ['iks'],
+      ['K_k-i'],
+      ['a', 'ab', 'abc'],
+      ['x%41', 'o'],
+    ],
+    ...[
+      ['straße'],
+      ['société', 'soc'],
+      ['e\u0301te'],
+      ['\ufb01ks', 'c'],
+      ['ΛΟΓΟΣ'],
+      ['한글'],
+      ['\u{10428}x'],
+      ['a]b'],
+    ],
+  ]
+
+  it.each(WANTED)('what is found of %j is what all readings of the name have', (...wanted) => {
+    const random = randomFrom(Number(process.env['PROPERTY_SEED'] ?? 20_261_128))
+    const names = wantedNames(...wanted)
+    const looked = new Set(wanted.flatMap((name) => memberReadings(name)))
+    let found = 0
+    for (let time = 0; time < 400 * propertyTimes; time += 1) {
+      const name = spelledLike(random, oneOf(random, wanted), below(random, 4))
+      const read = memberReadings(name).filter((reading) => looked.has(reading))
+      expect([name, [...new Set(names.readingsIn(name))].sort()]).toEqual([name, [...new Set(read)].sort()])
+      if (read.length > 0) found += 1
+    }
+    // Neither all of them nor none.
+    expect(found).toBeGreaterThan(50)
+    expect(found).toBeLessThan(400 * propertyTimes)
   })
 })
