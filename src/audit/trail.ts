@@ -441,8 +441,9 @@ export class AuditFolderError extends Error {
 /**
  * Creates the folder (mode 0700) if it does not exist, and examines it. Rejects with AuditFolderError if it cannot be
  * written, or if other users could write to it: they could replace the files of the trail.
+ * @param group whose the folder's group is (`dataGroup`)
  */
-export async function prepareAuditFolder(folder: string): Promise<void> {
+export async function prepareAuditFolder(folder: string, group: 'own' | 'others'): Promise<void> {
   const found = await openFolder(folder).catch((cause: unknown) => {
     const reason = messageOf(cause)
     throw new AuditFolderError(
@@ -451,7 +452,7 @@ export async function prepareAuditFolder(folder: string): Promise<void> {
       { cause },
     )
   })
-  const others = whoMayReplace(folder, found)
+  const others = whoMayReplace(folder, found, group)
   if (others !== undefined)
     throw new AuditFolderError(
       `Others could replace the files of the audit trail: its folder, ${folder}, ${others}.`,

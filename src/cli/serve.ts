@@ -71,11 +71,14 @@ function handleSignals({ context }: Running): () => void {
   }
 }
 
-/** Withdraws the rights of the group of the data folder, if `dataGroup` says so (data-group.ts). */
+/** Withdraws the rights of the group of the data folder, and of a trail that lies elsewhere, if `dataGroup` says so. */
 async function takeBack(configuration: Configuration, { stderr }: Terminal): Promise<void> {
-  const { data, dataGroup } = configuration
-  if (dataGroup !== 'own' || isSidecar(configuration)) return
-  const taken = await takeBackFromGroup(data)
+  const { data, dataGroup, audit } = configuration
+  if (dataGroup !== 'own') return
+  const ofData = isSidecar(configuration) ? [] : await takeBackFromGroup(data)
+  const { enabled = true, folder } = audit
+  const ofTrail = enabled && folder !== undefined ? await takeBackFromGroup(folder) : []
+  const taken = [...ofData, ...ofTrail]
   if (taken.length > 0)
     stderr.write(`postern: withdrew the rights of the group to ${taken.join(', ')} (dataGroup: own)\n`)
 }

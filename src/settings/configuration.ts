@@ -121,7 +121,7 @@ export const configurationSchema = section({
   dataGroup: choice(['others', 'own'], {
     default: 'others',
     description:
-      'Who is in the group of the data folder: `others`, or only this service (`own`), as with a Kubernetes `fsGroup`.',
+      'Who is in the group of the data folder, and of `audit.folder`: `others`, or only this service (`own`), as with a Kubernetes `fsGroup`.',
   }),
   workers: workersSchema,
   store: storeSchema,

@@ -183,7 +183,7 @@ export async function openAuditTrail(
 ): Promise<OpenTrail | undefined> {
   const plan = planAudit(configuration.audit, configuration.data, isSidecar(configuration))
   if (plan === undefined) return undefined
-  await prepareAuditFolder(plan.folder)
+  await prepareAuditFolder(plan.folder, configuration.dataGroup)
   const keys = await openAuditKeys(plan.folder)
   const now = parts.clock.now()
   const announced = announceAside(newWriterName(now), new Date(now).toISOString(), keys)

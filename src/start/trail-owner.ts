@@ -50,7 +50,7 @@ export async function openTrailOwner(
   if (planned === undefined) return undefined
   const timeout = Math.max(planned.timeout, parts.patient === true ? COMMAND_TIMEOUT : 0)
   const plan = { ...planned, timeout }
-  await prepareAuditFolder(plan.folder)
+  await prepareAuditFolder(plan.folder, configuration.dataGroup)
   const keys = await openAuditKeys(plan.folder)
   const { drain } = configuration.server.timeouts
   const trailOwner = new TrailOwner(plan, keys, { linger: drain + LINGER_SLACK, ...parts })

@@ -31,9 +31,10 @@ const serving = async (
   data: string,
   dataGroup: string,
   user: Pick<SpawnOptions, 'uid' | 'gid'> = {},
+  more = '',
 ): Promise<SpawnedPostern> => {
   const config = configFiles({
-    'a.yaml': `extends: ${DEMO}\ndataGroup: ${dataGroup}\n`,
+    'a.yaml': `extends: ${DEMO}\ndataGroup: ${dataGroup}\n${more}`,
   })
   // Another user must find it.
   await chmod(dirname(config('a.yaml')), 0o755)
@@ -198,6 +199,32 @@ describe('T7 a data folder that others could change', () => {
       await expect(start('others')).rejects.toThrow(`run chown ${SERVICE} ${data} and chmod 700 ${data}`)
       await start('own')
       expect(await modeOf(join(data, 'admin-token'))).toBe('600')
+    },
+  )
+
+  it(
+    'C12.4.1 takes a trail on a volume of its own by the same rule, and makes it private again',
+    needing('the rights of root'),
+    async () => {
+      const [data, trail] = [await dataFolder(), await dataFolder()]
+      for (const folder of [data, trail]) {
+        await chown(folder, 0, SERVICE)
+        await chmod(folder, 0o2777)
+      }
+      const start = (dataGroup: string): Promise<SpawnedPostern> =>
+        serving(data, dataGroup, { uid: SERVICE, gid: SERVICE }, `audit: { folder: ${trail}, timeout: 20s }`)
+      const first = await start('own')
+      await first.stop()
+      await asFsGroupLeaves(trail)
+      await chmod(data, 0o755)
+      await expect(start('others')).rejects.toThrow(
+        /the audit trail: its folder, .* can be written by other users \(mode 0775\)/,
+      )
+      await chmod(data, 0o2777)
+      const second = await start('own')
+      expect(second.output()).toContain(`withdrew the rights of the group to ${trail}/`)
+      for await (const path of below(trail))
+        expect([path, (await lstat(path)).mode & 0o020]).toEqual([path, 0])
     },
   )
 })

@@ -25,7 +25,7 @@ async function opened(
   parts: Partial<TrailParts> & { readonly durability?: 'disk' | 'system'; readonly timeout?: number } = {},
 ) {
   const folder = await dataFolder()
-  await prepareAuditFolder(folder)
+  await prepareAuditFolder(folder, 'others')
   const noted: { event: string; facts: unknown }[] = []
   const clock = movableClock(Date.UTC(2026, 10, 22, 12))
   const { durability = 'disk', timeout = 2000, ...rest } = parts
@@ -129,7 +129,7 @@ describe('C12.4.1 a segment', () => {
     await trail.require(INTENT)
     clock.advance(24 * 3_600_000)
     const taken = join(folder, '2026-11-23', `${trail.writer}.2.jsonl`)
-    await prepareAuditFolder(join(folder, '2026-11-23'))
+    await prepareAuditFolder(join(folder, '2026-11-23'), 'others')
     writeFileSync(taken, '')
     await trail.require(INTENT)
     await trail.close()
@@ -441,20 +441,22 @@ describe('C12.4.1 the folder of the trail', () => {
   it('T7 is refused if other users may write to it, or it cannot be used', async () => {
     const folder = await dataFolder()
     chmodSync(folder, 0o770)
-    await expect(prepareAuditFolder(folder)).rejects.toThrow(/can be written by other users \(mode 0770\)/)
+    await expect(prepareAuditFolder(folder, 'others')).rejects.toThrow(
+      /can be written by other users \(mode 0770\)/,
+    )
     chmodSync(folder, 0o777)
-    await expect(prepareAuditFolder(folder)).rejects.toThrow(`Run chmod 700 ${folder}.`)
+    await expect(prepareAuditFolder(folder, 'others')).rejects.toThrow(`Run chmod 700 ${folder}.`)
     chmodSync(folder, 0o700)
     writeFileSync(join(folder, 'file'), '')
     for (const wrong of ['file', 'file/below'])
-      await expect(prepareAuditFolder(join(folder, wrong))).rejects.toMatchObject({
+      await expect(prepareAuditFolder(join(folder, wrong), 'others')).rejects.toMatchObject({
         name: 'AuditFolderError',
       })
   })
 
   it('is made for its owner alone', async () => {
     const folder = join(await dataFolder(), 'made', 'audit')
-    await prepareAuditFolder(folder)
+    await prepareAuditFolder(folder, 'others')
     expect(statSync(folder).mode & 0o777).toBe(0o700)
   })
 })
