@@ -63,16 +63,16 @@ export class Components {
   }
 
   /**
-   * @param name of `A-Za-z0-9._-`; it says what is made: a second `make` of the same name is not called. It gets a number
-   *   where another type has it.
+   * @param name of `A-Za-z0-9._-`. It gets a number where another type has it.
+   * @param key says what is made: a second `make` of the same key is not called
    */
-  share(section: Section, name: string, make: () => unknown): Reference {
-    return this.shareText(section, name, () => JSON.stringify(make()))
+  share(section: Section, name: string, make: () => unknown, key = name): Reference {
+    return this.shareText(section, name, () => JSON.stringify(make()), key)
   }
 
   /** The same for what is made as text. */
-  shareText(section: Section, name: string, write: () => JsonText): Reference {
-    return this.#share(section, name, write, () => (TYPES.has(section) ? this.#free(name) : name))
+  shareText(section: Section, name: string, write: () => JsonText, key = name): Reference {
+    return this.#share(section, key, write, () => (TYPES.has(section) ? this.#free(name) : name))
   }
 
   /** For what has no name of its own: equal keys are one component. Its name depends on the key, not on other components. */

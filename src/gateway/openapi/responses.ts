@@ -38,25 +38,27 @@ const noErrors = (components: Components): Node => ({
 })
 
 /** The envelope of a success, with `Data` as the operation describes it. */
-function successSchema({ name, method, answer }: NamedOperation, components: Components): Reference {
+function successSchema(operation: NamedOperation, components: Components): Reference {
+  const { id, name, answer } = operation
   if (answer.kind === 'own' || answer.data === undefined)
     return components.share('schemas', 'AnySuccess', () => envelope(noErrors(components), { type: 'object' }))
   const { mayBeEmpty } = answer
-  return components.share('schemas', `${name}Response`, () => {
-    const data = dataSchema({ name, method }, answer, components)
+  const make = (): Node => {
+    const data = dataSchema(operation, answer, components)
     return envelope(noErrors(components), mayBeEmpty ? { anyOf: [data, noData(components)] } : data)
-  })
+  }
+  return components.share('schemas', `${name}Response`, make, `response ${id}`)
 }
 
 /** A component of its own, so that generated clients have a type of this name. */
 function dataSchema(
-  { name, method }: Pick<NamedOperation, 'name' | 'method'>,
+  { id, name, method }: Pick<NamedOperation, 'id' | 'name' | 'method'>,
   { data = {}, items }: Pick<Enveloped, 'data' | 'items'>,
   components: Components,
 ): Node | Reference {
   const node = { type: 'object', ...schemaNode(data, items, components) }
   if (data.$id !== undefined) return node
-  return components.share('schemas', method === 'GET' ? name : `${name}Result`, () => node)
+  return components.share('schemas', method === 'GET' ? name : `${name}Result`, () => node, `data ${id}`)
 }
 
 type Enveloped = Extract<NamedOperation['answer'], { kind: 'envelope' }>
@@ -64,11 +66,11 @@ type Enveloped = Extract<NamedOperation['answer'], { kind: 'envelope' }>
 /** A schema that has a name in the configuration stands for itself. */
 export function bodySchema(
   schema: BodySchema,
-  { name, answer }: NamedOperation,
+  { id, name, answer }: NamedOperation,
   components: Components,
 ): unknown {
   const make = (): unknown => schemaNode(schema, answer.kind === 'envelope' ? answer.items : {}, components)
-  return schema.$id === undefined ? components.share('schemas', `${name}Request`, make) : make()
+  return schema.$id === undefined ? components.share('schemas', `${name}Request`, make, `body ${id}`) : make()
 }
 
 /** @param codes those that it may have; undefined: any, since a data service's own errors pass (C8.4) */
@@ -152,9 +154,14 @@ const moreHeaders = ({ answer: { successes }, hasRateHeaders }: NamedOperation):
 
 /** All responses of an operation, by status. Operations of one shape share all but the success itself. */
 export function responsesOf(operation: NamedOperation, components: Components): JsonText {
-  const { name, answer } = operation
+  const { id, name, answer } = operation
   const success = JSON.stringify(
-    components.shareText('responses', `${name}Success`, () => successText(operation, components)),
+    components.shareText(
+      'responses',
+      `${name}Success`,
+      () => successText(operation, components),
+      `success ${id}`,
+    ),
   )
   const others = components.remember(`responses ${shapeOf(operation, components)}`, () => ({
     ...otherSuccesses(operation, components),

@@ -216,6 +216,40 @@ describe('C11.3 the OpenAPI document', () => {
     })
   })
 
+  it('C11.3.7 mixes up nothing where actions are called what components are', () => {
+    const dataOf = (name: string) => ({ type: 'object', properties: { [name]: text } })
+    const get = (area: string, name: string) =>
+      action(name, { GET: { ...rule, data: dataOf(`${area}-${name}`) } }, area)
+    const areas = Object.fromEntries(
+      ['no', 'any', 'accounts'].map((area) => [area, { backend: backend.name }]),
+    )
+    const actions = [
+      ...[
+        get('accounts', 'balance'),
+        get('accounts', 'balance-response'),
+        get('accounts', 'balance-success'),
+      ],
+      ...[get('no', 'data'), get('any', 'error'), get('any', 'success'), get('any', 'failure')],
+      action('list', { GET: rule }, 'any'),
+    ]
+    const document = documentOf({ areas, actions })
+    const { schemas = {} } = document.components
+    for (const [path, item] of Object.entries(document.paths)) {
+      const [area, name] = path.split('/').slice(-2)
+      const { content } = resolved(document, item['get']!.responses['200']) as OpenapiResponse
+      const answer = resolved(document, content?.['application/json']?.schema) as {
+        readonly properties: { readonly Data: object; readonly Errors: { readonly items: object } }
+      }
+      expect(resolved(document, answer.properties.Data)).toEqual(
+        name === 'list' ? { type: 'object' } : dataOf(`${area!}-${name!}`),
+      )
+      expect(resolved(document, answer.properties.Errors.items)).toMatchObject({ xml: { name: 'Error' } })
+    }
+    expect(new Set(Object.keys(schemas).map((name) => name.toLowerCase())).size).toBe(
+      Object.keys(schemas).length,
+    )
+  })
+
   it('C11.3.1 has what only methods without a place in OpenAPI use beside the components', () => {
     const document = documentOf({
       actions: [list(), action('tree', { PROPFIND: { ...rule, data: { type: 'object', properties: {} } } })],
