@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { configFiles } from '../support/config-files.ts'
 import { openRaw, type RawConnection } from '../support/raw-http.ts'
 import { answerJson, startUpstream, type UpstreamConnection } from '../support/start-upstream.ts'
 import { ALL_AT_ACME, basic } from '../support/tokens.ts'
@@ -23,6 +24,21 @@ function tokenRequest(): string {
   return [...head, type, `Content-Length: ${body.length}`, '', body].join('\r\n')
 }
 
+/** At a signal takes all descriptors but a part of those that are kept; at the next one gives them back. */
+const TAKE_DESCRIPTORS = `
+import { closeSync, openSync } from 'node:fs'
+let taken = []
+process.on('SIGWINCH', () => {
+  if (taken.length > 0) {
+    for (const descriptor of taken) closeSync(descriptor)
+    process.stderr.write('gave back\\n')
+    return
+  }
+  do taken.push(openSync('/dev/null'))
+  while (taken.at(-1) < ${LIMIT - KEPT / 2})
+  process.stderr.write('took\\n')
+})`
+
 /** Opens connections that send nothing, and leaves them open. Those that are refused are closed by the service. */
 async function fill(port: number, count: number): Promise<readonly RawConnection[]> {
   const opened: RawConnection[] = []
@@ -45,10 +61,15 @@ async function metric({ adminUrl }: StartedPool, name: string): Promise<number> 
 const countEvents = (pool: StartedPool, name: string): number =>
   pool.log().filter(({ event }) => event === name).length
 
-async function startLimited(upstream: string, workers: number): Promise<StartedPool> {
+async function startLimited(
+  upstream: string,
+  workers: number,
+  node: readonly string[] = [],
+): Promise<StartedPool> {
   const timeouts = 'server: { timeouts: { lameDuck: 0s, silence: 0s, headers: 2m, keepAlive: 2m } }'
   return startPool(poolConfig(upstream, timeouts).replace('workers: 2', `workers: ${workers}`), {
     descriptors: LIMIT,
+    node,
   })
 }
 
@@ -121,5 +142,30 @@ describe('T5.22 more connections than a process may open', () => {
     expect(await pool.order('GET', '/status')).toMatchObject({ ready: true })
     expect((await pool.call(await pool.token())).status).toBe(200)
     expect(pool.output()).not.toContain('EMFILE')
+  })
+
+  it('T5.22 C11.1.1 is told as overload where code of others takes them, and no target is blamed', async () => {
+    const upstream = await startUpstream(FUNDS)
+    const files = configFiles({ 'take.mjs': TAKE_DESCRIPTORS })
+    const pool = await startLimited(upstream.url, 1, ['--import', files('take.mjs')])
+    const token = await pool.token()
+    const kept = await openRaw(pool.port)
+    onTestFinished(() => kept.destroy())
+    const status = async () => {
+      kept.send(call(token))
+      return kept.response()
+    }
+    process.kill(pool.pid, 'SIGWINCH')
+    await vi.waitFor(() => expect(pool.output()).toContain('took'), PATIENCE)
+    // More than the failures in a row that eject a target.
+    for (let times = 0; times < 10; times += 1) {
+      const { status: code, headers } = await status()
+      expect([code, headers['retry-after']]).toEqual([503, '5'])
+    }
+    expect(upstream.requests).toEqual([])
+    expect(await pool.order('GET', '/status')).toMatchObject({ ready: true })
+    process.kill(pool.pid, 'SIGWINCH')
+    await vi.waitFor(() => expect(pool.output()).toContain('gave back'), PATIENCE)
+    expect((await status()).status).toBe(200)
   })
 })

@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { Problems } from '../../../src/config/problems.ts'
 import { NO_TRAIL } from '../../../src/contracts/audit.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
@@ -7,6 +7,7 @@ import { ok, type Operation } from '../../../src/operator/operation.ts'
 import { Operators } from '../../../src/operator/operators.ts'
 import { compileAdmin } from '../../../src/settings/admin.ts'
 import { Health } from '../../../src/watch/health.ts'
+import { openRaw } from '../../support/raw-http.ts'
 import { keepEvents } from '../../support/listener.ts'
 
 async function startAdmin(overrides: Partial<AdminParts> = {}) {
@@ -56,6 +57,34 @@ describe('admin listener', () => {
       failing: [],
       degraded: [],
     })
+  })
+
+  it('C11.1.1 lets operations wait until the service is there, and health tells meanwhile', async () => {
+    const context = Promise.withResolvers<never>()
+    const api = { ...apiOf(ROUTE), context: context.promise }
+    const { admin, get, health } = await startAdmin({ api })
+    let there = false
+    health.add({ name: 'starting', healthy: () => there })
+    const asked = get('/', { Authorization: `Bearer ${TOKEN}` })
+    expect((await get('/health/live')).status).toBe(200)
+    expect(await (await get('/health/ready')).json()).toMatchObject({ failing: ['starting'] })
+    expect((await get('/', { Authorization: 'Bearer of-nobody' })).status).toBe(401)
+    there = true
+    context.resolve(undefined as never)
+    expect(await (await asked).text()).toBe('done')
+    expect((await get('/health/ready')).status).toBe(200)
+    await admin.close()
+  })
+
+  it('C11.1.1 takes 64 connections, and for a further one closes the one that has been idle for longest', async () => {
+    const { admin } = await startAdmin()
+    const opened = await Promise.all(Array.from({ length: 64 }, () => openRaw(admin.port)))
+    onTestFinished(() => opened.forEach((connection) => connection.destroy()))
+    const further = await openRaw(admin.port)
+    onTestFinished(() => further.destroy())
+    further.send('GET /health/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n')
+    expect((await further.response()).status).toBe(200)
+    await vi.waitFor(() => expect(opened.filter(({ isClosed }) => isClosed)).toHaveLength(1))
   })
 
   it('C11.1 is not ready while draining or while a check says no or throws, and says which', async () => {
