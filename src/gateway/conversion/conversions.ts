@@ -224,8 +224,11 @@ export interface Sharer {
 const keyOf = ({ owner, client = '' }: Sharer = { owner: '', client: undefined }): string =>
   `${owner} ${client}`
 
+/** The part of its owner's slots that one client may have. */
+const CLIENT_SHARE = 3 / 4
+
 interface SlotRules {
-  /** Slots in use at once. One owner may have half of them, and one client of it half of these. */
+  /** Slots in use at once. One owner may have half of them, and one client of it three quarters of these. */
   readonly most: number
   readonly waiting: number
   /** Milliseconds that a call waits. */
@@ -249,8 +252,8 @@ const busy = (detail: string): Fault => new Fault('conversion_busy', { detail, r
 
 /**
  * Limits how many large bodies are held for conversions at once, and so the memory for them. One backend gets at most
- * half of the slots, so that a slow one does not block the others, and one client at most half of these. So does a client get
- * an eighth of the places to wait. A slot that comes free is given to the client that has the fewest.
+ * half of the slots, so that a slow one does not block the others, and one client at most three quarters of these, so that others
+ * find one free. A client has half of the places to wait. A slot that comes free is given to the client that has the fewest.
  */
 export class ConversionSlots {
   readonly #rules: SlotRules
@@ -300,7 +303,7 @@ export class ConversionSlots {
     const { waiting } = this.#rules
     const key = keyOf(sharer)
     const own = [...this.#queue].filter((each) => keyOf(each.sharer) === key).length
-    return this.#queue.size >= waiting || (sharer.client !== undefined && own >= waiting / 8)
+    return this.#queue.size >= waiting || (sharer.client !== undefined && own >= waiting / 2)
   }
 
   #insideOf(key: string): number {
@@ -310,7 +313,7 @@ export class ConversionSlots {
   #isFree({ owner, client }: Sharer): boolean {
     const { most } = this.#rules
     if (this.#count >= most || this.#insideOf(owner) >= most / 2) return false
-    return client === undefined || this.#insideOf(keyOf({ owner, client })) < most / 4
+    return client === undefined || this.#insideOf(keyOf({ owner, client })) < (most / 2) * CLIENT_SHARE
   }
 
   #take(sharer: Sharer): LeaveSlot {
