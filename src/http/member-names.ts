@@ -3,7 +3,7 @@
  * often as it can be, normalised or not. A name costs about as much as its length: a hostile body has thousands of them.
  */
 import { Buffer } from 'node:buffer'
-import { caseless, SKIPPED } from './query.ts'
+import { caseless, isLeftOut, SKIPPED } from './fold.ts'
 
 const LETTERS = /^[A-Za-z0-9]*$/
 const PLAIN = /^[A-Za-z0-9_-]*$/
@@ -12,7 +12,7 @@ export const ASCII = /^[\0-\x7f]*$/
 
 export const PERCENT = 0x25
 export const SMALL_U = 0x75
-const [PLUS, SPACE, NUL] = [0x2b, 0x20, 0]
+const SPACE = 0x20
 /** Added to a byte of an escape that is not ASCII, which is one of several of a character. No code point is so large. */
 export const BYTE = 0x11_00_00
 export const hexOf = (unit: number | undefined): number => {
@@ -46,10 +46,6 @@ function decodeEnd(units: number[]): void {
     else if (!isLeftOut(value)) units.push(value)
   }
 }
-
-/** White space, controls and joints of ASCII: no reading has them. A NUL ends a name. */
-export const isLeftOut = (unit: number): boolean =>
-  unit !== NUL && (unit <= SPACE || unit === 0x7f || unit === 0x2d || unit === 0x5f || unit === PLUS)
 
 /** A text decoded as often as it can be, as a lenient service does it. */
 function decoded(text: string): string {

@@ -1,17 +1,10 @@
 import { Buffer } from 'node:buffer'
 import { Fault } from '../kernel/faults.ts'
+import { caseless, SKIPPED } from './fold.ts'
+import { WantedNames } from './like-names.ts'
 
 /** Letters of which a name is read in one way only. */
 const PLAIN = /^[A-Za-z0-9_-]*$/
-/** White space, and what does not show: parsers and people skip it. */
-export const SKIPPED = /[\s\p{Cc}\p{Cf}]/gu
-
-/**
- * Both ways, since a few letters have a case in one direction only. Of the Turkish İ the dot stays behind: where a service's
- * machine is Turkish, it is an i.
- */
-export const caseless = (text: string): string => text.toUpperCase().toLowerCase().replaceAll('\u0307', '')
-
 /** One decoding; undefined where that cannot be done. */
 export function decodeQueryText(text: string): string | undefined {
   try {
@@ -101,6 +94,7 @@ type Readings = (name: string) => readonly string[]
 /** @param names decoded */
 export function compileFindHidden(names: readonly string[], readings: Readings = readingsOf): FindHidden {
   const nameOf = byReading(names, readings)
+  const wanted = new WantedNames(names, (name) => name)
   const nameIn = (name: string): string | undefined =>
     readings(name)
       .map((reading) => nameOf.get(reading))
@@ -112,6 +106,7 @@ export function compileFindHidden(names: readonly string[], readings: Readings =
     return all.map(nameIn).find((found) => found !== undefined)
   }
   return (text, kind) => {
+    if (!wanted.mayBeIn(text, kind)) return undefined
     // Most pairs: a plain name, which was judged by itself, and a value that stays one value.
     const isPlainName = kind === 'pair' && text.indexOf('%') > text.indexOf('=') && text.includes('=')
     if (isPlainName && !DIVIDES.test(decodedOnce(text).normalize('NFKC'))) return undefined

@@ -122,3 +122,29 @@ export function spelledLike(random: Random, wanted: string, depth: number): stri
   for (let more = below(random, 3); more > 0; more -= 1) name += dirt()
   return name
 }
+
+/** A pair of a query or form, or a value of one, that may hide the name behind separators and encodings. */
+export function pairLike(random: Random, wanted: string): string {
+  let text = oneOf(random, ['', 'x=1', `${spelledLike(random, 'x', 1)}=`])
+  for (let more = below(random, 3); more >= 0; more -= 1) {
+    const separator = oneOf(random, [
+      '',
+      '&',
+      ';',
+      '%26',
+      '%3b',
+      '%2526',
+      '\uff1b',
+      '%uff06',
+      '%2',
+      '%',
+      '%c3',
+      '%u0',
+    ])
+    const sign = oneOf(random, ['=', '%3d', '%253d', '\uff1d', '\u2260', '', '=1'])
+    const piece =
+      separator + oneOf(random, ['&', '%26', '']) + spelledLike(random, wanted, below(random, 3)) + sign
+    text += random() < 0.3 && piece.isWellFormed() ? encodeURIComponent(piece) : piece
+  }
+  return text
+}

@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { LikeNames, WantedNames } from '../../../src/http/like-names.ts'
 import { memberReadings } from '../../../src/http/member-names.ts'
-import { spelledLike } from '../../support/hostile-names.ts'
+import { compileFindHidden, readingsOf } from '../../../src/http/query.ts'
+import { pairLike, spelledLike } from '../../support/hostile-names.ts'
 import { propertyTimes } from '../../support/property-seed.ts'
 import { below, oneOf, randomFrom } from '../../support/seeded-random.ts'
 
@@ -106,4 +107,45 @@ describe('C8.7, T4.8 names are followed as they are read', () => {
     expect(found).toBeGreaterThan(50)
     expect(found).toBeLessThan(400 * propertyTimes)
   })
+
+  /** The same without following names: each decoding, whole, divided at each separator. */
+  const isHidden = (text: string, wanted: readonly string[]): boolean => {
+    const readings = new Set(wanted.flatMap(readingsOf))
+    const lenient = (part: string): string =>
+      part.replaceAll(/(?:%[0-9a-f]{2})+|%u[0-9a-f]{4}/gi, (escapes) =>
+        /^%u/i.test(escapes)
+          ? String.fromCharCode(Number.parseInt(escapes.slice(2), 16))
+          : Buffer.from(escapes.replaceAll('%', ''), 'hex').toString(),
+      )
+    const once = (part: string): string => {
+      const spaced = part.replaceAll('+', ' ')
+      try {
+        return decodeURIComponent(spaced)
+      } catch {
+        return lenient(spaced)
+      }
+    }
+    let all = [text]
+    for (let level = 0; level <= 3; level += 1) {
+      const both = all.flatMap((each) => [each, each.normalize('NFKC')])
+      for (const each of both)
+        for (const [index, pair] of each.split(/[&;]/).entries())
+          if (index === 0 || pair.includes('='))
+            if (readingsOf(pair.replace(/=[^]*/, '')).some((reading) => readings.has(reading))) return true
+      all = [...new Set(both.map(once))]
+    }
+    return false
+  }
+
+  it.each(WANTED.filter((names) => !names.some((name) => name.includes('%'))))(
+    'what hides %j in a pair is found, and nothing else',
+    (...wanted) => {
+      const random = randomFrom(Number(process.env['PROPERTY_SEED'] ?? 20_261_129))
+      const find = compileFindHidden(wanted)
+      for (let time = 0; time < 200 * propertyTimes; time += 1) {
+        const pair = `${pairLike(random, oneOf(random, wanted))}%26`
+        expect([pair, find(pair, 'pair') !== undefined]).toEqual([pair, isHidden(pair, wanted)])
+      }
+    },
+  )
 })
