@@ -111,7 +111,7 @@ async function start(configuration: Configuration, options: StartOptions): Promi
   await admitStore(configuration, observation)
   // Before the trail, so that the folder counts as used until that is closed.
   const data = sidecar ? undefined : lasting.use(useData(configuration.data))
-  if (!sidecar) await watchSpace(configuration, observation, lasting)
+  const space = sidecar ? undefined : await watchSpace(configuration, observation, lasting)
   const trailOwner = await openTrail(configuration, options, observation, lasting)
   const audit = trailOwner?.trail ?? NO_TRAIL
   // What is written once is written before anything serves: a full disk must not end a service that does.
@@ -229,6 +229,8 @@ async function start(configuration: Configuration, options: StartOptions): Promi
   serving.defer(() => admin.close())
   isStarting = false
   await pool.open()
+  // The first start has filled the folder since.
+  void space?.measure()
   announce(configuration, localUrl(configuration.admin.listen, admin.port), announcer)
   const watched = { audit, state, keys: current.keys, files: source?.files ?? [] }
   const events = new ServiceEvents(configuration, watched, clock)
@@ -293,11 +295,12 @@ async function watchSpace(
   { data }: Configuration,
   { health, measures }: Observation,
   opened: AsyncDisposableStack,
-): Promise<void> {
+): Promise<DataSpace> {
   const space = opened.use(new DataSpace(data))
   measures.gauges.add(() => space.readings())
   health.include(() => space.condition())
   await space.measure()
+  return space
 }
 
 /** Undefined where no trail is kept. Rejects as `openTrailOwner` does. */

@@ -53,6 +53,8 @@ describe('operators', () => {
       async () => expect((await status()).processes.map(({ name }: { name: string }) => name)).toEqual(names),
       20_000,
     )
+    // What a first start has made counts, and not a minute later.
+    await expect.poll(async () => (await status()).data.bytes).toBeGreaterThan(0)
     const { processes, memory, data } = await status()
     for (const { memoryBytes, eventLoopDelaySeconds } of processes) {
       expect(memoryBytes).toBeGreaterThan(20 * 1024 ** 2)
