@@ -3,6 +3,7 @@
  * `member-names.ts`, slowly. Here a name is followed along the letters of the wanted ones, and given up at the first
  * letter that none of them has: a hostile body has thousands of names, each of which is dear to decode and to normalise.
  */
+import { Fault } from '../kernel/faults.ts'
 import { codesOf, folded, HIDDEN } from './fold.ts'
 import { DecodedWalk, MARK, NameFollower, newStep, PairsFollower } from './follow-names.ts'
 import { ASCII, memberReadings } from './member-names.ts'
@@ -50,8 +51,11 @@ export class WantedNames {
     return readings
   }
 
-  /** Those wanted readings that a key has. */
-  readingsIn(key: string): readonly string[] {
+  /**
+   * Those wanted readings that a key has.
+   * @param beforeSlow called for a key that is likely to be one of these, and can be told by all its readings alone
+   */
+  readingsIn(key: string, beforeSlow: () => void = () => undefined): readonly string[] {
     const name = this.#nameOf(key)
     if (this.#isFollowed) {
       const follower = new NameFollower(this.#start, this.#isPlain)
@@ -59,6 +63,7 @@ export class WantedNames {
       const walk = new DecodedWalk(follower, this.#isPlain)
       walk.follow(name)
       if (!walk.isLost && (found.length === 0 || (walk.isSure && this.#isPlain))) return found
+      beforeSlow()
     }
     return memberReadings(name).filter((reading) => this.#wanted.has(reading))
   }
@@ -74,6 +79,9 @@ export class WantedNames {
   }
 }
 
+/** Names of one body that are told slowly. Such a name costs as much as a hundred others, and no honest body has two. */
+const MOST_SLOW = 100
+
 /**
  * The names of objects of one call that are like wanted ones. Each object is read once, however many names are looked for in
  * it, unless it is changed by others.
@@ -81,12 +89,13 @@ export class WantedNames {
 export class LikeNames {
   readonly #wanted: WantedNames
   readonly #objects = new Map<object, Map<string, Set<string>>>()
+  #slow = 0
 
   constructor(wanted: WantedNames) {
     this.#wanted = wanted
   }
 
-  /** The keys of an object that may be read as a name, in their order. */
+  /** The keys of an object that may be read as a name, in their order. @throws Fault `unsendable_argument` */
   like(object: Readonly<Record<string, unknown>>, name: string): readonly string[] {
     const keys = this.#keysOf(object)
     const found = new Set<string>()
@@ -96,7 +105,7 @@ export class LikeNames {
     return [...found]
   }
 
-  /** To be told of a key that an object gets. */
+  /** To be told of a key that an object gets. Throws as `like` does. */
   add(object: Readonly<Record<string, unknown>>, key: string): void {
     this.#note(this.#keysOf(object), key)
   }
@@ -111,10 +120,18 @@ export class LikeNames {
   }
 
   #note(keys: Map<string, Set<string>>, key: string): void {
-    for (const reading of this.#wanted.readingsIn(key)) {
+    for (const reading of this.#wanted.readingsIn(key, () => this.#countSlow())) {
       const same = keys.get(reading)
       if (same === undefined) keys.set(reading, new Set([key]))
       else same.add(key)
     }
+  }
+
+  #countSlow(): void {
+    this.#slow += 1
+    if (this.#slow > MOST_SLOW)
+      throw new Fault('unsendable_argument', {
+        say: `The body: more than ${MOST_SLOW} names of members are other spellings of one that only this service sets or checks. Leave them out.`,
+      })
   }
 }

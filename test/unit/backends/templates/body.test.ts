@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { buildBody } from '../../../../src/backends/templates/body.ts'
+import { setMembers } from '../../../../src/backends/templates/members.ts'
 import { newObject } from '../../../../src/http/json.ts'
 import { differences } from '../../../support/random-bodies.ts'
 
@@ -30,5 +31,20 @@ describe('C8.7 what is kept out, required and set', () => {
     expect(String(buildBody(recipe, {}, client, 1000))).toBe('written')
     expect({ ...members }).toEqual({ realm: 'a', note: 1, company: 'a', owner: 'a' })
     expect(read).toBe(1)
+  })
+
+  it('T4.8 refuses a body with over 100 names that can be told slowly alone', () => {
+    const bodyOf = (count: number) =>
+      Object.assign(
+        newObject(),
+        Object.fromEntries(Array.from({ length: count }, (_, at) => [`%EF%BD%83ompany[${at}]`, 'a'])),
+      )
+    const members = [{ pointer: ['company'], value: 'ours' }]
+    expect(setMembers(bodyOf(100), members, false)).toEqual({ company: 'ours' })
+    expect(() => setMembers(bodyOf(101), members, false)).toThrow(
+      expect.objectContaining({ code: 'unsendable_argument' }),
+    )
+    const plain = Object.fromEntries(Array.from({ length: 1000 }, (_, at) => [`Company[${at}]`, 'a']))
+    expect(setMembers(Object.assign(newObject(), plain), members, false)).toEqual({ company: 'ours' })
   })
 })
