@@ -60,8 +60,8 @@ function decodedOnce(text: string): string {
   }
 }
 
-/** What makes more than one text of a decoded one: separators, and escapes. */
-const DIVIDES = /[%&;]/
+/** What makes more than one text of a decoded one: separators and escapes, and all that become one when they are normalised (NFKC). */
+export const DIVIDES = /[%&;\u037e\ufe14\ufe54\ufe60\ufe6a\uff05\uff06\uff1b]/
 
 /** A text, and what it is after one to three decodings, each normalised (NFKC) or not. */
 function decodingsOf(text: string): ReadonlySet<string> {
@@ -106,10 +106,10 @@ export function compileFindHidden(names: readonly string[], readings: Readings =
     return all.map(nameIn).find((found) => found !== undefined)
   }
   return (text, kind) => {
+    // Most texts: a value that stays one value, behind a plain name, which was judged by itself.
+    const isOneValue = kind === 'value' || (text.indexOf('%') > text.indexOf('=') && text.includes('='))
+    if (isOneValue && !DIVIDES.test(decodedOnce(text))) return undefined
     if (!wanted.mayBeIn(text, kind)) return undefined
-    // Most pairs: a plain name, which was judged by itself, and a value that stays one value.
-    const isPlainName = kind === 'pair' && text.indexOf('%') > text.indexOf('=') && text.includes('=')
-    if (isPlainName && !DIVIDES.test(decodedOnce(text).normalize('NFKC'))) return undefined
     for (const decoded of decodingsOf(text)) {
       const found = firstIn(decoded, kind)
       if (found !== undefined) return found

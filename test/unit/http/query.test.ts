@@ -1,12 +1,21 @@
 import fc from 'fast-check'
 import { parse } from 'node:querystring'
 import { describe, expect, it } from 'vitest'
-import { compileQueryFilter } from '../../../src/http/query.ts'
+import { compileQueryFilter, DIVIDES } from '../../../src/http/query.ts'
 
 const filter = compileQueryFilter({ taken: ['business', 'fund_id'], only: undefined, strict: false })!
 const only = compileQueryFilter({ taken: ['business'], only: ['page', 'ids[]', 'a b'], strict: false })!
 
 describe('what of a client’s query passes', () => {
+  it('C8.7 T2.10 every character is known that normalising makes a separator or an escape', () => {
+    const made: string[] = []
+    for (let code = 0; code < 0x11_00_00; code += 1) {
+      const text = String.fromCodePoint(code)
+      if (/[%&;]/.test(text.normalize('NFKD')) !== DIVIDES.test(text)) made.push(code.toString(16))
+    }
+    expect(made).toEqual([])
+  })
+
   it.each([
     '?business=X',
     '?BUSINESS=X',
