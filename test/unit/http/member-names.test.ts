@@ -51,7 +51,8 @@ describe('C8.7 names of members that are read alike', () => {
         '\u200b'.repeat(at),
       ],
     ]
-    for (const name of hostile(0)) names.readingsIn(name)
+    // What a character leaves is found once, when it is met first.
+    for (const name of hostile(1)) names.readingsIn(name)
     const normalize = vi.spyOn(String.prototype, 'normalize')
     for (let at = 1; at < 100; at += 1)
       for (const name of hostile(at)) expect(names.readingsIn(name)).toEqual([])
