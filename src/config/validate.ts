@@ -205,7 +205,7 @@ function fromFile(path: string, at: Place, keyPath: KeyPath, { problems }: LoadC
   }
 }
 
-/** What a reference refers to. */
+/** The file or variable that a reference names, to begin the text of a problem. */
 function sourceOf(node: MapNode): string {
   const file = textAt(node, 'file')
   return file === undefined

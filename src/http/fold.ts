@@ -1,4 +1,7 @@
-/** What characters leave in the readings of a name (C8.7): normalised, without regard to case, and to what does not show. */
+/**
+ * Folds characters of names for comparing them (C8.7): normalised, without regard to case, and without what does not show.
+ * `ﷺ` becomes 18 letters, `Ｃ` a `c`, a zero-width space nothing.
+ */
 
 /** White space, and what does not show: parsers and people skip it. */
 export const SKIPPED = /[\s\p{Cc}\p{Cf}]/gu
@@ -19,16 +22,16 @@ export const HIDDEN = 0x20_0b
 export const codesOf = (text: string): readonly number[] =>
   Array.from(text, (each) => each.codePointAt(0) ?? 0)
 
-/** What a code point of ASCII leaves in a reading. */
+/** Stands for a character of ASCII that no reading has. */
 export const LEFT_OUT = -2
+/** The folds of ASCII, by code point. */
 export const plainFolds: readonly number[] = Array.from({ length: 0x80 }, (_, code) =>
   isLeftOut(code) ? LEFT_OUT : code >= 0x41 && code <= 0x5a ? code + 0x20 : code,
 )
 
 interface Fold {
   /**
-   * What a code point leaves in a reading that is normalised and folded, its marks taken apart. Letters of ASCII come of
-   * those alone that some reading turns into them.
+   * The code points that stand for it after folding, with letters and their marks apart.
    */
   readonly codes: readonly number[]
   /** Whether it leaves the same where nothing was normalised. */

@@ -149,7 +149,7 @@ export class DecodedWalk {
   /** Which readings are followed still: those that are not normalised, and those that are. */
   #isTyped = true
   #isNormal = true
-  /** What may become an escape, and parts of characters. */
+  /** Kept back until more is read: the beginning of an escape, or the first parts of a character. */
   readonly #pending: number[] = []
   /** How often each of these was normalised: parts join those alone that were decoded with them. */
   readonly #rounds: number[] = []

@@ -21,7 +21,7 @@ export const descriptorsOf = (limit: number): Descriptors => ({
 
 let own: Descriptors | undefined
 
-/** Of this process. Node has raised its limit to the hard one (`ulimit -Hn`) as it began. */
+/** The limit of this process. Node has raised its limit to the hard one (`ulimit -Hn`) as it began. */
 export const descriptors = (): Descriptors => (own ??= descriptorsOf(readLimit()))
 
 function readLimit(): number {

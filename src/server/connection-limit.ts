@@ -5,7 +5,7 @@ import { type Condition, HEALTHY } from '../watch/health.ts'
 
 /** Milliseconds without a refusal after which there is room again. */
 const QUIET = 10_000
-/** Of a connection, with that to a service which its call needs. */
+/** Descriptors for each connection: its own, and that of the connection to a service which its call needs. */
 const DESCRIPTORS = 2
 
 interface ConnectionLimitParts {
@@ -19,7 +19,7 @@ export class ConnectionLimit {
   readonly #parts: ConnectionLimitParts
   readonly #own: Descriptors
   #most = Number.POSITIVE_INFINITY
-  /** Refused since there was room. */
+  /** How many were refused since there was room last. */
   #refused = 0
   #quiet: NodeJS.Timeout | undefined
 

@@ -159,7 +159,7 @@ const BY_CODE: Readonly<Record<string, FaultCode>> = {
 /** Codes of node's parser, which reads the answers to handshakes of websockets: the connection closed in the middle. */
 const CUT: ReadonlySet<string> = new Set(['HPE_INVALID_EOF_STATE', 'HPE_CLOSED_CONNECTION'])
 
-/** Of this process or machine, which has too many files and connections open. */
+/** Codes that blame this process or machine, and not the service: it has too many files and connections open. */
 const NO_DESCRIPTOR: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE'])
 
 const codeOf = (error: unknown): string =>

@@ -32,8 +32,8 @@ export const memberName = (name: string, isXml: boolean): string => (isXml ? loc
 const wantedNames = new WeakMap<object, { xml?: WantedNames; other?: WantedNames }>()
 
 /**
- * What finds members by these names in one body.
- * @param of whose names they always are: they are compiled once for it
+ * Looks for members with some names in one body.
+ * @param of an object that always has these names: they are compiled once for it
  * @param isXml whether the body is XML, or becomes XML
  */
 export function likeNamesOf(of: object, names: () => readonly string[], isXml: boolean): LikeNames {

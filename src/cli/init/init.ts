@@ -185,7 +185,7 @@ async function describedFor(
 
 interface Written {
   readonly file: string
-  /** Those of the description; undefined without one. */
+  /** The operations that a description has; undefined without `--from`. */
   readonly operations: readonly OperationBusiness[] | undefined
 }
 

@@ -156,7 +156,8 @@ export class Components {
   }
 }
 
-const digestOf = (key: string): string => createHash('sha256').update(key).digest('hex').slice(0, 8)
+/** Short, and the same at each start: it ends names that would be equal otherwise. */
+export const digestOf = (key: string): string => createHash('sha256').update(key).digest('hex').slice(0, 8)
 
 /**
  * A text of the configuration for a `description`, which viewers show as CommonMark: with `<` as text, so that it begins

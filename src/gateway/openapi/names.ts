@@ -1,10 +1,10 @@
 /** Names of components that client developers read as names of types (C11.3.7). */
-import { createHash } from 'node:crypto'
 import type { OperationDescription } from '../../contracts/api-description.ts'
+import { digestOf } from './components.ts'
 
 /** An operation that the document describes. */
 export interface NamedOperation extends OperationDescription {
-  /** What names of its components begin with: `AccountsBalance`, `AccountsBalancePost`. */
+  /** The names of its components begin with it: `AccountsBalance` in `AccountsBalanceResponse`. */
   readonly name: string
 }
 
@@ -42,9 +42,9 @@ export function withNames(operations: readonly OperationDescription[]): readonly
   return operations.map((operation, at) => {
     const name = apart[at] ?? ''
     const isOnly = same.get(name.toLowerCase())?.length === 1
-    return { ...operation, name: isOnly ? name : `${name}_${digestOf(operation)}` }
+    return {
+      ...operation,
+      name: isOnly ? name : `${name}_${digestOf(`${operation.method} ${operation.path}`)}`,
+    }
   })
 }
-
-const digestOf = ({ method, path }: OperationDescription): string =>
-  createHash('sha256').update(`${method} ${path}`).digest('hex').slice(0, 8)

@@ -22,7 +22,7 @@ const envelope = (errors: Node, data: Node | Reference | BodySchema): Node => ({
   xml: ROOT,
 })
 
-/** What `Data` is in a failure, and where a data service answers without a body (C8.6). */
+/** An empty `Data`: failures have it, and answers of a data service without a body (C8.6). */
 const noData = (components: Components): Reference =>
   components.share('schemas', 'NoData', () => ({
     type: 'object',
