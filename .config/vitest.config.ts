@@ -20,8 +20,8 @@ export default defineConfig({
     }),
     ...(IS_BUNDLE && { server: { deps: { external: [/\/dist\/[^?]*\.js$/] } } }),
     globalSetup: ['test/support/temporary-files.ts', 'test/support/program.ts'],
-    setupFiles: ['test/support/property-seed.ts'],
-    reporters: ['default', 'test/support/machine-reporter.ts'],
+    setupFiles: ['test/support/property-seed.ts', 'test/support/cost.ts'],
+    reporters: ['default', 'test/support/machine-reporter.ts', 'test/support/cost-reporter.ts'],
     // Real sockets, real servers, and machines of any speed: generous, and never a way to be right (no test sleeps).
     testTimeout: 120_000,
     hookTimeout: 120_000,

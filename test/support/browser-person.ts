@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core'
-import { onTestFinished } from 'vitest'
+import { atEnd } from './shared.ts'
 import type { Configuration } from '../../src/settings/configuration.ts'
 import { openBrowser, openClientPage, type BrowserOptions, type ClientPage } from './browser.ts'
 import { startPostern, type StartedPostern } from './start-postern.ts'
@@ -96,7 +96,7 @@ export class Person {
 
   static async enter(scene: Scene, options: BrowserOptions = {}): Promise<Person> {
     const { close, context } = await openBrowser(options)
-    onTestFinished(close)
+    atEnd(close)
     return new Person(context.pages()[0] ?? (await context.newPage()), scene)
   }
 

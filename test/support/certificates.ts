@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
+import { atEnd } from './shared.ts'
 
 export interface TestCertificate {
   readonly certificate: string
@@ -12,7 +12,7 @@ export interface TestCertificate {
 /** A folder that is removed when the test ends. */
 export function certificateFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'postern-tls-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  atEnd(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
 

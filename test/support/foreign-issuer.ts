@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, SignJWT, type CryptoKey, type JWK } from 'jose'
-import { onTestFinished } from 'vitest'
+import { atEnd } from './shared.ts'
 import type { ForeignClaims } from '../../src/gateway/claims.ts'
 
 /** A key of a foreign issuer, as its owner has it. */
@@ -73,7 +73,7 @@ export async function startForeignIssuer(keys: ForeignIssuer['keys']): Promise<F
     else response.setHeader('Content-Type', 'application/json').end(JSON.stringify({ keys: issuer.keys }))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
+  atEnd(() => {
     server.close()
     server.closeAllConnections()
   })

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { onTestFinished } from 'vitest'
+import { atEnd } from './shared.ts'
 import type { JWK } from 'jose'
 
 export interface IssuerRequest {
@@ -49,7 +49,7 @@ export async function startIssuerServer(keys: readonly JWK[] = []): Promise<Issu
     server.close()
     server.closeAllConnections()
   }
-  onTestFinished(stop)
+  atEnd(stop)
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   answers.set(OPENID, {
     issuer: origin,

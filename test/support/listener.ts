@@ -1,4 +1,4 @@
-import { onTestFinished } from 'vitest'
+import { atEnd } from './shared.ts'
 import type { EarlyAdmission } from '../../src/contracts/admission.ts'
 import type { Answer, Door, Exchange } from '../../src/contracts/exchange.ts'
 import type { DecisionEvent, Recorder } from '../../src/contracts/recorder.ts'
@@ -133,7 +133,7 @@ export async function startListener(
     authorities: compileAuthorities([url]),
     renderFault: renderSimply,
   })
-  onTestFinished(async () => {
+  atEnd(async () => {
     await listener.close()
   })
   return { port: listener.port, events, seen, listener }

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { decodeJwt } from 'jose'
-import { onTestFinished } from 'vitest'
+import { atEnd } from './shared.ts'
 
 interface Notice {
   readonly method: string | undefined
@@ -42,7 +42,7 @@ export async function startLogoutReceiver(
   const server = createServer((request, response) => void receive(request, response))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  onTestFinished(() => {
+  atEnd(() => {
     server.close()
     server.closeAllConnections()
   })

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { MessageChannel } from 'node:worker_threads'
-import { onTestFinished } from 'vitest'
+import { atEnd } from './shared.ts'
 import type { PeopleModule } from '../../src/contracts/people-module.ts'
 import type { User } from '../../src/contracts/people.ts'
 import type { RevokedTokens } from '../../src/contracts/tokens.ts'
@@ -95,7 +95,7 @@ export async function makeModuleDirectory(module: WrittenModule) {
       return Promise.resolve()
     },
   })
-  onTestFinished(() => threads.forEach((thread) => thread.exit(0)))
+  atEnd(() => threads.forEach((thread) => thread.exit(0)))
   return { directory, clock, timers, failed, decoysFailed, waits, replaced, threads }
 }
 
@@ -106,7 +106,7 @@ export async function makeModulePeople(module: WrittenModule, written: object = 
   const store = new MemoryStore(clock)
   const recorder = keepNotes()
   const feed = await ChangeFeed.open({ store, clock, recorder, after: manualAfter().after })
-  onTestFinished(() => feed.stop())
+  atEnd(() => feed.stop())
   const { roles, places, people: configured } = await makeDirectory(written)
   const storedDirectory = new StoredDirectory({ store, feed, clock })
   const ended: RevokedTokens[] = []

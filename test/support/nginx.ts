@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { onTestFinished } from 'vitest'
+import { atEnd } from './shared.ts'
 import { freePort } from './free-port.ts'
 import { NGINX } from './machine.ts'
 
@@ -68,7 +68,7 @@ export async function startNginx(locations: string): Promise<Nginx> {
       while (!(await listens(port))) await wait(20)
     },
   }
-  onTestFinished(async () => {
+  atEnd(async () => {
     await nginx.stop()
     rmSync(folder, { recursive: true, force: true })
   })

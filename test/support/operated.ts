@@ -1,7 +1,7 @@
 /** A service as its operators see it: by the admin API and by commands. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
+import { atEnd } from './shared.ts'
 import { configFiles } from './config-files.ts'
 import { runVerb } from './command-line.ts'
 import { ROOT, spawnPostern, WITHOUT_WAITS } from './spawn-postern.ts'
@@ -63,7 +63,7 @@ export async function operatedHere(options: StartOptions = {}) {
 
 async function spawned(config: string, environment: Record<string, string>): Promise<Service> {
   const service = await spawnPostern({ config, environment })
-  onTestFinished(async () => {
+  atEnd(async () => {
     await service.stop()
   })
   return service

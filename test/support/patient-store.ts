@@ -1,5 +1,5 @@
 /** SQLite that may take its time, since other tests hold the machine up. */
-import { onTestFinished } from 'vitest'
+import { atEnd } from './shared.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
 import type { SqlitePlan } from '../../src/stores/sqlite-file.ts'
 import { SqliteStore } from '../../src/stores/sqlite.ts'
@@ -14,6 +14,6 @@ export async function sqliteAt(path: string, options: Partial<SqlitePlan> = {}):
     { path, synchronous, maxSize: undefined, deadline, ...options },
     systemClock,
   )
-  onTestFinished(() => store.close())
+  atEnd(() => store.close())
   return store
 }

@@ -1,4 +1,4 @@
-import { onTestFinished } from 'vitest'
+import { atEnd } from './shared.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
 import { openPostgresToRead } from '../../src/stores/postgres/open.ts'
 import { runVerb } from './command-line.ts'
@@ -51,7 +51,7 @@ ${ENDS_AT_ONCE}
       const settings = { url: cluster.url(), schema, connections: 2, deadline: 10_000, maxAge: 1000 }
       const config = { ...settings, migrate: 'never', preparedStatements: true } as const
       const store = await openPostgresToRead(config, systemClock)
-      onTestFinished(() => store.close())
+      atEnd(() => store.close())
       return store
     },
     serve: () => postern({ file, data, environment: env }),

@@ -4,7 +4,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { OAuth2Server } from 'oauth2-mock-server'
 import Provider from 'oidc-provider'
-import { onTestFinished } from 'vitest'
+import { atEnd } from './shared.ts'
 
 /** Issuers that others wrote, on loopback until the test ends. */
 
@@ -67,7 +67,7 @@ export async function startOidcProvider(
     answer(request, response)
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
-  onTestFinished(() => {
+  atEnd(() => {
     server.close()
     server.closeAllConnections()
   })
@@ -111,7 +111,7 @@ export async function startMockServer(
   await server.start(0, '127.0.0.1')
   const url = `http://127.0.0.1:${server.address().port}`
   server.issuer.url = url
-  onTestFinished(() => server.stop())
+  atEnd(() => server.stop())
   return {
     url,
     asked: (path) => asked.filter((each) => each === path).length,

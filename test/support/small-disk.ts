@@ -1,14 +1,14 @@
 import { execFileSync } from 'node:child_process'
 import { statfsSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
+import { atEnd } from './shared.ts'
 import { dataFolder } from './data-folder.ts'
 
 /** A disk of 1 MiB, for one test that needs `a small disk`. */
 export async function smallDisk() {
   const folder = await dataFolder()
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m,mode=700', 'tmpfs', folder])
-  onTestFinished(() => void execFileSync('umount', ['-l', folder]))
+  atEnd(() => void execFileSync('umount', ['-l', folder]))
   const ballast = join(folder, 'ballast')
   return {
     folder,

@@ -2,7 +2,6 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { onTestFinished } from 'vitest'
 import { startPostern as start, type Running } from '../../src/start/service.ts'
 import { isSidecar, readConfiguration, type Configuration } from '../../src/settings/configuration.ts'
 import type { MaintenanceSwitches } from '../../src/maintenance/maintenance.ts'
@@ -12,6 +11,7 @@ import { watchAnswers } from './documented.ts'
 import { withQuickPasswords } from './quick-passwords.ts'
 import { readOnce } from './read-once.ts'
 import { giveKey } from './ready-key.ts'
+import { anewForEachTest, atEnd } from './shared.ts'
 
 export interface StartOptions {
   /** File name in config/. */
@@ -65,6 +65,7 @@ export async function startPostern(options: StartOptions = {}): Promise<StartedP
   const { clock = systemClock } = options
   if (options.data === undefined && !isSidecar(configuration)) await giveKey(data, clock)
   const lines: string[] = []
+  anewForEachTest(() => void lines.splice(0))
   const running = await start(configuration, {
     clock,
     environment,
@@ -117,7 +118,7 @@ export const hurried = (configuration: Configuration): Configuration => ({
 /** The same for one test: closed when it ends. */
 export async function postern(options: StartOptions = {}): Promise<StartedPostern> {
   const started = await startPostern(options)
-  onTestFinished(async () => {
+  atEnd(async () => {
     await started.close()
   })
   return started

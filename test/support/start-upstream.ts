@@ -1,5 +1,5 @@
 import { createServer, type AddressInfo, type Socket } from 'node:net'
-import { onTestFinished } from 'vitest'
+import { anewForEachTest, atEnd } from './shared.ts'
 import { rememberUpstream } from './upstream-addresses.ts'
 
 /** One request as an upstream received it. */
@@ -58,7 +58,7 @@ export const answerJson =
 /** An upstream on a socket: it records the bytes that it gets and does as it is told. Ends with the test. */
 export async function startUpstream(behaviour?: UpstreamBehaviour): Promise<Upstream> {
   const upstream = await openUpstream(behaviour)
-  onTestFinished(() => upstream.close())
+  atEnd(() => upstream.close())
   return upstream
 }
 
@@ -87,6 +87,11 @@ export async function openUpstream(
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  anewForEachTest(() => {
+    state.behaviour = behaviour
+    requests.length = 0
+    for (const connection of connections) connection.bytes = Buffer.alloc(0)
+  })
   const { port } = server.address() as AddressInfo
   const forget = rememberUpstream(port)
   const close = (): Promise<void> =>

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { onTestFinished } from 'vitest'
+import { atEnd } from './shared.ts'
 
 const PROGRAM = fileURLToPath(new URL('store-program.ts', import.meta.url))
 
@@ -23,7 +23,7 @@ export function startStoreProcess(...args: readonly string[]): StoreProcess {
   const reader = createInterface({ input: child.stdout })
   reader.on('line', (line) => lines.push(line))
   const closed = Promise.all([once(child, 'exit'), once(reader, 'close')])
-  onTestFinished(async () => {
+  atEnd(async () => {
     child.kill('SIGKILL')
     await closed
   })

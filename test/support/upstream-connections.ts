@@ -1,7 +1,8 @@
 import { readableOf } from '../../src/http/pieces.ts'
 import { NO_HEADERS } from '../../src/http/header-text.ts'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
-import { expect, onTestFinished } from 'vitest'
+import { expect } from 'vitest'
+import { atEnd } from './shared.ts'
 import { isTls, parseUpstreamAddress, socketOpener, type UpstreamTls } from '../../src/upstream/socket.ts'
 import { UpstreamConnection, type ConnectionRules } from '../../src/upstream/connection.ts'
 import type { UpstreamRequest } from '../../src/upstream/request.ts'
@@ -35,9 +36,9 @@ export async function listen(server: Server, where = '127.0.0.1', port = 0): Pro
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(where.startsWith('/') ? where : { port, host: where }, resolve)
   })
-  onTestFinished(
+  atEnd(
     () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         for (const socket of sockets) socket.destroy()
         server.close(() => resolve())
       }),
@@ -120,7 +121,7 @@ export function openConnection(
     },
     strayBytes: () => void told.push('strayed'),
   })
-  onTestFinished(() => connection.close())
+  atEnd(() => connection.close())
   const call = (request: Partial<UpstreamRequest> = {}) => {
     let over = 0
     const started = start((sent, callback) => {
@@ -151,7 +152,7 @@ export function openPool(
     timeouts,
   }
   const pool = new UpstreamPool(parseUpstreamAddress(url)!, rules, trustChanged, clock)
-  onTestFinished(() => pool.close())
+  atEnd(() => pool.close())
   const call = (request: Partial<UpstreamRequest> = {}) =>
     start((sent, callback) => pool.send(sent, callback), request)
   return { pool, call }

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { onTestFinished } from 'vitest'
+import { atEnd } from './shared.ts'
 import { WebSocket, WebSocketServer, type ClientOptions } from 'ws'
 import { refuseUpstreamAddress, rememberUpstream } from './upstream-addresses.ts'
 
@@ -52,7 +52,7 @@ export async function startWebsocketUpstream({ path, tls }: Whereabouts = {}): P
   await listening.promise
   const { port } = server.address() as AddressInfo
   const forget = path === undefined ? rememberUpstream(port) : () => undefined
-  onTestFinished(() => {
+  atEnd(() => {
     forget()
     for (const socket of sockets) socket.terminate()
     websockets.close()
@@ -81,7 +81,7 @@ export async function askWebsocket(
   const { protocols, ...rest } = options
   const socket = new WebSocket(url, protocols, rest)
   watchClose(socket)
-  onTestFinished(() => socket.terminate())
+  atEnd(() => socket.terminate())
   return new Promise((resolve, reject) => {
     socket.once('open', () => resolve({ kind: 'open', socket }))
     socket.once('upgrade', (response) => {

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
+import { atEnd } from './shared.ts'
 import { configFiles } from './config-files.ts'
 import { ROOT, spawnPostern, type SpawnedPostern, type SpawnOptions } from './spawn-postern.ts'
 import { ALL_AT_ACME, issueToken } from './tokens.ts'
@@ -39,7 +39,7 @@ export async function startPool(
   const at = configFiles({ 'postern.yaml': text })
   const file = at('postern.yaml')
   const spawned = await spawnPostern({ ...options, config: file })
-  onTestFinished(async () => {
+  atEnd(async () => {
     await spawned.stop()
   })
   const adminToken = readFileSync(join(spawned.data, 'admin-token'), 'utf8').trim()

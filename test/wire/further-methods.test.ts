@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Configuration } from '../../src/settings/configuration.ts'
 import { sendRaw } from '../support/raw-http.ts'
 import { bearer, expectFault, send } from '../support/requests.ts'
+import { shared } from '../support/shared.ts'
 import { postern } from '../support/start-postern.ts'
 import { startUpstream } from '../support/start-upstream.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
@@ -11,7 +12,7 @@ const METHODS = ['PROPFIND', 'PROPPATCH', 'REPORT', 'SEARCH', 'QUERY', 'MKCOL', 
 const SAFE: readonly string[] = ['PROPFIND', 'REPORT', 'SEARCH', 'QUERY']
 const MULTI_STATUS = '<multistatus xmlns="DAV:"/>'
 
-async function serve() {
+const serve = shared(async () => {
   let broken = 0
   const upstream = await startUpstream((connection) => {
     if (broken > 0) {
@@ -52,7 +53,7 @@ async function serve() {
       headers: { ...bearer(access_token), Accept: 'application/xml', ...headers },
     })
   return { gateway, upstream, call, breakNext: () => (broken += 1) }
-}
+})
 
 describe('C4.6 further methods', () => {
   it.each(METHODS)(
