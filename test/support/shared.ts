@@ -14,8 +14,14 @@ const sharing = new AsyncLocalStorage<Sharing>()
 /** Closes what a test has opened when that test ends; what `shared` opens, with the tests that share it. */
 export function atEnd(close: () => unknown): void {
   const stack = sharing.getStore()?.closed
-  if (stack === undefined) onTestFinished(async () => void (await close()))
-  else stack.defer(async () => void (await close()))
+  if (stack === undefined)
+    onTestFinished(async () => {
+      await close()
+    })
+  else
+    stack.defer(async () => {
+      await close()
+    })
 }
 
 /** For what records or is told something: makes it as new before each test, if tests share it. */
