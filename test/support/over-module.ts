@@ -1,5 +1,6 @@
 import { bearer, send, type Sent } from './requests.ts'
 import { configFiles } from './config-files.ts'
+import { replacedService, type Replacement } from './replaced-service.ts'
 import { postern, type StartedPostern } from './start-postern.ts'
 import { withStream } from './streaming.ts'
 import { startUpstream, type Upstream, type UpstreamBehaviour } from './start-upstream.ts'
@@ -30,7 +31,20 @@ export interface Over {
  * the actions of streaming.ts.
  * @param source of what the default export returns, such as `{ request: (call) => ({ path: '/x' }) }`
  */
-export async function startOver(source: string, options: OverOptions = {}): Promise<Over> {
+export const startOver = (source: string, options: OverOptions = {}): Promise<Over> =>
+  over(postern, source, options)
+
+/** The same for a file or a `describe`: each test's module is put in force in one service. */
+export function replacedOver(): typeof startOver {
+  const replace = replacedService()
+  return (source, options = {}) => over(replace, source, options)
+}
+
+async function over(
+  open: (options: Replacement) => Promise<StartedPostern>,
+  source: string,
+  options: OverOptions,
+): Promise<Over> {
   const upstream = await startUpstream(options.behaviour)
   const file = configFiles({ 'around.mjs': `export default () => (${source})` })('around.mjs')
   const change = (loaded: Configuration): Configuration => {
@@ -53,7 +67,7 @@ export async function startOver(source: string, options: OverOptions = {}): Prom
     const changed = { ...streaming, actions, backends: { service, funds: around } }
     return options.change?.(changed) ?? changed
   }
-  const gateway = await postern({
+  const gateway = await open({
     config: 'upstream.yaml',
     environment: { UPSTREAM_URL: upstream.url + (options.base ?? '') },
     change,

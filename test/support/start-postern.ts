@@ -43,12 +43,11 @@ export interface StartedPostern extends Running {
   logLines(): readonly string[]
 }
 
-/**
- * A Postern of its own on free ports, in this process but over real sockets, in a folder of its own. Stopped and
- * removed by whoever started it (`close`), or by `postern(…)` when the test ends.
- */
-export async function startPostern(options: StartOptions = {}): Promise<StartedPostern> {
-  const data = options.data ?? (await mkdtemp(join(tmpdir(), 'postern-test-')))
+/** The configuration that options ask for, before it is served with a data folder. Throws what is wrong with it. */
+export function configurationOf(
+  options: Pick<StartOptions, 'config' | 'file' | 'environment' | 'change'>,
+  data: string,
+) {
   const environment = {
     POSTERN_PORT: '0',
     POSTERN_ADMIN_PORT: '0',
@@ -56,12 +55,20 @@ export async function startPostern(options: StartOptions = {}): Promise<StartedP
     ...options.environment,
   }
   const own = fileURLToPath(new URL(`../../config/${options.config ?? 'demo.yaml'}`, import.meta.url))
-  const { file = own } = options
   const read = options.file === undefined ? readOnce : readConfiguration
-  const { configuration: loaded, problems } = read(file, environment)
+  const { configuration: loaded, problems } = read(options.file ?? own, environment)
   if (loaded === undefined || problems.failed) throw new Error(JSON.stringify(problems.list, null, 2))
   const hasty = options.file === undefined ? withQuickPasswords(withoutWaits(loaded)) : loaded
-  const configuration = options.change?.(hasty) ?? hasty
+  return { configuration: options.change?.(hasty) ?? hasty, environment, files: problems.files }
+}
+
+/**
+ * A Postern of its own on free ports, in this process but over real sockets, in a folder of its own. Stopped and
+ * removed by whoever started it (`close`), or by `postern(…)` when the test ends.
+ */
+export async function startPostern(options: StartOptions = {}): Promise<StartedPostern> {
+  const data = options.data ?? (await mkdtemp(join(tmpdir(), 'postern-test-')))
+  const { configuration, environment, files } = configurationOf(options, data)
   const { clock = systemClock } = options
   if (options.data === undefined && !isSidecar(configuration)) await giveKey(data, clock)
   const lines: string[] = []
@@ -69,7 +76,7 @@ export async function startPostern(options: StartOptions = {}): Promise<StartedP
   const running = await start(configuration, {
     clock,
     environment,
-    ...(options.file !== undefined && { source: { file, files: problems.files } }),
+    ...(options.file !== undefined && { source: { file: options.file, files } }),
     logDestination: { write: (line: string) => void lines.push(line) },
   })
   const judge = watchAnswers(running.pool.port, running)

@@ -1,10 +1,12 @@
 import { once } from 'node:events'
 import { describe, expect, it } from 'vitest'
-import { startOver } from '../support/over-module.ts'
+import { replacedOver, startOver } from '../support/over-module.ts'
 import { openRaw } from '../support/raw-http.ts'
 import { bearer, expectFault, requestBytes } from '../support/requests.ts'
 import { answerJson, startUpstream, type UpstreamConnection } from '../support/start-upstream.ts'
 import { at } from '../support/streaming.ts'
+
+const over = replacedOver()
 
 const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
 const CREATE = '/api/1.0/b/ACME/fund-data/fund-create'
@@ -15,7 +17,7 @@ const dataOf = ({ body }: { readonly body: string }): unknown => JSON.parse(body
 
 describe('C8.9: what a module changes of a request', () => {
   it('C8.9 a module that changes nothing leaves request and answer as they would be without it', async () => {
-    const { upstream, ask } = await startOver('{ request: () => undefined }', { base: '/base' })
+    const { upstream, ask } = await over('{ request: () => undefined }', { base: '/base' })
     const answer = await ask({ target: `${LIST}?a=%41&b=..`, headers: { 'X-Own': 'kept' } })
     expect(answer.body).toBe('{"Errors":[],"Data":{"ok":true}}')
     const [got] = upstream.requests
@@ -31,7 +33,7 @@ describe('C8.9: what a module changes of a request', () => {
   })
 
   it('C8.9 method, path, query, headers and body are those that it gives; the rest is Postern’s', async () => {
-    const { upstream, ask } = await startOver(
+    const { upstream, ask } = await over(
       `{ request: ({ business }) => ({
           method: 'PUT', path: '/v2/%7Efunds/' + business, query: { a: ['1', '2'], b: 'x y', c: undefined },
           headers: { 'X-New': 'n', 'x-own': 'changed', 'X-Gone': undefined, Authorization: 'Custom 1', Accept: 'text/csv' },
@@ -65,14 +67,14 @@ describe('C8.9: what a module changes of a request', () => {
     ],
     ['none', `{ kind: 'none' }`, ''],
   ])('C8.9 its body may be %s', async (_kind, body, expected) => {
-    const { upstream, ask } = await startOver(`{ request: async () => ({ body: ${body} }) }`)
+    const { upstream, ask } = await over(`{ request: async () => ({ body: ${body} }) }`)
     const answer = await ask({ method: 'POST', target: CREATE, body: NEW, headers: JSON_BODY })
     expect(answer.status, answer.body).toBe(200)
     expect(String(upstream.requests[0]?.body)).toBe(expected)
   })
 
   it('C8.9 the body that it sees is a value, from JSON and from a form; objects have no prototype', async () => {
-    const { upstream, ask } = await startOver(
+    const { upstream, ask } = await over(
       `{ request: ({ body }) => ({ query: { seen: JSON.stringify(body.value), own: String(Object.getPrototypeOf(body.value)) } }) }`,
     )
     await ask({ method: 'POST', target: CREATE, body: NEW, headers: JSON_BODY })
@@ -87,14 +89,14 @@ describe('C8.9: what a module changes of a request', () => {
   })
 
   it('C8.9 a method that has no body leaves the client’s out', async () => {
-    const { upstream, ask } = await startOver(`{ request: () => ({ method: 'GET' }) }`)
+    const { upstream, ask } = await over(`{ request: () => ({ method: 'GET' }) }`)
     await ask({ method: 'POST', target: CREATE, body: NEW, headers: JSON_BODY })
     expect(upstream.requests[0]).toMatchObject({ method: 'GET', body: Buffer.alloc(0) })
     expect(upstream.requests[0]?.headers).not.toHaveProperty('content-type')
   })
 
   it('C8.9 what the backend’s own section says wins, also for an operation', async () => {
-    const { upstream, ask } = await startOver(`{ request: () => ({ headers: { 'X-A': '1' } }) }`, {
+    const { upstream, ask } = await over(`{ request: () => ({ headers: { 'X-A': '1' } }) }`, {
       change: (loaded) => ({
         ...loaded,
         actions: loaded.actions.map((action) =>
@@ -109,7 +111,7 @@ describe('C8.9: what a module changes of a request', () => {
   })
 
   it('C8.9 a tenant, a header and a method of the backend’s section stand, whatever the module gives', async () => {
-    const { upstream, ask } = await startOver(
+    const { upstream, ask } = await over(
       `{ request: ({ upstream }) => ({ query: 'Business=GLOBEX&a=1', headers: { 'X-Tenant': 'GLOBEX', 'X-Was': upstream.method + upstream.query } }) }`,
       { under: { query: { business: '{business}' }, headers: { 'X-Tenant': '{business}' }, method: 'POST' } },
     )
@@ -120,7 +122,7 @@ describe('C8.9: what a module changes of a request', () => {
   })
 
   it('C8.9 call.upstream says what is sent, and `with` what would be', async () => {
-    const { upstream, ask } = await startOver(
+    const { upstream, ask } = await over(
       `{ request: async ({ upstream }) => {
           const next = await upstream.with({ path: '/a/%42', query: 'q=1', method: 'PATCH', body: { kind: 'value', value: [1] } })
           const shown = ({ method, target, path, query, host, contentType, body }) =>
@@ -139,14 +141,14 @@ describe('C8.9: what a module changes of a request', () => {
 
   it('C8.5 a GET that is sent as POST, or a POST as GET, is sent once', async () => {
     const reset = (connection: UpstreamConnection): void => connection.reset()
-    const gets = await startOver(`{ request: () => ({ method: 'POST' }) }`, { behaviour: reset })
+    const gets = await over(`{ request: () => ({ method: 'POST' }) }`, { behaviour: reset })
     expectFault(await gets.ask({ target: LIST }), 'upstream_unreachable')
-    const posts = await startOver(`{ request: () => ({ method: 'GET' }) }`, { behaviour: reset })
+    const posts = await over(`{ request: () => ({ method: 'GET' }) }`, { behaviour: reset })
     expectFault(
       await posts.ask({ method: 'POST', target: CREATE, body: NEW, headers: JSON_BODY }),
       'outcome_unknown',
     )
-    const plain = await startOver(`{ request: () => ({ query: 'a' }) }`, { behaviour: reset })
+    const plain = await over(`{ request: () => ({ query: 'a' }) }`, { behaviour: reset })
     expectFault(await plain.ask({ target: LIST }), 'upstream_unreachable')
     expect([gets, posts, plain].map(({ upstream }) => upstream.requests.length)).toEqual([1, 1, 2])
   })
@@ -160,7 +162,7 @@ describe('C8.9: what a module makes of an answer', () => {
   )
 
   it('C8.9 it may answer with another status, other headers and another body, in JSON and XML', async () => {
-    const { ask } = await startOver(
+    const { ask } = await over(
       `{ response: async (call, answer) => ({
           status: 201, headers: { ...answer.headers, 'X-Made': 'm' },
           body: { kind: 'value', value: { seen: await answer.json(), hop: answer.headers['x-hop'] ?? null } } }) }`,
@@ -175,7 +177,7 @@ describe('C8.9: what a module makes of an answer', () => {
   })
 
   it('C8.9 it sees every status; what it returns as it came is what it would be without it', async () => {
-    const { ask } = await startOver(
+    const { ask } = await over(
       `{ response: (call, answer) => answer.status === 409
           ? { status: 400, body: { kind: 'errors', errors: [{ code: 'TAKEN', message: 'Taken.' }] } } : answer }`,
       {
@@ -199,7 +201,7 @@ describe('C8.9: what a module makes of an answer', () => {
 
   it('C8.9 an answer whose status and headers alone it changes keeps its body, byte for byte', async () => {
     const text = '{"b":1.10,\n"a":"\\u0041"} '
-    const { ask } = await startOver(
+    const { ask } = await over(
       `{ response: (call, answer) => ({ ...answer, status: 200, headers: { ...answer.headers, ETag: '"own"' } }) }`,
       { behaviour: (connection) => connection.respond({ status: 201, headers: JSON_BODY, body: text }) },
     )
@@ -209,7 +211,7 @@ describe('C8.9: what a module makes of an answer', () => {
   })
 
   it('C8.9 an answer that it has read passes on as well', async () => {
-    const { ask } = await startOver(
+    const { ask } = await over(
       `{ response: async (call, answer) => {
           const seen = [await answer.json(), await answer.text(), (await answer.bytes()).length]
           if (seen[0].ok !== true || seen[2] !== 11) throw new Error('not read')
@@ -219,7 +221,7 @@ describe('C8.9: what a module makes of an answer', () => {
   })
 
   it('C8.9 to `response` a HEAD is a GET, and its client gets the head', async () => {
-    const { upstream, ask } = await startOver(
+    const { upstream, ask } = await over(
       `{ response: async (call, answer) => ({ headers: answer.headers, body: { kind: 'value', value: await answer.json() } }) }`,
       { behaviour: ITEM },
     )
@@ -229,7 +231,7 @@ describe('C8.9: what a module makes of an answer', () => {
   })
 
   it('C8.9 a 304 to the client’s own condition passes without it; codings and ranges are not asked for', async () => {
-    const { upstream, ask } = await startOver(`{ response: () => { throw new Error('not called') } }`, {
+    const { upstream, ask } = await over(`{ response: () => { throw new Error('not called') } }`, {
       behaviour: (connection) => connection.raw('HTTP/1.1 304 Not Modified\r\nETag: "1"\r\n\r\n'),
       under: { payload: 'envelope' },
     })
@@ -245,7 +247,7 @@ describe('C8.9: what a module makes of an answer', () => {
   })
 
   it('C8.9 a download passes a module that does not look at it, in pieces and with ranges', async () => {
-    const { upstream, gateway, token } = await startOver(`{ request: () => ({ query: 'x=1' }) }`, {
+    const { upstream, gateway, token } = await over(`{ request: () => ({ query: 'x=1' }) }`, {
       behaviour: (connection) =>
         connection.raw(
           'HTTP/1.1 206 X\r\nContent-Type: application/octet-stream\r\nContent-Range: bytes 1-4/5\r\n' +
@@ -262,7 +264,7 @@ describe('C8.9: what a module makes of an answer', () => {
   })
 
   it('C8.9 a service that speaks XML: the module gets bytes, and answers values to both kinds of client', async () => {
-    const { upstream, ask } = await startOver(
+    const { upstream, ask } = await over(
       `{ request: ({ body }) => body.kind === 'bytes' ? { headers: { 'X-Size': String(body.bytes.length) } } : undefined,
          response: async (call, answer) => call.query.has('made')
            ? { body: { kind: 'value', value: { Text: await answer.text() } } } : answer }`,
@@ -286,13 +288,13 @@ describe('C8.9: the two backends', () => {
   it('C8.9 `request` and `response` have a time each; the forwarder has its own in between', async () => {
     const slow = (connection: UpstreamConnection): void =>
       void setTimeout(() => answerJson({ slow: true })(connection), 1300)
-    const patient = await startOver('{ request: () => undefined, response: (call, answer) => answer }', {
+    const patient = await over('{ request: () => undefined, response: (call, answer) => answer }', {
       module: { timeout: 1000 }, // for being imported too
       behaviour: slow,
     })
     expect(dataOf(await patient.ask({ target: LIST }))).toEqual({ slow: true })
     for (const hook of ['request', 'response']) {
-      const { ask } = await startOver(`{ ${hook}: () => new Promise(() => undefined) }`, {
+      const { ask } = await over(`{ ${hook}: () => new Promise(() => undefined) }`, {
         module: { timeout: 1000 },
       })
       expectFault(await ask({ target: LIST }), 'upstream_timeout')
@@ -300,7 +302,7 @@ describe('C8.9: the two backends', () => {
   })
 
   it('C8.9 it is ready only where its forwarder is', async () => {
-    const { ask, gateway } = await startOver('{ request: () => undefined }', {
+    const { ask, gateway } = await over('{ request: () => undefined }', {
       under: { ejection: { failures: 1, for: 60_000 } },
       behaviour: (connection) => connection.reset(),
     })
@@ -311,7 +313,7 @@ describe('C8.9: the two backends', () => {
   })
 
   it('C8.9 a replaced forwarder is used by the module from the next call on', async () => {
-    const { upstream, ask, gateway } = await startOver('{ request: () => ({ query: "x" }) }')
+    const { upstream, ask, gateway } = await over('{ request: () => ({ query: "x" }) }')
     const other = await startUpstream()
     await ask({ target: LIST })
     const { backends } = gateway.configuration
@@ -327,7 +329,7 @@ describe('C8.9: a module that sends several requests', () => {
   it('C8.9 20 of one call are sent, 8 of them at once; the 21st is not', async () => {
     let open = 0
     let most = 0
-    const { upstream, ask } = await startOver(
+    const { upstream, ask } = await over(
       `{ answer: async ({ query }, forward) => {
           const count = Number(query.get('n'))
           const all = await Promise.all(Array.from({ length: count }, (_, n) => forward({ path: '/n/' + n, query: '' })))
@@ -355,13 +357,13 @@ describe('C8.9: a module that sends several requests', () => {
       body: 'abc',
       headers: { 'Content-Type': 'application/octet-stream' },
     }
-    const once = await startOver(`{ answer: (call, forward) => forward() }`)
+    const once = await over(`{ answer: (call, forward) => forward() }`)
     expect((await once.ask(upload)).status).toBe(200)
     expect(String(once.upstream.requests[0]?.body)).toBe('abc')
-    const twice = await startOver(`{ answer: async (call, forward) => (await forward(), forward()) }`)
+    const twice = await over(`{ answer: async (call, forward) => (await forward(), forward()) }`)
     expectFault(await twice.ask(upload), 'outcome_unknown')
     expect(twice.upstream.requests).toHaveLength(1)
-    const own = await startOver(
+    const own = await over(
       `{ request: async ({ body }) => ({ body: { kind: 'text', text: Buffer.concat(await body.stream.toArray()) + '!', contentType: 'a/b' } }) }`,
     )
     expect((await own.ask(upload)).status).toBe(200)
@@ -369,7 +371,7 @@ describe('C8.9: a module that sends several requests', () => {
   })
 
   it('C8.9 a request that fails tells why by its code; thrown on it is 503, as a cause 500', async () => {
-    const { ask } = await startOver(
+    const { ask } = await over(
       `{ answer: async ({ query }, forward) => {
           try { return await forward() } catch (error) {
             if (query.has('throw')) throw error
@@ -383,7 +385,7 @@ describe('C8.9: a module that sends several requests', () => {
   })
 
   it('C8.9 what is under way when the call is answered is cancelled', async () => {
-    const { upstream, ask } = await startOver(
+    const { upstream, ask } = await over(
       `{ answer: async (call, forward) => {
           const slow = forward({ path: '/slow' })
           await forward({ path: '/fast' })
@@ -399,7 +401,7 @@ describe('C8.9: a module that sends several requests', () => {
   })
 
   it('C8.9 what is under way when its client leaves is cancelled', async () => {
-    const { upstream, gateway, token } = await startOver(`{ answer: (call, forward) => forward() }`, {
+    const { upstream, gateway, token } = await over(`{ answer: (call, forward) => forward() }`, {
       behaviour: () => undefined,
     })
     const client = await openRaw(gateway.port)
@@ -427,7 +429,7 @@ describe('C8.9: a module that sends several requests', () => {
   })
 
   it('T4.1 takes __proto__ in an upstream’s JSON for data', async () => {
-    const { ask } = await startOver(
+    const { ask } = await over(
       `{ response: async (call, answer) => {
           const value = await answer.json()
           return { body: { kind: 'value', value: { own: Object.hasOwn(value, '__proto__'), polluted: value.a ?? null, all: ({}).a ?? null } } } } }`,

@@ -1,0 +1,28 @@
+/** One service for the tests of a file that each want another configuration. */
+import { fixedChanges } from '../../src/settings/configuration.ts'
+import { shared } from './shared.ts'
+import { configurationOf, postern, type StartedPostern, type StartOptions } from './start-postern.ts'
+
+/** What a reload may change. */
+export type Replacement = Pick<StartOptions, 'config' | 'environment' | 'change'>
+
+/** Nobody calls it: another configuration is in force by then. */
+const NOBODY = { UPSTREAM_URL: 'http://127.0.0.1:9' }
+
+/**
+ * Called in a file or at the top of a `describe`. What it returns puts a configuration in force, in the one service of
+ * these tests, as a reload does: that costs a tenth of a start, and `change` may be any function. What was asked for last
+ * is served. A test that needs two at once, or a service without a past, has one of its own by `postern`.
+ */
+export function replacedService(): (options?: Replacement) => Promise<StartedPostern> {
+  const started = shared((config: string) => postern({ config, environment: NOBODY }))
+  return async (options = {}) => {
+    const service = await started(options.config ?? 'demo.yaml')
+    const { configuration } = configurationOf(options, service.data)
+    const fixed = fixedChanges(service.configuration, configuration)
+    if (fixed.length > 0) throw new TypeError(`only a start changes ${fixed.join(', ')}`)
+    await service.worker?.prepare(configuration)
+    await service.worker?.commit()
+    return { ...service, configuration }
+  }
+}
