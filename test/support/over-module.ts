@@ -31,19 +31,19 @@ export interface Over {
  * the actions of streaming.ts.
  * @param source of what the default export returns, such as `{ request: (call) => ({ path: '/x' }) }`
  */
-export const startOver = (source: string, options: OverOptions = {}): Promise<Over> =>
+export const startOver = (source: string, options?: OverOptions): Promise<Over> =>
   over(postern, source, options)
 
 /** The same for a file or a `describe`: each test's module is put in force in one service. */
 export function replacedOver(): typeof startOver {
   const replace = replacedService()
-  return (source, options = {}) => over(replace, source, options)
+  return (source, options) => over(replace, source, options)
 }
 
 async function over(
   open: (options: Replacement) => Promise<StartedPostern>,
   source: string,
-  options: OverOptions,
+  options: OverOptions = {},
 ): Promise<Over> {
   const upstream = await startUpstream(options.behaviour)
   const file = configFiles({ 'around.mjs': `export default () => (${source})` })('around.mjs')

@@ -6,18 +6,19 @@ import { configurationOf, postern, type StartedPostern, type StartOptions } from
 /** What a reload may change. */
 export type Replacement = Pick<StartOptions, 'config' | 'environment' | 'change'>
 
-/** Nobody calls it: another configuration is in force by then. */
-const NOBODY = { UPSTREAM_URL: 'http://127.0.0.1:9' }
-
 /**
  * Called in a file or at the top of a `describe`. What it returns puts a configuration in force, in the one service of
- * these tests, as a reload does: that costs a tenth of a start, and `change` may be any function. What was asked for last
+ * these tests, as a reload does: that costs a fifth of a start, and `change` may be any function. What was asked for last
  * is served. A test that needs two at once, or a service without a past, has one of its own by `postern`.
  */
 export function replacedService(): (options?: Replacement) => Promise<StartedPostern> {
-  const started = shared((config: string) => postern({ config, environment: NOBODY }))
+  let first: Replacement | undefined
+  const started = shared(() => postern(first))
   return async (options = {}) => {
-    const service = await started(options.config ?? 'demo.yaml')
+    const isFirst = first === undefined
+    first ??= options
+    const service = await started()
+    if (isFirst) return service
     const { configuration } = configurationOf(options, service.data)
     const fixed = fixedChanges(service.configuration, configuration)
     if (fixed.length > 0) throw new TypeError(`only a start changes ${fixed.join(', ')}`)

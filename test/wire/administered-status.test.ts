@@ -4,11 +4,28 @@ import { newSecret } from '../../src/kernel/ids.ts'
 import { hashSecret } from '../../src/directory/hasher.ts'
 import { seriesOf } from '../support/metrics.ts'
 import { operated, operatedHere } from '../support/operated.ts'
+import { shared } from '../support/shared.ts'
+
+/** Of an operator who may only look. */
+const SCREEN = newSecret()
+
+const one = shared(() =>
+  operatedHere({
+    change: (configuration) => ({
+      ...configuration,
+      admin: {
+        ...configuration.admin,
+        tokens: [{ name: 'screen', role: 'view' as const, hash: hashSecret(SCREEN) }],
+      },
+    }),
+  }),
+)
+const two = shared(() => operated(2))
 
 describe('operators', () => {
   it.each([
-    ['one worker', operatedHere],
-    ['two workers', () => operated(2)],
+    ['one worker', one],
+    ['two workers', two],
   ])('C11.5.5 see how a service is, by API and by command: with %s', async (_name, start) => {
     const service = await start()
     const { status, body } = await service.admin('GET', '/status')
@@ -44,8 +61,8 @@ describe('operators', () => {
   })
 
   it.each([
-    ['one worker', operatedHere, ['main']],
-    ['two workers', () => operated(2), ['main', 'worker-1', 'worker-2']],
+    ['one worker', one, ['main']],
+    ['two workers', two, ['main', 'worker-1', 'worker-2']],
   ])('C11.1, C11.5.5 see what each process takes of the machine: with %s', async (_name, start, names) => {
     const service = await start()
     const status = async () => (await service.admin('GET', '/status')).body
@@ -109,21 +126,14 @@ describe('operators', () => {
   })
 
   it('C11.5.5 see the status with the right to view, which shows no person and no secret', async () => {
-    const token = newSecret()
-    const service = await operatedHere({
-      change: (configuration) => ({
-        ...configuration,
-        admin: {
-          ...configuration.admin,
-          tokens: [{ name: 'screen', role: 'view' as const, hash: hashSecret(token) }],
-        },
-      }),
-    })
-    const { status, body } = await service.admin('GET', '/status', undefined, token)
+    const service = await one()
+    const { status, body } = await service.admin('GET', '/status', undefined, SCREEN)
     expect(status).toBe(200)
     expect(JSON.stringify(body)).not.toMatch(/alice|45733adb|secret|argon2|sha256:/)
     for (const path of ['/sessions', '/families', '/consents', '/keys', '/configuration', '/audit'])
-      expect((await service.admin('GET', path, undefined, token)).status, path).toBe(403)
-    expect((await service.admin('POST', '/explain', { method: 'GET', path: '/api' }, token)).status).toBe(403)
+      expect((await service.admin('GET', path, undefined, SCREEN)).status, path).toBe(403)
+    expect((await service.admin('POST', '/explain', { method: 'GET', path: '/api' }, SCREEN)).status).toBe(
+      403,
+    )
   })
 })

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { Configuration } from '../../src/settings/configuration.ts'
 import { explain } from '../support/explained.ts'
+import { replacedService } from '../support/replaced-service.ts'
 import { bearer, expectFault, send } from '../support/requests.ts'
-import { postern } from '../support/start-postern.ts'
 import { startUpstream } from '../support/start-upstream.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
 
@@ -28,9 +28,11 @@ const withOperations =
     }),
   })
 
+const replace = replacedService()
+
 async function serve(own: Partial<Get>, change: (loaded: Configuration) => Configuration = (same) => same) {
   const upstream = await startUpstream()
-  const gateway = await postern({
+  const gateway = await replace({
     config: 'upstream.yaml',
     environment: { UPSTREAM_URL: upstream.url },
     change: (loaded) => change(withOperations(own)(loaded)),

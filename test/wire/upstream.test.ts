@@ -2,8 +2,9 @@ import { createServer, type AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { type HttpConfig, replaceFunds } from '../support/changed-funds.ts'
 import { openRaw } from '../support/raw-http.ts'
+import { replacedService } from '../support/replaced-service.ts'
 import { bearer, envelopeOf, expectFault, requestBytes, send, type Sent } from '../support/requests.ts'
-import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
+import { startPostern, type StartedPostern } from '../support/start-postern.ts'
 import {
   answerJson,
   openUpstream,
@@ -31,10 +32,11 @@ const before = (upstream: Upstream, change = (backend: HttpConfig): HttpConfig =
   environment: { UPSTREAM_URL: upstream.url },
   change: replaceFunds(change),
 })
+const replace = replacedService()
 /** For one test. */
 async function fixture(change?: (backend: HttpConfig) => HttpConfig): Promise<Fixture> {
   const upstream = await startUpstream()
-  const gateway = await postern(before(upstream, change))
+  const gateway = await replace(before(upstream, change))
   return { gateway, upstream, token: (await issueToken(gateway, { scope: ALL_AT_ACME })).access_token }
 }
 
