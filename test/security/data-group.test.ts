@@ -1,8 +1,12 @@
-import { chmod, chown, lstat, readdir, symlink, writeFile } from 'node:fs/promises'
+import { mkdtempSync } from 'node:fs'
+import { chmod, chown, lstat, readdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { whoMayReplace } from '../../src/kernel/file-modes.ts'
+import type { Configuration } from '../../src/settings/configuration.ts'
 import { takeBackFromGroup } from '../../src/start/data-folder.ts'
+import { runVerb } from '../support/command-line.ts'
 import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { needing } from '../support/machine.ts'
@@ -27,37 +31,46 @@ async function asFsGroupLeaves(data: string): Promise<void> {
   await chmod(data, 0o2775)
 }
 
+const configured = (dataGroup: string, more = ''): string =>
+  configFiles({ 'a.yaml': `extends: ${DEMO}\ndataGroup: ${dataGroup}\n${more}` })('a.yaml')
+
 const serving = async (
   data: string,
   dataGroup: string,
   user: Pick<SpawnOptions, 'uid' | 'gid'> = {},
-  more = '',
+  {
+    more = '',
+    environment = {},
+  }: { readonly more?: string | undefined; readonly environment?: SpawnOptions['environment'] } = {},
 ): Promise<SpawnedPostern> => {
-  const config = configFiles({
-    'a.yaml': `extends: ${DEMO}\ndataGroup: ${dataGroup}\n${more}`,
-  })
+  const config = configured(dataGroup, more)
   // Another user must find it.
-  await chmod(dirname(config('a.yaml')), 0o755)
-  const running = await spawnPostern({
-    config: config('a.yaml'),
-    environment: { POSTERN_DATA: data },
-    ...user,
-  })
+  await chmod(dirname(config), 0o755)
+  const running = await spawnPostern({ config, environment: { POSTERN_DATA: data, ...environment }, ...user })
   onTestFinished(async () => {
     await running.stop()
   })
   return running
 }
 
-const keysOf = async ({ authUrl }: SpawnedPostern): Promise<unknown> =>
+/** What `serve` says, in this process: it ends before it serves. */
+const refusal = async (data: string, dataGroup: string): Promise<string> => {
+  const { code, stderr } = await runVerb(['serve', configured(dataGroup)], {
+    env: { POSTERN_PORT: '0', POSTERN_ADMIN_PORT: '0', POSTERN_DATA: data },
+  })
+  expect(code).toBe(1)
+  return stderr
+}
+
+const keysOf = async ({ authUrl }: Pick<SpawnedPostern, 'authUrl'>): Promise<unknown> =>
   (await fetch(`${authUrl}/.well-known/jwks.json`)).json()
 
 describe('T7 a data folder as fsGroup leaves it', () => {
   it('serves again with the same keys where its group is the service alone, and is private again', async () => {
     const data = await dataFolder()
-    const first = await serving(data, 'own')
+    const first = await startPostern({ data })
     const keys = await keysOf(first)
-    await first.stop()
+    await first.close()
     await asFsGroupLeaves(data)
     const second = await serving(data, 'own')
     expect(await keysOf(second)).toEqual(keys)
@@ -72,7 +85,7 @@ describe('T7 a data folder as fsGroup leaves it', () => {
     const data = await dataFolder()
     await (await startPostern({ data })).close()
     await asFsGroupLeaves(data)
-    await expect(serving(data, 'others')).rejects.toThrow(/can be written by other users.*`dataGroup: own`/)
+    expect(await refusal(data, 'others')).toMatch(/can be written by other users.*`dataGroup: own`/)
     expect(await modeOf(join(data, 'keys'))).toBe('2770')
   })
 
@@ -82,7 +95,7 @@ describe('T7 a data folder as fsGroup leaves it', () => {
     await asFsGroupLeaves(data)
     const [key = ''] = await readdir(join(data, 'keys'))
     await chmod(join(data, 'keys', key), 0o664)
-    await expect(serving(data, 'own')).rejects.toThrow(/is open to other users \(mode 0664\)/)
+    expect(await refusal(data, 'own')).toMatch(/is open to other users \(mode 0664\)/)
   })
 })
 
@@ -123,6 +136,15 @@ const ANOTHER = 54_322
 const ROOT_USER = 0
 
 describe('T7 a data folder that others could change', () => {
+  /** What Node keeps of its compiling for this user: it may neither read nor write what that of the tests has. */
+  const compiled = mkdtempSync(join(tmpdir(), 'postern-compiled-'))
+  afterAll(() => rm(compiled, { recursive: true, force: true }))
+  const asService = async (data: string, dataGroup: string, more?: string): Promise<SpawnedPostern> => {
+    await chown(compiled, SERVICE, SERVICE)
+    const environment = { NODE_COMPILE_CACHE: compiled }
+    return serving(data, dataGroup, { uid: SERVICE, gid: SERVICE }, { environment, more })
+  }
+
   const judged = (uid: number, mode: number, group: 'own' | 'others', user = SERVICE) =>
     whoMayReplace('/data', { uid, mode }, group, user)
 
@@ -194,10 +216,10 @@ describe('T7 a data folder that others could change', () => {
       const data = await dataFolder()
       await chown(data, 0, SERVICE)
       await chmod(data, 0o2777)
-      const start = (dataGroup: string): Promise<SpawnedPostern> =>
-        serving(data, dataGroup, { uid: SERVICE, gid: SERVICE })
-      await expect(start('others')).rejects.toThrow(`run chown ${SERVICE} ${data} and chmod 700 ${data}`)
-      await start('own')
+      await expect(asService(data, 'others')).rejects.toThrow(
+        `run chown ${SERVICE} ${data} and chmod 700 ${data}`,
+      )
+      await asService(data, 'own')
       expect(await modeOf(join(data, 'admin-token'))).toBe('600')
     },
   )
@@ -211,17 +233,22 @@ describe('T7 a data folder that others could change', () => {
         await chown(folder, 0, SERVICE)
         await chmod(folder, 0o2777)
       }
-      const start = (dataGroup: string): Promise<SpawnedPostern> =>
-        serving(data, dataGroup, { uid: SERVICE, gid: SERVICE }, `audit: { folder: ${trail}, timeout: 20s }`)
-      const first = await start('own')
-      await first.stop()
+      const more = `audit: { folder: ${trail}, timeout: 20s }`
+      const change = ({ audit, ...rest }: Configuration): Configuration => ({
+        ...rest,
+        dataGroup: 'own',
+        audit: { ...audit, folder: trail },
+      })
+      await (await startPostern({ data, change })).close()
+      for (const folder of [data, trail])
+        for await (const path of below(folder)) await chown(path, SERVICE, SERVICE)
       await asFsGroupLeaves(trail)
       await chmod(data, 0o755)
-      await expect(start('others')).rejects.toThrow(
+      await expect(asService(data, 'others', more)).rejects.toThrow(
         /the audit trail: its folder, .* can be written by other users \(mode 0775\)/,
       )
       await chmod(data, 0o2777)
-      const second = await start('own')
+      const second = await asService(data, 'own', more)
       expect(second.output()).toContain(`withdrew the rights of the group to ${trail}/`)
       for await (const path of below(trail))
         expect([path, (await lstat(path)).mode & 0o020]).toEqual([path, 0])

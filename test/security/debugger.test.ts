@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { PROGRAM } from '../support/program.ts'
+import { shared } from '../support/shared.ts'
 import { ROOT } from '../support/spawn-postern.ts'
 import { answerJson, startUpstream } from '../support/start-upstream.ts'
 import { poolConfig, startPool } from '../support/worker-pool.ts'
@@ -52,9 +53,15 @@ async function startHeld() {
 }
 
 describe('T3.26 SIGUSR1', () => {
-  it('T3.26 opens no debugger in the supervisor nor in its workers, which serve on', async () => {
+  // An operator's own settings of memory: the service does not start itself once more, by which it would tell Node.
+  const serve = shared(async () => {
     const upstream = await startUpstream(answerJson({ FundSummaries: [], TotalCount: 0 }))
-    const pool = await startPool(poolConfig(upstream.url))
+    const environment = { MALLOC_ARENA_MAX: '2' }
+    return startPool(poolConfig(upstream.url), { environment, withoutSettings: true })
+  })
+
+  it('T3.26 opens no debugger in the supervisor nor in its workers, which serve on', async () => {
+    const pool = await serve()
     const processes = [pool.pid, ...pool.workers()]
     for (const pid of processes) process.kill(pid, 'SIGUSR1')
     // Every process does something before it is looked at.
@@ -66,9 +73,7 @@ describe('T3.26 SIGUSR1', () => {
   })
 
   it('T3.26 opens none in a worker from its first moment on, however the service was started', async () => {
-    const upstream = await startUpstream(answerJson({ FundSummaries: [], TotalCount: 0 }))
-    // An operator's own settings of memory: the service does not start itself once more.
-    const pool = await startPool(poolConfig(upstream.url), { environment: { MALLOC_ARENA_MAX: '2' } })
+    const pool = await serve()
     const optionsOf = (pid: number): readonly string[] =>
       readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
     expect(optionsOf(pool.pid)).not.toContain('--disable-sigusr1')

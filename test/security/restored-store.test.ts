@@ -1,5 +1,5 @@
 /** A backup of the store was restored: what was revoked since would be good again. */
-import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, vi } from 'vitest'
@@ -11,6 +11,7 @@ import { needing } from '../support/machine.ts'
 import { postForm } from '../support/oauth.ts'
 import { query, sharedPostgres } from '../support/postgres.ts'
 import { bearer } from '../support/requests.ts'
+import { shared } from '../support/shared.ts'
 import { sharedStore } from '../support/shared-store.ts'
 import { DEMO } from '../support/spawn-postern.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
@@ -69,25 +70,25 @@ describe('T3.17 all that was given before', () => {
   })
 })
 
+const MEMORY = 'store-seen.json'
+
 interface Memory {
   readonly at: number
   readonly boot: string
 }
 
-/** A service on one machine whose store can be put back as it was before a client was disabled. */
-async function machine() {
+/** What a service on one machine leaves, with a copy of its store from before a client was disabled. */
+const left = shared(async () => {
   const data = await dataFolder()
-  const memory = join(data, 'store-seen.json')
   const copy = join(await dataFolder(), 'copy.sqlite')
-  const start = () => postern({ config: 'demo.yaml', data })
-  const first = await start()
-  const held = await issueToken(first, { scope: SCOPE })
+  const first = await postern({ config: 'demo.yaml', data })
+  await issueToken(first, { scope: SCOPE })
   const env = { POSTERN_CONFIG: DEMO, POSTERN_DATA: data }
   const command = async (...args: string[]) => expect(await runVerb(args, { env })).toMatchObject({ code: 0 })
   await command('maintenance', 'on', '--identity', '--message', 'short')
   await command('maintenance', 'off', '--identity')
   await command('backup', copy)
-  const remembered = JSON.parse(readFileSync(memory, 'utf8')) as Memory
+  const remembered = JSON.parse(readFileSync(join(data, MEMORY), 'utf8')) as Memory
   // The disabling is more than a minute younger than what the copy has.
   const store = new DatabaseSync(copy)
   store.exec(`UPDATE change SET sequence = sequence - ${6 * MINUTE};
@@ -95,15 +96,24 @@ async function machine() {
   store.close()
   await command('client', 'disable', 'acme-books', '--admin-url', first.adminUrl)
   await first.close()
+  return { data, copy, remembered }
+})
+
+/** The same service, for one test: its store can be put back. */
+async function machine() {
+  const before = await left()
+  const data = await dataFolder()
+  cpSync(before.data, data, { recursive: true })
+  const start = () => postern({ config: 'demo.yaml', data })
   const putBack = (): void => {
     const path = sqliteFile(data)
     for (const file of [`${path}-wal`, `${path}-shm`]) rmSync(file, { force: true })
-    copyFileSync(copy, path)
+    copyFileSync(before.copy, path)
   }
   /** What the service remembered before, with some of it changed. */
   const remember = (changes: Partial<Memory>): void =>
-    writeFileSync(memory, JSON.stringify({ ...remembered, sequence: 0, ...changes }))
-  return { data, start, held, putBack, remember }
+    writeFileSync(join(data, MEMORY), JSON.stringify({ ...before.remembered, sequence: 0, ...changes }))
+  return { data, start, putBack, remember }
 }
 
 const LACKING = {

@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { startWithAllocator } from '../../src/start/allocator.ts'
 import { PROGRAM, ROOT } from './program.ts'
 import { giveKey } from './ready-key.ts'
 
@@ -22,6 +23,8 @@ export interface SpawnOptions {
   readonly descriptors?: number
   /** Options of node. */
   readonly node?: readonly string[]
+  /** Without its settings of memory, for which it starts itself once more: that costs as much as the start does. */
+  readonly withoutSettings?: boolean
   /** Where Postern lies; this repository if not given. */
   readonly root?: string
   /** Below `root`; by default that of the run, and of another `root` the sources'. */
@@ -52,32 +55,49 @@ export const WITHOUT_WAITS = `${ENDS_AT_ONCE}\nstore: { kind: sqlite, deadline: 
 
 const programIn = (root = ROOT): string => (root === ROOT ? PROGRAM : 'src/main.ts')
 
+type Started = readonly [args: readonly string[], env: Readonly<Record<string, string | undefined>>]
+
+/** The same with the settings of memory that it would start itself once more for, as the image and the unit give them. */
+function withSettings([args, env]: Started, node: readonly string[]): Started {
+  let again: Started | undefined
+  const { execPath, platform, versions } = process
+  startWithAllocator({
+    ...{ argv: [execPath, ...args], execArgv: [...node], execPath, env, platform, versions },
+    execve: (_: string, [, ...settled]: readonly string[], settings: Started[1]) => {
+      again = [settled, settings]
+    },
+  } as unknown as NodeJS.Process)
+  return again ?? [[...node, ...args], env]
+}
+
 const SERVING = /serving \S+ at (http:\/\/\S+:(\d+)) \(admin listener: port (\d+)/
 
 /** Starts `postern serve` on free ports, in a data folder of its own. Rejects if it ends before it serves. */
 export async function spawnPostern(options: SpawnOptions = {}): Promise<SpawnedPostern> {
   const data = await mkdtemp(join(tmpdir(), 'postern-process-'))
   if (options.environment?.['POSTERN_DATA'] === undefined) await giveKey(data)
-  const program = [
-    ...(options.node ?? []),
-    options.program ?? programIn(options.root),
-    'serve',
-    options.config ?? DEMO,
-  ]
-  const limited =
-    options.descriptors === undefined
-      ? []
-      : ['bash', '-c', `ulimit -n ${options.descriptors}; exec "$0" "$@"`]
-  const [command = '', ...args] = [...limited, process.execPath, ...program]
-  const child = spawn(command, args, {
-    cwd: options.root ?? ROOT,
-    env: {
+  const asGiven: Started = [
+    [options.program ?? programIn(options.root), 'serve', options.config ?? DEMO],
+    {
       ...process.env,
       POSTERN_PORT: '0',
       POSTERN_ADMIN_PORT: '0',
       POSTERN_DATA: data,
       ...options.environment,
     },
+  ]
+  const { node = [], root = ROOT, withoutSettings = root !== ROOT } = options
+  const [program, env] = withoutSettings
+    ? [[...node, ...asGiven[0]], asGiven[1]]
+    : withSettings(asGiven, node)
+  const limited =
+    options.descriptors === undefined
+      ? []
+      : ['bash', '-c', `ulimit -n ${options.descriptors}; exec "$0" "$@"`]
+  const [command = '', ...args] = [...limited, process.execPath, ...program]
+  const child = spawn(command, args, {
+    cwd: root,
+    env,
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: options.detached ?? false,
     ...(options.uid !== undefined && { uid: options.uid }),

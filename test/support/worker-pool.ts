@@ -34,7 +34,7 @@ ${more}`
 /** Spawned on free ports, ended with the test. */
 export async function startPool(
   text: string,
-  options: Pick<SpawnOptions, 'environment' | 'descriptors' | 'node'> = {},
+  options: Pick<SpawnOptions, 'environment' | 'descriptors' | 'node' | 'withoutSettings'> = {},
 ): Promise<StartedPool> {
   const at = configFiles({ 'postern.yaml': text })
   const file = at('postern.yaml')

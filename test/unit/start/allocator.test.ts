@@ -38,7 +38,7 @@ const environmentOf = (pid: number): Readonly<Record<string, string>> =>
   )
 
 async function serving(options: SpawnOptions) {
-  const postern = await spawnPostern(options)
+  const postern = await spawnPostern({ ...options, withoutSettings: true })
   onTestFinished(async () => {
     await postern.stop()
   })
