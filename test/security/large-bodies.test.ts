@@ -3,8 +3,10 @@ import type { AddressInfo, Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { sized } from '../support/long.ts'
 import { openRaw } from '../support/raw-http.ts'
+import { atEnd, shared } from '../support/shared.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
 import { at, streaming } from '../support/streaming.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
@@ -12,24 +14,43 @@ import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
 /** T5: uploads and downloads of any size take no memory of any size. */
 
 const MIB = 1024 ** 2
-const SIZE = 64 * MIB
+/** Of what passes whole. */
+const SIZE = sized(16, 64) * MIB
+/** Of what is not taken whole: more than all that is on the way may hold. */
+const LARGE = 64 * MIB
 /** One piece, sent over and over: what is held beyond it is held by somebody on the way. */
 const PIECE = Buffer.alloc(MIB / 4, 'postern')
 /** What may be held on the way: buffers of four sockets in the kernel (some MB each), and little of ours. */
 const HELD = 32 * MIB
+/** What this process may hold of what passes. */
+const HELD_HERE = SIZE / 2
 
-async function before(
-  listener: RequestListener,
-): Promise<{ gateway: StartedPostern; authorization: string }> {
-  const server = createServer(listener)
+const serve = shared(async () => {
+  const state: { listener: RequestListener } = { listener: () => undefined }
+  const server = createServer((incoming, response) => state.listener(incoming, response))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
+  atEnd(() => {
     server.close()
     server.closeAllConnections()
   })
   const gateway = await postern(streaming(`http://127.0.0.1:${(server.address() as AddressInfo).port}`))
   const token = (await issueToken(gateway, { scope: ALL_AT_ACME })).access_token
-  return { gateway, authorization: `Bearer ${token}` }
+  return { state, gateway, authorization: `Bearer ${token}` }
+})
+
+interface Asked {
+  readonly gateway: StartedPostern
+  readonly authorization: string
+}
+
+/** The service that the tests share, before an upstream that does this. */
+async function before(
+  listener: RequestListener,
+  open: () => ReturnType<typeof serve> = serve,
+): Promise<Asked> {
+  const { state, gateway, authorization } = await open()
+  state.listener = listener
+  return { gateway, authorization }
 }
 
 setFlagsFromString('--expose-gc')
@@ -52,14 +73,14 @@ interface Supply {
 }
 
 /** Bytes in `PIECE`s, as many as are asked for. */
-function supply(): Supply {
+function supply(size: number): Supply {
   const before = held()
   let given = 0
   let most = before
   const stream = new Readable({
     read() {
-      if (given % (SIZE / 4) === 0) most = Math.max(most, held())
-      if (given < SIZE) this.push(PIECE)
+      if (given % (size / 4) === 0) most = Math.max(most, held())
+      if (given < size) this.push(PIECE)
       else this.push(null)
       given += PIECE.length
     },
@@ -109,37 +130,43 @@ const FRAMINGS: readonly (readonly [string, Readonly<Record<string, string>>])[]
 ]
 
 describe('T5 bodies of any size', () => {
-  it.each(FRAMINGS)('C8.1 uploads 64 MiB in %s, whole, in constant memory', async (_framing, headers) => {
-    const { gateway, authorization } = await before((incoming, response) => {
-      void count(incoming).then((size) => {
-        response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify({ size }))
+  it.each(FRAMINGS)(
+    `C8.1 uploads ${SIZE / MIB} MiB in %s, whole, in constant memory`,
+    async (_framing, headers) => {
+      const { gateway, authorization } = await before((incoming, response) => {
+        void count(incoming).then((size) => {
+          response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify({ size }))
+        })
       })
-    })
-    const { stream, mostHeld } = supply()
-    const upload = uploading(gateway, authorization, headers)
-    const answered = new Promise<IncomingMessage>((resolve) => upload.once('response', resolve))
-    stream.pipe(upload)
-    const answer = await answered
-    expect(mostHeld()).toBeLessThan(HELD)
-    expect(JSON.parse(Buffer.concat(await answer.toArray()).toString())).toEqual({
-      Errors: [],
-      Data: { size: SIZE },
-    })
-  })
+      const { stream, mostHeld } = supply(SIZE)
+      const upload = uploading(gateway, authorization, headers)
+      const answered = new Promise<IncomingMessage>((resolve) => upload.once('response', resolve))
+      stream.pipe(upload)
+      const answer = await answered
+      expect(mostHeld()).toBeLessThan(HELD_HERE)
+      expect(JSON.parse(Buffer.concat(await answer.toArray()).toString())).toEqual({
+        Errors: [],
+        Data: { size: SIZE },
+      })
+    },
+  )
 
-  it.each(FRAMINGS)('C8.1 downloads 64 MiB in %s, whole, in constant memory', async (_framing, headers) => {
-    const { stream, mostHeld } = supply()
-    const { gateway, authorization } = await before((_incoming, response) => {
-      response.writeHead(200, { 'Content-Type': 'application/octet-stream', ...headers })
-      stream.pipe(response)
-    })
-    const response = await fetch(gateway.baseUrl + at('download'), {
-      headers: { Authorization: authorization },
-    })
-    expect(response.headers.get('content-length')).toBe(headers['Content-Length'] ?? null)
-    expect(await count(response.body as unknown as AsyncIterable<Buffer>)).toBe(SIZE)
-    expect(mostHeld()).toBeLessThan(HELD)
-  })
+  it.each(FRAMINGS)(
+    `C8.1 downloads ${SIZE / MIB} MiB in %s, whole, in constant memory`,
+    async (_framing, headers) => {
+      const { stream, mostHeld } = supply(SIZE)
+      const { gateway, authorization } = await before((_incoming, response) => {
+        response.writeHead(200, { 'Content-Type': 'application/octet-stream', ...headers })
+        stream.pipe(response)
+      })
+      const response = await fetch(gateway.baseUrl + at('download'), {
+        headers: { Authorization: authorization },
+      })
+      expect(response.headers.get('content-length')).toBe(headers['Content-Length'] ?? null)
+      expect(await count(response.body as unknown as AsyncIterable<Buffer>)).toBe(SIZE)
+      expect(mostHeld()).toBeLessThan(HELD_HERE)
+    },
+  )
 
   it('T5.3 takes no more from a client than the upstream reads', async () => {
     const connections: Socket[] = []
@@ -147,7 +174,7 @@ describe('T5 bodies of any size', () => {
       connections.push(incoming.socket)
       incoming.on('error', () => undefined).pause()
     })
-    const { stream, given } = supply()
+    const { stream, given } = supply(LARGE)
     const upload = uploading(gateway, authorization)
     upload.on('error', () => undefined)
     stream.pipe(upload)
@@ -159,11 +186,14 @@ describe('T5 bodies of any size', () => {
 
   it('T5.1 notices within 5 s that a client has reset its upload, though the upstream reads nothing', async () => {
     let asked = 0
-    const { gateway, authorization } = await before((incoming) => {
-      asked += 1
-      incoming.on('error', () => undefined).pause()
-    })
-    const { stream, given } = supply()
+    const { gateway, authorization } = await before(
+      (incoming) => {
+        asked += 1
+        incoming.on('error', () => undefined).pause()
+      },
+      () => serve.own(),
+    )
+    const { stream, given } = supply(LARGE)
     const upload = uploading(gateway, authorization)
     upload.on('error', () => undefined)
     stream.pipe(upload)
@@ -179,7 +209,7 @@ describe('T5 bodies of any size', () => {
   })
 
   it('T5.3 takes no more from an upstream than the client reads', async () => {
-    const { stream, given } = supply()
+    const { stream, given } = supply(LARGE)
     const { gateway, authorization } = await before((_incoming, response) => {
       response.writeHead(200, { 'Content-Type': 'application/octet-stream' })
       stream.pipe(response)
@@ -199,7 +229,7 @@ describe('T5 bodies of any size', () => {
       incoming.on('error', () => undefined).resume()
       if (incoming.method === 'GET') {
         response.writeHead(200, { 'Content-Type': 'application/octet-stream' })
-        supply().stream.pipe(response)
+        supply(LARGE).stream.pipe(response)
       }
     })
     const upload = uploading(gateway, authorization)

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Configuration } from '../../src/settings/configuration.ts'
 import { fundsOf } from '../support/changed-funds.ts'
+import { sized } from '../support/long.ts'
 import { bearer, send, type Sent } from '../support/requests.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { openUpstream, type Upstream } from '../support/start-upstream.ts'
@@ -15,6 +16,9 @@ const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
 const DETAIL = '/api/1.0/f/ACME/SUPER1/fund-data/fund-detail'
 /** Other calls that are answered while one conversion runs. Were it done in their way, it would be one or two. */
 const MEANWHILE = 1
+/** How many elements a large answer has, and how many characters a large text. */
+const ITEMS = sized(30_000, 100_000)
+const CHARACTERS = sized(400_000, 1_000_000)
 
 const upstreams: Partial<Record<'json' | 'xml', Upstream>> = {}
 const gateways: Partial<Record<'json' | 'xml', StartedPostern>> = {}
@@ -85,25 +89,25 @@ async function withOthers<T>(format: 'json' | 'xml', large: () => Promise<T>) {
 
 describe('T4.7 others are answered', () => {
   it('C8.6 while a large JSON answer becomes XML', async () => {
-    answering('json', `{"Numbers":[${'1,'.repeat(100_000)}1]}`)
+    answering('json', `{"Numbers":[${'1,'.repeat(ITEMS)}1]}`)
     const large = () => ask('json', { target: `${LIST}?large`, headers: { Accept: 'application/xml' } })
     const { answer, others } = await withOthers('json', large)
     expect(answer.status).toBe(200)
     expect(answer.body).toContain('<Numbers type="array"><Item type="number">1</Item>')
-    expect(answer.body.length).toBeGreaterThan(2_500_000)
+    expect(answer.body.length).toBeGreaterThan(ITEMS * 25)
     expect(others).toBeGreaterThan(MEANWHILE)
   })
 
   it('C8.6 while a large XML answer becomes JSON', async () => {
-    answering('xml', `<r type="array">${'<a type="number">1</a>'.repeat(100_000)}</r>`)
+    answering('xml', `<r type="array">${'<a type="number">1</a>'.repeat(ITEMS)}</r>`)
     const { answer, others } = await withOthers('xml', () => ask('xml', { target: `${LIST}?large` }))
-    expect(answer.body).toBe(`{"Errors":[],"Data":{"Items":[${'1,'.repeat(99_999)}1]}}`)
+    expect(answer.body).toBe(`{"Errors":[],"Data":{"Items":[${'1,'.repeat(ITEMS - 1)}1]}}`)
     expect(others).toBeGreaterThan(MEANWHILE)
   })
 
   it('C7.6 while a large body of a request becomes XML, which arrives whole', async () => {
     answering('xml', '<r/>')
-    const value = { Name: '<'.repeat(1_000_000) }
+    const value = { Name: '<'.repeat(CHARACTERS) }
     const headers = { 'Content-Type': 'application/json' }
     const sent = { method: 'POST', target: `${DETAIL}?large`, headers, body: JSON.stringify(value) }
     upstreams.xml!.requests.length = 0
@@ -112,7 +116,7 @@ describe('T4.7 others are answered', () => {
     expect(others).toBeGreaterThan(MEANWHILE)
     const received = upstreams.xml!.requests.find(({ method }) => method === 'POST')!
     expect(received.body.toString()).toMatch(/<Name>(?:&lt;){100}/)
-    expect(received.body.length).toBeGreaterThan(4_000_000)
+    expect(received.body.length).toBeGreaterThan(CHARACTERS * 4)
   })
 
   it('C7.6 what is wrong with a large body is told as with a small one', async () => {

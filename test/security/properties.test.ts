@@ -9,6 +9,7 @@ import {
   type AttackedMemory,
   type AttackedUpstream,
 } from '../support/attacked.ts'
+import { sized } from '../support/long.ts'
 import { propertyTimes } from '../support/property-seed.ts'
 import { issueToken } from '../support/tokens.ts'
 
@@ -126,7 +127,7 @@ const spoofs = fc.constantFrom(
 )
 
 /** More: `npm run prove properties`. */
-const RUNS = 2_000 * propertyTimes
+const RUNS = sized(600, 2_000) * propertyTimes
 
 /** Random pairs of token and path; `judge` looks at what got through of each. Answers how many did. */
 async function attackAtRandom(
