@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { OpenTrail } from '../../src/audit/trail.ts'
 import type { StartedPostern } from './start-postern.ts'
@@ -34,17 +34,32 @@ function awaitWritten({ world }: Recorded): void {
   while (trail.state.queue > 0 && trail.state.writable) Atomics.wait(cell, 0, 0, 1)
 }
 
-/** Every record of a service's trail, by file, each in its order. */
+function segmentsIn({ data }: Recorded): readonly string[] {
+  const folder = join(data, 'audit')
+  if (!existsSync(folder)) return []
+  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  return names
+    .filter((name) => /\.\d+\.jsonl$/.test(name))
+    .toSorted()
+    .map((name) => join(folder, name))
+}
+
+/** By file of a trail: how many of its records were there before the test. */
+const earlier = new Map<string, number>()
+
+/** From now on what was recorded so far counts as nothing: another test begins. */
+export function forgetRecords(service: Recorded): void {
+  awaitWritten(service)
+  for (const path of segmentsIn(service)) earlier.set(path, linesOf(path).length)
+}
+
+/** Every record of a service's trail, by file, each in its order; of a service that tests share, those of this test. */
 export function auditRecords(service: Recorded): readonly WrittenRecord[] {
   awaitWritten(service)
-  const { data } = service
-  const folder = join(data, 'audit')
-  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' })
-  const segments = names.filter((name) => /\.\d+\.jsonl$/.test(name)).toSorted()
-  return segments.flatMap((name) => {
-    const values = linesOf(join(folder, name.replace(/\.jsonl$/, '.personal.jsonl'))) as Value[]
-    const records = linesOf(join(folder, name)) as (WrittenRecord & { seq: number })[]
-    return records.map((record) => ({
+  return segmentsIn(service).flatMap((path) => {
+    const values = linesOf(path.replace(/\.jsonl$/, '.personal.jsonl')) as Value[]
+    const records = linesOf(path) as (WrittenRecord & { seq: number })[]
+    return records.slice(earlier.get(path)).map((record) => ({
       ...record,
       values: Object.fromEntries(
         values.filter(({ seq }) => seq === record.seq).map(({ name: where, value }) => [where, value]),

@@ -6,6 +6,7 @@ import { recordsOf, type WrittenRecord } from './audit-files.ts'
 import { postForm, type OAuthAnswer } from './oauth.ts'
 import { Person, type Shown } from './person.ts'
 import { bearer, send } from './requests.ts'
+import { shared } from './shared.ts'
 import { postern, type StartedPostern, type StartOptions } from './start-postern.ts'
 
 /** The demo's user, and what she lets a client have. */
@@ -130,8 +131,17 @@ export class AuditedPeople {
 }
 
 /** For one test, which fails if any secret stands in the trail at its end. */
-export async function auditedPeople(options: StartOptions = {}): Promise<AuditedPeople> {
-  const people = new AuditedPeople(await postern(options))
+export const auditedPeople = async (options: StartOptions = {}): Promise<AuditedPeople> =>
+  keepingSecrets(await postern(options))
+
+/** The same for a file or a `describe`, whose tests share a service: nobody consents, is locked out or moves its clock. */
+export function sharedPeople(): () => Promise<AuditedPeople> {
+  const serve = shared(() => postern())
+  return async () => keepingSecrets(await serve())
+}
+
+function keepingSecrets(service: StartedPostern): AuditedPeople {
+  const people = new AuditedPeople(service)
   onTestFinished(() => expect(people.told()).toEqual([]))
   return people
 }

@@ -1,7 +1,8 @@
 /** A service as its operators see it: by the admin API and by commands. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { atEnd } from './shared.ts'
+import { forgetRecords } from './audit-files.ts'
+import { anewForEachTest, atEnd } from './shared.ts'
 import { configFiles } from './config-files.ts'
 import { runVerb } from './command-line.ts'
 import { ROOT, spawnPostern, WITHOUT_WAITS } from './spawn-postern.ts'
@@ -66,6 +67,7 @@ async function spawned(config: string, environment: Record<string, string>): Pro
   atEnd(async () => {
     await service.stop()
   })
+  anewForEachTest(() => forgetRecords(service))
   return service
 }
 

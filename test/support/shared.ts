@@ -39,7 +39,7 @@ export interface Shared<T, A extends readonly unknown[]> {
 /**
  * Called in a file or at the top of a `describe`, whose tests share what `open` opens: one for all calls with equal
  * arguments, which are plain data. Most of a test's processor time is else the start of its service. When a test begins,
- * upstreams have forgotten their requests and answer as at first, and the log has no lines.
+ * upstreams have forgotten their requests and answer as at first, the log has no lines, and no record is found of before.
  */
 export function shared<T, A extends readonly unknown[]>(open: (...given: A) => Promise<T>): Shared<T, A> {
   const opened = new Map<string, Promise<T>>()

@@ -7,6 +7,7 @@ import { isSidecar, readConfiguration, type Configuration } from '../../src/sett
 import type { MaintenanceSwitches } from '../../src/maintenance/maintenance.ts'
 import { systemClock, type Clock } from '../../src/kernel/clock.ts'
 import type { WorkerDependencies } from '../../src/start/dependencies.ts'
+import { forgetRecords } from './audit-files.ts'
 import { watchAnswers } from './documented.ts'
 import { withQuickPasswords } from './quick-passwords.ts'
 import { readOnce } from './read-once.ts'
@@ -79,6 +80,7 @@ export async function startPostern(options: StartOptions = {}): Promise<StartedP
     ...(options.file !== undefined && { source: { file: options.file, files } }),
     logDestination: { write: (line: string) => void lines.push(line) },
   })
+  anewForEachTest(() => forgetRecords({ data, world: running.worker!.dependencies }))
   const judge = watchAnswers(running.pool.port, running)
   return {
     ...running,

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { atEnd } from './shared.ts'
+import { forgetRecords } from './audit-files.ts'
+import { anewForEachTest, atEnd } from './shared.ts'
 import { configFiles } from './config-files.ts'
 import { ROOT, spawnPostern, type SpawnedPostern, type SpawnOptions } from './spawn-postern.ts'
 import { ALL_AT_ACME, issueToken } from './tokens.ts'
@@ -42,6 +43,7 @@ export async function startPool(
   atEnd(async () => {
     await spawned.stop()
   })
+  anewForEachTest(() => forgetRecords(spawned))
   const adminToken = readFileSync(join(spawned.data, 'admin-token'), 'utf8').trim()
   return {
     ...spawned,

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { Fault } from '../../src/kernel/faults.ts'
 import { auditRecords, recordsOf } from '../support/audit-files.ts'
 import {
@@ -12,7 +12,7 @@ import {
   recordsOfCall,
   withActions,
 } from '../support/audited-calls.ts'
-import { startOver } from '../support/over-module.ts'
+import { replacedOver } from '../support/over-module.ts'
 import { openRaw, type RawResponse } from '../support/raw-http.ts'
 import { bearer, expectFault, requestBytes, send, type Sent } from '../support/requests.ts'
 import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
@@ -253,6 +253,8 @@ describe('C12.1.3 the outcome of a call', () => {
 })
 
 describe('C12.1.3 a call of which a module makes another', () => {
+  const over = replacedOver()
+  afterEach(() => vi.restoreAllMocks())
   const SENDS_TWO = `{ answer: async (call, forward) => {
     const read = await forward()
     await forward({ method: 'POST', path: '/changed', body: { kind: 'none' } })
@@ -260,8 +262,8 @@ describe('C12.1.3 a call of which a module makes another', () => {
   } }`
 
   it('C12.1.3 has an intent before the module’s first request that is not safe, and an outcome', async () => {
-    const { upstream: service, gateway: over, ask: read } = await startOver(SENDS_TWO)
-    const require = vi.spyOn(over.world.audit, 'require')
+    const { upstream: service, gateway: served, ask: read } = await over(SENDS_TWO)
+    const require = vi.spyOn(served.world.audit, 'require')
     const seen: number[] = []
     service.behave((connection) => {
       seen.push(require.mock.results.length)
@@ -271,41 +273,41 @@ describe('C12.1.3 a call of which a module makes another', () => {
     expect(answer.status, answer.body).toBe(200)
     expect(service.requests.map(({ method }) => method)).toEqual(['GET', 'POST'])
     expect(seen).toEqual([0, 1])
-    const records = recordsOfCall(over, answer)
+    const records = recordsOfCall(served, answer)
     expect(eventsOf(records)).toEqual(['call.intended', 'call.settled'])
     expect(records[0]).toMatchObject({ on: { method: 'GET' }, change: { upstreamMethod: 'POST' } })
   })
 
   it('C12.1.3 does not reach the upstream with it if the intent cannot be kept', async () => {
-    const { upstream: service, gateway: over, ask: read } = await startOver(SENDS_TWO)
-    vi.spyOn(over.world.audit, 'require').mockRejectedValue(new Fault('audit_unavailable'))
+    const { upstream: service, gateway: served, ask: read } = await over(SENDS_TWO)
+    vi.spyOn(served.world.audit, 'require').mockRejectedValue(new Fault('audit_unavailable'))
     expectFault(await read({ target: LIST }), 'audit_unavailable')
     expect(service.requests.map(({ method }) => method)).toEqual(['GET'])
   })
 
   it('C12.1.3 has no record if the module sends what is safe only', async () => {
-    const { gateway: over, ask: read } = await startOver('{ answer: (call, forward) => forward() }')
+    const { gateway: served, ask: read } = await over('{ answer: (call, forward) => forward() }')
     const answer = await read({ target: LIST })
     expect(answer.status).toBe(200)
-    expect(recordsOfCall(over, answer)).toEqual([])
+    expect(recordsOfCall(served, answer)).toEqual([])
   })
 
   it('C12.1.3 is answered in its own way by a module that goes on without, and has no record', async () => {
     const {
       upstream: service,
-      gateway: over,
+      gateway: served,
       ask: read,
-    } = await startOver(
+    } = await over(
       `{ answer: async (call, forward) => {
         const failed = await forward({ method: 'DELETE' }).then(() => 'no', (error) => error.code)
         return { status: 200, body: { kind: 'value', value: { failed } } }
       } }`,
     )
-    vi.spyOn(over.world.audit, 'require').mockRejectedValue(new Fault('audit_unavailable'))
+    vi.spyOn(served.world.audit, 'require').mockRejectedValue(new Fault('audit_unavailable'))
     const answer = await read({ target: LIST })
     expect(JSON.parse(answer.body).Data).toEqual({ failed: 'audit_unavailable' })
     expect(service.requests).toEqual([])
-    expect(recordsOfCall(over, answer)).toEqual([])
+    expect(recordsOfCall(served, answer)).toEqual([])
   })
 })
 

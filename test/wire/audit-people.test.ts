@@ -9,6 +9,7 @@ import {
   HERE,
   onOf,
   SCOPE,
+  sharedPeople,
   wholeTrail,
 } from '../support/audited-people.ts'
 import { dataFolder } from '../support/data-folder.ts'
@@ -17,11 +18,14 @@ import { postForm } from '../support/oauth.ts'
 import { Person } from '../support/person.ts'
 import { ROOT, spawnPostern, WITHOUT_WAITS } from '../support/spawn-postern.ts'
 
+/** Of the tests that leave it as it was. */
+const atOne = sharedPeople()
+
 const HERSELF = { kind: 'user', subject: ALICE }
 
 describe('C12.3 people', () => {
   it('C12.3 login.succeeded, login.refused and login.ended tell who, and which session', async () => {
-    const people = await auditedPeople()
+    const people = await atOne()
     const person = new Person(people.service.authUrl)
     const page = await person.open('/connect/applications')
     await person.submit(page, { username: 'alice', password: 'not-hers' })
@@ -56,7 +60,7 @@ describe('C12.3 people', () => {
   })
 
   it('C12.3 session.revoked is a session that is ended from another browser', async () => {
-    const people = await auditedPeople()
+    const people = await atOne()
     const there = await people.loggedIn()
     const here = await people.loggedIn()
     const [other] = await people.recorded('login.succeeded', 2)
@@ -132,7 +136,7 @@ describe('C12.1.4 people while nothing can be recorded', () => {
   })
 
   it('C12.1.4 a login over a session does not end that one', async () => {
-    const people = await auditedPeople()
+    const people = await atOne()
     const person = await people.loggedIn()
     const page = await person.open(authorizeUrl({ prompt: 'login' }))
     expect((await withoutAudit(people.service, () => person.logIn(page, 'bob'))).status).toBe(503)

@@ -9,6 +9,7 @@ import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { bearer, send } from '../support/requests.ts'
+import { shared } from '../support/shared.ts'
 import { DEMO } from '../support/spawn-postern.ts'
 import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
@@ -16,6 +17,9 @@ import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
 const DETAIL = '/api/1.0/f/ACME/SUPER1/fund-data/fund-detail'
 /** `subject` of alice in the demo. */
 const ALICE = '45733adb-9b07-4d40-ae57-20cf9b802f51'
+
+/** For tests that ask of what they did themselves. */
+const serve = shared(() => postern())
 
 async function renameFund(service: StartedPostern, name: string) {
   const { access_token: token } = await issueToken(service, { scope: ALL_AT_ACME })
@@ -87,7 +91,7 @@ describe('C12.5 who changed a fund', () => {
   })
 
   it('C12.5 of a month before the trail begins says when it begins, and ends with 1; so does the service', async () => {
-    const service = await postern()
+    const service = await serve()
     await renameFund(service, 'Renamed')
     const beside = verbsBeside(service)
     const message =
@@ -104,7 +108,7 @@ describe('C12.5 who changed a fund', () => {
   })
 
   it('is told by the service that runs, which records the operator', async () => {
-    const service = await postern()
+    const service = await serve()
     await renameFund(service, 'Renamed')
     const verb = verbsBeside(service)
     const { code, stdout } = await verb('find', '--fund', 'SUPER1', '--changed', '--reason', 'audit of 2026')
@@ -128,7 +132,7 @@ describe('C12.5 who changed a fund', () => {
 
 describe('C12.5 everything of one request', () => {
   it('is shown in order and in words', async () => {
-    const service = await postern()
+    const service = await serve()
     const id = String((await renameFund(service, 'Renamed')).headers['x-request-id'])
     const { code, stdout } = await verbsBeside(service)('show', id)
     expect(code).toBe(0)
@@ -170,7 +174,7 @@ describe('C12.5 the admin API', () => {
   })
 
   it('refuses what it cannot read, with every problem', async () => {
-    const service = await postern()
+    const service = await serve()
     const { status, body } = await asking(service, '/audit?month=2026-13&event=call.intendet')
     expect([status, JSON.parse(body)]).toEqual([
       400,
@@ -188,7 +192,7 @@ describe('C12.5 the admin API', () => {
   })
 
   it('verifies the trail, and records what was found', async () => {
-    const service = await postern()
+    const service = await serve()
     await renameFund(service, 'Renamed')
     const { status, body } = await asking(service, '/audit/verify', { method: 'POST' })
     expect([status, JSON.parse(body)]).toMatchObject([200, { whole: true, found: 0, findings: [] }])

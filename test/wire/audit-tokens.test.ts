@@ -6,12 +6,16 @@ import {
   HERE,
   onOf,
   SCOPE,
+  sharedPeople,
   wholeTrail,
 } from '../support/audited-people.ts'
 import { withoutAudit } from '../support/held-audit.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { postForm, type OAuthAnswer } from '../support/oauth.ts'
 import { Person } from '../support/person.ts'
+
+/** Of the tests that leave it as it was. */
+const atOne = sharedPeople()
 
 const isUnavailable = ({ json, status, headers }: OAuthAnswer): void => {
   expect([status, json.error]).toEqual([503, 'temporarily_unavailable'])
@@ -20,7 +24,7 @@ const isUnavailable = ({ json, status, headers }: OAuthAnswer): void => {
 
 describe('C12.3 tokens', () => {
   it('C12.3 token.issued tells client, user, grant, scope and family; a refresh continues the family', async () => {
-    const people = await auditedPeople()
+    const people = await atOne()
     const first = await people.byPassword()
     await people.byRefresh(first.json.refresh_token)
     const [issued, refreshed] = await people.recorded('token.issued', 2)
@@ -39,7 +43,7 @@ describe('C12.3 tokens', () => {
   })
 
   it('C12.3 token.refused tells the fault, and what was typed as a personal value', async () => {
-    const people = await auditedPeople()
+    const people = await atOne()
     await people.byPassword('wrong', 'Alice Typed This')
     await people.byPassword('wrong')
     await postForm(people.service, '/connect/token', { params: {}, client: 'nobody', secret: 'guessed' })
@@ -62,7 +66,7 @@ describe('C12.3 tokens', () => {
   })
 
   it('C12.3 token.refused names no public client as one that has proven who it is', async () => {
-    const people = await auditedPeople()
+    const people = await atOne()
     const params = { grant_type: 'refresh_token', refresh_token: 'invented', client_id: 'pocketbooks' }
     await postForm(people.service, '/connect/token', { params, headers: { Authorization: '' } })
     expect(await people.recorded('token.refused')).toMatchObject([
@@ -71,7 +75,7 @@ describe('C12.3 tokens', () => {
   })
 
   it('C12.3 token.revoked names what was revoked; a revocation that is refused says so', async () => {
-    const people = await auditedPeople()
+    const people = await atOne()
     const { json } = await people.byPassword()
     await people.revoke(json.access_token, 'ledgerline')
     await people.revoke(json.access_token)
@@ -127,7 +131,7 @@ describe('C12.3 tokens', () => {
   })
 
   it('C12.3 authorization.refused is recorded by redirect and by page', async () => {
-    const people = await auditedPeople()
+    const people = await atOne()
     const person = new Person(people.service.authUrl)
     await person.open(authorizeUrl({ scope: 'unheard-of' }))
     await person.open(authorizeUrl({ redirect_uri: 'https://elsewhere.test/' }))
@@ -185,14 +189,14 @@ describe('C12.1.4 tokens while nothing can be recorded', () => {
   })
 
   it('C12.1.4 a revocation takes effect', async () => {
-    const people = await auditedPeople()
+    const people = await atOne()
     const { json } = await people.byPassword()
     const { status } = await withoutAudit(people.service, () => people.revoke(json.refresh_token))
     expect([status, await people.userinfo(json.access_token)]).toEqual([200, 401])
   })
 
   it('C12.1.4 what was recorded and then not given is told by a second record', async () => {
-    const people = await auditedPeople()
+    const people = await atOne()
     const { store } = people.service.world
     const create = store.create.bind(store)
     Object.assign(store, { create: () => Promise.reject(new Error('the disk is gone')) })

@@ -4,6 +4,7 @@ import { MemoryBackend } from '../../src/backends/memory/memory.ts'
 import { Fault } from '../../src/kernel/faults.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { openRaw, type RawResponse } from '../support/raw-http.ts'
+import { replacedService } from '../support/replaced-service.ts'
 import { bearer, expectFault, requestBytes, send, type Sent } from '../support/requests.ts'
 import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { ALL_AT_ACME, basic, issueToken } from '../support/tokens.ts'
@@ -12,6 +13,7 @@ const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
 const CREATE = '/api/1.0/b/ACME/fund-data/fund-create'
 const DETAIL = '/api/1.0/f/ACME/SUPER1/fund-data/fund-detail'
 
+const replaced = replacedService()
 let gateway: StartedPostern
 let token: string
 beforeAll(async () => {
@@ -167,7 +169,7 @@ describe('C4.8, C4.12: the three 404s', () => {
       const ACME = { ...businesses['ACME'], funds: 'any' }
       return { ...rest, directory: { ...directory, businesses: { ...businesses, ACME } } as never }
     }
-    const own = await postern({ change })
+    const own = await replaced({ change })
     const headers = bearer(await tokenFor(ALL_AT_ACME, own))
     const answer = vi.spyOn(MemoryBackend.prototype, 'answer')
     expect(await send(own, { target: THREE['no such fund'], headers })).toMatchObject({ status: 404 })
@@ -205,7 +207,7 @@ describe('C4.13: the challenge', () => {
         return action.action === 'fund-list' ? { ...action, methods: { GET } } : action
       }),
     })
-    const own = await postern({ change })
+    const own = await replaced({ change })
     const half = await withToken(await tokenFor('fund.read target:b/ACME', own), own)
     expectFault(half, 'insufficient_scope')
     expect(challengeOf(half)).toMatch(/, scope="fund\.read api1"$/)
@@ -272,7 +274,7 @@ describe('C4.14: the Authorization header', () => {
   })
 
   it('C4.14, C13: unless a setting makes it strict, at the token endpoint too (C6.1.2)', async () => {
-    const own = await postern({
+    const own = await replaced({
       change: (loaded) => ({ ...loaded, server: { ...loaded.server, strictHeaderNames: true } }),
     })
     const strict = await tokenFor(ALL_AT_ACME, own)

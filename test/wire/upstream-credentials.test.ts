@@ -7,8 +7,9 @@ import { type Configuration, readConfiguration } from '../../src/settings/config
 import { withFunds } from '../support/changed-funds.ts'
 import { configFiles } from '../support/config-files.ts'
 import { type OperationUpstream, withForwardedActions } from '../support/forwarded-action.ts'
+import { replacedService } from '../support/replaced-service.ts'
 import { bearer, send } from '../support/requests.ts'
-import { postern, type StartedPostern } from '../support/start-postern.ts'
+import type { StartedPostern } from '../support/start-postern.ts'
 import { answerJson, startUpstream, type Upstream } from '../support/start-upstream.ts'
 import { at, withStream } from '../support/streaming.ts'
 import { grantEach, oauth2 } from '../support/token-endpoint.ts'
@@ -24,9 +25,11 @@ interface World {
   readonly call: (headers?: Record<string, string>, target?: string) => ReturnType<typeof send>
 }
 
+const replaced = replacedService()
+
 async function world(change: (loaded: Configuration) => Configuration): Promise<World> {
   const upstream = await startUpstream()
-  const gateway = await postern({
+  const gateway = await replaced({
     config: 'upstream.yaml',
     environment: { UPSTREAM_URL: upstream.url },
     change,
@@ -124,7 +127,7 @@ describe('C8.7 auth', () => {
     const refusing = await startUpstream((connection) => connection.respond({ status: 401 }))
     const endpoint = await startUpstream(grantEach())
     const start = (url: string): Promise<StartedPostern> =>
-      postern({
+      replaced({
         config: 'upstream.yaml',
         environment: { UPSTREAM_URL: url },
         change: (loaded) => withStream(withFunds({ auth: oauth2(endpoint.url) })(loaded)),
