@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { recordsOf, type WrittenRecord } from '../support/audit-files.ts'
 import { ALICE, authorizeUrl, SCOPE } from '../support/audited-people.ts'
 import { postForm } from '../support/oauth.ts'
-import { operated, operatedHere, type Operated } from '../support/operated.ts'
+import { operatedHere, type Operated } from '../support/operated.ts'
 import { Person } from '../support/person.ts'
 import { issueToken } from '../support/tokens.ts'
 
@@ -102,40 +102,6 @@ describe('operators', () => {
     const json = JSON.parse((await service.postern('families', 'list', '--json', '--limit', '1')).out)
     expect(json.families).toMatchObject([{ id: ids[0], client: 'acme-books' }])
   })
-
-  it.each([
-    ['one worker', operatedHere],
-    ['two workers', () => operated(2)],
-  ])(
-    'C11.5.2 end one family after a preview, and no other; recorded with the name: with %s',
-    async (_workers, start) => {
-      const service = await start()
-      const [mine, other] = [await byPassword(service), await byPassword(service)]
-      const userinfo = async (token: string): Promise<number> =>
-        (
-          await fetch(`${service.baseUrl}/api/1.0/u/connect/userinfo`, {
-            headers: { authorization: `Bearer ${token}` },
-          })
-        ).status
-      await refresh(service, mine.refresh_token ?? '')
-      const listed = await service.admin('GET', '/families')
-      const { id } = listed.body.families.find(
-        ({ lastUsed }: { lastUsed?: string }) => lastUsed !== undefined,
-      )
-      const preview = await service.admin('DELETE', `/families?id=${id}&preview=true`)
-      expect(preview.body).toMatchObject({ outcome: 'previewed', count: 1, rows: [{ id }] })
-      expect(await userinfo(mine.access_token)).toBe(200)
-      const ended = await service.admin('DELETE', `/families?id=${id}&reason=lost`)
-      expect(ended.body).toMatchObject({ outcome: 'ended', count: 1, families: 1, rows: [{ id }] })
-      await expect.poll(() => userinfo(mine.access_token)).toBe(401)
-      expect(await userinfo(other.access_token)).toBe(200)
-      expect((await refresh(service, other.refresh_token ?? '')).status).toBe(200)
-      expect((await service.admin('DELETE', `/families?id=${id}`)).status).toBe(404)
-      expect(await recorded(service, 'revocation.ordered', 1)).toMatchObject([
-        { outcome: 'success', actor: ADMIN, on: { kind: 'tokens', family: id, subject: ALICE }, why: 'lost' },
-      ])
-    },
-  )
 
   it('C11.5.2 end the session of a user: the browser must log in again, refresh tokens stay', async () => {
     const service = await operatedHere()

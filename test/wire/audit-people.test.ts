@@ -1,6 +1,4 @@
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { recordsOf } from '../support/audit-files.ts'
 import {
   ALICE,
@@ -12,11 +10,8 @@ import {
   sharedPeople,
   wholeTrail,
 } from '../support/audited-people.ts'
-import { dataFolder } from '../support/data-folder.ts'
 import { withoutAudit } from '../support/held-audit.ts'
-import { postForm } from '../support/oauth.ts'
 import { Person } from '../support/person.ts'
-import { ROOT, spawnPostern, WITHOUT_WAITS } from '../support/spawn-postern.ts'
 
 /** Of the tests that leave it as it was. */
 const atOne = sharedPeople()
@@ -101,24 +96,6 @@ describe('C12.3 people', () => {
         values: { 'on.id': 'alice', 'actor.address': HERE },
       },
     ])
-  })
-})
-
-describe('C12.3 people, by two workers', () => {
-  it('C12.3 lockout.began is recorded by the process that counts for all, once', async () => {
-    const config = join(await dataFolder(), 'two-workers.yaml')
-    await writeFile(config, `extends: ${join(ROOT, 'config/upstream.yaml')}\nworkers: 2\n${WITHOUT_WAITS}\n`)
-    const service = await spawnPostern({ config })
-    onTestFinished(async () => {
-      await service.stop()
-    })
-    const params = { grant_type: 'password', username: 'alice', password: 'wrong', scope: 'openid' }
-    for (let count = 0; count < 7; count += 1) await postForm(service, '/connect/token', { params })
-    await expect.poll(() => recordsOf(service, 'token.refused').length).toBe(7)
-    await expect.poll(() => recordsOf(service, 'lockout.began').length).toBe(1)
-    const workers = new Set(recordsOf(service, 'token.refused').map(({ writer }) => writer))
-    const [began] = recordsOf(service, 'lockout.began')
-    expect(workers).not.toContain(began?.['writer'])
   })
 })
 

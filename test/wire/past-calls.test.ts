@@ -1,12 +1,11 @@
 import { join } from 'node:path'
 import { revoke } from '../../src/operator/revoke.ts'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { auditRecords } from '../support/audit-files.ts'
 import { type Given, runVerb } from '../support/command-line.ts'
-import { configFiles } from '../support/config-files.ts'
 import { movableClock, type MovableClock } from '../support/movable-clock.ts'
 import { bearer } from '../support/requests.ts'
-import { ROOT, spawnPostern, WITHOUT_WAITS } from '../support/spawn-postern.ts'
+import { ROOT } from '../support/spawn-postern.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { issueToken } from '../support/tokens.ts'
 
@@ -233,32 +232,5 @@ describe('postern explain --log -', () => {
     const { code, stderr } = await explain(['--log', '-'], { input: line })
     expect(code).toBe(2)
     expect(stderr).toContain(told)
-  })
-})
-
-describe('with several workers', () => {
-  it('C14.4 finds a call, whichever worker it was of', async () => {
-    const at = configFiles({
-      'two.yaml': `extends: ${ROOT}config/upstream.yaml\nworkers: 2\n${WITHOUT_WAITS}\n`,
-    })
-    const service = await spawnPostern({
-      config: at('two.yaml'),
-      environment: { UPSTREAM_URL: 'http://127.0.0.1:9' },
-    })
-    onTestFinished(async () => {
-      await service.stop()
-    })
-    const ids = await Promise.all(
-      Array.from({ length: 12 }, () => call(LIST, { headers: { connection: 'close' } }, service)),
-    )
-    const env = {
-      POSTERN_CONFIG: at('two.yaml'),
-      POSTERN_ADMIN_PORT: new URL(service.adminUrl).port,
-      POSTERN_DATA: service.data,
-    }
-    for (const id of ids) {
-      const { stdout } = await explain(['--request', id], { env })
-      expect(stdout).toContain('then: 401 no_credentials')
-    }
   })
 })

@@ -1,21 +1,11 @@
 /** Businesses, funds and roles of the store, over real sockets. */
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { NO_TRAIL } from '../../src/contracts/audit.ts'
-import { systemClock } from '../../src/kernel/clock.ts'
+import { describe, expect, it, vi } from 'vitest'
 import { Fault } from '../../src/kernel/faults.ts'
-import { RelayRecorder } from '../../src/watch/recorders.ts'
-import { readConfiguration } from '../../src/settings/configuration.ts'
-import { openState } from '../../src/start/state.ts'
-import { openMeasures } from '../../src/start/measures.ts'
 import { directoryEditors } from '../support/directory-editors.ts'
 import { expectExplained, explain } from '../support/explained.ts'
 import { postForm } from '../support/oauth.ts'
 import { bearer, send } from '../support/requests.ts'
-import { ROOT, spawnPostern, WITHOUT_WAITS } from '../support/spawn-postern.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
 import { Person } from '../support/person.ts'
 import { fillStore, STORED_PASSWORD } from '../support/stored-records.ts'
@@ -243,54 +233,5 @@ describe('C5.5 a role of the store', () => {
     await editors.roles.disable('Clerk')
     const gone = await ask({ grant_type: 'refresh_token', refresh_token: String(next.json['refresh_token']) })
     expect([gone.status, gone.json['error']]).toEqual([400, 'invalid_grant'])
-  })
-})
-
-describe('C11.5.1 changes of places by another process', () => {
-  it('are in force in both workers when the editor is done', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'postern-places-'))
-    const file = join(folder, 'two.yaml')
-    await writeFile(file, `extends: ${join(ROOT, 'config/upstream.yaml')}\nworkers: 2\n${WITHOUT_WAITS}\n`)
-    const environment = { UPSTREAM_URL: 'http://127.0.0.1:9' }
-    const service = await spawnPostern({ config: file, environment })
-    onTestFinished(async () => {
-      await service.stop()
-      await rm(folder, { recursive: true })
-    })
-    const { configuration } = readConfiguration(file, { ...environment, POSTERN_DATA: service.data })
-    const state = await openState(configuration!, {
-      measures: openMeasures(configuration!),
-      ...{ clock: systemClock, recorder: new RelayRecorder(), audit: NO_TRAIL },
-    })
-    onTestFinished(() => state[Symbol.asyncDispose]())
-    const editors = await directoryEditors(configuration!, state)
-    const secret = await fillStore(editors)
-    const tokenFor = async (): Promise<string> => {
-      const answer = await postForm(service, '/connect/token', {
-        ...{ client: 'tally', secret },
-        params: {
-          ...{ grant_type: 'password', username: 'ann', password: STORED_PASSWORD },
-          scope: 'fund.read business.fund.list target:b/STORED',
-        },
-      })
-      expect(answer.status, JSON.stringify(answer.json)).toBe(200)
-      return String(answer.json['access_token'])
-    }
-    /** What many calls on connections of their own are answered: both workers are among those that answer. */
-    const statuses = async (target: string, token: string): Promise<readonly number[]> => {
-      const headers = { ...bearer(token), Connection: 'close' }
-      const answers = await Promise.all(Array.from({ length: 16 }, () => send(service, { target, headers })))
-      return [...new Set(answers.map(({ status }) => status))]
-    }
-    const token = await tokenFor()
-    // 503: it was let in, and nobody answers at the upstream.
-    expect(await statuses(at('STORED', 'F1'), token)).toEqual([503])
-    expect(await statuses(at('STORED', 'F2'), token)).toEqual([404])
-    await editors.funds.add({ business: 'STORED', code: 'F2' })
-    await editors.funds.disable('STORED/F1')
-    expect(await statuses(at('STORED', 'F1'), token)).toEqual([404])
-    expect(await statuses(at('STORED', 'F2'), token)).toEqual([503])
-    await editors.businesses.remove('STORED')
-    expect(await statuses(at('STORED', 'F2'), token)).toEqual([401])
   })
 })

@@ -2,8 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { auditRecords, recordsOf } from '../support/audit-files.ts'
 import { withoutAudit } from '../support/held-audit.ts'
-import { postForm } from '../support/oauth.ts'
-import { type AdminAnswered, operated, operatedHere } from '../support/operated.ts'
+import { type AdminAnswered, operatedHere } from '../support/operated.ts'
 import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -198,22 +197,4 @@ describe('C11.5.7 the record of a test token', () => {
     expect((await ask(service, { jti: body.id }, '/revoke')).status).toBe(200)
     await expect.poll(() => call(body.token)).toBe(401)
   })
-})
-
-it('C11.5.7 is issued by any of several workers, and accepted by all', async () => {
-  const several = await operated(2)
-  const wish = { user: 'alice', target: 'b/ACME', scope: 'openid fund.read' }
-  const { body } = await several.admin('POST', '/test-tokens', wish)
-  const headers = { authorization: `Bearer ${body.token}`, connection: 'close' }
-  const userinfo = (): Promise<number> =>
-    fetch(`${several.baseUrl}/api/1.0/u/connect/userinfo`, { headers }).then(({ status }) => status)
-  expect(await Promise.all([userinfo(), userinfo(), userinfo()])).toEqual([200, 200, 200])
-  expect(await several.admin('POST', '/test-tokens', { ...wish, user: 'nobody' })).toMatchObject({
-    status: 409,
-    body: { problems: ['invalid_grant  there is no such user'] },
-  })
-  const refresh = await postForm(several, '/connect/token', {
-    params: { grant_type: 'refresh_token', refresh_token: body.token },
-  })
-  expect(refresh.status).toBe(400)
 })
