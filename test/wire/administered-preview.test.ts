@@ -1,12 +1,16 @@
 /** What a maintenance switch would close, before it is set, by the admin API and by a command (C11.5.6). */
 import { describe, expect, it } from 'vitest'
 import { operated, operatedHere, type Operated } from '../support/operated.ts'
+import { shared } from '../support/shared.ts'
 import { startUpstream } from '../support/start-upstream.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
 
 const AT_ACME = '/api/1.0/b/ACME/fund-data/fund-list'
 const AT_GLOBEX = '/api/1.0/b/GLOBEX/fund-data/fund-list'
 const MEMBERS = '/api/1.0/f/ACME/SUPER1/member-data/member-list'
+
+/** For what calls nothing. */
+const uncalled = shared(() => operatedHere())
 
 const call = async ({ baseUrl }: Operated, path: string, token?: string): Promise<number> => {
   const headers = { connection: 'close', ...(token !== undefined && { authorization: `Bearer ${token}` }) }
@@ -94,7 +98,7 @@ describe('operators', () => {
   })
 
   it('C11.5.6 see the businesses of the store too, but for those that are disabled', async () => {
-    const service = await operatedHere()
+    const service = await uncalled()
     for (const code of ['UMBRELLA', 'SHUT'])
       expect((await service.admin('POST', '/businesses', { code, name: code })).status).toBe(201)
     await service.admin('POST', '/businesses/SHUT/disable')
@@ -106,7 +110,7 @@ describe('operators', () => {
   })
 
   it('C11.5.6 are told what is wrong with a switch before it is set', async () => {
-    const service = await operatedHere()
+    const service = await uncalled()
     const { status, body } = await service.admin('POST', '/maintenance/preview', { scope: 'business/ACMEE' })
     expect([status, body.problems]).toEqual([
       400,

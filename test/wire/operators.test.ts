@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { runVerb } from '../support/command-line.ts'
 import { configFiles } from '../support/config-files.ts'
 import { postForm } from '../support/oauth.ts'
+import { shared } from '../support/shared.ts'
 import { DEMO, ROOT, spawnPostern } from '../support/spawn-postern.ts'
 import { postern as startHere } from '../support/start-postern.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
@@ -19,11 +20,11 @@ interface Served {
 }
 
 /** A service in this process; commands find it as they find any other. */
-async function start() {
+const start = shared(async () => {
   const file = ownFile()
   const service = await startHere({ file })
   return { ...operate(service, file), log: () => service.log() }
-}
+})
 
 const ownFile = (): string => configFiles({ 'a.yaml': extending() })('a.yaml')
 
@@ -80,7 +81,7 @@ describe('operators', () => {
   })
 
   it('C9.2 let the clients of an allow list pass', async () => {
-    const { postern, token, call } = await start()
+    const { postern, token, call } = await start.own()
     const good = await token()
     await postern('maintenance', 'on', '--allow-client', 'acme-books')
     expect((await call(good)).status).toBe(200)
@@ -161,7 +162,7 @@ describe('operators', () => {
   })
 
   it('C6.3.5 reload: who is locked, or has another password, holds nothing any more', async () => {
-    const service = await start()
+    const service = await start.own()
     const { postern, token, call, write } = service
     const held = [await token(), await token()] as const
     const bob =
@@ -179,7 +180,7 @@ describe('operators', () => {
   })
 
   it('reload: who was removed from the directory loses access, others keep it', async () => {
-    const service = await start()
+    const service = await start.own()
     const { postern, token, call, write } = service
     const held = await token()
     write('vendor: other')
@@ -196,7 +197,7 @@ describe('operators', () => {
   })
 
   it('reload: a bad file changes nothing, and every problem is told', async () => {
-    const { postern, token, call, write } = await start()
+    const { postern, token, call, write } = await start.own()
     const held = await token()
     write('vendor: NO\nadmin: { listen: "127.0.0.1:1" }')
     const refused = await postern('reload')

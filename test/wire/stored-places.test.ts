@@ -6,6 +6,7 @@ import { directoryEditors } from '../support/directory-editors.ts'
 import { expectExplained, explain } from '../support/explained.ts'
 import { postForm } from '../support/oauth.ts'
 import { bearer, send } from '../support/requests.ts'
+import { shared } from '../support/shared.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
 import { Person } from '../support/person.ts'
 import { fillStore, STORED_PASSWORD } from '../support/stored-records.ts'
@@ -16,7 +17,7 @@ const at = (business: string, fund?: string): string =>
     ? `/api/1.0/b/${business}/fund-data/fund-list`
     : `/api/1.0/f/${business}/${fund}/member-data/member-list`
 
-async function opened() {
+const opened = shared(async () => {
   const gateway = await postern()
   const editors = await directoryEditors(gateway.configuration, gateway.world, () => Promise.resolve())
   const secret = await fillStore(editors)
@@ -29,7 +30,7 @@ async function opened() {
   }
   const call = (target: string, token: string) => send(gateway, { target, headers: bearer(token) })
   return { gateway, editors, ask, tokenFor, call }
-}
+})
 
 /** The store of the one worker cannot be reached from now on. */
 function cutOff({ world }: StartedPostern): void {
@@ -76,7 +77,7 @@ describe('C4.8 a business of the store', () => {
   })
 
   it('answers 404 once it is disabled, and what was issued for it ends', async () => {
-    const { editors, ask, tokenFor, call } = await opened()
+    const { editors, ask, tokenFor, call } = await opened.own()
     const scope = `${FUND_READER} offline_access target:b/STORED`
     const first = await ask({ grant_type: 'password', username: 'ann', password: STORED_PASSWORD, scope })
     const token = String(first.json['access_token'])
@@ -98,7 +99,7 @@ describe('C4.8 a business of the store', () => {
   })
 
   it('that is removed takes its funds along: one that is added later has none of them', async () => {
-    const { editors, tokenFor, call } = await opened()
+    const { editors, tokenFor, call } = await opened.own()
     await editors.businesses.remove('STORED')
     await editors.businesses.add({ code: 'STORED', name: 'Another' })
     const token = await tokenFor(`${FUND_READER} target:b/STORED`)
@@ -123,7 +124,7 @@ describe('C4.8 a business of the store', () => {
   })
 
   it('goes on while the store is out of reach, if this process knows it; else the call is 503', async () => {
-    const { gateway, editors, tokenFor, call } = await opened()
+    const { gateway, editors, tokenFor, call } = await opened.own()
     const token = await tokenFor(`${FUND_READER} target:b/STORED`)
     await editors.funds.add({ business: 'STORED', code: 'F3' })
     expect((await call(at('STORED', 'F1'), token)).status).toBe(200)
@@ -165,7 +166,7 @@ describe('C4.8 a business of the store', () => {
   })
 
   it('is told by userinfo, and by the page on which a user chooses', async () => {
-    const { gateway, editors, tokenFor } = await opened()
+    const { gateway, editors, tokenFor } = await opened.own()
     const token = await tokenFor('openid service_profile target:b/STORED')
     const told = await send(gateway, { target: '/api/1.0/u/connect/userinfo', headers: bearer(token) })
     expect(JSON.parse(told.body)).toMatchObject({
@@ -219,7 +220,7 @@ describe('C4.8 a business of the store', () => {
 
 describe('C5.5 a role of the store', () => {
   it('counts as it is when a token is issued or refreshed', async () => {
-    const { editors, ask } = await opened()
+    const { editors, ask } = await opened.own()
     const scope = 'fund.read business.fund.list offline_access target:b/STORED'
     const first = await ask({ grant_type: 'password', username: 'ann', password: STORED_PASSWORD, scope })
     expect(first.json['scope']).toBe(scope)
