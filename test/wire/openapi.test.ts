@@ -6,9 +6,12 @@ import { parse, parseAllDocuments } from 'yaml'
 import type { Configuration } from '../../src/settings/configuration.ts'
 import { DESCRIPTION, lint, readDescription } from '../support/openapi.ts'
 import { ROOT } from '../support/program.ts'
+import { replacedService } from '../support/replaced-service.ts'
 import { bearer, expectFault, send } from '../support/requests.ts'
 import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
 
+/** Puts a configuration in force in the service of these tests. */
+const replaced = replacedService()
 let gateway: StartedPostern
 beforeAll(async () => {
   gateway = await startPostern()
@@ -65,7 +68,7 @@ describe('C11.3.8 the document', () => {
   })
 
   it('C11.3.8 may be read by pages of the origins that may call the API', async () => {
-    const open = await postern({ change: withCors })
+    const open = await replaced({ change: withCors })
     const asked = await send(open, {
       method: 'OPTIONS',
       target: DESCRIPTION,
@@ -85,12 +88,12 @@ describe('C11.3.8 the document', () => {
   })
 
   it('C11.3.8 is not there where it is off', async () => {
-    const off = await postern({ change: (loaded) => ({ ...loaded, openapi: 'off' }) })
+    const off = await replaced({ change: (loaded) => ({ ...loaded, openapi: 'off' }) })
     expectFault(await send(off, { target: DESCRIPTION }), 'outside')
   })
 
   it('C11.3.8 is that of the configuration in force', async () => {
-    const changed = await postern()
+    const changed = await replaced()
     const before = await send(changed, { target: DESCRIPTION })
     const { configuration } = changed
     await changed.worker!.prepare({ ...configuration, openapi: { title: 'Funds' } })
@@ -127,10 +130,11 @@ describe.each(SHIPPED)('C11.3 the document of %s, which is shipped', (config, en
     process.env['FUNDS_SIGNING_KEY'] = 'a key of the tests'
     const change = (loaded: Configuration): Configuration =>
       config === 'sidecar.yaml' ? loaded : { ...loaded, developers: 'on' }
-    shipped = await startPostern({ config, environment, change })
+    const open = config === 'sidecar.yaml' ? startPostern : replaced
+    shipped = await open({ config, environment, change })
   })
   afterAll(async () => {
-    await shipped.close()
+    if (config === 'sidecar.yaml') await shipped.close()
     Reflect.deleteProperty(process.env, 'FUNDS_SIGNING_KEY')
   })
 
