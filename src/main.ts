@@ -5,6 +5,9 @@ import module from 'node:module'
 import { collectSoon, startWithAllocator } from './start/allocator.ts'
 import { isNewEnough, tooOld } from './start/version.ts'
 
+/** Time after the work, mostly for the last lines of the log. */
+const LEFTOVERS_MS = 2000
+
 if (isNewEnough(process.versions.node)) {
   startWithAllocator(process)
   collectSoon(process.versions)
@@ -12,6 +15,8 @@ if (isNewEnough(process.versions.node)) {
   module.enableCompileCache()
   const { runCommandLine } = await import('./cli/command-line.ts')
   process.exitCode = await runCommandLine(process.argv.slice(2), process)
+  // A timer or a connection that a module left open must not keep the process, nor a disk that stands.
+  setTimeout(() => process.exit(), LEFTOVERS_MS).unref()
 } else {
   process.stderr.write(tooOld(process.versions.node))
   process.exitCode = 2

@@ -4,18 +4,8 @@
  * own, which the holder takes up into the manifest.
  */
 import { createPublicKey, hash, type KeyObject } from 'node:crypto'
-import {
-  closeSync,
-  type Dirent,
-  fdatasyncSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  writeSync,
-} from 'node:fs'
-import { readdir, readFile, rm } from 'node:fs/promises'
+import { type Dirent, readdirSync, readFileSync } from 'node:fs'
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Recorder } from '../contracts/recorder.ts'
 import { hasCode } from '../kernel/thrown.ts'
@@ -58,21 +48,15 @@ export function announceAside(
   return { writer, announcement: { hash: own }, text }
 }
 
-/** Makes the file durable, if there is one to be written. Throws the system's error. */
-export function writeAnnouncement(folder: string, { writer, text }: AnnouncedWriter): void {
+/** Makes the file durable, if there is one to be written. Rejects with the system's error. */
+export async function writeAnnouncement(folder: string, { writer, text }: AnnouncedWriter): Promise<void> {
   if (text === undefined) return
   const own = join(folder, FOLDER)
-  mkdirSync(own, { recursive: true, mode: 0o700 })
+  await mkdir(own, { recursive: true, mode: 0o700 })
   const draft = join(own, `.${writer}`)
-  const file = openSync(draft, 'w', 0o600)
-  try {
-    if (writeSync(file, text) < text.length) throw new Error(`${draft} was not written whole`)
-    fdatasyncSync(file)
-  } finally {
-    closeSync(file)
-  }
-  renameSync(draft, announcementFile(folder, writer))
-  for (const each of [own, folder]) syncFolder(each)
+  await writeFile(draft, text, { mode: 0o600, flush: true })
+  await rename(draft, announcementFile(folder, writer))
+  for (const each of [own, folder]) await syncFolder(each)
 }
 
 /** A file of an announcement. */

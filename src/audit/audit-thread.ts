@@ -16,6 +16,8 @@ const ring = new RecordRing(memory)
 const send = (message: ThreadMessage): void => parentPort?.postMessage(message)
 await new ChainWriter(plan, {
   ring,
+  waits: ring,
+  shares: false,
   signal: () => {
     if (ring.claimSignal()) send(null)
   },

@@ -5,7 +5,7 @@ import { performance } from 'node:perf_hooks'
 import { messageOf } from '../kernel/thrown.ts'
 import { DAY_MS } from '../kernel/units.ts'
 import { type AnnouncedWriter, writeAnnouncement } from './announcement.ts'
-import type { ChainHead, RecordRing, RingRecord } from './record-ring.ts'
+import type { ChainHead, RecordRing, RingRecord, Waits } from './record-ring.ts'
 import { prepareRecord } from './record.ts'
 import { DisplacedError, Segment } from './segment.ts'
 
@@ -24,6 +24,9 @@ export interface ChainPlan {
 
 interface ChainWriterParts {
   readonly ring: RecordRing
+  readonly waits: Waits
+  /** Whether this thread has other work than to write, which a sync must not hold up. */
+  readonly shares: boolean
   /** Signals to the serving thread that more is written, or durable. */
   readonly signal: () => void
   /** A segment was left after a failure. `displaced`: since its file was removed, moved or changed. */
@@ -78,7 +81,7 @@ export class ChainWriter {
     parts.ring.setWritten(this.#cursor)
   }
 
-  /** Blocks until the ring shall end, and what is in it is written, or an attempt at that has failed. */
+  /** Resolves when the ring shall end, and what is in it is written, or an attempt at that has failed. Never rejects. */
   async run(): Promise<void> {
     while (!this.#isDone()) await this.#attempt()
     this.#segment?.close()
@@ -94,15 +97,15 @@ export class ChainWriter {
       if (this.#ring.published !== this.#cursor) await this.#writeGroup()
       else if (this.#ring.rollsAsked !== this.#ring.rollsDone) await this.#roll()
       else if (this.#ring.ending || this.#syncDue <= performance.now()) await this.#sync()
-      else this.#rest()
+      else await this.#rest()
     } catch (error) {
-      this.#abandon(error)
+      await this.#abandon(error)
     }
   }
 
-  #rest(): void {
+  async #rest(): Promise<void> {
     const due = this.#syncDue - performance.now()
-    this.#ring.sleep(this.#cursor, this.#segment === undefined ? due : Math.min(due, LOOK))
+    await this.#parts.waits.sleep(this.#cursor, this.#segment === undefined ? due : Math.min(due, LOOK))
     if (this.#ring.published === this.#cursor) this.#segment?.requireInPlace()
   }
 
@@ -131,7 +134,7 @@ export class ChainWriter {
 
   async #nextSegment({ time }: RingRecord): Promise<void> {
     if (this.#segment !== undefined) await this.#finish(this.#segment)
-    this.#create(dayOf(time))
+    await this.#create(dayOf(time))
     this.#begin(time)
   }
 
@@ -157,16 +160,16 @@ export class ChainWriter {
     this.#parts.signal()
   }
 
-  #create(day: number): void {
+  async #create(day: number): Promise<void> {
     const { folder, writer, durable, announced } = this.#plan
     if (announced !== undefined && this.#chain.head.seq === 0) {
-      writeAnnouncement(folder, announced)
+      await writeAnnouncement(folder, announced)
       this.#step()
     }
     for (;;)
       try {
         const number = this.#number + 1
-        this.#segment = Segment.open({ folder, writer, day: nameOfDay(day), number }, durable)
+        this.#segment = await Segment.open({ folder, writer, day: nameOfDay(day), number }, durable)
         this.#number = number
         this.#day = day
         this.#step()
@@ -210,7 +213,7 @@ export class ChainWriter {
   async #sync(): Promise<void> {
     if (this.#plan.durable && this.#segment !== undefined) {
       const start = performance.now()
-      await this.#segment.sync()
+      await (this.#parts.shares ? this.#segment.syncAside() : this.#segment.sync())
       this.#ring.syncs.add(performance.now() - start)
       this.#segment.requireInPlace()
     }
@@ -236,7 +239,7 @@ export class ChainWriter {
    * segment is left at its last durable record, and the rest is written again, to another one: at once, then each second.
    * So is what was written to a file that is not in its place any more.
    */
-  #abandon(error: unknown): void {
+  async #abandon(error: unknown): Promise<void> {
     const displaced = error instanceof DisplacedError
     if (displaced) this.#segment?.leave()
     else if (this.#segment?.abandon() === 'removed') this.#number -= 1
@@ -249,7 +252,7 @@ export class ChainWriter {
     this.#failures += 1
     if (this.#failures > 1) this.#ring.setFailing(true)
     this.#parts.abandoned(messageOf(error), displaced)
-    if (this.#failures > 1) this.#ring.pause(RETRY)
+    if (this.#failures > 1) await this.#parts.waits.pause(RETRY)
   }
 }
 

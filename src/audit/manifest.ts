@@ -239,7 +239,7 @@ export class ManifestFile {
     else await file.truncate(this.#length)
     if (found.size === 0) {
       await file.sync()
-      syncFolder(this.#folder)
+      await syncFolder(this.#folder)
     }
     this.#identity = found
     return file

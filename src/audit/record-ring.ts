@@ -6,7 +6,7 @@
  * and 38.
  */
 import { Buffer } from 'node:buffer'
-import type { After, Clock } from '../kernel/clock.ts'
+import { type After, after, type Clock } from '../kernel/clock.ts'
 import type { PreparedRecord, PutOptions } from './record.ts'
 
 /** How many of the last syncs are remembered: between two looks there are far fewer. */
@@ -118,8 +118,15 @@ export interface RingRecord {
   readonly time: number
 }
 
+/** How a writer waits for what there is to do. */
+export interface Waits {
+  /** As RecordRing's. */
+  sleep(position: number, ms: number): void | Promise<void>
+  pause(ms: number): void | Promise<void>
+}
+
 /** The memory, as both threads see it. The thread that serves makes it, and is the only one to `put`. */
-export class RecordRing {
+export class RecordRing implements Waits {
   readonly memory: SharedArrayBuffer
   readonly syncs: SyncTimes
   readonly #control: Int32Array
@@ -130,6 +137,8 @@ export class RecordRing {
   readonly #bytes: Buffer
   /** The position behind the last record whose place may be used again. */
   #freed = 0
+  /** Ends the rest of a writer in this thread. */
+  #rung: (() => void) | undefined
 
   constructor(memory = new SharedArrayBuffer(CONTROL_BYTES + RING_BYTES)) {
     this.memory = memory
@@ -314,9 +323,12 @@ export class RecordRing {
   sleep(position: number, ms: number): void {
     const bell = Atomics.load(this.#control, BELL)
     Atomics.store(this.#control, ASLEEP, 1)
-    const isIdle = this.published === position && this.rollsAsked === this.rollsDone
-    if (isIdle && !this.ending) Atomics.wait(this.#control, BELL, bell, ms)
+    if (this.#isIdle(position)) Atomics.wait(this.#control, BELL, bell, ms)
     Atomics.store(this.#control, ASLEEP, 0)
+  }
+
+  #isIdle(position: number): boolean {
+    return this.published === position && this.rollsAsked === this.rollsDone && !this.ending
   }
 
   /** Blocks for `ms` milliseconds, or until the thread shall end. */
@@ -324,9 +336,32 @@ export class RecordRing {
     Atomics.wait(this.#control, ENDING, 0, ms)
   }
 
+  /** How a writer waits that is in the thread which puts: as `sleep` and `pause`, without blocking it. */
+  readonly unblocking: Waits = {
+    sleep: async (position, ms) => {
+      Atomics.store(this.#control, ASLEEP, 1)
+      if (this.#isIdle(position)) await this.#untilRung(ms)
+      Atomics.store(this.#control, ASLEEP, 0)
+    },
+    pause: async (ms) => {
+      if (!this.ending) await this.#untilRung(ms)
+    },
+  }
+
+  #untilRung(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = after(ms, resolve)
+      this.#rung = () => {
+        cancel()
+        resolve()
+      }
+    })
+  }
+
   #ring(): void {
     Atomics.add(this.#control, BELL, 1)
     Atomics.notify(this.#control, BELL)
+    this.#rung?.()
   }
 
   /** Where a slot of that size begins: no slot goes round the end. Undefined if there is no room for it. */

@@ -4,12 +4,11 @@ import { type After, after as systemAfter } from '../kernel/clock.ts'
 import type { ThreadMessage, ThreadPlan } from './audit-thread.ts'
 
 /** MiB. The records are not in its heap. */
-const HEAP = 16
 const YOUNG_HEAP = 2
 /** Milliseconds between two starts. */
 const RESTART = 1000
 
-interface WriterThreadParts {
+export interface WriterThreadParts {
   readonly onMessage: (message: ThreadMessage) => void
   /** The thread has ended, though it should not have; it is started again. */
   readonly died: (cause: unknown) => void
@@ -59,7 +58,9 @@ export class WriterThread {
       name: 'audit',
       workerData: this.#plan,
       env: threadEnvironment(),
-      resourceLimits: { maxOldGenerationSizeMb: HEAP, maxYoungGenerationSizeMb: YOUNG_HEAP },
+      // No limit to the rest: where that is small, V8 may end the whole process while it makes the thread, since it counts the pages
+      // there that another thread which ends has left to it.
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_HEAP },
     })
     this.#worker = worker
     if (!this.#awaited) worker.unref()

@@ -19,6 +19,7 @@ import { prepareRecord, type PutOptions } from './record.ts'
 import type { AuditPlan } from './schema.ts'
 import { Suppression } from './suppression.ts'
 import { WriterThread } from './thread.ts'
+import { WriterHere } from './writer-here.ts'
 
 /** What is counted of a trail; each method counts one. */
 interface TrailMeter {
@@ -60,6 +61,8 @@ export interface TrailParts {
   readonly node?: string | undefined
   /** This process's part of the trail, as it was announced. Absent only where nobody signs the trail. */
   readonly announced?: AnnouncedWriter | undefined
+  /** Whether this thread writes, as that of a command does, which serves nobody. */
+  readonly here?: boolean
 }
 
 const CLOSED: AuditEntry = { event: 'writer.closed', outcome: 'success', actor: { kind: 'service' } }
@@ -103,7 +106,7 @@ export class OpenTrail implements AuditTrail {
   readonly #suppression: Suppression
   readonly #timeout: number
   readonly #ring = new RecordRing()
-  readonly #thread: WriterThread
+  readonly #writing: Pick<WriterThread, 'await' | 'ended'>
   /** Who waits until a record is durable. */
   readonly #durable: Waiting
   /** Who waits until a record is written. */
@@ -135,16 +138,14 @@ export class OpenTrail implements AuditTrail {
     this.#durable = new Waiting(waiting)
     this.#written = new Waiting(waiting)
     this.#rolls = new Waiting(waiting)
-    const { memory } = this.#ring
     const durable = durability === 'disk'
-    this.#thread = new WriterThread(
-      { memory, folder, writer: this.writer, durable, segmentBytes, node, announced },
-      {
-        after,
-        onMessage: (message) => this.#onMessage(message),
-        died: (cause) => parts.recorder.note('error', 'audit_thread_ended', { cause }),
-      },
-    )
+    const plan = { folder, writer: this.writer, durable, segmentBytes, node, announced }
+    const onMessage = (message: ThreadMessage): void => this.#onMessage(message)
+    const died = (cause: unknown): void => parts.recorder.note('error', 'audit_thread_ended', { cause })
+    this.#writing =
+      parts.here === true
+        ? new WriterHere(this.#ring, plan, { after, onMessage })
+        : new WriterThread({ ...plan, memory: this.#ring.memory }, { after, onMessage, died })
   }
 
   get #waiting(): readonly Waiting[] {
@@ -235,7 +236,7 @@ export class OpenTrail implements AuditTrail {
     const end = this.#ring.askRoll()
     return new Promise((reached, reject) => {
       this.#rolls.add({ end, reached, late: () => reject(late(this.#timeout)) })
-      this.#thread.await(true)
+      this.#writing.await(true)
     })
   }
 
@@ -252,7 +253,7 @@ export class OpenTrail implements AuditTrail {
     if (this.#ring.published !== 0) this.#put(CLOSED, { awaited: true, most: MOST_FOR_KEPT })
     this.#ring.end()
     const left = Math.max(0, this.#timeout - (clock.monotonic() - start))
-    await (this.#ended = this.#thread.ended(left))
+    await (this.#ended = this.#writing.ended(left))
     this.#look()
     for (const waiting of this.#waiting) {
       waiting.expireAll()
@@ -268,7 +269,7 @@ export class OpenTrail implements AuditTrail {
     const over = Promise.withResolvers<undefined>()
     const reached = (): void => over.resolve(undefined)
     this.#durable.add({ end: this.#ring.published, reached, late: reached })
-    this.#thread.await(true)
+    this.#writing.await(true)
     await over.promise
   }
 
@@ -299,7 +300,7 @@ export class OpenTrail implements AuditTrail {
     if (this.#ring.failing) held()
     else {
       waiting.add({ end, reached, late: held })
-      this.#thread.await(true)
+      this.#writing.await(true)
     }
   }
 
@@ -331,7 +332,7 @@ export class OpenTrail implements AuditTrail {
     ring.free(durable)
     if (failing) for (const waiting of this.#waiting) waiting.expireAll()
     else if (this.#log.troubled) this.#log.recovered()
-    if (this.#waiting.every(({ isEmpty }) => isEmpty)) this.#thread.await(false)
+    if (this.#waiting.every(({ isEmpty }) => isEmpty)) this.#writing.await(false)
   }
 
   #release(held: Held): void {

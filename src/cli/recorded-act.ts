@@ -81,7 +81,7 @@ async function keep(entry: AuditEntry, configuration: Configuration, { stderr }:
   const owner = await openTrailOwner(configuration, {
     clock: systemClock,
     recorder: { note },
-    patient: true,
+    here: true,
   })
   await owner?.trail?.keep(entry)
   await owner?.close()

@@ -56,9 +56,6 @@ function untilStopped(running: Running): Promise<number> {
   })
 }
 
-/** Time after the stop, mostly for the last lines of the log. */
-const LEFTOVERS_MS = 2000
-
 /** SIGHUP reads the configuration again. SIGUSR2 replaces the workers one by one. The function that is returned ends it. */
 function handleSignals({ context }: Running): () => void {
   const handlers = {
@@ -120,8 +117,6 @@ async function start({ configuration, file, files }: Loaded, terminal: Terminal)
   try {
     return await stopped
   } finally {
-    // A timer or a connection that a module left open must not keep the process.
-    setTimeout(() => process.exit(), LEFTOVERS_MS).unref()
     ignoreSignals()
   }
 }

@@ -94,7 +94,7 @@ class CommandTrail implements AuditTrail {
       clock: systemClock,
       recorder: { note },
       lock,
-      patient: true,
+      here: true,
     })
   }
 

@@ -10,6 +10,7 @@ import { type Redacted, type RedactionParts, redactSubject } from '../audit/read
 import { Retention } from '../audit/retention.ts'
 import { type AuditPlan, planAudit } from '../audit/schema.ts'
 import {
+  AuditFolderError,
   newWriterName,
   type OpenTrail,
   openTrail,
@@ -25,16 +26,16 @@ type TrailOwnerParts = Omit<TrailParts, 'bodyKey' | 'announced'> &
   Pick<SignerParts, 'anchorFailed' | 'linger'> & {
     /** That of the folder, if this process has it already. It is released with the owner. */
     readonly lock?: TrailLock
-    /** Whether it waits longer, as a command does: that begins a part of the trail for one record, on a disk that may be slow. */
-    readonly patient?: boolean
   }
 
 /** Milliseconds between two looks for what is old enough to be removed. The first is as long after the start. */
 const RETENTION_PERIOD = 3_600_000
 /** Milliseconds that a process whose supervisor was killed may need to end, beside the time of the calls in flight. */
 const LINGER_SLACK = 15_000
-/** Milliseconds that a command waits for a record at least. */
+/** Milliseconds that a command waits for a record at least: it begins a part of the trail for that, on a disk that may be slow. */
 const COMMAND_TIMEOUT = 10_000
+/** Milliseconds after which a command takes a disk for one that stands: to open a trail takes up to six syncs. */
+const STANDS = 30_000
 /** Milliseconds between two attempts to take the lock, and between two times that a worker tells its head. */
 const PERIOD = 1000
 
@@ -46,9 +47,30 @@ export async function openTrailOwner(
   configuration: Configuration,
   parts: TrailOwnerParts,
 ): Promise<TrailOwner | undefined> {
+  const opening = openOwner(configuration, parts)
+  return parts.here === true ? inCommandTime(opening) : opening
+}
+
+/** Rejects with AuditFolderError if a command would have to wait too long: where a disk stands, a sync may never return. */
+async function inCommandTime<T>(work: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>()
+  const cancel = systemAfter(STANDS, () =>
+    late.reject(new AuditFolderError(`the disk of the audit trail has not answered for ${STANDS / 1000} s`)),
+  )
+  try {
+    return await Promise.race([work, late.promise])
+  } finally {
+    cancel()
+  }
+}
+
+async function openOwner(
+  configuration: Configuration,
+  parts: TrailOwnerParts,
+): Promise<TrailOwner | undefined> {
   const planned = planAudit(configuration.audit, configuration.data, isSidecar(configuration))
   if (planned === undefined) return undefined
-  const timeout = Math.max(planned.timeout, parts.patient === true ? COMMAND_TIMEOUT : 0)
+  const timeout = Math.max(planned.timeout, parts.here === true ? COMMAND_TIMEOUT : 0)
   const plan = { ...planned, timeout }
   await prepareAuditFolder(plan.folder, configuration.dataGroup)
   const keys = await openAuditKeys(plan.folder)
@@ -219,7 +241,12 @@ export class TrailOwner {
     this.#cancelRetention?.()
     this.#cancelTelling?.()
     await this.#trail?.close()
-    await this.#signer?.close()
+    const ending = this.#signer?.close()
+    if (this.#parts.here === true)
+      await inCommandTime(Promise.resolve(ending)).catch((cause: unknown) =>
+        this.#parts.recorder.note('error', 'audit_manifest_unwritable', { cause }),
+      )
+    else await ending
     await this.#abandoned?.close()
     this.#lock?.release()
     this.#lock = undefined

@@ -92,8 +92,11 @@ export async function openStore(
     return openPostgres(config, clock, { onTrouble, answerWithin, offset })
   }
   const { SqliteStore } = await import('./sqlite.ts')
-  const plan = { ...planSqlite(config, data), ...(answerWithin !== undefined && { answerWithin }) }
-  return SqliteStore.open(plan, clock, onTrouble)
+  const planned = planSqlite(config, data)
+  if (answerWithin === undefined) return SqliteStore.open(planned, clock, onTrouble)
+  // A write waits for the disk, which may stand, or for locks only, which have an end.
+  const here = planned.synchronous === 'normal'
+  return SqliteStore.open({ ...planned, answerWithin, here }, clock, onTrouble)
 }
 
 /**

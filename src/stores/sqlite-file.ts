@@ -171,6 +171,8 @@ export interface SqlitePlan {
   readonly deadline?: number
   /** Milliseconds after which a verb fails that no request asks for. If not given, `deadline`. A command waits longer. */
   readonly answerWithin?: number
+  /** Whether SQLite blocks this thread, as that of a command, which serves nobody; else it has one of its own. */
+  readonly here?: boolean
 }
 
 /** Milliseconds that a statement waits for the lock of another process, where no request says how long. */

@@ -1,9 +1,10 @@
+import { openSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { monotonicMs } from '../kernel/clock.ts'
-import { BUSY_TIMEOUT } from './sqlite-file.ts'
+import { BUSY_TIMEOUT, framesOf, openSqliteFile, type SqlitePlan } from './sqlite-file.ts'
 import { atOnce, prepareVerbs, type SqliteVerb, type SqliteVerbs } from './sqlite-verbs.ts'
 import { describeRefusal, describeTrouble } from './store-error.ts'
-import type { FileGuard } from './store-files.ts'
+import { FileGuard, logOf } from './store-files.ts'
 
 export type VerbRequest<V extends SqliteVerb = SqliteVerb> = {
   [Verb in V]: {
@@ -63,6 +64,34 @@ const WAYS = {
 export type ReadingVerb = {
   [Verb in SqliteVerb]: (typeof WAYS)[Verb] extends 'read' ? Verb : never
 }[SqliteVerb]
+
+/** A store file that answers requests in the thread that has opened it. */
+export interface OpenedRequests {
+  readonly handler: RequestHandler
+  readonly close: () => void
+}
+
+/**
+ * Opens the file of a store, which blocks this thread, and so does each request.
+ *
+ * @param keep is told each descriptor of the store's files: it must stay open as long as another connection of this process
+ * @throws StoreError or SQLite's error if the file cannot be used
+ */
+export function openRequests(
+  plan: SqlitePlan,
+  keep: (descriptor: number) => void,
+  send: (message: ThreadMessage) => void,
+): OpenedRequests {
+  const db = openSqliteFile(plan)
+  const open = (path: string): number => {
+    const descriptor = openSync(path, 'r')
+    keep(descriptor)
+    return descriptor
+  }
+  const [database, log] = [open(plan.path), open(logOf(plan.path))]
+  const guard = new FileGuard(plan.path, { database, log, frames: () => framesOf(db) })
+  return { handler: new RequestHandler(db, guard, send), close: () => db.close() }
+}
 
 const wayOf = ({ verb }: VerbRequest): 'read' | 'quick' | 'long' => WAYS[verb]
 

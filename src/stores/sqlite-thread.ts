@@ -1,10 +1,8 @@
 /** The thread of the store. While the service runs, SQLite runs only here (sqlite-link.ts says why). */
-import { openSync } from 'node:fs'
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { messageOf } from '../kernel/thrown.ts'
-import { framesOf, openSqliteFile, type SqlitePlan } from './sqlite-file.ts'
-import { type Opening, RequestHandler, type ThreadMessage, type VerbRequest } from './sqlite-requests.ts'
-import { FileGuard, logOf } from './store-files.ts'
+import type { SqlitePlan } from './sqlite-file.ts'
+import { type Opening, openRequests, type ThreadMessage, type VerbRequest } from './sqlite-requests.ts'
 
 /** Milliseconds between two checks of the files. */
 const CHECK_INTERVAL = 1000
@@ -23,23 +21,15 @@ function waitingAt(port: MessagePort): readonly Message[] {
 function serveRequests(port: MessagePort, plan: SqlitePlan): void {
   const send = (message: Opening | ThreadMessage): void => port.postMessage(message)
   const descriptors: number[] = []
-  const open = (path: string): number => {
-    const descriptor = openSync(path, 'r')
-    descriptors.push(descriptor)
-    return descriptor
-  }
   try {
-    const db = openSqliteFile(plan)
-    const [database, log] = [open(plan.path), open(logOf(plan.path))]
-    const guard = new FileGuard(plan.path, { database, log, frames: () => framesOf(db) })
-    const handler = new RequestHandler(db, guard, send)
+    const { handler, close } = openRequests(plan, (descriptor) => descriptors.push(descriptor), send)
     const timer = setInterval(() => handler.checkFiles(), CHECK_INTERVAL)
     port.on('message', (message: Message) => {
       const messages = [message, ...waitingAt(port)]
       handler.answer(messages.filter((each) => each !== 'close').flat())
       if (messages.includes('close')) {
         clearInterval(timer)
-        db.close()
+        close()
         port.close()
       }
     })

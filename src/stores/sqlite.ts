@@ -15,6 +15,7 @@ import type { Clock } from '../kernel/clock.ts'
 import { escapedKey } from '../kernel/key-order.ts'
 import { NO_MARK, toPage } from './feed-changes.ts'
 import { type SqlitePlan, toChange, toEntry } from './sqlite-file.ts'
+import { SqliteHere, type SqliteRequests } from './sqlite-here.ts'
 import { SqliteLinks } from './sqlite-link.ts'
 import { type IndexColumns, type NewRow, partOf, type Times } from './sqlite-verbs.ts'
 import type { TroubleListener } from './store-error.ts'
@@ -24,14 +25,14 @@ const BATCH = 500
 
 /** One file for all processes of a machine; not for network file systems, whose locks are unreliable. */
 export class SqliteStore implements Store {
-  readonly #links: SqliteLinks
+  readonly #links: SqliteRequests
   readonly #clock: Clock
 
   /** How long the service had run on this store, in milliseconds, when this process opened it. */
   readonly #ranBefore: number
   readonly #openedAt: number
 
-  private constructor(links: SqliteLinks, clock: Clock, ranBefore: number) {
+  private constructor(links: SqliteRequests, clock: Clock, ranBefore: number) {
     this.#links = links
     this.#clock = clock
     this.#ranBefore = ranBefore
@@ -40,7 +41,8 @@ export class SqliteStore implements Store {
 
   /** Rejects with StoreError if the file cannot be used (T7). */
   static async open(plan: SqlitePlan, clock: Clock, onTrouble?: TroubleListener): Promise<SqliteStore> {
-    const links = await SqliteLinks.open(plan, onTrouble)
+    const links =
+      plan.here === true ? new SqliteHere(plan, onTrouble) : await SqliteLinks.open(plan, onTrouble)
     try {
       return new SqliteStore(links, clock, await links.read('running'))
     } catch (error) {

@@ -122,4 +122,19 @@ describe('C12.1.2 a trail whose syncs take 3 s', () => {
     }
     expect(auditRecords({ data }).filter(({ event }) => event === 'client.added')).toHaveLength(2)
   })
+
+  it('holds no command for ever whose disk stands: nothing is given, and it says why', async () => {
+    const data = await dataFolder()
+    await giveKey(data)
+    const env = { POSTERN_DATA: data, POSTERN_CONFIG: DEMO, NODE_OPTIONS: `--require ${preload}` }
+    const add =
+      'client add tally --kind customer --name Tally --agreement 2026-01-15 --business ACME --scope openid'
+    // The folder of the trail is there, and the manifest that is written in it before.
+    await spawnVerb(['keys', 'list'], { env })
+    writeFileSync(join(data, 'audit.trouble'), 'frozen')
+    const given = spawnVerb(add.split(' '), { env })
+    const { code, stdout, stderr } = await given
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toContain('nothing was changed, because it could not be recorded')
+  })
 })

@@ -1,10 +1,13 @@
 /**
  * Loaded before the program (`node --require`): gives the thread of the audit trail a disk that fails as the file
- * `audit.trouble` says, beside the folder of the trail. Without that file, nothing fails.
+ * `audit.trouble` says, beside the folder of the trail. Without that file, nothing fails. A command writes in its own thread:
+ * there it is syncs that stand or are slow.
  */
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
-import { threadName, workerData } from 'node:worker_threads'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { isMainThread, threadName, workerData } from 'node:worker_threads'
 import type { ThreadPlan } from '../../src/audit/audit-thread.ts'
 
 export type DiskTrouble =
@@ -21,7 +24,10 @@ export type DiskTrouble =
 
 const { existsSync, readFileSync, rmSync } = fs
 
-const file = (): string => `${(workerData as ThreadPlan).folder}.trouble`
+const folder = isMainThread
+  ? join(process.env['POSTERN_DATA'] ?? '', 'audit')
+  : (workerData as Partial<ThreadPlan>).folder
+const file = (): string => `${folder ?? ''}.trouble`
 const trouble = (): string | undefined => (existsSync(file()) ? readFileSync(file(), 'utf8') : undefined)
 const systemError = (code: string): Error =>
   Object.assign(new Error(`${code}: as the test wants it`), { code })
@@ -71,4 +77,28 @@ function giveTrouble(): void {
   syncBuiltinESMExports()
 }
 
+async function standAside(): Promise<void> {
+  while (trouble() === 'frozen') await wait(5)
+  if (trouble() === 'slow') await wait(SLOW)
+}
+
+function giveTroubleAside(): void {
+  const { fdatasync } = fs
+  const { open } = fs.promises
+  Object.assign(fs, {
+    fdatasync: (...args: Parameters<typeof fdatasync>) => void standAside().then(() => fdatasync(...args)),
+  })
+  fs.promises.open = async (...args) => {
+    const handle = await open(...args)
+    for (const name of ['sync', 'datasync'] as const) {
+      const real = handle[name].bind(handle)
+      handle[name] = () => standAside().then(real)
+    }
+    return handle
+  }
+  syncBuiltinESMExports()
+}
+
+const [, program = '', verb] = process.argv
 if (threadName === 'audit') giveTrouble()
+else if (isMainThread && /[/\\]main\.[jt]s$/.test(program) && verb !== 'serve') giveTroubleAside()

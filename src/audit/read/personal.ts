@@ -288,5 +288,5 @@ async function replaceFile(path: string, text: string): Promise<void> {
     await file.sync()
   }
   await rename(draft, path)
-  syncFolder(dirname(path))
+  await syncFolder(dirname(path))
 }

@@ -154,7 +154,7 @@ describe('C12.4.4 a writer', () => {
     const killed = await served(folder)
     const keys = await openAuditKeys(folder)
     const aside = announceAside(newWriterName(killed.clock.now()), '2026-11-22T00:00:00.000Z', keys)
-    writeAnnouncement(folder, aside)
+    await writeAnnouncement(folder, aside)
     expect(verifyTrail({ folder })).toMatchObject({ findings: [], whole: true })
     await killed.signer.announce(newWriterName(killed.clock.now()))
     expect(verifyTrail({ folder })).toMatchObject({ findings: [], whole: true })
@@ -416,11 +416,11 @@ describe('T5.17 C12.4.6 what nobody announced', () => {
     const recording = await served(folder)
     const keys = await openAuditKeys(folder)
     const unused = announceAside('20261122T235959Z-unused', '2026-11-22T00:00:00.000Z', keys)
-    writeAnnouncement(folder, unused)
+    await writeAnnouncement(folder, unused)
     await recording.sign()
     await recording.close()
     expect(await restarted(folder, recording)).toEqual([])
-    writeAnnouncement(folder, unused)
+    await writeAnnouncement(folder, unused)
     forge(folder, segmentsIn(folder)[0] ?? '', unused.writer, (line) =>
       line.replace(/"announced":\{[^}]*\}/, `"announced":{"hash":"${unused.announcement.hash}"}`),
     )

@@ -6,7 +6,7 @@ import { dataFolder } from '../../support/data-folder.ts'
 
 it('C12.4.2 both files of a segment are synced side by side', async () => {
   const folder = await dataFolder()
-  const segment = Segment.open({ folder, writer: 'w', day: '2026-11-22', number: 1 }, true)
+  const segment = await Segment.open({ folder, writer: 'w', day: '2026-11-22', number: 1 }, true)
   segment.append(Buffer.from('{}\n'), Buffer.from('{}\n'))
   const order: string[] = []
   const { fdatasync, fdatasyncSync } = fs
