@@ -1,7 +1,7 @@
 /** T2.13: secret values of businesses reach the service that they are for, and nobody else. */
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { auditRecords } from '../support/audit-files.ts'
 import { runVerb } from '../support/command-line.ts'
 import { configFiles } from '../support/config-files.ts'
@@ -10,9 +10,10 @@ import { needing } from '../support/machine.ts'
 import { drawSchema, sharedPostgres } from '../support/postgres.ts'
 import { bearer, send } from '../support/requests.ts'
 import { sealKey } from '../support/seal-key.ts'
+import { shared } from '../support/shared.ts'
 import { ENDS_AT_ONCE, ROOT } from '../support/spawn-postern.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
-import { openUpstream } from '../support/start-upstream.ts'
+import { startUpstream } from '../support/start-upstream.ts'
 import { fillStore, STORED_PASSWORD } from '../support/stored-records.ts'
 import { issueToken } from '../support/tokens.ts'
 
@@ -41,9 +42,8 @@ const settings = (base = BASE): string =>
     `        upstream: { path: '/{business.db}', headers: { X-Key: '{business.key}' } }`,
   ].join('\n')
 
-async function opened() {
-  const upstream = await openUpstream()
-  onTestFinished(() => upstream.close())
+const opened = shared(async () => {
+  const upstream = await startUpstream()
   const files = configFiles({ 'a.yaml': settings(), 'key.txt': `${OF_STORE}\n`, 'other.txt': OTHER })
   const environment = { UPSTREAM_URL: upstream.url, KEY: OF_ENVIRONMENT }
   const service = await postern({ file: files('a.yaml'), environment })
@@ -82,7 +82,7 @@ async function opened() {
     return [status, sent?.target, ...(sent?.headers['x-key'] ?? [])]
   }
   return { service, files, command, admin, call, told, env }
-}
+})
 
 /** All bytes of a folder, folders within it too. */
 const bytesIn = (folder: string): string =>
@@ -94,7 +94,7 @@ const bytesIn = (folder: string): string =>
 
 describe('T2.13 a secret value of a business of the store', () => {
   it('C11.5.1 is given by a file or the API, in force when that is answered, and stands nowhere but in the request', async () => {
-    const { service, files, command, admin, call, told } = await opened()
+    const { service, files, command, admin, call, told } = await opened.own()
     expect(await call()).toEqual([500, undefined])
     const edited = await command(
       ...[
@@ -146,7 +146,7 @@ describe('T2.13 a secret value of a business of the store', () => {
   })
 
   it('C11.5.1 an operation needs is not left out: neither of a new business nor by an edit', async () => {
-    const { command, admin, call, files } = await opened()
+    const { command, admin, call, files } = await opened.own()
     const refused = await command('business', 'add', 'HOOLI', '--name', 'Hooli', '--value', 'db=hooli')
     expect(refused.code).toBe(2)
     expect(refused.stderr).toContain(
@@ -209,7 +209,7 @@ describe('T2.13 a secret value of a business of the store', () => {
   })
 
   it('C6.3.4 cannot be opened without the folder of the keys: calls are 500, and `keys doctor` tells', async () => {
-    const { service, files, command, call } = await opened()
+    const { service, files, command, call } = await opened.own()
     const key = ['--value-file', `key=${files('key.txt')}`]
     await command('business', 'edit', 'STORED', '--value', 'db=x', ...key)
     const seal = join(service.data, 'keys/values.seal')
@@ -233,8 +233,7 @@ describe('T2.13 a secret value of a business of the store', () => {
 describe('T2.13 a secret value of nodes that share a store', needing('postgresql'), () => {
   it('C6.3.4 C11.7.2 is in force on every node when a change is answered, sealed, and sealed anew by `keys rewrap`, as `keys doctor` says', async () => {
     const [postgres, schema] = [await sharedPostgres(), drawSchema()]
-    const upstream = await openUpstream()
-    onTestFinished(() => upstream.close())
+    const upstream = await startUpstream()
     const seals = { a: sealKey('a').key, b: sealKey('b').key }
     const text = (...ids: readonly string[]): string =>
       JSON.stringify({

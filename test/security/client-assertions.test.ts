@@ -14,6 +14,7 @@ import { needing } from '../support/machine.ts'
 import { seriesOf } from '../support/metrics.ts'
 import { makeTables, sharedPostgres } from '../support/postgres.ts'
 import { send } from '../support/requests.ts'
+import { shared } from '../support/shared.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
 import { client as clientOf, ISSUER, requestToken } from '../unit/identity/identity-under-test.ts'
 
@@ -26,8 +27,9 @@ const LOGIN = {
   scope: 'fund.read target:b/ACME',
 }
 
-const start = (keys: object = { jwks: [key.jwk] }, server: Partial<Configuration['server']> = {}) =>
-  postern({ change: withSigner(keys, server) })
+const start = shared((keys: object = { jwks: [key.jwk] }, server: Partial<Configuration['server']> = {}) =>
+  postern({ change: withSigner(keys, server) }),
+)
 
 interface Posted {
   readonly status: number
@@ -108,7 +110,7 @@ describe('C6.1.2 a client that signs', () => {
   })
 
   it('C12.3 the record names the method; a refusal names its reason', async () => {
-    const service = await start()
+    const service = await start.own()
     const params = { ...LOGIN, ...(await signed(service)) }
     expect((await post(service, '/connect/token', params)).status).toBe(200)
     expect((await post(service, '/connect/token', params)).status).toBe(400)

@@ -11,6 +11,7 @@ import { directoryEditors } from '../support/directory-editors.ts'
 import { askAsMachine, withClient, withMachines } from '../support/machines.ts'
 import { makeModulePeople } from '../support/module-people.ts'
 import { bearer, send } from '../support/requests.ts'
+import { shared } from '../support/shared.ts'
 import { postern, startPostern } from '../support/start-postern.ts'
 import { startUpstream } from '../support/start-upstream.ts'
 
@@ -115,49 +116,56 @@ describe('T3.19 the configuration', () => {
 })
 
 describe('T3.19 the store', () => {
-  const opened = async () => {
+  const editors = shared(async () => {
     const service = await postern({ change: withMachines })
     return directoryEditors(service.configuration, service.world, () => Promise.resolve())
+  })
+  let drawn = 0
+  /** The editors that the tests share, with names that no other test has. */
+  const opened = async () => {
+    drawn += 1
+    const dora = { ...DORA, username: `dora-${drawn}`, subject: `sub-of-dora-${drawn}` }
+    return { ...(await editors()), dora, hourly: `hourly-${drawn}`, books: `books-${drawn}` }
   }
 
   it('T3.19 C6.1.5a takes no machine with the subject of anybody, not of one who was removed', async () => {
-    const { clients, users } = await opened()
-    await users.add(DORA)
-    for (const id of [ALICE, DORA.subject])
+    const { clients, users, dora } = await opened()
+    await users.add(dora)
+    for (const id of [ALICE, dora.subject])
       await expect(clients.add({ ...WRITTEN, id })).rejects.toThrow('The client has problems.')
-    await users.remove('dora')
-    await expect(clients.add({ ...WRITTEN, id: DORA.subject })).rejects.toThrow('The client has problems.')
-    await users.add({ ...DORA, username: 'dora.dale' })
+    await users.remove(dora.username)
+    await expect(clients.add({ ...WRITTEN, id: dora.subject })).rejects.toThrow('The client has problems.')
+    await users.add({ ...dora, username: `${dora.username}.dale` })
   })
 
   it('T3.19 C6.1.5a takes no user with the id of a machine, until that is removed', async () => {
-    const { clients, users } = await opened()
-    await clients.add({ ...WRITTEN, id: 'hourly' })
-    for (const subject of ['nightly', 'hourly'])
-      await expect(users.add({ ...DORA, subject })).rejects.toThrow('The user has problems.')
-    await clients.remove('hourly')
-    await users.add({ ...DORA, subject: 'hourly' })
+    const { clients, users, dora, hourly } = await opened()
+    await clients.add({ ...WRITTEN, id: hourly })
+    for (const subject of ['nightly', hourly])
+      await expect(users.add({ ...dora, subject })).rejects.toThrow('The user has problems.')
+    await clients.remove(hourly)
+    await users.add({ ...dora, subject: hourly })
   })
 
   it('T3.19 C6.1.5a gives an id to one of a machine and a user that are added at once', async () => {
-    const { clients, users } = await opened()
-    const user = await users.editor.planAdd({ ...DORA, subject: 'hourly' })
-    const client = await clients.editor.planAdd({ ...WRITTEN, id: 'hourly' })
+    const { clients, users, dora, hourly } = await opened()
+    const user = await users.editor.planAdd({ ...dora, subject: hourly })
+    const client = await clients.editor.planAdd({ ...WRITTEN, id: hourly })
     await client.commit()
-    await expect(user.commit()).rejects.toThrow('Subject "hourly" belongs to another user.')
-    const later = await clients.editor.planAdd({ ...WRITTEN, id: DORA.subject })
-    await users.add(DORA)
+    await expect(user.commit()).rejects.toThrow(`Subject "${hourly}" belongs to another user.`)
+    const later = await clients.editor.planAdd({ ...WRITTEN, id: dora.subject })
+    await users.add(dora)
     await expect(later.commit()).rejects.toThrow('is the subject of a user')
   })
 
   it('T3.19 C6.1.5a makes no machine of another client, and nothing else of a machine', async () => {
-    const { clients } = await opened()
-    await clients.add({ ...WRITTEN, id: 'hourly' })
+    const { clients, hourly, books } = await opened()
+    await clients.add({ ...WRITTEN, id: hourly })
     const other = { kind: 'customer', grants: ['password'], agreement: '2026-01-15' }
-    await clients.add({ ...WRITTEN, ...other, id: 'books' })
-    await expect(clients.plan('hourly', () => other)).rejects.toThrow('The client has problems.')
+    await clients.add({ ...WRITTEN, ...other, id: books })
+    await expect(clients.plan(hourly, () => other)).rejects.toThrow('The client has problems.')
     const change = () => ({ kind: 'machine', grants: ['client_credentials'], agreement: undefined })
-    await expect(clients.plan('books', change)).rejects.toThrow('The client has problems.')
+    await expect(clients.plan(books, change)).rejects.toThrow('The client has problems.')
   })
 })
 

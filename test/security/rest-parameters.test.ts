@@ -3,13 +3,14 @@ import { withForwardedActions } from '../support/forwarded-action.ts'
 import { HOSTILE } from '../support/hostile-segments.ts'
 import { sendRaw } from '../support/raw-http.ts'
 import { bearer, send } from '../support/requests.ts'
+import { shared } from '../support/shared.ts'
 import { postern } from '../support/start-postern.ts'
 import { startUpstream } from '../support/start-upstream.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
 
 const BASE = '/api/1.0/b/ACME/fund-data'
 
-async function serve() {
+const serve = shared(async () => {
   const upstream = await startUpstream()
   const gateway = await postern({
     config: 'upstream.yaml',
@@ -27,7 +28,7 @@ async function serve() {
       `${method} ${BASE}/${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${access_token}\r\nConnection: close\r\n\r\n`,
     )
   return { gateway, upstream, raw, token: access_token }
-}
+})
 
 describe('T1.1 what a rest parameter is made to say', () => {
   it('C3.4 each segment is judged as any other: nothing that climbs or divides is sent', async () => {

@@ -7,6 +7,7 @@ import { INTROSPECTION, OPENID, startIssuerServer } from '../support/issuer-serv
 import { provenHeaders } from '../support/bound-tokens.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { prover } from '../support/prover.ts'
+import { shared } from '../support/shared.ts'
 import { postern, type StartedPostern, type StartOptions } from '../support/start-postern.ts'
 import { answerJson, startUpstream, type Upstream } from '../support/start-upstream.ts'
 import { at, streaming } from '../support/streaming.ts'
@@ -79,7 +80,7 @@ async function scene(
 }
 
 /** Two issuers that use the same `kid`, client id, subject and `jti`. */
-async function twoIssuers(options: StartOptions = {}) {
+const twoIssuers = shared(async (options: StartOptions = {}) => {
   const [one, two] = [await startIssuerServer([keyOfOne.jwk]), await startIssuerServer([keyOfTwo.jwk])]
   const made = await scene(
     [
@@ -90,7 +91,7 @@ async function twoIssuers(options: StartOptions = {}) {
   )
   const [ofOne, ofTwo] = [await sign(keyOfOne, one.url), await sign(keyOfTwo, two.url)]
   return { ...made, one, two, ofOne, ofTwo }
-}
+})
 
 describe('C11.2 an issuer of which only `issuer` is configured', () => {
   it('C11.2 is found by its metadata, and the upstream is told what it was told before', async () => {
@@ -154,13 +155,13 @@ describe('C11.2 an issuer whose bound tokens are proven', () => {
   const headersOf = (token: string, claims = {}) =>
     provenHeaders(own, token, { target: LIST, baseUrl: AUDIENCE }, claims)
 
-  async function provenScene(more: Partial<IssuerConfig> = {}) {
+  const provenScene = shared(async (more: Partial<IssuerConfig> = {}) => {
     const server = await startIssuerServer([keyOfOne.jwk])
     const made = await scene([{ issuer: server.url, confirmation, ...more }], { change: withAddress })
     const send = (headers: Record<string, string>) =>
       fetch(`http://127.0.0.1:${made.sidecar.port}${LIST}`, { headers })
     return { ...made, server, send }
-  }
+  })
 
   it('C4.4a takes them with a proof for server.baseUrl, and other tokens as Bearer', async () => {
     const { server, send, told } = await provenScene()
@@ -247,7 +248,7 @@ describe('C11.2 two issuers', () => {
   })
 
   it('C8.7 {issuer} tells the upstream whose subject a path is about', async () => {
-    const { call, ofOne, ofTwo, upstream } = await twoIssuers({
+    const { call, ofOne, ofTwo, upstream } = await twoIssuers.own({
       change: (loaded) => ({
         ...loaded,
         actions: loaded.actions.map((action) => ({
@@ -277,7 +278,7 @@ describe('C11.2 two issuers', () => {
 
   it('C4.5 have clients with rates of their own, also if their ids are the same', async () => {
     const rate = { requests: 2, per: 60_000 }
-    const { call, ofOne, ofTwo } = await twoIssuers({
+    const { call, ofOne, ofTwo } = await twoIssuers.own({
       change: (loaded) => ({
         ...loaded,
         load: { ...loaded.load, clients: { ...loaded.load.clients, byId: { 'one:app': { rate } } } },
@@ -293,7 +294,7 @@ describe('C11.2 two issuers', () => {
   })
 
   it('C9.2 have clients of their own on lists of maintenance', async () => {
-    const { call, sidecar, ofOne, ofTwo } = await twoIssuers()
+    const { call, sidecar, ofOne, ofTwo } = await twoIssuers.own()
     sidecar.switches.set([{ scope: { kind: 'service' }, clients: ['two:app'] }])
     expect([await call(ofOne), await call(ofTwo)]).toEqual([503, 200])
     sidecar.switches.set([{ scope: { kind: 'area', name: 'fund-data' }, clients: ['one:app', 'app'] }])
@@ -331,7 +332,7 @@ describe('C6.3.3 a revocation in a sidecar', () => {
   it.each([{ client: 'app' }, { subject: 'someone' }, { jti: 'same-id' }])(
     'C11.2 of %j ends it at the issuer that it names only',
     async (tokens) => {
-      const { call, sidecar, one, ofOne, ofTwo } = await twoIssuers()
+      const { call, sidecar, one, ofOne, ofTwo } = await twoIssuers.own()
       expect([await call(ofOne), await call(ofTwo)]).toEqual([200, 200])
       expect((await revoke(sidecar, { ...tokens, issuer: 'one' })).outcome).toBe('revoked')
       expect([await call(ofOne), await call(ofTwo)]).toEqual([401, 200])
@@ -341,7 +342,7 @@ describe('C6.3.3 a revocation in a sidecar', () => {
   )
 
   it('C11.2 that names no issuer is refused where there are several; forced, it holds for all', async () => {
-    const { call, sidecar, two, ofOne, ofTwo } = await twoIssuers()
+    const { call, sidecar, two, ofOne, ofTwo } = await twoIssuers.own()
     expect(await revoke(sidecar, { client: 'app' })).toMatchObject({ outcome: 'unknown' })
     expect(await revoke(sidecar, { client: 'app', issuer: 'three' })).toMatchObject({ outcome: 'unknown' })
     expect([await call(ofOne), await call(ofTwo)]).toEqual([200, 200])

@@ -55,10 +55,10 @@ export const WITHOUT_WAITS = `${ENDS_AT_ONCE}\nstore: { kind: sqlite, deadline: 
 
 const programIn = (root = ROOT): string => (root === ROOT ? PROGRAM : 'src/main.ts')
 
-type Started = readonly [args: readonly string[], env: Readonly<Record<string, string | undefined>>]
+export type Started = readonly [args: readonly string[], env: Readonly<Record<string, string | undefined>>]
 
 /** The same with the settings of memory that it would start itself once more for, as the image and the unit give them. */
-function withSettings([args, env]: Started, node: readonly string[]): Started {
+export function withSettings([args, env]: Started, node: readonly string[] = []): Started {
   let again: Started | undefined
   const { execPath, platform, versions } = process
   startWithAllocator({
