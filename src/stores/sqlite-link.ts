@@ -13,7 +13,7 @@ import { MIN_TIME, QUEUE_LIMIT, RefusedWrites, spentBefore, tooMany, unavailable
 
 /** Milliseconds before a thread that died is started again. */
 const RESTART_AFTER = 250
-/** Milliseconds after which a reading is held up: most are answered in one. Another thread is ready in 50 more. */
+/** Milliseconds after which a question is held up: most are answered in one. Another thread is ready in 50 more. */
 const HELD_UP = 100
 
 interface Question {
@@ -35,7 +35,7 @@ interface Waiting {
 
 interface LinkListeners {
   readonly onTrouble: TroubleListener
-  /** Called when a reading is held up, by a write above all. */
+  /** Called when a reading is held up, or a write, behind which the next reading would be. */
   readonly onHeldUp?: () => void
 }
 
@@ -133,7 +133,7 @@ class SqliteLink {
     const id = (this.#lastId += 1)
     const timers = [whenLate(within, () => this.#fail(id, unavailable('no answer in time')))]
     const { onHeldUp } = this.#listeners
-    if (question.isReading && onHeldUp !== undefined)
+    if (onHeldUp !== undefined)
       timers.push(whenLate(HELD_UP, () => !this.#closed && this.#waiting.has(id) && onHeldUp()))
     this.#waiting.set(id, { question, timers })
     // As in VerbRequest: the compiler does not see that verb and arguments belong together.
@@ -252,8 +252,8 @@ class SqliteLink {
 const whenLate = (ms: number, then: () => unknown): NodeJS.Timeout => setTimeout(() => setImmediate(then), ms)
 
 /**
- * The threads of one store. One does all that is asked, until it holds up a reading: it waits for a lock, a disk or a long
- * list then. From then on a second one reads: in WAL mode a reading waits for no lock and no flush, so the change feed is
+ * The threads of one store. One does all that is asked, until it holds up something: it waits for a lock, a disk or a long
+ * list then. A reading that comes later would have too little time left on a busy machine. From then on a second one reads: in WAL mode a reading waits for no lock and no flush, so the change feed is
  * read in time (C11.7.2). Most processes never need it, and it costs each 20 MB and 50 ms of a processor.
  */
 export class SqliteLinks {
