@@ -13,6 +13,7 @@ import {
 } from '../support/certificates.ts'
 import { type ForwardingBackend, withForwardedActions } from '../support/forwarded-action.ts'
 import { bearer, expectFault, send } from '../support/requests.ts'
+import { shared } from '../support/shared.ts'
 import { postern } from '../support/start-postern.ts'
 import { answerJson, openUpstream, type Upstream } from '../support/start-upstream.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
@@ -102,11 +103,21 @@ interface Scene {
   readonly clientTls: { verify: 'always'; ca: string; cert: string; key: string }
 }
 
-/** A service of one's own authority, to which Postern shows a client certificate. */
-async function scene(): Promise<Scene> {
+/** What openssl makes takes longer than a test. */
+const made = shared(() => {
   const authority = makeAuthority(certificateFolder())
   const client = authority.issue('postern', 'DNS:postern.internal')
-  const own = await startTls(authority.issue('own', `${HERE},DNS:funds.internal`))
+  return Promise.resolve({
+    authority,
+    client,
+    certificate: authority.issue('own', `${HERE},DNS:funds.internal`),
+  })
+})
+
+/** A service of one's own authority, to which Postern shows a client certificate. */
+async function scene(): Promise<Scene> {
+  const { authority, client, certificate } = await made()
+  const own = await startTls(certificate)
   const ca = authority.certificate
   const clientTls = { verify: 'always', ca, cert: client.certificate, key: client.key } as const
   return { authority, own, ca, clientTls }

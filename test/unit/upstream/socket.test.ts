@@ -14,6 +14,7 @@ import {
 } from '../../../src/upstream/socket.ts'
 import { certificateFolder, makeAuthority } from '../../support/certificates.ts'
 import { movableClock } from '../../support/movable-clock.ts'
+import { shared } from '../../support/shared.ts'
 import {
   answering,
   bodyOf,
@@ -67,14 +68,20 @@ describe('where an upstream is', () => {
   })
 })
 
+/** A certificate, its key and its authority. What openssl makes takes longer than a test. */
+const bearing = shared((name: string) => {
+  const authority = makeAuthority(certificateFolder())
+  const { certificate, key } = authority.issue('up', name)
+  const pem = { cert: readFileSync(certificate), key: readFileSync(key) }
+  return Promise.resolve({ pem, ca: readFileSync(authority.certificate) })
+})
+
 describe('TLS', () => {
   async function secure(name: string, behave: Behaviour) {
-    const authority = makeAuthority(certificateFolder())
-    const { certificate, key } = authority.issue('up', name)
-    const pem = { cert: readFileSync(certificate), key: readFileSync(key) }
+    const { pem, ca } = await bearing(name)
     const server = createTlsServer({ ...pem, ALPNProtocols: ['http/1.1'] }, answering(behave) as never)
     const port = await listen(server)
-    return { url: `https://127.0.0.1:${port}`, ca: readFileSync(authority.certificate) }
+    return { url: `https://127.0.0.1:${port}`, ca }
   }
 
   it('C8.4 one that bears the address: many calls, a large body, nothing mixed', async () => {
@@ -117,16 +124,14 @@ describe('TLS', () => {
   it.each(cases)(
     'T5.2 a body of %s (%j) is not whole: %s, %s, %s',
     async (_f, bytes, fault, accepted, _h, end) => {
-      const authority = makeAuthority(certificateFolder())
-      const { certificate, key } = authority.issue('up', 'IP:127.0.0.1')
-      const pem = { cert: readFileSync(certificate), key: readFileSync(key) }
+      const { pem, ca } = await bearing('IP:127.0.0.1')
       const server = createServer((below) => {
         const above = new TLSSocket(below, { ...pem, isServer: true, ALPNProtocols: ['http/1.1'] })
         above.on('error', () => undefined)
         above.once('data', () => above.write(bytes, () => end(below, above)))
       })
       const url = `https://127.0.0.1:${await listen(server)}`
-      const tls = { ca: readFileSync(authority.certificate) }
+      const tls = { ca }
       const { call, closed } = openConnection(url, { tls })
       await expect(textOf(call().answer)).rejects.toEqual(faulty(fault))
       await closed
@@ -143,9 +148,7 @@ describe('TLS', () => {
 describe('TLS sessions', () => {
   /** Counts handshakes in full and resumed ones. */
   async function counting(version: SecureVersion) {
-    const authority = makeAuthority(certificateFolder())
-    const { certificate, key } = authority.issue('up', 'IP:127.0.0.1')
-    const pem = { cert: readFileSync(certificate), key: readFileSync(key) }
+    const { pem, ca } = await bearing('IP:127.0.0.1')
     const count = { full: 0, resumed: 0 }
     const server = createTlsServer({ ...pem, minVersion: version, maxVersion: version })
     server.on('secureConnection', (socket) => {
@@ -153,7 +156,7 @@ describe('TLS sessions', () => {
       answering(says(WHOLE))(socket)
     })
     const url = `https://127.0.0.1:${await listen(server)}`
-    return { url, server, count, ca: readFileSync(authority.certificate), cert: pem.cert }
+    return { url, server, count, ca, cert: pem.cert }
   }
 
   /** A call over a connection of its own. */
