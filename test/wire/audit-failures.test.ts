@@ -2,12 +2,13 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { openIntents, readTrail, segmentsOf } from '../support/audit-chain.ts'
 import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { needing } from '../support/machine.ts'
 import { bearer, expectFault, send } from '../support/requests.ts'
+import { atEnd, shared } from '../support/shared.ts'
 import { smallDisk } from '../support/small-disk.ts'
 import { DEMO, ROOT, spawnPostern } from '../support/spawn-postern.ts'
 import { postern } from '../support/start-postern.ts'
@@ -38,11 +39,11 @@ async function caller(service: { readonly port: number; readonly authUrl: string
 }
 
 /** A service whose trail has a disk that can be given trouble; `alice` calls it. `timeout`: of its records. */
-async function troubled(timeout = '20s') {
+const troubled = shared(async (timeout: string) => {
   const node = ['--require', join(ROOT, 'test/support/troubled-audit.ts')]
   const config = configFiles({ 'a.yaml': `extends: ${DEMO}\naudit: { timeout: ${timeout} }\n` })('a.yaml')
   const service = await spawnPostern({ node, config })
-  onTestFinished(async () => {
+  atEnd(async () => {
     await service.stop()
   })
   const file = join(service.data, 'audit.trouble')
@@ -53,7 +54,7 @@ async function troubled(timeout = '20s') {
     begin: (trouble: DiskTrouble) => writeFileSync(file, trouble),
     end: () => rmSync(file, { force: true }),
   }
-}
+})
 
 const untilCreated = (alice: Awaited<ReturnType<typeof caller>>, code: string) =>
   vi.waitFor(async () => expect((await alice.create(code)).status).toBe(200), { timeout: 20_000 })
@@ -129,17 +130,23 @@ describe('C12.4.3 a segment', () => {
   it.each(['failing sync', 'short write'] as const)(
     'is left after a %s, and nobody notices: what was not durable is written to the next',
     async (trouble) => {
-      const { service, alice, folder, begin } = await troubled()
-      for (const code of ['ONE', 'TWO']) expect((await alice.create(code)).status).toBe(200)
+      const { service, alice, folder, begin } = await troubled('20s')
+      const found = () => ({
+        intents: readTrail(folder).filter(({ event }) => event === 'call.intended').length,
+        segments: [...segmentsOf(folder).values()].flat().length,
+      })
+      const [before, told] = [found(), service.output().length]
+      const createAll = async (...codes: readonly string[]) => {
+        for (const code of codes)
+          expect((await alice.create(code + trouble.slice(0, 5).toUpperCase())).status).toBe(200)
+      }
+      await createAll('ONE', 'TWO')
       begin(trouble)
-      for (const code of ['THREE', 'FOUR']) expect((await alice.create(code)).status).toBe(200)
-      await vi.waitFor(() => expect(service.output()).toContain('audit_segment_abandoned'), {
+      await createAll('THREE', 'FOUR')
+      await vi.waitFor(() => expect(service.output().slice(told)).toContain('audit_segment_abandoned'), {
         timeout: 20_000,
       })
-      const records = readTrail(folder)
-      expect(records.filter(({ event }) => event === 'call.intended')).toHaveLength(4)
-      const [segments = []] = segmentsOf(folder).values()
-      expect(segments.length).toBe(2)
+      expect(found()).toEqual({ intents: before.intents + 4, segments: before.segments + 1 })
       expect(openIntents(folder)).toEqual([])
     },
   )

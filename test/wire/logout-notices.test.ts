@@ -5,17 +5,19 @@ import { recordsOf } from '../support/audit-files.ts'
 import { ALICE } from '../support/audited-people.ts'
 import { startLogoutReceiver } from '../support/logout-receiver.ts'
 import { operated } from '../support/operated.ts'
+import { shared } from '../support/shared.ts'
 import { seriesOf } from '../support/metrics.ts'
 import { logInThroughLedgerline, toldAt } from '../support/told-client.ts'
 
-const served = async (workers = 1, answer: 200 | 'silence' = 200) => {
+/** Of one worker. */
+const served = shared(async (answer: 200 | 'silence') => {
   const receiver = await startLogoutReceiver(answer)
-  return { receiver, service: await operated(workers, toldAt(receiver.url)) }
-}
+  return { receiver, service: await operated(1, toldAt(receiver.url)) }
+})
 
 describe('C6.3.3a a service tells clients that a login has ended', () => {
   it('C6.3.3a a logout reaches the client: a token by the published keys, recorded and counted', async () => {
-    const { receiver, service } = await served()
+    const { receiver, service } = await served(200)
     const { idToken, logOut } = await logInThroughLedgerline(service)
     expect((await logOut()).status).toBe(200)
     await receiver.got(1)
@@ -38,20 +40,8 @@ describe('C6.3.3a a service tells clients that a login has ended', () => {
       .toBe(1)
   })
 
-  it('C6.3.3a, C11.5.2 what an operator ends in another process than those that send is told too', async () => {
-    const { receiver, service } = await served(2)
-    const { idToken } = await logInThroughLedgerline(service)
-    await service.admin('DELETE', `/sessions?subject=${ALICE}`)
-    await receiver.got(1)
-    expect(receiver.notices[0]?.claims).toMatchObject({ sub: ALICE, sid: decodeJwt(idToken)['sid'] })
-    await service.admin('POST', '/revoke', { subject: ALICE })
-    await receiver.got(2)
-    expect(receiver.notices[1]?.claims).toMatchObject({ sub: ALICE })
-    expect(receiver.notices[1]?.claims).not.toHaveProperty('sid')
-  })
-
   it('C6.3.3a, C6.3.6 a user that a configuration disables is told by `sub` alone', async () => {
-    const { receiver, service } = await served()
+    const { receiver, service } = await served.own(200)
     await logInThroughLedgerline(service)
     service.write(
       `directory: { clients: { ledgerline: { backchannelLogoutUri: '${receiver.url}' } }, users: { alice: { disabled: true } } }`,
@@ -63,7 +53,7 @@ describe('C6.3.3a a service tells clients that a login has ended', () => {
   })
 
   it('T5.20 who logs out waits for no receiver', async () => {
-    const { receiver, service } = await served(1, 'silence')
+    const { receiver, service } = await served('silence')
     const { logOut, person } = await logInThroughLedgerline(service)
     expect((await logOut()).status).toBe(200)
     // Its notice is on the way, and never answered.
@@ -72,7 +62,7 @@ describe('C6.3.3a a service tells clients that a login has ended', () => {
   })
 
   it('C6.3.2 is announced where some client is told', async () => {
-    const { service } = await served()
+    const { service } = await served(200)
     const response = await fetch(`${service.authUrl}/.well-known/openid-configuration`)
     const metadata = (await response.json()) as Record<string, unknown>
     expect(metadata).toMatchObject({
