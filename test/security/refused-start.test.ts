@@ -9,7 +9,7 @@ import { runVerb } from '../support/command-line.ts'
 import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { PROGRAM } from '../support/program.ts'
-import { ROOT } from '../support/spawn-postern.ts'
+import { ROOT, withSettings } from '../support/spawn-postern.ts'
 import { startPostern } from '../support/start-postern.ts'
 
 const DEMO = join(ROOT, 'config/demo.yaml')
@@ -23,15 +23,19 @@ const onFreePorts = async (): Promise<Record<string, string>> => ({
   POSTERN_DATA: await dataFolder(),
 })
 
-/** Starts it and waits for its end: the exit code, and what it said. */
+/** The same by the command, in this process: it ends before it serves. */
+async function refusal(environment: Record<string, string>) {
+  const env = { ...(await onFreePorts()), ...environment }
+  const { code, stderr } = await runVerb(['serve', fileWith('')], { env })
+  return { code, said: stderr }
+}
+
+/** Starts the program and waits for its end: the exit code, and what it said. */
 async function start(changes: string, environment: Record<string, string> = {}) {
-  const child = spawn(process.execPath, [PROGRAM, 'serve', fileWith(changes)], {
-    cwd: ROOT,
-    env: {
-      ...process.env,
-      ...(await onFreePorts()),
-      ...environment,
-    },
+  const given = { ...process.env, ...(await onFreePorts()), ...environment }
+  const [args, env] = withSettings([[PROGRAM, 'serve', fileWith(changes)], given])
+  const child = spawn(process.execPath, args, {
+    ...{ cwd: ROOT, env },
     stdio: ['ignore', 'ignore', 'pipe'],
     // Should it serve after all, it is ended, and the test fails by its exit code.
     timeout: 20_000,
@@ -103,7 +107,7 @@ describe('T7 the service does not start', () => {
     expect(withKey.code).toBe(1)
     chmodSync(key, 0o600)
     chmodSync(join(data, 'admin-token'), 0o640)
-    const withToken = await start('', { POSTERN_DATA: data })
+    const withToken = await refusal({ POSTERN_DATA: data })
     expect(withToken.said).toMatch(/^postern: The admin token \S+ is open to other users/m)
     expect(withToken.code).toBe(1)
   })
@@ -115,7 +119,7 @@ describe('T7 the service does not start', () => {
     const store = new DatabaseSync(file)
     store.exec('PRAGMA user_version = 999')
     store.close()
-    const newer = await start('', { POSTERN_DATA: data })
+    const newer = await refusal({ POSTERN_DATA: data })
     expect(newer.said).toMatch(/^postern: .*newer/m)
     expect(newer.code).toBe(1)
     const other = await dataFolder()
@@ -124,7 +128,7 @@ describe('T7 the service does not start', () => {
       join(other, 'postern.sqlite'),
       'no store at all, but long enough to be looked at'.repeat(50),
     )
-    const broken = await start('', { POSTERN_DATA: other })
+    const broken = await refusal({ POSTERN_DATA: other })
     expect(broken.said).toMatch(/^postern: /m)
     expect(broken.said).not.toMatch(/\n\s+at /)
     expect(broken.code).toBe(1)

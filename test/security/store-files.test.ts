@@ -25,7 +25,7 @@ import { SqliteStore } from '../../src/stores/sqlite.ts'
 import { StoreError } from '../../src/stores/store-error.ts'
 import { FileGuard, markerOf } from '../../src/stores/store-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
-import { spawnPostern } from '../support/spawn-postern.ts'
+import { postern, startPostern } from '../support/start-postern.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
 
 const ALL = ['', '-wal', '-shm']
@@ -329,19 +329,15 @@ describe('T5.12 a damaged store', () => {
 
 it('T5.12 a service whose store is deleted is not ready, says why, and does not start with another', async () => {
   const data = await dataFolder()
-  const environment = { POSTERN_DATA: data }
-  const postern = await spawnPostern({ environment })
-  onTestFinished(async () => {
-    await postern.stop()
-  })
+  const service = await postern({ data })
   remove(join(data, 'postern.sqlite'))
-  const ready = async (): Promise<unknown> => (await fetch(`${postern.adminUrl}/health/ready`)).json()
+  const ready = async (): Promise<unknown> => (await fetch(`${service.adminUrl}/health/ready`)).json()
   await vi.waitFor(
     async () => expect(await ready()).toMatchObject({ status: 'not ready', failing: ['store'] }),
-    { interval: 50, timeout: 10_000 },
+    { interval: 50, timeout: 30_000 },
   )
-  await expect(issueToken(postern, { scope: `${ALL_AT_ACME} offline_access` })).rejects.toThrow(/^503/)
-  await postern.stop()
-  expect(postern.output()).toContain('"event":"store.unfit"')
-  await expect(spawnPostern({ environment })).rejects.toThrow(/is gone, though this folder had one/)
+  await expect(issueToken(service, { scope: `${ALL_AT_ACME} offline_access` })).rejects.toThrow(/^503/)
+  await service.close()
+  expect(service.log().map(({ event }) => event)).toContain('store.unfit')
+  await expect(startPostern({ data })).rejects.toThrow(/is gone, though this folder had one/)
 })
