@@ -125,6 +125,8 @@ describe.each([
         state.gone = true
         const after = (): readonly Answered[] => state.answered.filter(({ sentAfter }) => sentAfter)
         await until(() => after().length > 100)
+        state.stopped = true
+        await Promise.all(callers)
         await vi.waitFor(
           async () => {
             const { counted, logged } = await missed(service)
@@ -135,8 +137,6 @@ describe.each([
           },
           { timeout: 30_000, interval: 100 },
         )
-        state.stopped = true
-        await Promise.all(callers)
         for (const event of ['call.intended', 'call.settled']) {
           const ids = idsIn(folder, event)
           expect(after().filter(({ id }) => !ids.has(id))).toEqual([])

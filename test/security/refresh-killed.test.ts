@@ -1,39 +1,22 @@
-import { spawn, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
-import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { dataFolder } from '../support/data-folder.ts'
 import { postForm } from '../support/oauth.ts'
-import { PROGRAM } from '../support/program.ts'
-import { DEMO, ROOT } from '../support/spawn-postern.ts'
+import { type SpawnedPostern, spawnPostern } from '../support/spawn-postern.ts'
 import { issueToken } from '../support/tokens.ts'
 
 // T3.6, T5.7: a service that is killed in the middle of refreshes, again and again.
 
-interface Served {
-  readonly authUrl: string
-  readonly child: ChildProcess
-}
-
 /** The real service in a process of its own. */
-async function serve(data: string): Promise<Served> {
-  const child = spawn(process.execPath, [join(ROOT, PROGRAM), 'serve', DEMO], {
-    env: { PATH: process.env['PATH'], POSTERN_DATA: data, POSTERN_PORT: '0', POSTERN_ADMIN_PORT: '0' },
-    stdio: ['ignore', 'ignore', 'pipe'],
+async function serve(data: string): Promise<SpawnedPostern> {
+  const served = await spawnPostern({ environment: { POSTERN_DATA: data } })
+  onTestFinished(async () => {
+    await served.stop()
   })
-  onTestFinished(() => void child.kill('SIGKILL'))
-  // Read to its end: a service whose reader leaves is another test's matter.
-  let told = ''
-  child.stderr.on('data', (chunk: Buffer) => (told += chunk.toString()))
-  for (;;) {
-    const authUrl = /at (http:\/\/\S+)/.exec(told)?.[1]
-    if (authUrl !== undefined) return { authUrl, child }
-    await once(child.stderr, 'data')
-  }
+  return served
 }
 
 /** Sends a refresh, again with the same token while the store is too busy to answer in time (C6.1.4). */
-async function refresh(served: Served, token: string) {
+async function refresh(served: Pick<SpawnedPostern, 'authUrl'>, token: string) {
   const params = { grant_type: 'refresh_token', refresh_token: token }
   for (;;) {
     const answer = await postForm(served, '/connect/token', { params })
@@ -42,7 +25,7 @@ async function refresh(served: Served, token: string) {
 }
 
 /** Refreshes one family as fast as it goes until the service dies; the last refresh token that was answered. */
-async function refreshUntilDeath(served: Served, token: string): Promise<string> {
+async function refreshUntilDeath(served: Pick<SpawnedPostern, 'authUrl'>, token: string): Promise<string> {
   let last = token
   for (;;) {
     const answer = await refresh(served, last).catch(() => undefined)
@@ -60,17 +43,16 @@ describe('T5.7 a service killed in the middle of refreshes', () => {
     const families = await Promise.all([1, 2, 3, 4].map(() => issueToken(served, { scope })))
     let tokens = families.map(({ refresh_token = '' }) => refresh_token)
     for (const answers of [3, 10, 25]) {
-      const { child } = served
+      const dying = served
       const started = tokens.map((token) => refreshUntilDeath(served, token))
       // So many further refreshes later, in the middle of others.
       let { refresh_token: own = '' } = await issueToken(served, { scope })
       for (let at = 0; at < answers; at++) own = (await refresh(served, own)).json.refresh_token
-      child.kill('SIGKILL')
-      await once(child, 'exit')
+      process.kill(dying.pid, 'SIGKILL')
+      await dying.stop()
       tokens = await Promise.all(started)
       served = await serve(data)
     }
     for (const token of tokens) expect((await refresh(served, token)).status).toBe(200)
-    served.child.kill('SIGKILL')
   })
 })
