@@ -8,6 +8,7 @@ import { newSecret } from '../../src/kernel/ids.ts'
 import { recordsOf } from '../support/audit-files.ts'
 import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
+import { shared } from '../support/shared.ts'
 import { DEMO, WITHOUT_WAITS } from '../support/spawn-postern.ts'
 import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { startPool, UPSTREAM_WORLD } from '../support/worker-pool.ts'
@@ -61,8 +62,10 @@ async function editable(changes = '') {
 }
 
 describe('C12.1.4 what operators do', () => {
+  const serve = shared(() => postern())
+
   it('maintenance on takes effect at once and is kept; off is durable before, with who and why', async () => {
-    const service = await postern()
+    const service = await serve()
     const ask = admin(service)
     const on = { scope: 'business/ACME', reason: 'database move', by: 'ann' }
     expect((await ask('PUT', '/maintenance', on)).status).toBe(200)
@@ -98,7 +101,7 @@ describe('C12.1.4 what operators do', () => {
   })
 
   it('a revocation takes effect without a trail, and clearing lockouts does not', async () => {
-    const service = await postern()
+    const service = await serve()
     const ask = admin(service)
     unavailable(service)
     const revoked = await ask('POST', '/revoke', { client: 'acme-books', business: 'ACME', reason: 'lost' })
@@ -121,7 +124,7 @@ describe('C12.1.4 what operators do', () => {
   })
 
   it('refuses a reason that a record has no room for', async () => {
-    const ask = admin(await postern())
+    const ask = admin(await serve())
     const problems = ['reason  is longer than 500 bytes']
     const answer = await ask('POST', '/revoke', { client: 'acme-books', reason: 'é'.repeat(251) })
     expect(answer).toMatchObject({ status: 400, body: { problems } })

@@ -7,6 +7,7 @@ import { movableClock } from '../support/movable-clock.ts'
 import { hashOf, prover } from '../support/prover.ts'
 import type { RawResponse } from '../support/raw-http.ts'
 import { bearer, expectFault, send, type Sent } from '../support/requests.ts'
+import { replacedService } from '../support/replaced-service.ts'
 import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { answerJson, openUpstream, type Upstream } from '../support/start-upstream.ts'
 import { streaming, at } from '../support/streaming.ts'
@@ -66,6 +67,9 @@ function expectUnproven(response: RawResponse, error: string): void {
   )
   expect(upstream.requests).toEqual([])
 }
+
+/** Puts a configuration in force in one service beside the one that most tests call. */
+const replaced = replacedService()
 
 describe('C4.4a a token that is bound to a key', () => {
   it('is good with a proof of that key, and the upstream gets neither proof nor token', async () => {
@@ -267,7 +271,7 @@ describe('C4.4a where it stands in the decision', () => {
 
   it('C11.7 in a report-only area the call goes on, and the upstream is not told who calls', async () => {
     const area = { backend: 'funds', mode: 'report-only' } as const
-    const watching = await postern({
+    const watching = await replaced({
       config: 'upstream.yaml',
       environment: { UPSTREAM_URL: upstream.url },
       change: (loaded: Configuration) => ({ ...loaded, areas: { ...loaded.areas, 'fund-data': area } }),
@@ -341,7 +345,7 @@ it('C4.4a a websocket is proven at the upgrade', async () => {
 it('C4.18 a page may send a proof, and read challenge and nonce, without being told so', async () => {
   const origin = 'https://app.example.com'
   const cors = { origins: [origin], methods: [], headers: ['Authorization'], exposeHeaders: [], maxAge: 0 }
-  const open = await postern({
+  const open = await replaced({
     change: (loaded: Configuration) => ({ ...loaded, server: { ...loaded.server, cors } }),
   })
   const headers = { Origin: origin, 'Access-Control-Request-Method': 'GET' }
@@ -360,7 +364,7 @@ it('C4.18 a page may send a proof, and read challenge and nonce, without being t
 describe('C4.4a identity.dpop.nonce', () => {
   const withNonce = async (nonce: 'required' | 'off') => {
     const own = prover()
-    const started = await postern({
+    const started = await replaced({
       change: (loaded) => ({ ...loaded, identity: { ...loaded.identity, dpop: { nonce } } }),
     })
     const token = await boundToken(started, own)

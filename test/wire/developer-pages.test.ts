@@ -6,6 +6,7 @@ import { checkConfiguration } from '../../src/settings/check-configuration.ts'
 import { type Configuration, readConfiguration } from '../../src/settings/configuration.ts'
 import { configFiles } from '../support/config-files.ts'
 import { codeBlocks, unescaped } from '../support/developer-page.ts'
+import { replacedService } from '../support/replaced-service.ts'
 import { postern, type StartedPostern, startPostern } from '../support/start-postern.ts'
 
 /** C11.4: the developer pages, over real sockets. */
@@ -36,6 +37,8 @@ const changed = (change: (configuration: Configuration) => Partial<Configuration
 })
 
 describe('C11.4 the developer pages', () => {
+  /** Puts a configuration in force in the service of these tests. */
+  const replaced = replacedService()
   let service: StartedPostern
 
   beforeAll(async () => {
@@ -106,7 +109,7 @@ describe('C11.4 the developer pages', () => {
   })
 
   it('C11.4 are 404 as any unknown path where they are off, which is the default', async () => {
-    const off = await postern({ ...changed(() => ({ developers: 'off' })) })
+    const off = await replaced({ ...changed(() => ({ developers: 'off' })) })
     const unknown = await get(off, '/developer')
     for (const path of [...PATHS, '/connect/assets/developers.css']) {
       const answer = await get(off, path)
@@ -121,7 +124,7 @@ describe('C11.4 the developer pages', () => {
   })
 
   it('C11.4 tells nothing of a hidden area, nor of scope values that only it needs', async () => {
-    const hidden = await postern(changed(() => ({ openapi: { hide: ['member-data'] } })))
+    const hidden = await replaced(changed(() => ({ openapi: { hide: ['member-data'] } })))
     expect((await get(hidden, '/developers/member-data')).status).toBe(404)
     for (const path of PATHS.filter((each) => !each.endsWith('member-data'))) {
       const text = await textAt(hidden, path)
@@ -131,7 +134,7 @@ describe('C11.4 the developer pages', () => {
   })
 
   it('C11.4 gives an area that is called as another page an address of its own', async () => {
-    const named = await postern(
+    const named = await replaced(
       changed(({ areas, actions }) => ({
         areas: { ...areas, errors: areas['fund-data']! },
         actions: actions.map((action) =>
@@ -148,7 +151,7 @@ describe('C11.4 the developer pages', () => {
 
   it('C11.4 T6 shows whatever a configuration says as text, also in commands', async () => {
     const evil = `"'><script>alert(1)</script><img src=x onerror=alert(1)>&lt;$(id)\`id\``
-    const told = await postern(
+    const told = await replaced(
       changed(({ actions, areas, developers, scopes }) => ({
         scopes: { ...scopes, 'fund.read': { ...scopes['fund.read']!, description: evil } },
         areas: { ...areas, 'fund-data': { ...areas['fund-data']!, description: evil } },
@@ -189,7 +192,7 @@ describe('C11.4 the developer pages', () => {
       },
     }
     const examples = { one: { data } } as never
-    const broken = await postern(
+    const broken = await replaced(
       changed(({ actions }) => ({
         actions: actions.map((action) =>
           action.action === 'fund-list'
@@ -223,7 +226,7 @@ describe('C11.4 the developer pages', () => {
   })
 
   it('C11.4 tells the deployment’s own addresses, and asks to replace what it does not know', async () => {
-    const plain = await postern(changed(() => ({ developers: 'on', openapi: 'off' })))
+    const plain = await replaced(changed(() => ({ developers: 'on', openapi: 'off' })))
     const text = await textAt(plain, '/developers')
     expect(text).toContain(`${plain.authUrl}/connect/authorize`)
     expect(text).toContain('-u CLIENT_ID:CLIENT_SECRET')

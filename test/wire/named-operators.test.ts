@@ -9,6 +9,7 @@ import { ROLES } from '../../src/settings/admin.ts'
 import type { Configuration } from '../../src/settings/configuration.ts'
 import { recordsOf } from '../support/audit-files.ts'
 import { movableClock } from '../support/movable-clock.ts'
+import { shared } from '../support/shared.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
 
 type Role = (typeof ROLES)[number]
@@ -45,8 +46,10 @@ const MAY: Readonly<Record<string, readonly Role[]>> = {
 }
 
 describe('C12.2.4 named operators', () => {
+  const serve = shared(() => postern({ change: withTokens }))
+
   it('may use the routes that their role has the right to, and no other; who is refused is recorded', async () => {
-    const service = await postern({ change: withTokens })
+    const service = await serve()
     let refused = 0
     for (const route of adminRoutes('1')) {
       expect((await ask(service, undefined, route)).status).toBe(401)
@@ -98,7 +101,7 @@ describe('C12.2.4 named operators', () => {
   })
 
   it('are refused a token that is longer, shorter, empty, of another scheme, or the hash itself', async () => {
-    const service = await postern({ change: withTokens })
+    const service = await serve()
     const status = async (authorization: string): Promise<number> =>
       (await fetch(`${service.adminUrl}/maintenance`, { headers: { authorization } })).status
     const token = TOKENS.view
