@@ -5,6 +5,7 @@ import { verifyTrail } from '../../src/audit/read/verify.ts'
 import { recordsOf, type WrittenRecord } from '../support/audit-files.ts'
 import { CREATE, JSON_BODY, NEW_FUND } from '../support/audited-calls.ts'
 import { runVerb } from '../support/command-line.ts'
+import { shared } from '../support/shared.ts'
 import { WITHOUT_WAITS } from '../support/spawn-postern.ts'
 import { answerJson, startUpstream } from '../support/start-upstream.ts'
 import { poolConfig, startPool, type StartedPool } from '../support/worker-pool.ts'
@@ -33,16 +34,19 @@ function changing({ baseUrl }: StartedPool, token: string) {
   }
 }
 
+const served = shared(async (workers: number) => {
+  const upstream = await startUpstream(answerJson({ Code: 'NEW1' }))
+  const config = poolConfig(upstream.url, WITHOUT_WAITS)
+  return startPool(config.replace('workers: 2', `workers: ${workers}`))
+})
+
 const until = async (fits: () => boolean): Promise<void> => {
   while (!fits()) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
 describe('C12.2.3 redaction by the service that writes the trail', () => {
   it.each([1, 2])('C12.2.3 %i worker(s) under load lose no value but those ordered', async (workers) => {
-    const upstream = await startUpstream(answerJson({ Code: 'NEW1' }))
-    const service = await startPool(
-      poolConfig(upstream.url, WITHOUT_WAITS).replace('workers: 2', `workers: ${workers}`),
-    )
+    const service = await served(workers)
     const { data } = service
     const load = changing(service, await service.token())
     await until(() => load.statuses.length >= 40)
@@ -76,8 +80,7 @@ describe('C12.2.3 redaction by the service that writes the trail', () => {
   })
 
   it('C12.2.3 waits until a worker that does not answer is replaced, and erases its values too', async () => {
-    const upstream = await startUpstream(answerJson({ Code: 'NEW1' }))
-    const service = await startPool(poolConfig(upstream.url, WITHOUT_WAITS))
+    const service = await served(2)
     const { data } = service
     const load = changing(service, await service.token())
     await until(() => load.statuses.length >= 8)

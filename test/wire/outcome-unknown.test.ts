@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startOver } from '../support/over-module.ts'
+import { replacedOver } from '../support/over-module.ts'
 import { bearer, envelopeOf, expectFault, send } from '../support/requests.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { answerJson, openUpstream, type Upstream, type UpstreamBehaviour } from '../support/start-upstream.ts'
@@ -15,6 +15,7 @@ const JSON_TYPE = { 'Content-Type': 'application/json' }
 const ANY = {}
 const XML = { Accept: 'application/xml' }
 
+const over = replacedOver()
 let upstream: Upstream
 let gateway: StartedPostern
 let token: string
@@ -136,7 +137,7 @@ describe('C8.4a where nothing was changed, the call may be sent again', () => {
   it('C8.4 the service cannot be reached', async () => {
     const gone = await openUpstream()
     await gone.close()
-    const { ask } = await startOver('{ request: () => undefined }', { under: { target: gone.url } })
+    const { ask } = await over('{ request: () => undefined }', { under: { target: gone.url } })
     const answer = await ask({ method: 'POST', target: CREATE, body: BODY, headers: JSON_TYPE })
     expectFault(answer, 'upstream_unreachable')
     expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0)
@@ -159,13 +160,13 @@ describe('C8.4a modules', () => {
     ['throws after the change', `{ response: () => { throw new Error('x') } }`],
     ['answers what is no answer', '{ response: () => 1 }'],
   ])('C8.4a, C8.9 one that %s', async (_what, source) => {
-    const { ask } = await startOver(source, { behaviour: answerJson({}, { status: 201 }) })
+    const { ask } = await over(source, { behaviour: answerJson({}, { status: 201 }) })
     expectFault(await ask(post), 'outcome_unknown')
   })
 
   it('C8.4a, C8.9 one whose second request is refused, after the first was carried out', async () => {
     let count = 0
-    const { ask } = await startOver(
+    const { ask } = await over(
       `{ answer: async (call, forward) => { await forward(); throw await forward().then((a) => a.json()) } }`,
       {
         behaviour: (connection) => {
