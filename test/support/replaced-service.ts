@@ -11,17 +11,19 @@ export type Replacement = Pick<StartOptions, 'config' | 'environment' | 'change'
  * these tests, as a reload does: that costs a fifth of a start, and `change` may be any function. What was asked for last
  * is served. A test that needs two at once, or a service without a past, has one of its own by `postern`.
  */
-export function replacedService(): (options?: Replacement) => Promise<StartedPostern> {
+export function replacedService(
+  fixed: Pick<StartOptions, 'clock'> = {},
+): (options?: Replacement) => Promise<StartedPostern> {
   let first: Replacement | undefined
-  const started = shared(() => postern(first))
+  const started = shared(() => postern({ ...fixed, ...first }))
   return async (options = {}) => {
     const isFirst = first === undefined
     first ??= options
     const service = await started()
     if (isFirst) return service
     const { configuration } = configurationOf(options, service.data)
-    const fixed = fixedChanges(service.configuration, configuration)
-    if (fixed.length > 0) throw new TypeError(`only a start changes ${fixed.join(', ')}`)
+    const changed = fixedChanges(service.configuration, configuration)
+    if (changed.length > 0) throw new TypeError(`only a start changes ${changed.join(', ')}`)
     await service.worker?.prepare(configuration)
     await service.worker?.commit()
     return { ...service, configuration }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Configuration } from '../../src/settings/configuration.ts'
 import type { RawResponse } from '../support/raw-http.ts'
+import { replacedService } from '../support/replaced-service.ts'
 import { bearer, expectFault, form, send } from '../support/requests.ts'
 import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { basic, issueToken } from '../support/tokens.ts'
@@ -30,6 +31,7 @@ const preflight = (target: string, origin: string = APP) => ({
 const corsHeaders = ({ headers }: RawResponse): readonly string[] =>
   Object.keys(headers).filter((name) => name.startsWith('access-control-'))
 
+const replaced = replacedService()
 let gateway: StartedPostern
 let token: string
 beforeAll(async () => {
@@ -40,7 +42,7 @@ afterAll(() => gateway.close())
 
 describe('C4.18 without CORS, the default', () => {
   it('OPTIONS is a method like any other, and no answer speaks of origins', async () => {
-    const plain = await postern()
+    const plain = await replaced()
     expectFault(await send(plain, preflight(LIST)), 'no_credentials')
     const { access_token } = await issueToken(plain, { scope: 'fund.read target:b/ACME' })
     const headers = { ...preflight(LIST).headers, ...bearer(access_token) }
@@ -72,7 +74,7 @@ describe('C4.18 with CORS, a preflight', () => {
   it('C4.18, C4.6 allows the further methods that the configuration lists', async () => {
     const cors = { ...CORS, methods: ['PROPFIND' as const, 'REPORT' as const] }
     const change = (loaded: Configuration) => ({ ...loaded, server: { ...loaded.server, cors } })
-    const answer = await send(await postern({ change }), preflight(LIST))
+    const answer = await send(await replaced({ change }), preflight(LIST))
     expect(answer.headers['access-control-allow-methods']).toBe('PROPFIND, REPORT')
   })
 

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Configuration } from '../../src/settings/configuration.ts'
 import type { FaultCode } from '../../src/kernel/faults.ts'
+import { replacedService } from '../support/replaced-service.ts'
 import { bearer, expectFault, send, type Sent } from '../support/requests.ts'
-import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
+import { startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { answerJson, openUpstream, type Upstream } from '../support/start-upstream.ts'
 import { ALL_AT_ACME, issueToken, MEMBER } from '../support/tokens.ts'
 
@@ -10,6 +11,7 @@ const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
 const DETAIL = '/api/1.0/f/ACME/SUPER1/fund-data/fund-detail'
 const MEMBER_DETAIL = `/api/1.0/f/ACME/SUPER1/member-data/member-detail/${MEMBER}`
 
+const replaced = replacedService()
 let gateway: StartedPostern
 let token: string
 beforeAll(async () => {
@@ -41,7 +43,7 @@ describe('C7.1: supported response types', () => {
   })
 
   it('C7.1: the vendor is configuration', async () => {
-    const own = await postern({ change: (loaded) => ({ ...loaded, vendor: 'acme' }) })
+    const own = await replaced({ change: (loaded) => ({ ...loaded, vendor: 'acme' }) })
     const { access_token } = await issueToken(own, { scope: ALL_AT_ACME })
     const as = (accept: string) => ask({ headers: { Accept: accept } }, own, access_token)
     expect(await as('application/vnd.acme.action.v1+xml')).toMatchObject({ status: 200 })
@@ -167,7 +169,7 @@ describe('C7.2: Accept by RFC 9110 §12.5.1', () => {
   })
 
   it('C7.2: without a wish, the configured default', async () => {
-    const own = await postern({ change: (loaded) => ({ ...loaded, defaultFormat: 'xml' }) })
+    const own = await replaced({ change: (loaded) => ({ ...loaded, defaultFormat: 'xml' }) })
     const { access_token } = await issueToken(own, { scope: ALL_AT_ACME })
     for (const accept of [undefined, '', '*/*', 'application/*']) {
       const { headers } = await ask({ headers: { Accept: accept } }, own, access_token)
@@ -205,7 +207,7 @@ describe('C7.3: action versions', () => {
           : action
       }),
     })
-    const own = await postern({ change })
+    const own = await replaced({ change })
     const { access_token } = await issueToken(own, { scope: ALL_AT_ACME })
     const { body } = await ask({ target: MEMBER_DETAIL }, own, access_token)
     expect(body).toContain('CommunicationPreferences')

@@ -6,6 +6,7 @@ import { importPublicKey, isSignedBy } from '../../src/keys/signatures.ts'
 import { type HttpConfig, replaceFunds } from '../support/changed-funds.ts'
 import { seriesOf } from '../support/metrics.ts'
 import { bearer, send } from '../support/requests.ts'
+import { shared } from '../support/shared.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
 import { answerJson, startUpstream, type UpstreamConnection } from '../support/start-upstream.ts'
 import { at, streaming, withStream } from '../support/streaming.ts'
@@ -62,6 +63,8 @@ const TARGETS = {
 }
 
 describe('C11.1 the traffic of the moment', () => {
+  const serve = shared(() => postern())
+
   it('C11.1 tells calls in flight, connections in use and calls that wait for one', async () => {
     const { upstream, answerAll } = await startSlowUpstream()
     const { gateway, call } = await start(upstream.url, (backend) => ({ ...backend, maxConnections: 2 }))
@@ -127,7 +130,7 @@ describe('C11.1 the traffic of the moment', () => {
   })
 
   it('C11.1 tells the checks of passwords that wait, and whether calls are shed', async () => {
-    const gateway = await postern()
+    const gateway = await serve()
     const waiting = 'postern_hash_queue'
     const hashes = Array.from({ length: 40 }, () => gateway.world.hasher.hash('a password'))
     expect((await seriesOf(gateway)).get(waiting)).toBeGreaterThan(0)
@@ -137,7 +140,7 @@ describe('C11.1 the traffic of the moment', () => {
   })
 
   it('C11.1 tells the signatures that wait to be checked', async () => {
-    const gateway = await postern()
+    const gateway = await serve()
     const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-521' })
     const key = await importPublicKey(publicKey.export({ format: 'jwk' }) as Jwk, 'ES512')
     const token = `a.b.${Buffer.alloc(132, 1).toString('base64url')}`

@@ -4,8 +4,9 @@ import { FAULTS } from '../../src/kernel/fault-table.ts'
 import { withFunds } from '../support/changed-funds.ts'
 import { type MovableClock, movableClock } from '../support/movable-clock.ts'
 import { openRaw } from '../support/raw-http.ts'
+import { replacedService } from '../support/replaced-service.ts'
 import { bearer, requestBytes, send } from '../support/requests.ts'
-import { postern, type StartedPostern } from '../support/start-postern.ts'
+import type { StartedPostern } from '../support/start-postern.ts'
 import {
   answerJson,
   startUpstream,
@@ -31,6 +32,10 @@ interface World {
   readonly sent: () => (string | undefined)[]
 }
 
+const clock = movableClock()
+/** Each test's backend has a token of its own, whatever the time is. */
+const replaced = replacedService({ clock })
+
 /** Postern in front of an upstream, and a token endpoint beside it. */
 async function world(
   behaviour: UpstreamBehaviour = grantEach(),
@@ -38,10 +43,8 @@ async function world(
 ): Promise<World> {
   const upstream = await startUpstream()
   const endpoint = await startUpstream(behaviour)
-  const clock = movableClock()
-  const gateway = await postern({
+  const gateway = await replaced({
     config: 'upstream.yaml',
-    clock,
     environment: { UPSTREAM_URL: upstream.url },
     change: withFunds({ auth: oauth2(`${endpoint.url}/oauth/token?tenant=a`, others) }),
   })
