@@ -1,57 +1,47 @@
 /** In which order the test files begin. */
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { relative } from 'node:path'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { keptCosts } from '../test/support/cost-reporter.ts'
 import { randomFrom } from '../test/support/seeded-random.ts'
 
-/** The files that take longest on two cores. The rest takes a few seconds each. */
-const LONGEST = [
-  'interop/pages',
-  'interop/package',
-  'interop/processes',
-  'interop/readme',
-  'interop/developer-pages',
-  'interop/process-faults',
-  'interop/scrapes',
-  'interop/recipes',
-  'interop/logins-cut-off',
-  'unit/cli/record-changes',
-  'unit/cli/recorded-acts',
-  'security/linear-expressions',
-  'wire/audit-service',
-  'security/audit-changes-killed',
-  'interop/idle-node',
-  'interop/jumped-clock',
-  'security/large-bodies',
-  'wire/module-over',
-  'wire/audit-redaction',
-  'unit/cli/directory-life',
-  'security/misbehaving-clients',
-  'security/revocation-lasts',
-  'security/stolen-signing-key',
-  'wire/operators',
-  'wire/administered-directory',
-  'security/refused-start',
-  'wire/stored-places',
-  'unit/cli/command-line',
-  'security/properties',
-  'interop/foreign-readers',
-  'security/store-files',
-  'security/upgrades',
-] as const
+/** Seconds of processor time from which on it matters when a file begins. */
+const DEAR = 3
 
-/** The longest first, so that none of them runs alone at the end; then the others by chance, another way in each run. */
+/** Before there is a run on this machine: files that take longest on two cores, the longest first. */
+const LONGEST = [
+  ...['interop/pages', 'interop/package', 'interop/processes', 'interop/readme', 'interop/developer-pages'],
+  ...['interop/process-faults', 'interop/scrapes', 'interop/recipes', 'interop/logins-cut-off'],
+  ...['wire/rights-that-shrink', 'wire/rights-that-shrink-by-configuration', 'wire/both-ways'],
+  ...[
+    'unit/cli/where-carried-out',
+    'unit/cli/command-line',
+    'security/revocation-lasts',
+    'wire/audit-failures',
+  ],
+  ...['wire/audit-beginning', 'security/refresh-killed', 'security/logout-killed', 'suites/postgres-store'],
+  ...['security/refused-start', 'security/store-faults', 'suites/postgres-lost-answers'],
+]
+const listed = (file: string): number => {
+  const place = LONGEST.indexOf(file.replace(/^test\/|\.test\.ts$/g, ''))
+  return place === -1 ? 0 : DEAR + LONGEST.length - place
+}
+
+/**
+ * Those first that took the processor longest in their last run, so that none of them runs alone at the end; then the others by
+ * chance, another way in each run.
+ */
 export class LongestFirst extends BaseSequencer {
   override sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const { root, sequence } = this.ctx.config
-    const places = new Map(LONGEST.map((name, place) => [join(root, 'test', `${name}.test.ts`), place]))
-    for (const file of places.keys()) if (!existsSync(file)) throw new Error(`${file} is named, but is gone`)
+    const costs = keptCosts()
     const chance = randomFrom(sequence.seed)
     // By name first: the order in which they were found must not decide.
     const byName = files.toSorted((a, b) => (a.moduleId < b.moduleId ? -1 : 1))
-    const keyed = byName.map(
-      (file) => [places.get(file.moduleId) ?? LONGEST.length + chance(), file] as const,
-    )
-    return Promise.resolve(keyed.sort(([a], [b]) => a - b).map(([, file]) => file))
+    const keyed = byName.map((file) => {
+      const name = relative(root, file.moduleId)
+      const cost = costs[name] ?? listed(name)
+      return [cost < DEAR ? chance() : cost, file] as const
+    })
+    return Promise.resolve(keyed.sort(([a], [b]) => b - a).map(([, file]) => file))
   }
 }

@@ -1,8 +1,14 @@
 import { availableParallelism } from 'node:os'
-import { configDefaults, defineConfig } from 'vitest/config'
+import { defineConfig } from 'vitest/config'
+import { COLLECTION } from '../src/start/allocator.ts'
 import { IS_BUNDLE } from '../test/support/program.ts'
-import { fromBundle, withoutBundle } from './from-bundle.ts'
+import { fromBundle } from './from-bundle.ts'
 import { LongestFirst } from './longest-first.ts'
+
+/** Where tests play against a service: that of the bundle, which ships. */
+const SERVED = ['test/{wire,security}/*.test.ts']
+/** Where programs of others play against it. */
+const OTHERS = ['test/interop/*.test.ts']
 
 const root = new URL('..', import.meta.url).pathname
 
@@ -12,13 +18,22 @@ process.env['NODE_COMPILE_CACHE'] ??= `${root}node_modules/.cache/compiled`
 
 export default defineConfig({
   root,
-  plugins: IS_BUNDLE ? [fromBundle(root)] : [],
   test: {
-    include: ['test/**/*.test.ts'],
-    ...(IS_BUNDLE && {
-      exclude: [...configDefaults.exclude, ...withoutBundle(root, ['test/wire', 'test/security']).keys()],
-    }),
-    ...(IS_BUNDLE && { server: { deps: { external: [/\/dist\/[^?]*\.js$/] } } }),
+    projects: [
+      { extends: true, test: { name: 'parts', include: ['test/**/*.test.ts'], exclude: [...SERVED, ...OTHERS] } },
+      { extends: true, test: { name: 'interop', include: OTHERS } },
+      {
+        extends: true,
+        plugins: IS_BUNDLE ? [fromBundle(root)] : [],
+        test: {
+          name: 'served',
+          include: SERVED,
+          ...(IS_BUNDLE && { server: { deps: { external: [/\/dist\/[^?]*\.js$/] } } }),
+        },
+      },
+    ],
+    // As every process of a service has them (src/start/allocator.ts).
+    execArgv: [...COLLECTION],
     globalSetup: ['test/support/temporary-files.ts', 'test/support/program.ts'],
     setupFiles: ['test/support/property-seed.ts', 'test/support/cost.ts'],
     reporters: ['default', 'test/support/machine-reporter.ts', 'test/support/cost-reporter.ts'],
@@ -26,15 +41,12 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 30_000 } },
-    // Of 12,000 tests one may meet a machine that stands still for a second. In CI it gets a second attempt, and the
-    // reporter names it, so that it is mended.
-    retry: process.env['POSTERN_TEST_REQUIRE_ALL'] === '1' ? 1 : 0,
     sequence: { shuffle: true, sequencer: LongestFirst },
     // Files share a process and its loaded modules, which takes a third of the time. No file may leave anything behind.
     isolate: false,
     unstubEnvs: true,
     unstubGlobals: true,
     // Most of the time a test waits for a socket, a disk or a process.
-    maxWorkers: availableParallelism() * 2 + 2,
+    maxWorkers: availableParallelism() * 2,
   },
 })

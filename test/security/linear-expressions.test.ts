@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest'
 import { messageOf } from '../../src/kernel/thrown.ts'
 import { apply, collect, HOSTILE, READERS, repeated, shapesOf } from '../support/hostile-text.ts'
 import { sized } from '../support/long.ts'
-import { needsSources } from '../support/program.ts'
 import { within } from '../support/processor-budget.ts'
 
 /**
@@ -37,9 +36,7 @@ function search(work: (text: string) => unknown, shapes: readonly ((length: numb
   }
 }
 
-const here = needsSources('it reads the expressions out of the source files')
-
-describe('T2.9 regular expressions take time in proportion to the text', here, () => {
+describe('T2.9 regular expressions take time in proportion to the text', () => {
   const expressions = collect()
 
   it.each([

@@ -4,7 +4,6 @@
  */
 import type { Reporter, TestCase, TestModule } from 'vitest/node'
 import { isMissing, PARTS, type PartName } from './machine.ts'
-import { IS_BUNDLE } from './program.ts'
 
 const missing = (Object.keys(PARTS) as PartName[]).filter(isMissing)
 
@@ -36,8 +35,7 @@ export default class MachineReporter implements Reporter {
 function reason(test: TestCase): string {
   const result = test.result()
   if (result.state === 'skipped' && result.note !== undefined) return result.note
-  const { needs = [], needsSources } = test.meta()
-  if (IS_BUNDLE && needsSources !== undefined) return `needs the sources: ${needsSources}`
+  const { needs = [] } = test.meta()
   const lacks = needs.filter(isMissing)
   return lacks.length > 0 ? `${lacks.join(' and ')} missing` : 'not chosen by this run'
 }

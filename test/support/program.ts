@@ -1,6 +1,7 @@
 /**
- * Which Postern the tests start: the sources, or, under `POSTERN_TEST_PROGRAM=bundle`, the bundle that ships. Then an import
- * of a module that the bundle offers by its name is the bundle's too (.config/from-bundle.ts).
+ * Which Postern the tests start: the bundle, which is what ships. The tests in `wire` and `security` start its service in their
+ * own process too: what they import of `src` is the bundle's (.config/from-bundle.ts). Under `POSTERN_TEST_PROGRAM=sources`
+ * everything is the sources, so that a debugger or a profile shows their lines.
  */
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -8,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 const CHOICES = ['bundle', 'sources'] as const
-const chosen = process.env['POSTERN_TEST_PROGRAM'] ?? 'sources'
+const chosen = process.env['POSTERN_TEST_PROGRAM'] ?? 'bundle'
 if (!CHOICES.some((choice) => choice === chosen))
   throw new Error(`POSTERN_TEST_PROGRAM is "${chosen}": expected ${CHOICES.join(' or ')}`)
 
@@ -16,16 +17,6 @@ export const IS_BUNDLE = chosen === 'bundle'
 
 /** The command line, below the repository. */
 export const PROGRAM = IS_BUNDLE ? 'dist/main.js' : 'src/main.ts'
-
-declare module 'vitest' {
-  interface TaskMeta {
-    /** Why a test cannot be run on the bundle. */
-    needsSources?: string
-  }
-}
-
-/** The options of a test or of a `describe` that reaches for parts that the bundle does not offer. */
-export const needsSources = (why: string) => ({ skip: IS_BUNDLE, meta: { needsSources: why } })
 
 /** Runs before the first test: the bundle is made once, if a source is newer. */
 export default function setup(): void {
