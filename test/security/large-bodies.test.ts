@@ -53,6 +53,9 @@ async function before(
   return { gateway, authorization }
 }
 
+/** A connection that has carried much has larger buffers of the system. */
+const ANEW = () => serve.own()
+
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
 
@@ -173,7 +176,7 @@ describe('T5 bodies of any size', () => {
     const { gateway, authorization } = await before((incoming) => {
       connections.push(incoming.socket)
       incoming.on('error', () => undefined).pause()
-    })
+    }, ANEW)
     const { stream, given } = supply(LARGE)
     const upload = uploading(gateway, authorization)
     upload.on('error', () => undefined)
@@ -213,7 +216,7 @@ describe('T5 bodies of any size', () => {
     const { gateway, authorization } = await before((_incoming, response) => {
       response.writeHead(200, { 'Content-Type': 'application/octet-stream' })
       stream.pipe(response)
-    })
+    }, ANEW)
     const connection = await openRaw(gateway.port)
     connection.socket.pause()
     connection.send(`GET ${at('download')} HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\n\r\n`)

@@ -10,7 +10,8 @@ import {
   MALLOC_SETTINGS,
   startWithAllocator,
 } from '../../../src/start/allocator.ts'
-import { ROOT, spawnPostern, type SpawnOptions, WITHOUT_WAITS } from '../../support/spawn-postern.ts'
+import { PROGRAM, ROOT } from '../../support/program.ts'
+import { spawnPostern, type SpawnOptions, WITHOUT_WAITS } from '../../support/spawn-postern.ts'
 
 /** What the process would be replaced by; undefined if it goes on. */
 function started(changes: object, hasGlibc = true): unknown {
@@ -127,7 +128,7 @@ describe('T5.18 memory that is kept after a load', () => {
       ...COLLECTION,
       '--import',
       SPACED,
-      join(ROOT, 'src/main.ts'),
+      join(ROOT, PROGRAM),
       'serve',
       config,
     ])
