@@ -46,8 +46,17 @@ export default defineConfig(
       '@typescript-eslint/no-unsafe-argument': 'off',
       '@typescript-eslint/no-unsafe-return': 'off',
       '@typescript-eslint/no-unsafe-call': 'off',
+      'no-restricted-properties': [
+        'error',
+        {
+          object: 'vi',
+          property: 'waitFor',
+          message: 'It gives up after a second: use eventually (test/support/eventually.ts).',
+        },
+      ],
     },
   },
+  { files: ['test/support/eventually.ts'], rules: { 'no-restricted-properties': 'off' } },
   // Scripts of pages, which a browser runs, programs of packages that are installed elsewhere, and those that the
   // machine's own Node runs have no types.
   {

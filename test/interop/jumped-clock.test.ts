@@ -1,5 +1,5 @@
 /** The clock of the database that nodes share jumps, while it serves and before they start. */
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { type Clock, systemClock } from '../../src/kernel/clock.ts'
 import type { Store } from '../../src/contracts/store.ts'
 import { recordsOf } from '../support/audit-files.ts'
@@ -7,6 +7,7 @@ import { authorizeUrl } from '../support/audited-people.ts'
 import { runVerb } from '../support/command-line.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { giveClock } from '../support/database-clock.ts'
+import { eventually } from '../support/eventually.ts'
 import { needing } from '../support/machine.ts'
 import { postForm } from '../support/oauth.ts'
 import { Person } from '../support/person.ts'
@@ -18,7 +19,6 @@ import { issueToken } from '../support/tokens.ts'
 
 const DAY = 24 * 3_600_000
 const SCOPE = 'openid offline_access business.fund.list target:b/ACME'
-const SOON = { timeout: 30_000, interval: 50 }
 
 /** A store whose database has a clock of its own. */
 async function clockedStore() {
@@ -54,10 +54,10 @@ const jumped = (how: string) => [
 ]
 
 const notices = (service: StartedPostern, how: string) =>
-  vi.waitFor(async () => expect(await degraded(service)).toEqual(jumped(how)), SOON)
+  eventually(async () => expect(await degraded(service)).toEqual(jumped(how)))
 
 const isWell = (service: StartedPostern) =>
-  vi.waitFor(async () => expect(await degraded(service)).toEqual([]), SOON)
+  eventually(async () => expect(await degraded(service)).toEqual([]))
 
 /** Records that are good for an hour, as codes and families are. */
 const keep = (store: Store, key: string): Promise<boolean> =>
@@ -134,9 +134,8 @@ describe('T5.6 C11.7.1 the clock of a shared store that jumps', needing('postgre
     await isWell(service)
     const other = await node(clocked)
     expect(await other.world.store.hold('work', 10_000)).toBe(true)
-    await vi.waitFor(
-      async () => expect(await other.world.store.shared!.nodes.live()).toMatchObject({ nodes: 1 }),
-      SOON,
+    await eventually(async () =>
+      expect(await other.world.store.shared!.nodes.live()).toMatchObject({ nodes: 1 }),
     )
   })
 
@@ -162,10 +161,8 @@ describe('T5.6 C11.7.1 the clock of a shared store that jumps', needing('postgre
     const { refresh_token = '' } = await issueToken(service, { scope: SCOPE })
     clocked.jump(40 * DAY)
     await notices(service, '40d ahead')
-    await vi.waitFor(
-      () =>
-        expect(Number(clocked.sql(`SELECT max(seen_at) FROM SCHEMA.node`))).toBeGreaterThan(Date.now() + DAY),
-      SOON,
+    await eventually(() =>
+      expect(Number(clocked.sql(`SELECT max(seen_at) FROM SCHEMA.node`))).toBeGreaterThan(Date.now() + DAY),
     )
     const wrong = { now: () => systemClock.now() + 40 * DAY, monotonic: () => systemClock.monotonic() }
     const started = await node(clocked, { clock: wrong })

@@ -6,8 +6,9 @@ import { connect, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { connect as connectTls, TLSSocket } from 'node:tls'
 import { once } from 'node:events'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { certificateFolder, makeCertificate, type TestCertificate } from '../support/certificates.ts'
+import { eventually } from '../support/eventually.ts'
 import { startListener, type TestListener } from '../support/listener.ts'
 import { postern } from '../support/start-postern.ts'
 
@@ -93,7 +94,7 @@ describe('TLS on the public listener', () => {
     await call(port, ca, before)
     writeFileSync(certificate, readFileSync(next.certificate))
     writeFileSync(key, readFileSync(next.key))
-    await vi.waitFor(async () => expect((await call(port, ca, agent())).subject).toBe('second'), 5000)
+    await eventually(async () => expect((await call(port, ca, agent())).subject).toBe('second'))
     const still = await call(port, ca, before)
     expect(still).toMatchObject({ status: 200, subject: 'first' })
   })

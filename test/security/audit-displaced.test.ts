@@ -1,7 +1,8 @@
+import { eventually } from '../support/eventually.ts'
 import { readdirSync, readFileSync, renameSync, rmSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { startWitness } from '../support/killed-service.ts'
 import { ROOT, spawnPostern, type SpawnedPostern, WITHOUT_WAITS } from '../support/spawn-postern.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
@@ -127,16 +128,13 @@ describe.each([
         await until(() => after().length > 100)
         state.stopped = true
         await Promise.all(callers)
-        await vi.waitFor(
-          async () => {
-            const { counted, logged } = await missed(service)
-            expect(counted).toBeGreaterThan(before.counted)
-            expect(logged).toBeGreaterThan(before.logged)
-            const ready = await (await fetch(`${service.adminUrl}/health/ready`)).text()
-            expect(ready).toContain('somebody removed, moved or changed a file')
-          },
-          { timeout: 30_000, interval: 100 },
-        )
+        await eventually(async () => {
+          const { counted, logged } = await missed(service)
+          expect(counted).toBeGreaterThan(before.counted)
+          expect(logged).toBeGreaterThan(before.logged)
+          const ready = await (await fetch(`${service.adminUrl}/health/ready`)).text()
+          expect(ready).toContain('somebody removed, moved or changed a file')
+        })
         for (const event of ['call.intended', 'call.settled']) {
           const ids = idsIn(folder, event)
           expect(after().filter(({ id }) => !ids.has(id))).toEqual([])

@@ -10,6 +10,7 @@ import {
   type Attacked,
   type AttackedUpstream,
 } from '../support/attacked.ts'
+import { eventually } from '../support/eventually.ts'
 import { openRaw, type RawConnection } from '../support/raw-http.ts'
 import type { UpstreamConnection } from '../support/start-upstream.ts'
 import { at, withStream } from '../support/streaming.ts'
@@ -19,7 +20,6 @@ import { basic } from '../support/tokens.ts'
 
 const ANY = '/api/1.0/b/ACME/fund-data/any/one'
 const BODY = '{"change":1}'
-const LOOK = { interval: 10, timeout: 30_000 }
 
 const post = ({ authorization }: Attacked, target = ANY, body = BODY): Buffer =>
   bytesOf({
@@ -58,7 +58,7 @@ async function leave(
   client.send(bytes)
   await when(client)
   client.socket.resetAndDestroy()
-  await vi.waitFor(() => expect(callsSince(attacked, from)).toHaveLength(1), LOOK)
+  await eventually(() => expect(callsSince(attacked, from)).toHaveLength(1))
   // Long enough for a second one.
   await new Promise((resolve) => setTimeout(resolve, 20))
   const [line, ...more] = callsSince(attacked, from)
@@ -112,7 +112,7 @@ describe('C8.5 a client that leaves while an upstream works', () => {
     attacked.upstream.behave((connection) => void held.push(connection))
   })
 
-  const isHeld = (): Promise<unknown> => vi.waitFor(() => expect(held).toHaveLength(1), LOOK)
+  const isHeld = (): Promise<unknown> => eventually(() => expect(held).toHaveLength(1))
 
   it('its call is told, and that it may have been carried out', async () => {
     const line = await leave(attacked, post(attacked), isHeld)
@@ -169,9 +169,8 @@ describe('C8.5 a client that leaves while an upstream works', () => {
 
   it('its upload is told that had begun to go on', async () => {
     const line = await leave(attacked, upload(attacked), async () => {
-      await vi.waitFor(
-        () => expect(attacked.upstream.connections.some(({ bytes }) => bytes.includes('half'))).toBe(true),
-        LOOK,
+      await eventually(() =>
+        expect(attacked.upstream.connections.some(({ bytes }) => bytes.includes('half'))).toBe(true),
       )
     })
     expect(line).toMatchObject({
@@ -226,9 +225,7 @@ it('C8.5 a client that leaves while an upstream of a report-only area works: its
   try {
     const held: UpstreamConnection[] = []
     attacked.upstream.behave((connection) => void held.push(connection))
-    const line = await leave(attacked, post(attacked), () =>
-      vi.waitFor(() => expect(held).toHaveLength(1), LOOK),
-    )
+    const line = await leave(attacked, post(attacked), () => eventually(() => expect(held).toHaveLength(1)))
     expect(line).toMatchObject({ level: 'info', clientGone: true, upstream: 'cancelled' })
   } finally {
     await attacked.close()
@@ -241,7 +238,7 @@ it('C8.5 a client that leaves before the memory backend’s answer: its call is 
     const body = '{"Code":"GONE1","Name":"Gone"}'
     const bytes = post(attacked, '/api/1.0/b/ACME/fund-data/fund-create', body)
     const line = await leave(attacked, bytes, () =>
-      vi.waitFor(() => expect(attacked.calls()).toHaveLength(1), LOOK),
+      eventually(() => expect(attacked.calls()).toHaveLength(1)),
     )
     expect(line).toMatchObject({ level: 'info', method: 'POST' })
     expect(line['upstreamMs']).toBeDefined()

@@ -1,6 +1,7 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { findService } from '../../src/operator/announcement.ts'
 import { configFiles } from '../support/config-files.ts'
+import { eventually } from '../support/eventually.ts'
 import { needing } from '../support/machine.ts'
 import { giveKey } from '../support/ready-key.ts'
 import { smallDisk } from '../support/small-disk.ts'
@@ -10,7 +11,6 @@ import { UPSTREAM_WORLD } from '../support/worker-pool.ts'
 /** T5.21: a disk that is full before the last worker is up. */
 
 const WORKERS = 3
-const PATIENCE = { timeout: 90_000, interval: 100 }
 
 /** The second worker ends before it serves, and the third one fills the disk. Those that replace them do not. */
 const fillBeforeLastWorkers = (folder: string): string => `
@@ -44,13 +44,13 @@ describe('T5.21 a disk that fills while a service starts', () => {
       const count = (event: string): number => postern.output().split(`"event":"${event}"`).length - 1
       const ready = async (): Promise<string> => (await fetch(`${postern.adminUrl}/health/ready`)).text()
       expect((await fetch(`${postern.authUrl}/.well-known/jwks.json`)).status).toBe(200)
-      await vi.waitFor(async () => expect(await ready()).toContain('disk is full'), PATIENCE)
+      await eventually(async () => expect(await ready()).toContain('disk is full'))
       disk.empty()
-      await vi.waitFor(async () => {
+      await eventually(async () => {
         expect(count('worker_started')).toBe(WORKERS)
         expect(await ready()).not.toContain('disk is full')
         expect(findService({ data: disk.folder })?.adminUrl).toBe(postern.adminUrl)
-      }, PATIENCE)
+      })
       expect(count('worker_not_started')).toBe(1)
     },
   )

@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { expect, it, vi } from 'vitest'
+import { expect, it } from 'vitest'
 import { dataFolder } from '../support/data-folder.ts'
+import { eventually } from '../support/eventually.ts'
 import { seriesOf } from '../support/metrics.ts'
 import { PROGRAM } from '../support/program.ts'
 import { DEMO, ROOT, withSettings } from '../support/spawn-postern.ts'
@@ -27,14 +28,14 @@ it('T5.11 C11.1 goes on serving, tells it, and ends when told, after whoever rea
   // More lines than are held before they are written: the first writes fail while calls go on.
   for (let n = 0; n < 200; n++) await call()
   // The lines are written once a second.
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const ready = await fetch(`${adminUrl}/health/ready`)
     const reason = 'it cannot be written (EPIPE: its reader has gone)'
     expect([ready.status, await ready.json()]).toEqual([
       200,
       { status: 'ready', failing: [], degraded: [{ name: 'log', reason }] },
     ])
-  }, 10_000)
+  })
   expect((await seriesOf({ adminUrl })).get('postern_log_writable')).toBe(0)
   child.kill('SIGTERM')
   expect(await once(child, 'exit')).toEqual([0, null])

@@ -1,5 +1,6 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Configuration } from '../../src/settings/configuration.ts'
+import { eventually } from '../support/eventually.ts'
 import { poolConfig, startPool } from '../support/worker-pool.ts'
 import { postForm, type OAuthAnswer } from '../support/oauth.ts'
 import { openRaw } from '../support/raw-http.ts'
@@ -99,7 +100,7 @@ describe('C6.3.5 one account, guessed at from many networks', () => {
       [1, 2, 3, 4, 5, 6].map((at) => send(service.port, 'alice-password', `203.0.${at}.1`)),
     )
     const answered = () => sent.filter(({ unread }) => unread !== '')
-    await vi.waitFor(() => expect(answered()).toHaveLength(1), 30_000)
+    await eventually(() => expect(answered()).toHaveLength(1))
     const refused = await answered()[0]?.response()
     expect(refused?.status).toBe(400)
     expect(JSON.parse(refused?.body ?? '')).toMatchObject({ error: 'invalid_grant' })
@@ -134,7 +135,7 @@ identity: { guessing: { accounts: { free: 6, delay: 10m, longest: 10m } } }`,
     const sent = await Promise.all(
       [1, 2, 3, 4, 5, 6].map((at) => send(port, 'alice-password', `203.0.${at}.1`)),
     )
-    await vi.waitFor(() => expect(sent.filter(({ unread }) => unread !== '')).toHaveLength(1), 30_000)
+    await eventually(() => expect(sent.filter(({ unread }) => unread !== '')).toHaveLength(1))
     for (const address of ['192.0.2.8', '192.0.2.9'])
       expect(await statusOf('alice-password', address)).toBe(200)
     // Six keys, and the account.

@@ -1,5 +1,6 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { configFiles } from '../support/config-files.ts'
+import { eventually } from '../support/eventually.ts'
 import { openRaw, type RawConnection } from '../support/raw-http.ts'
 import { answerJson, startUpstream, type UpstreamConnection } from '../support/start-upstream.ts'
 import { ALL_AT_ACME, basic } from '../support/tokens.ts'
@@ -9,7 +10,6 @@ import { poolConfig, startPool, type StartedPool } from '../support/worker-pool.
 
 const LIMIT = 256
 const KEPT = LIMIT / 4
-const PATIENCE = { timeout: 60_000, interval: 50 }
 const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
 const FUNDS = answerJson({ FundSummaries: [], TotalCount: 0 })
 
@@ -85,24 +85,21 @@ describe('T5.22 more connections than a process may open', () => {
       expect((await kept.response()).status).toBe(200)
 
       const flood = await fill(pool.port, workers * LIMIT)
-      await vi.waitFor(
-        () => expect(openOf(flood).length).toBeLessThan((workers * (LIMIT - KEPT)) / 2),
-        PATIENCE,
-      )
+      await eventually(() => expect(openOf(flood).length).toBeLessThan((workers * (LIMIT - KEPT)) / 2))
       expect(openOf(flood).length).toBeGreaterThan(workers * 20)
 
-      await vi.waitFor(async () => {
+      await eventually(async () => {
         const readiness = await ask(`${pool.adminUrl}/health/ready`)
         expect(readiness.status).toBe(200)
         expect(await readiness.text()).toContain('"name":"connections"')
-      }, PATIENCE)
+      })
       expect((await ask(`${pool.adminUrl}/health/live`)).status).toBe(200)
       expect(await pool.order('GET', '/status')).toMatchObject({ ready: true })
-      await vi.waitFor(async () => {
+      await eventually(async () => {
         expect(await metric(pool, 'postern_connections_refused_total')).toBe(
           flood.length - openOf(flood).length,
         )
-      }, PATIENCE)
+      })
       // A token, which is recorded and stored, and a call, which needs a connection to the service.
       kept.send(tokenRequest())
       expect((await kept.response()).status).toBe(200)
@@ -111,11 +108,11 @@ describe('T5.22 more connections than a process may open', () => {
       expect(await pool.order('POST', '/reload')).toBeDefined()
       expect(pool.output()).not.toContain('EMFILE')
       // The log is written a moment later.
-      await vi.waitFor(() => expect(countEvents(pool, 'connections_refused')).toBeGreaterThan(0), PATIENCE)
+      await eventually(() => expect(countEvents(pool, 'connections_refused')).toBeGreaterThan(0))
       expect(countEvents(pool, 'connections_refused')).toBeLessThanOrEqual(workers + 1)
 
       for (const connection of flood) connection.destroy()
-      await vi.waitFor(async () => expect((await pool.call(token)).status).toBe(200), PATIENCE)
+      await eventually(async () => expect((await pool.call(token)).status).toBe(200))
     },
   )
 
@@ -126,7 +123,7 @@ describe('T5.22 more connections than a process may open', () => {
     const token = await pool.token()
     const flood = await fill(pool.port, LIMIT)
     for (const connection of openOf(flood)) connection.send(call(token))
-    await vi.waitFor(() => expect(held).toHaveLength(openOf(flood).length), PATIENCE)
+    await eventually(() => expect(held).toHaveLength(openOf(flood).length))
     expect((await ask(`${pool.adminUrl}/health/ready`)).status).toBe(200)
     for (const connection of held) FUNDS(connection)
     const answers = await Promise.all(openOf(flood).map((connection) => connection.response()))
@@ -138,7 +135,7 @@ describe('T5.22 more connections than a process may open', () => {
     const upstream = await startUpstream(FUNDS)
     const pool = await startLimited(upstream.url, 1)
     const flood = await fill(Number(new URL(pool.adminUrl).port), LIMIT)
-    await vi.waitFor(() => expect(openOf(flood).length).toBeLessThanOrEqual(KEPT / 4), PATIENCE)
+    await eventually(() => expect(openOf(flood).length).toBeLessThanOrEqual(KEPT / 4))
     expect(await pool.order('GET', '/status')).toMatchObject({ ready: true })
     expect((await pool.call(await pool.token())).status).toBe(200)
     expect(pool.output()).not.toContain('EMFILE')
@@ -156,7 +153,7 @@ describe('T5.22 more connections than a process may open', () => {
       return kept.response()
     }
     process.kill(pool.pid, 'SIGWINCH')
-    await vi.waitFor(() => expect(pool.output()).toContain('took'), PATIENCE)
+    await eventually(() => expect(pool.output()).toContain('took'))
     // More than the failures in a row that eject a target.
     for (let times = 0; times < 10; times += 1) {
       const { status: code, headers } = await status()
@@ -165,7 +162,7 @@ describe('T5.22 more connections than a process may open', () => {
     expect(upstream.requests).toEqual([])
     expect(await pool.order('GET', '/status')).toMatchObject({ ready: true })
     process.kill(pool.pid, 'SIGWINCH')
-    await vi.waitFor(() => expect(pool.output()).toContain('gave back'), PATIENCE)
+    await eventually(() => expect(pool.output()).toContain('gave back'))
     expect((await status()).status).toBe(200)
   })
 })

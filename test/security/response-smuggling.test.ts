@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { request } from 'node:http'
 import { type AddressInfo, createServer, type Server } from 'node:net'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ResponseHead } from '../../src/upstream/response-head.ts'
 import { ResponseParser } from '../../src/upstream/response-parser.ts'
+import { eventually } from '../support/eventually.ts'
 import { bodyOf, faulty, OK, openPool, rawUpstream, textOf, WHOLE } from '../support/upstream-connections.ts'
 
 /** T2.3 from behind: what an upstream sends is the answer to one call, one answer, and the same to every reader. */
@@ -122,7 +123,7 @@ describe('bytes behind an answer', () => {
     const { call } = openPool(url)
     await call().answer
     sockets[0]!.write(FORGED)
-    await vi.waitFor(() => expect(sockets[0]!.destroyed).toBe(true), { interval: 2 })
+    await eventually(() => expect(sockets[0]!.destroyed).toBe(true))
     expect(await textOf(call().answer)).toBe('ok')
     expect(sockets).toHaveLength(2)
   })

@@ -2,11 +2,12 @@
 import { copyFileSync, cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { sqliteFile } from '../../src/stores/schema.ts'
 import { recordsOf } from '../support/audit-files.ts'
 import { runVerb } from '../support/command-line.ts'
 import { dataFolder } from '../support/data-folder.ts'
+import { eventually } from '../support/eventually.ts'
 import { needing } from '../support/machine.ts'
 import { postForm } from '../support/oauth.ts'
 import { query, sharedPostgres } from '../support/postgres.ts'
@@ -141,7 +142,7 @@ describe('T3.17 C11.7.3 a store of this machine that was put back', () => {
     const again = await start()
     expect((await login(again)).status).toBe(503)
     expect(await order(again, data, 'store', 'accept', '--contents')).toMatchObject({ code: 0 })
-    await vi.waitFor(async () => expect(await degraded(again)).toEqual([]), SOON)
+    await eventually(async () => expect(await degraded(again)).toEqual([]))
     // That is why nobody is let in by a store that is put back: the client is enabled again.
     expect((await login(again)).status).toBe(200)
     await again.close()
@@ -230,13 +231,13 @@ describe(
       await service.world.feed.append('topic', {})
       const before = newest()
       restore(7 * MINUTE)
-      await vi.waitFor(async () => expect(await degraded(service)).toEqual([OLDER]), SOON)
+      await eventually(async () => expect(await degraded(service)).toEqual([OLDER]))
       const refused = await refresh(service, refresh_token)
       expect([refused.status, refused.json.error]).toEqual([503, 'temporarily_unavailable'])
       expect(await call(service, access_token)).toBe(200)
       expect(await order(service, data, 'store', 'accept', '--contents')).toMatchObject({ code: 0 })
-      await vi.waitFor(async () => expect(await degraded(service)).toEqual([]), SOON)
-      await vi.waitFor(async () => expect((await refresh(service, refresh_token)).status).toBe(200), SOON)
+      await eventually(async () => expect(await degraded(service)).toEqual([]))
+      await eventually(async () => expect((await refresh(service, refresh_token)).status).toBe(200))
       expect(newest()).toBeGreaterThan(before)
     })
 
@@ -250,7 +251,7 @@ describe(
       const service = await node(await dataFolder())
       await service.world.feed.append('topic', {})
       restore(7 * MINUTE)
-      await vi.waitFor(async () => expect(await degraded(service)).toEqual([OLDER]), SOON)
+      await eventually(async () => expect(await degraded(service)).toEqual([OLDER]))
     })
 
     it('C11.7.3 is doubted where old revocations are missing, though another node has changed something since', async () => {
@@ -259,7 +260,7 @@ describe(
       const service = await node(await dataFolder())
       await service.world.feed.append('topic', {})
       restoreAndChange()
-      await vi.waitFor(async () => expect(await degraded(service)).toEqual([OLDER]), SOON)
+      await eventually(async () => expect(await degraded(service)).toEqual([OLDER]))
     })
 
     it('C11.7.3 is not doubted where what is missing had only ended', async () => {
@@ -306,7 +307,7 @@ describe(
       // As the page on nodes says: first all that was given is ended, then tokens are issued again.
       expect(await order(later, data, 'revoke', '--before', 'now')).toMatchObject({ code: 0 })
       expect(await order(later, data, 'store', 'accept', '--contents')).toMatchObject({ code: 0 })
-      await vi.waitFor(async () => expect(await degraded(later)).toEqual([]), SOON)
+      await eventually(async () => expect(await degraded(later)).toEqual([]))
       expect((await refresh(later, refresh_token)).json.error).toBe('invalid_grant')
       expect((await issueToken(later, { scope: SCOPE })).access_token).not.toBe('')
     })
@@ -328,7 +329,7 @@ describe(
       expect(await degraded(second)).toEqual([OLDER])
       expect(await order(first, data, 'store', 'accept', '--contents')).toMatchObject({ code: 0 })
       for (const each of [first, second])
-        await vi.waitFor(async () => expect(await degraded(each)).toEqual([]), SOON)
+        await eventually(async () => expect(await degraded(each)).toEqual([]))
     })
 
     it('C11.7.3 by up to five minutes is one that a failover has left: nothing has to be accepted', async () => {
@@ -340,7 +341,7 @@ describe(
       restore(4 * MINUTE)
       await service.world.feed.refresh()
       expect(await degraded(service)).toEqual([])
-      await vi.waitFor(async () => expect((await refresh(service, refresh_token)).status).toBe(200), SOON)
+      await eventually(async () => expect((await refresh(service, refresh_token)).status).toBe(200))
       expect(await order(service, data, 'store', 'accept', '--contents')).toMatchObject({ code: 1 })
     })
   },

@@ -1,10 +1,11 @@
 /** Signing keys of several nodes, in the Postgres store that they share. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { Fault } from '../../src/kernel/faults.ts'
 import type { Configuration } from '../../src/settings/configuration.ts'
 import { fundsOf } from '../support/changed-funds.ts'
+import { eventually } from '../support/eventually.ts'
 import { needing } from '../support/machine.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { postForm } from '../support/oauth.ts'
@@ -70,8 +71,8 @@ describe('keys in the store that nodes share', needing('postgresql'), () => {
     for (const name of await place.names()) await place.remove(name)
     await one.world.keys!.refresh()
     const token = await tokenOf(one)
-    await vi.waitFor(async () => expect(await call(other, token)).toBe(200), 10_000)
-    await vi.waitFor(async () => expect(await published(other)).toEqual(await published(one)), 10_000)
+    await eventually(async () => expect(await call(other, token)).toBe(200))
+    await eventually(async () => expect(await published(other)).toEqual(await published(one)))
   })
 
   it('C4.15 a token with an unknown key is 503 while the keys cannot be read, and 401 again when they can', async () => {
@@ -79,14 +80,14 @@ describe('keys in the store that nodes share', needing('postgresql'), () => {
     const token = await tokenOf(service)
     const unknown = underKey(token, 'of-another-node')
     // A reading that takes longer than a call may wait is 503 too, on a busy machine.
-    await vi.waitFor(async () => expect(await call(service, unknown)).toBe(401), 10_000)
+    await eventually(async () => expect(await call(service, unknown)).toBe(401))
     const { store } = service.world
     const list = store.list.bind(store)
     Object.assign(store, { list: () => Promise.reject(new Fault('identity_unavailable')) })
     expect(await call(service, unknown)).toBe(503)
     expect(await call(service, token)).toBe(200)
     Object.assign(store, { list })
-    await vi.waitFor(async () => expect(await call(service, unknown)).toBe(401), 10_000)
+    await eventually(async () => expect(await call(service, unknown)).toBe(401))
   })
 
   it('T7 a node with another seal does not start, and changes no key', async () => {
@@ -136,11 +137,11 @@ describe('keys in the store that nodes share', needing('postgresql'), () => {
       params: { grant_type: 'refresh_token', refresh_token },
     })
     expect([refreshed.status, refreshed.json.error]).toEqual([400, 'invalid_grant'])
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       expect([await call(one, access_token), await call(other, access_token)]).toEqual([401, 401])
       expect(await published(other)).toEqual(await published(one))
-    }, 10_000)
-    await vi.waitFor(() => expect(other.world.keys!.secretId).toBe(one.world.keys!.secretId), 10_000)
+    })
+    await eventually(() => expect(other.world.keys!.secretId).toBe(one.world.keys!.secretId))
     expect(await call(other, await tokenOf(one))).toBe(200)
   })
 

@@ -14,7 +14,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { monotonicMs, systemClock } from '../../src/kernel/clock.ts'
 import { Fault } from '../../src/kernel/faults.ts'
 import { backUpSqlite } from '../../src/stores/read-store.ts'
@@ -25,6 +25,7 @@ import { SqliteStore } from '../../src/stores/sqlite.ts'
 import { StoreError } from '../../src/stores/store-error.ts'
 import { FileGuard, markerOf } from '../../src/stores/store-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
+import { eventually } from '../support/eventually.ts'
 import { postern, startPostern } from '../support/start-postern.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
 
@@ -106,8 +107,6 @@ const appending = (id: number): VerbRequest => ({
   args: [{ now: 1, ran: 1 }, 'topic', '{}', null, 0],
 })
 
-const LOOK = { interval: 20, timeout: 30_000 }
-
 describe('T5.12 a store whose file is a link to one elsewhere', () => {
   it('is opened, read and watched there: also its -wal', async () => {
     const [target, path] = [await dataFolder(), await dataFolder()].map((folder) =>
@@ -146,7 +145,7 @@ describe('T5.12 a store whose files are taken away while it is open', () => {
   it('is noticed though nobody writes', async () => {
     const { path, store } = await newStore()
     remove(path)
-    await vi.waitFor(() => expect(store.trouble).toMatch(/deleted/), LOOK)
+    await eventually(() => expect(store.trouble).toMatch(/deleted/))
   })
 
   it.each([
@@ -155,7 +154,7 @@ describe('T5.12 a store whose files are taken away while it is open', () => {
   ])('is noticed where it was %s', async (_name, damage) => {
     const { path, store } = await newStore()
     damage(path)
-    await vi.waitFor(() => expect(store.trouble).toMatch(/was overwritten/), LOOK)
+    await eventually(() => expect(store.trouble).toMatch(/was overwritten/))
     await expectUnavailable(store.append('topic', {}))
   })
 
@@ -220,7 +219,7 @@ describe('T5.12 a store whose files are taken away while it is open', () => {
     renameSync(`${path}.away`, path)
     expect((await store.append('topic', {})).sequence).toBeGreaterThan(0)
     expect(await store.find('key', 'before')).toBeDefined()
-    await vi.waitFor(() => expect(told.at(-1)).toBeUndefined(), LOOK)
+    await eventually(() => expect(told.at(-1)).toBeUndefined())
   })
 
   it.each([
@@ -332,9 +331,8 @@ it('T5.12 a service whose store is deleted is not ready, says why, and does not 
   const service = await postern({ data })
   remove(join(data, 'postern.sqlite'))
   const ready = async (): Promise<unknown> => (await fetch(`${service.adminUrl}/health/ready`)).json()
-  await vi.waitFor(
-    async () => expect(await ready()).toMatchObject({ status: 'not ready', failing: ['store'] }),
-    { interval: 50, timeout: 30_000 },
+  await eventually(async () =>
+    expect(await ready()).toMatchObject({ status: 'not ready', failing: ['store'] }),
   )
   await expect(issueToken(service, { scope: `${ALL_AT_ACME} offline_access` })).rejects.toThrow(/^503/)
   await service.close()

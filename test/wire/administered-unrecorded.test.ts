@@ -1,8 +1,9 @@
 /** What operators order while the audit trail cannot be written (C12.1.4). */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { spawnVerb } from '../support/command-line.ts'
+import { eventually } from '../support/eventually.ts'
 import { DEMO, ROOT, spawnPostern } from '../support/spawn-postern.ts'
 
 const PASSWORD = 'a-long-enough-password'
@@ -127,8 +128,6 @@ describe('C11.5.1 C12.1.4 an order whose record cannot be kept', () => {
     // What takes away is done, and not delayed by a full disk.
     expect((await call('POST', '/businesses/HOOLI/disable'))[0]).toBe(200)
     end()
-    await vi.waitFor(async () => expect((await call('POST', '/businesses/HOOLI/enable'))[0]).toBe(200), {
-      timeout: 20_000,
-    })
+    await eventually(async () => expect((await call('POST', '/businesses/HOOLI/enable'))[0]).toBe(200))
   })
 })

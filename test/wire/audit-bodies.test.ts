@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { recordsOf } from '../support/audit-files.ts'
 import {
   actionOf,
@@ -11,6 +11,7 @@ import {
   recordsOfCall,
   withActions,
 } from '../support/audited-calls.ts'
+import { eventually } from '../support/eventually.ts'
 import { startOver } from '../support/over-module.ts'
 import { openRaw, type RawResponse } from '../support/raw-http.ts'
 import { bearer, requestBytes, send, type Sent } from '../support/requests.ts'
@@ -124,16 +125,15 @@ describe('C12.2.2 a body that streams', () => {
     const connection = await openRaw(gateway.port)
     const head = { ...BYTES, ...bearer(token), 'Content-Length': '1000' }
     connection.send(requestBytes({ method: 'POST', target: at('upload'), headers: head, body: 'abc' }))
-    await vi.waitFor(() => expect(String(upstream.connections.at(-1)?.bytes)).toMatch(/\r\n\r\nabc$/), 30_000)
+    await eventually(() => expect(String(upstream.connections.at(-1)?.bytes)).toMatch(/\r\n\r\nabc$/))
     connection.destroy()
-    await vi.waitFor(() => expect(recordsOf(gateway, 'call.body_ended')).toHaveLength(before + 1), 30_000)
+    await eventually(() => expect(recordsOf(gateway, 'call.body_ended')).toHaveLength(before + 1))
     expect(recordsOf(gateway, 'call.body_ended').at(-1)).toMatchObject({
       outcome: 'failed',
       call: { bytes: 3, body: hmacOf('abc') },
     })
-    await vi.waitFor(
-      () => expect(recordsOf(gateway, 'call.settled').at(-1)).toMatchObject({ reason: 'client_gone' }),
-      30_000,
+    await eventually(() =>
+      expect(recordsOf(gateway, 'call.settled').at(-1)).toMatchObject({ reason: 'client_gone' }),
     )
   })
 })

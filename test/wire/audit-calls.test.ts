@@ -12,6 +12,7 @@ import {
   recordsOfCall,
   withActions,
 } from '../support/audited-calls.ts'
+import { eventually } from '../support/eventually.ts'
 import { replacedOver } from '../support/over-module.ts'
 import { openRaw, type RawResponse } from '../support/raw-http.ts'
 import { bearer, expectFault, requestBytes, send, type Sent } from '../support/requests.ts'
@@ -87,7 +88,7 @@ describe('C12.1.3 an intent', () => {
     const require = vi.spyOn(gateway.world.audit, 'require').mockReturnValue(durable.promise)
     const count = upstream.requests.length
     const answer = ask(create)
-    await vi.waitFor(() => expect(require).toHaveBeenCalled(), 30_000)
+    await eventually(() => expect(require).toHaveBeenCalled())
     expect(upstream.requests).toHaveLength(count)
     require.mockRestore()
     durable.resolve(1)
@@ -175,7 +176,7 @@ describe('C12.1.3 the outcome of a call', () => {
     const settle = vi.spyOn(gateway.world.audit, 'settle').mockReturnValue(written.promise)
     const connection = await openRaw(gateway.port)
     connection.send(requestBytes({ ...create, headers: { ...JSON_BODY, ...bearer(token) } }))
-    await vi.waitFor(() => expect(settle).toHaveBeenCalledTimes(1), 30_000)
+    await eventually(() => expect(settle).toHaveBeenCalledTimes(1))
     expect(connection.unread).toBe('')
     settle.mockRestore()
     written.resolve(undefined)
@@ -202,7 +203,7 @@ describe('C12.1.3 the outcome of a call', () => {
     connection.send(requestBytes({ ...create, headers: { ...JSON_BODY, ...bearer(token) } }))
     await arrived.promise
     connection.destroy()
-    await vi.waitFor(() => expect(recordsOf(gateway, 'call.settled')).toHaveLength(before + 1), 30_000)
+    await eventually(() => expect(recordsOf(gateway, 'call.settled')).toHaveLength(before + 1))
     expect(recordsOf(gateway, 'call.settled').at(-1)).toMatchObject({
       outcome: 'failed',
       reason: 'client_gone',
@@ -330,11 +331,11 @@ describe('C12.1.3 a websocket', () => {
     try {
       const asked = await open()
       if (asked.kind !== 'open') throw new Error(asked.body)
-      await vi.waitFor(() => expect(recordsOf(service, 'tunnel.opened')).toHaveLength(1), 30_000)
+      await eventually(() => expect(recordsOf(service, 'tunnel.opened')).toHaveLength(1))
       const closed = closeOf(asked.socket)
       sockets.sockets[0]!.close(1000)
       await closed
-      await vi.waitFor(() => expect(recordsOf(service, 'tunnel.closed')).toHaveLength(1), 30_000)
+      await eventually(() => expect(recordsOf(service, 'tunnel.closed')).toHaveLength(1))
       const records = auditRecords(service).filter(({ event }) => /^(?:call|tunnel)/.test(event))
       expect(eventsOf(records)).toEqual(['call.intended', 'tunnel.opened', 'tunnel.closed'])
       const { seq } = records[0]!

@@ -2,10 +2,11 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { openIntents, readTrail, segmentsOf } from '../support/audit-chain.ts'
 import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
+import { eventually } from '../support/eventually.ts'
 import { needing } from '../support/machine.ts'
 import { bearer, expectFault, send } from '../support/requests.ts'
 import { atEnd, shared } from '../support/shared.ts'
@@ -57,7 +58,7 @@ const troubled = shared(async (timeout: string) => {
 })
 
 const untilCreated = (alice: Awaited<ReturnType<typeof caller>>, code: string) =>
-  vi.waitFor(async () => expect((await alice.create(code)).status).toBe(200), { timeout: 20_000 })
+  eventually(async () => expect((await alice.create(code)).status).toBe(200))
 
 describe('C12.1.2 a change whose record cannot be kept', () => {
   it.each([
@@ -82,14 +83,12 @@ describe('C12.1.2 a change whose record cannot be kept', () => {
       })
       end()
       await untilCreated(alice, 'AFTER')
-      await vi.waitFor(async () => expect((await readiness()).text).toContain('"degraded":[]'), {
-        timeout: 20_000,
-      })
+      await eventually(async () => expect((await readiness()).text).toContain('"degraded":[]'))
       const funds = await alice.list()
       expect(funds).toContain('AFTER')
       expect(funds).not.toContain('DURING')
       // The refused intent may have been written late: it is not left open.
-      await vi.waitFor(() => expect(openIntents(folder)).toEqual([]), { timeout: 20_000 })
+      await eventually(() => expect(openIntents(folder)).toEqual([]))
     },
   )
 
@@ -103,14 +102,11 @@ describe('C12.1.2 a change whose record cannot be kept', () => {
       const alice = await caller(service)
       expect((await alice.create('BEFORE')).status).toBe(200)
       disk.fill()
-      const refused = await vi.waitFor(
-        async () => {
-          const response = await alice.create(`DURING${Math.random()}`.replace('.', ''))
-          expect(response.status).toBe(503)
-          return response
-        },
-        { timeout: 20_000 },
-      )
+      const refused = await eventually(async () => {
+        const response = await alice.create(`DURING${Math.random()}`.replace('.', ''))
+        expect(response.status).toBe(503)
+        return response
+      })
       expectFault(refused, 'audit_unavailable')
       const before = await alice.list()
       expectFault(await alice.create('NEVER'), 'audit_unavailable')
@@ -143,9 +139,7 @@ describe('C12.4.3 a segment', () => {
       await createAll('ONE', 'TWO')
       begin(trouble)
       await createAll('THREE', 'FOUR')
-      await vi.waitFor(() => expect(service.output().slice(told)).toContain('audit_segment_abandoned'), {
-        timeout: 20_000,
-      })
+      await eventually(() => expect(service.output().slice(told)).toContain('audit_segment_abandoned'))
       expect(found()).toEqual({ intents: before.intents + 4, segments: before.segments + 1 })
       expect(openIntents(folder)).toEqual([])
     },

@@ -8,6 +8,7 @@ import { newSecret } from '../../src/kernel/ids.ts'
 import { recordsOf } from '../support/audit-files.ts'
 import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
+import { eventually } from '../support/eventually.ts'
 import { shared } from '../support/shared.ts'
 import { DEMO, WITHOUT_WAITS } from '../support/spawn-postern.ts'
 import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
@@ -134,7 +135,7 @@ describe('C12.1.4 what operators do', () => {
 describe('C12.3 events of the service', () => {
   it('tells its start and its end, with version, workers and digests of its files', async () => {
     const service = await editable()
-    await vi.waitFor(() => expect(service.records('keys.signing').length).toBeGreaterThan(0), 20_000)
+    await eventually(() => expect(service.records('keys.signing').length).toBeGreaterThan(0))
     await service.end()
     const service2 = { files: { 'a.yaml': expect.stringMatching(/^[\w-]{43}$/) } }
     expect(service.records('service.started')).toMatchObject([
@@ -160,7 +161,7 @@ describe('C12.3 events of the service', () => {
     expect(done).toMatchObject({ outcome: 'success', intent: pending?.['seq'] })
     service.write('vendor: NO')
     expect((await service.ask('POST', '/reload')).status).toBe(409)
-    await vi.waitFor(() => expect(service.records('configuration.refused')).not.toEqual([]), 20_000)
+    await eventually(() => expect(service.records('configuration.refused')).not.toEqual([]))
     const refused = service.records('configuration.refused').at(-1)
     expect(refused).toMatchObject({ outcome: 'refused', change: { count: 1 } })
     expect(JSON.stringify(refused)).toContain('vendor')
@@ -177,7 +178,7 @@ describe('C12.3 events of the service', () => {
       by: 'ann',
     })
     expect(planned).toMatchObject({ state: 'planned' })
-    await vi.waitFor(() => expect(records('maintenance.ended')).not.toEqual([]), 20_000)
+    await eventually(() => expect(records('maintenance.ended')).not.toEqual([]))
     for (const event of ['maintenance.began', 'maintenance.ended'])
       expect(records(event)).toMatchObject([
         {
@@ -186,15 +187,11 @@ describe('C12.3 events of the service', () => {
         },
       ])
     expect(await pool.order('POST', '/restart')).toEqual({ outcome: 'restarted', workers: 2 })
-    await vi.waitFor(
-      () => expect(records('workers.restarted')).toMatchObject([{ change: { workers: 2 } }]),
-      30_000,
-    )
+    await eventually(() => expect(records('workers.restarted')).toMatchObject([{ change: { workers: 2 } }]))
     const [pid = 0] = pool.workers()
     process.kill(pid, 'SIGKILL')
-    await vi.waitFor(
-      () => expect(records('worker.died')).toMatchObject([{ outcome: 'failed', change: { pid } }]),
-      20_000,
+    await eventually(() =>
+      expect(records('worker.died')).toMatchObject([{ outcome: 'failed', change: { pid } }]),
     )
     // Each key was told once, though three processes read them.
     const signing = records('keys.signing').map(({ change }) => (change as { kid: string }).kid)
@@ -208,17 +205,15 @@ describe('C12.3 events of the service', () => {
     const service = await editable(line)
     const asAnn = admin({ adminUrl: service.adminUrl, data: service.data }, token)
     expect((await asAnn('PUT', '/maintenance', { scope: 'business/ACME' })).status).toBe(200)
-    await vi.waitFor(
-      () => expect(service.records('maintenance.switched')).toMatchObject([{ actor: { operator: 'ann' } }]),
-      30_000,
+    await eventually(() =>
+      expect(service.records('maintenance.switched')).toMatchObject([{ actor: { operator: 'ann' } }]),
     )
     service.write('')
     expect((await service.ask('POST', '/reload')).status).toBe(200)
     expect((await asAnn('GET', '/maintenance')).status).toBe(401)
     // It only took away, so it was in force before it was recorded.
-    await vi.waitFor(
-      () => expect(service.records('configuration.reloaded')).toMatchObject([{ outcome: 'success' }]),
-      30_000,
+    await eventually(() =>
+      expect(service.records('configuration.reloaded')).toMatchObject([{ outcome: 'success' }]),
     )
   })
 })

@@ -1,10 +1,11 @@
 /** `postern audit verify` of a trail that a service has written (C12.4.6). */
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { CREATE, JSON_BODY, NEW_FUND } from '../support/audited-calls.ts'
 import { runVerb } from '../support/command-line.ts'
 import { dataFolder } from '../support/data-folder.ts'
+import { eventually } from '../support/eventually.ts'
 import { bearer, send } from '../support/requests.ts'
 import { postern } from '../support/start-postern.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
@@ -21,7 +22,7 @@ async function recordedTrail() {
     const lines = service.logLines()
     return lines.slice(lines.findIndex((line) => line.includes('fund-create'))).filter(isAnchor)
   }
-  await vi.waitFor(() => expect(anchorsBehind()).not.toEqual([]), { timeout: 10_000 })
+  await eventually(() => expect(anchorsBehind()).not.toEqual([]))
   const folder = await dataFolder()
   const trail = join(folder, 'trail')
   cpSync(join(service.data, 'audit'), trail, { recursive: true })

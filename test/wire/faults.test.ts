@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { MemoryBackend } from '../../src/backends/memory/memory.ts'
 import { type FaultRow, FAULTS } from '../../src/kernel/fault-table.ts'
 import { Fault, type FaultCode } from '../../src/kernel/faults.ts'
+import { eventually } from '../support/eventually.ts'
 import { patientGuessing } from '../support/guessing.ts'
 import { openRaw, type RawResponse, sendRaw } from '../support/raw-http.ts'
 import { bearer, envelopeOf, form, REQUEST_ID, requestBytes, send, type Sent } from '../support/requests.ts'
@@ -349,7 +350,7 @@ describe('C2, design: every fault is one row, and every row is raised', () => {
   it.each(here)('C2: %s is raised, told as its row says, and named in the log', async (code, scenario) => {
     const { response, of } = await scenario()
     if (response === undefined) {
-      await vi.waitFor(() => expect(of.log().map((line) => line['reason'])).toContain(code), 30_000)
+      await eventually(() => expect(of.log().map((line) => line['reason'])).toContain(code))
       return
     }
     const row: FaultRow = FAULTS[code]

@@ -1,6 +1,7 @@
+import { eventually } from '../support/eventually.ts'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { needing } from '../support/machine.ts'
 import { smallDisk } from '../support/small-disk.ts'
 import { poolConfig, startPool } from '../support/worker-pool.ts'
@@ -69,10 +70,9 @@ describe('C11.1: parts that work badly', () => {
       poolConfig(upstream.url, WITHOUT_WAITS).replace(upstream.url, `${upstream.url}, healthCheck: ${check}`),
     )
     const degraded = async () => (await readiness(pool.adminUrl)).body
-    const SOON = { timeout: 30_000, interval: 50 }
-    await vi.waitFor(async () => expect(await degraded()).toMatchObject({ degraded: [UNWELL] }), SOON)
+    await eventually(async () => expect(await degraded()).toMatchObject({ degraded: [UNWELL] }))
     expect((await readiness(pool.adminUrl)).status).toBe(200)
     well = true
-    await vi.waitFor(async () => expect(await degraded()).toMatchObject({ degraded: [] }), SOON)
+    await eventually(async () => expect(await degraded()).toMatchObject({ degraded: [] }))
   })
 })

@@ -1,5 +1,6 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { readConfiguration, type Configuration } from '../../src/settings/configuration.ts'
+import { eventually } from '../support/eventually.ts'
 import { UPSTREAM_WORLD } from '../support/worker-pool.ts'
 import { TICK_MS } from '../../src/limits/load-guard.ts'
 import { movableClock, type MovableClock } from '../support/movable-clock.ts'
@@ -122,13 +123,13 @@ describe('C4.5: calls in flight', () => {
     return { gateway, upstream, held, token, begin, beginAll }
   }
   const settled = (gateway: StartedPostern, token: string, status: number) =>
-    vi.waitFor(async () => {
+    eventually(async () => {
       const connection = await openRaw(gateway.port)
       connection.send(requestBytes({ target: USERINFO, headers: bearer(token) }))
       const { status: given } = await connection.response()
       connection.destroy()
       expect(given).toBe(status)
-    }, 30_000)
+    })
 
   it('C4.5: a call over a client’s cap is 429; one that ended, however it did, makes room for another', async () => {
     const { gateway, held, token, beginAll, upstream } = await waiting({ clients: { inFlight: 2 } })
@@ -170,17 +171,15 @@ describe('C4.5: calls in flight', () => {
     // In mid-stream the place is still taken; at the end of the stream it is free.
     held[0]?.raw('HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 200002\r\n\r\n"')
     held[0]?.raw('a'.repeat(100_000))
-    await Promise.race(
-      begun.map((connection) => vi.waitFor(() => expect(connection.unread).not.toBe(''), 30_000)),
-    )
+    await Promise.race(begun.map((connection) => eventually(() => expect(connection.unread).not.toBe(''))))
     expectFault(await askList(gateway, token), 'backend_busy')
     held[0]?.raw(`${'a'.repeat(100_000)}"`)
     await Promise.race(begun.map((connection) => connection.response()))
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const next = await begin()
-      await vi.waitFor(() => expect(upstream.requests.length + next.unread.length).toBeGreaterThan(2), 30_000)
+      await eventually(() => expect(upstream.requests.length + next.unread.length).toBeGreaterThan(2))
       expect(next.unread).toBe('')
-    }, 30_000)
+    })
     expectFault(await askList(gateway, token), 'backend_busy')
   })
 })
@@ -219,7 +218,7 @@ describe('T5.4: a backend that hangs beside one that is well', () => {
     const { gateway, hung, token, ask } = await besideHung('enforce')
     const asked = await Promise.all(Array.from({ length: 12 }, ask))
     await hung.received(3)
-    await vi.waitFor(() => expect(asked.filter(({ unread }) => unread !== '')).toHaveLength(9), 30_000)
+    await eventually(() => expect(asked.filter(({ unread }) => unread !== '')).toHaveLength(9))
     for (const refused of asked.filter(({ unread }) => unread !== '')) {
       const response = await refused.response()
       expectFault(response, 'too_many_backend_calls')

@@ -1,5 +1,6 @@
 /** A shared store that can be read, and takes no writes. */
-import { describe, expect, it, vi } from 'vitest'
+import { eventually } from '../support/eventually.ts'
+import { describe, expect, it } from 'vitest'
 import { needing } from '../support/machine.ts'
 import { postForm } from '../support/oauth.ts'
 import { query, sharedPostgres } from '../support/postgres.ts'
@@ -14,7 +15,6 @@ const FULL = {
   reason:
     'it takes no writes: its disk is full (SQLSTATE 53100). Logins and refreshes fail, and data calls go on',
 }
-const SOON = { timeout: 30_000, interval: 100 }
 
 async function readiness({ adminUrl }: StartedPostern) {
   const response = await fetch(`${adminUrl}/health/ready`)
@@ -41,11 +41,11 @@ describe('a shared store whose disk is full', needing('postgresql'), () => {
     const { access_token } = await issueToken(service, { scope: SCOPE })
     const empty = await fill(store.schema, 'node')
     const told = { code: 200, status: 'ready', failing: [], degraded: [FULL] }
-    await vi.waitFor(async () => expect(await readiness(service)).toEqual(told), SOON)
+    await eventually(async () => expect(await readiness(service)).toEqual(told))
     const url = `${service.baseUrl}/api/1.0/b/ACME/fund-data/fund-list`
     expect((await fetch(url, { headers: bearer(access_token) })).status).toBe(200)
     empty()
-    await vi.waitFor(async () => expect(await readiness(service)).toMatchObject({ degraded: [] }), SOON)
+    await eventually(async () => expect(await readiness(service)).toMatchObject({ degraded: [] }))
   })
 
   it('C11.1 is degraded where only what people do is refused', async () => {

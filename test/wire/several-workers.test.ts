@@ -1,6 +1,6 @@
 /** What several worker processes are as one: the tests share a service of two, and leave it as it was for each other. */
 import { decodeJwt } from 'jose'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { NO_TRAIL } from '../../src/contracts/audit.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
 import { readConfiguration } from '../../src/settings/configuration.ts'
@@ -10,6 +10,7 @@ import { RelayRecorder } from '../../src/watch/recorders.ts'
 import { recordsOf } from '../support/audit-files.ts'
 import { ALICE, SCOPE } from '../support/audited-people.ts'
 import { directoryEditors } from '../support/directory-editors.ts'
+import { eventually } from '../support/eventually.ts'
 import { startLogoutReceiver } from '../support/logout-receiver.ts'
 import { seriesOf } from '../support/metrics.ts'
 import { postForm } from '../support/oauth.ts'
@@ -75,9 +76,8 @@ describe('operators', () => {
   ])('C11.1, C11.5.5 see what each process takes of the machine: with %s', async (_name, start, names) => {
     const service = await start()
     const status = async () => (await service.admin('GET', '/status')).body
-    await vi.waitFor(
-      async () => expect((await status()).processes.map(({ name }: { name: string }) => name)).toEqual(names),
-      20_000,
+    await eventually(async () =>
+      expect((await status()).processes.map(({ name }: { name: string }) => name)).toEqual(names),
     )
     // What a first start has made counts, and not a minute later.
     await expect.poll(async () => (await status()).data.bytes).toBeGreaterThan(0)

@@ -1,7 +1,8 @@
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { OAuth2Config } from '../../src/backends/forward/schema.ts'
 import { FAULTS } from '../../src/kernel/fault-table.ts'
 import { withFunds } from '../support/changed-funds.ts'
+import { eventually } from '../support/eventually.ts'
 import { type MovableClock, movableClock } from '../support/movable-clock.ts'
 import { openRaw } from '../support/raw-http.ts'
 import { replacedService } from '../support/replaced-service.ts'
@@ -142,10 +143,10 @@ describe('C8.7 auth: oauth2', () => {
     await get()
     expect(sent()).toEqual(Array.from({ length: 4 }, () => 'Bearer token-1'))
     answer()
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       await get()
       expect(sent().at(-1)).toBe('Bearer token-2')
-    }, 30_000)
+    })
     expect(endpoint.requests).toHaveLength(2)
   })
 
@@ -225,7 +226,7 @@ describe('C8.7 clients that wait for a token', () => {
     leaving.send(requestBytes({ target: LIST, headers: bearer(token) }))
     const { socket } = await endpoint.received(1).then(() => endpoint.connections[0]!)
     leaving.destroy()
-    await vi.waitFor(() => expect(gateway.log().map(({ reason }) => reason)).toContain('client_gone'), 30_000)
+    await eventually(() => expect(gateway.log().map(({ reason }) => reason)).toContain('client_gone'))
     const staying = get()
     expect(socket.destroyed).toBe(false)
     const body = JSON.stringify({ access_token: 'token-1', token_type: 'bearer' })

@@ -12,13 +12,14 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { openAuditKeys } from '../../../src/audit/keys.ts'
 import { readManifestLine } from '../../../src/audit/manifest.ts'
 import { openTrail } from '../../../src/audit/trail.ts'
 import { verifyTrail } from '../../../src/audit/read/verify.ts'
 import type { AuditEntry } from '../../../src/contracts/audit.ts'
 import { dataFolder } from '../../support/data-folder.ts'
+import { eventually } from '../../support/eventually.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 import { changeOf, manifestOf, record } from '../../support/recorded-trail.ts'
 
@@ -119,7 +120,7 @@ describe('T5.15 C12.4.3 a segment whose file is not in its place any more', () =
     const { trail, lines, noted } = await opened()
     await trail.require(changeOf('before'))
     rmSync(lines)
-    await vi.waitFor(() => expect(noted).toEqual(['audit_file_displaced']), { timeout: 20_000 })
+    await eventually(() => expect(noted).toEqual(['audit_file_displaced']))
     expect(trail.state.displaced).toBe(1)
   })
 

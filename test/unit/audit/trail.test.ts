@@ -7,6 +7,7 @@ import type { AuditEntry } from '../../../src/contracts/audit.ts'
 import type { Fault } from '../../../src/kernel/faults.ts'
 import { openIntents, readTrail, segmentsOf } from '../../support/audit-chain.ts'
 import { dataFolder } from '../../support/data-folder.ts'
+import { eventually } from '../../support/eventually.ts'
 import { manualAfter } from '../../support/manual-after.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 
@@ -175,7 +176,7 @@ describe('C12.4.2 the thread of the trail', () => {
   it('syncs what nobody waits for within a second', async () => {
     const { trail } = await opened()
     trail.note(NOTE)
-    await vi.waitFor(() => expect(trail.head.seq).toBe(2), { timeout: 20_000 })
+    await eventually(() => expect(trail.head.seq).toBe(2))
   })
 })
 
@@ -229,7 +230,7 @@ describe('C12.1.3 an intent that was refused since it came late', () => {
     expect(await refused).toMatchObject({ code: 'audit_unavailable' })
     expect(trail.state.held).toBe(1)
     thaw()
-    await vi.waitFor(() => expect(trail.state.held).toBe(0), 30_000)
+    await eventually(() => expect(trail.state.held).toBe(0))
     await trail.close()
     expect(readTrail(folder).find(({ intent }) => intent === 3)).toMatchObject({
       event: 'call.settled',
@@ -251,7 +252,7 @@ describe('C12.1.3 an intent that was refused since it came late', () => {
     await timers.fire()
     expect(await missing).toMatchObject({ code: 'audit_unavailable' })
     thaw()
-    await vi.waitFor(() => expect(trail.state.held).toBe(0), 30_000)
+    await eventually(() => expect(trail.state.held).toBe(0))
     await trail.close()
     expect(openIntents(folder).map(({ requestId }) => requestId)).toEqual(['r', 'late'])
   })
@@ -327,7 +328,7 @@ describe('C12.1.2 what is late and what is lost', () => {
     await trail.require(INTENT)
     const thaw = freeze(trail)
     const recorded = trail.require(INTENT)
-    await vi.waitFor(() => expect(trail.head.seq).toBe(3), 30_000)
+    await eventually(() => expect(trail.head.seq).toBe(3))
     thaw()
     clock.advance(2000)
     await timers.fire()
@@ -366,7 +367,7 @@ describe('C12.1.4 what was taken away', () => {
     expect(noted[0]?.facts).toMatchObject({ record: { event: 'revocation.ordered' } })
     expect(trail.state.held).toBe(1)
     thaw()
-    await vi.waitFor(() => expect(trail.state.held).toBe(0), 30_000)
+    await eventually(() => expect(trail.state.held).toBe(0))
     expect(eventsIn(folder)).toContain('revocation.ordered')
   })
 
@@ -395,7 +396,7 @@ describe('C12.4.3 after a failure', () => {
     return { ...made, unblock: () => rmSync(inTheWay) }
   }
   const untilWritable = (trail: OpenTrail, writable: boolean) =>
-    vi.waitFor(() => expect(trail.state.writable).toBe(writable), { timeout: 20_000 })
+    eventually(() => expect(trail.state.writable).toBe(writable))
 
   it('what would be given is refused, at once from then on; what was taken away is written first', async () => {
     const { trail, folder, events, unblock } = await blocked()
@@ -406,11 +407,11 @@ describe('C12.4.3 after a failure', () => {
     })
     void trail.keep(TAKEN)
     await trail.settle(OUTCOME)
-    await vi.waitFor(() => expect(events()).toContain('audit_unwritable'), 30_000)
+    await eventually(() => expect(events()).toContain('audit_unwritable'))
     expect(events()).toContain('audit_held')
     unblock()
     await untilWritable(trail, true)
-    await vi.waitFor(() => expect(events()).toContain('audit_writable'), 30_000)
+    await eventually(() => expect(events()).toContain('audit_writable'))
     await trail.require({ ...INTENT, requestId: 'after' })
     await trail.close()
     expect(eventsIn(folder)).toEqual([

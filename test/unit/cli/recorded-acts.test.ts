@@ -12,6 +12,7 @@ import { auditRecords, recordsOf, type WrittenRecord } from '../../support/audit
 import { runVerb } from '../../support/command-line.ts'
 import { configFiles } from '../../support/config-files.ts'
 import { dataFolder } from '../../support/data-folder.ts'
+import { eventually } from '../../support/eventually.ts'
 import { giveKey } from '../../support/ready-key.ts'
 import { DEMO, ROOT } from '../../support/spawn-postern.ts'
 import { postern } from '../../support/start-postern.ts'
@@ -85,7 +86,7 @@ describe('C12.1.7 what commands change', () => {
       expect([line, ended.code, ended.stderr.replaceAll(/^The .*\n/gm, '')]).toEqual([line, 0, ''])
     }
     const expected = steps.flatMap(({ records }) => records).toSorted()
-    await vi.waitFor(() => expect(acts(here).toSorted()).toEqual(expected), 20_000)
+    await eventually(() => expect(acts(here).toSorted()).toEqual(expected))
     if (state === 'down')
       for (const list of ['client list', 'user list'])
         expect((await here.run(list)).stdout).not.toMatch(/^(tally|dora) /m)
@@ -345,13 +346,10 @@ describe('C12.1.7 what a command does by itself beside a running service', { tim
       const last = readFileSync(join(trail, 'manifest.jsonl'), 'utf8').trim().split('\n').at(-1) ?? ''
       return (JSON.parse(last) as { heads: { writer: string }[] }).heads.map(({ writer }) => writer)
     }
-    await vi.waitFor(() => expect(readdirSync(join(trail, 'announced'))).toEqual([]), 20_000)
-    await vi.waitFor(async () => expect(await verified()).toMatchObject({ unsigned: 0 }), 20_000)
+    await eventually(() => expect(readdirSync(join(trail, 'announced'))).toEqual([]))
+    await eventually(async () => expect(await verified()).toMatchObject({ unsigned: 0 }))
     expect((await here.run(ADD)).code).toBe(0)
-    await vi.waitFor(
-      () => expect(lastHeads().filter((writer) => writers.includes(writer))).toEqual([]),
-      20_000,
-    )
+    await eventually(() => expect(lastHeads().filter((writer) => writers.includes(writer))).toEqual([]))
     expect(await verified()).toMatchObject({ code: 0, found: 0 })
     await service.close()
     expect(await verified()).toMatchObject({ code: 0, found: 0, unsigned: 0 })

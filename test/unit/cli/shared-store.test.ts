@@ -1,7 +1,8 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { recordsOf } from '../../support/audit-files.ts'
 import { runVerb } from '../../support/command-line.ts'
 import { dataFolder } from '../../support/data-folder.ts'
+import { eventually } from '../../support/eventually.ts'
 import { needing } from '../../support/machine.ts'
 import { placeOnPostgres } from '../../support/place-on-postgres.ts'
 import { query } from '../../support/postgres.ts'
@@ -74,13 +75,13 @@ describe('the commands of a store that several nodes share', needing('postgresql
       1,
       expect.stringContaining('2 different configurations'),
     ])
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       query(cluster, another)
       const status = await run('status')
       expect([status.code, status.stdout]).toEqual([1, expect.stringContaining('2 different configurations')])
       // One digest in both.
       expect(differing.stdout).toContain(/digest (\S+)/.exec(status.stdout)![1])
-    }, 20_000)
+    })
     query(cluster, `DELETE FROM ${schema}.node WHERE id = 'another'`)
     await service.close()
     expect(service.log().every(({ node }) => node === id)).toBe(true)

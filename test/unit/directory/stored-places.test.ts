@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { type BusinessValues, NO_VALUES } from '../../../src/contracts/places.ts'
 import type { Store } from '../../../src/contracts/store.ts'
 import { BUSINESS, FUND, fundKey } from '../../../src/directory/schema.ts'
@@ -10,6 +10,7 @@ import { budget, withStoreBudget } from '../../../src/kernel/store-budget.ts'
 import { ChangeFeed } from '../../../src/stores/change-feed.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
 import { makeDirectory } from '../../support/directory.ts'
+import { eventually } from '../../support/eventually.ts'
 import { manualAfter } from '../../support/manual-after.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 import { keepNotes } from '../../support/notes.ts'
@@ -133,7 +134,7 @@ describe('C4.8 places of the store', () => {
     await business('INITECH')
     hold.on = true
     const looked = places.look('INITECH')
-    await vi.waitFor(() => expect(held).toHaveLength(1), 30_000)
+    await eventually(() => expect(held).toHaveLength(1))
     await business('INITECH', { disabled: true })
     hold.on = false
     held.shift()?.()
@@ -174,7 +175,7 @@ describe('C4.8 places of the store', () => {
     await kept.remove(BUSINESS, 'INITECH')
     clock.advance(31_000)
     expect([places.exists('INITECH'), places.exists('INITECH')]).toEqual([true, true])
-    await vi.waitFor(() => expect(places.exists('INITECH')).toBe(false), 30_000)
+    await eventually(() => expect(places.exists('INITECH')).toBe(false))
     expect(reads).toEqual(['INITECH', 'INITECH'])
   })
 
@@ -183,7 +184,7 @@ describe('C4.8 places of the store', () => {
     hold.on = true
     const looks = Array.from({ length: 500 }, (_, number) => places.look(`B${number}`))
     await expect(places.look('ONE-MORE')).rejects.toMatchObject({ code: 'identity_unavailable' })
-    await vi.waitFor(() => expect(held).toHaveLength(500), 30_000)
+    await eventually(() => expect(held).toHaveLength(500))
     hold.on = false
     for (const letGo of held) letGo()
     expect(new Set(await Promise.all(looks))).toEqual(new Set([false]))

@@ -9,6 +9,7 @@ import { FolderKeys } from '../../../src/keys/folder-keys.ts'
 import { compareWithHistory, KeyWatch, rememberedKeys, rememberKeys } from '../../../src/keys/watch-keys.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
 import { MemoryStore } from '../../../src/stores/memory.ts'
+import { eventually } from '../../support/eventually.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 import { ROTATION } from './keys-for-tests.ts'
 import { sealKey } from '../../support/seal-key.ts'
@@ -16,8 +17,6 @@ import { settled } from '../../support/settled.ts'
 
 /** Milliseconds between two readings of the folder. */
 const INTERVAL = 250
-/** How often a condition is looked at while the file system works. */
-const OFTEN = { interval: 2, timeout: 30_000 }
 
 interface Note {
   readonly level: string
@@ -55,10 +54,10 @@ async function watched(prepare: (store: MemoryStore) => Promise<unknown> = () =>
   /** One reading from its start to its end, and the end of the next, so that none is on its way to the folder. */
   const look = async (): Promise<void> => {
     const before = finished.mock.calls.length
-    await vi.waitFor(() => {
+    await eventually(() => {
       vi.advanceTimersByTime(INTERVAL)
       expect(finished.mock.calls.length).toBeGreaterThan(before + 1)
-    }, OFTEN)
+    })
     await Promise.allSettled(
       [finished, refreshed].flatMap(({ mock }) => mock.results.map(({ value }) => value)),
     )
@@ -197,19 +196,19 @@ describe('C6.3.4 the watch over the keys', () => {
     await look()
     const held = Promise.withResolvers<undefined>()
     finished.mockImplementation(() => held.promise)
-    await vi.waitFor(() => {
+    await eventually(() => {
       vi.advanceTimersByTime(INTERVAL)
       expect(finished.mock.results.at(-1)?.value).toBe(held.promise)
-    }, OFTEN)
+    })
     const before = finished.mock.calls.length
     vi.advanceTimersByTime(10 * INTERVAL)
     expect(finished.mock.calls.length).toBe(before)
     held.resolve(undefined)
     finished.mockImplementation(() => Promise.resolve())
-    await vi.waitFor(() => {
+    await eventually(() => {
       vi.advanceTimersByTime(INTERVAL)
       expect(finished.mock.calls.length).toBeGreaterThan(before)
-    }, OFTEN)
+    })
     await stop()
     const last = finished.mock.calls.length
     vi.advanceTimersByTime(10 * INTERVAL)
@@ -220,10 +219,10 @@ describe('C6.3.4 the watch over the keys', () => {
     const { stop, finished } = await watched()
     const held = Promise.withResolvers<undefined>()
     finished.mockImplementation(() => held.promise)
-    await vi.waitFor(() => {
+    await eventually(() => {
       vi.advanceTimersByTime(INTERVAL)
       expect(finished.mock.results.at(-1)?.value).toBe(held.promise)
-    }, OFTEN)
+    })
     let stopped = false
     const stopping = stop().then(() => (stopped = true))
     await settled()

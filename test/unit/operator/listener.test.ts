@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { Problems } from '../../../src/config/problems.ts'
 import { NO_TRAIL } from '../../../src/contracts/audit.ts'
 import { systemClock } from '../../../src/kernel/clock.ts'
@@ -7,6 +7,7 @@ import { ok, type Operation } from '../../../src/operator/operation.ts'
 import { Operators } from '../../../src/operator/operators.ts'
 import { compileAdmin } from '../../../src/settings/admin.ts'
 import { Health } from '../../../src/watch/health.ts'
+import { eventually } from '../../support/eventually.ts'
 import { openRaw } from '../../support/raw-http.ts'
 import { keepEvents } from '../../support/listener.ts'
 
@@ -84,7 +85,7 @@ describe('admin listener', () => {
     onTestFinished(() => further.destroy())
     further.send('GET /health/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n')
     expect((await further.response()).status).toBe(200)
-    await vi.waitFor(() => expect(opened.filter(({ isClosed }) => isClosed)).toHaveLength(1))
+    await eventually(() => expect(opened.filter(({ isClosed }) => isClosed)).toHaveLength(1))
   })
 
   it('C11.1 is not ready while draining or while a check says no or throws, and says which', async () => {

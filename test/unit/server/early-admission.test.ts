@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
 import type { Exchange } from '../../../src/contracts/exchange.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
+import { eventually } from '../../support/eventually.ts'
 import { openRaw, sendRaw } from '../../support/raw-http.ts'
 import { startListener } from '../../support/listener.ts'
 
@@ -19,7 +20,7 @@ async function watchEnds() {
     await new Promise<void>((resolve) => held.push({ exchange, answer: resolve }))
     return { status: 200, headers: {}, body: 'done' }
   })
-  const waiting = (count: number) => vi.waitFor(() => expect(held).toHaveLength(count), 30_000)
+  const waiting = (count: number) => eventually(() => expect(held).toHaveLength(count))
   return { port, ends, held, waiting }
 }
 
@@ -32,11 +33,11 @@ describe('the end of an exchange', () => {
     expect(ends).toEqual([0])
     held[0]!.answer()
     await waiting(2)
-    await vi.waitFor(() => expect(ends).toEqual([1, 0]), 30_000)
+    await eventually(() => expect(ends).toEqual([1, 0]))
     held[1]!.answer()
     await connection.response()
     await connection.response()
-    await vi.waitFor(() => expect(ends).toEqual([1, 1]), 30_000)
+    await eventually(() => expect(ends).toEqual([1, 1]))
     connection.destroy()
     await turn()
     expect(ends).toEqual([1, 1])
@@ -48,11 +49,11 @@ describe('the end of an exchange', () => {
     connection.send(GET)
     await waiting(1)
     connection.destroy()
-    await vi.waitFor(() => expect(ends).toEqual([1]), 30_000)
+    await eventually(() => expect(ends).toEqual([1]))
     const late = vi.fn()
     held[0]!.exchange.onEnd(late)
     held[0]!.answer()
-    await vi.waitFor(() => expect(late).toHaveBeenCalledTimes(1), 30_000)
+    await eventually(() => expect(late).toHaveBeenCalledTimes(1))
     expect(ends).toEqual([1])
   })
 })

@@ -4,6 +4,7 @@ import { PassThrough } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { UpstreamReader } from '../../../src/upstream/reader.ts'
+import { eventually } from '../../support/eventually.ts'
 import {
   answering,
   bodyOf,
@@ -342,7 +343,7 @@ describe('a call that is given up', () => {
     connection.send({ ...GET, method: 'POST', body }, reader)
     body.write('a')
     await started.promise
-    await vi.waitFor(() => expect(body.listenerCount('data')).toBe(1), { interval: 2 })
+    await eventually(() => expect(body.listenerCount('data')).toBe(1))
     reader.cancel(gone)
     await closed
     expect([body.listenerCount('data'), body.isPaused(), body.destroyed]).toEqual([0, true, false])

@@ -1,4 +1,5 @@
 import { type PieceSource, readableOf } from '../../../src/http/pieces.ts'
+import { eventually } from '../../support/eventually.ts'
 import dns from 'node:dns'
 import { createServer, type Socket } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
@@ -29,7 +30,7 @@ async function holding() {
       by.push(socket)
     })
   })
-  const until = (count: number) => vi.waitFor(() => expect(asked).toHaveLength(count), { interval: 2 })
+  const until = (count: number) => eventually(() => expect(asked).toHaveLength(count))
   const answer = (path: string, bytes = WHOLE): void => void by[asked.indexOf(path)]!.write(bytes)
   const open = (): number =>
     sockets.filter(({ destroyed, readableEnded }) => !destroyed && !readableEnded).length
@@ -89,7 +90,7 @@ describe('the connections to a target', () => {
     answer('a')
     await first.answer
     by[0]!.end()
-    await vi.waitFor(() => expect(by[0]!.destroyed).toBe(true), { interval: 2 })
+    await eventually(() => expect(by[0]!.destroyed).toBe(true))
     const second = get('b')
     await until(2)
     answer('b')
@@ -113,7 +114,7 @@ describe('the connections to a target', () => {
     answer('a')
     await kept.answer
     expect(sockets).toHaveLength(3)
-    await vi.waitFor(() => expect(open()).toBe(1), { interval: 2 })
+    await eventually(() => expect(open()).toBe(1))
     expect(pool.inFlight).toBe(0)
   })
 })
@@ -137,17 +138,14 @@ it('C8.4 a name that stands for another address is noticed under load, when conn
     while (!isOver) answers.push(await textOf(get('').answer))
   }
   const workers = Array.from({ length: 4 }, work)
-  await vi.waitFor(() => expect(answers.length).toBeGreaterThan(100), { interval: 5 })
+  await eventually(() => expect(answers.length).toBeGreaterThan(100))
   expect(new Set(answers)).toEqual(new Set(['one']))
   nameIs(second)
-  await vi.waitFor(
-    () => {
-      const latest = answers
-      answers = []
-      expect(new Set(latest)).toEqual(new Set(['two']))
-    },
-    { interval: 50, timeout: 30_000 },
-  )
+  await eventually(() => {
+    const latest = answers
+    answers = []
+    expect(new Set(latest)).toEqual(new Set(['two']))
+  })
   isOver = true
   await Promise.all(workers)
 })
@@ -176,7 +174,7 @@ it('T2.8 after stray bytes each call has a connection of its own for ten minutes
   await call()
   expect(changes).toEqual([true])
   expect(sockets).toHaveLength(4)
-  await vi.waitFor(() => expect(open()).toBe(0), { interval: 2 })
+  await eventually(() => expect(open()).toBe(0))
   clock.advance(2 * 60_000)
   await call()
   await call()
@@ -269,7 +267,7 @@ it('C8.4 a pool that is closed cuts every call and takes no other', async () => 
     await expect(got).rejects.toEqual(faulty('upstream_unreachable'))
   await expect(body.toArray()).rejects.toThrow()
   expect(pool.inFlight).toBe(0)
-  await vi.waitFor(() => expect(open()).toBe(0), { interval: 2 })
+  await eventually(() => expect(open()).toBe(0))
 })
 
 it(
@@ -318,9 +316,7 @@ it(
     await pool.close()
     await turn()
     expect(count('Timeout')).toBeLessThanOrEqual(before.timers)
-    await vi.waitFor(() => expect(count('TCPSocketWrap')).toBeLessThanOrEqual(before.sockets), {
-      interval: 5,
-    })
+    await eventually(() => expect(count('TCPSocketWrap')).toBeLessThanOrEqual(before.sockets))
     expect(warnings).toEqual([])
   },
 )

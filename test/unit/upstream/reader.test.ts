@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
 import { UpstreamReader, WHOLE_BODY_LIMIT } from '../../../src/upstream/reader.ts'
+import { eventually } from '../../support/eventually.ts'
 import { bodyOf, OK, openConnection, textOf, upstream, WHOLE } from '../../support/upstream-connections.ts'
 
 /** Bytes of a body that are held for a reader that does not read: the stream's buffer, and one read of a socket. */
@@ -161,7 +162,7 @@ describe('bodies byte for byte', () => {
     const { answer } = call({ eager: false })
     const body = readableOf((await answer).body as PieceSource)
     const received = vi.spyOn(body, 'push')
-    await vi.waitFor(() => expect(pause).toHaveBeenCalled(), { interval: 2 })
+    await eventually(() => expect(pause).toHaveBeenCalled())
     // What we hold is the buffer of the stream and one read more; the rest waits in the kernel or in the upstream.
     const [held, reads] = [body.readableLength, received.mock.calls.length]
     expect(held).toBeLessThanOrEqual(MAX_HELD)
@@ -189,7 +190,7 @@ describe('bodies byte for byte', () => {
     const { call, connection, told } = openConnection(url)
     const first = call({ eager: false })
     const body = readableOf((await first.answer).body as PieceSource)
-    await vi.waitFor(() => expect(told).toEqual(['freed']), { interval: 2 })
+    await eventually(() => expect(told).toEqual(['freed']))
     const second = call()
     const pause = vi.spyOn(connection, 'pause')
     const resume = vi.spyOn(connection, 'resume')

@@ -2,9 +2,10 @@ import fc from 'fast-check'
 import type { Socket } from 'node:net'
 import { PassThrough, Readable, Writable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { Upload } from '../../../src/upstream/request.ts'
 import { Fault } from '../../../src/kernel/faults.ts'
+import { eventually } from '../../support/eventually.ts'
 import { faulty, OK, openPool, rawUpstream, textOf, WHOLE } from '../../support/upstream-connections.ts'
 
 const HELD = `${OK}Content-Length: 2\r\n\r\n`
@@ -46,13 +47,10 @@ describe('a body that is passed on', () => {
         const body = Readable.from(pieces, { objectMode: false })
         const { upload, told, drain, text, socket } = uploading(body, declares ? whole.length : undefined)
         upload.start()
-        await vi.waitFor(
-          async () => {
-            await drain()
-            expect(told).toContain('done')
-          },
-          { interval: 1 },
-        )
+        await eventually(async () => {
+          await drain()
+          expect(told).toContain('done')
+        })
         await drain()
         const chunks = pieces
           .filter(({ length }) => length > 0)
@@ -78,7 +76,7 @@ describe('a body that is passed on', () => {
     await drain()
     await drain()
     expect(told.slice(0, 3)).toEqual(['upstream', 'client', 'upstream'])
-    await vi.waitFor(() => drain().then(() => expect(told.at(-1)).toBe('done')), { interval: 1 })
+    await eventually(() => drain().then(() => expect(told.at(-1)).toBe('done')))
   })
 
   const unfit: [string, () => Readable, number | undefined, string][] = [
@@ -91,7 +89,7 @@ describe('a body that is passed on', () => {
     async (_how, make, declared, sent) => {
       const { upload, told, drain, text } = uploading(make(), declared)
       upload.start()
-      await vi.waitFor(() => expect(told).toEqual(['client_gone']), { interval: 1 })
+      await eventually(() => expect(told).toEqual(['client_gone']))
       await drain()
       expect(text()).toBe(sent)
     },
@@ -168,7 +166,7 @@ async function receiving(behave: (socket: Socket, sofar: string) => void) {
   return { url, seen }
 }
 const POST = { method: 'POST' }
-const soon = (check: () => void) => vi.waitFor(check, { interval: 2 })
+const soon = (check: () => void) => eventually(check)
 
 describe('an upload over a connection', () => {
   it.each([6, undefined])(

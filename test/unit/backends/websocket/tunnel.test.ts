@@ -1,6 +1,7 @@
 import { connect, createServer, type Socket } from 'node:net'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { WebsocketTunnel } from '../../../../src/backends/websocket/tunnel.ts'
+import { eventually } from '../../../support/eventually.ts'
 import { listen } from '../../../support/upstream-connections.ts'
 
 /** A connection: the side of whoever opened it, and ours. */
@@ -26,13 +27,10 @@ it('T5.1 ends within 5 s when the client resets it, though the upstream does not
   vi.advanceTimersByTime(5000)
   expect(client.near.destroyed).toBe(false)
   client.far.resetAndDestroy()
-  await vi.waitFor(
-    () => {
-      vi.advanceTimersByTime(5000)
-      expect(client.near.destroyed).toBe(true)
-    },
-    { interval: 5 },
-  )
+  await eventually(() => {
+    vi.advanceTimersByTime(5000)
+    expect(client.near.destroyed).toBe(true)
+  })
   expect(await ended.promise).toBe('closed')
   upstream.near.destroy()
 })
