@@ -20,7 +20,10 @@ export default defineConfig({
   root,
   test: {
     projects: [
-      { extends: true, test: { name: 'parts', include: ['test/**/*.test.ts'], exclude: [...SERVED, ...OTHERS] } },
+      {
+        extends: true,
+        test: { name: 'parts', include: ['test/**/*.test.ts'], exclude: [...SERVED, ...OTHERS] },
+      },
       { extends: true, test: { name: 'interop', include: OTHERS } },
       {
         extends: true,
