@@ -253,8 +253,9 @@ const whenLate = (ms: number, then: () => unknown): NodeJS.Timeout => setTimeout
 
 /**
  * The threads of one store. One does all that is asked, until it holds up something: it waits for a lock, a disk or a long
- * list then. A reading that comes later would have too little time left on a busy machine. From then on a second one reads: in WAL mode a reading waits for no lock and no flush, so the change feed is
- * read in time (C11.7.2). Most processes never need it, and it costs each 20 MB and 50 ms of a processor.
+ * list then, and a reading that comes later would have too little time left on a busy machine. From then on a second one
+ * reads: in WAL mode a reading waits for no lock and no flush, so the change feed is read in time (C11.7.2). Most processes
+ * never need it, and it costs each 20 MB and 50 ms of a processor.
  */
 export class SqliteLinks {
   readonly #plan: SqlitePlan
