@@ -24,19 +24,27 @@ function tokenRequest(): string {
   return [...head, type, `Content-Length: ${body.length}`, '', body].join('\r\n')
 }
 
-/** At a signal takes all descriptors but a part of those that are kept; at the next one gives them back. */
+/**
+ * From a signal on takes all descriptors but a part of those that are kept, until the next one. Before each connection out it looks
+ * again, since what closes meanwhile (a client's connection, a file) leaves descriptors below that are free.
+ */
 const TAKE_DESCRIPTORS = `
+import { subscribe } from 'node:diagnostics_channel'
 import { closeSync, openSync } from 'node:fs'
-let taken = []
-process.on('SIGWINCH', () => {
-  if (taken.length > 0) {
-    for (const descriptor of taken) closeSync(descriptor)
-    process.stderr.write('gave back\\n')
-    return
-  }
+let taking = false
+const taken = []
+function take() {
   do taken.push(openSync('/dev/null'))
   while (taken.at(-1) < ${LIMIT - KEPT / 2})
-  process.stderr.write('took\\n')
+}
+subscribe('net.client.socket', () => {
+  if (taking) take()
+})
+process.on('SIGWINCH', () => {
+  taking = !taking
+  if (taking) take()
+  else for (const descriptor of taken.splice(0)) closeSync(descriptor)
+  process.stderr.write(taking ? 'took\\n' : 'gave back\\n')
 })`
 
 /** Opens connections that send nothing, and leaves them open. Those that are refused are closed by the service. */
@@ -148,12 +156,14 @@ describe('T5.22 more connections than a process may open', () => {
     const token = await pool.token()
     const kept = await openRaw(pool.port)
     onTestFinished(() => kept.destroy())
+    const leaving = await openRaw(pool.port)
     const status = async () => {
       kept.send(call(token))
       return kept.response()
     }
     process.kill(pool.pid, 'SIGWINCH')
     await eventually(() => expect(pool.output()).toContain('took'))
+    leaving.destroy()
     // More than the failures in a row that eject a target.
     for (let times = 0; times < 10; times += 1) {
       const { status: code, headers } = await status()
