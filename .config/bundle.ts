@@ -4,7 +4,8 @@
  * character.
  *
  * - Every program is at the place of its source: `src/audit/audit-thread.ts` becomes `dist/audit/audit-thread.js`. What
- *   several of them use is in `dist/parts`. What is imported by `import()` is a part too, and read when it is needed.
+ *   several of them use is in `dist/parts`. What is imported by `import()` is a part too, and read when it is needed. The
+ *   threads that each service starts are one file each.
  * - In every module `import.meta.url` is what it would be at the place of its source. So it finds the files beside its source,
  *   the other programs, package.json and the demo.
  * - Lines are not joined and names are kept. Maps of the lines lie beside, for stacks: src/watch/stack-lines.ts reads them.
@@ -28,6 +29,12 @@ export const ENTRIES: readonly string[] = [
   ...['start/service', 'settings/configuration', 'settings/check-configuration', 'cli/command-line'],
   ...['kernel/faults', 'keys/signatures', 'config/problems', 'backends/memory/memory', 'server/exchange'],
 ]
+
+/**
+ * Programs of threads that each service starts. Each is one file: to find its modules takes a thread longer than to run them.
+ * The other threads share the parts, since the package would grow by a tenth.
+ */
+const WHOLE: readonly string[] = ['audit/audit-thread', 'stores/sqlite-thread']
 
 /**
  * Modules that tests of attacks play against without a service, by their place. One program offers them all, since each
@@ -141,7 +148,7 @@ const placeOf = (source: string): string => relative(SRC, source).replace(/\.ts$
 
 /** The programs that Postern starts beside its main one are entries too, and each program tells the lines of the sources. */
 function programs(): Plugin {
-  const found = new Set([join(SRC, 'main.ts')])
+  const found = new Set(['main', ...WHOLE].map((place) => join(SRC, `${place}.ts`)))
   const first = `import ${JSON.stringify(join(SRC, 'watch/stack-lines.ts'))};`
   return {
     name: 'programs',
@@ -151,7 +158,8 @@ function programs(): Plugin {
         for (const [, name = ''] of code.matchAll(/\bprogramBeside\(import\.meta\.url, '([^']+)'/g)) {
           const program = join(dirname(id), `${name}.ts`)
           found.add(program)
-          this.emitFile({ type: 'chunk', id: program, fileName: `${placeOf(program)}.js` })
+          if (!WHOLE.includes(placeOf(program)))
+            this.emitFile({ type: 'chunk', id: program, fileName: `${placeOf(program)}.js` })
         }
         // Behind `#!`, and on the line that is there: the lines stay what they were.
         return found.has(id) ? { code: code.replace(/^(?:#!.*\n)?/, `$&${first}`), map: null } : undefined
@@ -209,6 +217,27 @@ function sweep(written: ReadonlySet<string>, olderThan: number): void {
       rmSync(join(DIST, name), { recursive: true, force: true })
 }
 
+const fromPlaces = (places: readonly string[]): Record<string, string> =>
+  Object.fromEntries(places.map((place) => [place, join(SRC, `${place}.ts`)]))
+
+/** @returns the paths of the modules that are in it */
+async function build(input: Readonly<Record<string, string>>, output: OutputOptions): Promise<string[]> {
+  const bundle = await rolldown({
+    cwd: ROOT,
+    input,
+    platform: 'node',
+    external: ['pg-native'],
+    plugins: [programs(), ownUrls, offers],
+    logLevel: 'silent',
+    // A bundler takes calls such as `decodeURIComponent(x)` for calls that do nothing but compute, and leaves them out where nobody
+    // uses the result, together with their `catch`. Nothing is left out, here nor by `minify`: it would save a fifteenth.
+    treeshake: false,
+  })
+  const { output: files } = await bundle.write(output)
+  await bundle.close()
+  return files.flatMap((file) => (file.type === 'chunk' ? Object.keys(file.modules) : []))
+}
+
 /**
  * Builds beside `dist` and moves file by file, the program of the command line last: whoever starts meanwhile finds a whole
  * bundle, and two builds of the same sources move the same files.
@@ -221,22 +250,10 @@ export async function makeBundle(olderThan: number): Promise<{ readonly modules:
   const fresh = join(DIST, `.new-${process.pid}`)
   try {
     mkdirSync(fresh, { recursive: true })
-    const build = await rolldown({
-      cwd: ROOT,
-      input: {
-        ...Object.fromEntries(ENTRIES.map((name) => [name, join(SRC, `${name}.ts`)])),
-        [OFFERS]: OFFERS,
-      },
-      platform: 'node',
-      external: ['pg-native'],
-      plugins: [programs(), ownUrls, offers],
-      logLevel: 'silent',
-      // A bundler takes calls such as `decodeURIComponent(x)` for calls that do nothing but compute, and leaves them out where nobody
-      // uses the result, together with their `catch`. Nothing is left out, here nor by `minify`: it would save a fifteenth.
-      treeshake: false,
-    })
-    const { output } = await build.write({ ...OUTPUT, dir: fresh })
-    await build.close()
+    const shared = { ...fromPlaces(ENTRIES), [OFFERS]: OFFERS }
+    const modules = await build(shared, { ...OUTPUT, dir: fresh })
+    for (const place of WHOLE)
+      modules.push(...(await build(fromPlaces([place]), { ...OUTPUT, dir: fresh, codeSplitting: false })))
     for (const file of globSync('**/*.{css,js}', { cwd: SRC }))
       cpSync(join(SRC, file), join(fresh, file), { recursive: true })
     const files = globSync('**', { cwd: fresh }).filter((file) => statSync(join(fresh, file)).isFile())
@@ -246,7 +263,7 @@ export async function makeBundle(olderThan: number): Promise<{ readonly modules:
       renameSync(join(fresh, file), join(DIST, file))
     }
     sweep(new Set(files), olderThan)
-    return { modules: output.flatMap((file) => (file.type === 'chunk' ? Object.keys(file.modules) : [])) }
+    return { modules: [...new Set(modules)] }
   } finally {
     rmSync(fresh, { recursive: true, force: true })
   }
