@@ -146,9 +146,16 @@ const offers: Plugin = {
 
 const placeOf = (source: string): string => relative(SRC, source).replace(/\.ts$/, '')
 
-/** The programs that Postern starts beside its main one are entries too, and each program tells the lines of the sources. */
+/** Entries, as they are given to the bundler. */
+const fromPlaces = (places: readonly string[]): Record<string, string> =>
+  Object.fromEntries(places.map((place) => [place, join(SRC, `${place}.ts`)]))
+
+/**
+ * The programs that Postern starts beside its main one are entries too, but for those that are built by themselves. Each program
+ * tells the lines of the sources.
+ */
 function programs(): Plugin {
-  const found = new Set(['main', ...WHOLE].map((place) => join(SRC, `${place}.ts`)))
+  const found = new Set(Object.values(fromPlaces(['main', ...WHOLE])))
   const first = `import ${JSON.stringify(join(SRC, 'watch/stack-lines.ts'))};`
   return {
     name: 'programs',
@@ -217,9 +224,6 @@ function sweep(written: ReadonlySet<string>, olderThan: number): void {
       rmSync(join(DIST, name), { recursive: true, force: true })
 }
 
-const fromPlaces = (places: readonly string[]): Record<string, string> =>
-  Object.fromEntries(places.map((place) => [place, join(SRC, `${place}.ts`)]))
-
 /** @returns the paths of the modules that are in it */
 async function build(input: Readonly<Record<string, string>>, output: OutputOptions): Promise<string[]> {
   const bundle = await rolldown({
@@ -263,7 +267,7 @@ export async function makeBundle(olderThan: number): Promise<{ readonly modules:
       renameSync(join(fresh, file), join(DIST, file))
     }
     sweep(new Set(files), olderThan)
-    return { modules: [...new Set(modules)] }
+    return { modules }
   } finally {
     rmSync(fresh, { recursive: true, force: true })
   }

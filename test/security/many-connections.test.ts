@@ -25,8 +25,8 @@ function tokenRequest(): string {
 }
 
 /**
- * From a signal on takes all descriptors but a part of those that are kept, until the next one. Before each connection out it looks
- * again, since what closes meanwhile (a client's connection, a file) leaves descriptors below that are free.
+ * From a signal on takes all descriptors but a part of those that are kept, until the next one. It takes again before each
+ * connection out, since what closes meanwhile (a client's connection, a file) leaves descriptors below that are free.
  */
 const TAKE_DESCRIPTORS = `
 import { subscribe } from 'node:diagnostics_channel'
@@ -36,6 +36,8 @@ const taken = []
 function take() {
   do taken.push(openSync('/dev/null'))
   while (taken.at(-1) < ${LIMIT - KEPT / 2})
+  // Else each connection out would take one more, until none is left at all.
+  closeSync(taken.pop())
 }
 subscribe('net.client.socket', () => {
   if (taking) take()
@@ -157,6 +159,11 @@ describe('T5.22 more connections than a process may open', () => {
     const kept = await openRaw(pool.port)
     onTestFinished(() => kept.destroy())
     const leaving = await openRaw(pool.port)
+    // Both have their descriptors, and no connection to the service is open that a call could use again.
+    for (const connection of [kept, leaving]) {
+      connection.send(call('unknown'))
+      expect((await connection.response()).status).toBe(401)
+    }
     const status = async () => {
       kept.send(call(token))
       return kept.response()
