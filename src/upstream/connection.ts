@@ -1,5 +1,4 @@
 import type { Socket } from 'node:net'
-import { performance } from 'node:perf_hooks'
 import { type After, after as systemAfter, type Clock, systemClock } from '../kernel/clock.ts'
 import { descriptorOf, isKeptFrom } from '../kernel/descriptors.ts'
 import { Fault } from '../kernel/faults.ts'
@@ -85,6 +84,7 @@ export class UpstreamConnection implements PooledConnection, ResponseSink {
   readonly #socket: Socket
   readonly #rules: ConnectionRules
   readonly #owner: ConnectionOwner
+  readonly #clock: Pick<Clock, 'monotonic'>
   #phase: Phase = 'connecting'
   #isConnected = false
   #request: UpstreamRequest | undefined
@@ -99,15 +99,22 @@ export class UpstreamConnection implements PooledConnection, ResponseSink {
   #isReading = true
   /** Of the call that it serves, or served last. */
   #timeouts: UpstreamTimeouts
-  readonly #deadline = new Deadline(() => this.#timeOut())
+  readonly #deadline: Deadline
 
   /** @throws what node throws at once where no socket can be made */
-  constructor(rules: ConnectionRules, owner: ConnectionOwner) {
+  constructor(
+    rules: ConnectionRules,
+    owner: ConnectionOwner,
+    clock: Pick<Clock, 'monotonic'> = systemClock,
+    after: After = systemAfter,
+  ) {
     this.#rules = rules
     this.#owner = owner
+    this.#clock = clock
+    this.#deadline = new Deadline(() => this.#timeOut(), clock, after)
     this.#keep = rules.keep
     this.#timeouts = rules.timeouts
-    this.#oldAt = performance.now() + rules.age * (1 - Math.random() * AGE_SPREAD)
+    this.#oldAt = clock.monotonic() + rules.age * (1 - Math.random() * AGE_SPREAD)
     const { socket, ready } = rules.open(this.#receive)
     this.#socket = socket
     socket
@@ -260,7 +267,7 @@ export class UpstreamConnection implements PooledConnection, ResponseSink {
     this.#upload = undefined
     this.#served += 1
     upload?.stop()
-    const keep = Math.min(this.#keep, this.#oldAt - performance.now())
+    const keep = Math.min(this.#keep, this.#oldAt - this.#clock.monotonic())
     if (!persistent || !isSent || keep <= 0) {
       // The upstream may not have received the whole body of a request: a reset could take the rest from it.
       if (isSent && !hadBody) discardSocket(this.#socket)
@@ -302,8 +309,8 @@ export class UpstreamConnection implements PooledConnection, ResponseSink {
  */
 export class Deadline {
   readonly #expired: () => void
-  readonly #after: After
   readonly #clock: Pick<Clock, 'monotonic'>
+  readonly #after: After
   /** Monotonic milliseconds, as is `#firesAt`. */
   #expiresAt = Infinity
   /** When the timer fires; Infinity without a timer. */
@@ -313,12 +320,12 @@ export class Deadline {
   /** @param expired called when the limit is over: once, unless it is set again */
   constructor(
     expired: () => void,
-    after: After = systemAfter,
     clock: Pick<Clock, 'monotonic'> = systemClock,
+    after: After = systemAfter,
   ) {
     this.#expired = expired
-    this.#after = after
     this.#clock = clock
+    this.#after = after
   }
 
   /** @param ms from now, in place of the limit before */

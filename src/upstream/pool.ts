@@ -232,6 +232,7 @@ export class UpstreamPool {
   readonly #fresh: ConnectionQueue
   readonly #trustChanged: TrustChanged
   readonly #clock: Clock
+  readonly #after: After
   /** Monotonic milliseconds. 0: the upstream is trusted. */
   #distrustedUntil = 0
   #inFlight = 0
@@ -242,9 +243,11 @@ export class UpstreamPool {
     rules: PoolRules,
     trustChanged: TrustChanged = () => undefined,
     clock: Clock = systemClock,
+    after: After = systemAfter,
   ) {
     this.#trustChanged = trustChanged
     this.#clock = clock
+    this.#after = after
     const connection = {
       open: socketOpener(address, rules.tls, clock),
       host: address.host,
@@ -253,13 +256,16 @@ export class UpstreamPool {
       acceptsCloseDelimited: !isTls(address) || rules.closeDelimited === 'accept',
     }
     const queue = (maxConnections: number, keep: number): ConnectionQueue =>
-      new ConnectionQueue({
-        open: (owner, singleUse) =>
-          new UpstreamConnection({ ...connection, keep: singleUse ? 0 : keep }, owner),
-        maxConnections,
-        maxWait: rules.timeouts.firstByte,
-        strayBytes: this.#onStrayBytes,
-      })
+      new ConnectionQueue(
+        {
+          open: (owner, singleUse) =>
+            new UpstreamConnection({ ...connection, keep: singleUse ? 0 : keep }, owner, clock, after),
+          maxConnections,
+          maxWait: rules.timeouts.firstByte,
+          strayBytes: this.#onStrayBytes,
+        },
+        after,
+      )
     this.#kept = queue(rules.maxConnections, KEEP)
     this.#fresh = queue(Math.ceil(rules.maxConnections * FRESH_SHARE), 0)
   }
@@ -276,7 +282,7 @@ export class UpstreamPool {
   send(request: UpstreamRequest, callback: UpstreamCallback): UpstreamReader {
     if (this.#distrustedUntil > 0 && this.#clock.monotonic() > this.#distrustedUntil) this.#trust()
     this.#inFlight += 1
-    const reader = new UpstreamReader(request, callback, this.#onFinished)
+    const reader = new UpstreamReader(request, callback, this.#onFinished, this.#after)
     const queue = request.fresh ? this.#fresh : this.#kept
     queue.send(request, reader)
     return reader

@@ -2,12 +2,17 @@ import { readableOf } from '../../src/http/pieces.ts'
 import { NO_HEADERS } from '../../src/http/header-text.ts'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { expect } from 'vitest'
+import { eventually } from './eventually.ts'
+import type { MovableClock } from './movable-clock.ts'
 import { atEnd } from './shared.ts'
 import { isTls, parseUpstreamAddress, socketOpener, type UpstreamTls } from '../../src/upstream/socket.ts'
-import { UpstreamConnection, type ConnectionRules } from '../../src/upstream/connection.ts'
+import {
+  UpstreamConnection,
+  type ConnectionOwner,
+  type ConnectionRules,
+} from '../../src/upstream/connection.ts'
 import type { UpstreamRequest } from '../../src/upstream/request.ts'
 import { upstreamFault } from '../../src/backends/forward/response.ts'
-import type { Clock } from '../../src/kernel/clock.ts'
 import { UpstreamPool, type PoolRules, type TrustChanged } from '../../src/upstream/pool.ts'
 import { UpstreamReader, type UpstreamCallback, type UpstreamResponse } from '../../src/upstream/reader.ts'
 
@@ -95,16 +100,27 @@ type Changes<R extends PoolRules | ConnectionRules> = Partial<Omit<R, 'timeouts'
   readonly timeouts?: Partial<R['timeouts']>
 }
 
+/** Whatever is timed is timed by the clock, if there is one. */
+interface Timed {
+  readonly clock?: MovableClock
+}
+
 /** A connection, what its owner was told, and how to call over it. */
 export function openConnection(
   url: string,
-  { tls = {}, ...changes }: Changes<ConnectionRules> & { readonly tls?: UpstreamTls } = {},
+  { tls = {}, clock, ...changes }: Changes<ConnectionRules> & Timed & { readonly tls?: UpstreamTls } = {},
 ) {
   const told: string[] = []
   const timeouts = { ...TIMEOUTS, ...changes.timeouts }
   const address = parseUpstreamAddress(url)!
-  const rules = {
-    open: socketOpener(address, tls),
+  const open = socketOpener(address, tls, clock)
+  let socket: Socket | undefined
+  const rules: ConnectionRules = {
+    open: (receive) => {
+      const opened = open(receive)
+      socket = opened.socket
+      return opened
+    },
     host: address.host,
     keep: 4000,
     age: 60_000,
@@ -113,25 +129,29 @@ export function openConnection(
     timeouts,
   }
   const { promise: closed, resolve } = Promise.withResolvers<undefined>()
-  const connection = new UpstreamConnection(rules, {
+  const owner: ConnectionOwner = {
     freed: () => void told.push('freed'),
     closed: () => {
       told.push('closed')
       resolve(undefined)
     },
     strayBytes: () => void told.push('strayed'),
-  })
+  }
+  const connection = new UpstreamConnection(rules, owner, clock, clock?.after)
   atEnd(() => connection.close())
   const call = (request: Partial<UpstreamRequest> = {}) => {
     let over = 0
     const started = start((sent, callback) => {
-      const reader = new UpstreamReader(sent, callback, () => (over += 1))
+      const reader = new UpstreamReader(sent, callback, () => (over += 1), clock?.after)
       connection.send(sent, reader)
       return reader
     }, request)
     return { ...started, over: () => over }
   }
-  return { connection, told, closed, call }
+  /** Bytes that it has read. */
+  const received = (): number => socket?.bytesRead ?? 0
+  const hasReceived = (bytes: number): Promise<void> => eventually(() => expect(received()).toBe(bytes))
+  return { connection, told, closed, call, received, hasReceived }
 }
 
 export function openPool(
@@ -140,7 +160,7 @@ export function openPool(
     trustChanged,
     clock,
     ...changes
-  }: Changes<PoolRules> & { readonly trustChanged?: TrustChanged; readonly clock?: Clock } = {},
+  }: Changes<PoolRules> & Timed & { readonly trustChanged?: TrustChanged } = {},
 ) {
   const timeouts = { ...TIMEOUTS, ...changes.timeouts }
   const rules = {
@@ -151,7 +171,7 @@ export function openPool(
     ...changes,
     timeouts,
   }
-  const pool = new UpstreamPool(parseUpstreamAddress(url)!, rules, trustChanged, clock)
+  const pool = new UpstreamPool(parseUpstreamAddress(url)!, rules, trustChanged, clock, clock?.after)
   atEnd(() => pool.close())
   const call = (request: Partial<UpstreamRequest> = {}) =>
     start((sent, callback) => pool.send(sent, callback), request)

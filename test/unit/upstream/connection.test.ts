@@ -4,7 +4,9 @@ import { PassThrough } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { UpstreamReader } from '../../../src/upstream/reader.ts'
+import type { UpstreamTimeouts } from '../../../src/upstream/request.ts'
 import { eventually } from '../../support/eventually.ts'
+import { movableClock } from '../../support/movable-clock.ts'
 import {
   answering,
   bodyOf,
@@ -102,12 +104,14 @@ describe('when a connection is used again', () => {
   })
 
   it('C8.4 it is closed when it was not used for as long as it is kept', async () => {
-    const { call, told, closed } = openConnection(await upstream(says(WHOLE)), { keep: 100 })
-    await call().answer
-    const before = performance.now()
-    await call().answer
-    await closed
-    expect(performance.now() - before).toBeGreaterThan(90)
+    const clock = movableClock()
+    const { call, told } = openConnection(await upstream(says(WHOLE)), { keep: 100, clock })
+    for (let nth = 0; nth < 2; nth += 1) {
+      await call().answer
+      clock.advance(99)
+    }
+    expect(told).toEqual(['freed', 'freed'])
+    clock.advance(1)
     expect(told).toEqual(['freed', 'freed', 'closed'])
   })
 })
@@ -133,24 +137,49 @@ describe('an upstream that answers a later call with bytes that are no answer', 
 
 describe('the age of a connection', () => {
   it('C8.4 ends it behind an answer, however busy it is', async () => {
-    const server = await upstream(says(WHOLE))
-    const before = performance.now()
-    const { call, told, closed } = openConnection(server, { age: 100 })
-    while (!told.includes('closed')) expect(await textOf(call().answer)).toBe('ok')
-    expect(performance.now() - before).toBeGreaterThan(74)
+    const clock = movableClock()
+    const last = Promise.withResolvers<Socket>()
+    const server = await upstream((socket, nth) => {
+      if (nth < 8) socket.write(WHOLE)
+      else last.resolve(socket)
+    })
+    const { call, told, closed } = openConnection(server, { age: 100, clock })
+    for (let nth = 1; nth < 8; nth += 1) {
+      expect(await textOf(call().answer)).toBe('ok')
+      clock.advance(10)
+    }
+    const { answer } = call()
+    const served = await last.promise
+    clock.advance(1000)
+    expect(told).toEqual(Array(7).fill('freed'))
+    served.write(WHOLE)
+    expect(await textOf(answer)).toBe('ok')
     await closed
-    expect(told.filter((event) => event !== 'freed')).toEqual(['closed'])
+    expect(told).toEqual([...Array<string>(7).fill('freed'), 'closed'])
   })
 
   it('C8.4 ends it while nothing is asked of it, and never in the middle of an answer', async () => {
-    const idle = openConnection(await upstream(says(WHOLE)), { age: 50 })
+    const clock = movableClock()
+    const idle = openConnection(await upstream(says(WHOLE)), { age: 50, clock })
     await idle.call().answer
-    await idle.closed
+    clock.advance(37)
+    expect(idle.told).toEqual(['freed'])
+    clock.advance(13)
+    expect(idle.told).toEqual(['freed', 'closed'])
+    let served: Socket | undefined
+    const head = `${OK}Content-Length: 4\r\n\r\n`
     const slow = await upstream((socket) => {
-      socket.write(`${OK}Content-Length: 4\r\n\r\nab`)
-      setTimeout(() => socket.write('cd'), 100)
+      served = socket
+      socket.write(`${head}ab`)
     })
-    expect(await textOf(openConnection(slow, { age: 10 }).call().answer)).toBe('abcd')
+    const { call, told, hasReceived } = openConnection(slow, { age: 10, clock })
+    const { answer } = call()
+    await hasReceived(head.length + 2)
+    clock.advance(900)
+    expect(told).toEqual([])
+    served?.write('cd')
+    expect(await textOf(answer)).toBe('abcd')
+    expect(told).toEqual(['closed'])
   })
 })
 
@@ -192,12 +221,15 @@ describe('an answer that breaks off', () => {
   it.each(cases)('T5.2 %s (%j) cut by %4$s is a failure', async (framing, head, piece, how, end) => {
     const isWhole = framing === 'the end of the connection' && how === 'its end'
     for (const text of ['short', 'long'.repeat(30_000)]) {
-      const url = await upstream(
-        (socket) => void socket.write(head + piece(text), () => setTimeout(() => end(socket), 20)),
-      )
-      const { call, told, closed } = openConnection(url)
+      let served: Socket | undefined
+      const sent = head + piece(text)
+      const url = await upstream((socket) => (served = socket).write(sent))
+      const { call, told, closed, hasReceived } = openConnection(url)
       const { answer, over } = call({ eager: text.length < 10 })
       const whole = answer.then(bodyOf)
+      whole.catch(() => undefined)
+      await hasReceived(sent.length)
+      end(served!)
       if (isWhole) expect(String(await whole)).toBe(text)
       else await expect(whole).rejects.toThrow()
       await closed
@@ -208,65 +240,91 @@ describe('an answer that breaks off', () => {
 
 describe('an upstream that is late', () => {
   const late = faulty('upstream_timeout')
+  const CHUNKED = `${OK}Transfer-Encoding: chunked\r\n\r\n`
+
+  /** A call over a connection that has received the beginning of its answer. `trickle` sends more of it. */
+  async function beginning(begin: string, timeouts: Partial<UpstreamTimeouts>, eager = true) {
+    const clock = movableClock()
+    const asked = Promise.withResolvers<Socket>()
+    const { call, told, hasReceived } = openConnection(await upstream(asked.resolve), { timeouts, clock })
+    const { answer } = call({ eager })
+    const served = await asked.promise
+    let sent = 0
+    const trickle = (text: string): Promise<void> => {
+      served.write(text)
+      sent += text.length
+      return hasReceived(sent)
+    }
+    await trickle(begin)
+    return { answer, told, clock, trickle }
+  }
 
   it('C8.4 with its TLS handshake: the time to connect, not that for the first byte', async () => {
-    const port = await listen(createServer())
-    const { call, told } = openConnection(`https://127.0.0.1:${port}`, { timeouts: { connect: 50 } })
-    await expect(call().answer).rejects.toEqual(late)
+    const clock = movableClock()
+    const accepted: Socket[] = []
+    const port = await listen(createServer((socket) => accepted.push(socket)))
+    const { call, told } = openConnection(`https://127.0.0.1:${port}`, { timeouts: { connect: 50 }, clock })
+    const { answer } = call()
+    await eventually(() => expect(accepted).toHaveLength(1))
+    clock.advance(49)
+    expect(told).toEqual([])
+    clock.advance(1)
     expect(told).toEqual(['closed'])
+    await expect(answer).rejects.toEqual(late)
   })
 
   it.each([
-    ['silence', () => undefined],
-    ['a head without end', (socket: Socket) => socket.write('x')],
-    ['1xx without end', (socket: Socket) => socket.write('HTTP/1.1 103 E\r\n\r\n')],
-  ])('C8.4 with its head, by %s', async (what, more) => {
-    const behave: Behaviour = (socket) => {
-      if (what !== 'silence') socket.write(`HTTP/1.1 103 E\r\n\r\n${what === 'a head without end' ? OK : ''}`)
-      const timer = setInterval(() => more(socket), 20)
-      socket.on('close', () => clearInterval(timer))
+    ['silence', '', ''],
+    ['a head without end', `HTTP/1.1 103 E\r\n\r\n${OK}`, 'x'],
+    ['1xx without end', 'HTTP/1.1 103 E\r\n\r\n', 'HTTP/1.1 103 E\r\n\r\n'],
+  ])('C8.4 with its head, by %s', async (_what, begin, more) => {
+    const { answer, told, clock, trickle } = await beginning(begin, { firstByte: 100, idle: 50 })
+    for (let nth = 0; nth < 9; nth += 1) {
+      clock.advance(11)
+      await trickle(more)
     }
-    const { call, closed } = openConnection(await upstream(behave), {
-      timeouts: { firstByte: 100, idle: 50 },
-    })
-    const before = performance.now()
-    await expect(call().answer).rejects.toEqual(late)
-    expect(performance.now() - before).toBeGreaterThan(95)
-    await closed
+    expect(told).toEqual([])
+    clock.advance(1)
+    expect(told).toEqual(['closed'])
+    await expect(answer).rejects.toEqual(late)
   })
 
   it.each([
     ['short', true],
     ['streamed', false],
   ])('C8.4 with the rest of a %s body, but not with one that trickles', async (_what, eager) => {
-    const behave: Behaviour = (socket) => {
-      socket.write(`${OK}Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n`)
-      let sent = 0
-      const timer = setInterval(() => (++sent < 10 ? socket.write('1\r\nb\r\n') : clearInterval(timer)), 20)
+    const { answer, told, clock, trickle } = await beginning(
+      `${CHUNKED}1\r\na\r\n`,
+      { firstByte: 20, idle: 50 },
+      eager,
+    )
+    for (let nth = 0; nth < 10; nth += 1) {
+      clock.advance(49)
+      await trickle('1\r\nb\r\n')
     }
-    const { call, told } = openConnection(await upstream(behave), { timeouts: { firstByte: 50, idle: 150 } })
-    const before = performance.now()
-    await expect(call({ eager }).answer.then(bodyOf)).rejects.toEqual(late)
-    expect(performance.now() - before).toBeGreaterThan(300)
+    clock.advance(49)
+    expect(told).toEqual([])
+    clock.advance(1)
     expect(told).toEqual(['closed'])
+    await expect(answer.then(bodyOf)).rejects.toEqual(late)
   })
 
-  const CHUNKED = `${OK}Transfer-Encoding: chunked\r\n\r\n`
   it.each([
     ['a chunk extension', `${CHUNKED}1\r\na\r\n1;`, 'x'],
     ['the size of a chunk', `${CHUNKED}1\r\na\r\n`, '0'],
     ['trailers', `${CHUNKED}1\r\na\r\n0\r\n`, 'A: b\r\n'],
     ['a trailer without end', `${CHUNKED}1\r\na\r\n0\r\nA: `, 'b'],
-  ])('C8.4 with the rest of a body, whatever trickles as %s', async (_what, start, more) => {
+  ])('C8.4 with the rest of a body, whatever trickles as %s', async (_what, begin, more) => {
     for (const eager of [true, false]) {
-      const url = await upstream((socket) => {
-        socket.write(start)
-        const timer = setInterval(() => socket.write(more), 10)
-        socket.on('close', () => clearInterval(timer))
-      })
-      const { call, closed } = openConnection(url, { timeouts: { idle: 100 } })
-      await expect(call({ eager }).answer.then(bodyOf)).rejects.toEqual(late)
-      await closed
+      const { answer, told, clock, trickle } = await beginning(begin, { idle: 100 }, eager)
+      for (let nth = 0; nth < 9; nth += 1) {
+        clock.advance(11)
+        await trickle(more)
+      }
+      expect(told).toEqual([])
+      clock.advance(1)
+      expect(told).toEqual(['closed'])
+      await expect(answer.then(bodyOf)).rejects.toEqual(late)
     }
   })
 
@@ -274,8 +332,7 @@ describe('an upstream that is late', () => {
     const timers = vi.spyOn(globalThis, 'setTimeout')
     onTestFinished(() => timers.mockRestore())
     const weeks = 30 * 24 * 3600 * 1000
-    const url = await upstream((socket) => void setTimeout(() => socket.write(WHOLE), 50))
-    const { call } = openConnection(url, {
+    const { call } = openConnection(await upstream(says(WHOLE)), {
       timeouts: { connect: weeks, firstByte: weeks, idle: weeks },
       keep: weeks,
     })

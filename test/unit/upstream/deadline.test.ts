@@ -1,32 +1,23 @@
 import { describe, expect, it } from 'vitest'
 import { Deadline } from '../../../src/upstream/connection.ts'
+import { manualAfter } from '../../support/manual-after.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 
-/** A deadline with a timer and a clock that the test moves. `timers` are those that are to fire, each at its moment. */
+/** A deadline whose time a test moves, and what came of it. */
 function observed() {
   const clock = movableClock()
-  const timers = new Set<{ readonly at: number; readonly work: () => void }>()
   let started = 0
   let expired = 0
   const deadline = new Deadline(
     () => (expired += 1),
+    clock,
     (ms, work) => {
       started += 1
-      const timer = { at: clock.monotonic() + ms, work }
-      timers.add(timer)
-      return () => timers.delete(timer)
+      return clock.after(ms, work)
     },
-    clock,
   )
-  const advance = (ms: number): void => {
-    clock.advance(ms)
-    for (const timer of Array.from(timers)) {
-      if (timer.at > clock.monotonic()) continue
-      timers.delete(timer)
-      timer.work()
-    }
-  }
-  return { deadline, advance, timers, started: () => started, expired: () => expired }
+  const advance = (ms: number): void => clock.advance(ms)
+  return { deadline, advance, timers: () => clock.timers(), started: () => started, expired: () => expired }
 }
 
 describe('a deadline', () => {
@@ -45,7 +36,7 @@ describe('a deadline', () => {
     const { deadline, advance, expired, timers } = observed()
     deadline.set(1000)
     deadline.set(10)
-    expect(timers.size).toBe(1)
+    expect(timers()).toBe(1)
     advance(10)
     expect(expired()).toBe(1)
     advance(2000)
@@ -70,7 +61,7 @@ describe('a deadline', () => {
     for (let step = 0; step < 1000; step += 1) {
       deadline.set(100)
       advance(1)
-      expect(timers.size).toBe(1)
+      expect(timers()).toBe(1)
     }
     expect(expired()).toBe(0)
     expect(started()).toBeLessThanOrEqual(12)
@@ -112,20 +103,22 @@ describe('a deadline', () => {
     const { deadline, advance, expired, timers } = observed()
     deadline.set(100)
     deadline.stop()
-    expect(timers.size).toBe(0)
+    expect(timers()).toBe(0)
     advance(500)
     expect(expired()).toBe(0)
   })
 
   it('C8.4 whose timer fires early, as node fires those of more than 24 days, starts another one', () => {
-    const { deadline, advance, expired, timers } = observed()
+    const clock = movableClock()
+    const manual = manualAfter()
+    let expired = 0
+    const deadline = new Deadline(() => (expired += 1), clock, manual.after)
     deadline.set(100)
-    const [early] = timers
-    timers.clear()
-    early!.work()
-    expect(expired()).toBe(0)
-    expect(timers.size).toBe(1)
-    advance(100)
-    expect(expired()).toBe(1)
+    manual.fireAt(0)
+    expect(expired).toBe(0)
+    expect(manual.delays()).toEqual([100])
+    clock.advance(100)
+    manual.fireAt(0)
+    expect(expired).toBe(1)
   })
 })

@@ -5,6 +5,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
 import { UpstreamReader, WHOLE_BODY_LIMIT } from '../../../src/upstream/reader.ts'
 import { eventually } from '../../support/eventually.ts'
+import { movableClock } from '../../support/movable-clock.ts'
 import { bodyOf, OK, openConnection, textOf, upstream, WHOLE } from '../../support/upstream-connections.ts'
 
 /** Bytes of a body that are held for a reader that does not read: the stream's buffer, and one read of a socket. */
@@ -140,10 +141,23 @@ describe('bodies byte for byte', () => {
   })
 
   it('T5.4 two pieces and then silence: who asked sees what there is, after a second', async () => {
-    const url = await upstream((socket) => {
-      socket.write(`${OK}Content-Length: 9\r\n\r\nabc`, () => setTimeout(() => socket.write('def'), 50))
-    })
-    const { body } = await openConnection(url).call({ eager: true }).answer
+    const clock = movableClock()
+    const begin = `${OK}Content-Length: 9\r\n\r\nabc`
+    let served: Socket | undefined
+    const url = await upstream((socket) => (served = socket).write(begin))
+    const { call, hasReceived } = openConnection(url, { clock })
+    const { answer, over } = call({ eager: true })
+    const answered = vi.fn()
+    void answer.then(answered)
+    await hasReceived(begin.length)
+    clock.advance(400)
+    served?.write('def')
+    await hasReceived(begin.length + 3)
+    clock.advance(599)
+    await turn()
+    expect([answered.mock.calls.length, over()]).toEqual([0, 0])
+    clock.advance(1)
+    const { body } = await answer
     expect(Buffer.isBuffer(body)).toBe(false)
     const stream = readableOf(body as PieceSource)
     expect(String(stream.read(6))).toBe('abcdef')
@@ -156,18 +170,26 @@ describe('bodies byte for byte', () => {
       if (nth === 1) socket.write(`${OK}Content-Length: ${size}\r\n\r\n`)
       socket.write(nth === 1 ? Buffer.alloc(size, 'x') : WHOLE)
     })
-    // No timeout while the body is not read: the upstream is not late.
-    const { call, told, connection } = openConnection(url, { timeouts: { idle: 1000 } })
+    const clock = movableClock()
+    const {
+      call,
+      told,
+      connection,
+      received: bytesReceived,
+    } = openConnection(url, { timeouts: { idle: 1000 }, clock })
     const pause = vi.spyOn(connection, 'pause')
     const { answer } = call({ eager: false })
     const body = readableOf((await answer).body as PieceSource)
     const received = vi.spyOn(body, 'push')
     await eventually(() => expect(pause).toHaveBeenCalled())
     // What we hold is the buffer of the stream and one read more; the rest waits in the kernel or in the upstream.
-    const [held, reads] = [body.readableLength, received.mock.calls.length]
-    expect(held).toBeLessThanOrEqual(MAX_HELD)
-    await new Promise((resolve) => setTimeout(resolve, 1100))
-    expect([body.readableLength, received.mock.calls.length, told]).toEqual([held, reads, []])
+    const before = [body.readableLength, received.mock.calls.length, bytesReceived()]
+    expect(body.readableLength).toBeLessThanOrEqual(MAX_HELD)
+    // No timeout while the body is not read: the upstream is not late.
+    clock.advance(1100)
+    for (let nth = 0; nth < 100; nth += 1) await turn()
+    expect([body.readableLength, received.mock.calls.length, bytesReceived()]).toEqual(before)
+    expect(told).toEqual([])
     let read = 0
     for await (const piece of body) {
       read += (piece as Buffer).length
@@ -185,19 +207,22 @@ describe('bodies byte for byte', () => {
           Buffer.concat([Buffer.from(`${OK}Content-Length: 90000\r\n\r\n`), content.subarray(0, 90_000)]),
         )
       else socket.write(`${OK}Content-Length: 2\r\n\r\n`)
-      if (nth === 2) setTimeout(() => socket.write('ok'), 60)
+      served = socket
     })
+    let served: Socket | undefined
     const { call, connection, told } = openConnection(url)
     const first = call({ eager: false })
     const body = readableOf((await first.answer).body as PieceSource)
     await eventually(() => expect(told).toEqual(['freed']))
     const second = call()
+    await eventually(() => expect(second.reader.progress).toBe(200))
     const pause = vi.spyOn(connection, 'pause')
     const resume = vi.spyOn(connection, 'resume')
     body.read(10)
     first.reader.cancel(gone)
     body.destroy()
     await turn()
+    served?.write('ok')
     expect(await textOf(second.answer)).toBe('ok')
     expect([pause.mock.calls, resume.mock.calls, told]).toEqual([[], [], ['freed', 'freed']])
   })
