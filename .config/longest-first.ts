@@ -27,7 +27,10 @@ const listed = (file: string): number => {
 }
 
 /**
- * Those first that took the processor longest in their last run, so that none of them runs alone at the end; then the others by
+ * The files of one project together, since a process that has loaded the modules of a project is of no use to another one,
+ * and vitest ends it: where they took turns, processes were started and loaded anew a hundred times, a third of a run's
+ * processor time. In each project those
+ * first that took the processor longest in their last run, so that none of them runs alone at the end; then the others by
  * chance, another way in each run.
  */
 export class LongestFirst extends BaseSequencer {
@@ -40,8 +43,13 @@ export class LongestFirst extends BaseSequencer {
     const keyed = byName.map((file) => {
       const name = relative(root, file.moduleId)
       const cost = costs[name] ?? listed(name)
-      return [cost < DEAR ? chance() : cost, file] as const
+      return { file, key: cost < DEAR ? chance() : cost }
     })
-    return Promise.resolve(keyed.sort(([a], [b]) => b - a).map(([, file]) => file))
+    const projects = [...Map.groupBy(keyed, ({ file }) => file.project.name).values()]
+    const longest = (project: typeof keyed): number => Math.max(...project.map(({ key }) => key))
+    const ordered = projects.toSorted((one, other) => longest(other) - longest(one))
+    return Promise.resolve(
+      ordered.flatMap((project) => project.toSorted((a, b) => b.key - a.key).map(({ file }) => file)),
+    )
   }
 }
