@@ -27,11 +27,10 @@ const listed = (file: string): number => {
 }
 
 /**
- * The files of one project together, since a process that has loaded the modules of a project is of no use to another one,
- * and vitest ends it: where they took turns, processes were started and loaded anew a hundred times, a third of a run's
- * processor time. In each project those
- * first that took the processor longest in their last run, so that none of them runs alone at the end; then the others by
- * chance, another way in each run.
+ * The files of one project together, since vitest ends a process whose next file is of another one: where projects took
+ * turns, processes were started and loaded anew a hundred times, for a third of a run's processor time. In each project
+ * those first that took the processor longest in their last run, so that none of them runs alone at the end; then the
+ * others by chance, another way in each run.
  */
 export class LongestFirst extends BaseSequencer {
   override sort(files: TestSpecification[]): Promise<TestSpecification[]> {
