@@ -56,6 +56,22 @@ export default defineConfig(
       ],
     },
   },
+  {
+    // In `interop/` there are processes, whose clocks nobody can inject.
+    files: ['test/**/*.test.ts'],
+    ignores: ['test/interop/**'],
+    rules: {
+      'no-restricted-syntax': [
+        ...NO_UNUSED_RESULTS,
+        {
+          selector:
+            'CallExpression[callee.name="expect"] BinaryExpression[operator="-"] CallExpression[callee.object.name=/^(?:performance|Date)$/][callee.property.name="now"]',
+          message:
+            'A machine may be slow: inject the clock and its timers (test/support/movable-clock.ts), and move them.',
+        },
+      ],
+    },
+  },
   { files: ['test/support/eventually.ts'], rules: { 'no-restricted-properties': 'off' } },
   // Scripts of pages, which a browser runs, programs of packages that are installed elsewhere, and those that the
   // machine's own Node runs have no types.
