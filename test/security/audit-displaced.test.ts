@@ -4,10 +4,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { startWitness } from '../support/killed-service.ts'
+import { sized } from '../support/long.ts'
 import { ROOT, spawnPostern, type SpawnedPostern, WITHOUT_WAITS } from '../support/spawn-postern.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
 
 // T5.15: somebody takes files of the trail away while a service changes data.
+
+/** How many change data at once, and the answers before files are taken away and of what is sent behind that. */
+const CALLERS = sized(4, 8)
+const BEFORE = sized(10, 50)
+const AFTER = sized(20, 100)
 
 interface Answered {
   readonly id: string
@@ -47,7 +53,7 @@ function shareService(workers: number): () => { readonly service: SpawnedPostern
 async function load(
   { baseUrl }: SpawnedPostern,
   token: string,
-  state: { gone: boolean; stopped: boolean; readonly answered: Answered[] },
+  state: { gone: boolean; stopped: boolean; readonly answered: Answered[]; after: number },
 ): Promise<void> {
   while (!state.stopped) {
     const sentAfter = state.gone
@@ -57,13 +63,14 @@ async function load(
       body: '{"Code":"NEW1","Name":"A fund"}',
     })
     await response.arrayBuffer()
-    if (response.status === 200)
-      state.answered.push({ id: response.headers.get('x-request-id') ?? '', sentAfter })
+    if (response.status !== 200) continue
+    state.answered.push({ id: response.headers.get('x-request-id') ?? '', sentAfter })
+    if (sentAfter) state.after += 1
   }
 }
 
 const until = async (fits: () => boolean): Promise<void> => {
-  while (!fits()) await new Promise((resolve) => setTimeout(resolve, 2))
+  while (!fits()) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
 /** The ids of the records of an event, by what stands in the folder. */
@@ -101,7 +108,7 @@ async function missed(service: SpawnedPostern): Promise<{ logged: number; counte
 
 describe.each([
   { workers: 1, cases: Object.keys(TAKEN) },
-  { workers: 3, cases: ['the folder is removed'] },
+  { workers: sized(2, 3), cases: ['the folder is removed'] },
 ])(
   'T5.15 files of the trail that are taken away while it is written by $workers worker(s)',
   ({ workers, cases }) => {
@@ -112,10 +119,10 @@ describe.each([
         const { service, token } = shared()
         const folder = join(service.data, 'audit')
         const before = await missed(service)
-        const state = { gone: false, stopped: false, answered: [] as Answered[] }
+        const state = { gone: false, stopped: false, answered: [] as Answered[], after: 0 }
         onTestFinished(() => void (state.stopped = true))
-        const callers = Array.from({ length: 8 }, () => load(service, token, state))
-        await until(() => state.answered.length > 50)
+        const callers = Array.from({ length: CALLERS }, () => load(service, token, state))
+        await until(() => state.answered.length > BEFORE)
         for (;;)
           try {
             TAKEN[name]?.(folder)
@@ -124,8 +131,7 @@ describe.each([
             // A file was made while the folder was being removed.
           }
         state.gone = true
-        const after = (): readonly Answered[] => state.answered.filter(({ sentAfter }) => sentAfter)
-        await until(() => after().length > 100)
+        await until(() => state.after > AFTER)
         state.stopped = true
         await Promise.all(callers)
         await eventually(async () => {
@@ -135,9 +141,10 @@ describe.each([
           const ready = await (await fetch(`${service.adminUrl}/health/ready`)).text()
           expect(ready).toContain('somebody removed, moved or changed a file')
         })
+        const after = state.answered.filter(({ sentAfter }) => sentAfter)
         for (const event of ['call.intended', 'call.settled']) {
           const ids = idsIn(folder, event)
-          expect(after().filter(({ id }) => !ids.has(id))).toEqual([])
+          expect(after.filter(({ id }) => !ids.has(id))).toEqual([])
         }
         rmSync(`${folder}-moved`, { recursive: true, force: true })
       },

@@ -3,11 +3,14 @@ import { copyFileSync, cpSync, readFileSync, rmSync, writeFileSync } from 'node:
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
+import { systemClock } from '../../src/kernel/clock.ts'
+import { openStore } from '../../src/stores/open-store.ts'
 import { sqliteFile } from '../../src/stores/schema.ts'
 import { recordsOf } from '../support/audit-files.ts'
 import { runVerb } from '../support/command-line.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { eventually } from '../support/eventually.ts'
+import { withoutTrail } from '../support/lean-service.ts'
 import { needing } from '../support/machine.ts'
 import { postForm } from '../support/oauth.ts'
 import { query, sharedPostgres } from '../support/postgres.ts'
@@ -177,7 +180,15 @@ describe('T3.17 C11.7.3 a store of this machine that was put back', () => {
 async function restorable() {
   const store = await sharedStore()
   const cluster = await sharedPostgres()
-  const node = (data: string) => postern({ data, change: (configuration) => ({ ...configuration, store }) })
+  const node = (data: string) =>
+    postern({ data, change: (configuration) => ({ ...withoutTrail(configuration), store }) })
+  /** Another node has made a change before. */
+  const changeBefore = async (expiresAt?: number): Promise<void> => {
+    const elsewhere = await openStore(store, await dataFolder(), systemClock)
+    await elsewhere.append('topic', {}, { expiresAt: expiresAt ?? Date.now() + 24 * 60 * MINUTE })
+    await elsewhere.close()
+    backdate(6 * MINUTE)
+  }
   const restore = (ms: number): void => {
     query(cluster, `UPDATE ${store.schema}.feed SET last = last - ${ms}, mark = 'restored'`)
     query(
@@ -205,14 +216,13 @@ async function restorable() {
   const newest = (): number => Number(query(cluster, `SELECT last FROM ${store.schema}.feed`))
   /** A node revokes a client's tokens, six minutes ago, and ends. */
   const revoke = async (): Promise<void> => {
-    const data = await dataFolder()
-    const service = await node(data)
+    const service = await node(await dataFolder())
     await issueToken(service, { scope: SCOPE })
-    expect(await order(service, data, 'revoke', '--client', 'acme-books')).toMatchObject({ code: 0 })
+    await service.world.tokenRevoker.end({ client: 'acme-books' })
     await service.close()
     backdate(6 * MINUTE)
   }
-  return { node, restore, restoreAndChange, revoke, endAll, backdate, newest, nodesInDoubt }
+  return { node, restore, restoreAndChange, changeBefore, revoke, endAll, newest, nodesInDoubt }
 }
 
 describe(
@@ -220,12 +230,9 @@ describe(
   needing('postgresql'),
   () => {
     it('C11.7.3 issues no token until it is accepted, and data calls go on', async () => {
-      const { node, restore, backdate, newest } = await restorable()
+      const { node, restore, changeBefore, newest } = await restorable()
       const data = await dataFolder()
-      const first = await node(await dataFolder())
-      await first.world.feed.append('topic', {})
-      await first.close()
-      backdate(6 * MINUTE)
+      await changeBefore()
       const service = await node(data)
       const { access_token, refresh_token = '' } = await issueToken(service, { scope: SCOPE })
       await service.world.feed.append('topic', {})
@@ -242,12 +249,9 @@ describe(
     })
 
     it('C11.7.3 is doubted also where what it lacks has ended meanwhile, but for the last moments', async () => {
-      const { node, restore, backdate } = await restorable()
-      const first = await node(await dataFolder())
+      const { node, restore, changeBefore } = await restorable()
       // As what tells that a record of the directory has changed, which nobody needs for long.
-      await first.world.feed.append('topic', {}, Date.now() - 1)
-      await first.close()
-      backdate(6 * MINUTE)
+      await changeBefore(Date.now() - 1)
       const service = await node(await dataFolder())
       await service.world.feed.append('topic', {})
       restore(7 * MINUTE)
@@ -315,11 +319,11 @@ describe(
     it('C11.7.3 is doubted by a node that starts later, though something was changed meanwhile at one that doubts it', async () => {
       const { node, restore, nodesInDoubt } = await restorable()
       const [data, other] = [await dataFolder(), await dataFolder()]
-      for (const each of [data, other]) {
-        const before = await node(each)
-        await before.world.feed.append('topic', {})
-        await before.close()
-      }
+      const before = await node(data)
+      await before.world.feed.append('topic', {})
+      await before.close()
+      // What a second node would remember that has seen the same.
+      cpSync(data, other, { recursive: true })
       restore(6 * MINUTE)
       const first = await node(data)
       expect(await degraded(first)).toEqual([OLDER])
