@@ -146,7 +146,7 @@ describe('T2.13 a secret value of a business of the store', () => {
   })
 
   it('C11.5.1 an operation needs is not left out: neither of a new business nor by an edit', async () => {
-    const { command, admin, call, files } = await opened.own()
+    const { command, admin, call, files } = await opened()
     const refused = await command('business', 'add', 'HOOLI', '--name', 'Hooli', '--value', 'db=hooli')
     expect(refused.code).toBe(2)
     expect(refused.stderr).toContain(

@@ -10,6 +10,7 @@ import {
 } from '../support/client-assertions.ts'
 import { JWKS, startIssuerServer } from '../support/issuer-server.ts'
 import { openNode } from '../support/killed-postgres.ts'
+import { inMemory, withoutTrail } from '../support/lean-service.ts'
 import { needing } from '../support/machine.ts'
 import { seriesOf } from '../support/metrics.ts'
 import { makeTables, sharedPostgres } from '../support/postgres.ts'
@@ -27,8 +28,13 @@ const LOGIN = {
   scope: 'fund.read target:b/ACME',
 }
 
-const start = shared((keys: object = { jwks: [key.jwk] }, server: Partial<Configuration['server']> = {}) =>
-  postern({ change: withSigner(keys, server) }),
+const SIGNS = { jwks: [key.jwk] }
+
+/** The service of most tests keeps what counts once in a file, as services do; the others need no more than memory. */
+const start = shared((keys: object = SIGNS, server: Partial<Configuration['server']> = {}) =>
+  postern({
+    change: (loaded) => (keys === SIGNS ? withoutTrail : inMemory)(withSigner(keys, server)(loaded)),
+  }),
 )
 
 interface Posted {
@@ -104,7 +110,7 @@ describe('C6.1.2 a client that signs', () => {
       expect(document[`${endpoint}_endpoint_auth_methods_supported`]).toContain('private_key_jwt')
       expect(document[`${endpoint}_endpoint_auth_signing_alg_values_supported`]).toEqual(algorithms)
     }
-    const without = await read(await postern())
+    const without = await read(await postern({ change: inMemory }))
     expect(Object.keys(without).filter((name) => name.includes('auth_signing_alg'))).toEqual([])
     expect(without['token_endpoint_auth_methods_supported']).not.toContain('private_key_jwt')
   })

@@ -8,8 +8,10 @@ import { makeCall, PRINCIPAL } from '../support/calls.ts'
 import { withFunds } from '../support/changed-funds.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { directoryEditors } from '../support/directory-editors.ts'
+import { inMemory, withoutTrail } from '../support/lean-service.ts'
 import { askAsMachine, withClient, withMachines } from '../support/machines.ts'
 import { makeModulePeople } from '../support/module-people.ts'
+import { replacedService } from '../support/replaced-service.ts'
 import { bearer, send } from '../support/requests.ts'
 import { shared } from '../support/shared.ts'
 import { postern, startPostern } from '../support/start-postern.ts'
@@ -33,7 +35,7 @@ async function starting(
   change: (all: Configuration) => Configuration,
 ): Promise<readonly string[]> {
   try {
-    await (await startPostern({ data, change })).close()
+    await (await startPostern({ data, change: (all) => withoutTrail(change(all)) })).close()
     return []
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error
@@ -59,7 +61,7 @@ async function storeWith(
   ) => Promise<unknown>,
 ): Promise<string> {
   const data = await dataFolder()
-  const service = await startPostern({ data })
+  const service = await startPostern({ data, change: withoutTrail })
   try {
     await act(await directoryEditors(service.configuration, service.world, () => Promise.resolve()), service)
   } finally {
@@ -117,7 +119,7 @@ describe('T3.19 the configuration', () => {
 
 describe('T3.19 the store', () => {
   const editors = shared(async () => {
-    const service = await postern({ change: withMachines })
+    const service = await postern({ change: (all) => inMemory(withMachines(all)) })
     return directoryEditors(service.configuration, service.world, () => Promise.resolve())
   })
   let drawn = 0
@@ -186,12 +188,14 @@ describe('T3.19 a people module', () => {
 
 describe('T3.19 the service behind', () => {
   const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
+  const started = shared(() => startUpstream())
+  const serve = replacedService()
   const behind = async (changes: Parameters<typeof withFunds>[0]) => {
-    const upstream = await startUpstream()
-    const gateway = await postern({
+    const upstream = await started()
+    const gateway = await serve({
       config: 'upstream.yaml',
       environment: { UPSTREAM_URL: upstream.url },
-      change: (loaded) => withMachines(withFunds(changes)(loaded)),
+      change: (loaded) => inMemory(withMachines(withFunds(changes)(loaded))),
     })
     const token: string = (await askAsMachine(gateway)).json.access_token
     const answer = await send(gateway, { target: LIST, headers: bearer(token) })

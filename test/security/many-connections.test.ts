@@ -2,6 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { configFiles } from '../support/config-files.ts'
 import { eventually } from '../support/eventually.ts'
 import { openRaw, type RawConnection } from '../support/raw-http.ts'
+import { shared } from '../support/shared.ts'
 import { answerJson, startUpstream, type UpstreamConnection } from '../support/start-upstream.ts'
 import { ALL_AT_ACME, basic } from '../support/tokens.ts'
 import { poolConfig, startPool, type StartedPool } from '../support/worker-pool.ts'
@@ -83,6 +84,12 @@ async function startLimited(
   })
 }
 
+/** A pool of one process that two tests fill, each in its own way. */
+const filled = shared(async () => {
+  const upstream = await startUpstream(FUNDS)
+  return { upstream, pool: await startLimited(upstream.url, 1) }
+})
+
 describe('T5.22 more connections than a process may open', () => {
   it.each([1, 2])(
     'T5.22 C11.1.1 silence neither operators nor those who are connected (%i processes)',
@@ -128,8 +135,8 @@ describe('T5.22 more connections than a process may open', () => {
 
   it('T5.22 C11.1.1 leave each connection that is taken its connection to the service', async () => {
     const held: UpstreamConnection[] = []
-    const upstream = await startUpstream((connection) => void held.push(connection))
-    const pool = await startLimited(upstream.url, 1)
+    const { upstream, pool } = await filled()
+    upstream.behave((connection) => void held.push(connection))
     const token = await pool.token()
     const flood = await fill(pool.port, LIMIT)
     for (const connection of openOf(flood)) connection.send(call(token))
@@ -142,8 +149,7 @@ describe('T5.22 more connections than a process may open', () => {
   })
 
   it('T5.22 C11.1.1 do not silence the admin listener where they are opened to itself', async () => {
-    const upstream = await startUpstream(FUNDS)
-    const pool = await startLimited(upstream.url, 1)
+    const { pool } = await filled()
     const flood = await fill(Number(new URL(pool.adminUrl).port), LIMIT)
     await eventually(() => expect(openOf(flood).length).toBeLessThanOrEqual(KEPT / 4))
     expect(await pool.order('GET', '/status')).toMatchObject({ ready: true })

@@ -3,6 +3,7 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { FaultCode } from '../../src/kernel/faults.ts'
 import { fundsOf, type HttpConfig, replaceFunds } from '../support/changed-funds.ts'
+import { inMemory } from '../support/lean-service.ts'
 import { sized } from '../support/long.ts'
 import { openRaw, type RawConnection, type RawResponse } from '../support/raw-http.ts'
 import { bearer, expectFault, requestBytes, send, type Sent } from '../support/requests.ts'
@@ -44,9 +45,12 @@ let gateway: StartedPostern
 let authorization: Awaited<ReturnType<typeof authorise>>
 
 /** In front of the upstream. */
-async function openGateway(options: StartOptions): Promise<void> {
+async function openGateway({ change, ...options }: StartOptions): Promise<void> {
   const environment = { UPSTREAM_URL: upstream.url }
-  gateway = await startPostern({ config: 'upstream.yaml', environment, ...options })
+  gateway = await startPostern({
+    ...{ config: 'upstream.yaml', environment, ...options },
+    change: (loaded) => inMemory(change?.(loaded) ?? loaded),
+  })
   authorization = await authorise(gateway)
 }
 
@@ -107,6 +111,7 @@ describe('T5.1 an upstream that breaks its connection', () => {
     const own = await postern({
       config: 'upstream.yaml',
       environment: { UPSTREAM_URL: gone.url },
+      change: inMemory,
     })
     await gone.close()
     const response = await send(own, { target: LIST, headers: await authorise(own) })
@@ -227,7 +232,7 @@ describe('T5.4 an upstream that is slow', () => {
           timeouts: { connect: 60_000, firstByte: 60_000, idle: 60_000 },
         }
         return {
-          ...loaded,
+          ...inMemory(loaded),
           backends: { ...backends, funds, members: { ...funds, target: good.url } },
           areas: { ...areas, 'member-data': { ...areas['fund-data']!, backend: 'members' } },
         }
@@ -251,11 +256,14 @@ describe('T5.4 an upstream that is slow', () => {
     ])
     const own = await postern({
       config: 'upstream.yaml',
-      change: replaceFunds((funds) => ({
-        ...withoutTarget(impatient(funds)),
-        targets: [hung, ...good].map(({ url }) => url),
-        ejection: { failures: 3, for: 60_000 },
-      })),
+      change: (loaded) =>
+        inMemory(
+          replaceFunds((funds) => ({
+            ...withoutTarget(impatient(funds)),
+            targets: [hung, ...good].map(({ url }) => url),
+            ejection: { failures: 3, for: 60_000 },
+          }))(loaded),
+        ),
     })
     const headers = await authorise(own)
     for (let round = 0; round < 30; round++) {

@@ -6,12 +6,14 @@ import { Fault } from '../../src/kernel/faults.ts'
 import type { Configuration } from '../../src/settings/configuration.ts'
 import { fundsOf } from '../support/changed-funds.ts'
 import { eventually } from '../support/eventually.ts'
+import { withoutTrail } from '../support/lean-service.ts'
 import { needing } from '../support/machine.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { postForm } from '../support/oauth.ts'
 import { query, sharedPostgres } from '../support/postgres.ts'
 import { bearer } from '../support/requests.ts'
 import { sealKey } from '../support/seal-key.ts'
+import { shared } from '../support/shared.ts'
 import { sharedStore } from '../support/shared-store.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
 import { openUpstream } from '../support/start-upstream.ts'
@@ -25,7 +27,7 @@ const SCOPE = 'openid business.fund.list target:b/ACME'
 const node = (store: Shared, first?: StartedPostern): Promise<StartedPostern> =>
   postern({
     change: (configuration: Configuration) => ({
-      ...configuration,
+      ...withoutTrail(configuration),
       store,
       server: {
         ...configuration.server,
@@ -60,6 +62,12 @@ function underKey(token: string, kid: string): string {
 }
 
 describe('keys in the store that nodes share', needing('postgresql'), () => {
+  /** A node whose keys no test changes. */
+  const alone = shared(async () => {
+    const store = await sharedStore()
+    return { store, one: await node(store) }
+  })
+
   it('C6.3.4 a token of one node is good at the others, also one whose key was made a moment ago', async () => {
     const store = await sharedStore()
     const one = await node(store)
@@ -76,7 +84,7 @@ describe('keys in the store that nodes share', needing('postgresql'), () => {
   })
 
   it('C4.15 a token with an unknown key is 503 while the keys cannot be read, and 401 again when they can', async () => {
-    const service = await node(await sharedStore())
+    const { one: service } = await alone()
     const token = await tokenOf(service)
     const unknown = underKey(token, 'of-another-node')
     // A reading that takes longer than a call may wait is 503 too, on a busy machine.
@@ -91,8 +99,7 @@ describe('keys in the store that nodes share', needing('postgresql'), () => {
   })
 
   it('T7 a node with another seal does not start, and changes no key', async () => {
-    const store = await sharedStore()
-    const one = await node(store)
+    const { store, one } = await alone()
     const rows = async (): Promise<string> =>
       query(
         await sharedPostgres(),
@@ -107,8 +114,8 @@ describe('keys in the store that nodes share', needing('postgresql'), () => {
   })
 
   it('T3.15 the database has no private key, no secret and no seal that can be read', async () => {
-    const store = await sharedStore()
-    const { world } = await node(store)
+    const { store, one } = await alone()
+    const { world } = one
     const { text } = await world.keys!.place.secret()
     const rows = query(await sharedPostgres(), `SELECT kind, key, value FROM ${store.schema}.record`)
     expect(rows).toContain('signing_key|ES256-1|')
@@ -155,7 +162,7 @@ describe('keys in the store that nodes share', needing('postgresql'), () => {
       config: 'upstream.yaml',
       environment: { UPSTREAM_URL: upstream.url },
       change: (configuration: Configuration) => ({
-        ...configuration,
+        ...withoutTrail(configuration),
         store,
         keys: { rotation: { ...configuration.keys.rotation, announce: 0 } },
         backends: {

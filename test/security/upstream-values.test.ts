@@ -7,6 +7,7 @@ import type { Configuration } from '../../src/settings/configuration.ts'
 import { fundsOf, type HttpConfig } from '../support/changed-funds.ts'
 import { configFiles } from '../support/config-files.ts'
 import { certificateFolder, makeAuthority } from '../support/certificates.ts'
+import { inMemory } from '../support/lean-service.ts'
 import { bearer, send } from '../support/requests.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
 import { answerJson, startUpstream } from '../support/start-upstream.ts'
@@ -40,7 +41,7 @@ async function world(
           { ...business, values: values[code === 'ACME' ? 'ACME' : 'GLOBEX'] },
         ]),
       )
-      return more({
+      const changed = more({
         ...loaded,
         directory: { ...directory, businesses },
         backends: {
@@ -48,6 +49,7 @@ async function world(
           funds: { ...rest, ...(funds.target === undefined && { target: _written }), ...funds },
         },
       })
+      return inMemory(changed)
     },
   })
   const call = async (business: string, action = LIST) => {
