@@ -75,11 +75,15 @@ const INTERVAL = 1000
 /** Configured switches are numbered, so a reload may give the id of one to another: what closes tells them apart. */
 const keyOf = ({ id, from, until }: KeptSwitch): string => `${id} ${from ?? ''} ${until ?? ''}`
 
+/** True if it was set before it begins: it may have begun before anybody looked. */
+const isPlannedBefore = ({ from, setAt }: KeptSwitch): boolean =>
+  from !== undefined && setAt !== undefined && setAt < from
+
 /**
  * Records when planned maintenance begins and ends by the clock (C9.1, C12.3). What an operator switches, or a reload brings,
  * has a record of its own.
  */
-class WindowWatch {
+export class WindowWatch {
   readonly #parts: WindowWatchParts
   /** At the last look: those that were planned, and those in force. */
   #planned = new Map<string, KeptSwitch>()
@@ -104,7 +108,9 @@ class WindowWatch {
     const now = this.#parts.clock.now()
     const [planned, inForce] = [this.#planned, this.#inForce]
     this.#remember(now)
-    for (const [key, entry] of this.#inForce) if (planned.has(key)) this.#note('maintenance.began', entry)
+    for (const [key, entry] of this.#inForce)
+      if (planned.has(key) || (!inForce.has(key) && isPlannedBefore(entry)))
+        this.#note('maintenance.began', entry)
     for (const [key, entry] of inForce)
       if (!this.#inForce.has(key) && entry.until !== undefined && entry.until <= now)
         this.#note('maintenance.ended', entry)
