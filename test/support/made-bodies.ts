@@ -70,6 +70,7 @@ export class MadeBodies {
     const upstream = await openUpstream()
     const gateway = await startPostern({
       config: 'upstream.yaml',
+      light: 'recording',
       environment: { UPSTREAM_URL: upstream.url, ...environment },
       change: (loaded) =>
         change({ ...loaded, actions: [...loaded.actions, ...readActions(actions, environment)] }),

@@ -31,7 +31,7 @@ export interface Operated extends Service {
   ownToken(): string
 }
 
-const BASE = join(ROOT, 'config/upstream.yaml')
+const BASE = join(ROOT, 'test/support/upstream.yaml')
 
 function operate(service: Service, file: string): Operated {
   const { data, adminUrl, baseUrl, authUrl } = service

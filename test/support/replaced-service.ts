@@ -12,7 +12,7 @@ export type Replacement = Pick<StartOptions, 'config' | 'environment' | 'change'
  * is served. A test that needs two at once, or a service without a past, has one of its own by `postern`.
  */
 export function replacedService(
-  fixed: Pick<StartOptions, 'clock'> = {},
+  fixed: Pick<StartOptions, 'clock' | 'light'> = {},
 ): (options?: Replacement) => Promise<StartedPostern> {
   let first: Replacement | undefined
   const started = shared(() => postern({ ...fixed, ...first }))
@@ -21,7 +21,7 @@ export function replacedService(
     first ??= options
     const service = await started()
     if (isFirst) return service
-    const { configuration } = configurationOf(options, service.data)
+    const { configuration } = configurationOf({ ...fixed, ...options }, service.data)
     const changed = fixedChanges(service.configuration, configuration)
     if (changed.length > 0) throw new TypeError(`only a start changes ${changed.join(', ')}`)
     await service.worker?.prepare(configuration)

@@ -26,6 +26,11 @@ export interface StartOptions {
   readonly environment?: Readonly<Record<string, string>>
   /** Keep the data folder of an earlier start. */
   readonly data?: string
+  /**
+   * Starts in a third of the time, for what looks at neither file: before `change`, with a store in memory and no trail;
+   * `recording`: with a trail.
+   */
+  readonly light?: boolean | 'recording'
 }
 
 export interface StartedPostern extends Running {
@@ -46,7 +51,7 @@ export interface StartedPostern extends Running {
 
 /** The configuration that options ask for, before it is served with a data folder. Throws what is wrong with it. */
 export function configurationOf(
-  options: Pick<StartOptions, 'config' | 'file' | 'environment' | 'change'>,
+  options: Pick<StartOptions, 'config' | 'file' | 'environment' | 'change' | 'light'>,
   data: string,
 ) {
   const environment = {
@@ -60,7 +65,8 @@ export function configurationOf(
   const { configuration: loaded, problems } = read(options.file ?? own, environment)
   if (loaded === undefined || problems.failed) throw new Error(JSON.stringify(problems.list, null, 2))
   const hasty = options.file === undefined ? withQuickPasswords(withoutWaits(loaded)) : loaded
-  return { configuration: options.change?.(hasty) ?? hasty, environment, files: problems.files }
+  const given = lightly(hasty, options.light)
+  return { configuration: options.change?.(given) ?? given, environment, files: problems.files }
 }
 
 /**
@@ -116,6 +122,12 @@ function withoutWaits({ server, load, store, audit, ...rest }: Configuration): C
     store: patient,
     audit: { ...audit, timeout: 20_000 },
   }
+}
+
+function lightly(configuration: Configuration, light: StartOptions['light'] = false): Configuration {
+  if (light === false) return configuration
+  const audit = { ...configuration.audit, ...(light === true && { enabled: false }) }
+  return { ...configuration, store: { kind: 'memory' }, audit }
 }
 
 /** For `change`: a store that is given up as soon as by default. */

@@ -2,15 +2,29 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { operated, operatedHere } from '../support/operated.ts'
+import { shared } from '../support/shared.ts'
 import { issueToken } from '../support/tokens.ts'
+
+const here = shared(() => operated(1))
+
+/** On one file, which says again what is in force when a test begins. */
+async function served() {
+  const service = await here()
+  service.write('')
+  expect((await service.admin('POST', '/reload')).status).toBe(200)
+  return service
+}
 
 const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
 
 describe('operators', () => {
-  it.each([1, 2])(
+  it.each([
+    [1, served],
+    [2, () => operated(2)],
+  ])(
     'C11.5.4 check a bad file while what is in force goes on; then reload a good one: with %i worker(s)',
-    async (workers) => {
-      const service = await operated(workers)
+    async (_workers, start) => {
+      const service = await start()
       const good = await service.admin('POST', '/configuration/check')
       expect(good).toEqual({
         status: 200,
@@ -43,7 +57,7 @@ describe('operators', () => {
   )
 
   it('C11.5.4 see what a reload would change, without values: settings, access, what needs a restart', async () => {
-    const service = await operated(1)
+    const service = await served()
     // A reload is refused for the setting that needs a restart, so the difference stays.
     service.write(
       'dataGroup: own\ndirectory: { clients: { acme-books: { disabled: true } } }\nvendor: geheim',
@@ -68,7 +82,7 @@ describe('operators', () => {
   })
 
   it('C11.5.4 reload, check and see status while nothing of the file can be read, as the service has announced itself and by --admin-url', async () => {
-    const service = await operated(1)
+    const service = await served()
     service.overwrite('server: [')
     const found = await service.postern('configuration', 'check')
     expect([found.code, found.out]).toEqual([2, expect.stringMatching(/a reload would be refused\n$/)])
@@ -84,7 +98,7 @@ describe('operators', () => {
   })
 
   it('C11.5.4 are told that a service has no file', async () => {
-    const service = await operatedHere()
+    const service = await operatedHere({ light: true })
     for (const [method, path] of [
       ['POST', '/configuration/check'],
       ['GET', '/configuration/diff'],

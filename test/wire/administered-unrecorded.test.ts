@@ -2,7 +2,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { spawnVerb } from '../support/command-line.ts'
+import { runVerb } from '../support/command-line.ts'
 import { eventually } from '../support/eventually.ts'
 import { DEMO, ROOT, spawnPostern } from '../support/spawn-postern.ts'
 
@@ -11,7 +11,7 @@ const PASSWORD = 'a-long-enough-password'
 /** A service with a record of each noun in its store, whose trail has a disk that can be made read-only. */
 async function withRecords() {
   const node = ['--require', join(ROOT, 'test/support/troubled-audit.ts')]
-  const service = await spawnPostern({ node })
+  const service = await spawnPostern({ node, config: DEMO })
   onTestFinished(async () => {
     await service.stop()
   })
@@ -30,7 +30,7 @@ async function withRecords() {
     return [response.status, await response.text()]
   }
   const command = (...args: readonly string[]) =>
-    spawnVerb(args, {
+    runVerb(args, {
       env: {
         POSTERN_CONFIG: DEMO,
         POSTERN_DATA: service.data,

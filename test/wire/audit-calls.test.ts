@@ -35,6 +35,7 @@ beforeAll(async () => {
   upstream = await openUpstream()
   gateway = await startPostern({
     config: 'upstream.yaml',
+    light: 'recording',
     environment: { UPSTREAM_URL: upstream.url },
     change: withActions(
       actionOf('becomes-post', { GET: { upstream: { method: 'POST' } } }),
@@ -226,7 +227,11 @@ describe('C12.1.3 the outcome of a call', () => {
 
   it('C12.1.3 is one for each intent, whatever becomes of the calls', async () => {
     const failing = await startUpstream()
-    const service = await postern({ config: 'upstream.yaml', environment: { UPSTREAM_URL: failing.url } })
+    const service = await postern({
+      config: 'upstream.yaml',
+      light: 'recording',
+      environment: { UPSTREAM_URL: failing.url },
+    })
     const { access_token } = await issueToken(service, { scope: ALL_AT_ACME })
     const headers = { ...JSON_BODY, ...bearer(access_token) }
     for (const behaviour of [OWN_ERROR, HTML, answerJson({}), answerJson({}, { status: 500 })]) {
@@ -317,6 +322,7 @@ describe('C12.1.3 a websocket', () => {
     const sockets = await startWebsocketUpstream()
     const service = await startPostern({
       config: 'upstream.yaml',
+      light: 'recording',
       environment: { UPSTREAM_URL: sockets.url },
       change: withActions(),
     })

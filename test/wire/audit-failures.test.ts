@@ -42,7 +42,9 @@ async function caller(service: { readonly port: number; readonly authUrl: string
 /** A service whose trail has a disk that can be given trouble; `alice` calls it. `timeout`: of its records. */
 const troubled = shared(async (timeout: string) => {
   const node = ['--require', join(ROOT, 'test/support/troubled-audit.ts')]
-  const config = configFiles({ 'a.yaml': `extends: ${DEMO}\naudit: { timeout: ${timeout} }\n` })('a.yaml')
+  const config = configFiles({
+    'a.yaml': `extends: ${DEMO}\nstore: { kind: memory }\naudit: { timeout: ${timeout} }\n`,
+  })('a.yaml')
   const service = await spawnPostern({ node, config })
   atEnd(async () => {
     await service.stop()
@@ -98,7 +100,10 @@ describe('C12.1.2 a change whose record cannot be kept', () => {
     async () => {
       const disk = await smallDisk()
       const folder = join(disk.folder, 'audit')
-      const service = await postern({ change: (all) => ({ ...all, audit: { ...all.audit, folder } }) })
+      const service = await postern({
+        light: 'recording',
+        change: (all) => ({ ...all, audit: { ...all.audit, folder } }),
+      })
       const alice = await caller(service)
       expect((await alice.create('BEFORE')).status).toBe(200)
       disk.fill()

@@ -44,7 +44,7 @@ const unavailable = (service: StartedPostern): void => {
 
 /** A service on a configuration file that a test may edit. */
 async function editable(changes = '') {
-  const text = (more: string): string => `extends: ${DEMO}\n${more}\n`
+  const text = (more: string): string => `extends: ${DEMO}\nstore: { kind: memory }\n${more}\n`
   const file = configFiles({ 'a.yaml': text(changes) })('a.yaml')
   const data = await dataFolder()
   const service = await startPostern({ file, data })
@@ -63,7 +63,7 @@ async function editable(changes = '') {
 }
 
 describe('C12.1.4 what operators do', () => {
-  const serve = shared(() => postern())
+  const serve = shared(() => postern({ light: 'recording' }))
 
   it('maintenance on takes effect at once and is kept; off is durable before, with who and why', async () => {
     const service = await serve()
@@ -87,7 +87,7 @@ describe('C12.1.4 what operators do', () => {
   })
 
   it('without a trail: closing works, opening is 503 and what was closed stays closed', async () => {
-    const service = await postern()
+    const service = await postern({ light: 'recording' })
     const ask = admin(service)
     unavailable(service)
     expect((await ask('PUT', '/maintenance', { scope: 'service' })).status).toBe(200)

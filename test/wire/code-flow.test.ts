@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { postForm, type OAuthAnswer } from '../support/oauth.ts'
-import { ROOT, spawnPostern, WITHOUT_WAITS, type SpawnedPostern } from '../support/spawn-postern.ts'
+import { spawnPostern, WITHOUT_WAITS, type SpawnedPostern } from '../support/spawn-postern.ts'
+import { UPSTREAM_WORLD } from '../support/worker-pool.ts'
 import { walkToCode, type WalkedCode } from '../support/code-walk.ts'
 
 /** C6.1.6 and C6.2 over real sockets, by two worker processes on one store. */
@@ -18,7 +19,7 @@ let folder: string
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'postern-code-flow-'))
   const config = join(folder, 'two-workers.yaml')
-  await writeFile(config, `extends: ${join(ROOT, 'config/upstream.yaml')}\nworkers: 2\n${WITHOUT_WAITS}\n`)
+  await writeFile(config, `extends: ${UPSTREAM_WORLD}\nworkers: 2\n${WITHOUT_WAITS}\n`)
   postern = await spawnPostern({ config })
 })
 afterAll(async () => {

@@ -2,6 +2,7 @@
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import type { Configuration } from '../../src/settings/configuration.ts'
 import { sqliteFile } from '../../src/stores/schema.ts'
 import { administered } from '../support/administered.ts'
 import { recordsOf } from '../support/audit-files.ts'
@@ -13,6 +14,7 @@ import { postForm } from '../support/oauth.ts'
 import { answersOf, puppetPeople } from '../support/puppet-people.ts'
 import { bearer } from '../support/requests.ts'
 import { onStore, sharedStore } from '../support/shared-store.ts'
+import { shared } from '../support/shared.ts'
 import { DEMO, ROOT } from '../support/spawn-postern.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
 import { issueToken } from '../support/tokens.ts'
@@ -38,6 +40,11 @@ const rowsOf = async (service: StartedPostern, env: Readonly<Record<string, stri
   return (JSON.parse(stdout) as { disabled: unknown }).disabled
 }
 
+const withoutTrail = (loaded: Configuration): Configuration => ({
+  ...loaded,
+  audit: { ...loaded.audit, enabled: false },
+})
+
 /** The demo in a file of its own. */
 const demoText = (): string =>
   readFileSync(join(ROOT, 'config/demo.yaml'), 'utf8').replace(
@@ -47,9 +54,25 @@ const demoText = (): string =>
 
 const ALICE = '45733adb-9b07-4d40-ae57-20cf9b802f51'
 
+/** A service whose configuration disables globex-ledger. Whoever else is disabled is enabled again by the same test. */
+const served = shared(() =>
+  administered({
+    change: (loaded) => {
+      const { clients } = loaded.directory
+      const disabled = { ...clients['globex-ledger']!, disabled: true }
+      return {
+        ...loaded,
+        directory: { ...loaded.directory, clients: { ...clients, 'globex-ledger': disabled } },
+      }
+    },
+  }),
+)
+
 describe('C11.5.1 C6.3.6 a client or user of the configuration that a command disables', () => {
   it('C11.5.1 a client gets no token, and what it was issued ends, until the mark is removed', async () => {
-    const { service, command, env } = await administered()
+    const { service, call: ask, command, env } = await served()
+    // What other tests were issued is not counted.
+    expect((await ask('POST', '/revoke', { body: { client: 'acme-books' } })).status).toBe(200)
     const held = await issueToken(service, { scope: SCOPE })
     const disabled = await command(['client', 'disable', 'acme-books', '--reason', 'leaked'])
     expect([disabled.code, disabled.stderr]).toEqual([0, ''])
@@ -82,7 +105,7 @@ describe('C11.5.1 C6.3.6 a client or user of the configuration that a command di
   })
 
   it('C11.5.1 a user cannot log in, and who is logged in is so no longer', async () => {
-    const { service, call: ask, env } = await administered()
+    const { service, call: ask, env } = await served()
     const held = await issueToken(service, { scope: SCOPE })
     const { status, body, etag } = await ask('POST', '/users/alice/disable')
     expect([status, body.record.disabledByCommand]).toEqual([200, true])
@@ -129,27 +152,18 @@ describe('C11.5.1 C6.3.6 a client or user of the configuration that a command di
   })
 
   it('C11.5.1 is not enabled where the configuration itself disables it', async () => {
-    const { service, command } = await administered({
-      change: (loaded) => {
-        const { clients } = loaded.directory
-        const disabled = { ...clients['acme-books']!, disabled: true }
-        return {
-          ...loaded,
-          directory: { ...loaded.directory, clients: { ...clients, 'acme-books': disabled } },
-        }
-      },
-    })
-    const enable = () => command(['client', 'enable', 'acme-books', '--admin-url', service.adminUrl])
+    const { service, command } = await served()
+    const enable = () => command(['client', 'enable', 'globex-ledger', '--admin-url', service.adminUrl])
     expect(await enable()).toMatchObject({ code: 1, stderr: expect.stringContaining('enable it there') })
-    const order = ['client', 'disable', 'acme-books', '--admin-url', service.adminUrl]
+    const order = ['client', 'disable', 'globex-ledger', '--admin-url', service.adminUrl]
     expect(await command(order)).toMatchObject({ code: 0 })
     const { code, stdout } = await enable()
     expect([code, stdout]).toEqual([0, expect.stringContaining('the configuration disables it still')])
-    expect((await login(service)).json.error).toBe('invalid_client')
+    expect((await login(service, 'alice', 'globex-ledger')).json.error).toBe('invalid_client')
   })
 
   it('C11.5.1 opens nothing in access, in diff and for explain either', async () => {
-    const { command, env } = await administered()
+    const { command, env } = await served()
     const access = async () => (await command(['access', '--client', 'acme-books', '--csv'])).stdout
     const before = await access()
     await command(['client', 'disable', 'acme-books'])
@@ -172,22 +186,23 @@ describe('C11.5.1 C6.3.6 a client or user of the configuration that a command di
     const explained = await command([...explain, '--target', 'b/ACME'])
     expect(explained.code).not.toBe(0)
     expect(explained.stdout + explained.stderr).toMatch(/disabled|invalid_client/)
+    expect(await command(['client', 'enable', 'acme-books'])).toMatchObject({ code: 0 })
   })
 
   it('C11.5.1 is in a backup of the store', async () => {
-    const { service, command } = await administered()
+    const { command } = await served()
     await command(['client', 'disable', 'acme-books'])
     const folder = await dataFolder()
     const copy = join(await dataFolder(), 'copy.sqlite')
     expect(await command(['backup', copy])).toMatchObject({ code: 0 })
-    await service.close()
+    expect(await command(['client', 'enable', 'acme-books'])).toMatchObject({ code: 0 })
     copyFileSync(copy, sqliteFile(folder))
-    const restored = await postern({ config: 'demo.yaml', data: folder })
+    const restored = await postern({ config: 'demo.yaml', data: folder, change: withoutTrail })
     expect((await login(restored)).json.error).toBe('invalid_client')
   })
 
   it('C11.5.1 tells of businesses, funds and roles of the configuration how they are closed', async () => {
-    const { command } = await administered()
+    const { command } = await served()
     const { code, stderr } = await command(['business', 'disable', 'ACME'])
     expect([code, stderr]).toEqual([1, expect.stringContaining('postern maintenance on --business ACME')])
   })
@@ -197,8 +212,8 @@ describe('C11.5.1 C11.7 over several nodes', needing('postgresql'), () => {
   it('C11.5.1 whoever is disabled at one node is refused by all within a second', async () => {
     const store = await sharedStore()
     const [one, other] = [
-      await postern({ config: 'demo.yaml', change: onStore(store) }),
-      await postern({ config: 'demo.yaml', change: onStore(store) }),
+      await postern({ config: 'demo.yaml', light: true, change: onStore(store) }),
+      await postern({ config: 'demo.yaml', light: true, change: onStore(store) }),
     ]
     const held = await issueToken(other, { scope: SCOPE })
     const env = { POSTERN_DATA: one.data }
@@ -223,6 +238,7 @@ describe('C5.7 C11.5.1 a user whom code of the operator’s finds', () => {
     }
     const puppet = puppetPeople(answersOf({ dora }))
     const { service, command } = await administered({
+      light: true,
       change: (loaded) => ({ ...loaded, directory: { ...loaded.directory, people: puppet.people } }),
     })
     const order = (verb: string, name: string) =>

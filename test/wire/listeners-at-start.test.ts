@@ -7,7 +7,8 @@ import { DEMO, spawnPostern } from '../support/spawn-postern.ts'
 import { startPostern } from '../support/start-postern.ts'
 import { UPSTREAM_WORLD } from '../support/worker-pool.ts'
 
-const WORKERS = `extends: ${UPSTREAM_WORLD}\nworkers: 2\n`
+const WORKERS = `extends: ${UPSTREAM_WORLD}\nworkers: 2\naudit: { enabled: false }\n`
+const ONE = `extends: ${DEMO}\nstore: { kind: memory }\naudit: { enabled: false }\n`
 
 /** A port that another program has. */
 async function takenPort(): Promise<number> {
@@ -32,7 +33,7 @@ async function firstAnswer(url: string, ended: () => boolean): Promise<number | 
 }
 
 const configOf = (workers: number): string =>
-  workers === 1 ? DEMO : configFiles({ 'postern.yaml': WORKERS })('postern.yaml')
+  configFiles({ 'postern.yaml': workers === 1 ? ONE : WORKERS })('postern.yaml')
 
 describe('C11.1.1 the listeners at a start', () => {
   it.each([1, 2])(
@@ -57,18 +58,20 @@ describe('C11.1.1 the listeners at a start', () => {
   it('C11.1.1 the admin listener answers when the public one does', async () => {
     const [port, adminPort] = [await freePort(), await freePort()]
     const environment = { POSTERN_PORT: String(port), POSTERN_ADMIN_PORT: String(adminPort) }
-    const starting = spawnPostern({ config: DEMO, environment })
+    const starting = startPostern({ environment, light: true })
     const asked = firstAnswer(`http://127.0.0.1:${port}/.well-known/jwks.json`, () => false)
     expect(await asked).toBe(200)
     expect((await fetch(`http://127.0.0.1:${adminPort}/health/ready`)).status).toBe(200)
     expect((await fetch(`http://127.0.0.1:${adminPort}/metrics`)).status).toBe(200)
-    await (await starting).stop()
+    await (await starting).close()
   })
 
   it('C11.1.1 a port of the public listener that is taken closes the admin listener again', async () => {
     const [port, adminPort] = [await takenPort(), await freePort()]
     const environment = { POSTERN_PORT: String(port), POSTERN_ADMIN_PORT: String(adminPort) }
-    await expect(startPostern({ environment })).rejects.toThrow(/^server\.listen: listen EADDRINUSE/)
+    await expect(startPostern({ environment, light: true })).rejects.toThrow(
+      /^server\.listen: listen EADDRINUSE/,
+    )
     const server = createServer()
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject).listen(adminPort, '127.0.0.1', resolve)
@@ -83,7 +86,9 @@ describe('C11.1.1 the listeners at a start', () => {
       ...configuration,
       admin: { ...configuration.admin, probes: `127.0.0.1:${probes}` },
     })
-    await expect(startPostern({ environment, change })).rejects.toThrow(/^admin\.probes: listen EADDRINUSE/)
+    await expect(startPostern({ environment, light: true, change })).rejects.toThrow(
+      /^admin\.probes: listen EADDRINUSE/,
+    )
     await expect(fetch(`http://127.0.0.1:${adminPort}/health/live`)).rejects.toThrow()
   })
 })

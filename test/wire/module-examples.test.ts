@@ -1,6 +1,7 @@
 import { createHash, createHmac } from 'node:crypto'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { bearer, expectFault, send, type Sent } from '../support/requests.ts'
+import { shared } from '../support/shared.ts'
 import { postern } from '../support/start-postern.ts'
 import { startUpstream, type UpstreamBehaviour, type UpstreamConnection } from '../support/start-upstream.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
@@ -12,10 +13,11 @@ const CREATE = '/api/1.0/b/ACME/fund-data/fund-create'
 const DETAIL = '/api/1.0/f/ACME/SUPER1/fund-data/fund-detail'
 const JSON_TYPE = 'application/json'
 
-async function inFrontOf(example: string, behaviour: UpstreamBehaviour) {
-  const upstream = await startUpstream(behaviour)
+const started = shared(async (example: string) => {
+  const upstream = await startUpstream()
   const gateway = await postern({
     config: `examples/${example}.yaml`,
+    light: true,
     environment: { FUNDS_URL: `${upstream.url}/base` },
   })
   const { access_token } = await issueToken(gateway, { scope: ALL_AT_ACME })
@@ -28,7 +30,13 @@ async function inFrontOf(example: string, behaviour: UpstreamBehaviour) {
       body: typeof value === 'string' ? value : JSON.stringify(value),
       headers: { 'Content-Type': type },
     })
-  return { upstream, gateway, ask, post }
+  return { upstream, ask, post }
+})
+
+async function inFrontOf(example: string, behaviour: UpstreamBehaviour) {
+  const world = await started(example)
+  world.upstream.behave(behaviour)
+  return world
 }
 
 const json = (connection: UpstreamConnection, value: unknown, status = 200): void =>

@@ -21,14 +21,13 @@ const TOKENS = Object.fromEntries(ROLES.map((role) => [role, newSecret()])) as R
 const ZOE = { name: 'zoe-in-file', subject: 'subject-of-zoe', claims: ['Zoe Zimmer', 'zoe@people.example'] }
 const PERSONAL = [ZOE.name, ZOE.subject, ...ZOE.claims]
 const PASSWORD = 'alice-password'
-const HASH =
-  '$argon2id$v=19$m=19456,t=2,p=1$ONkPwx0e0TE+rLENpK9ssg$OjB8Q/llxpQX5ZPdg/d3WkrQivUVr9DkS90gzdW84vs'
+const HASH = '$argon2id$v=19$m=8,t=1,p=1$4lOo54epeKwolrpl718pwg$s5LG6MuPSOjrA2Tpk52DLQBsU9+r9pg9yYkUGs/XCA4'
 const SCOPE = 'openid offline_access fund.read target:b/ACME'
 
 /** @param access of Zoe, as YAML @param more settings */
 const configuration = (access: string, more = ''): string => `
 extends: ${DEMO}
-store: { kind: sqlite, deadline: 10s }
+store: { kind: memory }
 admin:
   tokens:
 ${ROLES.map((role) => `    - { name: the-${role}, role: ${role}, hash: '${hashSecret(TOKENS[role])}' }`).join('\n')}

@@ -20,11 +20,11 @@ import {
 import { ROOT } from '../support/spawn-postern.ts'
 import { answerJson, startUpstream, type Upstream } from '../support/start-upstream.ts'
 
-/** Hashes of the demo: of `acme-books-secret` and of `alice-password`. */
+/** Hashes of `acme-books-secret` and of `alice-password`; the latter takes no time, as that of test/support/demo.yaml. */
 const SECRET = 'sha256:LrS2csIIenKerBXhR_QzSOAnV-FAjLrko9uDiwaZEYQ'
 const PASSWORD =
-  '$argon2id$v=19$m=19456,t=2,p=1$ONkPwx0e0TE+rLENpK9ssg$OjB8Q/llxpQX5ZPdg/d3WkrQivUVr9DkS90gzdW84vs'
-const OTHER_PASSWORD = PASSWORD.replace('ONkPwx0e', 'OTHERx0e')
+  '$argon2id$v=19$m=8,t=1,p=1$4lOo54epeKwolrpl718pwg$s5LG6MuPSOjrA2Tpk52DLQBsU9+r9pg9yYkUGs/XCA4'
+const OTHER_PASSWORD = PASSWORD.replace('4lOo54ep', 'OTHER4ep')
 
 /** A role, a client and a user of the configuration, all of one name; undefined: there is none. */
 interface Part {

@@ -172,7 +172,7 @@ describe('with several workers', () => {
   it('C14.4 finds a call, whichever worker it was of', async () => {
     const service = await two()
     const ids = await Promise.all(
-      Array.from({ length: 12 }, async () => {
+      Array.from({ length: 6 }, async () => {
         const target = `${service.baseUrl}/api/1.0/b/ACME/fund-data/fund-list`
         const response = await fetch(target, { headers: { connection: 'close' } })
         await response.arrayBuffer()
