@@ -1,9 +1,9 @@
 /** Finds the service of a configuration or of a data folder; where none runs, this process does its work (C12.1.7). */
-import { performance } from 'node:perf_hooks'
-import { setTimeout as wait } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { type Announced, tryLock } from '../audit/lock.ts'
 import { planAudit } from '../audit/schema.ts'
 import type { Problems } from '../config/problems.ts'
+import { systemClock } from '../kernel/clock.ts'
 import { localUrl } from '../kernel/listen-address.ts'
 import { hasCode, messageOf } from '../kernel/thrown.ts'
 import {
@@ -16,7 +16,7 @@ import {
 } from '../operator/announcement.ts'
 import { OperationError } from '../operator/errors.ts'
 import type { SharedOperation } from '../operator/operation.ts'
-import type { Terminal } from '../operator/terminal.ts'
+import type { Terminal, Waiting } from '../operator/terminal.ts'
 import {
   type Configuration,
   isSidecar,
@@ -31,6 +31,9 @@ import { refuseOtherUser } from './operator-here.ts'
 /** Milliseconds to wait for another command, or for a service that starts or ends. */
 const PATIENCE = 10_000
 const PAUSE = 100
+
+/** Its timer keeps the process alive, unlike that of `after`. */
+const SYSTEM: Waiting = { monotonic: () => systemClock.monotonic(), pause }
 
 /** What was given beside the configuration goes before it. */
 interface Given {
@@ -167,15 +170,16 @@ const writes = ({ method, leavesRecord }: SharedOperation): boolean =>
 
 async function findShared(purpose: Shared, ground: Ground, given: Given): Promise<Engine> {
   const { operation, terminal } = purpose
-  const deadline = performance.now() + PATIENCE
+  const { monotonic, pause } = terminal.waiting ?? SYSTEM
+  const deadline = monotonic() + PATIENCE
   for (;;) {
     const service = serviceOf(ground)
     if (service !== undefined && (await isReachable(service)))
       return remoteEngine({ address: service.adminUrl, token: await tokenFor(given, ground, service) })
     // Only the service can do it then: it may be busy, or in another container.
     if (service !== undefined && !isServable(ground)) {
-      if (performance.now() > deadline) throw new OperationError(noAnswerFrom(service))
-      await wait(PAUSE)
+      if (monotonic() > deadline) throw new OperationError(noAnswerFrom(service))
+      await pause(PAUSE)
       continue
     }
     const read = servable(ground, terminal)
@@ -191,7 +195,7 @@ async function findShared(purpose: Shared, ground: Ground, given: Given): Promis
     if (!writes(operation)) return openHere(purpose, read, given, undefined)
     const lock = lockOf(ground, configuration)
     if (lock !== undefined) return openHere(purpose, read, given, lock === 'none' ? undefined : lock)
-    if (performance.now() > deadline) {
+    if (monotonic() > deadline) {
       const folder = ground.trail ?? configuration.data
       const unrecorded =
         service === undefined
@@ -201,7 +205,7 @@ async function findShared(purpose: Shared, ground: Ground, given: Given): Promis
       if (operation.method === 'GET') throw new OperationError(unrecorded)
       return openHere(purpose, read, given, { unrecorded })
     }
-    await wait(PAUSE)
+    await pause(PAUSE)
   }
 }
 

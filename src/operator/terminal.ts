@@ -40,12 +40,22 @@ export const jsonText = (value: unknown): string => `${JSON.stringify(value, nul
 export const countOfFamilies = (count: number): string =>
   countOf(count, 'family of refresh tokens', 'families of refresh tokens')
 
+/** Time, as a command sees it that waits for another process. */
+export interface Waiting {
+  /** Clock.monotonic(). */
+  readonly monotonic: () => number
+  /** Resolves after so many milliseconds. */
+  readonly pause: (ms: number) => Promise<unknown>
+}
+
 /** The part of `process` that a command uses. */
 export interface Terminal {
   readonly env: Environment
   readonly stdin: NodeJS.ReadStream
   readonly stdout: NodeJS.WritableStream
   readonly stderr: NodeJS.WritableStream
+  /** Default: by the clock of the system. */
+  readonly waiting?: Waiting
 }
 
 /**

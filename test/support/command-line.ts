@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { runCommandLine } from '../../src/cli/command-line.ts'
+import type { Waiting } from '../../src/operator/terminal.ts'
 import { PROGRAM, ROOT } from './program.ts'
 
 export interface Ended {
@@ -20,6 +21,19 @@ export interface Given {
 interface GivenVerb extends Given {
   /** In place of `input`: standard input itself, such as a terminal. */
   readonly stdin?: PassThrough
+  readonly waiting?: Waiting
+}
+
+/** Each pause takes seconds, and is over at once: a command loses its patience after a few looks. */
+export function longPauses(): Waiting {
+  let now = 0
+  return {
+    monotonic: () => now,
+    pause: (ms) => {
+      now += 40 * ms
+      return Promise.resolve()
+    },
+  }
 }
 
 export interface GivenProcess extends Given {
@@ -32,11 +46,14 @@ export interface GivenProcess extends Given {
 /** Runs a command in this process: quick, for all that needs no process of its own. */
 export async function runVerb(
   args: readonly string[],
-  { env = {}, input = '', stdin = new PassThrough().end(input) }: GivenVerb = {},
+  { env = {}, input = '', stdin = new PassThrough().end(input), waiting }: GivenVerb = {},
 ): Promise<Ended> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()]
   const told = Promise.all([text(stdout), text(stderr)])
-  const terminal = { env, stdin: stdin as unknown as NodeJS.ReadStream, stdout, stderr }
+  const terminal = {
+    ...{ env, stdin: stdin as unknown as NodeJS.ReadStream, stdout, stderr },
+    ...(waiting && { waiting }),
+  }
   const code = await runCommandLine([...args], terminal)
   stdout.end()
   stderr.end()

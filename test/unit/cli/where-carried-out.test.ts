@@ -10,9 +10,11 @@ import { tryLock } from '../../../src/audit/lock.ts'
 import { findService, pointToTrail } from '../../../src/operator/announcement.ts'
 import { hashSecret } from '../../../src/directory/hasher.ts'
 import { auditRecords, recordsOf } from '../../support/audit-files.ts'
-import { runVerb, spawnVerb } from '../../support/command-line.ts'
+import type { Waiting } from '../../../src/operator/terminal.ts'
+import { longPauses, runVerb, spawnVerb } from '../../support/command-line.ts'
 import { configFiles } from '../../support/config-files.ts'
 import { dataFolder } from '../../support/data-folder.ts'
+import { eventually } from '../../support/eventually.ts'
 import { giveKey } from '../../support/ready-key.ts'
 import { shellWords } from '../../support/shell-words.ts'
 import { DEMO } from '../../support/spawn-postern.ts'
@@ -28,11 +30,13 @@ async function place(changes = '') {
   await giveKey(data)
   const file = configFiles({ 'a.yaml': `extends: ${DEMO}\n${changes}\n` })('a.yaml')
   const env = { POSTERN_DATA: data, POSTERN_CONFIG: file }
-  const run = (line: string, more: Readonly<Record<string, string>> = {}) =>
-    runVerb(line.split(' '), { env: { ...env, ...more }, input: PASSWORD })
+  const run = (line: string, more: Readonly<Record<string, string>> = {}, waiting?: Waiting) =>
+    runVerb(line.split(' '), { env: { ...env, ...more }, input: PASSWORD, ...(waiting && { waiting }) })
+  /** Runs a command that waits for what does not come. */
+  const inVain = (line: string) => run(line, {}, longPauses())
   const serve = () => postern({ file, data })
   const ownToken = (): string => readFileSync(join(data, 'admin-token'), 'utf8').trim()
-  return { data, env, run, serve, ownToken }
+  return { data, env, run, inVain, serve, ownToken }
 }
 
 /** The lock of a folder, as another process would have it, until the test ends. */
@@ -161,11 +165,15 @@ describe('C12.1.7 the lock', () => {
   it('of the data folder lets one command after another change something where no trail is kept', async () => {
     const here = await place(NO_TRAIL)
     const lock = hold(here.data)
-    const waiting = here.run(ADD)
-    const early = await Promise.race([waiting, new Promise((resolve) => setTimeout(resolve, 1500, 'waits'))])
-    expect(early).toBe('waits')
-    lock.release()
-    expect((await waiting).code).toBe(0)
+    const pauses: (() => void)[] = []
+    const pause = () => new Promise<void>((resolve) => pauses.push(resolve))
+    const running = here.run(ADD, {}, { monotonic: () => 0, pause })
+    for (let looks = 1; looks <= 3; looks += 1) {
+      await eventually(() => expect(pauses).toHaveLength(looks))
+      if (looks === 3) lock.release()
+      pauses.at(-1)?.()
+    }
+    expect((await running).code).toBe(0)
   })
 
   it.each([
@@ -179,10 +187,10 @@ describe('C12.1.7 the lock', () => {
     const announced = JSON.parse(readFileSync(join(folder, 'service.json'), 'utf8')) as object
     writeFileSync(join(folder, 'service.json'), JSON.stringify({ ...announced, host }))
     const [given, asked, erased, taken] = await Promise.all([
-      here.run('client rotate-secret tally'),
-      here.run('audit find'),
-      here.run('audit redact --subject S --reason asked'),
-      here.run('client disable tally'),
+      here.inVain('client rotate-secret tally'),
+      here.inVain('audit find'),
+      here.inVain('audit redact --subject S --reason asked'),
+      here.inVain('client disable tally'),
     ])
     for (const ended of [asked, erased])
       expect(ended).toMatchObject({
@@ -211,7 +219,7 @@ describe('C12.1.7 the lock', () => {
     const announced = JSON.parse(readFileSync(join(folder, 'service.json'), 'utf8')) as object
     writeFileSync(join(folder, 'service.json'), JSON.stringify({ ...announced, host: 'another-container' }))
     const ended = await Promise.all(
-      ['reload', `client disable tally --data ${here.data}`].map((line) => here.run(line)),
+      ['reload', `client disable tally --data ${here.data}`].map((line) => here.inVain(line)),
     )
     for (const each of ended)
       expect(each).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('give --admin-url') })
@@ -260,7 +268,7 @@ describe('C12.1.7 the lock', () => {
   it('held where no trail is kept by a service that does not answer: what gives is not done', async () => {
     const here = await place(NO_TRAIL)
     hold(here.data).announce({ adminUrl: NOWHERE, data: here.data })
-    const given = await here.run(ADD)
+    const given = await here.inVain(ADD)
     expect(given).toMatchObject({ code: 1, stderr: expect.stringContaining('--admin-url') })
     expect(JSON.parse(given.stdout)).toEqual({ error: expect.stringContaining('--admin-url') })
   })
