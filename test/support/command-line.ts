@@ -1,10 +1,13 @@
-import { execFile } from 'node:child_process'
+import { execFile, fork } from 'node:child_process'
+import { once } from 'node:events'
 import { join } from 'node:path'
-import { PassThrough } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import { PassThrough, type Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { runCommandLine } from '../../src/cli/command-line.ts'
 import type { Waiting } from '../../src/operator/terminal.ts'
 import { PROGRAM, ROOT } from './program.ts'
+import { atEnd } from './shared.ts'
 
 export interface Ended {
   readonly code: number | null
@@ -21,6 +24,8 @@ export interface Given {
 interface GivenVerb extends Given {
   /** In place of `input`: standard input itself, such as a terminal. */
   readonly stdin?: PassThrough
+  /** Where standard output goes, which is then not in the answer. */
+  readonly onto?: Writable
   readonly waiting?: Waiting
 }
 
@@ -46,12 +51,12 @@ export interface GivenProcess extends Given {
 /** Runs a command in this process: quick, for all that needs no process of its own. */
 export async function runVerb(
   args: readonly string[],
-  { env = {}, input = '', stdin = new PassThrough().end(input), waiting }: GivenVerb = {},
+  { env = {}, input = '', stdin = new PassThrough().end(input), onto, waiting }: GivenVerb = {},
 ): Promise<Ended> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()]
   const told = Promise.all([text(stdout), text(stderr)])
   const terminal = {
-    ...{ env, stdin: stdin as unknown as NodeJS.ReadStream, stdout, stderr },
+    ...{ env, stdin: stdin as unknown as NodeJS.ReadStream, stdout: onto ?? stdout, stderr },
     ...(waiting && { waiting }),
   }
   const code = await runCommandLine([...args], terminal)
@@ -80,3 +85,27 @@ export const spawnVerb = (
     )
     child.stdin?.end(input)
   })
+
+const VERBS = fileURLToPath(new URL('verbs-program.ts', import.meta.url))
+
+/**
+ * A process of another user of the system, if one is given, that runs one command after another: quicker than a process for
+ * each. Only root can give a user, by number. Ends with the test.
+ */
+export function openVerbs(user?: number) {
+  const child = fork(VERBS, {
+    env: { PATH: process.env['PATH'] },
+    execArgv: [],
+    ...(user !== undefined && { uid: user, gid: user }),
+  })
+  atEnd(() => void child.kill())
+  return async (args: readonly string[], env: Readonly<Record<string, string>>): Promise<Ended> => {
+    const ended = Promise.race([
+      once(child, 'message') as Promise<[Ended]>,
+      once(child, 'exit').then(([code]) => Promise.reject(new Error(`it ended with ${String(code)}`))),
+    ])
+    child.send([args, env])
+    const [answer] = await ended
+    return answer
+  }
+}

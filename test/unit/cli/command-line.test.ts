@@ -1,17 +1,17 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
+import { Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Hasher } from '../../../src/directory/hasher.ts'
 import { isNewEnough, OLDEST_NODE, tooOld, VERSION } from '../../../src/start/version.ts'
-import { runVerb, spawnVerb } from '../../support/command-line.ts'
+import { type Ended, runVerb, spawnVerb } from '../../support/command-line.ts'
 import { configFiles } from '../../support/config-files.ts'
-import { DEMO, ROOT, WITHOUT_WAITS } from '../../support/spawn-postern.ts'
-
-const MAIN = `${ROOT}src/main.ts`
+import { PROGRAM } from '../../support/program.ts'
+import { DEMO, ROOT, WITHOUT_WAITS, withSettings } from '../../support/spawn-postern.ts'
 
 /** Takes this Node for an older one. */
 const OLDER = 'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "24.8.1" } })'
@@ -60,7 +60,13 @@ describe('postern', () => {
   })
 
   it('C11.6 tells an older Node which one it needs and how to get it, with exit code 2', async () => {
-    const child = spawn(process.execPath, ['--import', `data:text/javascript,${OLDER}`, MAIN, '--version'])
+    const child = spawn(
+      process.execPath,
+      ['--import', `data:text/javascript,${OLDER}`, PROGRAM, '--version'],
+      {
+        cwd: ROOT,
+      },
+    )
     const [told, [code]] = await Promise.all([text(child.stderr), once(child, 'close')])
     expect([code, told]).toEqual([2, tooOld('24.8.1')])
     expect(told).toMatch(/^postern: needs Node 24\.9 or newer, and this is Node 24\.8\.1\./)
@@ -91,21 +97,41 @@ describe('postern', () => {
   )
 })
 
-/** The exit code and the standard error of a command whose standard output is a full disk. */
-async function ontoFullDisk(args: readonly string[]): Promise<readonly [number | null, string]> {
-  const full = await open('/dev/full', 'w')
-  const child = spawn(process.execPath, [MAIN, ...args], { cwd: ROOT, stdio: ['ignore', full.fd, 'pipe'] })
+type Output = Pick<Ended, 'code' | 'stderr'>
+
+const FULL = '/dev/full'
+
+/** Runs a command whose standard output is a full disk, and fails at once, as that of a process does which is a file. */
+async function ontoFullDisk(args: readonly string[]): Promise<Output> {
+  const full = await open(FULL, 'w')
+  const write = (chunk: Buffer, _encoding: unknown, done: (error?: Error) => void): void => {
+    try {
+      writeSync(full.fd, chunk)
+      done()
+    } catch (error) {
+      done(error as Error)
+    }
+  }
+  const ended = await runVerb(args, { onto: new Writable({ write }) })
+  await full.close()
+  return ended
+}
+
+/** The same in a process of its own. */
+async function processOntoFullDisk(args: readonly string[]): Promise<Output> {
+  const full = await open(FULL, 'w')
+  const child = spawn(process.execPath, [PROGRAM, ...args], { cwd: ROOT, stdio: ['ignore', full.fd, 'pipe'] })
   const told = text(child.stderr!)
   const [code] = (await once(child, 'close')) as [number | null]
   await full.close()
-  return [code, await told]
+  return { code, stderr: await told }
 }
 
 describe('standard output that cannot be written', () => {
   it.each([['scopes', 'GET', 'fund-data/fund-list'], ['access'], ['check']])(
     'is told by %s, with the exit code of no answer',
     async (...args) => {
-      const [code, stderr] = await ontoFullDisk(args)
+      const { code, stderr } = await (args[0] === 'check' ? processOntoFullDisk : ontoFullDisk)(args)
       expect(code).toBe(2)
       expect(stderr).toMatch(/^postern: standard output cannot be written \(ENOSPC: the disk is full\)\n$/m)
       expect(stderr).not.toMatch(/^ +at /m)
@@ -142,20 +168,20 @@ describe('postern check', () => {
     expect(check.stderr).toContain(`${file}:3  areas.fund-data.backend`)
     expect(check.stderr).toContain(`${file}:4  log.level  expected one of`)
     expect(check.stderr).toContain('3 problems')
-    expect(await spawnVerb(['serve', file])).toEqual(check)
+    expect(await postern(['serve', file])).toEqual(check)
   })
 
   it('serve refuses also what only opening the parts would find', async () => {
     const file = configFiles({ 'bad.yaml': `extends: ${DEMO}\nareas: { fund-data: { backend: nobody } }\n` })(
       'bad.yaml',
     )
-    const { code, stderr } = await spawnVerb(['serve', file])
+    const { code, stderr } = await postern(['serve', file])
     expect(code).toBe(2)
     expect(stderr).toContain(`${file}:2  areas.fund-data.backend`)
   })
 
   it('says that a file is not there', async () => {
-    const { code, stderr } = await spawnVerb(['serve', '/nowhere.yaml'])
+    const { code, stderr } = await postern(['serve', '/nowhere.yaml'])
     expect(code).toBe(2)
     expect(stderr).toContain(
       '/nowhere.yaml:1  this file  cannot be read (ENOENT: there is no such file or folder)',
@@ -164,21 +190,28 @@ describe('postern check', () => {
 })
 
 describe('postern serve', () => {
+  const onFreePorts = () => ({
+    POSTERN_PORT: '0',
+    POSTERN_ADMIN_PORT: '0',
+    POSTERN_DATA: configFiles({ keep: '' })('data'),
+  })
   const serve = (env: Record<string, string>, file = DEMO) => {
-    const data = configFiles({ keep: '' })('data')
-    const child = spawn(process.execPath, [MAIN, 'serve', file], {
-      cwd: ROOT,
-      env: {
-        PATH: process.env['PATH'],
-        POSTERN_PORT: '0',
-        POSTERN_ADMIN_PORT: '0',
-        POSTERN_DATA: data,
-        ...env,
-      },
+    const given = { PATH: process.env['PATH'], ...onFreePorts(), ...env }
+    const [args, settled] = withSettings([[PROGRAM, 'serve', file], given])
+    const child = spawn(process.execPath, args, {
+      ...{ cwd: ROOT, env: settled },
       stdio: ['ignore', 'ignore', 'pipe'],
     })
     onTestFinished(() => void child.kill('SIGKILL'))
     return child
+  }
+
+  const runHere = (env: Record<string, string>, file: string): Promise<Output> =>
+    runVerb(['serve', file], { env: { ...onFreePorts(), ...env } })
+  const runProcess = async (env: Record<string, string>, file: string): Promise<Output> => {
+    const child = serve(env, file)
+    const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'close')])
+    return { code, stderr }
   }
 
   it('says where it serves, and ends with exit code 0 on SIGTERM', async () => {
@@ -200,11 +233,12 @@ describe('postern serve', () => {
     await once(holder, 'listening')
     const { port } = holder.address() as AddressInfo
     const config = `extends: ${ROOT}config/upstream.yaml\nworkers: ${workers}\n${WITHOUT_WAITS}\n`
-    const child = serve({ [variable]: String(port) }, configFiles({ 'some.yaml': config })('some.yaml'))
-    let told = ''
-    child.stderr.on('data', (chunk: Buffer) => (told += chunk.toString()))
-    expect(await once(child, 'close')).toEqual([1, null])
-    expect(told).toMatch(/^postern: .*EADDRINUSE.*another process uses this port.*\n$/)
+    const file = configFiles({ 'some.yaml': config })('some.yaml')
+    const taken = { [variable]: String(port) }
+    const ended = workers === 1 ? runHere(taken, file) : runProcess(taken, file)
+    const { code, stderr } = await ended
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^postern: .*EADDRINUSE.*another process uses this port.*\n$/)
   })
 })
 

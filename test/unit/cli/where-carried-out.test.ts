@@ -11,7 +11,7 @@ import { findService, pointToTrail } from '../../../src/operator/announcement.ts
 import { hashSecret } from '../../../src/directory/hasher.ts'
 import { auditRecords, recordsOf } from '../../support/audit-files.ts'
 import type { Waiting } from '../../../src/operator/terminal.ts'
-import { longPauses, runVerb, spawnVerb } from '../../support/command-line.ts'
+import { longPauses, openVerbs, runVerb } from '../../support/command-line.ts'
 import { configFiles } from '../../support/config-files.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -324,8 +324,9 @@ describe('C12.1.7 a data folder that cannot be written', { timeout: 120_000 }, (
       chmodSync(path, statSync(path).isDirectory() ? 0o500 : 0o400)
     }
     onTestFinished(() => chmodSync(here.data, 0o700))
+    const verb = openVerbs(user)
     const run = async (line: string) => {
-      const ended = await spawnVerb(shellWords(line), { env: here.env, user })
+      const ended = await verb(shellWords(line), here.env)
       expect([line, readdirSync(here.data, { recursive: true, encoding: 'utf8' })]).toEqual([line, inside])
       return ended
     }
