@@ -81,10 +81,31 @@ function merged(under: ConfigNode, over: ConfigNode): ConfigNode {
   return { ...over, entries }
 }
 
+/** A file without problems, as it was read last. */
+interface KnownFile {
+  readonly source: string
+  readonly tree: ConfigNode
+}
+
+/**
+ * By name. Parsing takes most of the time of reading a configuration, which is often read twice in a row: to preview a
+ * change, then to make it. None stays in memory for that.
+ */
+const known = new Map<string, WeakRef<KnownFile>>()
+const MOST_KNOWN = 16
+
 function readFile(file: string, problems: Problems): ConfigNode | undefined {
   problems.files.add(resolve(file))
   try {
-    return readYaml(readText(file), file, problems)
+    const source = readText(file)
+    const before = known.get(file)?.deref()
+    if (before?.source === source) return before.tree
+    const found = problems.list.length
+    const tree = readYaml(source, file, problems)
+    known.delete(file)
+    if (problems.list.length === found) known.set(file, new WeakRef({ source, tree }))
+    for (const [name] of known) if (known.size > MOST_KNOWN) known.delete(name)
+    return tree
   } catch (error) {
     const line = error instanceof NotTextError ? error.line : 1
     problems.errorAt({ file, line }, [], `cannot be read (${reasonInWords(error)})`)

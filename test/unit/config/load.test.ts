@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { Alias } from 'yaml'
 import { loadFile } from '../../../src/config/load.ts'
@@ -364,6 +365,31 @@ describe('YAML', () => {
     const many = Array.from({ length: 5000 }, (_, i) => `  k${i}: v`).join('\n')
     const { problems } = load(section({ m: mapOf(text(DESCRIBED), DESCRIBED) }), `m:\n${many}\n  k7: again\n`)
     expect(problems).toEqual(['a.yaml:5002  m.k7  is repeated (first on line 9)'])
+  })
+})
+
+describe('a file that is read again', () => {
+  const schema = section({ ports: list(wholeNumber(DESCRIBED), DESCRIBED) })
+
+  it('gives what it has then, and every problem that it has then', () => {
+    const file = configFiles({ 'a.yaml': 'extends: b.yaml\n', 'b.yaml': 'ports: [1]\n' })
+    const read = () => {
+      const { value, problems } = loadFile(schema, file('a.yaml'), {})
+      return problems.failed ? problems.list.map(({ message }) => message) : value
+    }
+    const twice = () => [read(), read()]
+    expect(twice()).toEqual([{ ports: [1] }, { ports: [1] }])
+    writeFileSync(file('b.yaml'), 'ports: [2]\n')
+    expect(twice()).toEqual([{ ports: [2] }, { ports: [2] }])
+    for (const [text, problem] of [
+      ['ports: [1', 'is not valid YAML'],
+      ['ports: [x]', 'expected a whole number'],
+    ] as const) {
+      writeFileSync(file('b.yaml'), `${text}\n`)
+      expect(twice()).toEqual([[expect.stringContaining(problem)], [expect.stringContaining(problem)]])
+    }
+    writeFileSync(file('b.yaml'), 'ports: [1]\n')
+    expect(read()).toEqual({ ports: [1] })
   })
 })
 
