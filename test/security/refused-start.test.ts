@@ -1,6 +1,6 @@
-/** T7: what a service refuses to start with: by the command, and where it has begun to start, by the whole program. */
+/** T7: what a service refuses to start with: by the command, and once by the whole program. */
 import { spawn } from 'node:child_process'
-import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { text } from 'node:stream/consumers'
@@ -9,6 +9,7 @@ import { runVerb } from '../support/command-line.ts'
 import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { PROGRAM } from '../support/program.ts'
+import { shared } from '../support/shared.ts'
 import { ROOT, withSettings } from '../support/spawn-postern.ts'
 import { startPostern } from '../support/start-postern.ts'
 
@@ -23,6 +24,19 @@ const onFreePorts = async (): Promise<Record<string, string>> => ({
   POSTERN_DATA: await dataFolder(),
 })
 
+const servedOnce = shared(async () => {
+  const data = await dataFolder()
+  await (await startPostern({ data })).close()
+  return data
+})
+
+/** A data folder as a service that has ended leaves it. */
+async function served(): Promise<string> {
+  const data = await dataFolder()
+  cpSync(await servedOnce(), data, { recursive: true })
+  return data
+}
+
 /** The same by the command, in this process: it ends before it serves. */
 async function refusal(environment: Record<string, string>) {
   const env = { ...(await onFreePorts()), ...environment }
@@ -31,8 +45,8 @@ async function refusal(environment: Record<string, string>) {
 }
 
 /** Starts the program and waits for its end: the exit code, and what it said. */
-async function start(changes: string, environment: Record<string, string> = {}) {
-  const given = { ...process.env, ...(await onFreePorts()), ...environment }
+async function start(changes: string) {
+  const given = { ...process.env, ...(await onFreePorts()) }
   const [args, env] = withSettings([[PROGRAM, 'serve', fileWith(changes)], given])
   const child = spawn(process.execPath, args, {
     ...{ cwd: ROOT, env },
@@ -97,12 +111,11 @@ describe('T7 the service does not start', () => {
   })
 
   it('with a key file, or an admin token, that other users may read', async () => {
-    const data = await dataFolder()
-    await (await startPostern({ data })).close()
+    const data = await served()
     const folder = join(data, 'keys')
     const key = join(folder, readdirSync(folder).find((name) => /256/.test(name)) ?? '')
     chmodSync(key, 0o644)
-    const withKey = await start('', { POSTERN_DATA: data })
+    const withKey = await refusal({ POSTERN_DATA: data })
     expect(withKey.said).toMatch(/is open to other users \(mode 0644\)/)
     expect(withKey.code).toBe(1)
     chmodSync(key, 0o600)
@@ -113,8 +126,7 @@ describe('T7 the service does not start', () => {
   })
 
   it('with a store of a newer version, nor with a file that is none', async () => {
-    const data = await dataFolder()
-    await (await startPostern({ data })).close()
+    const data = await served()
     const file = join(data, 'postern.sqlite')
     const store = new DatabaseSync(file)
     store.exec('PRAGMA user_version = 999')

@@ -48,12 +48,12 @@ describe('C8.4 several targets of an http backend', () => {
   })
 
   it('T5.4 the least busy gets the next call: one that hangs keeps few of them', async () => {
-    const { ask, counts } = await begin([silent, answerJson(2), answerJson(3)])
+    const { ask, counts, upstreams } = await begin([silent, answerJson(2), answerJson(3)])
     const hung: Promise<unknown>[] = []
     for (let call = 0; call < 30; call++) {
       const answer = ask()
       hung.push(answer.catch(() => undefined))
-      await Promise.race([answer, new Promise((resolve) => setTimeout(resolve, 40))])
+      await Promise.race([answer, upstreams[0]!.received(counts()[0]! + 1)])
     }
     expect(counts()[0]).toBe(1)
   })
