@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { recordsOf } from '../support/audit-files.ts'
 import { postForm } from '../support/oauth.ts'
 import { operated, operatedHere, type Operated } from '../support/operated.ts'
+import { shared } from '../support/shared.ts'
 import { issueToken } from '../support/tokens.ts'
 import { withoutAudit } from '../support/held-audit.ts'
 
@@ -28,10 +29,26 @@ const userinfo = async ({ baseUrl }: Operated, token: string): Promise<number> =
   return (await fetch(`${baseUrl}/api/1.0/u/connect/userinfo`, { headers })).status
 }
 
+/** Tests find other keys in it than each other, and no family of tokens that is alive. */
+const one = shared(() => operatedHere({ light: 'recording' }))
+const two = shared(() => operated(2))
+
 const BOTH = [
-  ['one worker', operatedHere],
-  ['two workers', () => operated(2)],
+  ['one worker', one],
+  ['two workers', two],
 ] as const
+
+const keysOf = async (service: Operated): Promise<readonly Record<string, string>[]> =>
+  (await service.admin('GET', '/keys')).body.keys
+
+/** The names that the next keys get, for the names of those that there are: the last one of each algorithm counts. */
+const nextOf = (names: readonly string[]): readonly string[] =>
+  ['ES256', 'RS256'].map((algorithm) => {
+    const numbers = names
+      .filter((name) => name.startsWith(algorithm))
+      .map((name) => Number(name.split('-')[1]))
+    return `${algorithm}-${Math.max(...numbers) + 1}`
+  })
 
 describe('operators', () => {
   it.each(BOTH)(
@@ -40,22 +57,29 @@ describe('operators', () => {
       const service = await start()
       const before = await service.admin('GET', '/keys')
       expect(before.body.keys).toMatchObject([
-        { name: 'ES256-1', algorithm: 'ES256', state: 'signing', nextRotation: expect.stringMatching(/Z$/) },
-        { name: 'RS256-1', algorithm: 'RS256', state: 'signing' },
+        { algorithm: 'ES256', state: 'signing', nextRotation: expect.stringMatching(/Z$/) },
+        { algorithm: 'RS256', state: 'signing' },
       ])
+      const names = before.body.keys.map(({ name }: { name: string }) => name)
+      const made = nextOf(names)
       expect(JSON.stringify(before.body)).not.toMatch(/"(d|p|q|dp|dq|qi)"/)
       const preview = await service.admin('POST', '/keys/rotate', { preview: true })
-      expect(preview.body).toMatchObject({ outcome: 'previewed', made: ['ES256-2', 'RS256-2'], removed: [] })
+      expect(preview.body).toMatchObject({ outcome: 'previewed', made, removed: [] })
       expect((await service.admin('GET', '/keys')).body).toEqual(before.body)
       const rotated = await service.admin('POST', '/keys/rotate', { reason: 'planned' })
       expect(rotated).toMatchObject({
         status: 200,
-        body: { outcome: 'rotated', made: ['ES256-2', 'RS256-2'] },
+        body: { outcome: 'rotated', made },
       })
       const published = await everywhere(() => publishedKids(service))
       const { body } = await service.admin('GET', '/keys')
       const states = body.keys.map(({ name, state }: Record<string, string>) => `${name} ${state}`)
-      expect(states).toEqual(['ES256-1 signing', 'ES256-2 announced', 'RS256-1 signing', 'RS256-2 announced'])
+      expect(states).toEqual([
+        `${names[0]} signing`,
+        `${made[0]} announced`,
+        `${names[1]} signing`,
+        `${made[1]} announced`,
+      ])
       const [signing, announced] = body.keys
       expect(signing).toMatchObject({ nextRotation: announced.signsFrom, ends: expect.stringMatching(/Z$/) })
       const kids = body.keys.map(({ kid }: { kid: string }) => kid).sort()
@@ -65,8 +89,8 @@ describe('operators', () => {
       await expect
         .poll(() => recordsOf(service, 'keys.announced'))
         .toMatchObject([
-          { on: { id: 'ES256-2' }, actor: { operator: 'admin', via: 'admin' }, why: 'planned' },
-          { on: { id: 'RS256-2' }, actor: { operator: 'admin', via: 'admin' }, why: 'planned' },
+          { on: { id: made[0] }, actor: { operator: 'admin', via: 'admin' }, why: 'planned' },
+          { on: { id: made[1] }, actor: { operator: 'admin', via: 'admin' }, why: 'planned' },
         ])
     },
   )
@@ -75,14 +99,17 @@ describe('operators', () => {
     'C11.5.3 T3.10 replace stolen keys, after a preview: when it is answered, what they signed is refused, and what is issued is good: with %s',
     async (_name, start) => {
       const service = await start()
+      const removed = (await keysOf(service)).map(({ name = '' }) => name)
+      const made = nextOf(removed)
       const stolen = await issueToken(service, { scope: SCOPE })
       const preview = await service.admin('POST', '/keys/rotate', { compromised: true, preview: true })
       expect(preview.body).toMatchObject({
-        outcome: 'previewed',
-        made: ['ES256-2', 'RS256-2'],
-        removed: ['ES256-1', 'RS256-1'],
-        families: 1,
-        keys: [{ name: 'ES256-2', file: 'ES256-2.jwk' }, {}, {}, { name: 'RS256-1' }],
+        ...{ outcome: 'previewed', made, removed, families: 1 },
+        keys: [
+          { name: made[0], file: `${made[0]}.jwk` },
+          { name: made[1] },
+          ...removed.map((name) => ({ name })),
+        ],
       })
       expect(await userinfo(service, stolen.access_token)).toBe(200)
       const replaced = await service.admin('POST', '/keys/rotate', {
@@ -104,7 +131,7 @@ describe('operators', () => {
       expect(replaced.body).not.toHaveProperty('trouble')
       expect(replaced.body).toMatchObject({
         outcome: 'rotated',
-        removed: ['ES256-1', 'RS256-1'],
+        removed,
         families: 1,
       })
       const params = { grant_type: 'refresh_token', refresh_token: stolen.refresh_token ?? '' }
@@ -118,7 +145,7 @@ describe('operators', () => {
   )
 
   it('C11.5.3, C12.1.4 replace stolen keys also while nothing can be recorded; that is recorded later', async () => {
-    const service = await operatedHere()
+    const service = await one()
     const { access_token: token } = await issueToken(service, { scope: SCOPE })
     const { status } = await withoutAudit(service.service, () =>
       service.admin('POST', '/keys/rotate', { compromised: true }),

@@ -1,14 +1,17 @@
 /** What the store remembers of the beginning of a trail (T5.17 C12.4.5), and what a start finds (C12.4.4). */
 import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
 import { BEGINNING_KIND, beginningKey, placeOfTrail } from '../../src/audit/beginning.ts'
+import { escapedKey } from '../../src/kernel/key-order.ts'
 import { runVerb } from '../support/command-line.ts'
 import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { needing } from '../support/machine.ts'
 import { placeOnPostgres } from '../support/place-on-postgres.ts'
 import { giveKey } from '../support/ready-key.ts'
+import { shared } from '../support/shared.ts'
 import { DEMO, WITHOUT_WAITS } from '../support/spawn-postern.ts'
 import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { startUpstream } from '../support/start-upstream.ts'
@@ -38,6 +41,24 @@ async function place(yaml = ON_DISK) {
   }
 }
 
+/** A place on which a service has run once, and what its readiness said. */
+const opened = shared(async () => {
+  const first = await place()
+  const ready = await first.serve(readiness)
+  const kept = await dataFolder()
+  cpSync(first.data, kept, { recursive: true })
+  return { ...first, ready, kept }
+})
+
+/** The same for each test, as that service left it. */
+async function begun() {
+  const { kept, ...first } = await opened()
+  rmSync(first.data, { recursive: true })
+  cpSync(kept, first.data, { recursive: true })
+  first.write(ON_DISK)
+  return first
+}
+
 const nodeWith = (kind: string) => ({ store: { kind }, server: { listen: '127.0.0.1:0' } })
 
 const readiness = async ({ adminUrl }: StartedPostern): Promise<string> =>
@@ -47,8 +68,8 @@ const eventsOf = (service: StartedPostern): readonly unknown[] => service.log().
 
 describe('T5.17 C12.4.5 the beginning of a trail', () => {
   it('C12.4.5 is remembered by the store: where all is removed, the next start and verification tell', async () => {
-    const { folder, serve, verify } = await place()
-    await serve(async (service) => expect(await readiness(service)).toContain('"degraded":[]'))
+    const { folder, ready, serve, verify } = await begun()
+    expect(ready).toContain('"degraded":[]')
     expect(await verify()).toMatchObject({
       code: 0,
       stdout: expect.stringContaining('it begins as the store remembers') as string,
@@ -75,31 +96,29 @@ describe('T5.17 C12.4.5 the beginning of a trail', () => {
   })
 
   it('C12.4.6 data that was copied elsewhere without its trail is not whole; with it, it is', async () => {
-    const { data, folder, serve } = await place()
-    await serve(() => undefined)
+    const { data, folder } = await begun()
     const [bare, whole] = [await place(), await place()]
     for (const other of [bare, whole]) {
       cpSync(data, other.data, {
         recursive: true,
         filter: (path) => other === whole || !path.startsWith(folder),
       })
-      await other.serve(() => undefined)
+      await other.serve(async (service) => {
+        const token = readFileSync(join(service.data, 'admin-token'), 'utf8').trim()
+        const headers = { Authorization: `Bearer ${token}` }
+        const answer = await fetch(`${service.adminUrl}/audit/verify`, { method: 'POST', headers })
+        const found = other === whole ? { whole: true, found: 0 } : { whole: false, found: 1 }
+        expect(await answer.json()).toMatchObject(found)
+      })
     }
     expect(await whole.verify()).toMatchObject({ code: 0 })
     const missing = `the trail of the former place, ${folder}, is missing`
     expect(await bare.verify()).toMatchObject({ code: 1, stdout: expect.stringContaining(missing) as string })
-    await bare.serve(async (service) => {
-      const token = readFileSync(join(service.data, 'admin-token'), 'utf8').trim()
-      const headers = { Authorization: `Bearer ${token}` }
-      const answer = await fetch(`${service.adminUrl}/audit/verify`, { method: 'POST', headers })
-      expect(await answer.json()).toMatchObject({ whole: false, found: 1 })
-    })
   })
 
   it('C12.4.6 a trail that was given another folder is whole as long as the former one is where it was', async () => {
     const own = await dataFolder()
-    const { folder, serve, verify, write } = await place()
-    await serve(() => undefined)
+    const { folder, serve, verify, write } = await begun()
     write(ON_DISK.replace('audit: {', `audit: { folder: ${own}/other,`))
     await serve(() => undefined)
     expect(await verify()).toMatchObject({ code: 0 })
@@ -111,10 +130,14 @@ describe('T5.17 C12.4.5 the beginning of a trail', () => {
   })
 
   it('C12.4.5 is no finding where the store is older than the trail: it remembers it from the next start on', async () => {
-    const { data, folder, serve, verify } = await place()
-    await serve(async ({ world: { store } }) => {
-      await store.remove(BEGINNING_KIND, beginningKey(placeOfTrail(nodeWith('sqlite'), folder)))
-    })
+    const { data, folder, serve, verify } = await begun()
+    const store = new DatabaseSync(join(data, 'postern.sqlite'))
+    const key = beginningKey(placeOfTrail(nodeWith('sqlite'), folder))
+    const removed = store
+      .prepare('DELETE FROM record WHERE kind = ? AND key = ?')
+      .run(BEGINNING_KIND, escapedKey(key))
+    store.close()
+    expect(removed.changes).toBe(1)
     expect(await verify()).toMatchObject({
       code: 0,
       stdout: expect.stringContaining(
@@ -168,7 +191,7 @@ describe('T5.17 C12.4.5 the beginning of a trail', () => {
 })
 
 it('C12.4.5 C11.2 the beginning is not anchored in a sidecar, whose store is in memory', async () => {
-  const issuer = await postern()
+  const issuer = await postern({ light: true })
   const token = 'a-token-of-this-test-0123456789'
   const folder = await dataFolder()
   const sidecar = await postern({
@@ -192,8 +215,7 @@ it('C12.4.5 C11.2 the beginning is not anchored in a sidecar, whose store is in 
 
 describe('C12.4.4 a start without the manifest', () => {
   it('C12.4.4 begins another, and the trail is not whole', async () => {
-    const { folder, serve, verify } = await place()
-    await serve(() => undefined)
+    const { folder, serve, verify } = await begun()
     renameSync(join(folder, 'manifest.jsonl'), join(folder, 'moved'))
     await serve((service) =>
       expect(eventsOf(service)).toEqual(
