@@ -4,6 +4,7 @@ import { Readable } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
+import { inMemory } from '../support/lean-service.ts'
 import { sized } from '../support/long.ts'
 import { openRaw } from '../support/raw-http.ts'
 import { atEnd, shared } from '../support/shared.ts'
@@ -33,7 +34,8 @@ const serve = shared(async () => {
     server.close()
     server.closeAllConnections()
   })
-  const gateway = await postern(streaming(`http://127.0.0.1:${(server.address() as AddressInfo).port}`))
+  const { change, ...options } = streaming(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  const gateway = await postern({ ...options, change: (loaded) => inMemory(change?.(loaded) ?? loaded) })
   const token = (await issueToken(gateway, { scope: ALL_AT_ACME })).access_token
   return { state, gateway, authorization: `Bearer ${token}` }
 })
