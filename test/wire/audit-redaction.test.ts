@@ -27,7 +27,7 @@ function changing({ baseUrl }: Pick<StartedPool, 'baseUrl'>, token: string) {
       statuses.push(response.status)
     }
   }
-  const callers = Promise.all([one(), one(), one(), one()])
+  const callers = Promise.all([one(), one()])
   return {
     statuses,
     stop: async () => {

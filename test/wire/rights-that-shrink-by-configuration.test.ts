@@ -192,7 +192,11 @@ describe('C6.3.6 another configuration', { timeout: 300_000 }, () => {
       operatedHere({
         data,
         environment: { UPSTREAM_URL: upstream.url, POSTERN_PORT: String(port) },
-        change: (served) => ({ ...served, directory: directoryOf(changesFor(when)) }),
+        change: (served) => ({
+          ...served,
+          audit: { ...served.audit, enabled: false },
+          directory: directoryOf(changesFor(when)),
+        }),
       })
     const first = await start('before', 0)
     const holders = await begin(first)
