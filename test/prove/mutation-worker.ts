@@ -29,7 +29,6 @@ const vitest = await createVitest(
     config: join(ROOT, '.config/vitest.config.ts'),
     watch: false,
     reporters: [{ onInit: () => undefined }],
-    setupFiles: ['test/support/property-seed.ts', 'test/prove/mutation-setup.ts'],
     maxWorkers: 1,
     // The usual cache would hand the mutants to other runs.
     fsModuleCachePath: join(folder, '..', 'cache'),
@@ -51,6 +50,12 @@ const vitest = await createVitest(
     ],
   },
 )
+
+// What is set above reaches the projects, but not this list.
+for (const { config } of vitest.projects)
+  config.setupFiles = ['test/support/property-seed.ts', 'test/prove/mutation-setup.ts'].map((file) =>
+    join(ROOT, file),
+  )
 
 const resolveIds = async (files: readonly string[]) => {
   const all = await vitest.globTestSpecifications([...files])

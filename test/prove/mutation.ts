@@ -1,6 +1,6 @@
 /**
  * `node test/prove/mutation.ts [--mutants 400] [--seed 1] [--workers 2] [--in src/limits] [--at src/limits/x.ts:12]
- * [--tests unit] [--budget 30]`: how many of so many small wrong changes of the code that decides (gateway, limits, keys, tokens, the HTTP client) some test tells. All mutants of a file
+ * [--tests unit] [--tests unit/limits/x.test.ts] [--budget 30]`: how many of so many small wrong changes of the code that decides (gateway, limits, keys, tokens, the HTTP client) some test tells. All mutants of a file
  * stand in it at once, and one at a time is chosen while it runs; a first run without any finds out which test files
  * meet which. Each mutant gets those files, the quickest first, until one fails. Survivors are listed; those of the last
  * measurement stand in mutation.md, each with a reason.
@@ -34,9 +34,9 @@ const WHERE = [
       options.in ?? ['src/gateway', 'src/limits', 'src/keys', 'src/identity/tokens', 'src/upstream'],
   ),
 ]
-/** Tests of other processes don't meet mutants. */
-const TESTS = (options.tests ?? ['unit', 'contract', 'contracts', 'security']).flatMap((folder) =>
-  globSync(`test/${folder}/**/*.test.ts`, { cwd: ROOT }),
+/** Folders or files of `test/`. Tests of other processes don't meet mutants. */
+const TESTS = (options.tests ?? ['unit', 'suites', 'security']).flatMap((each) =>
+  globSync(each.endsWith('.ts') ? `test/${each}` : `test/${each}/**/*.test.ts`, { cwd: ROOT }),
 )
 /** Milliseconds of tests that one mutant may take, as they took without one, and after which it is taken to hang. */
 const BUDGET = 1000 * Number(options.budget)
