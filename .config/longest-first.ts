@@ -11,7 +11,7 @@ const DEAR = 3
 const LONGEST = [
   ...['interop/pages', 'interop/package', 'interop/processes', 'interop/readme', 'interop/developer-pages'],
   ...['interop/process-faults', 'interop/scrapes', 'interop/recipes', 'interop/logins-cut-off'],
-  ...['wire/rights-that-shrink', 'wire/rights-that-shrink-by-configuration', 'wire/both-ways'],
+  ...['wire/rights-that-shrink-by-configuration', 'wire/both-ways'],
   ...[
     'unit/cli/where-carried-out',
     'unit/cli/command-line',

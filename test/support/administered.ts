@@ -44,7 +44,7 @@ export async function administered(options: StartOptions = {}) {
       body: JSON.parse(text) as unknown,
     }
   }
-  const env = { POSTERN_CONFIG: DEMO, POSTERN_DATA: data }
+  const env = { POSTERN_CONFIG: options.file ?? DEMO, POSTERN_DATA: data }
   /** Runs a command on the service's store; `input` stands on standard input. */
   const command = async (args: readonly string[], input = '') => {
     const { code, stdout, stderr } = await runVerb(args, { env, input })

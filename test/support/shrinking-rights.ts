@@ -1,7 +1,7 @@
 /** People and clients with tokens, before and after a change of their rights. */
 import { expect } from 'vitest'
 import { postForm } from './oauth.ts'
-import type { AdminAnswered, Operated } from './operated.ts'
+import type { AdminAnswered, Operated as Whole } from './operated.ts'
 import { bearer, send } from './requests.ts'
 import type { Upstream } from './start-upstream.ts'
 
@@ -9,6 +9,8 @@ import type { Upstream } from './start-upstream.ts'
 export const LISTING = 'business.fund.list'
 export const DATA = ['fund.read', LISTING]
 export const GRANTED = ['openid', 'offline_access', ...DATA]
+
+type Operated = Pick<Whole, 'admin' | 'baseUrl' | 'authUrl'>
 
 export type AdminChange = readonly [method: string, path: string, body?: object]
 
@@ -54,10 +56,14 @@ export async function expectDone(
 /** Enough connections for both workers to answer: each connection is given to the next one. */
 const CALLS = 4
 
-async function call(service: Operated, { name, target, access }: Holder): Promise<readonly number[]> {
+async function call(
+  service: Operated,
+  { name, target, access }: Holder,
+  calls: number,
+): Promise<readonly number[]> {
   const port = Number(new URL(service.baseUrl).port)
   const statuses: number[] = []
-  for (let n = 0; n < CALLS; n++) {
+  for (let n = 0; n < calls; n++) {
     const headers = { ...bearer(access), connection: 'close' }
     const answer = await send({ port }, { target: `${target}?of=${name}`, headers })
     statuses.push(answer.status)
@@ -77,9 +83,9 @@ const receivedOf = ({ requests }: Upstream, { name }: Holder): number =>
   requests.filter(({ target }) => target.endsWith(`?of=${name}`)).length
 
 /** What is left to a holder, and how many calls the upstream received of those made now. */
-export async function stateOf(service: Operated, upstream: Upstream, holder: Holder) {
+export async function stateOf(service: Operated, upstream: Upstream, holder: Holder, many = CALLS) {
   const before = receivedOf(upstream, holder)
-  const calls = await call(service, holder)
+  const calls = await call(service, holder, many)
   return { calls, received: receivedOf(upstream, holder) - before }
 }
 

@@ -6,11 +6,10 @@ import { AUDIT_EVENTS, type AuditEvent } from '../../src/kernel/audit-events.ts'
 const CALLS = 'test/wire/audit-calls.test.ts'
 const TOKENS = 'test/wire/audit-tokens.test.ts'
 const PEOPLE = 'test/wire/audit-people.test.ts'
-const COMMANDS = 'test/unit/cli/recorded-acts.test.ts'
-const CHANGES = 'test/unit/cli/record-changes.test.ts'
+/** Rows of `both-ways.test.ts`. */
+const COMMANDS = 'test/support/operation-rows.ts'
 const SERVICE = 'test/wire/audit-service.test.ts'
 const QUESTIONS = 'test/wire/audit-questions.test.ts'
-const DIRECTORY = 'test/wire/administered-directory.test.ts'
 const TRAIL = 'test/unit/audit/trail.test.ts'
 
 /** The file of tests that raises an event. Whoever adds a row to the table adds one here. */
@@ -38,32 +37,32 @@ const RAISED: Readonly<Record<AuditEvent, string>> = {
   'lockout.began': PEOPLE,
   'lockout.cleared': SERVICE,
   'client.added': COMMANDS,
-  'client.changed': CHANGES,
+  'client.changed': COMMANDS,
   'client.disabled': COMMANDS,
   'client.enabled': COMMANDS,
   'client.removed': COMMANDS,
   'client.secret_rotated': COMMANDS,
   'user.added': COMMANDS,
-  'user.changed': CHANGES,
+  'user.changed': COMMANDS,
   'user.disabled': COMMANDS,
   'user.enabled': COMMANDS,
   'user.removed': COMMANDS,
   'user.password_set': COMMANDS,
-  'business.added': DIRECTORY,
-  'business.changed': DIRECTORY,
-  'business.disabled': DIRECTORY,
-  'business.enabled': DIRECTORY,
-  'business.removed': DIRECTORY,
-  'fund.added': DIRECTORY,
-  'fund.changed': DIRECTORY,
-  'fund.disabled': DIRECTORY,
-  'fund.enabled': DIRECTORY,
-  'fund.removed': DIRECTORY,
-  'role.added': DIRECTORY,
-  'role.changed': DIRECTORY,
-  'role.disabled': DIRECTORY,
-  'role.enabled': DIRECTORY,
-  'role.removed': DIRECTORY,
+  'business.added': COMMANDS,
+  'business.changed': COMMANDS,
+  'business.disabled': COMMANDS,
+  'business.enabled': COMMANDS,
+  'business.removed': COMMANDS,
+  'fund.added': COMMANDS,
+  'fund.changed': COMMANDS,
+  'fund.disabled': COMMANDS,
+  'fund.enabled': COMMANDS,
+  'fund.removed': COMMANDS,
+  'role.added': COMMANDS,
+  'role.changed': COMMANDS,
+  'role.disabled': COMMANDS,
+  'role.enabled': COMMANDS,
+  'role.removed': COMMANDS,
   'configuration.reloaded': SERVICE,
   'configuration.refused': SERVICE,
   'maintenance.switched': SERVICE,
@@ -73,9 +72,9 @@ const RAISED: Readonly<Record<AuditEvent, string>> = {
   'keys.announced': 'test/unit/start/key-events.test.ts',
   'keys.signing': SERVICE,
   'keys.retired': 'test/unit/start/key-events.test.ts',
-  'keys.compromised': COMMANDS,
+  'keys.compromised': 'test/support/further-rows.ts',
   'keys.resealed': 'test/unit/cli/sealed-keys.test.ts',
-  'store.backed_up': COMMANDS,
+  'store.backed_up': 'test/unit/cli/recorded-acts.test.ts',
   'store.migrated': 'test/unit/cli/shared-store.test.ts',
   'store.copied': 'test/unit/cli/store-copy.test.ts',
   'store.accepted': 'test/interop/jumped-clock.test.ts',

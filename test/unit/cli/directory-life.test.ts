@@ -1,10 +1,9 @@
-import { readFileSync, statSync } from 'node:fs'
-import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { runVerb, type Ended } from '../../support/command-line.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 import { postForm } from '../../support/oauth.ts'
-import { DEMO, spawnPostern } from '../../support/spawn-postern.ts'
+import { DEMO } from '../../support/spawn-postern.ts'
+import { shared } from '../../support/shared.ts'
 import { postern } from '../../support/start-postern.ts'
 import { issueToken } from '../../support/tokens.ts'
 
@@ -17,11 +16,11 @@ const commands =
     runVerb(line.split(' '), { env, input })
 
 /** A service in this process, which commands change from outside. */
-async function serving() {
+const serving = shared(async () => {
   const service = await postern({ file: DEMO })
   const environment = { POSTERN_CONFIG: DEMO, POSTERN_DATA: service.data }
   return { service, run: commands(environment), environment }
-}
+})
 
 const field = (text: string, name: string): string =>
   new RegExp(`^${name} +(\\S+)$`, 'm').exec(text)?.[1] ?? ''
@@ -33,7 +32,7 @@ const PASSWORD = 'doras-long-password'
 
 describe('postern client and postern user, beside a service that runs', () => {
   it('add, rotate, set a password, disable: the service follows', async () => {
-    const { service, run } = await serving()
+    const { service, run } = await serving.own()
     const login = (secret: string, password: string) =>
       postForm(service, '/connect/token', {
         ...{ client: 'tally', secret },
@@ -91,7 +90,7 @@ describe('postern client and postern user, beside a service that runs', () => {
   })
 
   it('C9.2 a stored client passes a maintenance whose allow list names it', async () => {
-    const { service, environment } = await serving()
+    const { service, environment } = await serving.own()
     const run = commands({ ...environment, POSTERN_ADMIN_PORT: new URL(service.adminUrl).port })
     const added = await run(`${ADD} ${SCOPES}`)
     const { secret } = JSON.parse(added.stdout) as { secret: string }
@@ -117,8 +116,7 @@ describe('postern client and postern user, beside a service that runs', () => {
   })
 
   it('list both layers, as text and as JSON, and no secret', async () => {
-    const environment = { POSTERN_DATA: await dataFolder() }
-    const run = commands(environment)
+    const { run } = await serving()
     await run(`${ADD} ${SCOPES}`)
     const { stdout } = await run('client list')
     expect(stdout).toMatch(/^acme-books +customer +configuration +enabled +1 +Acme Books$/m)
@@ -165,16 +163,6 @@ describe('postern client and postern user refuse', () => {
     expect([code, stdout]).toEqual([2, ''])
   })
 
-  it.each([
-    ['client disable nobody', 'There is no client "nobody"'],
-    ['user set-password nobody', 'There is no user "nobody"'],
-  ])('%s: exit code 1, and why', async (line, why) => {
-    const run = commands({ POSTERN_DATA: await dataFolder() })
-    const { code, stderr } = await run(line, 'a-long-enough-password')
-    expect(stderr).toContain(why)
-    expect(code).toBe(1)
-  })
-
   it('no password on standard input, and say how to give it', async () => {
     const run = commands({ POSTERN_DATA: await dataFolder() })
     expect(await run('user add x', '\n')).toMatchObject({
@@ -191,60 +179,5 @@ describe('postern client and postern user refuse', () => {
     expect(stdout).toContain('postern user add USERNAME')
     expect(stdout).not.toContain('set-password USERNAME')
     expect((await run('--help')).stdout).toMatch(/^ {2}init +Write a first/m)
-  })
-})
-
-describe('postern init', () => {
-  it('C10 writes a configuration of one’s own that passes the check, serves, and lets its client and user in', async () => {
-    const folder = join(await dataFolder(), 'own')
-    const made = await commands({})(`init ${folder}`)
-    expect(made.code).toBe(0)
-    const file = join(folder, 'postern.yaml')
-    const run = commands({ POSTERN_CONFIG: file })
-    expect(await run('check')).toEqual({ code: 0, stdout: `${file}: can be served\n`, stderr: '' })
-
-    const service = await spawnPostern({ config: file })
-    onTestFinished(async () => {
-      await service.stop()
-    })
-    const { status, json } = await postForm(service, '/connect/token', {
-      client: field(made.stdout, 'client_id'),
-      secret: field(made.stdout, 'client_secret'),
-      params: {
-        grant_type: 'password',
-        username: field(made.stdout, 'username'),
-        password: field(made.stdout, 'password'),
-        scope: 'openid hello.read target:b/EXAMPLE',
-      },
-    })
-    expect([status, json.scope]).toEqual([200, 'openid hello.read target:b/EXAMPLE'])
-    const call = await fetch(`${service.baseUrl}/api/1.0/b/EXAMPLE/example/hello`, {
-      headers: { Authorization: `Bearer ${json.access_token}` },
-    })
-    // Nothing is behind it yet.
-    expect([502, 503]).toContain(call.status)
-  })
-
-  it('draws other secrets each time, and keeps none of them; the file is its owner’s alone', async () => {
-    const folders = await Promise.all([dataFolder(), dataFolder()])
-    const made = await Promise.all(folders.map((folder) => commands({})(`init ${folder}/own`)))
-    const texts = folders.map((folder) => readFileSync(`${folder}/own/postern.yaml`, 'utf8'))
-    for (const name of ['client_secret', 'password']) {
-      const [one = '', two = ''] = made.map(({ stdout }) => field(stdout, name))
-      expect(one.length).toBeGreaterThanOrEqual(20)
-      expect(one).not.toBe(two)
-      expect(texts.join('')).not.toContain(one)
-    }
-    expect(statSync(`${folders[0]}/own/postern.yaml`).mode & 0o777).toBe(0o600)
-  })
-
-  it('overwrites nothing', async () => {
-    const folder = join(await dataFolder(), 'own')
-    const run = commands({})
-    await run(`init ${folder}`)
-    const before = readFileSync(join(folder, 'postern.yaml'), 'utf8')
-    const again = await run(`init ${folder}`)
-    expect(again).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('exists already') })
-    expect(readFileSync(join(folder, 'postern.yaml'), 'utf8')).toBe(before)
   })
 })

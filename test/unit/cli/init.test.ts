@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { PassThrough, Writable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
@@ -8,6 +8,11 @@ import { runCommandLine } from '../../../src/cli/command-line.ts'
 import { serveCommandText } from '../../../src/cli/init/init.ts'
 import { runVerb } from '../../support/command-line.ts'
 import { configFiles } from '../../support/config-files.ts'
+import { postForm } from '../../support/oauth.ts'
+import { postern } from '../../support/start-postern.ts'
+
+const field = (text: string, name: string): string =>
+  new RegExp(`^${name} +(\\S+)$`, 'm').exec(text)?.[1] ?? ''
 
 const emptyFolder = (): string => dirname(configFiles({})('any'))
 
@@ -170,6 +175,58 @@ describe('postern init', () => {
     const silent = typing([])
     expect(await answersOf({}, { ...asked, yes: true }, silent.terminal)).toMatchObject(usual)
     expect(silent.shown()).toBe('')
+  })
+})
+
+describe('what postern init has written', () => {
+  it('C10 writes a configuration of one’s own that passes the check, serves, and lets its client and user in', async () => {
+    const folder = join(emptyFolder(), 'own')
+    const made = await runVerb(['init', folder])
+    expect(made.code).toBe(0)
+    const file = join(folder, 'postern.yaml')
+    const checked = await runVerb(['check'], { env: { POSTERN_CONFIG: file } })
+    expect(checked).toEqual({ code: 0, stdout: `${file}: can be served\n`, stderr: '' })
+
+    const service = await postern({ file })
+    const { status, json } = await postForm(service, '/connect/token', {
+      client: field(made.stdout, 'client_id'),
+      secret: field(made.stdout, 'client_secret'),
+      params: {
+        grant_type: 'password',
+        username: field(made.stdout, 'username'),
+        password: field(made.stdout, 'password'),
+        scope: 'openid hello.read target:b/EXAMPLE',
+      },
+    })
+    expect([status, json.scope]).toEqual([200, 'openid hello.read target:b/EXAMPLE'])
+    const call = await fetch(`${service.baseUrl}/api/1.0/b/EXAMPLE/example/hello`, {
+      headers: { Authorization: `Bearer ${json.access_token}` },
+    })
+    // Nothing is behind it yet.
+    expect([502, 503]).toContain(call.status)
+  })
+
+  it('draws other secrets each time, and keeps none of them; the file is its owner’s alone', async () => {
+    const folders = [emptyFolder(), emptyFolder()]
+    const made = await Promise.all(folders.map((folder) => runVerb(['init', `${folder}/own`])))
+    const texts = folders.map((folder) => readFileSync(`${folder}/own/postern.yaml`, 'utf8'))
+    for (const name of ['client_secret', 'password']) {
+      const [one = '', two = ''] = made.map(({ stdout }) => field(stdout, name))
+      expect(one.length).toBeGreaterThanOrEqual(20)
+      expect(one).not.toBe(two)
+      expect(texts.join('')).not.toContain(one)
+    }
+    expect(statSync(`${folders[0]}/own/postern.yaml`).mode & 0o777).toBe(0o600)
+  })
+
+  it('overwrites nothing', async () => {
+    const folder = join(emptyFolder(), 'own')
+    const run = () => runVerb(['init', folder])
+    await run()
+    const before = readFileSync(join(folder, 'postern.yaml'), 'utf8')
+    const again = await run()
+    expect(again).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('exists already') })
+    expect(readFileSync(join(folder, 'postern.yaml'), 'utf8')).toBe(before)
   })
 })
 

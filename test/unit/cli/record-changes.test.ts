@@ -1,6 +1,6 @@
-/** `postern client edit` and `postern user edit`: what changes, what ends, and what is recorded. */
+/** `postern client edit` and `postern user edit`: what is left of tokens, what is refused, and keys of clients. */
 import { generateKeyPairSync } from 'node:crypto'
-import { rmSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { recordsOf } from '../../support/audit-files.ts'
@@ -8,125 +8,45 @@ import { runVerb } from '../../support/command-line.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 import { postForm } from '../../support/oauth.ts'
 import { giveKey } from '../../support/ready-key.ts'
+import { shared } from '../../support/shared.ts'
 import { DEMO } from '../../support/spawn-postern.ts'
 import { postern } from '../../support/start-postern.ts'
 
 const SCOPES = 'openid offline_access fund.read business.fund.list'
-const ADD = ['client', 'add', 'tally', '--kind', 'customer', '--name', 'Tally', '--agreement', '2026-01-15']
+const KIND = ['--kind', 'customer', '--name', 'Tally', '--agreement', '2026-01-15']
 const HOLDS = ['--business', 'ACME', '--business', 'GLOBEX', '--scope', SCOPES, '--json']
 const ROLES = ['--access', 'ACME=Read-only', '--access', 'GLOBEX=Read-only']
 const PASSWORD = 'doras-long-password'
-const EMAIL = 'dora@example.com'
 
-const timeOf = (record: Readonly<Record<string, unknown>>): number => Date.parse(String(record['time']))
-
-/** A store with a client and a user, and a service beside it if the state is `up`. */
-async function place(state = 'down') {
+const serving = shared(async () => {
   const data = await dataFolder()
+  await giveKey(data)
+  return { data, service: await postern({ file: DEMO, data }) }
+})
+let places = 0
+
+/** A client and a user of the test's own, in a service that all tests share. */
+async function place() {
+  const { data, service } = await serving()
+  const [tally, dora] = [`tally${++places}`, `dora${places}`]
   const env = { POSTERN_DATA: data, POSTERN_CONFIG: DEMO }
   const run = (args: readonly string[], input = '') => runVerb(args, { env, input })
-  await giveKey(data)
-  const service = state === 'up' ? await postern({ file: DEMO, data }) : undefined
-  const added = await run([...ADD, ...HOLDS])
+  const added = await run(['client', 'add', tally, ...KIND, ...HOLDS])
   const { secret } = JSON.parse(added.stdout) as { secret: string }
-  await run(['user', 'add', 'dora', '--customer', 'tally', ...ROLES], `${PASSWORD}\n`)
-  const client = (...args: readonly string[]) => run(['client', 'edit', 'tally', ...args])
-  const user = (...args: readonly string[]) => run(['user', 'edit', 'dora', ...args])
-  // Each command without the service is a writer of its own; its files stand in no order.
-  const records = (event: string) =>
-    recordsOf({ data }, event).toSorted((one, other) => timeOf(one) - timeOf(other))
-  const outcomes = (event: string) => records(event).map(({ outcome }) => outcome)
-  return { data, env, run, service, secret, client, user, records, outcomes }
+  await run(['user', 'add', dora, '--customer', tally, ...ROLES], `${PASSWORD}\n`)
+  const client = (...args: readonly string[]) => run(['client', 'edit', tally, ...args])
+  const user = (...args: readonly string[]) => run(['user', 'edit', dora, ...args])
+  const records = (event: string) => recordsOf(service, event)
+  return { ...{ data, env, run, service, secret, client, user, records }, tally, dora }
 }
-
-const GIVEN = ['pending', 'success']
-const TAKEN = ['success']
-
-describe('C12.1.7 a change of a client or user', () => {
-  it.each(['down', 'up'])(
-    'is recorded before it is made if it gives, else after it, with the service %s',
-    async (state) => {
-      const here = await place(state)
-      const gave = await here.client('--access-token-lifetime', '10m', '--reason', 'asked')
-      expect(gave).toEqual({ code: 0, stdout: 'tally: changed: access-token-lifetime\n', stderr: '' })
-      expect(here.outcomes('client.changed')).toEqual(GIVEN)
-      expect(here.records('client.changed')[0]).toMatchObject({
-        ...{ on: { kind: 'client', id: 'tally' }, why: 'asked' },
-        change: { accessTokenLifetime: { after: '10m' } },
-      })
-      expect((await here.client('--access-token-lifetime', '5m', '--business', 'ACME')).code).toBe(0)
-      expect(here.outcomes('client.changed')).toEqual([...GIVEN, ...TAKEN])
-      expect(here.records('client.changed')[2]).toMatchObject({
-        change: {
-          accessTokenLifetime: { before: '10m', after: '5m' },
-          businesses: { before: ['ACME', 'GLOBEX'], after: ['ACME'] },
-        },
-      })
-      expect((await here.user('--claim', `email=${EMAIL}`, '--claim', 'address.locality=Sydney')).code).toBe(
-        0,
-      )
-      expect((await here.user('--access', 'ACME=Read-only')).code).toBe(0)
-      expect(here.outcomes('user.changed')).toEqual([...GIVEN, ...TAKEN])
-      const [claimed, , narrowed] = here.records('user.changed')
-      expect(claimed).toMatchObject({
-        ...{ on: { kind: 'user', subject: expect.any(String) }, values: { 'on.id': 'dora' } },
-        change: { claims: ['email', 'address.locality'] },
-      })
-      expect(JSON.stringify(here.records('user.changed'))).not.toContain(EMAIL)
-      expect(narrowed?.['change']).toEqual({
-        access: { before: { ACME: 'Read-only', GLOBEX: 'Read-only' }, after: { ACME: 'Read-only' } },
-      })
-    },
-  )
-
-  it('is not made if it gives and the trail cannot be written; if it takes away, it is, and says so', async () => {
-    const here = await place()
-    rmSync(join(here.data, 'audit'), { recursive: true })
-    writeFileSync(join(here.data, 'audit'), '')
-    const refused = await here.client('--name', 'Other')
-    expect(refused).toMatchObject({ code: 1, stdout: '' })
-    expect(refused.stderr).toMatch(/nothing was changed, because it could not be recorded/)
-    const taken = await here.client('--scope', 'openid')
-    expect(taken).toMatchObject({
-      code: 0,
-      stdout: expect.stringMatching(
-        /^tally: changed: scope\ntally: ended the access tokens that have .*fund\.read/,
-      ),
-    })
-    expect(taken.stderr).toMatch(/this could not be recorded/)
-    expect((await here.run(['client', 'list'])).stdout).toMatch(/^tally .* Tally$/m)
-  })
-
-  it('that changes nothing leaves no record', async () => {
-    const here = await place()
-    expect(await here.client('--name', 'Tally')).toEqual({
-      code: 0,
-      stdout: 'tally: as it was\n',
-      stderr: '',
-    })
-    expect(here.records('client.changed')).toEqual([])
-  })
-
-  it('loses nothing if another is made at the same time', async () => {
-    const here = await place()
-    const both = await Promise.all([here.client('--name', 'Other'), here.client('--scope', 'openid')])
-    expect(both.map(({ code, stderr }) => [code, stderr])).toEqual([
-      [0, ''],
-      [0, ''],
-    ])
-    const again = await here.client('--name', 'Other', '--scope', 'openid')
-    expect(again.stdout).toBe('tally: as it was\n')
-  })
-})
 
 describe('C6.3.3 a change of a client or user, beside a service that runs', () => {
   it('is in force when the command ends, and ends what was issued beyond it', async () => {
-    const { service, secret, client, user } = await place('up')
-    if (service === undefined) throw new Error('no service')
+    const { service, secret, client, user, tally, dora } = await place()
     const ask = (params: Readonly<Record<string, string>>) =>
-      postForm(service, '/connect/token', { client: 'tally', secret, params })
+      postForm(service, '/connect/token', { client: tally, secret, params })
     const login = (scope: string) =>
-      ask({ grant_type: 'password', username: 'dora', password: PASSWORD, scope })
+      ask({ grant_type: 'password', username: dora, password: PASSWORD, scope })
     const call = async (business: string, token: string) => {
       const url = `${service.baseUrl}/api/1.0/b/${business}/fund-data/fund-list`
       return (await fetch(url, { headers: { Authorization: `Bearer ${token}` } })).status
@@ -149,8 +69,8 @@ describe('C6.3.3 a change of a client or user, beside a service that runs', () =
 
     const less = await client('--business', 'ACME')
     expect(less.stdout).toBe(
-      'tally: changed: business\n' +
-        'tally: ended what was issued at GLOBEX: 1 family of refresh tokens, 0 codes, and the access tokens\n',
+      `${tally}: changed: business\n` +
+        `${tally}: ended what was issued at GLOBEX: 1 family of refresh tokens, 0 codes, and the access tokens\n`,
     )
     expect([await call('ACME', acme.access_token), await call('GLOBEX', globex.access_token)]).toEqual([
       200, 401,
@@ -181,7 +101,7 @@ describe('C6.3.3 a change of a client or user, beside a service that runs', () =
 
 describe('postern client edit and user edit', () => {
   it('change what is given only; an empty value removes', async () => {
-    const { client, user, records } = await place()
+    const { client, user, records, dora } = await place()
     await user(
       '--claim',
       'name=Dora',
@@ -193,14 +113,14 @@ describe('postern client edit and user edit', () => {
     await user('--claim', 'name=', '--claim', 'address.country=')
     expect(records('user.changed').at(-1)?.['change']).toEqual({ claims: ['name', 'address.country'] })
     expect((await user('--customer', '', '--access', '')).stdout).toContain(
-      'dora: changed: customer, access\n',
+      `${dora}: changed: customer, access\n`,
     )
     expect((await client('--agreement', '')).stderr).toContain('--agreement  is missing')
     expect(records('client.changed').at(-1)?.['change']).toEqual({ agreement: { before: '2026-01-15' } })
   })
 
   it('refuse what add refuses, and say which option it is', async () => {
-    const { client, user, run, records } = await place()
+    const { client, user, run, records, tally, dora } = await place()
     const bad = await client('--business', 'ACNE', '--access-token-lifetime', '2d')
     expect(bad).toMatchObject({ code: 2, stdout: '' })
     expect(bad.stderr).toMatch(/--business {2}names no business .* did you mean "ACME"/)
@@ -211,10 +131,12 @@ describe('postern client edit and user edit', () => {
     expect((await user('--subject', 'other')).code).toBe(2)
     expect((await user()).stderr).toContain('expected an option that says what changes')
     expect((await client()).stderr).toContain('expected an option that says what changes')
-    expect((await run(['client', 'edit', 'tlly', '--name', 'x'])).stderr).toBe(
-      'postern: There is no client "tlly" — did you mean "tally"?\n',
+    expect((await run(['client', 'edit', `${tally}y`, '--name', 'x'])).stderr).toBe(
+      `postern: There is no client "${tally}y" — did you mean "${tally}"?\n`,
     )
-    expect((await run(['user', 'edit', 'dara', '--access', ''])).stderr).toContain('did you mean "dora"?')
+    expect((await run(['user', 'edit', `${dora}a`, '--access', ''])).stderr).toContain(
+      `did you mean "${dora}"?`,
+    )
     expect((await run(['client', 'edit', 'acme-books', '--name', 'x'])).stderr).toContain(
       'in the configuration',
     )
@@ -236,38 +158,38 @@ describe('C6.1.2 a client with keys, by commands', () => {
     const add = (id: string, ...args: readonly string[]) => here.run(['client', 'add', id, ...ROBOT, ...args])
     const shown = async (id: string): Promise<Record<string, unknown>> =>
       JSON.parse((await here.run(['client', 'show', id, '--json'])).stdout) as Record<string, unknown>
-    return { ...here, add, file, shown }
+    return { ...here, add, file, shown, robot: `robot-of-${here.tally}` }
   }
 
   it.each([
     ['a key set', { keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'k1' }] }],
     ['one key', { ...publicKey.export({ format: 'jwk' }), kid: 'k1' }],
   ])('is added with %s of a file, and gets no secret', async (_, content) => {
-    const { add, file, run, shown } = await withFiles()
-    const added = await add('robot', '--jwks', file('keys.json', content))
+    const { add, file, run, shown, robot } = await withFiles()
+    const added = await add(robot, '--jwks', file('keys.json', content))
     expect(added).toMatchObject({ code: 0, stdout: expect.not.stringContaining('client_secret') })
-    expect(await shown('robot')).toMatchObject({ jwks: [{ kid: 'k1' }], validSecrets: 0 })
-    const rotated = await run(['client', 'rotate-secret', 'robot'])
+    expect(await shown(robot)).toMatchObject({ jwks: [{ kid: 'k1' }], validSecrets: 0 })
+    const rotated = await run(['client', 'rotate-secret', robot])
     expect(rotated).toMatchObject({ code: 1, stdout: '' })
     expect(rotated.stderr).toContain('authenticates by its keys')
   })
 
   it('gets a secret too if it is to authenticate by one', async () => {
-    const { add, file, shown } = await withFiles()
+    const { add, file, shown, robot } = await withFiles()
     const keys = file('keys.json', publicKey.export({ format: 'jwk' }))
     const methods = ['--authentication', 'private_key_jwt', '--authentication', 'client_secret_basic']
-    expect((await add('robot', '--jwks', keys, ...methods)).stdout).toContain('client_secret')
-    expect(await shown('robot')).toMatchObject({ validSecrets: 1 })
+    expect((await add(robot, '--jwks', keys, ...methods)).stdout).toContain('client_secret')
+    expect(await shown(robot)).toMatchObject({ validSecrets: 1 })
   })
 
   it('is refused with a private key, and with a file that holds no keys', async () => {
-    const { add, file } = await withFiles()
-    const secret = await add('robot', '--jwks', file('private.json', privateKey.export({ format: 'jwk' })))
+    const { add, file, robot } = await withFiles()
+    const secret = await add(robot, '--jwks', file('private.json', privateKey.export({ format: 'jwk' })))
     expect(secret).toMatchObject({ code: 2, stdout: '' })
     expect(secret.stderr).toContain('--jwks  holds a private key')
-    expect((await add('robot', '--jwks', file('list.json', [1]))).stderr).toContain('no JSON Web Key')
+    expect((await add(robot, '--jwks', file('list.json', [1]))).stderr).toContain('no JSON Web Key')
     const deep = JSON.parse(`{"keys":${'['.repeat(5000)}${']'.repeat(5000)}}`) as object
-    expect((await add('robot', '--jwks', file('deep.json', deep))).stderr).toContain('no JSON Web Key')
-    expect((await add('robot', '--secret-post')).stderr).toContain('no option "--secret-post"')
+    expect((await add(robot, '--jwks', file('deep.json', deep))).stderr).toContain('no JSON Web Key')
+    expect((await add(robot, '--secret-post')).stderr).toContain('no option "--secret-post"')
   })
 })
