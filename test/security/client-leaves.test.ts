@@ -47,6 +47,16 @@ const callsSince = ({ gateway }: Attacked, from: number): Line[] =>
     .slice(from)
     .filter(({ event }) => event === 'call')
 
+/** How many calls are being answered, or are with their backends, as the service tells. */
+async function callsInFlight({ gateway }: Attacked, which = 'calls'): Promise<number> {
+  const told = await (await fetch(`${gateway.adminUrl}/metrics`)).text()
+  const lines = told.matchAll(/^postern_(\w+)_in_flight(?:\{.*\})? (\d+)$/gm)
+  return [...lines].reduce((sum, [, name, count]) => (name === which ? sum + Number(count) : sum), 0)
+}
+
+const untilInFlight = (attacked: Attacked, count: number, which?: string): Promise<void> =>
+  eventually(async () => expect(await callsInFlight(attacked, which)).toBe(count))
+
 /** Sends, leaves once `when` has resolved, and answers the one line that tells of it. */
 async function leave(
   attacked: Attacked,
@@ -54,13 +64,14 @@ async function leave(
   when: (client: RawConnection) => Promise<unknown>,
 ): Promise<Line> {
   const from = attacked.gateway.log().length
+  const others = await callsInFlight(attacked)
   const client = await openRaw(attacked.port)
   client.send(bytes)
   await when(client)
   client.socket.resetAndDestroy()
   await eventually(() => expect(callsSince(attacked, from)).toHaveLength(1))
-  // Long enough for a second one.
-  await new Promise((resolve) => setTimeout(resolve, 20))
+  // No second one comes when it is over.
+  await eventually(async () => expect(await callsInFlight(attacked)).toBeLessThanOrEqual(others))
   const [line, ...more] = callsSince(attacked, from)
   expect(more).toEqual([])
   return line!
@@ -142,11 +153,7 @@ describe('C8.5 a client that leaves while an upstream works', () => {
     const first = await openRaw(attacked.port)
     first.send(post(attacked))
     await isHeld()
-    const line = await leave(
-      attacked,
-      post(attacked),
-      () => new Promise((resolve) => setTimeout(resolve, 100)),
-    )
+    const line = await leave(attacked, post(attacked), () => untilInFlight(attacked, 2, 'backend_calls'))
     expect(line).toMatchObject({ clientGone: true, upstream: 'not_sent' })
     expect(attacked.reached()).toEqual([`POST ${ANY}`])
     held[0]?.respond({ headers: { 'Content-Type': 'application/json' }, body: '{}' })
@@ -186,9 +193,9 @@ describe('C8.5 a client that leaves while an upstream works', () => {
     const client = await openRaw(attacked.port)
     const bytes = post(attacked)
     client.send(bytes.subarray(0, bytes.length - 3))
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await untilInFlight(attacked, 1)
     client.socket.resetAndDestroy()
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    await untilInFlight(attacked, 0)
     expect(attacked.reached()).toEqual([])
     expect(callsSince(attacked, from)).toEqual([])
   })
@@ -250,11 +257,7 @@ it('C8.5 a client that leaves before the memory backend’s answer: its call is 
 it('C8.5 a client that leaves while a module works: its call is told', async () => {
   const attacked = await attackModule()
   try {
-    const line = await leave(
-      attacked,
-      upload(attacked),
-      () => new Promise((resolve) => setTimeout(resolve, 100)),
-    )
+    const line = await leave(attacked, upload(attacked), () => untilInFlight(attacked, 1, 'backend_calls'))
     expect(line).toMatchObject({ method: 'POST', clientGone: true, upstreamMs: expect.any(Number) })
   } finally {
     await attacked.close()

@@ -372,11 +372,15 @@ describe('time', () => {
 
   it('fails the reading of a body, and tells the door, when the client leaves in the middle of it', async () => {
     const failed = Promise.withResolvers<unknown>()
+    const read = Promise.withResolvers<undefined>()
     const told = Promise.withResolvers<string>()
     const { port } = await startListener(async (exchange) => {
       exchange.onGone(() => told.resolve('told'))
       try {
-        for await (const chunk of exchange.body) expect(String(chunk)).toBe('abc')
+        for await (const chunk of exchange.body) {
+          expect(String(chunk)).toBe('abc')
+          read.resolve(undefined)
+        }
       } catch (thrown) {
         failed.resolve(thrown)
       }
@@ -384,7 +388,8 @@ describe('time', () => {
     })
     const connection = await openRaw(port)
     connection.send(`POST /api HTTP/1.1\r\n${HOST}Content-Length: 1000\r\n\r\nabc`)
-    setTimeout(() => connection.destroy(), 50)
+    await read.promise
+    connection.destroy()
     expect(await failed.promise).toMatchObject({ code: 'client_gone' })
     expect(await told.promise).toBe('told')
   })
