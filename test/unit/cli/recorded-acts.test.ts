@@ -13,6 +13,7 @@ import { runVerb } from '../../support/command-line.ts'
 import { configFiles } from '../../support/config-files.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 import { eventually } from '../../support/eventually.ts'
+import { PROGRAM } from '../../support/program.ts'
 import { giveKey } from '../../support/ready-key.ts'
 import { shared } from '../../support/shared.ts'
 import { DEMO, ROOT } from '../../support/spawn-postern.ts'
@@ -105,7 +106,7 @@ describe('C12.1.7 what commands change', () => {
 
   it('C12.1.7 closes the intent of a secret that nobody could be shown', async () => {
     const here = await place()
-    const line = `exec "$0" src/main.ts ${ADD} > /dev/full`
+    const line = `exec "$0" ${PROGRAM} ${ADD} > /dev/full`
     const { status } = spawnSync('sh', ['-c', line, process.execPath], {
       cwd: ROOT,
       env: { ...process.env, ...here.env },
