@@ -10,7 +10,6 @@ import {
 } from '../support/client-assertions.ts'
 import { JWKS, startIssuerServer } from '../support/issuer-server.ts'
 import { openNode } from '../support/killed-postgres.ts'
-import { inMemory, withoutTrail } from '../support/lean-service.ts'
 import { needing } from '../support/machine.ts'
 import { seriesOf } from '../support/metrics.ts'
 import { makeTables, sharedPostgres } from '../support/postgres.ts'
@@ -33,7 +32,8 @@ const SIGNS = { jwks: [key.jwk] }
 /** The service of most tests keeps what counts once in a file, as services do; the others need no more than memory. */
 const start = shared((keys: object = SIGNS, server: Partial<Configuration['server']> = {}) =>
   postern({
-    change: (loaded) => (keys === SIGNS ? withoutTrail : inMemory)(withSigner(keys, server)(loaded)),
+    keeps: keys === SIGNS ? 'store' : 'nothing',
+    change: withSigner(keys, server),
   }),
 )
 
@@ -110,7 +110,7 @@ describe('C6.1.2 a client that signs', () => {
       expect(document[`${endpoint}_endpoint_auth_methods_supported`]).toContain('private_key_jwt')
       expect(document[`${endpoint}_endpoint_auth_signing_alg_values_supported`]).toEqual(algorithms)
     }
-    const without = await read(await postern({ change: inMemory }))
+    const without = await read(await postern({ keeps: 'nothing' }))
     expect(Object.keys(without).filter((name) => name.includes('auth_signing_alg'))).toEqual([])
     expect(without['token_endpoint_auth_methods_supported']).not.toContain('private_key_jwt')
   })

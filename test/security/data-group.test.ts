@@ -9,7 +9,6 @@ import { takeBackFromGroup } from '../../src/start/data-folder.ts'
 import { runVerb } from '../support/command-line.ts'
 import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
-import { inMemory, withoutTrail } from '../support/lean-service.ts'
 import { needing } from '../support/machine.ts'
 import { DEMO, spawnPostern, type SpawnedPostern, type SpawnOptions } from '../support/spawn-postern.ts'
 import { startPostern } from '../support/start-postern.ts'
@@ -84,7 +83,7 @@ describe('T7 a data folder as fsGroup leaves it', () => {
 
   it('is refused otherwise, and the words name the setting', async () => {
     const data = await dataFolder()
-    await (await startPostern({ data, change: withoutTrail })).close()
+    await (await startPostern({ data, keeps: 'store' })).close()
     await asFsGroupLeaves(data)
     expect(await refusal(data, 'others')).toMatch(/can be written by other users.*`dataGroup: own`/)
     expect(await modeOf(join(data, 'keys'))).toBe('2770')
@@ -92,7 +91,7 @@ describe('T7 a data folder as fsGroup leaves it', () => {
 
   it('is refused where anybody else may do anything, whatever its group is', async () => {
     const data = await dataFolder()
-    await (await startPostern({ data, change: withoutTrail })).close()
+    await (await startPostern({ data, keeps: 'store' })).close()
     await asFsGroupLeaves(data)
     const [key = ''] = await readdir(join(data, 'keys'))
     await chmod(join(data, 'keys', key), 0o664)
@@ -197,7 +196,7 @@ describe('T7 a data folder that others could change', () => {
 
   it('is refused where it, or its token, is another user’s', needing('the rights of root'), async () => {
     const data = await dataFolder()
-    await (await startPostern({ data, change: inMemory })).close()
+    await (await startPostern({ data, keeps: 'nothing' })).close()
     const token = join(data, 'admin-token')
     await chown(token, ANOTHER, ANOTHER)
     await expect(startPostern({ data })).rejects.toThrow(

@@ -5,7 +5,6 @@ import { checkConfiguration } from '../../src/settings/check-configuration.ts'
 import type { Configuration } from '../../src/settings/configuration.ts'
 import { SqliteStore } from '../../src/stores/sqlite.ts'
 import { configFiles } from '../support/config-files.ts'
-import { withoutTrail } from '../support/lean-service.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { ROOT } from '../support/spawn-postern.ts'
@@ -49,7 +48,8 @@ async function starting(
   try {
     const service = await startPostern({
       data,
-      change: (all) => ({ ...withoutTrail(all), directory: { ...all.directory, ...change(all.directory) } }),
+      keeps: 'store',
+      change: (all) => ({ ...all, directory: { ...all.directory, ...change(all.directory) } }),
     })
     await service.close()
     return []

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { withoutTrail } from '../support/lean-service.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
 import { issueToken } from '../support/tokens.ts'
@@ -29,7 +28,7 @@ function underKey(token: string, kid: string): string {
 describe('T3.5 rotation while the service is used', () => {
   it('C6.3.4 no good token is ever refused, through announcement, change and retirement', async () => {
     const clock = movableClock(Date.now())
-    const service = await postern({ clock, change: withoutTrail })
+    const service = await postern({ clock, keeps: 'store' })
     const kids = new Set<string>()
     let before: string | undefined
     for (let day = 0; day <= 33; day++) {
@@ -51,7 +50,7 @@ describe('T3.5 rotation while the service is used', () => {
   })
 
   it('C4.4 a flood of unknown keys is refused, and harms no good token', async () => {
-    const service = await postern({ change: withoutTrail })
+    const service = await postern({ keeps: 'store' })
     const { access_token } = await issueToken(service, { scope: SCOPE })
     const flood = Array.from({ length: 200 }, (_, at) => call(service, underKey(access_token, `../${at}`)))
     const good = Array.from({ length: 50 }, () => call(service, access_token))

@@ -4,7 +4,6 @@ import { Readable } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
-import { inMemory } from '../support/lean-service.ts'
 import { sized } from '../support/long.ts'
 import { openRaw } from '../support/raw-http.ts'
 import { atEnd, shared } from '../support/shared.ts'
@@ -34,8 +33,8 @@ const serve = shared(async () => {
     server.close()
     server.closeAllConnections()
   })
-  const { change, ...options } = streaming(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-  const gateway = await postern({ ...options, change: (loaded) => inMemory(change?.(loaded) ?? loaded) })
+  const { port } = server.address() as AddressInfo
+  const gateway = await postern({ ...streaming(`http://127.0.0.1:${port}`), keeps: 'nothing' })
   const token = (await issueToken(gateway, { scope: ALL_AT_ACME })).access_token
   return { state, gateway, authorization: `Bearer ${token}` }
 })

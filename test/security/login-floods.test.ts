@@ -1,7 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Configuration } from '../../src/settings/configuration.ts'
 import { eventually } from '../support/eventually.ts'
-import { inMemory } from '../support/lean-service.ts'
 import { poolConfig, startPool } from '../support/worker-pool.ts'
 import { postForm, type OAuthAnswer } from '../support/oauth.ts'
 import { openRaw } from '../support/raw-http.ts'
@@ -37,7 +36,7 @@ const logIn = (
 
 describe('C6.3.5 logins with invented client ids', () => {
   it('T3.8 T3.9 in bulk: they are all invalid_client, and everybody else logs in', async () => {
-    const service = await postern({ change: inMemory })
+    const service = await postern({ keeps: 'nothing' })
     const invented = Array.from({ length: 150 }, (_, at) =>
       postForm(service, '/connect/token', {
         client: `nobody-${at}`,
@@ -52,7 +51,7 @@ describe('C6.3.5 logins with invented client ids', () => {
   })
 
   it('T3.8 T3.9 invented users at a real client: the same', async () => {
-    const service = await postern({ change: inMemory })
+    const service = await postern({ keeps: 'nothing' })
     const invented = Array.from({ length: 90 }, (_, at) =>
       postForm(service, '/connect/token', {
         params: { grant_type: 'password', username: `nobody-${at}`, password: 'x', scope: SCOPE },
@@ -84,8 +83,9 @@ describe('C6.3.5 one account, guessed at from many networks', () => {
 
   it('T3.8 slows down networks new to the user, and none where the user has logged in before', async () => {
     const service = await postern({
+      keeps: 'nothing',
       change: (loaded) => {
-        const changed = inMemory(behindProxy(loaded))
+        const changed = behindProxy(loaded)
         const accounts = { free: 10, delay: 600_000, longest: 600_000, waiting: 4 }
         const { identity } = changed
         return { ...changed, identity: { ...identity, guessing: { ...identity.guessing, accounts } } }

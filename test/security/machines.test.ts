@@ -8,7 +8,6 @@ import { makeCall, PRINCIPAL } from '../support/calls.ts'
 import { withFunds } from '../support/changed-funds.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { directoryEditors } from '../support/directory-editors.ts'
-import { inMemory, withoutTrail } from '../support/lean-service.ts'
 import { askAsMachine, withClient, withMachines } from '../support/machines.ts'
 import { makeModulePeople } from '../support/module-people.ts'
 import { replacedService } from '../support/replaced-service.ts'
@@ -35,7 +34,7 @@ async function starting(
   change: (all: Configuration) => Configuration,
 ): Promise<readonly string[]> {
   try {
-    await (await startPostern({ data, change: (all) => withoutTrail(change(all)) })).close()
+    await (await startPostern({ data, keeps: 'store', change })).close()
     return []
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error
@@ -61,7 +60,7 @@ async function storeWith(
   ) => Promise<unknown>,
 ): Promise<string> {
   const data = await dataFolder()
-  const service = await startPostern({ data, change: withoutTrail })
+  const service = await startPostern({ data, keeps: 'store' })
   try {
     await act(await directoryEditors(service.configuration, service.world, () => Promise.resolve()), service)
   } finally {
@@ -119,7 +118,7 @@ describe('T3.19 the configuration', () => {
 
 describe('T3.19 the store', () => {
   const editors = shared(async () => {
-    const service = await postern({ change: (all) => inMemory(withMachines(all)) })
+    const service = await postern({ keeps: 'nothing', change: withMachines })
     return directoryEditors(service.configuration, service.world, () => Promise.resolve())
   })
   let drawn = 0
@@ -189,13 +188,13 @@ describe('T3.19 a people module', () => {
 describe('T3.19 the service behind', () => {
   const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
   const started = shared(() => startUpstream())
-  const serve = replacedService()
+  const serve = replacedService({ keeps: 'nothing' })
   const behind = async (changes: Parameters<typeof withFunds>[0]) => {
     const upstream = await started()
     const gateway = await serve({
       config: 'upstream.yaml',
       environment: { UPSTREAM_URL: upstream.url },
-      change: (loaded) => inMemory(withMachines(withFunds(changes)(loaded))),
+      change: (loaded) => withMachines(withFunds(changes)(loaded)),
     })
     const token: string = (await askAsMachine(gateway)).json.access_token
     const answer = await send(gateway, { target: LIST, headers: bearer(token) })

@@ -3,7 +3,6 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { FaultCode } from '../../src/kernel/faults.ts'
 import { fundsOf, type HttpConfig, replaceFunds } from '../support/changed-funds.ts'
-import { inMemory } from '../support/lean-service.ts'
 import { sized } from '../support/long.ts'
 import { openRaw, type RawConnection, type RawResponse } from '../support/raw-http.ts'
 import { bearer, expectFault, requestBytes, send, type Sent } from '../support/requests.ts'
@@ -45,11 +44,10 @@ let gateway: StartedPostern
 let authorization: Awaited<ReturnType<typeof authorise>>
 
 /** In front of the upstream. */
-async function openGateway({ change, ...options }: StartOptions): Promise<void> {
+async function openGateway(options: StartOptions): Promise<void> {
   const environment = { UPSTREAM_URL: upstream.url }
   gateway = await startPostern({
-    ...{ config: 'upstream.yaml', environment, ...options },
-    change: (loaded) => inMemory(change?.(loaded) ?? loaded),
+    ...{ config: 'upstream.yaml', keeps: 'nothing', environment, ...options },
   })
   authorization = await authorise(gateway)
 }
@@ -111,7 +109,7 @@ describe('T5.1 an upstream that breaks its connection', () => {
     const own = await postern({
       config: 'upstream.yaml',
       environment: { UPSTREAM_URL: gone.url },
-      change: inMemory,
+      keeps: 'nothing',
     })
     await gone.close()
     const response = await send(own, { target: LIST, headers: await authorise(own) })
@@ -224,6 +222,7 @@ describe('T5.4 an upstream that is slow', () => {
     const [hung, good] = await Promise.all([startUpstream(() => undefined), startUpstream()])
     const own = await postern({
       config: 'upstream.yaml',
+      keeps: 'nothing',
       environment: { UPSTREAM_URL: hung.url },
       change: (loaded) => {
         const { backends, areas } = loaded
@@ -232,7 +231,7 @@ describe('T5.4 an upstream that is slow', () => {
           timeouts: { connect: 60_000, firstByte: 60_000, idle: 60_000 },
         }
         return {
-          ...inMemory(loaded),
+          ...loaded,
           backends: { ...backends, funds, members: { ...funds, target: good.url } },
           areas: { ...areas, 'member-data': { ...areas['fund-data']!, backend: 'members' } },
         }
@@ -256,14 +255,12 @@ describe('T5.4 an upstream that is slow', () => {
     ])
     const own = await postern({
       config: 'upstream.yaml',
-      change: (loaded) =>
-        inMemory(
-          replaceFunds((funds) => ({
-            ...withoutTarget(impatient(funds)),
-            targets: [hung, ...good].map(({ url }) => url),
-            ejection: { failures: 3, for: 60_000 },
-          }))(loaded),
-        ),
+      keeps: 'nothing',
+      change: replaceFunds((funds) => ({
+        ...withoutTarget(impatient(funds)),
+        targets: [hung, ...good].map(({ url }) => url),
+        ejection: { failures: 3, for: 60_000 },
+      })),
     })
     const headers = await authorise(own)
     for (let round = 0; round < 30; round++) {

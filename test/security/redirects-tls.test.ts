@@ -12,7 +12,6 @@ import {
   type TestCertificate,
 } from '../support/certificates.ts'
 import { type ForwardingBackend, withForwardedActions } from '../support/forwarded-action.ts'
-import { inMemory } from '../support/lean-service.ts'
 import { bearer, expectFault, send } from '../support/requests.ts'
 import { shared } from '../support/shared.ts'
 import { postern } from '../support/start-postern.ts'
@@ -88,13 +87,11 @@ afterAll(() => plain.close())
 async function before(targets: readonly string[], change: Partial<ForwardingBackend>) {
   const gateway = await postern({
     config: 'upstream.yaml',
-    change: (loaded) =>
-      inMemory(
-        withForwardedActions({}, ({ target, ...rest }) => {
-          expect(target).toBeDefined()
-          return { ...rest, targets, ...change }
-        })(loaded),
-      ),
+    keeps: 'nothing',
+    change: withForwardedActions({}, ({ target, ...rest }) => {
+      expect(target).toBeDefined()
+      return { ...rest, targets, ...change }
+    }),
   })
   const headers = bearer((await issueToken(gateway, { scope: ALL_AT_ACME })).access_token)
   return { gateway, ask: () => send(gateway, { target: LIST, headers }) }

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest'
 import type { Store } from '../../src/contracts/store.ts'
 import { Fault } from '../../src/kernel/faults.ts'
 import type { MemoryStore } from '../../src/stores/memory.ts'
-import { withoutTrail } from '../support/lean-service.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { postForm, type OAuthAnswer } from '../support/oauth.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
@@ -30,7 +29,7 @@ const begin = async (service: StartedPostern) => {
 
 describe('T3.6 a refresh token that is used twice', () => {
   it('C6.1.7 50 parallel uses over sockets: all the same successor, and every access token works', async () => {
-    const service = await postern({ change: withoutTrail })
+    const service = await postern({ keeps: 'store' })
     const { refresh_token } = await begin(service)
     const answers = await Promise.all(Array.from({ length: 50 }, () => refresh(service, refresh_token)))
     expect(answers.map(({ status }) => status)).toEqual(Array(50).fill(200))
@@ -42,7 +41,7 @@ describe('T3.6 a refresh token that is used twice', () => {
 
   it('C6.1.7 50 parallel replays after the grace: none succeeds, and nothing of the family works any more', async () => {
     const clock = movableClock(Date.now())
-    const service = await postern({ clock, change: withoutTrail })
+    const service = await postern({ clock, keeps: 'store' })
     const first = await begin(service)
     const second = (await refresh(service, first.refresh_token)).json
     expect(await call(service, second.access_token)).toBe(200)
@@ -56,7 +55,7 @@ describe('T3.6 a refresh token that is used twice', () => {
   })
 
   it('C6.1.7 the thief who is first loses it as the owner comes back', async () => {
-    const service = await postern({ change: withoutTrail })
+    const service = await postern({ keeps: 'store' })
     const { refresh_token } = await begin(service)
     const stolen = (await refresh(service, refresh_token)).json
     const further = (await refresh(service, stolen.refresh_token)).json
@@ -66,7 +65,7 @@ describe('T3.6 a refresh token that is used twice', () => {
   })
 
   it('C6.1.7 another client can neither use nor end it', async () => {
-    const service = await postern({ change: withoutTrail })
+    const service = await postern({ keeps: 'store' })
     const { access_token, refresh_token } = await begin(service)
     expect((await refresh(service, refresh_token, 'globex-ledger')).json.error).toBe('invalid_grant')
     expect(await call(service, access_token)).toBe(200)
@@ -74,7 +73,7 @@ describe('T3.6 a refresh token that is used twice', () => {
   })
 
   it('C6.1.7 neither tokens nor what derives them stand in the store', async () => {
-    const service = await postern({ change: withoutTrail })
+    const service = await postern({ keeps: 'store' })
     const { refresh_token } = await begin(service)
     const { json } = await refresh(service, refresh_token)
     const kinds = ['refresh_family', 'refresh_token', 'signing_keys']

@@ -10,7 +10,6 @@ import { recordsOf } from '../support/audit-files.ts'
 import { runVerb } from '../support/command-line.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { eventually } from '../support/eventually.ts'
-import { withoutTrail } from '../support/lean-service.ts'
 import { needing } from '../support/machine.ts'
 import { postForm } from '../support/oauth.ts'
 import { query, sharedPostgres } from '../support/postgres.ts'
@@ -181,7 +180,7 @@ async function restorable() {
   const store = await sharedStore()
   const cluster = await sharedPostgres()
   const node = (data: string) =>
-    postern({ data, change: (configuration) => ({ ...withoutTrail(configuration), store }) })
+    postern({ data, keeps: 'store', change: (configuration) => ({ ...configuration, store }) })
   /** Another node has made a change before. */
   const changeBefore = async (expiresAt?: number): Promise<void> => {
     const elsewhere = await openStore(store, await dataFolder(), systemClock)

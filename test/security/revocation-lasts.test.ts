@@ -4,7 +4,6 @@ import type { RevokedTokens } from '../../src/contracts/tokens.ts'
 import type { Configuration } from '../../src/settings/configuration.ts'
 import { allChanges } from '../support/all-changes.ts'
 import { dataFolder } from '../support/data-folder.ts'
-import { withoutTrail } from '../support/lean-service.ts'
 import { movableClock, type MovableClock } from '../support/movable-clock.ts'
 import { postForm } from '../support/oauth.ts'
 import { Person } from '../support/person.ts'
@@ -36,14 +35,14 @@ const withCases =
       userOf(name),
       { ...alice, subject: `subject-of-${name}`, customers: [clientOf(name)] },
     ])
-    return withoutTrail({
+    return {
       ...all,
       directory: {
         ...directory,
         clients: { ...clients, ...Object.fromEntries(ownClients) },
         users: { ...users, ...Object.fromEntries(ownUsers) },
       },
-    })
+    }
   }
 
 /** A service on a folder that is kept, so that it can be started again; the clock is the test's. */
@@ -51,7 +50,7 @@ async function opened(names: readonly string[]) {
   const clock = movableClock()
   const data = await dataFolder()
   const cases = withCases(names)
-  const state = { service: await startPostern({ clock, data, change: cases }) }
+  const state = { service: await startPostern({ clock, data, keeps: 'store', change: cases }) }
   atEnd(async () => {
     await state.service.close()
   })
@@ -59,7 +58,8 @@ async function opened(names: readonly string[]) {
     // On its port: the issuer's name and the cookie's hold it.
     const environment = { POSTERN_PORT: String(state.service.port) }
     await state.service.close()
-    state.service = await startPostern({ clock, data, environment, change: (all) => change(cases(all)) })
+    const changed: Change = (all) => change(cases(all))
+    state.service = await startPostern({ clock, data, keeps: 'store', environment, change: changed })
     // Connections that fetch kept to the service of before are found closed here, not by a call that counts.
     for (let n = 0; n < 3; n += 1)
       await fetch(`${state.service.authUrl}/.well-known/jwks.json`).catch(() => undefined)

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import { Fault } from '../../src/kernel/faults.ts'
-import { withoutTrail } from '../support/lean-service.ts'
 import { postForm } from '../support/oauth.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
 import { issueToken } from '../support/tokens.ts'
@@ -35,7 +34,7 @@ async function without<T>(
 
 describe('T3.7 a revocation that the store could not keep', () => {
   it.each(VERBS)('C6.3.3 of a refresh token is 503 where %s fails, and a repeat revokes it', async (verb) => {
-    const service = await postern({ change: withoutTrail })
+    const service = await postern({ keeps: 'store' })
     const { access_token, refresh_token = '' } = await issueToken(service, { scope: SCOPE })
     const { status, headers, json } = await without(service, verb, () => revoke(service, refresh_token))
     expect([status, json.error]).toEqual([503, 'temporarily_unavailable'])
@@ -48,7 +47,7 @@ describe('T3.7 a revocation that the store could not keep', () => {
   })
 
   it('C6.3.3 of an access token is 503 where the rule cannot be kept, and the token lives on', async () => {
-    const service = await postern({ change: withoutTrail })
+    const service = await postern({ keeps: 'store' })
     const { access_token } = await issueToken(service, { scope: SCOPE })
     const { status } = await without(service, 'append', () => revoke(service, access_token))
     expect(status).toBe(503)
@@ -59,8 +58,9 @@ describe('T3.7 a revocation that the store could not keep', () => {
 
   it('C6.1.7 a replay whose family cannot be ended is 503, not a refusal that forgets it', async () => {
     const service = await postern({
+      keeps: 'store',
       change: (configuration) => ({
-        ...withoutTrail(configuration),
+        ...configuration,
         identity: { ...configuration.identity, refreshToken: { lifetime: 3_600_000, grace: 0 } },
       }),
     })

@@ -6,7 +6,6 @@ import { Fault } from '../../src/kernel/faults.ts'
 import type { Configuration } from '../../src/settings/configuration.ts'
 import { fundsOf } from '../support/changed-funds.ts'
 import { eventually } from '../support/eventually.ts'
-import { withoutTrail } from '../support/lean-service.ts'
 import { needing } from '../support/machine.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { postForm } from '../support/oauth.ts'
@@ -26,8 +25,9 @@ const SCOPE = 'openid business.fund.list target:b/ACME'
 /** A node under the addresses that all nodes have: those of the first one. */
 const node = (store: Shared, first?: StartedPostern): Promise<StartedPostern> =>
   postern({
+    keeps: 'store',
     change: (configuration: Configuration) => ({
-      ...withoutTrail(configuration),
+      ...configuration,
       store,
       server: {
         ...configuration.server,
@@ -160,9 +160,10 @@ describe('keys in the store that nodes share', needing('postgresql'), () => {
     const service = await postern({
       clock,
       config: 'upstream.yaml',
+      keeps: 'store',
       environment: { UPSTREAM_URL: upstream.url },
       change: (configuration: Configuration) => ({
-        ...withoutTrail(configuration),
+        ...configuration,
         store,
         keys: { rotation: { ...configuration.keys.rotation, announce: 0 } },
         backends: {

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { withoutTrail } from '../support/lean-service.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
 import { issueToken } from '../support/tokens.ts'
@@ -11,7 +10,7 @@ const NOON = Date.UTC(2026, 0, 15, 12)
 
 async function started() {
   const clock = movableClock(NOON)
-  const gateway = await postern({ clock, change: withoutTrail })
+  const gateway = await postern({ clock, keeps: 'store' })
   const { access_token: token, refresh_token: refresh } = await issueToken(gateway, {
     scope: 'fund.read offline_access target:b/ACME',
   })

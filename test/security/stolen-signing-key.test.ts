@@ -4,7 +4,6 @@ import { describe, expect, it } from 'vitest'
 import type { WebSocket } from 'ws'
 import { runVerb } from '../support/command-line.ts'
 import { configFiles } from '../support/config-files.ts'
-import { inMemory, withoutTrail } from '../support/lean-service.ts'
 import { ROOT } from '../support/spawn-postern.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
 import { answerJson, startUpstream } from '../support/start-upstream.ts'
@@ -37,11 +36,7 @@ interface Scene {
 
 async function steal(): Promise<Scene> {
   const upstream = await startWebsocketUpstream()
-  const { change, ...options } = streaming(upstream.url)
-  const gateway = await postern({
-    ...options,
-    change: (loaded) => withoutTrail(change?.(loaded) ?? loaded),
-  })
+  const gateway = await postern({ ...streaming(upstream.url), keeps: 'store' })
   const primed = (await issueToken(gateway, { scope: ALL_AT_ACME })).access_token
   const forge = stealKey(gateway.data, primed)
   return { gateway, upstream, primed, forge, forged: forge({ jti: 'forged' }) }
@@ -137,7 +132,7 @@ describe('T3.10 a stolen signing key', () => {
   })
 
   it('C4.16 an id_token of it is no hint any more', async () => {
-    const gateway = await postern({ change: inMemory })
+    const gateway = await postern({ keeps: 'nothing' })
     const { id_token: hint = '' } = await issueToken(gateway, { scope: 'openid target:b/ACME' })
     // Another client than the hint's is refused, as long as the hint says anything.
     const query = new URLSearchParams({ id_token_hint: hint, client_id: 'ledgerline' })
@@ -180,7 +175,7 @@ describe('T3.10 refresh tokens, whose secret was in the same folder', () => {
 
   it.each(['sqlite', 'memory'] as const)('C6.1.7 all families end, with a store of kind %s', async (kind) => {
     const gateway = await postern({
-      change: kind === 'sqlite' ? withoutTrail : inMemory,
+      keeps: kind === 'sqlite' ? 'store' : 'nothing',
     })
     const { refresh_token: used = '' } = await login(gateway)
     const { refresh_token: unused = '' } = await login(gateway)

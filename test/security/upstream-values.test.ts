@@ -7,7 +7,6 @@ import type { Configuration } from '../../src/settings/configuration.ts'
 import { fundsOf, type HttpConfig } from '../support/changed-funds.ts'
 import { configFiles } from '../support/config-files.ts'
 import { certificateFolder, makeAuthority } from '../support/certificates.ts'
-import { inMemory } from '../support/lean-service.ts'
 import { bearer, send } from '../support/requests.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
 import { answerJson, startUpstream } from '../support/start-upstream.ts'
@@ -31,6 +30,7 @@ async function world(
 ) {
   const gateway = await postern({
     config: 'upstream.yaml',
+    keeps: 'nothing',
     environment: { UPSTREAM_URL: 'http://127.0.0.1:9' },
     change: (loaded) => {
       const { directory } = loaded
@@ -41,7 +41,7 @@ async function world(
           { ...business, values: values[code === 'ACME' ? 'ACME' : 'GLOBEX'] },
         ]),
       )
-      const changed = more({
+      return more({
         ...loaded,
         directory: { ...directory, businesses },
         backends: {
@@ -49,7 +49,6 @@ async function world(
           funds: { ...rest, ...(funds.target === undefined && { target: _written }), ...funds },
         },
       })
-      return inMemory(changed)
     },
   })
   const call = async (business: string, action = LIST) => {

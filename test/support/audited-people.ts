@@ -132,11 +132,11 @@ export class AuditedPeople {
 
 /** For one test, which fails if any secret stands in the trail at its end. Its store is in memory. */
 export const auditedPeople = async (options: StartOptions = {}): Promise<AuditedPeople> =>
-  keepingSecrets(await postern({ light: 'recording', ...options }))
+  keepingSecrets(await postern({ keeps: 'trail', ...options }))
 
 /** The same for a file or a `describe`, whose tests share a service: nobody consents, is locked out or moves its clock. */
 export function sharedPeople(): () => Promise<AuditedPeople> {
-  const serve = shared(() => postern({ light: 'recording' }))
+  const serve = shared(() => postern({ keeps: 'trail' }))
   return async () => keepingSecrets(await serve())
 }
 

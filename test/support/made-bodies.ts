@@ -70,7 +70,7 @@ export class MadeBodies {
     const upstream = await openUpstream()
     const gateway = await startPostern({
       config: 'upstream.yaml',
-      light: 'recording',
+      keeps: 'trail',
       environment: { UPSTREAM_URL: upstream.url, ...environment },
       change: (loaded) =>
         change({ ...loaded, actions: [...loaded.actions, ...readActions(actions, environment)] }),

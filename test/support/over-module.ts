@@ -32,11 +32,11 @@ export interface Over {
  * @param source of what the default export returns, such as `{ request: (call) => ({ path: '/x' }) }`
  */
 export const startOver = (source: string, options?: OverOptions): Promise<Over> =>
-  over((given) => postern({ light: 'recording', ...given }), source, options)
+  over((given) => postern({ keeps: 'trail', ...given }), source, options)
 
 /** The same for a file or a `describe`: each test's module is put in force in one service. */
 export function replacedOver(): typeof startOver {
-  const replace = replacedService({ light: 'recording' })
+  const replace = replacedService({ keeps: 'trail' })
   return (source, options) => over(replace, source, options)
 }
 

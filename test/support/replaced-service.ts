@@ -12,7 +12,7 @@ export type Replacement = Pick<StartOptions, 'config' | 'environment' | 'change'
  * is served. A test that needs two at once, or a service without a past, has one of its own by `postern`.
  */
 export function replacedService(
-  fixed: Pick<StartOptions, 'clock' | 'light'> = {},
+  fixed: Pick<StartOptions, 'clock' | 'keeps'> = {},
 ): (options?: Replacement) => Promise<StartedPostern> {
   let first: Replacement | undefined
   const started = shared(() => postern({ ...fixed, ...first }))

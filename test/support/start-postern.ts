@@ -27,10 +27,10 @@ export interface StartOptions {
   /** Keep the data folder of an earlier start. */
   readonly data?: string
   /**
-   * Starts in a third of the time, for what looks at neither file: before `change`, with a store in memory and no trail;
-   * `recording`: with a trail.
+   * For what looks at no file of the store or of the trail, whose threads are most of the cost of a start: which of both is
+   * kept. The store is in memory otherwise. Default: both. What `change` is given is so already.
    */
-  readonly light?: boolean | 'recording'
+  readonly keeps?: 'nothing' | 'store' | 'trail'
 }
 
 export interface StartedPostern extends Running {
@@ -51,7 +51,7 @@ export interface StartedPostern extends Running {
 
 /** The configuration that options ask for, before it is served with a data folder. Throws what is wrong with it. */
 export function configurationOf(
-  options: Pick<StartOptions, 'config' | 'file' | 'environment' | 'change' | 'light'>,
+  options: Pick<StartOptions, 'config' | 'file' | 'environment' | 'change' | 'keeps'>,
   data: string,
 ) {
   const environment = {
@@ -65,7 +65,7 @@ export function configurationOf(
   const { configuration: loaded, problems } = read(options.file ?? own, environment)
   if (loaded === undefined || problems.failed) throw new Error(JSON.stringify(problems.list, null, 2))
   const hasty = options.file === undefined ? withQuickPasswords(withoutWaits(loaded)) : loaded
-  const given = lightly(hasty, options.light)
+  const given = keeping(hasty, options.keeps)
   return { configuration: options.change?.(given) ?? given, environment, files: problems.files }
 }
 
@@ -124,11 +124,11 @@ function withoutWaits({ server, load, store, audit, ...rest }: Configuration): C
   }
 }
 
-function lightly(configuration: Configuration, light: StartOptions['light'] = false): Configuration {
-  if (light === false) return configuration
-  const audit = { ...configuration.audit, ...(light === true && { enabled: false }) }
-  return { ...configuration, store: { kind: 'memory' }, audit }
-}
+const keeping = (configuration: Configuration, keeps: StartOptions['keeps']): Configuration => ({
+  ...configuration,
+  ...((keeps === 'nothing' || keeps === 'trail') && { store: { kind: 'memory' } }),
+  ...((keeps === 'nothing' || keeps === 'store') && { audit: { ...configuration.audit, enabled: false } }),
+})
 
 /** For `change`: a store that is given up as soon as by default. */
 export const hurried = (configuration: Configuration): Configuration => ({

@@ -98,7 +98,7 @@ describe('operators', () => {
   })
 
   it('C11.5.4 are told that a service has no file', async () => {
-    const service = await operatedHere({ light: true })
+    const service = await operatedHere({ keeps: 'nothing' })
     for (const [method, path] of [
       ['POST', '/configuration/check'],
       ['GET', '/configuration/diff'],

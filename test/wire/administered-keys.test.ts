@@ -30,7 +30,7 @@ const userinfo = async ({ baseUrl }: Operated, token: string): Promise<number> =
 }
 
 /** Tests find other keys in it than each other, and no family of tokens that is alive. */
-const one = shared(() => operatedHere({ light: 'recording' }))
+const one = shared(() => operatedHere({ keeps: 'trail' }))
 const two = shared(() => operated(2))
 
 const BOTH = [

@@ -10,7 +10,7 @@ const AT_GLOBEX = '/api/1.0/b/GLOBEX/fund-data/fund-list'
 const MEMBERS = '/api/1.0/f/ACME/SUPER1/member-data/member-list'
 
 /** For what calls nothing. */
-const uncalled = shared(() => operatedHere({ light: true }))
+const uncalled = shared(() => operatedHere({ keeps: 'nothing' }))
 
 const call = async ({ baseUrl }: Operated, path: string, token?: string): Promise<number> => {
   const headers = { connection: 'close', ...(token !== undefined && { authorization: `Bearer ${token}` }) }
@@ -40,7 +40,7 @@ const counted = (service: Operated, scope: string, total: number) =>
 
 describe('operators', () => {
   it.each([
-    ['one worker', () => operatedHere({ light: true })],
+    ['one worker', () => operatedHere({ keeps: 'nothing' })],
     ['two workers', () => operated(2)],
   ])(
     'C11.5.6 see what a switch would close, and whose calls it would have refused: with %s',
@@ -78,7 +78,7 @@ describe('operators', () => {
 
   it('C11.5.6 see it on the terminal, and nothing is closed: the upstream goes on being called', async () => {
     const upstream = await startUpstream((connection) => connection.respond({ body: '{"a":1}' }))
-    const service = await operatedHere({ light: true, environment: { UPSTREAM_URL: upstream.url } })
+    const service = await operatedHere({ keeps: 'nothing', environment: { UPSTREAM_URL: upstream.url } })
     const token = (await issueToken(service, { scope: ALL_AT_ACME })).access_token
     expect(await call(service, AT_ACME, token)).toBe(200)
     const shown = await service.postern('maintenance', 'on', '--business', 'ACME', '--preview')

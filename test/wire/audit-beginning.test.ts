@@ -191,7 +191,7 @@ describe('T5.17 C12.4.5 the beginning of a trail', () => {
 })
 
 it('C12.4.5 C11.2 the beginning is not anchored in a sidecar, whose store is in memory', async () => {
-  const issuer = await postern({ light: true })
+  const issuer = await postern({ keeps: 'nothing' })
   const token = 'a-token-of-this-test-0123456789'
   const folder = await dataFolder()
   const sidecar = await postern({

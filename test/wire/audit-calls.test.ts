@@ -35,7 +35,7 @@ beforeAll(async () => {
   upstream = await openUpstream()
   gateway = await startPostern({
     config: 'upstream.yaml',
-    light: 'recording',
+    keeps: 'trail',
     environment: { UPSTREAM_URL: upstream.url },
     change: withActions(
       actionOf('becomes-post', { GET: { upstream: { method: 'POST' } } }),
@@ -229,7 +229,7 @@ describe('C12.1.3 the outcome of a call', () => {
     const failing = await startUpstream()
     const service = await postern({
       config: 'upstream.yaml',
-      light: 'recording',
+      keeps: 'trail',
       environment: { UPSTREAM_URL: failing.url },
     })
     const { access_token } = await issueToken(service, { scope: ALL_AT_ACME })
@@ -322,7 +322,7 @@ describe('C12.1.3 a websocket', () => {
     const sockets = await startWebsocketUpstream()
     const service = await startPostern({
       config: 'upstream.yaml',
-      light: 'recording',
+      keeps: 'trail',
       environment: { UPSTREAM_URL: sockets.url },
       change: withActions(),
     })

@@ -101,7 +101,7 @@ describe('C12.1.2 a change whose record cannot be kept', () => {
       const disk = await smallDisk()
       const folder = join(disk.folder, 'audit')
       const service = await postern({
-        light: 'recording',
+        keeps: 'trail',
         change: (all) => ({ ...all, audit: { ...all.audit, folder } }),
       })
       const alice = await caller(service)

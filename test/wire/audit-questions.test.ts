@@ -19,7 +19,7 @@ const DETAIL = '/api/1.0/f/ACME/SUPER1/fund-data/fund-detail'
 const ALICE = '45733adb-9b07-4d40-ae57-20cf9b802f51'
 
 /** For tests that ask of what they did themselves. */
-const serve = shared(() => postern({ light: 'recording' }))
+const serve = shared(() => postern({ keeps: 'trail' }))
 
 async function renameFund(service: StartedPostern, name: string) {
   const { access_token: token } = await issueToken(service, { scope: ALL_AT_ACME })
@@ -52,7 +52,7 @@ describe('C12.5 who changed a fund', () => {
     const clock = movableClock(Date.UTC(2026, 2, 30, 23, 59, 30))
     const ids: unknown[] = []
     for (const name of ['First', 'Second']) {
-      const service = await startPostern({ data, clock, light: 'recording' })
+      const service = await startPostern({ data, clock, keeps: 'trail' })
       const response = await renameFund(service, name)
       expect(response.status).toBe(200)
       ids.push(response.headers['x-request-id'])
@@ -150,7 +150,7 @@ describe('C12.5 everything of one request', () => {
 
 describe('C12.5 the admin API', () => {
   it('answers page by page, as one stream, and for one request', async () => {
-    const service = await postern({ light: 'recording' })
+    const service = await postern({ keeps: 'trail' })
     const id = String((await renameFund(service, 'One')).headers['x-request-id'])
     await renameFund(service, 'Two')
     const first = await asking(service, '/audit?fund=SUPER1&limit=1')
@@ -204,7 +204,7 @@ describe('C12.5 the admin API', () => {
   })
 
   it('answers 409 where no trail is kept', async () => {
-    const service = await postern({ light: true })
+    const service = await postern({ keeps: 'nothing' })
     expect((await asking(service, '/audit')).status).toBe(409)
   })
 })

@@ -63,7 +63,7 @@ async function editable(changes = '') {
 }
 
 describe('C12.1.4 what operators do', () => {
-  const serve = shared(() => postern({ light: 'recording' }))
+  const serve = shared(() => postern({ keeps: 'trail' }))
 
   it('maintenance on takes effect at once and is kept; off is durable before, with who and why', async () => {
     const service = await serve()
@@ -87,7 +87,7 @@ describe('C12.1.4 what operators do', () => {
   })
 
   it('without a trail: closing works, opening is 503 and what was closed stays closed', async () => {
-    const service = await postern({ light: 'recording' })
+    const service = await postern({ keeps: 'trail' })
     const ask = admin(service)
     unavailable(service)
     expect((await ask('PUT', '/maintenance', { scope: 'service' })).status).toBe(200)

@@ -13,11 +13,11 @@ const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
 const CREATE = '/api/1.0/b/ACME/fund-data/fund-create'
 const DETAIL = '/api/1.0/f/ACME/SUPER1/fund-data/fund-detail'
 
-const replaced = replacedService({ light: true })
+const replaced = replacedService({ keeps: 'nothing' })
 let gateway: StartedPostern
 let token: string
 beforeAll(async () => {
-  gateway = await startPostern({ light: true })
+  gateway = await startPostern({ keeps: 'nothing' })
   token = await tokenFor(ALL_AT_ACME)
 })
 afterAll(() => gateway.close())
@@ -38,7 +38,7 @@ describe('C4.4: the token', () => {
   })
 
   it('C4.4: a token of another deployment, with keys of its own, does not', async () => {
-    const other = await postern({ light: true })
+    const other = await postern({ keeps: 'nothing' })
     expectFault(await withToken(await tokenFor(ALL_AT_ACME, other)), 'invalid_token')
   })
 
@@ -70,7 +70,7 @@ describe('C4.4: the token', () => {
 
   it('C4.4, C4.16: a token expires to the second, also one that was seen before: no leeway', async () => {
     const clock = movableClock()
-    const own = await postern({ clock, light: true })
+    const own = await postern({ clock, keeps: 'nothing' })
     const short = await tokenFor(ALL_AT_ACME, own)
     clock.advance(899_000)
     expect(await withToken(short, own)).toMatchObject({ status: 200 })
@@ -84,18 +84,18 @@ describe('C4.4: the token', () => {
       server: { ...loaded.server, ...urls },
     })
     const [authUrl, baseUrl] = ['http://localhost:8998', 'http://localhost:8999']
-    const issuer = await postern({ light: true, change: server({ authUrl, baseUrl }) })
+    const issuer = await postern({ keeps: 'nothing', change: server({ authUrl, baseUrl }) })
     const { data, port } = issuer
     const { access_token } = await issueToken(
       { authUrl: `http://127.0.0.1:${String(port)}` },
       { scope: ALL_AT_ACME },
     )
     expect(await withToken(access_token, issuer)).toMatchObject({ status: 200 })
-    const sibling = await postern({ data, light: true, change: server({ authUrl, baseUrl }) })
+    const sibling = await postern({ data, keeps: 'nothing', change: server({ authUrl, baseUrl }) })
     expect(await withToken(access_token, sibling)).toMatchObject({ status: 200 })
-    const otherAudience = await postern({ data, light: true, change: server({ authUrl }) })
+    const otherAudience = await postern({ data, keeps: 'nothing', change: server({ authUrl }) })
     expectFault(await withToken(access_token, otherAudience), 'misdirected_token')
-    const otherIssuer = await postern({ data, light: true, change: server({ baseUrl }) })
+    const otherIssuer = await postern({ data, keeps: 'nothing', change: server({ baseUrl }) })
     expectFault(await withToken(access_token, otherIssuer), 'invalid_token')
   })
 })

@@ -2,7 +2,6 @@
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { Configuration } from '../../src/settings/configuration.ts'
 import { sqliteFile } from '../../src/stores/schema.ts'
 import { administered } from '../support/administered.ts'
 import { recordsOf } from '../support/audit-files.ts'
@@ -39,11 +38,6 @@ const rowsOf = async (service: StartedPostern, env: Readonly<Record<string, stri
   const { stdout } = await runVerb(['status', '--json', '--admin-url', service.adminUrl], { env })
   return (JSON.parse(stdout) as { disabled: unknown }).disabled
 }
-
-const withoutTrail = (loaded: Configuration): Configuration => ({
-  ...loaded,
-  audit: { ...loaded.audit, enabled: false },
-})
 
 /** The demo in a file of its own. */
 const demoText = (): string =>
@@ -197,7 +191,7 @@ describe('C11.5.1 C6.3.6 a client or user of the configuration that a command di
     expect(await command(['backup', copy])).toMatchObject({ code: 0 })
     expect(await command(['client', 'enable', 'acme-books'])).toMatchObject({ code: 0 })
     copyFileSync(copy, sqliteFile(folder))
-    const restored = await postern({ config: 'demo.yaml', data: folder, change: withoutTrail })
+    const restored = await postern({ config: 'demo.yaml', data: folder, keeps: 'store' })
     expect((await login(restored)).json.error).toBe('invalid_client')
   })
 
@@ -212,8 +206,8 @@ describe('C11.5.1 C11.7 over several nodes', needing('postgresql'), () => {
   it('C11.5.1 whoever is disabled at one node is refused by all within a second', async () => {
     const store = await sharedStore()
     const [one, other] = [
-      await postern({ config: 'demo.yaml', light: true, change: onStore(store) }),
-      await postern({ config: 'demo.yaml', light: true, change: onStore(store) }),
+      await postern({ config: 'demo.yaml', keeps: 'nothing', change: onStore(store) }),
+      await postern({ config: 'demo.yaml', keeps: 'nothing', change: onStore(store) }),
     ]
     const held = await issueToken(other, { scope: SCOPE })
     const env = { POSTERN_DATA: one.data }
@@ -238,7 +232,7 @@ describe('C5.7 C11.5.1 a user whom code of the operator’s finds', () => {
     }
     const puppet = puppetPeople(answersOf({ dora }))
     const { service, command } = await administered({
-      light: true,
+      keeps: 'nothing',
       change: (loaded) => ({ ...loaded, directory: { ...loaded.directory, people: puppet.people } }),
     })
     const order = (verb: string, name: string) =>

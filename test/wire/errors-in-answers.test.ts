@@ -85,7 +85,7 @@ beforeAll(async () => {
   const posts = withActions(actionOf('change', { POST: { upstream: rpc } }))
   gateway = await startPostern({
     config: 'upstream.yaml',
-    light: 'recording',
+    keeps: 'trail',
     environment: { UPSTREAM_URL: upstream.url },
     change: (loaded) => posts(withForwardedActions(UPSTREAMS)(loaded)),
   })

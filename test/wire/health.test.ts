@@ -24,7 +24,7 @@ describe('C11.1: parts that work badly', () => {
     const upstream = await startUpstream((connection) => connection.reset())
     const gateway = await postern({
       config: 'upstream.yaml',
-      light: true,
+      keeps: 'nothing',
       environment: { UPSTREAM_URL: upstream.url },
     })
     const token = (await issueToken(gateway, { scope: ALL_AT_ACME })).access_token

@@ -58,7 +58,7 @@ describe('C11.1.1 the listeners at a start', () => {
   it('C11.1.1 the admin listener answers when the public one does', async () => {
     const [port, adminPort] = [await freePort(), await freePort()]
     const environment = { POSTERN_PORT: String(port), POSTERN_ADMIN_PORT: String(adminPort) }
-    const starting = startPostern({ environment, light: true })
+    const starting = startPostern({ environment, keeps: 'nothing' })
     const asked = firstAnswer(`http://127.0.0.1:${port}/.well-known/jwks.json`, () => false)
     expect(await asked).toBe(200)
     expect((await fetch(`http://127.0.0.1:${adminPort}/health/ready`)).status).toBe(200)
@@ -69,7 +69,7 @@ describe('C11.1.1 the listeners at a start', () => {
   it('C11.1.1 a port of the public listener that is taken closes the admin listener again', async () => {
     const [port, adminPort] = [await takenPort(), await freePort()]
     const environment = { POSTERN_PORT: String(port), POSTERN_ADMIN_PORT: String(adminPort) }
-    await expect(startPostern({ environment, light: true })).rejects.toThrow(
+    await expect(startPostern({ environment, keeps: 'nothing' })).rejects.toThrow(
       /^server\.listen: listen EADDRINUSE/,
     )
     const server = createServer()
@@ -86,7 +86,7 @@ describe('C11.1.1 the listeners at a start', () => {
       ...configuration,
       admin: { ...configuration.admin, probes: `127.0.0.1:${probes}` },
     })
-    await expect(startPostern({ environment, light: true, change })).rejects.toThrow(
+    await expect(startPostern({ environment, keeps: 'nothing', change })).rejects.toThrow(
       /^admin\.probes: listen EADDRINUSE/,
     )
     await expect(fetch(`http://127.0.0.1:${adminPort}/health/live`)).rejects.toThrow()

@@ -17,7 +17,7 @@ const started = shared(async (example: string) => {
   const upstream = await startUpstream()
   const gateway = await postern({
     config: `examples/${example}.yaml`,
-    light: true,
+    keeps: 'nothing',
     environment: { FUNDS_URL: `${upstream.url}/base` },
   })
   const { access_token } = await issueToken(gateway, { scope: ALL_AT_ACME })

@@ -40,7 +40,7 @@ let before: number
 
 beforeAll(async () => {
   clock = movableClock(Date.now())
-  gateway = await startPostern({ clock, light: true, change: withPeople(puppet.people) })
+  gateway = await startPostern({ clock, keeps: 'nothing', change: withPeople(puppet.people) })
 })
 afterAll(async () => {
   await gateway.close()
@@ -468,7 +468,7 @@ describe('C5.7 names and subjects of several layers', () => {
 
 describe('C5.7 what an operator can do', () => {
   it('C5.7 a user is shut out by the same name and subject in the configuration, disabled', async () => {
-    const own = await postern({ light: true, change: withPeople(puppet.people) })
+    const own = await postern({ keeps: 'nothing', change: withPeople(puppet.people) })
     const held = await login(own, 'dora')
     expect(held.status).toBe(200)
     const { configuration, worker } = own
@@ -500,7 +500,7 @@ describe('C5.7 C8.1 the file of a module', () => {
   it('C5.7 may export the three functions, and is taken up anew when it has changed', async () => {
     const files = configFiles({ 'people.mjs': MODULE('one') })
     const people = { kind: 'module' as const, file: files('people.mjs'), options: {} }
-    const own = await postern({ light: true, change: withPeople(people) })
+    const own = await postern({ keeps: 'nothing', change: withPeople(people) })
     expect((await login(own, 'dora', 'one')).status).toBe(200)
     writeFileSync(files('people.mjs'), MODULE('two'))
     await own.worker?.prepare(own.configuration)

@@ -30,7 +30,7 @@ async function inFrontOf(
       backends: { funds: { ...example, ...(file !== undefined && { file }), options: given } },
     }
   }
-  return startPostern({ config: 'examples/sqlite.yaml', light: true, change })
+  return startPostern({ config: 'examples/sqlite.yaml', keeps: 'nothing', change })
 }
 
 const asAlice = async (gateway: StartedPostern) => {
@@ -54,7 +54,7 @@ describe('C8.1: the example of a module, a SQLite file', () => {
   let askDemo: Ask
 
   beforeAll(async () => {
-    demo = await startPostern({ light: true })
+    demo = await startPostern({ keeps: 'nothing' })
     gateway = await inFrontOf(undefined, { database: join(demo.data, 'funds.db') })
     ask = await asAlice(gateway)
     askDemo = await asAlice(demo)

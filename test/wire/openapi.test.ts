@@ -11,10 +11,10 @@ import { bearer, expectFault, send } from '../support/requests.ts'
 import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
 
 /** Puts a configuration in force in the service of these tests. */
-const replaced = replacedService({ light: true })
+const replaced = replacedService({ keeps: 'nothing' })
 let gateway: StartedPostern
 beforeAll(async () => {
-  gateway = await startPostern({ light: true })
+  gateway = await startPostern({ keeps: 'nothing' })
 })
 afterAll(() => gateway.close())
 
@@ -81,7 +81,7 @@ describe('C11.3.8 the document', () => {
   })
 
   it('C11.3.8 is answered while the service is under maintenance', async () => {
-    const closed = await postern({ light: true })
+    const closed = await postern({ keeps: 'nothing' })
     closed.switches.set([{ scope: { kind: 'service' } }])
     expect((await send(closed, { target: DESCRIPTION })).status).toBe(200)
     expectFault(await send(closed, { target: '/api/1.0/b/ACME/fund-data/fund-list' }), 'service_maintenance')
@@ -188,7 +188,7 @@ describe('C11.3 the documents of deploy/kubernetes', () => {
         data: folder,
       }
       writeFileSync(file, JSON.stringify({ ...places, ...Object.fromEntries(own) }))
-      expect(await lint(await readDescription(await postern({ file, light: true })))).toEqual([])
+      expect(await lint(await readDescription(await postern({ file, keeps: 'nothing' })))).toEqual([])
     },
   )
 })

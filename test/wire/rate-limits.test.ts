@@ -35,7 +35,7 @@ const withLoad =
 /** A gateway with limits, whose time the test moves. */
 async function limited(change: Change) {
   const clock = movableClock()
-  const gateway = await postern({ clock, light: true, change: withLoad(change) })
+  const gateway = await postern({ clock, keeps: 'nothing', change: withLoad(change) })
   return { gateway, clock }
 }
 
@@ -60,7 +60,7 @@ describe('C4.5: the rate of a client', () => {
     expect(missing.headers['ratelimit']).toBe('"client";r=1;t=1')
     expect((await askList(gateway, token, USERINFO)).headers['ratelimit']).toBe('"client";r=0;t=2')
 
-    const free = await postern({ light: true })
+    const free = await postern({ keeps: 'nothing' })
     const unlimited = await askList(free, await tokenOf(free))
     expect(unlimited.status).toBe(200)
     expect(Object.keys(unlimited.headers).filter((name) => name.startsWith('ratelimit'))).toEqual([])
@@ -103,7 +103,7 @@ describe('C4.5: calls in flight', () => {
     const upstream = await startUpstream((connection) => void held.push(connection))
     const gateway = await postern({
       config: 'upstream.yaml',
-      light: true,
+      keeps: 'nothing',
       environment: { UPSTREAM_URL: upstream.url },
       change: (loaded) => {
         const { server, ...rest } = withLoad(change)(loaded)
@@ -193,7 +193,7 @@ describe('T5.4: a backend that hangs beside one that is well', () => {
     const held: UpstreamConnection[] = []
     const hung = await startUpstream((connection) => void held.push(connection))
     const gateway = await postern({
-      light: true,
+      keeps: 'nothing',
       change: (loaded) => {
         const { configuration: forwarding } = readConfiguration(UPSTREAM_WORLD, { UPSTREAM_URL: hung.url })
         const change = withLoad({ clients: { inFlight: 6 } })(loaded)
@@ -275,7 +275,7 @@ describe('C4.5: the rate of an address', () => {
     const clock: MovableClock = movableClock()
     const gateway = await postern({
       clock,
-      light: true,
+      keeps: 'nothing',
       change: (loaded) => {
         const { server, ...rest } = withLoad({ addresses: { rate: RATE } })(loaded)
         return { ...rest, server: { ...server, trustedProxies: ['127.0.0.1'] } }

@@ -48,7 +48,7 @@ async function metric({ adminUrl }: StartedPostern, name: string): Promise<strin
 async function start(upstreamUrl: string) {
   const gateway = await postern({
     ...streaming(upstreamUrl),
-    light: true,
+    keeps: 'nothing',
     change: (loaded) => hasty(withStream(loaded)),
   })
   const { access_token: token } = await issueToken(gateway, { scope: ALL_AT_ACME })
@@ -128,7 +128,7 @@ describe('C8.1 files whose contents change', () => {
       ...hasty(loaded),
       backends: { sample: { kind: 'memory', data: file } },
     })
-    const gateway = await postern({ light: true, change: withSample })
+    const gateway = await postern({ keeps: 'nothing', change: withSample })
     const kept = gateway.worker?.holdingsDigest
     await replace(gateway, gateway.configuration)
     const { access_token: token } = await issueToken(gateway, { scope: ALL_AT_ACME })

@@ -90,7 +90,7 @@ describe.each(STORES)('on a store of kind %s', (_name, needs, store) => {
     `C6.3.3 POST /revoke by ${MEMBERS} ends what lives, takes what has ended, and refuses what nobody knows`,
     { ...needs },
     async () => {
-      const service = await operatedHere({ light: true, change: onStore(await store()) })
+      const service = await operatedHere({ keeps: 'nothing', change: onStore(await store()) })
       for (const filter of FILTERS) await revokeBy(service, filter)
     },
   )
@@ -99,7 +99,7 @@ describe.each(STORES)('on a store of kind %s', (_name, needs, store) => {
     'C6.3.3 `postern revoke --family` ends one family and no other, and takes one that has ended',
     { ...needs },
     async () => {
-      const service = await operatedHere({ light: true, change: onStore(await store()) })
+      const service = await operatedHere({ keeps: 'nothing', change: onStore(await store()) })
       const given = await issueToken(service, { scope: SCOPE })
       const other = await issueToken(service, { scope: SCOPE })
       const family = familyOf(given)

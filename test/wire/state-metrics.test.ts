@@ -26,13 +26,8 @@ const valueOf = async (of: StartedPostern, series: string): Promise<number | und
 const becomes = (of: StartedPostern, series: string, value: number): Promise<unknown> =>
   expect.poll(() => valueOf(of, series), PATIENCE).toBe(value)
 
-const withoutTrail = (loaded: Configuration): Configuration => ({
-  ...loaded,
-  audit: { ...loaded.audit, enabled: false },
-})
-
 const inFile = (loaded: Configuration): Configuration => ({
-  ...withoutTrail(loaded),
+  ...loaded,
   store: { kind: 'sqlite', synchronous: 'full', deadline: 10_000 },
 })
 
@@ -81,7 +76,7 @@ describe('C11.1 what happens rarely', () => {
 
 describe('C11.1 the store', () => {
   it('C11.1 its calls are measured by verb, and its changes are read all the time', async () => {
-    const service = await postern({ change: withoutTrail })
+    const service = await postern({ keeps: 'store' })
     const count = 'store_verb_duration_seconds_count{verb="create"}'
     const before = (await valueOf(service, count)) ?? 0
     await issueToken(service, { scope: 'openid offline_access' })
@@ -92,7 +87,7 @@ describe('C11.1 the store', () => {
 
   it('C11.1 a store whose file is gone is down', async () => {
     const data = await dataFolder()
-    const service = await postern({ data, change: inFile })
+    const service = await postern({ data, keeps: 'store', change: inFile })
     expect(await valueOf(service, 'store_up')).toBe(1)
     for (const end of ['', '-wal', '-shm']) rmSync(join(data, `postern.sqlite${end}`), { force: true })
     await becomes(service, 'store_up', 0)
@@ -100,7 +95,7 @@ describe('C11.1 the store', () => {
 
   it('C11.1 a feed that cannot be read grows old; when it is read again, it is young', async () => {
     const clock = movableClock(NOW)
-    const service = await postern({ clock, light: true })
+    const service = await postern({ clock, keeps: 'nothing' })
     const changes = vi
       .spyOn(service.world.store, 'changes')
       .mockRejectedValue(new Fault('identity_unavailable'))
@@ -115,7 +110,7 @@ describe('C11.1 the store', () => {
 describe('C11.1 keys and certificates', () => {
   it('C11.1 a key ages; its successor is announced, and then is the one whose age is told', async () => {
     const clock = movableClock(NOW)
-    const service = await postern({ clock, light: true })
+    const service = await postern({ clock, keeps: 'nothing' })
     const { every, announce } = service.configuration.keys.rotation
     const created = 'signing_key_created_timestamp_seconds{algorithm="ES256"}'
     const next = 'signing_key_next_rotation_timestamp_seconds{algorithm="ES256"}'
@@ -135,7 +130,7 @@ describe('C11.1 keys and certificates', () => {
 
   it('C11.1 without automatic rotation none is planned', async () => {
     const service = await postern({
-      light: true,
+      keeps: 'nothing',
       change: (loaded) => ({
         ...loaded,
         keys: { ...loaded.keys, rotation: { ...loaded.keys.rotation, automatic: false } },
@@ -155,7 +150,7 @@ describe('C11.1 keys and certificates', () => {
       new X509Certificate(readFileSync(file)).validToDate.getTime() / 1000
     const service = await postern({
       config: 'upstream.yaml',
-      light: true,
+      keeps: 'nothing',
       environment: { UPSTREAM_URL: 'https://127.0.0.1:1' },
       change: (loaded) => {
         const { server, ...rest } = withFunds({
@@ -176,7 +171,7 @@ describe('C11.1 maintenance', () => {
 
   it('C9.1 C11.1 a planned window counts from when it begins by itself, until it ends', async () => {
     const clock = movableClock(NOW)
-    const service = await postern({ clock, light: true })
+    const service = await postern({ clock, keeps: 'nothing' })
     const { maintenance } = service.context
     const [from, until] = [NOW + 60_000, NOW + 120_000]
     await maintenance.set({ scope: { kind: 'area', name: 'fund-data' }, from, until }, operator)
@@ -189,7 +184,7 @@ describe('C11.1 maintenance', () => {
 
   it('C9.1 C11.1 of several switches the earliest counts, by kind', async () => {
     const clock = movableClock(NOW)
-    const service = await postern({ clock, light: true })
+    const service = await postern({ clock, keeps: 'nothing' })
     const { maintenance } = service.context
     await maintenance.set({ scope: { kind: 'business', name: 'ACME' } }, operator)
     clock.advance(5000)
@@ -205,7 +200,7 @@ describe('C11.1 maintenance', () => {
     const clock = movableClock(NOW)
     const service = await postern({
       clock,
-      light: true,
+      keeps: 'nothing',
       change: (loaded) => ({ ...loaded, maintenance: [{ scope: 'backend/sample' }] as never }),
     })
     clock.advance(5000)
@@ -222,7 +217,7 @@ describe('C11.1 the audit trail', () => {
 
   it('C11.1 its records are counted by group, its syncs are measured, its end is signed and anchored', async () => {
     const clock = movableClock(NOW)
-    const service = await postern({ clock, light: 'recording' })
+    const service = await postern({ clock, keeps: 'trail' })
     await issueToken(service, { scope: 'openid' })
     expect(await valueOf(service, 'audit_records_total{group="tokens"}')).toBe(1)
     await expect
@@ -237,7 +232,7 @@ describe('C11.1 the audit trail', () => {
 
   it('C11.1 an anchor that cannot be written is counted, and the time of anchoring stays', async () => {
     const file = join(await dataFolder(), 'none', 'anchors')
-    const service = await postern({ light: 'recording', change: withAnchors([{ file }]) })
+    const service = await postern({ keeps: 'trail', change: withAnchors([{ file }]) })
     await issueToken(service, { scope: 'openid' })
     await becomes(service, 'audit_anchor_failures_total', 1)
     expect(await valueOf(service, 'audit_anchored_timestamp_seconds')).toBe(0)
@@ -245,8 +240,8 @@ describe('C11.1 the audit trail', () => {
 
   it('C11.1 without anchors there is no time of anchoring, and without a trail nothing at all', async () => {
     const [bare, none] = await Promise.all([
-      postern({ light: 'recording', change: withAnchors([]) }),
-      postern({ light: true }),
+      postern({ keeps: 'trail', change: withAnchors([]) }),
+      postern({ keeps: 'nothing' }),
     ])
     expect(await valueOf(bare, 'audit_anchored_timestamp_seconds')).toBeUndefined()
     const names = [...(await seriesOf(none)).keys()]
@@ -256,7 +251,7 @@ describe('C11.1 the audit trail', () => {
 
 describe('C11.2 a sidecar', () => {
   it('C11.1 C11.2 shows nothing of a store, keys, logins and a trail that it does not have', async () => {
-    const issuer = await postern({ light: true })
+    const issuer = await postern({ keeps: 'nothing' })
     const sidecar = await postern({
       config: 'sidecar.yaml',
       environment: {

@@ -18,7 +18,7 @@ const at = (business: string, fund?: string): string =>
     : `/api/1.0/f/${business}/${fund}/member-data/member-list`
 
 const opened = shared(async () => {
-  const gateway = await postern({ light: true })
+  const gateway = await postern({ keeps: 'nothing' })
   const editors = await directoryEditors(gateway.configuration, gateway.world, () => Promise.resolve())
   const secret = await fillStore(editors)
   const ask = (params: Readonly<Record<string, string>>) =>

@@ -19,7 +19,7 @@ const FUNDS = answerJson({ FundSummaries: [], TotalCount: 0 })
 async function start(upstreamUrl: string, change: (backend: HttpConfig) => HttpConfig) {
   const gateway = await postern({
     config: 'upstream.yaml',
-    light: true,
+    keeps: 'nothing',
     environment: { UPSTREAM_URL: upstreamUrl },
     change: replaceFunds(change),
   })
@@ -64,7 +64,7 @@ const TARGETS = {
 }
 
 describe('C11.1 the traffic of the moment', () => {
-  const serve = shared(() => postern({ light: true }))
+  const serve = shared(() => postern({ keeps: 'nothing' }))
 
   it('C11.1 tells calls in flight, connections in use and calls that wait for one', async () => {
     const { upstream, answerAll } = await startSlowUpstream()
@@ -118,7 +118,7 @@ describe('C11.1 the traffic of the moment', () => {
 
   it('C11.1 counts a websocket as a call in flight and its connection as one in use', async () => {
     const upstream = await startWebsocketUpstream()
-    const gateway = await postern({ ...streaming(upstream.url), light: true, change: withStream })
+    const gateway = await postern({ ...streaming(upstream.url), keeps: 'nothing', change: withStream })
     const { access_token } = await issueToken(gateway, { scope: ALL_AT_ACME })
     const now = () => values(gateway, FUNDS_NOW)
     const asked = await askWebsocket(`${gateway.baseUrl.replace('http', 'ws')}${at('live/lobby')}`, {
