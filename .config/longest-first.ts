@@ -11,15 +11,26 @@ const DEAR = 3
 const LONGEST = [
   ...['interop/pages', 'interop/package', 'interop/processes', 'interop/readme', 'interop/developer-pages'],
   ...['interop/process-faults', 'interop/scrapes', 'interop/recipes', 'interop/logins-cut-off'],
-  ...['wire/rights-that-shrink-by-configuration', 'wire/both-ways'],
+  ...['security/large-bodies', 'wire/both-ways', 'security/restored-store', 'security/many-connections'],
   ...[
     'unit/cli/where-carried-out',
     'unit/cli/command-line',
-    'security/revocation-lasts',
-    'wire/audit-failures',
+    'wire/rights-that-shrink-by-configuration',
+    'security/audit-displaced',
   ],
-  ...['wire/audit-beginning', 'security/refresh-killed', 'security/logout-killed', 'suites/postgres-store'],
-  ...['security/refused-start', 'security/store-faults', 'suites/postgres-lost-answers'],
+  ...['wire/audit-beginning', 'wire/audit-redaction', 'wire/audit-service', 'wire/disabled-by-command'],
+  ...[
+    'security/data-group',
+    'security/stolen-signing-key',
+    'unit/cli/init-from-description',
+    'security/plain-xml',
+  ],
+  ...[
+    'security/debugger',
+    'unit/start/allocator',
+    'security/module-people-faults',
+    'security/full-disk-at-start',
+  ],
 ]
 const listed = (file: string): number => {
   const place = LONGEST.indexOf(file.replace(/^test\/|\.test\.ts$/g, ''))
