@@ -65,7 +65,7 @@ export default defineConfig(
         ...NO_UNUSED_RESULTS,
         {
           selector:
-            'CallExpression[callee.name="expect"] BinaryExpression[operator="-"] CallExpression[callee.object.name=/^(?:performance|Date)$/][callee.property.name="now"]',
+            'CallExpression[callee.name="expect"] > BinaryExpression[operator="-"] > CallExpression[callee.object.name=/^(?:performance|Date)$/][callee.property.name="now"]',
           message:
             'A machine may be slow: inject the clock and its timers (test/support/movable-clock.ts), and move them.',
         },

@@ -38,10 +38,9 @@ const listed = (file: string): number => {
 }
 
 /**
- * The files of one project together, since vitest ends a process whose next file is of another one: where projects took
- * turns, processes were started and loaded anew a hundred times, for a third of a run's processor time. In each project
- * those first that took the processor longest in their last run, so that none of them runs alone at the end; then the
- * others by chance, another way in each run.
+ * The files of one project together: vitest ends a process whose next file is of another project, and to start and load one
+ * costs more than most files. In each project those first that took the processor longest in their last run, so that none of
+ * them runs alone at its end; then the others by chance, another way in each run.
  */
 export class LongestFirst extends BaseSequencer {
   override sort(files: TestSpecification[]): Promise<TestSpecification[]> {

@@ -1,5 +1,5 @@
 /** Finds the service of a configuration or of a data folder; where none runs, this process does its work (C12.1.7). */
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as wait } from 'node:timers/promises'
 import { type Announced, tryLock } from '../audit/lock.ts'
 import { planAudit } from '../audit/schema.ts'
 import type { Problems } from '../config/problems.ts'
@@ -33,7 +33,7 @@ const PATIENCE = 10_000
 const PAUSE = 100
 
 /** Its timer keeps the process alive, unlike that of `after`. */
-const SYSTEM: Waiting = { monotonic: () => systemClock.monotonic(), pause }
+const SYSTEM_WAITING: Waiting = { monotonic: () => systemClock.monotonic(), pause: wait }
 
 /** What was given beside the configuration goes before it. */
 interface Given {
@@ -170,7 +170,7 @@ const writes = ({ method, leavesRecord }: SharedOperation): boolean =>
 
 async function findShared(purpose: Shared, ground: Ground, given: Given): Promise<Engine> {
   const { operation, terminal } = purpose
-  const { monotonic, pause } = terminal.waiting ?? SYSTEM
+  const { monotonic, pause } = terminal.waiting ?? SYSTEM_WAITING
   const deadline = monotonic() + PATIENCE
   for (;;) {
     const service = serviceOf(ground)

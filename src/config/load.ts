@@ -82,29 +82,30 @@ function merged(under: ConfigNode, over: ConfigNode): ConfigNode {
 }
 
 /** A file without problems, as it was read last. */
-interface KnownFile {
+interface ParsedFile {
   readonly source: string
   readonly tree: ConfigNode
 }
 
 /**
  * By name. Parsing takes most of the time of reading a configuration, which is often read twice in a row: to preview a
- * change, then to make it. None stays in memory for that.
+ * change, then to make it. Held weakly: the garbage collector may take a tree at any time, which costs one more parse.
  */
-const known = new Map<string, WeakRef<KnownFile>>()
-const MOST_KNOWN = 16
+const parsedFiles = new Map<string, WeakRef<ParsedFile>>()
+const MAX_PARSED_FILES = 16
 
 function readFile(file: string, problems: Problems): ConfigNode | undefined {
   problems.files.add(resolve(file))
   try {
     const source = readText(file)
-    const before = known.get(file)?.deref()
+    const before = parsedFiles.get(file)?.deref()
     if (before?.source === source) return before.tree
     const found = problems.list.length
     const tree = readYaml(source, file, problems)
-    known.delete(file)
-    if (problems.list.length === found) known.set(file, new WeakRef({ source, tree }))
-    for (const [name] of known) if (known.size > MOST_KNOWN) known.delete(name)
+    parsedFiles.delete(file)
+    if (problems.list.length === found) parsedFiles.set(file, new WeakRef({ source, tree }))
+    const [oldest] = parsedFiles.keys()
+    if (oldest !== undefined && parsedFiles.size > MAX_PARSED_FILES) parsedFiles.delete(oldest)
     return tree
   } catch (error) {
     const line = error instanceof NotTextError ? error.line : 1

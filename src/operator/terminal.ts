@@ -8,6 +8,7 @@ import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import type { Environment } from '../config/validate.ts'
 import { DIRECTION_CONTROLS } from '../kernel/clean-text.ts'
+import type { Clock } from '../kernel/clock.ts'
 import { textOfBytes, withoutLineEnd } from '../kernel/text-file.ts'
 import { hasCode, messageOf } from '../kernel/thrown.ts'
 import { UsageError } from './verb.ts'
@@ -40,10 +41,8 @@ export const jsonText = (value: unknown): string => `${JSON.stringify(value, nul
 export const countOfFamilies = (count: number): string =>
   countOf(count, 'family of refresh tokens', 'families of refresh tokens')
 
-/** Time, as a command sees it that waits for another process. */
-export interface Waiting {
-  /** Clock.monotonic(). */
-  readonly monotonic: () => number
+/** What a command needs to wait for another process. */
+export interface Waiting extends Pick<Clock, 'monotonic'> {
   /** Resolves after so many milliseconds. */
   readonly pause: (ms: number) => Promise<unknown>
 }

@@ -75,16 +75,13 @@ const INTERVAL = 1000
 /** Configured switches are numbered, so a reload may give the id of one to another: what closes tells them apart. */
 const keyOf = ({ id, from, until }: KeptSwitch): string => `${id} ${from ?? ''} ${until ?? ''}`
 
-/** True if it was set before it begins: it may have begun before anybody looked. */
-const isPlannedBefore = ({ from, setAt }: KeptSwitch): boolean =>
-  from !== undefined && setAt !== undefined && setAt < from
-
 /**
  * Records when planned maintenance begins and ends by the clock (C9.1, C12.3). What an operator switches, or a reload brings,
  * has a record of its own.
  */
 export class WindowWatch {
   readonly #parts: WindowWatchParts
+  #lastLook: number
   /** At the last look: those that were planned, and those in force. */
   #planned = new Map<string, KeptSwitch>()
   #inForce = new Map<string, KeptSwitch>()
@@ -92,7 +89,8 @@ export class WindowWatch {
 
   constructor(parts: WindowWatchParts) {
     this.#parts = parts
-    this.#remember(parts.clock.now())
+    this.#lastLook = parts.clock.now()
+    this.#remember(this.#lastLook)
   }
 
   start(): void {
@@ -106,10 +104,14 @@ export class WindowWatch {
   /** Compares with the last look. */
   look(): void {
     const now = this.#parts.clock.now()
-    const [planned, inForce] = [this.#planned, this.#inForce]
+    const [planned, inForce, lastLook] = [this.#planned, this.#inForce, this.#lastLook]
+    this.#lastLook = now
     this.#remember(now)
+    // One may have been planned, and have begun, since the last look.
+    const hasBegunSince = ({ from, setAt }: KeptSwitch): boolean =>
+      from !== undefined && from > lastLook && setAt !== undefined && setAt < from
     for (const [key, entry] of this.#inForce)
-      if (planned.has(key) || (!inForce.has(key) && isPlannedBefore(entry)))
+      if (planned.has(key) || (!inForce.has(key) && hasBegunSince(entry)))
         this.#note('maintenance.began', entry)
     for (const [key, entry] of inForce)
       if (!this.#inForce.has(key) && entry.until !== undefined && entry.until <= now)

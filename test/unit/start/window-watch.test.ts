@@ -13,7 +13,7 @@ function watching() {
   const events: string[] = []
   const audit = { note: ({ event }: AuditEntry) => void events.push(event) }
   const watch = new WindowWatch({ switches: () => switches, audit, clock })
-  const set = (window: Pick<KeptSwitch, 'from' | 'until'>): void =>
+  const set = (window: Pick<KeptSwitch, 'from' | 'until'> & { readonly setAt?: number }): void =>
     void switches.push({
       id: 'one',
       source: 'operator',
@@ -26,7 +26,7 @@ function watching() {
     watch.look()
     return events
   }
-  return { set, after }
+  return { set, after, forget: () => void switches.splice(0) }
 }
 
 describe('C12.3 a planned window', () => {
@@ -39,7 +39,7 @@ describe('C12.3 a planned window', () => {
     expect(after(3000)).toEqual(['maintenance.began', 'maintenance.ended'])
   })
 
-  it('C12.3 is told though nobody looked between the order and its begin', () => {
+  it('C12.3 is told though nobody looked between the order and the beginning', () => {
     const { set, after } = watching()
     set({ from: NOW + 500, until: NOW + 9000 })
     expect(after(1000)).toEqual(['maintenance.began'])
@@ -48,7 +48,18 @@ describe('C12.3 a planned window', () => {
 
   it('C12.3 is not told of what an operator switches on at once', () => {
     const { set, after } = watching()
-    set({ from: NOW, until: undefined })
+    set({ from: undefined, until: undefined })
     expect(after(1000)).toEqual([])
+  })
+
+  it('C12.3 is not told again of one that is missing from the list for a while', () => {
+    const { set, after, forget } = watching()
+    const window = { from: NOW + 500, until: NOW + 90_000 }
+    set(window)
+    expect(after(1000)).toEqual(['maintenance.began'])
+    forget()
+    expect(after(1000)).toEqual(['maintenance.began'])
+    set({ ...window, setAt: NOW })
+    expect(after(1000)).toEqual(['maintenance.began'])
   })
 })
