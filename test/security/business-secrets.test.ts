@@ -11,7 +11,7 @@ import { drawSchema, sharedPostgres } from '../support/postgres.ts'
 import { bearer, send } from '../support/requests.ts'
 import { sealKey } from '../support/seal-key.ts'
 import { shared } from '../support/shared.ts'
-import { ENDS_AT_ONCE, ROOT } from '../support/spawn-postern.ts'
+import { ENDS_AT_ONCE, ROOT, WITHOUT_WAITS } from '../support/spawn-postern.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'
 import { startUpstream } from '../support/start-upstream.ts'
 import { fillStore, STORED_PASSWORD } from '../support/stored-records.ts'
@@ -26,7 +26,7 @@ const BASE = join(ROOT, 'config/upstream.yaml')
 const settings = (base = BASE): string =>
   [
     `extends: ${base}`,
-    ENDS_AT_ONCE,
+    base === BASE ? WITHOUT_WAITS : ENDS_AT_ONCE,
     'directory:',
     '  businesses:',
     ...['ACME', 'GLOBEX', 'INITECH'].map(
