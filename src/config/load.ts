@@ -98,12 +98,12 @@ function readFile(file: string, problems: Problems): ConfigNode | undefined {
   problems.files.add(resolve(file))
   try {
     const source = readText(file)
-    const before = parsedFiles.get(file)?.deref()
-    if (before?.source === source) return before.tree
-    const found = problems.list.length
+    const parsed = parsedFiles.get(file)?.deref()
+    if (parsed?.source === source) return parsed.tree
+    const problemsBefore = problems.list.length
     const tree = readYaml(source, file, problems)
     parsedFiles.delete(file)
-    if (problems.list.length === found) parsedFiles.set(file, new WeakRef({ source, tree }))
+    if (problems.list.length === problemsBefore) parsedFiles.set(file, new WeakRef({ source, tree }))
     const [oldest] = parsedFiles.keys()
     if (oldest !== undefined && parsedFiles.size > MAX_PARSED_FILES) parsedFiles.delete(oldest)
     return tree

@@ -41,7 +41,7 @@ export const jsonText = (value: unknown): string => `${JSON.stringify(value, nul
 export const countOfFamilies = (count: number): string =>
   countOf(count, 'family of refresh tokens', 'families of refresh tokens')
 
-/** What a command needs to wait for another process. */
+/** How a command that waits for another process reads the time and pauses. */
 export interface Waiting extends Pick<Clock, 'monotonic'> {
   /** Resolves after so many milliseconds. */
   readonly pause: (ms: number) => Promise<unknown>

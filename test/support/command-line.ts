@@ -3,17 +3,13 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { PassThrough, type Writable } from 'node:stream'
-import { text } from 'node:stream/consumers'
 import { runCommandLine } from '../../src/cli/command-line.ts'
 import type { Waiting } from '../../src/operator/terminal.ts'
+import { collected, type Ended } from './collected-command.ts'
 import { PROGRAM, ROOT } from './program.ts'
 import { atEnd } from './shared.ts'
 
-export interface Ended {
-  readonly code: number | null
-  readonly stdout: string
-  readonly stderr: string
-}
+export type { Ended }
 
 export interface Given {
   readonly env?: Readonly<Record<string, string>>
@@ -49,22 +45,10 @@ export interface GivenProcess extends Given {
 }
 
 /** Runs a command in this process: quick, for all that needs no process of its own. */
-export async function runVerb(
+export const runVerb = (
   args: readonly string[],
   { env = {}, input = '', stdin = new PassThrough().end(input), onto, waiting }: GivenVerb = {},
-): Promise<Ended> {
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()]
-  const told = Promise.all([text(stdout), text(stderr)])
-  const terminal = {
-    ...{ env, stdin: stdin as unknown as NodeJS.ReadStream, stdout: onto ?? stdout, stderr },
-    ...(waiting && { waiting }),
-  }
-  const code = await runCommandLine([...args], terminal)
-  stdout.end()
-  stderr.end()
-  const [out, error] = await told
-  return { code, stdout: out, stderr: error }
-}
+): Promise<Ended> => collected(runCommandLine, args, { env, stdin, onto, waiting })
 
 /** Runs the real command line in a process of its own, to its end. */
 export const spawnVerb = (

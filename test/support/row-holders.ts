@@ -2,6 +2,7 @@
 import { expect } from 'vitest'
 import { PASSWORD, type Row } from './operation-rows.ts'
 import {
+  CALLS,
   DATA,
   expectDone,
   GRANTED,
@@ -9,12 +10,11 @@ import {
   logIn,
   REFUSED,
   refreshed,
+  type RightsService,
   SERVED,
   stateOf,
 } from './shrinking-rights.ts'
 import type { Upstream } from './start-upstream.ts'
-
-type Service = Parameters<typeof logIn>[0]
 
 /** `~` as a name, in whatever a row has. What matches texts of any name is left as it is. */
 export function named<T>(of: T, name: string): T {
@@ -42,7 +42,10 @@ const isOf = ({ line }: Row, ...nouns: readonly string[]): boolean =>
  * For each row that ends something, a business, a client and whatever it changes, all of one name; and what somebody was
  * issued for them. The roles `Weak` and `Equal` are there for all.
  */
-export async function holdersOf(service: Service, rows: readonly Row[]): Promise<ReadonlyMap<Row, Holder>> {
+export async function holdersOf(
+  service: RightsService,
+  rows: readonly Row[],
+): Promise<ReadonlyMap<Row, Holder>> {
   const add = (path: string, body: object) => expectDone(service, 'POST', path, body)
   const ending = rows.filter(({ ends }) => ends !== undefined).map((row, at) => ({ row, name: `row${at}` }))
   await add('/roles', { name: 'Weak', scopes: ['fund.read'] })
@@ -93,11 +96,11 @@ export function holderOf(
 }
 
 /** How many calls tell of a token: so many that each worker answers one. */
-const callsOf = (workers: 1 | 2): number => (workers === 1 ? 1 : 4)
+const callsOf = (workers: 1 | 2): number => (workers === 1 ? 1 : CALLS)
 
 /** Expects that all of it can be used. */
 export async function expectServed(
-  [service, upstream, workers]: readonly [Service, Upstream, 1 | 2],
+  [service, upstream, workers]: readonly [RightsService, Upstream, 1 | 2],
   { line }: Row,
   holder: Holder,
 ): Promise<void> {
@@ -108,7 +111,7 @@ export async function expectServed(
 
 /** Expects that what the row ends has ended, and nothing else; behind a row that is `again`, that it stays so. */
 export async function expectEnded(
-  [service, upstream, workers]: readonly [Service, Upstream, 1 | 2],
+  [service, upstream, workers]: readonly [RightsService, Upstream, 1 | 2],
   row: Row,
   holder: Holder,
 ): Promise<void> {

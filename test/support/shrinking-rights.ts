@@ -1,7 +1,7 @@
 /** People and clients with tokens, before and after a change of their rights. */
 import { expect } from 'vitest'
 import { postForm } from './oauth.ts'
-import type { AdminAnswered, Operated as Whole } from './operated.ts'
+import type { AdminAnswered, Operated } from './operated.ts'
 import { bearer, send } from './requests.ts'
 import type { Upstream } from './start-upstream.ts'
 
@@ -10,7 +10,8 @@ export const LISTING = 'business.fund.list'
 export const DATA = ['fund.read', LISTING]
 export const GRANTED = ['openid', 'offline_access', ...DATA]
 
-type Operated = Pick<Whole, 'admin' | 'baseUrl' | 'authUrl'>
+/** What of a service gives rights and takes them. */
+export type RightsService = Pick<Operated, 'admin' | 'baseUrl' | 'authUrl'>
 
 export type AdminChange = readonly [method: string, path: string, body?: object]
 
@@ -29,7 +30,7 @@ export interface Holder {
 }
 
 export async function logIn(
-  service: Operated,
+  service: RightsService,
   {
     client,
     secret,
@@ -45,7 +46,7 @@ export async function logIn(
 }
 
 export async function expectDone(
-  service: Operated,
+  service: RightsService,
   ...[method, path, body]: AdminChange
 ): Promise<AdminAnswered> {
   const answer = await service.admin(method, path, body)
@@ -54,10 +55,10 @@ export async function expectDone(
 }
 
 /** Enough connections for both workers to answer: each connection is given to the next one. */
-const CALLS = 4
+export const CALLS = 4
 
 async function call(
-  service: Operated,
+  service: RightsService,
   { name, target, access }: Holder,
   calls: number,
 ): Promise<readonly number[]> {
@@ -71,7 +72,7 @@ async function call(
   return [...new Set(statuses)]
 }
 
-export async function refreshed(service: Operated, { client, secret, refresh }: Holder): Promise<Left> {
+export async function refreshed(service: RightsService, { client, secret, refresh }: Holder): Promise<Left> {
   const params = { grant_type: 'refresh_token', refresh_token: refresh }
   const { status, json } = await postForm(service, '/connect/token', { client, secret, params })
   if (status === 400) return 'nothing'
@@ -83,9 +84,9 @@ const receivedOf = ({ requests }: Upstream, { name }: Holder): number =>
   requests.filter(({ target }) => target.endsWith(`?of=${name}`)).length
 
 /** What is left to a holder, and how many calls the upstream received of those made now. */
-export async function stateOf(service: Operated, upstream: Upstream, holder: Holder, many = CALLS) {
+export async function stateOf(service: RightsService, upstream: Upstream, holder: Holder, count = CALLS) {
   const before = receivedOf(upstream, holder)
-  const calls = await call(service, holder, many)
+  const calls = await call(service, holder, count)
   return { calls, received: receivedOf(upstream, holder) - before }
 }
 
