@@ -15,6 +15,10 @@ import { poolConfig, startPool, type StartedPool } from '../support/worker-pool.
 
 const subjectOf = ({ actor }: WrittenRecord): string | undefined => (actor as { subject?: string }).subject
 
+/** How many change data at once; and their changes before a redaction, and behind it. */
+const CALLERS = 4
+const CHANGES = 40
+
 /** One change after another until stopped; the statuses of the answers. */
 function changing({ baseUrl }: Pick<StartedPool, 'baseUrl'>, token: string) {
   const headers = { ...JSON_BODY, Authorization: `Bearer ${token}`, Connection: 'close' }
@@ -27,7 +31,7 @@ function changing({ baseUrl }: Pick<StartedPool, 'baseUrl'>, token: string) {
       statuses.push(response.status)
     }
   }
-  const callers = Promise.all([one(), one()])
+  const callers = Promise.all(Array.from({ length: CALLERS }, one))
   return {
     statuses,
     stop: async () => {
@@ -61,7 +65,7 @@ describe('C12.2.3 redaction by the service that writes the trail', () => {
     const service = await served(workers)
     const { data } = service
     const load = changing(service, await service.token())
-    await until(() => load.statuses.length >= 16)
+    await until(() => load.statuses.length >= CHANGES)
     const before = new Set(recordsOf({ data }, 'call.intended').map(({ requestId }) => requestId))
     const subject = recordsOf({ data }, 'call.intended').map(subjectOf)[0] ?? ''
 
@@ -69,7 +73,7 @@ describe('C12.2.3 redaction by the service that writes the trail', () => {
     const verb = ['audit', 'redact', '--subject', subject, '--reason', 'request 4711']
     expect(await runVerb(verb, { env })).toMatchObject({ code: 0, stderr: '' })
     const erasedBy = load.statuses.length
-    await until(() => load.statuses.length >= erasedBy + 16)
+    await until(() => load.statuses.length >= erasedBy + CHANGES)
     await load.stop()
 
     expect(new Set(load.statuses)).toEqual(new Set([200]))
@@ -78,7 +82,10 @@ describe('C12.2.3 redaction by the service that writes the trail', () => {
       intents.filter((each) => before.has(each['requestId']) === old),
     )
     expect(older?.filter(({ values }) => Object.keys(values).length > 0)).toEqual([])
-    expect(newer?.filter(({ values }) => Object.keys(values).length > 0).length).toBeGreaterThanOrEqual(12)
+    // Those that the redaction met under way may be older.
+    expect(newer?.filter(({ values }) => Object.keys(values).length > 0).length).toBeGreaterThanOrEqual(
+      CHANGES - CALLERS,
+    )
     expect(recordsOf({ data }, 'audit.redacted')).toMatchObject([
       {
         outcome: 'pending',

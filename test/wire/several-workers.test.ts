@@ -12,6 +12,7 @@ import { ALICE, SCOPE } from '../support/audited-people.ts'
 import { directoryEditors } from '../support/directory-editors.ts'
 import { eventually } from '../support/eventually.ts'
 import { startLogoutReceiver } from '../support/logout-receiver.ts'
+import { sized } from '../support/long.ts'
 import { seriesOf } from '../support/metrics.ts'
 import { postForm } from '../support/oauth.ts'
 import { operated, operatedHere } from '../support/operated.ts'
@@ -172,7 +173,7 @@ describe('with several workers', () => {
   it('C14.4 finds a call, whichever worker it was of', async () => {
     const service = await two()
     const ids = await Promise.all(
-      Array.from({ length: 6 }, async () => {
+      Array.from({ length: sized(6, 12) }, async () => {
         const target = `${service.baseUrl}/api/1.0/b/ACME/fund-data/fund-list`
         const response = await fetch(target, { headers: { connection: 'close' } })
         await response.arrayBuffer()
