@@ -20,6 +20,14 @@ describe('config/recipes', () => {
     expect(linked.sort()).toEqual([...recipeNames()].sort())
   })
 
+  it('has every page by whose name continuous integration chooses some', () => {
+    const chosen = /\(([\w|-]+)\)\\\.md works/
+      .exec(readFileSync(join(ROOT, '.ci/run'), 'utf8'))?.[1]
+      ?.split('|')
+    expect(chosen?.length).toBeGreaterThan(1)
+    expect(recipeNames()).toEqual(expect.arrayContaining(chosen ?? []))
+  })
+
   const PAGE = '```yaml\ndemo: true\n```\n\n```sh\nPOSTERN_CONFIG=my.yaml npm start\n```\n'
 
   it('takes a page with all that is typed, in its order', () => {

@@ -46,7 +46,7 @@ export const onOf = (record: WrittenRecord | undefined) =>
   record?.['on'] as { readonly id: string; readonly family: string }
 
 /** A service whose clients remember every secret that they were given. */
-export class AuditedPeople {
+class AuditedPeople {
   readonly service: StartedPostern
   readonly #secrets: (string | undefined)[] = [...ALWAYS_SECRET]
 

@@ -37,7 +37,7 @@ export function longPauses(): Waiting {
   }
 }
 
-export interface GivenProcess extends Given {
+interface GivenProcess extends Given {
   /** The working folder. Default: the repository. */
   readonly cwd?: string
   /** Run as this user of the system, by number. Only root can. */
