@@ -11,6 +11,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import { onTestFinished } from 'vitest'
 import {
   planPostgres,
@@ -152,17 +153,7 @@ export class PostgresCluster {
 
   #isReady(): boolean {
     try {
-      runProgram('pg_isready', [
-        '-q',
-        '-h',
-        '127.0.0.1',
-        '-p',
-        String(this.port),
-        '-U',
-        USER,
-        '-d',
-        'postgres',
-      ])
+      query(this, 'SELECT 1')
       return true
     } catch {
       return false
@@ -287,9 +278,52 @@ async function findOrStart(): Promise<PostgresCluster> {
   return cluster
 }
 
-/** What psql prints for one statement, without headings. */
-export const query = (cluster: Pick<PostgresCluster, 'url'>, sql: string): string =>
-  runProgram('psql', ['-X', '-q', '-A', '-t', '-v', 'ON_ERROR_STOP=1', '-d', cluster.url(), '-c', sql]).trim()
+/** What is asked of the thread that keeps connections (query-thread.ts). */
+export interface Asked {
+  readonly url: string
+  readonly sql: string
+}
+
+type Answered = { readonly printed: string } | { readonly failed: string }
+
+export interface QueryThreadData {
+  readonly port: MessagePort
+  /** Its one number is 1 when an answer was sent. */
+  readonly answered: Int32Array<SharedArrayBuffer>
+}
+
+/** Milliseconds. */
+const QUERY_WITHIN = 60_000
+
+let thread: QueryThreadData | undefined
+
+function startThread(): QueryThreadData {
+  const { port1: port, port2 } = new MessageChannel()
+  const answered = new Int32Array(new SharedArrayBuffer(4))
+  const data: QueryThreadData = { port: port2, answered }
+  const started = new Worker(new URL('query-thread.ts', import.meta.url), {
+    workerData: data,
+    transferList: [port2],
+  })
+  for (const each of [started, port]) each.unref()
+  return { port, answered }
+}
+
+/** What psql prints for one statement, without headings. Blocks until it is answered: so it stands among what happens at once. */
+export function query(cluster: Pick<PostgresCluster, 'url'>, sql: string): string {
+  const { port, answered } = (thread ??= startThread())
+  Atomics.store(answered, 0, 0)
+  const asked: Asked = { url: cluster.url(), sql }
+  port.postMessage(asked)
+  if (Atomics.wait(answered, 0, 0, QUERY_WITHIN) === 'timed-out') {
+    // The next answer would be that to this one.
+    thread = undefined
+    throw new Error(`Postgres does not answer: ${sql}`)
+  }
+  const answer = receiveMessageOnPort(port)?.message as Answered
+  if ('failed' in answer) throw new Error(`${answer.failed}: ${sql}`)
+  return answer.printed.trim()
+}
 
 /** A name for a schema that no other test has. */
 export const drawSchema = (): string => `t_${randomBytes(6).toString('hex')}`
