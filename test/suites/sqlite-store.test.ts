@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { SqliteStore } from '../../src/stores/sqlite.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { describeStore } from './store.contract.ts'
@@ -11,6 +12,12 @@ describeStore({
     return {
       open: (clock) =>
         SqliteStore.open({ path, synchronous: 'normal', maxSize: undefined, deadline: 10_000 }, clock),
+      empty: () => {
+        using db = new DatabaseSync(path)
+        db.exec(
+          'DELETE FROM record; DELETE FROM counter; DELETE FROM change; DELETE FROM sqlite_sequence; UPDATE running SET ms = 0',
+        )
+      },
     }
   },
 })

@@ -4,10 +4,13 @@ import type { Clock } from '../../src/kernel/clock.ts'
 import { byKey } from '../../src/kernel/key-order.ts'
 import { allChanges } from '../support/all-changes.ts'
 import { movableClock, type MovableClock } from '../support/movable-clock.ts'
+import { atEnd, shared } from '../support/shared.ts'
 
 /** A place for the data of a store. If the store is durable, opening it again finds the data. */
 export interface StorePlace {
   open(clock: Clock): Promise<Store>
+  /** Removes all that is in it, while stores have it open. Without it every test has a place of its own. */
+  empty?(): void
 }
 
 export interface StoreUnderTest {
@@ -41,12 +44,20 @@ const HOSTILE: readonly (readonly [string, string])[] = [
 
 /** What every store must do. */
 export function describeStore(subject: StoreUnderTest): void {
-  const opened = async (
-    clock: MovableClock = movableClock(),
-  ): Promise<{ store: Store; clock: MovableClock }> => {
-    const store = await (await subject.place()).open(clock)
-    onTestFinished(() => store.close())
-    return { store, clock }
+  const open = async () => {
+    const clock = movableClock()
+    const place = await subject.place()
+    const store = await place.open(clock)
+    atEnd(() => store.close())
+    return { place, store, clock }
+  }
+  const kept = shared(open)
+  /** A store with nothing in it. The tests share one where it can be emptied: to open one costs more than most of them. */
+  const opened = async (): Promise<{ store: Store; clock: MovableClock }> => {
+    const found = await kept()
+    if (found.place.empty === undefined) return open()
+    found.place.empty()
+    return found
   }
   const valueOf = (entry: Entry | undefined): unknown => entry?.value
   const make = (value: NewEntry['value'] = {}, more: Omit<NewEntry, 'value'> = {}): NewEntry => ({

@@ -2,7 +2,7 @@ import { planPostgres } from '../../src/stores/postgres/connection-schema.ts'
 import { PostgresLink } from '../../src/stores/postgres/link.ts'
 import { PostgresStore } from '../../src/stores/postgres/store.ts'
 import type { StorePlace } from '../suites/store.contract.ts'
-import { makeTables, sharedPostgres } from './postgres.ts'
+import { makeTables, query, sharedPostgres } from './postgres.ts'
 
 /** A schema of its own in the cluster of the run, or in the database that a URL names. */
 export async function postgresPlace(user: string, elsewhere?: string): Promise<StorePlace> {
@@ -17,5 +17,12 @@ export async function postgresPlace(user: string, elsewhere?: string): Promise<S
     migrate: 'auto',
     preparedStatements: true,
   })
-  return { open: async (clock) => PostgresStore.open(await PostgresLink.open(plan), clock) }
+  const removed = ['record', 'change', 'node', 'bucket', 'lockout'].map(
+    (table) => `DELETE FROM ${schema}.${table}`,
+  )
+  const emptied = [...removed, `UPDATE ${schema}.feed SET last = 0, mark = '', ran = 0`].join(';')
+  return {
+    open: async (clock) => PostgresStore.open(await PostgresLink.open(plan), clock),
+    empty: () => void query(cluster, emptied),
+  }
 }
