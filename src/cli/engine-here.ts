@@ -74,6 +74,7 @@ export async function engineHere(purpose: HerePurpose): Promise<Engine> {
     environment: terminal.env,
     trail: trailOf(purpose),
     reads: operation.method === 'GET',
+    pause: terminal.pause,
   })
   const dispose = async (): Promise<void> => {
     await here[Symbol.asyncDispose]()

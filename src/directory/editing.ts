@@ -27,6 +27,9 @@ export class DirectoryRefusal extends Error {
   }
 }
 
+/** Resolves after so many milliseconds. */
+export type Pause = (ms: number) => Promise<unknown>
+
 export interface EditingParts {
   readonly store: Store
   readonly feed: Pick<Feed, 'append'>
@@ -41,8 +44,8 @@ export interface EditingParts {
   readonly namedValues?: ReadonlyMap<string, string>
   /** What is wrong with values, by name: some say where calls go (C8.7). */
   readonly problemsOfValues?: ProblemsOfValues
-  /** Resolves after so many milliseconds. Tests pass their own. */
-  readonly pause?: (ms: number) => Promise<unknown>
+  /** How it is waited until every process knows of a change. Tests pass their own. */
+  readonly pause?: Pause | undefined
 }
 
 /** Two changes of one record at the same time are rare; four mean that something is wrong. */

@@ -55,6 +55,8 @@ export interface Terminal {
   readonly stderr: NodeJS.WritableStream
   /** Default: by the clock of the system. */
   readonly waiting?: Waiting
+  /** How a command that changes the store by itself waits until other processes know of it. Tests pass their own. */
+  readonly pause?: Waiting['pause']
 }
 
 /**

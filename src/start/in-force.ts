@@ -24,6 +24,7 @@ export interface EditorParts {
   readonly state: Pick<EditingParts, 'store' | 'feed' | 'tokenRevoker'>
   readonly clock: Clock
   readonly environment: Environment
+  readonly pause: EditingParts['pause']
 }
 
 interface InForceParts extends Omit<EditorParts, 'place'> {
@@ -33,7 +34,7 @@ interface InForceParts extends Omit<EditorParts, 'place'> {
 /** Compiles the directory of a configuration, to edit beside it. Its problems are in the report. */
 export async function openConfiguredEditors(
   configuration: Configuration,
-  { state, clock, environment, place }: EditorParts,
+  { state, clock, environment, place, pause }: EditorParts,
   problems: Problems,
 ): Promise<Editors> {
   const { scopes, directory } = configuration
@@ -55,6 +56,7 @@ export async function openConfiguredEditors(
     namedValues,
     problemsOfValues: (texts: Readonly<Record<string, string>>) => problemsOfValues(targets, texts),
     sealer,
+    pause,
   }
   return openEditors({ ...parts, hasher: new Hasher() })
 }

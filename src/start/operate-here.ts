@@ -39,6 +39,8 @@ export interface HereParts {
   readonly trail: TrailHere
   /** Whether nothing is changed: a data folder that cannot be written will do then. */
   readonly reads: boolean
+  /** How it is waited until other processes know of a change. Tests pass their own. */
+  readonly pause?: EditorParts['pause']
 }
 
 const CANNOT_WRITE = 'the audit trail cannot be written'
@@ -242,14 +244,14 @@ export class OperatedHere implements AsyncDisposable {
   }
 
   async #openEditors(): Promise<Editors> {
-    const { configuration, environment } = this.#parts
+    const { configuration, environment, pause } = this.#parts
     const state = await this.#directoryState()
     const problems = new Problems()
     const { openConfiguredEditors } = await import('./in-force.ts')
     const { place } = keysPlanOf(configuration, state.store)
     const editors = await openConfiguredEditors(
       configuration,
-      { state, place, clock: systemClock, environment },
+      { state, place, clock: systemClock, environment, pause },
       problems,
     )
     if (problems.failed) throw new ConfigurationError(problems)

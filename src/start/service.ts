@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import type { Operator } from '../audit/audited-change.ts'
 import type { Environment } from '../config/validate.ts'
 import { type AuditTrail, NO_TRAIL } from '../contracts/audit.ts'
+import type { EditingParts } from '../directory/editing.ts'
 import { type Holdings, NO_HOLDINGS } from '../directory/holdings.ts'
 import { systemTimer } from '../identity/guessing/guessing.ts'
 import { LocalLockouts, recordLockout } from '../identity/guessing/lockouts.ts'
@@ -56,6 +57,8 @@ import { VERSION } from './version.ts'
 export interface StartOptions extends ObservationOptions {
   readonly clock: Clock
   readonly environment: Environment
+  /** How it is waited until other processes know of a change of the directory. Tests pass their own. */
+  readonly pause?: EditingParts['pause']
   /** Where a reload reads the configuration from. Absent: the service cannot be reloaded. */
   readonly source?: ConfigurationSource
 }
@@ -164,7 +167,7 @@ async function start(configuration: Configuration, options: StartOptions): Promi
 
   serves.resolve(pool)
 
-  const current = new InForce(configuration, { state, clock, environment })
+  const current = new InForce(configuration, { state, clock, environment, pause: options.pause })
   const inForce = (next: Configuration): void => {
     current.adopt(next)
     beat?.adopt(next)

@@ -47,7 +47,7 @@ export async function administered(options: StartOptions = {}) {
   const env = { POSTERN_CONFIG: options.file ?? DEMO, POSTERN_DATA: data }
   /** Runs a command on the service's store; `input` stands on standard input. */
   const command = async (args: readonly string[], input = '') => {
-    const { code, stdout, stderr } = await runVerb(args, { env, input })
+    const { code, stdout, stderr } = await runVerb(args, { env, input, alone: true })
     return { code, stdout, stderr }
   }
   /** `event outcome operator` of the acts on the directory so far. */

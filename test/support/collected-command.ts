@@ -16,18 +16,21 @@ interface Surroundings {
   /** Where standard output goes, which is then not in the answer. */
   readonly onto?: Writable | undefined
   readonly waiting?: Waiting | undefined
+  /** Whether no other process reads the store: a command that changes it by itself waits for none then. */
+  readonly alone?: boolean | undefined
 }
 
 export async function collected(
   run: typeof runCommandLine,
   args: readonly string[],
-  { env, stdin, onto, waiting }: Surroundings,
+  { env, stdin, onto, waiting, alone = false }: Surroundings,
 ): Promise<Ended> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()]
   const told = Promise.all([text(stdout), text(stderr)])
   const code = await run([...args], {
     ...{ env, stdin: stdin as unknown as NodeJS.ReadStream, stdout: onto ?? stdout, stderr },
     ...(waiting && { waiting }),
+    ...(alone && { pause: () => Promise.resolve() }),
   })
   stdout.end()
   stderr.end()

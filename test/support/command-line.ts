@@ -23,6 +23,8 @@ interface GivenVerb extends Given {
   /** Where standard output goes, which is then not in the answer. */
   readonly onto?: Writable
   readonly waiting?: Waiting
+  /** Whether no other process reads the store: a command that changes it by itself waits for none then. */
+  readonly alone?: boolean
 }
 
 /** Each pause takes seconds, and is over at once: a command loses its patience after a few looks. */
@@ -47,8 +49,8 @@ interface GivenProcess extends Given {
 /** Runs a command in this process: quick, for all that needs no process of its own. */
 export const runVerb = (
   args: readonly string[],
-  { env = {}, input = '', stdin = new PassThrough().end(input), onto, waiting }: GivenVerb = {},
-): Promise<Ended> => collected(runCommandLine, args, { env, stdin, onto, waiting })
+  { env = {}, input = '', stdin = new PassThrough().end(input), onto, waiting, alone }: GivenVerb = {},
+): Promise<Ended> => collected(runCommandLine, args, { env, stdin, onto, waiting, alone })
 
 /** Runs the real command line in a process of its own, to its end. */
 export const spawnVerb = (

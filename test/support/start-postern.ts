@@ -84,6 +84,8 @@ export async function startPostern(options: StartOptions = {}): Promise<StartedP
     clock,
     environment,
     ...(options.file !== undefined && { source: { file: options.file, files } }),
+    // All that reads its store is in this process, and follows at once; a database may have other nodes.
+    ...(configuration.store.kind !== 'postgres' && { pause: () => Promise.resolve() }),
     logDestination: { write: (line: string) => void lines.push(line) },
   })
   anewForEachTest(() => forgetRecords({ data, world: running.worker!.dependencies }))

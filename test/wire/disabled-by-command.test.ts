@@ -134,11 +134,13 @@ describe('C11.5.1 C6.3.6 a client or user of the configuration that a command di
     expect((await renamed(first)).json.error).toBe('invalid_grant')
     await first.close()
     // Also without a service, and for one that starts later.
-    expect(await runVerb(['client', 'disable', 'acme-books'], { env })).toMatchObject({ code: 0 })
+    expect(await runVerb(['client', 'disable', 'acme-books'], { env, alone: true })).toMatchObject({
+      code: 0,
+    })
     const again = await postern({ file, data })
     for (const client of ['acme-books', 'globex-ledger'])
       expect((await login(again, 'bob', client)).json.error).toBe('invalid_client')
-    expect(await runVerb(['client', 'enable', 'acme-books'], { env })).toMatchObject({ code: 0 })
+    expect(await runVerb(['client', 'enable', 'acme-books'], { env, alone: true })).toMatchObject({ code: 0 })
     expect((await renamed(again)).json.error).toBe('invalid_grant')
     // Nobody has the name any more: the mark is found by it all the same.
     expect(await runVerb(['user', 'enable', 'alice'], { env })).toMatchObject({ code: 0 })

@@ -13,7 +13,7 @@ type Environment = Readonly<Record<string, string>>
 const commands =
   (env: Environment) =>
   (line: string, input = ''): Promise<Ended> =>
-    runVerb(line.split(' '), { env, input })
+    runVerb(line.split(' '), { env, input, alone: true })
 
 /** A service in this process, which commands change from outside. */
 const serving = shared(async () => {

@@ -30,7 +30,7 @@ async function place() {
   const { data, service } = await serving()
   const [tally, dora] = [`tally${++places}`, `dora${places}`]
   const env = { POSTERN_DATA: data, POSTERN_CONFIG: DEMO }
-  const run = (args: readonly string[], input = '') => runVerb(args, { env, input })
+  const run = (args: readonly string[], input = '') => runVerb(args, { env, input, alone: true })
   const added = await run(['client', 'add', tally, ...KIND, ...HOLDS])
   const { secret } = JSON.parse(added.stdout) as { secret: string }
   await run(['user', 'add', dora, '--customer', tally, ...ROLES], `${PASSWORD}\n`)

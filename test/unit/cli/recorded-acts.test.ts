@@ -30,7 +30,7 @@ async function place(changes = '') {
     POSTERN_CONFIG: configFiles({ 'a.yaml': `extends: ${DEMO}\n${changes}\n` })('a.yaml'),
   }
   const run = (line: string, input = '', more: Record<string, string> = {}) =>
-    runVerb([...line.split(' ')], { env: { ...env, ...more }, input })
+    runVerb([...line.split(' ')], { env: { ...env, ...more }, input, alone: true })
   const serve = () => postern({ file: env.POSTERN_CONFIG, data })
   return { data, env, run, serve, records: (event: string) => recordsOf({ data }, event) }
 }

@@ -31,7 +31,12 @@ async function place(changes = '') {
   const file = configFiles({ 'a.yaml': `extends: ${DEMO}\n${changes}\n` })('a.yaml')
   const env = { POSTERN_DATA: data, POSTERN_CONFIG: file }
   const run = (line: string, more: Readonly<Record<string, string>> = {}, waiting?: Waiting) =>
-    runVerb(line.split(' '), { env: { ...env, ...more }, input: PASSWORD, ...(waiting && { waiting }) })
+    runVerb(line.split(' '), {
+      env: { ...env, ...more },
+      input: PASSWORD,
+      alone: true,
+      ...(waiting && { waiting }),
+    })
   /** Runs a command that waits for what does not come. */
   const inVain = (line: string) => run(line, {}, longPauses())
   const serve = () => postern({ file, data })
