@@ -37,6 +37,9 @@ const NEVER_SHOWN = /sha256:|argon2|-long-enough-/
 const TYPED = 'typed'
 const WIRED = 'wired'
 
+/** Changes in two workers, each of what no other of them is about. */
+const AT_ONCE = 6
+
 /** What differs from run to run: secrets that are drawn, times, folders, numbers of files and tokens; and who has acted, from where. */
 const steady = (text: string): string =>
   text
@@ -96,7 +99,8 @@ async function place() {
   const env = { POSTERN_DATA: data, POSTERN_CONFIG: file }
   return {
     ...{ data, upstream, records },
-    run: ({ line, input = '' }: Pick<Row, 'line' | 'input'>) => runVerb(shellWords(line), { env, input }),
+    run: ({ line, input = '' }: Pick<Row, 'line' | 'input'>) =>
+      runVerb(shellWords(line), { env, input, alone: true }),
     /** At the same port again: tokens name it. */
     serve: async (port = 0) => {
       const environment = { UPSTREAM_URL: upstream.url, POSTERN_PORT: String(port) }
@@ -336,13 +340,19 @@ describe('C11.5.1 C12.1.7 a command that works with the service and without it',
     const service = await operated(2, '', { UPSTREAM_URL: upstream.url })
     const world = [service, upstream, 2] as const
     const holders = await holdersOf(service, EVERY)
-    for (const [row, holder] of holders) {
-      await expectServed(world, row, holder)
-      const { route, line } = named(row, holder.name)
+    const change = async (row: Row, { name }: Holder): Promise<void> => {
+      const { route, line } = named(row, name)
       if (route === undefined)
         expect(await service.postern(...shellWords(line))).toMatchObject({ code: 0, err: '' })
       else await expectDone(service, operationOf(row).method, route[1], ...(route[2] ? [route[2]] : []))
-      await expectEnded(world, row, holder)
+    }
+    // Each change waits a second until all processes know of it. The calls stay in turn, so that each worker answers some.
+    const all = [...holders]
+    for (let at = 0; at < all.length; at += AT_ONCE) {
+      const some = all.slice(at, at + AT_ONCE)
+      for (const [row, holder] of some) await expectServed(world, row, holder)
+      await Promise.all(some.map(([row, holder]) => change(row, holder)))
+      for (const [row, holder] of some) await expectEnded(world, row, holder)
     }
   })
 })
