@@ -8,6 +8,7 @@ import { BODY_LIMITS, type PlainXmlRules } from '../../src/http/xml/plain-docume
 import { readPlainXml } from '../../src/http/xml/plain-read.ts'
 import { isXmlText } from '../../src/http/xml/syntax.ts'
 import { Fault } from '../../src/kernel/faults.ts'
+import { anyText } from '../support/any-text.ts'
 import { canonicalXml } from '../support/canonical-xml.ts'
 import { HEAVY_XML, many } from '../support/heavy-documents.ts'
 import { sized } from '../support/long.ts'
@@ -279,7 +280,7 @@ describe('XML 1.1', () => {
 
 /** A value that the mapping can say: names of XML, no null, no list of one, text beside attributes only. */
 const representable = (): fc.Arbitrary<JsonValue> => {
-  const text = fc.string({ unit: 'binary', maxLength: 8 }).filter(isXmlText)
+  const text = anyText({ maxLength: 8 }).filter(isXmlText)
   const name = fc.oneof(
     fc.constantFrom('__proto__', 'constructor', 'toString', 'hasOwnProperty', 'length', 'a', 'é', 'a.b-c_d'),
     fc.stringMatching(/^[A-Za-z_][\w.-]{0,5}$/),
@@ -351,7 +352,7 @@ describe('JSON as XML of a service’s own', () => {
     const { value } = fc.letrec((tie) => ({
       value: fc.oneof(
         { depthSize: 'small' },
-        fc.string({ unit: 'binary', maxLength: 6 }),
+        anyText({ maxLength: 6 }),
         fc.constantFrom('urn:b', ']]>', '<a>', '&lt;', null, true, 1.5, '\0', '\uFFFE'),
         fc.array(tie('value'), { maxLength: 3 }),
         fc.dictionary(key, tie('value'), { maxKeys: 4 }),

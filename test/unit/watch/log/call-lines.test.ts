@@ -4,6 +4,7 @@ import type { Principal } from '../../../../src/contracts/principal.ts'
 import { Fault } from '../../../../src/kernel/faults.ts'
 import { compileCallLine, milliseconds, round } from '../../../../src/watch/log/call-lines.ts'
 import { cleanLine, quoteClean } from '../../../../src/kernel/clean-text.ts'
+import { anyText } from '../../../support/any-text.ts'
 import { fakeDecision, fakeExchange } from '../../../support/events.ts'
 import { code, scopeOf } from '../../../support/scope.ts'
 
@@ -39,7 +40,7 @@ const TRICKY = [
 ]
 /** Texts of any characters, and of those that something is done about. */
 const text = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 40 }),
+  anyText({ maxLength: 40 }),
   fc.array(fc.constantFrom(...TRICKY), { maxLength: 12 }).map((parts) => parts.join('')),
 )
 
