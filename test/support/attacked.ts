@@ -68,8 +68,10 @@ const withOpenActions = (configuration: Configuration): Configuration => {
   return { ...configuration, actions: [...configuration.actions, ...open] }
 }
 
+/** Without a store and a trail in files, if not told otherwise: attacks look at neither. */
 const start = (options: StartOptions): Promise<StartedPostern> =>
   startPostern({
+    keeps: 'nothing',
     ...options,
     change: (loaded) => withOpenActions(options.change?.(loaded) ?? loaded),
   })
