@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { bearer, expectFault, send, type Sent } from '../support/requests.ts'
-import { DEMO, spawnPostern, type SpawnedPostern } from '../support/spawn-postern.ts'
+import { DEMO, KEEPS_NOTHING, spawnPostern, type SpawnedPostern } from '../support/spawn-postern.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
 
 /**
@@ -60,6 +60,7 @@ const BUGGY = `
   export default () => ({ answer: (call) => bugs[call.query.get('bug')](call) })`
 
 const CONFIG = `extends: ${DEMO}
+${KEEPS_NOTHING}
 backends:
   sample:
   funds: { kind: module, file: buggy.mjs, timeout: 300ms }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { HOSTILE } from '../support/hostile-segments.ts'
 import { bearer, expectFault, send } from '../support/requests.ts'
-import { DEMO, spawnPostern, type SpawnedPostern } from '../support/spawn-postern.ts'
+import { DEMO, KEEPS_NOTHING, spawnPostern, type SpawnedPostern } from '../support/spawn-postern.ts'
 import { answerJson, openUpstream, type Upstream, type UpstreamBehaviour } from '../support/start-upstream.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
 
@@ -71,6 +71,7 @@ const BUGGY = `
   })`
 
 const config = (url: string): string => `extends: ${DEMO}
+${KEEPS_NOTHING}
 backends:
   sample:
   service: { kind: http, target: '${url}/base' }

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { seriesOf } from '../support/metrics.ts'
 import { postForm } from '../support/oauth.ts'
 import { bearer, send } from '../support/requests.ts'
-import { DEMO, spawnPostern, type SpawnedPostern } from '../support/spawn-postern.ts'
+import { DEMO, KEEPS_NOTHING, spawnPostern, type SpawnedPostern } from '../support/spawn-postern.ts'
 import { issueToken } from '../support/tokens.ts'
 
 /**
@@ -60,7 +60,7 @@ beforeAll(async () => {
   writeFileSync(join(folder, 'buggy.mjs'), BUGGY)
   writeFileSync(
     join(folder, 'buggy.yaml'),
-    `extends: ${DEMO}\ndirectory:\n  people: { kind: module, file: buggy.mjs }\n`,
+    `extends: ${DEMO}\n${KEEPS_NOTHING}\ndirectory:\n  people: { kind: module, file: buggy.mjs }\n`,
   )
   // Who reads it waits in the system, where nothing can end a thread.
   execFileSync('mkfifo', [join(folder, 'never-written')])

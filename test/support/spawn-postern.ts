@@ -53,6 +53,9 @@ export const ENDS_AT_ONCE = 'server: { timeouts: { lameDuck: 0s, silence: 0s } }
 /** The same, and its store and its trail may take their time, since other tests hold the machine up. */
 export const WITHOUT_WAITS = `${ENDS_AT_ONCE}\nstore: { kind: sqlite, deadline: 10s }\naudit: { timeout: 20s }`
 
+/** For a configuration on the demo world, of which nobody looks at the store or the trail: no threads for them. */
+export const KEEPS_NOTHING = 'store: { kind: memory }\naudit: { enabled: false }'
+
 const programIn = (root = ROOT): string => (root === ROOT ? PROGRAM : 'src/main.ts')
 
 export type Started = readonly [args: readonly string[], env: Readonly<Record<string, string | undefined>>]

@@ -6,7 +6,7 @@ import { needing } from '../support/machine.ts'
 import { smallDisk } from '../support/small-disk.ts'
 import { poolConfig, startPool } from '../support/worker-pool.ts'
 import { bearer, expectFault, send } from '../support/requests.ts'
-import { WITHOUT_WAITS } from '../support/spawn-postern.ts'
+import { ENDS_AT_ONCE } from '../support/spawn-postern.ts'
 import { postern } from '../support/start-postern.ts'
 import { startUpstream } from '../support/start-upstream.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
@@ -42,7 +42,7 @@ describe('C11.1: parts that work badly', () => {
     'C11.1: a data folder whose disk has little left is told as degraded, in the status too; the service stays ready',
     needing('a small disk'),
     async () => {
-      const gateway = await postern({ data: (await smallDisk()).folder })
+      const gateway = await postern({ keeps: 'nothing', data: (await smallDisk()).folder })
       const degraded = [
         {
           name: 'data folder',
@@ -68,7 +68,10 @@ describe('C11.1: parts that work badly', () => {
     const upstream = await startUpstream((connection) => connection.respond({ status: well ? 200 : 503 }))
     const check = '{ interval: 50ms, unhealthy: 1, healthy: 1 }'
     const pool = await startPool(
-      poolConfig(upstream.url, WITHOUT_WAITS).replace(upstream.url, `${upstream.url}, healthCheck: ${check}`),
+      poolConfig(upstream.url, `${ENDS_AT_ONCE}\naudit: { enabled: false }`).replace(
+        upstream.url,
+        `${upstream.url}, healthCheck: ${check}`,
+      ),
     )
     const degraded = async () => (await readiness(pool.adminUrl)).body
     await eventually(async () => expect(await degraded()).toMatchObject({ degraded: [UNWELL] }))
