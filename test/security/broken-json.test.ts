@@ -21,6 +21,7 @@ beforeAll(async () => {
   upstream = await openUpstream()
   for (const payload of ['bare', 'envelope'] as const) {
     const gateway = await startPostern({
+      keeps: 'nothing',
       config: 'upstream.yaml',
       environment: { UPSTREAM_URL: upstream.url },
       change: withFunds({ payload }),
@@ -44,11 +45,11 @@ function answering(pieces: readonly (string | Buffer)[], framing: Framing, pause
     const frame = framing === 'length' ? `Content-Length: ${length}` : 'Transfer-Encoding: chunked'
     connection.raw(`HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n${more}${frame}\r\n\r\n`)
     void (async () => {
-      for (const each of bytes) {
+      for (const [at, each] of bytes.entries()) {
+        if (at > 0 && pause > 0) await wait(pause)
         if (framing === 'chunked') connection.raw(`${each.length.toString(16)}\r\n`)
         connection.raw(each)
         if (framing === 'chunked') connection.raw('\r\n')
-        if (pause > 0) await wait(pause)
       }
       if (framing === 'chunked') connection.raw('0\r\n\r\n')
     })()

@@ -70,9 +70,24 @@ async function storeWith(
 }
 
 const DORA = { username: 'dora', subject: 'sub-of-dora', password: 'a long enough password' }
+const PAST = { ...DORA, username: 'past', subject: 'sub-of-past' }
 const WRITTEN = { ...MACHINE, name: 'Nightly' }
 
 describe('T3.19 the configuration', () => {
+  /** A user who is there and one who was, one whom a people module has found, and a machine. */
+  const filled = shared(() =>
+    storeWith(async ({ users, clients }, { world }) => {
+      await users.add(DORA)
+      await users.add(PAST)
+      await users.remove(PAST.username)
+      await world.store.create(SUBJECT, 'theirs', { value: { username: 'found', module: true } })
+      await clients.add({ ...WRITTEN, id: 'hourly' })
+    }),
+  )
+  const refused = (id: string) => [
+    `directory.clients.${id}  is, or was, the subject of a user: the tokens of this machine would be taken for theirs`,
+  ]
+
   it('T3.19 C6.1.5a refuses a user whose subject is the id of a machine', async () => {
     const told = await starting(await dataFolder(), (all) => withUser('eve', 'nightly')(withMachines(all)))
     expect(told).toEqual([
@@ -86,29 +101,18 @@ describe('T3.19 the configuration', () => {
   })
 
   it('T3.19 C6.1.5a refuses a machine whose id is, or was, the subject of a user of the store', async () => {
-    const refused = [
-      'directory.clients.sub-of-dora  is, or was, the subject of a user: the tokens of this machine would be taken for theirs',
-    ]
-    const there = await storeWith(({ users }) => users.add(DORA))
-    expect(await starting(there, machine(DORA.subject))).toEqual(refused)
-    const removed = await storeWith(async ({ users }) => {
-      await users.add(DORA)
-      await users.remove('dora')
-    })
-    expect(await starting(removed, machine(DORA.subject))).toEqual(refused)
+    expect(await starting(await filled(), machine(DORA.subject))).toEqual(refused(DORA.subject))
+    expect(await starting(await filled(), machine(PAST.subject))).toEqual(refused(PAST.subject))
     // For another user it is free, as it was.
-    expect(await starting(removed, withUser('eve', DORA.subject))).toEqual([])
+    expect(await starting(await filled(), withUser('eve', PAST.subject))).toEqual([])
   })
 
   it('T3.19 C6.1.5a refuses a machine whose id is the subject of whom a people module has found', async () => {
-    const value = { username: 'dora', module: true }
-    const data = await storeWith((_, { world }) => world.store.create(SUBJECT, 'theirs', { value }))
-    expect(await starting(data, machine('theirs'))).toHaveLength(1)
+    expect(await starting(await filled(), machine('theirs'))).toEqual(refused('theirs'))
   })
 
   it('T3.19 C6.1.5a refuses a user whose subject is the id of a machine of the store', async () => {
-    const data = await storeWith(({ clients }) => clients.add({ ...WRITTEN, id: 'hourly' }))
-    expect(await starting(data, withUser('eve', 'hourly'))).toEqual(
+    expect(await starting(await filled(), withUser('eve', 'hourly'))).toEqual(
       expect.arrayContaining([
         'directory.users.eve.subject  is the id of the machine "hourly" of the store: its tokens would be taken for this user’s',
       ]),

@@ -49,13 +49,13 @@ async function servedBeside(others: readonly RawConnection[]): Promise<Set<numbe
   const statuses = new Set<number>()
   while (others.some((connection) => !connection.isClosed)) {
     statuses.add(await cleanCall())
-    await wait(5)
+    await wait(20)
   }
   return statuses
 }
 
 /** Sends on until the connection is closed. */
-function dribble(connection: RawConnection, text: string, ms = 100): void {
+function dribble(connection: RawConnection, text: string, ms = PATIENCE / 4): void {
   const timer = setInterval(() => {
     if (connection.isClosed) clearInterval(timer)
     else connection.send(text)
