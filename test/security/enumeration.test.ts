@@ -9,6 +9,7 @@ let service: StartedPostern
 beforeAll(async () => {
   // The delays after failures have tests of their own; here they would be measured instead of the answers.
   service = await startPostern({
+    keeps: 'nothing',
     change: (configuration) => {
       const patient = patientGuessing(configuration)
       const { alice } = patient.directory.users

@@ -28,6 +28,7 @@ async function sidecarOf(issuer: ForeignIssuer): Promise<Scene> {
   const upstream = await startUpstream(answerJson({ FundSummaries: [], TotalCount: 0 }))
   const clock = movableClock(Date.now())
   const sidecar = await postern({
+    keeps: 'nothing',
     config: 'sidecar.yaml',
     clock,
     environment: { UPSTREAM_URL: upstream.url, ISSUER, ISSUER_JWKS: issuer.url, AUDIENCE },

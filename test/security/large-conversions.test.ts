@@ -35,6 +35,7 @@ beforeAll(async () => {
   for (const format of ['json', 'xml'] as const) {
     const upstream = (upstreams[format] = await openUpstream())
     const gateway = await startPostern({
+      keeps: 'nothing',
       config: 'upstream.yaml',
       environment: { UPSTREAM_URL: upstream.url },
       change: (loaded) => {

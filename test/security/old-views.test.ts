@@ -33,7 +33,7 @@ const login = (service: StartedPostern) =>
 
 async function opened(options: StartOptions = {}) {
   const clock = movableClock(Date.now())
-  const service = await postern({ clock, ...options })
+  const service = await postern({ keeps: 'nothing', clock, ...options })
   const { access_token, refresh_token = '' } = await issueToken(service, { scope: SCOPE })
   return { clock, service, token: access_token, refresh_token }
 }
@@ -86,6 +86,7 @@ describe('T3.13 a node that is cut off from the store of several', needing('post
     const HOUR = 3600
     const now = () => systemClock.now() + HOUR * 1000
     const service = await postern({
+      keeps: 'nothing',
       clock: { now, monotonic: () => systemClock.monotonic() },
       change: onStore(await sharedStore()),
     })

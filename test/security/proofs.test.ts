@@ -14,7 +14,7 @@ import { basic as unitBasic, ISSUER } from '../unit/identity/identity-under-test
 let postern: StartedPostern
 
 beforeAll(async () => {
-  postern = await startPostern()
+  postern = await startPostern({ keeps: 'nothing' })
 })
 afterAll(() => postern.close())
 

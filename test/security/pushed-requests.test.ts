@@ -22,6 +22,7 @@ let postern: StartedPostern
 
 beforeAll(async () => {
   postern = await startPostern({
+    keeps: 'nothing',
     change: ({ directory, ...rest }) => {
       const ledgerline = { ...directory.clients['ledgerline']!, redirectUris: [CALLBACK, OTHER] }
       const rival = { ...ledgerline, redirectUris: [OTHER] }

@@ -27,6 +27,7 @@ beforeAll(async () => {
   ;[upstream, other, stranger] = await Promise.all([openUpstream(), openUpstream(), openUpstream()])
   const own = upstream.url
   gateway = await startPostern({
+    keeps: 'nothing',
     config: 'upstream.yaml',
     environment: { UPSTREAM_URL: `${own}${BASE}` },
     change: withForwardedActions({
@@ -203,6 +204,7 @@ describe('C8.8 redirects are followed', () => {
   it('C8.8 by the Host header that the target is given', async () => {
     const own = await startUpstream()
     const started = await postern({
+      keeps: 'nothing',
       config: 'upstream.yaml',
       environment: { UPSTREAM_URL: own.url },
       change: withForwardedActions({}, (backend) => ({
@@ -420,6 +422,7 @@ describe('C8.8 redirects that are not followed are 500, and nothing is sent anyw
     const gone = await openUpstream()
     await gone.close()
     const started = await postern({
+      keeps: 'nothing',
       config: 'upstream.yaml',
       environment: { UPSTREAM_URL: upstream.url },
       change: withForwardedActions({}, (backend) => ({

@@ -13,6 +13,7 @@ const BASE = '/api/1.0/b/ACME/fund-data'
 const serve = shared(async () => {
   const upstream = await startUpstream()
   const gateway = await postern({
+    keeps: 'nothing',
     config: 'upstream.yaml',
     environment: { UPSTREAM_URL: upstream.url },
     change: withForwardedActions({
@@ -128,6 +129,7 @@ it('C8.8 a Location of the service’s becomes the public URL, and leads to the 
     }),
   )
   const gateway = await postern({
+    keeps: 'nothing',
     config: 'upstream.yaml',
     environment: { UPSTREAM_URL: upstream.url },
     change: withForwardedActions(

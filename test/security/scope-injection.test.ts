@@ -59,7 +59,12 @@ let signed: StartedPostern
 beforeAll(async () => {
   upstream = await openUpstream(answerJson({ Code: 'x' }))
   const start = (change: typeof withAnyFunds) =>
-    startPostern({ config: 'upstream.yaml', environment: { UPSTREAM_URL: upstream.url }, change })
+    startPostern({
+      keeps: 'nothing',
+      config: 'upstream.yaml',
+      environment: { UPSTREAM_URL: upstream.url },
+      change,
+    })
   headers = await start(withAnyFunds)
   signed = await start(withTokens)
 })
@@ -147,7 +152,7 @@ describe('T3.11 where `funds: any` leaves the funds to the backend', () => {
   })
 
   it('C10 a fund that is made gets a code, or is not made', async () => {
-    const demo = await startPostern()
+    const demo = await startPostern({ keeps: 'nothing' })
     try {
       const { access_token } = await issueToken(demo, {
         scope: 'business.fund.create fund.read target:b/ACME',
@@ -184,6 +189,7 @@ describe('T3.11 tokens of a foreign issuer', () => {
     jwks = createServer((_, response) => void response.end(JSON.stringify({ keys })))
     await new Promise<void>((resolve) => jwks.listen(0, '127.0.0.1', resolve))
     sidecar = await startPostern({
+      keeps: 'nothing',
       config: 'sidecar.yaml',
       environment: {
         ...{ UPSTREAM_URL: upstream.url, ISSUER, AUDIENCE: 'https://api.example' },

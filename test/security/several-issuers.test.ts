@@ -58,6 +58,7 @@ async function scene(
 ): Promise<Scene> {
   const upstream = await startUpstream(answerJson({ FundSummaries: [], TotalCount: 0 }))
   const sidecar = await postern({
+    keeps: 'nothing',
     config: 'sidecar.yaml',
     ...options,
     environment: { UPSTREAM_URL: upstream.url, ...options.environment },

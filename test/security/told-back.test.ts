@@ -11,6 +11,7 @@ const TAIL = 'hunter2tail'
 
 beforeAll(async () => {
   postern = await startPostern({
+    keeps: 'nothing',
     change: (loaded) => ({
       ...loaded,
       actions: [

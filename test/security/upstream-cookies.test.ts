@@ -47,6 +47,7 @@ const dropped = (gateway: StartedPostern): number =>
 async function before(cookies: readonly string[]) {
   const upstream = await startUpstream(setting(cookies))
   const gateway = await postern({
+    keeps: 'nothing',
     config: 'upstream.yaml',
     environment: { UPSTREAM_URL: upstream.url },
     change: (loaded) => withStream(loaded, { responseHeaders: ['Set-Cookie'] }),

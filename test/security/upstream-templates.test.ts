@@ -350,6 +350,7 @@ describe('T2.10 a caller whose name is hostile', () => {
     const upstream = await startUpstream()
     const issuer = await startForeignIssuer([key.jwk])
     const sidecar = await startPostern({
+      keeps: 'nothing',
       config: 'sidecar.yaml',
       environment: { UPSTREAM_URL: upstream.url, ISSUER, ISSUER_JWKS: issuer.url, AUDIENCE },
       change: (loaded) => ({

@@ -35,6 +35,7 @@ const UPSTREAMS = {
 } as const
 
 const before = ({ url }: Upstream, more: { readonly maxConnections?: number } = {}) => ({
+  keeps: 'nothing' as const,
   config: 'upstream.yaml',
   environment: { UPSTREAM_URL: url },
   change: withForwardedActions(UPSTREAMS, (backend) => ({

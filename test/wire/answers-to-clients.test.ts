@@ -18,6 +18,7 @@ const CUSTOMER = {
 let gateway: StartedPostern
 beforeAll(async () => {
   gateway = await startPostern({
+    keeps: 'nothing',
     change: (loaded) => {
       const users = Object.fromEntries(
         Object.entries(loaded.directory.users).map(([name, user]) => [

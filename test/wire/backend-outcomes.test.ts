@@ -20,6 +20,7 @@ const tokens: Record<string, string> = {}
 /** Before an upstream that speaks this format. */
 async function start(format: 'json' | 'xml'): Promise<void> {
   const gateway = await startPostern({
+    keeps: 'nothing',
     config: 'upstream.yaml',
     environment: { UPSTREAM_URL: upstream.url },
     change: withFunds({ format }),

@@ -49,7 +49,12 @@ let token: string
 beforeAll(async () => {
   upstream = await openUpstream()
   const environment = { UPSTREAM_URL: upstream.url }
-  gateway = await startPostern({ config: 'upstream.yaml', environment, change: withActions })
+  gateway = await startPostern({
+    keeps: 'nothing',
+    config: 'upstream.yaml',
+    environment,
+    change: withActions,
+  })
   token = (await issueToken(gateway, { scope: ALL_AT_ACME })).access_token
 })
 afterAll(async () => {
@@ -345,7 +350,7 @@ describe('C7.6: sizes', () => {
   })
 
   it('C7.6: the limit is 1 MiB by default', async () => {
-    const own = await startPostern()
+    const own = await startPostern({ keeps: 'nothing' })
     expect(own.configuration.server.limits.body).toBe(1024 ** 2)
     await own.close()
   })

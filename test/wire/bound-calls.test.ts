@@ -27,6 +27,7 @@ let unbound: string
 beforeAll(async () => {
   upstream = await openUpstream()
   gateway = await startPostern({
+    keeps: 'nothing',
     config: 'upstream.yaml',
     environment: { UPSTREAM_URL: upstream.url },
     clock,
@@ -69,7 +70,7 @@ function expectUnproven(response: RawResponse, error: string): void {
 }
 
 /** Puts a configuration in force in one service beside the one that most tests call. */
-const replaced = replacedService()
+const replaced = replacedService({ keeps: 'nothing' })
 
 describe('C4.4a a token that is bound to a key', () => {
   it('is good with a proof of that key, and the upstream gets neither proof nor token', async () => {
@@ -324,7 +325,7 @@ describe('C4.4a where it stands in the decision', () => {
 
 it('C4.4a a websocket is proven at the upgrade', async () => {
   const websockets = await startWebsocketUpstream()
-  const tunnelled = await postern(streaming(websockets.url))
+  const tunnelled = await postern({ ...streaming(websockets.url), keeps: 'nothing' })
   const token = await boundToken(tunnelled, prover())
   const target = at('live/a')
   const url = tunnelled.baseUrl.replace('http', 'ws') + target
@@ -389,7 +390,7 @@ describe('C4.4a identity.dpop.nonce', () => {
 
 it('C4.4a a token that the token endpoint has bound is good at once, and with the key alone that asked for it', async () => {
   const own = prover()
-  const issuing = await postern()
+  const issuing = await postern({ keeps: 'nothing' })
   const form = { grant_type: 'password', username: 'alice', password: 'alice-password', scope: ALL_AT_ACME }
   const response = await fetch(`${issuing.authUrl}/connect/token`, {
     method: 'POST',

@@ -31,11 +31,11 @@ const preflight = (target: string, origin: string = APP) => ({
 const corsHeaders = ({ headers }: RawResponse): readonly string[] =>
   Object.keys(headers).filter((name) => name.startsWith('access-control-'))
 
-const replaced = replacedService()
+const replaced = replacedService({ keeps: 'nothing' })
 let gateway: StartedPostern
 let token: string
 beforeAll(async () => {
-  gateway = await startPostern({ change: withCors })
+  gateway = await startPostern({ keeps: 'nothing', change: withCors })
   token = (await issueToken(gateway, { scope: 'fund.read target:b/ACME' })).access_token
 })
 afterAll(() => gateway.close())
@@ -111,7 +111,7 @@ describe('C4.18 with CORS, a preflight', () => {
     const outside = await send(gateway, preflight('/elsewhere'))
     expect(outside).toMatchObject({ status: 404, headers: { 'access-control-allow-origin': APP } })
     expect((await send(gateway, preflight('/api/1.0/b/A%2FB'))).status).toBe(400)
-    const closed = await postern({ change: withCors })
+    const closed = await postern({ keeps: 'nothing', change: withCors })
     closed.switches.set([{ scope: { kind: 'service' }, retryAfter: 1 }])
     expect((await send(closed, preflight(LIST))).status).toBe(503)
   })

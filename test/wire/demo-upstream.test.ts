@@ -63,8 +63,12 @@ beforeAll(async () => {
   const { child, port } = await startProcess()
   upstream = child
   tap = await openTap(port)
-  gateway = await startPostern({ config: 'upstream.yaml', environment: { UPSTREAM_URL: tap.url } })
-  memory = await startPostern()
+  gateway = await startPostern({
+    keeps: 'nothing',
+    config: 'upstream.yaml',
+    environment: { UPSTREAM_URL: tap.url },
+  })
+  memory = await startPostern({ keeps: 'nothing' })
   const tokens = [gateway, memory].map((each) => issueToken(each, { scope: ALL_AT_ACME }))
   ;[token, memoryToken] = (await Promise.all(tokens)).map((each) => each.access_token) as [string, string]
 })

@@ -15,7 +15,7 @@ interface World {
 }
 
 const openWorld = async (): Promise<World> => {
-  const gateway = await startPostern()
+  const gateway = await startPostern({ keeps: 'nothing' })
   return { gateway, token: (await issueToken(gateway, { scope: ALL_AT_ACME })).access_token }
 }
 /** Read only, and one of its own for tests that write. */

@@ -21,7 +21,7 @@ describe('C11.4 the commands of the developer pages', needing('curl'), () => {
   let service: StartedPostern
 
   beforeAll(async () => {
-    service = await startPostern()
+    service = await startPostern({ keeps: 'nothing' })
   })
   afterAll(async () => {
     await service.close()

@@ -38,11 +38,11 @@ const changed = (change: (configuration: Configuration) => Partial<Configuration
 
 describe('C11.4 the developer pages', () => {
   /** Puts a configuration in force in the service of these tests. */
-  const replaced = replacedService()
+  const replaced = replacedService({ keeps: 'nothing' })
   let service: StartedPostern
 
   beforeAll(async () => {
-    service = await startPostern()
+    service = await startPostern({ keeps: 'nothing' })
   })
   afterAll(async () => {
     await service.close()
@@ -219,7 +219,7 @@ describe('C11.4 the developer pages', () => {
   })
 
   it('C11.4 is open while identity is in maintenance', async () => {
-    const closed = await postern()
+    const closed = await postern({ keeps: 'nothing' })
     closed.switches.set([{ scope: { kind: 'identity' }, retryAfter: 9 }])
     expect((await get(closed, '/connect/applications')).status).toBe(503)
     expect((await get(closed, '/developers')).status).toBe(200)

@@ -7,7 +7,7 @@ const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
 
 let gateway: StartedPostern
 beforeAll(async () => {
-  gateway = await startPostern()
+  gateway = await startPostern({ keeps: 'nothing' })
 })
 afterAll(() => gateway.close())
 

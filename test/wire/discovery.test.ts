@@ -11,7 +11,7 @@ const JWKS = '/.well-known/jwks.json'
 
 let gateway: StartedPostern
 beforeAll(async () => {
-  gateway = await startPostern()
+  gateway = await startPostern({ keeps: 'nothing' })
 })
 afterAll(() => gateway.close())
 
@@ -79,7 +79,10 @@ describe('C6.3.2: discovery', () => {
 
   it('C6.3.2: with a path in the issuer: appended to it for OpenID, inserted before it for RFC 8414', async () => {
     const authUrl = 'http://localhost:8999/tenant/one'
-    const own = await postern({ change: (loaded) => ({ ...loaded, server: { ...loaded.server, authUrl } }) })
+    const own = await postern({
+      keeps: 'nothing',
+      change: (loaded) => ({ ...loaded, server: { ...loaded.server, authUrl } }),
+    })
     const document = await read(`/tenant/one${OPENID}`, own)
     expect(document).toMatchObject({ issuer: authUrl, token_endpoint: `${authUrl}/connect/token` })
     expect(await read(`${OAUTH}/tenant/one`, own)).toEqual(document)
@@ -105,7 +108,7 @@ describe('C6.3.2, C6.3.4: the keys', () => {
     expect(files.length).toBeGreaterThanOrEqual(2)
     for (const file of files) expect(statSync(file).mode & 0o777).toBe(0o600)
     const { access_token } = await issueToken(gateway, { scope: 'openid' })
-    const again = await postern({ data: gateway.data })
+    const again = await postern({ keeps: 'nothing', data: gateway.data })
     expect(await read(JWKS, again)).toEqual(await read(JWKS))
     expect(access_token.split('.')).toHaveLength(3)
   })

@@ -56,6 +56,7 @@ let token: string
 beforeAll(async () => {
   service = await openLockingService()
   gateway = await startPostern({
+    keeps: 'nothing',
     config: 'upstream.yaml',
     environment: { UPSTREAM_URL: service.url },
     change: withDocuments,
@@ -174,7 +175,7 @@ describe('a condition of a change that does not reach the service', () => {
   })
 
   it('C8.2 a memory backend has no versions: 400, and nothing is changed', async () => {
-    const demo = await postern()
+    const demo = await postern({ keeps: 'nothing' })
     const { access_token } = await issueToken(demo, { scope: ALL_AT_ACME })
     const create = (headers: Record<string, string>) =>
       send(demo, {

@@ -12,7 +12,7 @@ const USERINFO = '/api/1.0/u/connect/userinfo'
 let gateway: StartedPostern
 let token: string
 beforeAll(async () => {
-  gateway = await startPostern()
+  gateway = await startPostern({ keeps: 'nothing' })
   token = (await issueToken(gateway, { scope: ALL_AT_ACME })).access_token
 })
 afterAll(() => gateway.close())
@@ -68,7 +68,7 @@ describe('C2.2: the envelope in XML', () => {
   })
 
   it('C2.2: it is UTF-8', async () => {
-    const own = await postern()
+    const own = await postern({ keeps: 'nothing' })
     const { access_token } = await issueToken(own, { scope: ALL_AT_ACME })
     const headers = { ...bearer(access_token), 'Content-Type': 'application/json' }
     await send(own, { method: 'POST', target: DETAIL, headers, body: '{"Name":"Zoë 漢 🏦"}' })
@@ -165,7 +165,7 @@ describe('C2.4: the format of an error', () => {
 
   it('C2.4: where Accept names neither, the configured default', async () => {
     const change = (loaded: Configuration): Configuration => ({ ...loaded, defaultFormat: 'xml' })
-    const own = await postern({ change })
+    const own = await postern({ keeps: 'nothing', change })
     expectFault(await send(own, { target: LIST }), 'no_credentials', { format: 'xml' })
     expectFault(await send(own, { target: LIST, headers: { Accept: 'image/png' } }), 'no_credentials', {
       format: 'xml',

@@ -18,7 +18,7 @@ let good: string
 
 beforeAll(async () => {
   clock = movableClock(Date.parse('2026-03-10T10:00:00Z'))
-  gateway = await startPostern({ clock })
+  gateway = await startPostern({ keeps: 'nothing', clock })
   good = (await issueToken(gateway, { scope: ALL_AT_ACME })).access_token
 })
 afterAll(() => gateway.close())
@@ -260,6 +260,7 @@ describe('C14.3 what the wire hides', () => {
 describe('C14.2 a report-only area', () => {
   it('C14.2 lets a call in, and says which checks refuse nothing there', async () => {
     const reporting = await postern({
+      keeps: 'nothing',
       change: (configuration) => ({
         ...configuration,
         areas: {
@@ -284,6 +285,7 @@ describe('C14.1 what only an issuer could tell', () => {
   it('C14.1 is unknown, and the issuer is not asked', async () => {
     const issuer = await startIssuerServer()
     const sidecar = await postern({
+      keeps: 'nothing',
       config: 'sidecar.yaml',
       environment: {
         ...{ UPSTREAM_URL: 'http://127.0.0.1:1', AUDIENCE: 'https://api.example' },

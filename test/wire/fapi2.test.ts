@@ -38,6 +38,7 @@ let keys: ReturnType<typeof createLocalJWKSet>
 beforeAll(async () => {
   ;[bank, other] = await Promise.all([makeBank('bank'), makeBank('other-bank')])
   postern = await startPostern({
+    keeps: 'nothing',
     clock,
     change: (configuration) => {
       const { accessToken, code, ...identity } = configuration.identity

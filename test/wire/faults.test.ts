@@ -37,6 +37,7 @@ let token: string
 beforeAll(async () => {
   upstream = await openUpstream()
   gateway = await startPostern({
+    keeps: 'nothing',
     change: (loaded) => {
       const { log, ...rest } = patientGuessing(loaded)
       return { ...rest, log: { ...log, level: 'debug' } }
@@ -53,6 +54,7 @@ afterAll(async () => {
 /** `patience`: milliseconds that it waits for heads of requests and of answers; its own defaults without. */
 const startForwarding = (patience?: number): Promise<StartedPostern> =>
   startPostern({
+    keeps: 'nothing',
     config: 'upstream.yaml',
     environment: { UPSTREAM_URL: upstream.url },
     change: (loaded) => {

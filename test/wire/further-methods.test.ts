@@ -22,6 +22,7 @@ const serve = shared(async () => {
       connection.respond({ status: 207, headers: { 'Content-Type': 'application/xml' }, body: MULTI_STATUS })
   })
   const gateway = await postern({
+    keeps: 'nothing',
     config: 'upstream.yaml',
     environment: { UPSTREAM_URL: upstream.url },
     change: (loaded: Configuration): Configuration => ({

@@ -26,6 +26,7 @@ beforeAll(async () => {
     hidden: { path: '/v2/{business}/hidden', responseHeaders: [] },
   }
   gateway = await startPostern({
+    keeps: 'nothing',
     config: 'upstream.yaml',
     environment: { UPSTREAM_URL: `${upstream.url}/base` },
     change: withForwardedActions(templates, (backend) => ({

@@ -16,7 +16,7 @@ let token: string
 let globex: string
 let ledger: string
 beforeAll(async () => {
-  gateway = await startPostern()
+  gateway = await startPostern({ keeps: 'nothing' })
   token = (await issueToken(gateway, { scope: ALL_AT_ACME })).access_token
   globex = (await issueToken(gateway, { scope: 'fund.read target:b/GLOBEX' })).access_token
   const bob = { client: 'globex-ledger', username: 'bob', scope: 'openid fund.read target:b/GLOBEX' }
@@ -113,7 +113,11 @@ describe('C4.2, C9.2: the whole service', () => {
 
   it('C9.2: in-flight calls finish', async () => {
     const upstream = await startUpstream(() => undefined)
-    const own = await postern({ config: 'upstream.yaml', environment: { UPSTREAM_URL: upstream.url } })
+    const own = await postern({
+      keeps: 'nothing',
+      config: 'upstream.yaml',
+      environment: { UPSTREAM_URL: upstream.url },
+    })
     const { access_token } = await issueToken(own, { scope: ALL_AT_ACME })
     const { promise: finished, resolve: finish } = Promise.withResolvers<undefined>()
     upstream.behave((connection) => void finished.then(() => connection.respond({ body: '{"a":1}' })))

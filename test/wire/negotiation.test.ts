@@ -11,11 +11,11 @@ const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
 const DETAIL = '/api/1.0/f/ACME/SUPER1/fund-data/fund-detail'
 const MEMBER_DETAIL = `/api/1.0/f/ACME/SUPER1/member-data/member-detail/${MEMBER}`
 
-const replaced = replacedService()
+const replaced = replacedService({ keeps: 'nothing' })
 let gateway: StartedPostern
 let token: string
 beforeAll(async () => {
-  gateway = await startPostern()
+  gateway = await startPostern({ keeps: 'nothing' })
   token = (await issueToken(gateway, { scope: ALL_AT_ACME })).access_token
 })
 afterAll(() => gateway.close())
@@ -67,7 +67,12 @@ describe('C7.1: an action with produces and consumes of its own', () => {
         actions: [...loaded.actions, { ...action, action: 'file', methods: { GET, POST } }],
       }
     }
-    own = await startPostern({ config: 'upstream.yaml', environment: { UPSTREAM_URL: upstream.url }, change })
+    own = await startPostern({
+      keeps: 'nothing',
+      config: 'upstream.yaml',
+      environment: { UPSTREAM_URL: upstream.url },
+      change,
+    })
     as = (await issueToken(own, { scope: ALL_AT_ACME })).access_token
   })
   afterAll(async () => {

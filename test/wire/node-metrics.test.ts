@@ -26,7 +26,7 @@ describe('C11.5.5 the nodes of a shared store', needing('postgresql'), () => {
   it('C11.5.5 tell in status and metrics how many the store counts, and which have the same configuration', async () => {
     const store = await sharedStore()
     const node = (more: Partial<Configuration> = {}) =>
-      postern({ change: (configuration) => ({ ...configuration, store, ...more }) })
+      postern({ keeps: 'nothing', change: (configuration) => ({ ...configuration, store, ...more }) })
     const [one, same, other] = [await node(), await node(), await node({ vendor: 'other' })]
     // All of them are one node here, since they share a process; another one is alive for ten seconds.
     const another = `INSERT INTO ${store.schema}.node
@@ -42,7 +42,7 @@ describe('C11.5.5 the nodes of a shared store', needing('postgresql'), () => {
   })
 
   it('C11.5.5 are told of by none with a store of its own', async () => {
-    const { adminUrl } = await postern()
+    const { adminUrl } = await postern({ keeps: 'store' })
     const metrics = await (await fetch(`${adminUrl}/metrics`)).text()
     expect(metrics).not.toMatch(/^postern_(node_configuration|store_nodes)/mu)
   })

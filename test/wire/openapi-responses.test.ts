@@ -40,7 +40,7 @@ function rich(loaded: Configuration): Configuration {
 async function startRich(): Promise<Provoked> {
   const upstream = await openUpstream()
   const environment = { UPSTREAM_URL: upstream.url }
-  const gateway = await startPostern({ config: 'upstream.yaml', environment, change: rich })
+  const gateway = await startPostern({ keeps: 'nothing', config: 'upstream.yaml', environment, change: rich })
   const { access_token: token } = await issueToken(gateway, { scope: ALL_AT_ACME })
   const bob = { client: 'globex-ledger', username: 'bob', scope: 'fund.read target:b/GLOBEX' }
   const { access_token: spent } = await issueToken(gateway, bob)
@@ -49,7 +49,7 @@ async function startRich(): Promise<Provoked> {
 }
 
 async function startDemo(): Promise<Provoked> {
-  const gateway = await startPostern()
+  const gateway = await startPostern({ keeps: 'nothing' })
   return { gateway, token: (await issueToken(gateway, { scope: ALL_AT_ACME })).access_token }
 }
 
@@ -123,6 +123,7 @@ describe('C11.3.2 the document before a data service that may answer nothing', (
     onTestFinished(() => upstream.close())
     const data = { type: 'object', properties: { Name: { type: 'string' } }, required: ['Name'] } as const
     const gateway = await postern({
+      keeps: 'nothing',
       config: 'upstream.yaml',
       environment: { UPSTREAM_URL: upstream.url },
       change: ({ actions, ...rest }) => ({
@@ -149,7 +150,7 @@ describe('C11.3.2 the document before a data service that may answer nothing', (
 
 describe('C11.3.3 the services that tests start in this process', () => {
   it('C11.3.3 are compared with their documents, whatever asks them', async () => {
-    const gateway = await postern()
+    const gateway = await postern({ keeps: 'nothing' })
     const { paths, ...rest } = await readDescription(gateway)
     const LIST = '/api/1.0/b/{businessCode}/fund-data/fund-list'
     const responses = { ...paths[LIST]!['get']!.responses }

@@ -31,6 +31,7 @@ let keys: ReturnType<typeof createLocalJWKSet>
 
 beforeAll(async () => {
   postern = await startPostern({
+    keeps: 'nothing',
     clock,
     change: (configuration) => {
       const { directory, ...rest } = configuration

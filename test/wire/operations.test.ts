@@ -12,7 +12,7 @@ const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
 let gateway: StartedPostern
 let token: string
 beforeAll(async () => {
-  gateway = await startPostern()
+  gateway = await startPostern({ keeps: 'nothing' })
   token = (await issueToken(gateway, { scope: ALL_AT_ACME })).access_token
 })
 afterAll(() => gateway.close())
@@ -108,6 +108,7 @@ describe('C11.1: /metrics', () => {
       answerJson({ Data: [] })(connection)
     })
     const slow = await postern({
+      keeps: 'nothing',
       config: 'upstream.yaml',
       environment: { UPSTREAM_URL: upstream.url },
       clock,
@@ -218,6 +219,7 @@ describe('C11.1: health', () => {
   it('C11.1: with a token it asks for it, but for health', async () => {
     const admin = 'an-admin-token-of-some-length'
     const own = await postern({
+      keeps: 'nothing',
       change: (loaded) => ({ ...loaded, admin: { ...loaded.admin, token: admin } }),
     })
     expect(await status('/metrics', own)).toBe(401)

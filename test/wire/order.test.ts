@@ -134,7 +134,7 @@ let gateway: StartedPostern
 let authorization: Record<Case['token'], string | undefined>
 
 beforeAll(async () => {
-  gateway = await startPostern({ change: withParameter })
+  gateway = await startPostern({ keeps: 'nothing', change: withParameter })
   const { access_token: good } = await issueToken(gateway, { scope: ALL_AT_ACME })
   const { access_token: poor } = await issueToken(gateway, { scope: 'profile api1 target:b/ACME' })
   authorization = {

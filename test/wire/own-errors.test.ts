@@ -30,6 +30,7 @@ let token: string
 beforeAll(async () => {
   upstream = await openUpstream()
   gateway = await startPostern({
+    keeps: 'nothing',
     config: 'upstream.yaml',
     environment: { UPSTREAM_URL: upstream.url },
     change: withForwardedActions(UPSTREAMS, (backend) => ({

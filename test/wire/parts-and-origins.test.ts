@@ -31,6 +31,7 @@ beforeAll(async () => {
     actionOf('untyped', { POST: { body: { required: true } } }),
   )
   gateway = await startPostern({
+    keeps: 'nothing',
     config: 'upstream.yaml',
     environment: { UPSTREAM_URL: upstream.url },
     change: (loaded) => posts(withForwardedActions(UPSTREAMS)(loaded)),

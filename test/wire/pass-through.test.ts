@@ -28,6 +28,7 @@ let gateways: Readonly<Record<Payload, { readonly gateway: StartedPostern; reado
 
 async function start(payload: Payload) {
   const gateway = await startPostern({
+    keeps: 'nothing',
     config: 'upstream.yaml',
     environment: { UPSTREAM_URL: upstream.url },
     change: withPayload(payload),
@@ -152,6 +153,7 @@ describe('HEAD', () => {
 
   it('C7.1 of an action with types of its own tells the type and length that GET would have', async () => {
     const gateway = await postern({
+      keeps: 'nothing',
       config: 'upstream.yaml',
       environment: { UPSTREAM_URL: upstream.url },
       change: producing('application/pdf'),

@@ -61,7 +61,7 @@ let token: string
 beforeAll(async () => {
   upstream = await openUpstream()
   const environment = { UPSTREAM_URL: upstream.url }
-  gateway = await startPostern({ config: 'upstream.yaml', environment, change: withXml })
+  gateway = await startPostern({ keeps: 'nothing', config: 'upstream.yaml', environment, change: withXml })
   token = (await issueToken(gateway, { scope: ALL_AT_ACME })).access_token
 })
 afterAll(async () => {

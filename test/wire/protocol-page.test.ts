@@ -14,7 +14,7 @@ let postern: StartedPostern
 const secrets = new Map<string, string>()
 
 beforeAll(async () => {
-  postern = await startPostern()
+  postern = await startPostern({ keeps: 'nothing' })
 })
 afterAll(() => postern.close())
 

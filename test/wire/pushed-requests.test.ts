@@ -11,6 +11,7 @@ let postern: StartedPostern
 
 beforeAll(async () => {
   postern = await startPostern({
+    keeps: 'nothing',
     change: ({ directory, ...rest }) => {
       const clients = Object.entries(directory.clients).map(([id, client]) => [
         id,

@@ -28,7 +28,7 @@ const withOperations =
     }),
   })
 
-const replace = replacedService()
+const replace = replacedService({ keeps: 'nothing' })
 
 async function serve(own: Partial<Get>, change: (loaded: Configuration) => Configuration = (same) => same) {
   const upstream = await startUpstream()

@@ -24,6 +24,7 @@ async function start(payload: 'bare' | 'envelope'): Promise<typeof bare> {
     return { ...changed, backends: { ...changed.backends, funds } }
   }
   const gateway = await startPostern({
+    keeps: 'nothing',
     config: 'upstream.yaml',
     environment: { UPSTREAM_URL: upstream.url },
     change,

@@ -24,6 +24,7 @@ let readOnly: string
 beforeAll(async () => {
   upstream = await openUpstream()
   gateway = await startPostern({
+    keeps: 'nothing',
     config: 'upstream.yaml',
     environment: { UPSTREAM_URL: upstream.url },
     change: introduced,
@@ -230,7 +231,7 @@ describe('beside a report-only area', () => {
     const told = gateway.log().filter(({ event }) => event === 'report_only_areas')
     expect(told).toMatchObject([{ level: 'warn', areas: ['fund-data'] }])
     expect(await metric('postern_report_only_areas')).toBe(1)
-    const quiet = await postern()
+    const quiet = await postern({ keeps: 'nothing' })
     expect(await metric('postern_report_only_areas', quiet)).toBe(0)
     expect(quiet.log().filter(({ event }) => event === 'report_only_areas')).toEqual([])
   })

@@ -11,7 +11,7 @@ import { postern, startPostern, type StartedPostern } from '../support/start-pos
 
 let gateway: StartedPostern
 beforeAll(async () => {
-  gateway = await startPostern({ change: withMachines })
+  gateway = await startPostern({ keeps: 'nothing', change: withMachines })
 })
 afterAll(() => gateway.close())
 
@@ -132,6 +132,7 @@ describe('C6.3.2a: metadata of the API', () => {
 
   it('C4.13: its address stands in challenges of every scheme, where the configuration says so', async () => {
     const telling = await postern({
+      keeps: 'nothing',
       change: ({ server, ...rest }) => ({ ...rest, server: { ...server, resourceMetadata: true } }),
     })
     const target = '/api/1.0/b/ACME/fund-data/fund-list'

@@ -12,7 +12,10 @@ describe('C5.2: a second deployment, whose actions need api1', () => {
   let sandbox: StartedPostern
 
   beforeAll(async () => {
-    ;[demo, sandbox] = await Promise.all([startPostern(), startPostern({ config: 'sandbox.yaml' })])
+    ;[demo, sandbox] = await Promise.all([
+      startPostern({ keeps: 'nothing' }),
+      startPostern({ keeps: 'nothing', config: 'sandbox.yaml' }),
+    ])
   })
 
   afterAll(async () => {

@@ -7,7 +7,7 @@ import { basic, issueToken, type TokenRequest } from '../support/tokens.ts'
 
 let gateway: StartedPostern
 beforeAll(async () => {
-  gateway = await startPostern({ change: patientGuessing })
+  gateway = await startPostern({ keeps: 'nothing', change: patientGuessing })
 })
 afterAll(() => gateway.close())
 
@@ -53,7 +53,7 @@ describe('C5.1, C5.2: the catalogue', () => {
     }
     const without = (loaded: Configuration): Configuration =>
       JSON.parse(JSON.stringify(change(loaded)).replaceAll(/\bapi1\b/g, 'own.scope')) as Configuration
-    const own = await postern({ change: without })
+    const own = await postern({ keeps: 'nothing', change: without })
     expect(await granted('own.scope target:b/ACME', {}, own)).toBe('own.scope target:b/ACME')
     expect(await asked('api1 target:b/ACME', {}, own)).toMatchObject(INVALID)
   })
@@ -175,7 +175,7 @@ describe('C5.5: what is granted', () => {
       const directory = { ...loaded.directory, clients: { ...clients, 'acme-books': books } }
       return { ...loaded, directory: directory as never }
     }
-    const own = await postern({ change })
+    const own = await postern({ keeps: 'nothing', change })
     const scope = 'fund.maintain fund.details.read profile openid fund.read target:b/ACME'
     expect(await granted(scope, {}, own)).toBe('fund.details.read openid target:b/ACME')
     for (const none of [undefined, '  ']) expect(await asked(none, {}, own)).toMatchObject(INVALID)

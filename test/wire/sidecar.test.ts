@@ -15,8 +15,9 @@ describe('C11.2: a sidecar', () => {
 
   beforeAll(async () => {
     upstream = await openUpstream()
-    issuer = await startPostern()
+    issuer = await startPostern({ keeps: 'nothing' })
     sidecar = await startPostern({
+      keeps: 'nothing',
       config: 'sidecar.yaml',
       environment: {
         UPSTREAM_URL: upstream.url,
@@ -65,7 +66,7 @@ describe('C11.2: a sidecar', () => {
   })
 
   it('refuses a token of any other issuer, and one without any', async () => {
-    const other = await startPostern()
+    const other = await startPostern({ keeps: 'nothing' })
     const { access_token } = await issueToken(other, { scope: 'fund.read target:b/ACME' })
     await other.close()
     expect((await call(LIST, { Authorization: `Bearer ${access_token}` })).status).toBe(401)

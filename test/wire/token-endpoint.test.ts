@@ -81,6 +81,7 @@ const ALICES_HASH = (loaded: Configuration): string =>
 let gateway: StartedPostern
 beforeAll(async () => {
   gateway = await startPostern({
+    keeps: 'nothing',
     change: (loaded) => {
       // Locked and disabled, with alice's right password: nothing else may be wrong with them.
       const password = ALICES_HASH(loaded)
@@ -311,6 +312,7 @@ describe('C6.1.3: success', () => {
 
   it('C6.1.3, C13: a setting makes both strict RFC 6749', async () => {
     const own = await postern({
+      keeps: 'nothing',
       change: (loaded) => ({ ...loaded, identity: { ...loaded.identity, strictRfc6749: true } }),
     })
     const good = await post(ALICE, {}, own)
@@ -458,6 +460,7 @@ describe('C6.1.8: the tokens', () => {
   it('C6.1.8: the lifetime and the algorithms are configuration, the lifetime per client too', async () => {
     const clock = movableClock(Date.now())
     const own = await postern({
+      keeps: 'nothing',
       clock,
       change: (loaded) => {
         const identity = {

@@ -117,7 +117,7 @@ function requestOf(patches: readonly Partial<Case>[]): Sent {
 
 let gateway: StartedPostern
 beforeAll(async () => {
-  gateway = await startPostern({ change: patientGuessing })
+  gateway = await startPostern({ keeps: 'nothing', change: patientGuessing })
 })
 afterAll(() => gateway.close())
 

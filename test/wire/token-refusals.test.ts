@@ -14,7 +14,7 @@ const clock = movableClock()
 let gateway: StartedPostern
 
 beforeAll(async () => {
-  gateway = await startPostern({ clock })
+  gateway = await startPostern({ keeps: 'nothing', clock })
   return () => gateway.close()
 })
 

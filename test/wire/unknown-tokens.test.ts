@@ -25,6 +25,7 @@ const forgetful =
 async function start(mode: 'enforce' | 'report-only' = 'enforce') {
   const upstream = await startUpstream()
   const gateway = await postern({
+    keeps: 'nothing',
     clock: movableClock(),
     config: 'upstream.yaml',
     environment: { UPSTREAM_URL: upstream.url },

@@ -25,7 +25,7 @@ interface World {
   readonly call: (headers?: Record<string, string>, target?: string) => ReturnType<typeof send>
 }
 
-const replaced = replacedService()
+const replaced = replacedService({ keeps: 'nothing' })
 
 async function world(change: (loaded: Configuration) => Configuration): Promise<World> {
   const upstream = await startUpstream()

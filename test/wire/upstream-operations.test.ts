@@ -29,6 +29,7 @@ const withUpstream =
 it('C8.7 an operation has a path of its own; other operations of its backend keep theirs', async () => {
   const upstream = await startUpstream()
   const gateway = await postern({
+    keeps: 'nothing',
     config: 'upstream.yaml',
     environment: { UPSTREAM_URL: upstream.url },
     change: withUpstream({ path: '/v2/{business}/funds' }),
@@ -48,6 +49,7 @@ it('C8.7 an operation has a backend of its own; the upstream of its area gets no
   const ofArea = await startUpstream()
   const own = await startUpstream(answerJson({ from: 'own' }))
   const gateway = await postern({
+    keeps: 'nothing',
     config: 'upstream.yaml',
     environment: { UPSTREAM_URL: ofArea.url },
     change: (loaded) => {

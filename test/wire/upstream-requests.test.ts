@@ -67,6 +67,7 @@ beforeAll(async () => {
   upstream = await openUpstream()
   other = await openUpstream()
   gateway = await startPostern({
+    keeps: 'nothing',
     config: 'upstream.yaml',
     environment: { UPSTREAM_URL: upstream.url },
     change: withActions,
@@ -209,6 +210,7 @@ describe('C8.7 an operation’s own timeouts and backend', () => {
 it('C8.7 the handshake of a websocket gets the same path, query and headers', async () => {
   const live = await startWebsocketUpstream()
   const websocket = await startPostern({
+    keeps: 'nothing',
     config: 'upstream.yaml',
     environment: { UPSTREAM_URL: upstream.url },
     change: (loaded) => {

@@ -35,7 +35,7 @@ interface World {
 
 const clock = movableClock()
 /** Each test's backend has a token of its own, whatever the time is. */
-const replaced = replacedService({ clock })
+const replaced = replacedService({ clock, keeps: 'nothing' })
 
 /** Postern in front of an upstream, and a token endpoint beside it. */
 async function world(

@@ -28,11 +28,12 @@ interface Fixture {
 }
 
 const before = (upstream: Upstream, change = (backend: HttpConfig): HttpConfig => backend) => ({
+  keeps: 'nothing' as const,
   config: 'upstream.yaml',
   environment: { UPSTREAM_URL: upstream.url },
   change: replaceFunds(change),
 })
-const replace = replacedService()
+const replace = replacedService({ keeps: 'nothing' })
 /** For one test. */
 async function fixture(change?: (backend: HttpConfig) => HttpConfig): Promise<Fixture> {
   const upstream = await startUpstream()

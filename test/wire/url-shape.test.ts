@@ -28,7 +28,12 @@ let token: string
 beforeAll(async () => {
   upstream = await openUpstream(answerJson({ ok: true }))
   const environment = { UPSTREAM_URL: upstream.url }
-  gateway = await startPostern({ config: 'upstream.yaml', environment, change: withParameters })
+  gateway = await startPostern({
+    keeps: 'nothing',
+    config: 'upstream.yaml',
+    environment,
+    change: withParameters,
+  })
   token = (await issueToken(gateway, { scope: ALL_AT_ACME })).access_token
 })
 afterAll(async () => {
@@ -309,7 +314,7 @@ describe('C3.6: the request line, Host and single lines', () => {
 })
 
 it('preface: Postern routes by path alone, and takes no URL of its own from a request header', async () => {
-  const own = await postern()
+  const own = await postern({ keeps: 'nothing' })
   const headers = { Host: 'evil.example', 'X-Forwarded-Host': 'evil.example', Forwarded: 'host=evil.example' }
   const { body } = await send(own, { target: '/.well-known/openid-configuration', headers })
   expect(JSON.parse(body)).toMatchObject({ issuer: own.authUrl })

@@ -8,7 +8,7 @@ const USERINFO = '/api/1.0/u/connect/userinfo'
 let gateway: StartedPostern
 let token: string
 beforeAll(async () => {
-  gateway = await startPostern()
+  gateway = await startPostern({ keeps: 'nothing' })
   token = (await issueToken(gateway, { scope: 'openid profile' })).access_token
 })
 afterAll(() => gateway.close())
