@@ -16,6 +16,7 @@ import { configFiles } from '../../support/config-files.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 import { eventually } from '../../support/eventually.ts'
 import { giveKey } from '../../support/ready-key.ts'
+import { atEnd, shared } from '../../support/shared.ts'
 import { shellWords } from '../../support/shell-words.ts'
 import { DEMO } from '../../support/spawn-postern.ts'
 import { postern } from '../../support/start-postern.ts'
@@ -58,16 +59,21 @@ describe(
   'C12.1.7 a configuration file that cannot be read, while a service runs',
   { timeout: 120_000 },
   () => {
+    const served = shared(async () => {
+      const here = await place()
+      return { here, service: await here.serve() }
+    })
+
     it.each([
-      ['--admin-url and a token', 'admin-url'],
-      ['the folder of --data', 'data'],
-      ['what the file says of `data`', 'file'],
+      ['--admin-url and a token', 'admin-url', 'dora'],
+      ['the folder of --data', 'data', 'dina'],
+      ['what the file says of `data`', 'file', 'dana'],
     ])(
       'does not stop user disable, audit find and audit redact, which find the service by %s',
-      async (_way, way) => {
-        const here = await place()
-        const service = await here.serve()
-        expect((await here.run(`user add dora --access ACME=Read-only`)).code).toBe(0)
+      async (_way, way, user) => {
+        const { here, service } = await served()
+        const begun = new Date().toISOString()
+        expect((await here.run(`user add ${user} --access ACME=Read-only`)).code).toBe(0)
         const text = `${way === 'file' ? `data: ${here.data}\n` : ''}backends: [oops\n`
         const env = { POSTERN_DATA: '', POSTERN_CONFIG: configFiles({ 'b.yaml': text })('b.yaml') }
         const [more, token] =
@@ -79,17 +85,20 @@ describe(
             ...env,
             ...(token !== '' && { POSTERN_ADMIN_TOKEN: token }),
           })
-        const ended = await run('user disable dora')
+        const ended = await run(`user disable ${user}`)
         expect(ended).toMatchObject({
           code: 0,
           stderr: '',
-          stdout: expect.stringMatching(/^dora: disabled\n/),
+          stdout: expect.stringMatching(new RegExp(`^${user}: disabled\n`)),
         })
-        const found = await run('audit find --event user.disabled')
-        expect(found).toMatchObject({ code: 0, stdout: expect.stringContaining('user.disabled user dora') })
+        const found = await run(`audit find --event user.disabled --from ${begun}`)
+        expect(found).toMatchObject({
+          code: 0,
+          stdout: expect.stringContaining(`user.disabled user ${user}`),
+        })
         // Where its folder is not known, up to when the trail is signed is not either.
         expect(found.stderr).toMatch(way === 'admin-url' ? /^1 row\. Whether/ : /^1 row\. Signed up to /)
-        expect(await run('audit redact --subject S-dora')).toMatchObject({ code: 0, stderr: '' })
+        expect(await run(`audit redact --subject S-${user}`)).toMatchObject({ code: 0, stderr: '' })
         for (const event of ['user.disabled', 'audit.queried', 'audit.redacted'])
           expect(recordsOf(service, event).at(-1)).toMatchObject({
             outcome: 'success',
@@ -112,6 +121,16 @@ describe.skipIf(process.geteuid?.() !== 0)(
   'C12.1.7 a data folder of another user',
   { timeout: 60_000 },
   () => {
+    /** Whose commands are all refused, so that nothing of it changes. */
+    const foreign = shared(async () => {
+      const here = await place()
+      expect(await here.run(ADD.replace('tally', 'first'))).toMatchObject({ code: 0, stderr: '' })
+      const other = 65_534
+      for (const name of ['', 'postern.sqlite', 'keys', 'audit'])
+        chownSync(join(here.data, name), other, other)
+      return here
+    })
+
     it.each([
       'client list',
       ADD,
@@ -123,12 +142,9 @@ describe.skipIf(process.geteuid?.() !== 0)(
       'audit find',
       'audit redact --subject S --reason r',
     ])('refuses, with nothing made in it, and names the user to run it as: %s', async (line) => {
-      const here = await place()
-      expect(await here.run(ADD.replace('tally', 'first'))).toMatchObject({ code: 0, stderr: '' })
+      const here = await foreign()
       const records = auditRecords(here).length
-      const other = 65_534
-      for (const name of ['', 'postern.sqlite', 'keys', 'audit'])
-        chownSync(join(here.data, name), other, other)
+      const inside = readdirSync(here.data, { recursive: true })
       const ended = await here.run(line)
       expect(ended).toMatchObject({
         code: 1,
@@ -136,6 +152,7 @@ describe.skipIf(process.geteuid?.() !== 0)(
         stderr: expect.stringMatching(/sudo -u (nobody|#65534) postern/),
       })
       expect(auditRecords(here)).toHaveLength(records)
+      expect(readdirSync(here.data, { recursive: true })).toEqual(inside)
       expect(existsSync('copy-of-another-user.sqlite')).toBe(false)
     })
 
@@ -314,7 +331,7 @@ describe('C11.5.1 a secret that the caller brings', () => {
 
 describe('C12.1.7 a data folder that cannot be written', { timeout: 120_000 }, () => {
   /** Root may write everywhere: then the commands run as a user who may not. */
-  async function unwritable() {
+  const unwritable = shared(async () => {
     const here = await place()
     expect(await here.run(ADD)).toMatchObject({ code: 0, stderr: '' })
     const user = process.geteuid?.() === 0 ? 65_534 : undefined
@@ -328,7 +345,7 @@ describe('C12.1.7 a data folder that cannot be written', { timeout: 120_000 }, (
       if (user !== undefined) chownSync(path, user, user)
       chmodSync(path, statSync(path).isDirectory() ? 0o500 : 0o400)
     }
-    onTestFinished(() => chmodSync(here.data, 0o700))
+    atEnd(() => chmodSync(here.data, 0o700))
     const verb = openVerbs(user)
     const run = async (line: string) => {
       const ended = await verb(shellWords(line), here.env)
@@ -336,7 +353,7 @@ describe('C12.1.7 a data folder that cannot be written', { timeout: 120_000 }, (
       return ended
     }
     return { ...here, run }
-  }
+  })
 
   it('is read, with nothing made in it', async () => {
     const { run } = await unwritable()
