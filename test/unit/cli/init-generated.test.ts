@@ -9,6 +9,7 @@ import { hashSecret } from '../../../src/directory/hasher.ts'
 import { checkConfiguration } from '../../../src/settings/check-configuration.ts'
 import { reportText } from '../../../src/config/problems.ts'
 import { configFiles } from '../../support/config-files.ts'
+import { sized } from '../../support/long.ts'
 import { describing } from '../../support/described-service.ts'
 
 const PASSWORD = `$argon2id$v=19$m=19456,t=2,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`
@@ -197,7 +198,7 @@ describe('postern init --from', () => {
       fc.asyncProperty(description, async (each) => {
         expect((await problemsOf(each)) ?? '').toBe('')
       }),
-      { numRuns: 25 },
+      { numRuns: sized(15, 25) },
     )
   })
 

@@ -48,7 +48,7 @@ describe('what postern init takes of a description as it is', () => {
       describing([], { paths: { '/orders': { patch: operation } } }),
       ...['--upstream', upstream.url, '--business', 'ACME'],
     )
-    const service = await postern({ file })
+    const service = await postern({ file, keeps: 'nothing' })
     const { client_id: client, client_secret: secret, username, password } = shown
     const params = { grant_type: 'password', username, password }
     const { json } = await postForm(service, '/connect/token', { client, secret, params })
