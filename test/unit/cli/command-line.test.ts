@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Hasher } from '../../../src/directory/hasher.ts'
 import { isNewEnough, OLDEST_NODE, tooOld, VERSION } from '../../../src/start/version.ts'
-import { type Ended, runVerb, spawnVerb } from '../../support/command-line.ts'
+import { type Ended, runVerb } from '../../support/command-line.ts'
 import { configFiles } from '../../support/config-files.ts'
 import { PROGRAM } from '../../support/program.ts'
 import { DEMO, ROOT, WITHOUT_WAITS, withSettings } from '../../support/spawn-postern.ts'
@@ -83,7 +83,7 @@ describe('postern', () => {
   })
 
   it('refuses an unknown command with exit code 2, and suggests the one that was meant', async () => {
-    const { code, stderr, stdout } = await spawnVerb(['srve'])
+    const { code, stderr, stdout } = await postern(['srve'])
     expect(code).toBe(2)
     expect(stdout).toBe('')
     expect(stderr).toContain('there is no command "srve" — did you mean "serve"?')
@@ -195,7 +195,7 @@ describe('postern serve', () => {
     POSTERN_ADMIN_PORT: '0',
     POSTERN_DATA: configFiles({ keep: '' })('data'),
   })
-  const serve = (env: Record<string, string>, file = DEMO) => {
+  const serve = (env: Record<string, string>, file: string) => {
     const given = { PATH: process.env['PATH'], ...onFreePorts(), ...env }
     const [args, settled] = withSettings([[PROGRAM, 'serve', file], given])
     const child = spawn(process.execPath, args, {
@@ -215,7 +215,10 @@ describe('postern serve', () => {
   }
 
   it('says where it serves, and ends with exit code 0 on SIGTERM', async () => {
-    const child = serve({})
+    const child = serve(
+      {},
+      configFiles({ 'a.yaml': `extends: ${DEMO}\nstore: { kind: memory }\n` })('a.yaml'),
+    )
     const [line] = (await once(child.stderr, 'data')) as [Buffer]
     const url = /at (http:\/\/127\.0\.0\.1:\d+) /.exec(line.toString())?.[1]
     expect((await fetch(`${url}/.well-known/openid-configuration`)).status).toBe(200)

@@ -1,6 +1,5 @@
-import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import {
@@ -10,8 +9,9 @@ import {
   MALLOC_SETTINGS,
   startWithAllocator,
 } from '../../../src/start/allocator.ts'
+import { configFiles } from '../../support/config-files.ts'
 import { PROGRAM, ROOT } from '../../support/program.ts'
-import { spawnPostern, type SpawnOptions, WITHOUT_WAITS } from '../../support/spawn-postern.ts'
+import { ENDS_AT_ONCE, spawnPostern, type SpawnOptions } from '../../support/spawn-postern.ts'
 
 /** What the process would be replaced by; undefined if it goes on. */
 function started(changes: object, hasGlibc = true): unknown {
@@ -46,12 +46,12 @@ async function serving(options: SpawnOptions) {
   return postern
 }
 
-function configuration(yaml: string): string {
-  const folder = mkdtempSync(join(tmpdir(), 'postern-memory-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  const file = join(folder, 'config.yaml')
-  writeFileSync(file, `extends: ${join(ROOT, 'config/upstream.yaml')}\n${WITHOUT_WAITS}\n${yaml}`)
-  return file
+/** No test here looks at the trail. */
+const LIGHT = 'audit: { enabled: false }'
+
+function configuration(yaml = ''): string {
+  const text = `extends: ${join(ROOT, 'config/upstream.yaml')}\n${ENDS_AT_ONCE}\n${LIGHT}\n${yaml}`
+  return configFiles({ 'config.yaml': text })('config.yaml')
 }
 
 const SPACED = 'data:text/javascript,/* an argument with spaces */'
@@ -102,10 +102,9 @@ describe('T5.18 memory that is kept after a load', () => {
       process.on('exit', () => console.log('went on'))
     })`
     const args = ['--permission', '--allow-fs-read=*', '--eval', program, 'main.ts', 'serve']
-    const said = execFileSync(process.execPath, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
-    expect(said).toBe('went on\n')
-    const told = execFileSync('sh', ['-c', '"$0" "$@" 2>&1', process.execPath, ...args], { encoding: 'utf8' })
-    expect(told).not.toContain('ExperimentalWarning')
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
+    expect([status, stdout]).toEqual([0, 'went on\n'])
+    expect(stderr).not.toContain('ExperimentalWarning')
   })
 
   it('is given back by the service and its workers, which begin with the settings, the same process', async () => {
@@ -135,15 +134,20 @@ describe('T5.18 memory that is kept after a load', () => {
     expect(postern.output()).not.toContain('Warning')
   })
 
-  it('is given back as the operator says, who has set something', async () => {
-    const postern = await serving({ environment: { MALLOC_ARENA_MAX: '1' } })
-    expect(environmentOf(postern.pid)).toMatchObject({ MALLOC_ARENA_MAX: '1' })
-    expect(environmentOf(postern.pid)).not.toHaveProperty('GLIBC_TUNABLES')
+  it('is given back as the operator says, who has set something', () => {
+    const tell = `process.on('exit', () => console.log(require('node:fs').readFileSync('/proc/self/environ', 'utf8')))`
+    const { status, stdout } = spawnSync(
+      process.execPath,
+      ['-r', configFiles({ 'tell.cjs': tell })('tell.cjs'), PROGRAM, 'serve', '/nowhere.yaml'],
+      { cwd: ROOT, encoding: 'utf8', env: { PATH: process.env['PATH'], MALLOC_ARENA_MAX: '1' } },
+    )
+    expect([status, stdout.split('\0')]).toEqual([2, expect.arrayContaining(['MALLOC_ARENA_MAX=1'])])
+    expect(stdout).not.toContain('GLIBC_TUNABLES')
   })
 
   it('does not keep a service from serving where its settings are taken away at each start', async () => {
     const node = ['--import', 'data:text/javascript,delete process.env.GLIBC_TUNABLES']
-    const postern = await serving({ node })
+    const postern = await serving({ config: configuration(), node })
     expect(environmentOf(postern.pid)).toMatchObject({ POSTERN_STARTED_AGAIN: '1' })
   })
 
