@@ -78,10 +78,11 @@ const VERBS = fileURLToPath(new URL('verbs-program.ts', import.meta.url))
  * A process of another user of the system, if one is given, that runs one command after another: quicker than a process for
  * each. Only root can give a user, by number. Ends with the test.
  */
-export function openVerbs(user?: number) {
+export function openVerbs({ user, cwd }: Pick<GivenProcess, 'user' | 'cwd'> = {}) {
   const child = fork(VERBS, {
     env: { PATH: process.env['PATH'] },
     execArgv: [],
+    ...(cwd !== undefined && { cwd }),
     ...(user !== undefined && { uid: user, gid: user }),
   })
   atEnd(() => void child.kill())

@@ -1,7 +1,8 @@
 import { dirname } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { spawnVerb } from '../../support/command-line.ts'
+import { openVerbs, spawnVerb } from '../../support/command-line.ts'
 import { configFiles } from '../../support/config-files.ts'
+import { shared } from '../../support/shared.ts'
 import { DEMO, ROOT } from '../../support/spawn-postern.ts'
 
 /** A folder with these files. */
@@ -19,10 +20,12 @@ describe('the configuration of a command that was given none', () => {
     expect(named.stderr).toContain('config/demo.yaml:1  nothing')
   })
 
+  const elsewhere = shared(() => Promise.resolve(openVerbs({ cwd: folderOf({ 'other.yaml': '' }) })))
+
   it.each([['serve'], ['client', 'list']])(
     'C10 is missing in a folder without one: %s says what to do, and where the demo is',
     async (...args) => {
-      const { code, stdout, stderr } = await spawnVerb(args, { cwd: folderOf({ 'other.yaml': '' }) })
+      const { code, stdout, stderr } = await (await elsewhere())(args, {})
       expect([code, stdout]).toEqual([2, ''])
       expect(stderr).toContain('postern: no configuration was named, and this folder has no postern.yaml.')
       expect(stderr).toMatch(/postern init .*\n {2}POSTERN_CONFIG .*\n/)

@@ -346,7 +346,7 @@ describe('C12.1.7 a data folder that cannot be written', { timeout: 120_000 }, (
       chmodSync(path, statSync(path).isDirectory() ? 0o500 : 0o400)
     }
     atEnd(() => chmodSync(here.data, 0o700))
-    const verb = openVerbs(user)
+    const verb = openVerbs({ user })
     const run = async (line: string) => {
       const ended = await verb(shellWords(line), here.env)
       expect([line, readdirSync(here.data, { recursive: true, encoding: 'utf8' })]).toEqual([line, inside])
