@@ -33,7 +33,7 @@ export function citations(root: string, places: readonly string[]): readonly Cit
 }
 
 const parse = (file: string): ts.SourceFile =>
-  ts.createSourceFile(file, readFileSync(file, 'utf8'), ts.ScriptTarget.Latest, true)
+  ts.createSourceFile(file, readFileSync(file, 'utf8'), ts.ScriptTarget.Latest)
 
 /** Every text that a source file holds: strings, and the texts between the values of a template. */
 export function literalsOf(file: string): readonly string[] {
@@ -52,10 +52,11 @@ export function titlesOf(file: string): readonly string[] {
   const titles: string[] = []
   const visit = (node: ts.Node): void => {
     const title = ts.isCallExpression(node) && isTestCall(node) ? node.arguments[0] : undefined
-    if (title !== undefined) titles.push(title.getText())
+    if (title !== undefined) titles.push(title.getText(source))
     ts.forEachChild(node, visit)
   }
-  visit(parse(file))
+  const source = parse(file)
+  visit(source)
   return titles
 }
 
