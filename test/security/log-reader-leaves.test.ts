@@ -1,15 +1,23 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { expect, it } from 'vitest'
+import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { eventually } from '../support/eventually.ts'
 import { seriesOf } from '../support/metrics.ts'
 import { PROGRAM } from '../support/program.ts'
+import { giveKey } from '../support/ready-key.ts'
 import { DEMO, ROOT, withSettings } from '../support/spawn-postern.ts'
 
 async function start() {
-  const given = { POSTERN_PORT: '0', POSTERN_ADMIN_PORT: '0', POSTERN_DATA: await dataFolder() }
-  const [args, env] = withSettings([[PROGRAM, 'serve', DEMO], { ...process.env, ...given }])
+  const data = await dataFolder()
+  await giveKey(data)
+  // Neither its store nor its trail is looked at.
+  const file = configFiles({
+    'a.yaml': `extends: ${DEMO}\nstore: { kind: memory }\naudit: { enabled: false }\n`,
+  })('a.yaml')
+  const given = { POSTERN_PORT: '0', POSTERN_ADMIN_PORT: '0', POSTERN_DATA: data }
+  const [args, env] = withSettings([[PROGRAM, 'serve', file], { ...process.env, ...given }])
   const child = spawn(process.execPath, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] })
   let told = ''
   child.stderr.on('data', (chunk: Buffer) => (told += chunk.toString()))

@@ -37,7 +37,7 @@ const LONGEST_PAUSE = 16_000
 /** The demo with a rate that runs out, a rate of addresses, a report-only area and pages of another origin. */
 const startWorld = (clock: MovableClock): Promise<StartedPostern> =>
   startPostern({
-    clock,
+    ...{ clock, keeps: 'nothing' },
     change: ({ areas, identity, load, server, ...rest }) => ({
       ...rest,
       identity: { ...identity, accessToken: { ...identity.accessToken, lifetime: DAY } },

@@ -61,6 +61,8 @@ describe('C11.4 the commands of the developer pages', needing('curl'), () => {
       const [token = ''] = shellOf(parts.get('token') ?? '')
       const operations = [...parts].filter(([id]) => id !== 'token')
       expect(operations.length).toBeGreaterThan(1)
+      const script = [token]
+      const compared: ((written: readonly string[]) => void)[] = []
       for (const [id, part] of operations) {
         const commands = codeBlocks(part).filter(({ kind }) => kind === 'Shell')
         const answers = codeBlocks(part).filter(({ label }) => label.includes(': Answer'))
@@ -70,19 +72,17 @@ describe('C11.4 the commands of the developer pages', needing('curl'), () => {
           const asXml = (accept: string): string => `${text} \\\n -H 'Accept: ${accept}'`
           const version = /action\.v\d+/.exec(text)?.[0]
           const type = version === undefined ? 'application/xml' : `application/vnd.postern.${version}+xml`
-          const written = await shell([
-            token,
-            text,
-            'echo',
-            // A second Accept would be a list: the first one is taken out.
-            asXml(type).replace(/ \\\n {2}-H 'Accept: [^']*\+json'/, ''),
-          ])
-          const [one = '', other = ''] = written.split('\n')
-          expect([id, JSON.parse(one)]).toEqual([id, JSON.parse(json?.text ?? '')])
-          // What is created once is there the second time.
-          if (!id.startsWith('post-')) expect([id, other]).toEqual([id, flat(xml?.text ?? '')])
+          // A second Accept would be a list: the first one is taken out.
+          script.push(text, 'echo', asXml(type).replace(/ \\\n {2}-H 'Accept: [^']*\+json'/, ''), 'echo')
+          compared.push(([one = '', other = '']) => {
+            expect([id, JSON.parse(one)]).toEqual([id, JSON.parse(json?.text ?? '')])
+            // What is created once is there the second time.
+            if (!id.startsWith('post-')) expect([id, other]).toEqual([id, flat(xml?.text ?? '')])
+          })
         }
       }
+      const written = (await shell(script)).split('\n')
+      for (const [at, compare] of compared.entries()) compare(written.slice(2 * at, 2 * at + 2))
     },
   )
 })

@@ -20,10 +20,10 @@ interface Served {
   readonly baseUrl: string
 }
 
-/** A service in this process; commands find it as they find any other. */
-const start = shared(async () => {
+/** A service in this process; commands find it as they find any other. One that `reloads` serves what the file says. */
+const start = shared(async (reloads = false) => {
   const file = ownFile()
-  const service = await startHere({ file })
+  const service = await startHere({ file, ...(!reloads && { keeps: 'nothing' }) })
   return { ...operate(service, file), log: () => service.log() }
 })
 
@@ -163,7 +163,7 @@ describe('operators', () => {
   })
 
   it('C6.3.5 reload: who is locked, or has another password, holds nothing any more', async () => {
-    const service = await start.own()
+    const service = await start.own(true)
     const { postern, token, call, write } = service
     const held = [await token(), await token()] as const
     const bob =
@@ -181,7 +181,7 @@ describe('operators', () => {
   })
 
   it('reload: who was removed from the directory loses access, others keep it', async () => {
-    const service = await start.own()
+    const service = await start.own(true)
     const { postern, token, call, write } = service
     const held = await token()
     write('vendor: other')
@@ -198,7 +198,7 @@ describe('operators', () => {
   })
 
   it('reload: a bad file changes nothing, and every problem is told', async () => {
-    const { postern, token, call, write } = await start.own()
+    const { postern, token, call, write } = await start.own(true)
     const held = await token()
     write('vendor: NO\nadmin: { listen: "127.0.0.1:1" }')
     const refused = await postern('reload')

@@ -58,11 +58,11 @@ describe('the commands of a store that several nodes share', needing('postgresql
     expect((await run('nodes')).stderr).toContain('run `postern migrate`')
     const service = await serve()
     const listed = async () => JSON.parse((await run('nodes --json')).stdout).nodes
-    for (let tries = 0; tries < 200 && (await listed()).length === 0; tries += 1)
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    expect(await listed()).toEqual([
-      expect.objectContaining({ schema: 1, workers: 1, config: expect.stringMatching(/^[\w-]{12}$/) }),
-    ])
+    await eventually(async () =>
+      expect(await listed()).toEqual([
+        expect.objectContaining({ schema: 1, workers: 1, config: expect.stringMatching(/^[\w-]{12}$/) }),
+      ]),
+    )
     expect((await run('nodes')).stdout).toMatch(/^NODE .* CLOCK .*\n\S{12} .* 0\.\d s  +\d s ago\n$/)
     const [{ id, address }] = await listed()
     expect(address).toMatch(/:[1-9]\d*$/)
