@@ -2,11 +2,15 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { decodeJwt } from 'jose'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { type Clock, systemClock } from '../../src/kernel/clock.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { startLogoutReceiver } from '../support/logout-receiver.ts'
 import { DEMO, spawnPostern } from '../support/spawn-postern.ts'
 import { postern } from '../support/start-postern.ts'
 import { logInThroughLedgerline, toldAt } from '../support/told-client.ts'
+
+/** What the process that died was sending is sent by another one when fifteen seconds have passed. */
+const LATER: Clock = { ...systemClock, now: () => systemClock.now() + 16_000 }
 
 describe('T5.7 a service killed while it tells clients that a login has ended', () => {
   it.each([503, 'silence'] as const)(
@@ -27,7 +31,7 @@ describe('T5.7 a service killed while it tells clients that a login has ended', 
       process.kill(before.pid, 'SIGKILL')
       await before.stop()
       receiver.answer = 200
-      await postern({ file: config, data })
+      await postern({ file: config, data, clock: LATER, keeps: 'store' })
       await receiver.got(2)
       const [first, second] = receiver.notices.map(({ claims }) => claims)
       expect(second).toMatchObject({ sub: first.sub, aud: 'ledgerline', sid: decodeJwt(idToken)['sid'] })

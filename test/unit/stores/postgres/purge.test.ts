@@ -132,6 +132,9 @@ describe('what a purge of Postgres leaves', needing('postgresql'), () => {
   })
 })
 
+/** What its connection has read is told when this is done, and not a while later. */
+const TELL_NOW = 'SELECT pg_stat_force_next_flush()'
+
 describe('removing from Postgres by an index', needing('postgresql'), () => {
   it.each(['business', 'subject', 'family'] as const)(
     'walks through no records that have another %s, when no more have it',
@@ -142,7 +145,8 @@ describe('removing from Postgres by an index', needing('postgresql'), () => {
         `INSERT INTO ${schema}.record (kind, key, value, attempt, ${index})
            SELECT 'kind', md5(n::text), '', '', 'value' || n % 3 FROM generate_series(1, 20000) AS n;
          ANALYZE ${schema}.record;
-         DELETE FROM ${schema}.record WHERE ${index} = 'value1'`,
+         DELETE FROM ${schema}.record WHERE ${index} = 'value1';
+         ${TELL_NOW}`,
       )
       const sum = (scans: string): number =>
         Number(
