@@ -5,7 +5,7 @@ import { forgetRecords } from './audit-files.ts'
 import { anewForEachTest, atEnd } from './shared.ts'
 import { configFiles } from './config-files.ts'
 import { runVerb } from './command-line.ts'
-import { ROOT, spawnPostern, WITHOUT_WAITS } from './spawn-postern.ts'
+import { ENDS_AT_ONCE, ROOT, spawnPostern, WITHOUT_WAITS } from './spawn-postern.ts'
 import { postern, type StartOptions } from './start-postern.ts'
 
 export interface AdminAnswered {
@@ -71,9 +71,22 @@ async function spawned(config: string, environment: Record<string, string>): Pro
   return service
 }
 
+const WITHOUT_TRAIL = `${ENDS_AT_ONCE}\naudit: { enabled: false }`
+/** What the file says for what looks at no file of the trail, or of the store either: several workers need one. */
+const KEEPING = {
+  nothing: `${WITHOUT_TRAIL}\nstore: { kind: memory }`,
+  store: `${WITHOUT_TRAIL}\nstore: { kind: sqlite, deadline: 10s }`,
+  both: WITHOUT_WAITS,
+}
+
 /** A service on a file, for one test: in this process with one worker, else in processes of its own. */
-export async function operated(workers: number, changes = '', environment: Record<string, string> = {}) {
-  const text = (more: string): string => `extends: ${BASE}\nworkers: ${workers}\n${WITHOUT_WAITS}\n${more}\n`
+export async function operated(
+  workers: number,
+  changes = '',
+  environment: Record<string, string> = {},
+  keeps: keyof typeof KEEPING = 'both',
+) {
+  const text = (more: string): string => `extends: ${BASE}\nworkers: ${workers}\n${KEEPING[keeps]}\n${more}\n`
   const file = configFiles({ 'a.yaml': text(changes) })('a.yaml')
   const service = workers === 1 ? await postern({ file, environment }) : await spawned(file, environment)
   return {

@@ -5,7 +5,7 @@ import { operated, operatedHere } from '../support/operated.ts'
 import { shared } from '../support/shared.ts'
 import { issueToken } from '../support/tokens.ts'
 
-const here = shared(() => operated(1))
+const here = shared(() => operated(1, '', {}, 'nothing'))
 
 /** On one file, which says again what is in force when a test begins. */
 async function served() {
@@ -20,7 +20,7 @@ const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
 describe('operators', () => {
   it.each([
     [1, served],
-    [2, () => operated(2)],
+    [2, () => operated(2, '', {}, 'store')],
   ])(
     'C11.5.4 check a bad file while what is in force goes on; then reload a good one: with %i worker(s)',
     async (_workers, start) => {

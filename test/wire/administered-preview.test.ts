@@ -41,7 +41,7 @@ const counted = (service: Operated, scope: string, total: number) =>
 describe('operators', () => {
   it.each([
     ['one worker', () => operatedHere({ keeps: 'nothing' })],
-    ['two workers', () => operated(2)],
+    ['two workers', () => operated(2, '', {}, 'store')],
   ])(
     'C11.5.6 see what a switch would close, and whose calls it would have refused: with %s',
     async (_name, start) => {

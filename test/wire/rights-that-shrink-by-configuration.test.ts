@@ -186,7 +186,7 @@ async function expectServed(
 describe('C6.3.6 another configuration', { timeout: 300_000 }, () => {
   it('ends what it takes away by a reload, in both workers, and nothing else', async () => {
     const upstream = await startUpstream(answerJson({ Data: [] }))
-    const service = await operated(2, changesFor('before'), { UPSTREAM_URL: upstream.url })
+    const service = await operated(2, changesFor('before'), { UPSTREAM_URL: upstream.url }, 'store')
     const holders = await begin(service)
     await expectServed(service, upstream, holders)
     service.write(changesFor('after'))
@@ -227,7 +227,7 @@ describe('C6.3.6 another configuration', { timeout: 300_000 }, () => {
       const directory = { roles: { wide: wide.role }, clients: { wide: wide.client }, users: { wide: user } }
       return `scopes: ${JSON.stringify(scopes)}\ndirectory: ${JSON.stringify(directory)}`
     }
-    const service = await operated(1, written(DATA), { UPSTREAM_URL: upstream.url })
+    const service = await operated(1, written(DATA), { UPSTREAM_URL: upstream.url }, 'nothing')
     const who = { client: 'wide', secret: 'acme-books-secret', username: 'wide', password: 'alice-password' }
     const begun = async (scope: string): Promise<Holder> => ({
       ...{ name: scope.replaceAll(' ', '-'), ...who, target: '/api/1.0/b/ACME/fund-data/fund-list' },
