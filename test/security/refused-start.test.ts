@@ -9,6 +9,7 @@ import { runVerb } from '../support/command-line.ts'
 import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { PROGRAM } from '../support/program.ts'
+import { giveKey } from '../support/ready-key.ts'
 import { shared } from '../support/shared.ts'
 import { ROOT, withSettings } from '../support/spawn-postern.ts'
 import { startPostern } from '../support/start-postern.ts'
@@ -26,7 +27,8 @@ const onFreePorts = async (): Promise<Record<string, string>> => ({
 
 const servedOnce = shared(async () => {
   const data = await dataFolder()
-  await (await startPostern({ data })).close()
+  await giveKey(data)
+  await (await startPostern({ data, keeps: 'store' })).close()
   return data
 })
 

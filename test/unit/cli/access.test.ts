@@ -80,7 +80,7 @@ describe('postern access', () => {
   })
 
   it('C14.5 says yes exactly where the token that may be had opens the call', async () => {
-    const service = await postern()
+    const service = await postern({ keeps: 'nothing' })
     const pairs = ['acme-books', 'globex-ledger'].flatMap((client) =>
       ['alice', 'bob', 'carol'].map((user) => [client, user] as const),
     )
