@@ -69,9 +69,10 @@ async function load(
   }
 }
 
-const until = async (fits: () => boolean): Promise<void> => {
-  while (!fits()) await new Promise((resolve) => setTimeout(resolve, 5))
-}
+const until = (fits: () => boolean): Promise<void> =>
+  eventually(() => {
+    if (!fits()) throw new Error('not yet')
+  })
 
 /** The ids of the records of an event, by what stands in the folder. */
 function idsIn(folder: string, event: string): ReadonlySet<string> {

@@ -59,11 +59,11 @@ export function auditRecords(service: Recorded): readonly WrittenRecord[] {
   return segmentsIn(service).flatMap((path) => {
     const values = linesOf(path.replace(/\.jsonl$/, '.personal.jsonl')) as Value[]
     const records = linesOf(path) as (WrittenRecord & { seq: number })[]
+    const named = new Map<number, Record<string, string>>()
+    for (const { seq, name, value } of values) named.set(seq, { ...named.get(seq), [name]: value })
     return records.slice(earlier.get(path)).map((record) => ({
       ...record,
-      values: Object.fromEntries(
-        values.filter(({ seq }) => seq === record.seq).map(({ name: where, value }) => [where, value]),
-      ),
+      values: named.get(record.seq) ?? {},
     }))
   })
 }

@@ -6,6 +6,7 @@ import { recordsOf, type WrittenRecord } from '../support/audit-files.ts'
 import { CREATE, JSON_BODY, NEW_FUND } from '../support/audited-calls.ts'
 import { configFiles } from '../support/config-files.ts'
 import { runVerb } from '../support/command-line.ts'
+import { eventually } from '../support/eventually.ts'
 import { shared } from '../support/shared.ts'
 import { WITHOUT_WAITS } from '../support/spawn-postern.ts'
 import { postern } from '../support/start-postern.ts'
@@ -56,9 +57,10 @@ const served = shared(async (workers: number) => {
 })
 const two = (): Promise<StartedPool> => served(2) as Promise<StartedPool>
 
-const until = async (fits: () => boolean): Promise<void> => {
-  while (!fits()) await new Promise((resolve) => setTimeout(resolve, 5))
-}
+const until = (fits: () => boolean): Promise<void> =>
+  eventually(() => {
+    if (!fits()) throw new Error('not yet')
+  })
 
 describe('C12.2.3 redaction by the service that writes the trail', () => {
   it.each([1, 2])('C12.2.3 %i worker(s) under load lose no value but those ordered', async (workers) => {

@@ -12,7 +12,7 @@ const DEMO = fileURLToPath(new URL('../../../config/demo.yaml', import.meta.url)
 /** What a command of the demo prints with `--json`, and what it says beside it. */
 async function answer(data: string, line: string, input = '') {
   const env = { POSTERN_DATA: data, POSTERN_CONFIG: DEMO }
-  const { code, stdout, stderr } = await runVerb([...line.split(' '), '--json'], { env, input })
+  const { code, stdout, stderr } = await runVerb([...line.split(' '), '--json'], { env, input, alone: true })
   expect([code, stderr]).toEqual([0, expect.any(String)])
   return { value: JSON.parse(stdout) as Readonly<Record<string, unknown>>, stderr }
 }

@@ -50,7 +50,7 @@ describe('a secret that nobody can read', () => {
     const { code } = await runUnread(['client', 'rotate-secret', 'tally'], env)
     expect(code).toBe(1)
     expect((await runVerb(['client', 'show', 'tally', '--json'], { env })).stdout).toBe(before.stdout)
-    const rotated = await runVerb(['client', 'rotate-secret', 'tally', '--json'], { env })
+    const rotated = await runVerb(['client', 'rotate-secret', 'tally', '--json'], { env, alone: true })
     expect(JSON.parse(rotated.stdout)).toMatchObject({
       record: { id: 'tally', validSecrets: 2 },
       secret: expect.stringMatching(/^[\w-]{43}$/),
