@@ -11,7 +11,7 @@ const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
 const JSON_ = 'application/json'
 const XML = 'application/xml'
 /** Larger than what is converted at once, and than what is held of a body: such an answer is a stream. */
-const LARGE = 'x'.repeat(3_000_000)
+const LARGE = 'x'.repeat(1_100_000)
 
 let upstream: Upstream
 const gateways: { json?: StartedPostern; xml?: StartedPostern } = {}

@@ -25,6 +25,7 @@ let upstream: Upstream
 beforeAll(async () => {
   upstream = await openUpstream()
   gateway = await startPostern({
+    keeps: 'trail',
     config: 'upstream.yaml',
     environment: { UPSTREAM_URL: upstream.url },
     change: (loaded) =>
@@ -113,7 +114,7 @@ describe('C6.1.5a: the client credentials grant', () => {
       return ((await answer.json()) as { grant_types_supported: readonly string[] }).grant_types_supported
     }
     expect(await grantsOf(gateway)).toContain('client_credentials')
-    const demo = await startPostern()
+    const demo = await startPostern({ keeps: 'trail' })
     try {
       expect(await grantsOf(demo)).toEqual(['password', 'authorization_code', 'refresh_token'])
     } finally {

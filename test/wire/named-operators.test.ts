@@ -46,7 +46,7 @@ const MAY: Readonly<Record<string, readonly Role[]>> = {
 }
 
 describe('C12.2.4 named operators', () => {
-  const serve = shared(() => postern({ change: withTokens }))
+  const serve = shared(() => postern({ keeps: 'trail', change: withTokens }))
 
   it('may use the routes that their role has the right to, and no other; who is refused is recorded', async () => {
     const service = await serve()
@@ -130,7 +130,7 @@ describe('C12.2.4 named operators', () => {
         tokens: [{ name: 'ann', role: 'operate', hash, expires: EXPIRES }],
       },
     })
-    const service = await postern({ clock, change })
+    const service = await postern({ keeps: 'trail', clock, change })
     const route = { method: 'GET', path: '/maintenance' }
     expect((await ask(service, TOKENS.operate, route)).status).toBe(200)
     clock.advance(1000)

@@ -14,7 +14,7 @@ const kept = async (service: StartedPostern) => ({
 })
 
 it('C6.2.1 HEAD at authorize has the head of the login page, and makes no code, session, consent or record', async () => {
-  const service = await postern({ config: 'upstream.yaml' })
+  const service = await postern({ keeps: 'trail', config: 'upstream.yaml' })
   const person = new Person(service.authUrl)
   const consent = await person.logIn(await person.open(authorizeUrl()))
   await person.submit(consent, { decision: 'allow' })
@@ -52,6 +52,7 @@ it.each([
   'C6.2.2 /.well-known/change-password leads to the account page: issuer path "%s"',
   async (path, leadsTo) => {
     const service = await postern({
+      keeps: 'trail',
       change: ({ server, ...rest }) => ({
         ...rest,
         server: { ...server, authUrl: `http://127.0.0.1:8080${path}` },

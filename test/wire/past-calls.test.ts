@@ -17,7 +17,7 @@ let clock: MovableClock
 
 beforeAll(async () => {
   clock = movableClock(Date.now())
-  gateway = await startPostern({ clock })
+  gateway = await startPostern({ keeps: 'trail', clock })
 })
 afterAll(() => gateway.close())
 

@@ -168,7 +168,7 @@ it(
   async () => {
     expect(ROUTES.map(({ operationId }) => operationId).sort()).toEqual(Object.keys(CASES).sort())
     const file = configFiles({ 'a.yaml': configuration(GOOD) })('a.yaml')
-    const service = await postern({ file })
+    const service = await postern({ keeps: 'trail', file })
     const ids = await prepare(service)
 
     // Zoe gains something; no reload takes that over, because of the other setting.
@@ -195,7 +195,7 @@ it(
 
 it('C12.2.4 who may not read of people is told the rest: file and line of a problem, what changes, and why', async () => {
   const file = configFiles({ 'a.yaml': configuration(GOOD) })('a.yaml')
-  const service = await postern({ file })
+  const service = await postern({ keeps: 'trail', file })
   const ids = await prepare(service)
   writeFileSync(file, configuration('{ ACME: Read-only }', 'server: { timeouts: { lameDuck: 1s } }'))
   const route = (id: string) => ROUTES.find(({ operationId }) => operationId === id)!

@@ -12,7 +12,7 @@ const SUBJECT = '45733adb-9b07-4d40-ae57-20cf9b802f51'
 
 let service: StartedPostern
 beforeAll(async () => {
-  service = await startPostern()
+  service = await startPostern({ keeps: 'trail' })
 })
 afterAll(() => service.close())
 
@@ -72,6 +72,7 @@ describe('C11.5.7 a test token', () => {
     const { exp, iat } = claimsOf(body.token) as { exp: number; iat: number }
     expect([body.expiresIn, exp - iat]).toEqual([900, 900])
     const short = await postern({
+      keeps: 'trail',
       change: (configuration) => {
         const { clients } = configuration.directory
         const books = { ...clients['acme-books']!, accessTokenLifetime: 60_000 }
@@ -137,6 +138,7 @@ describe('C11.5.7 a test token', () => {
 it('C11.5.7 nobody is issued one by a service that others can reach', async () => {
   const server = { baseUrl: 'https://api.example.com' }
   const open = await postern({
+    keeps: 'trail',
     // What is served to others must not have the demo's secrets.
     change: (configuration) => ({
       ...{ ...configuration, demo: false, developers: 'off' as const },

@@ -17,7 +17,7 @@ const GET = { method: 'GET', path: '/x', headers: [], body: Buffer.alloc(0) }
 
 let service: StartedPostern
 beforeAll(async () => {
-  service = await startPostern()
+  service = await startPostern({ keeps: 'trail' })
 })
 afterAll(() => service.close())
 
