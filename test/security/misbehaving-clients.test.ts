@@ -2,8 +2,10 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Configuration } from '../../src/settings/configuration.ts'
 import { attackUpstream, bytesOf, serverSocket, type AttackedUpstream } from '../support/attacked.ts'
 import { openRaw, readSlowly, sendRaw, type RawConnection } from '../support/raw-http.ts'
+import type { StartOptions } from '../support/start-postern.ts'
 import { answerJson, type UpstreamBehaviour } from '../support/start-upstream.ts'
 
 /** T5.1, T5.3: whatever clients do, others are served, upstreams are let go, and none of it lasts. */
@@ -18,24 +20,31 @@ const MIB = 1024 ** 2
 
 let attacked: AttackedUpstream
 
-beforeAll(async () => {
-  attacked = await attackUpstream({
-    change: (loaded) => {
-      const { server } = loaded
-      const timeouts = { ...server.timeouts, headers: PATIENCE, request: PATIENCE, write: 1000 }
-      return { ...loaded, server: { ...server, timeouts } }
-    },
+/** Called at the top of a `describe`, whose tests share a service. */
+function before(options: StartOptions = {}): void {
+  let own: AttackedUpstream
+  beforeAll(async () => {
+    own = await attackUpstream(options)
   })
-})
-afterAll(() => attacked.close())
-beforeEach(() => {
-  attacked.upstream.behave(answerJson({ ok: 1 }))
-  attacked.forget()
-})
-/** Whatever it was, the next call is served. */
-afterEach(async () => {
-  attacked.upstream.behave(answerJson({ ok: 1 }))
-  expect(await cleanCall()).toBe(200)
+  afterAll(() => own.close())
+  beforeEach(() => {
+    attacked = own
+    attacked.upstream.behave(answerJson({ ok: 1 }))
+    attacked.forget()
+  })
+  /** Whatever it was, the next call is served. */
+  afterEach(async () => {
+    attacked.upstream.behave(answerJson({ ok: 1 }))
+    expect(await cleanCall()).toBe(200)
+  })
+}
+
+/** One without patience in these respects alone: in others a busy machine makes good clients slow. */
+const impatient = (hasty: Partial<Configuration['server']['timeouts']>): StartOptions => ({
+  change: (loaded) => {
+    const { server } = loaded
+    return { ...loaded, server: { ...server, timeouts: { ...server.timeouts, ...hasty } } }
+  },
 })
 
 const get = (target = LIST): Buffer => bytesOf({ target, lines: attacked.authorization })
@@ -63,6 +72,8 @@ function dribble(connection: RawConnection, text: string, ms = PATIENCE / 4): vo
 }
 
 describe('T5.3 clients that are slow', () => {
+  before(impatient({ headers: PATIENCE, request: PATIENCE }))
+
   it.each([
     ['heads', 'GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n', 'X-A: b\r\n'],
     ['request lines', 'GET /', 'x'],
@@ -145,6 +156,8 @@ function losses(count: number): { readonly lost: () => void; readonly all: Promi
 }
 
 describe('T5.3 clients that do not read', () => {
+  before(impatient({ write: PATIENCE }))
+
   it('T5.3 a streamed answer: cut off in time, and the upstream let go', async () => {
     const { lost, all } = losses(20)
     attacked.upstream.behave(endless(lost))
@@ -184,6 +197,8 @@ describe('T5.3 clients that do not read', () => {
 })
 
 describe('T5.1 clients that leave', () => {
+  before()
+
   const CLIENTS = 20
 
   it('T5.1 before the answer: the upstream call is cancelled, 20 of 20', async () => {
@@ -245,6 +260,8 @@ describe('T5.1 clients that leave', () => {
 })
 
 describe('T2.3 clients that pipeline', () => {
+  before()
+
   it('T2.3 get their answers in order, one at a time', async () => {
     let most = 0
     let open = 0
