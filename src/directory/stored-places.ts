@@ -3,7 +3,7 @@ import { type Code, readCode } from '../config/scopes/scope-token.ts'
 import { type Business, type BusinessValues, NO_VALUES, type Places } from '../contracts/places.ts'
 import type { Sealer } from '../contracts/keys.ts'
 import type { Change, Entry, Feed, Store, StoredValue } from '../contracts/store.ts'
-import type { Clock } from '../kernel/clock.ts'
+import { type Clock, whenLate } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { outsideBudgets, waitInBudget } from '../kernel/store-budget.ts'
 import { BUSINESS, FUND, fundKey, type FundRecord, readBusiness, readFund, stored } from './schema.ts'
@@ -136,7 +136,7 @@ async function withinPatience<T>(looked: Promise<T>): Promise<T> {
     detail: 'the store did not tell in time whether a place exists',
     retryAfter: 1,
   })
-  const timer = setTimeout(() => reject(late), LOOK_WITHIN)
+  const timer = whenLate(LOOK_WITHIN, () => reject(late))
   try {
     return await Promise.race([looked, promise])
   } finally {

@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks'
+import { setImmediate } from 'node:timers'
 
 /** Time as the rest of the code sees it, so that tests can move it. */
 export interface Clock {
@@ -41,3 +42,10 @@ export const after: After = (ms, work) => {
   timer.unref()
   return () => clearTimeout(timer)
 }
+
+/**
+ * For the end of the patience with an answer. Timers run before what has arrived is read: where this process was held up, the
+ * answer may be there already, so it is read in one more turn of the event loop. `clearTimeout` calls it off.
+ */
+export const whenLate = (ms: number, then: () => unknown): NodeJS.Timeout =>
+  setTimeout(() => setImmediate(then), ms)

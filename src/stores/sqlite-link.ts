@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers'
 import { Worker } from 'node:worker_threads'
 import { programBeside, threadEnvironment } from '../kernel/beside.ts'
-import { monotonicMs } from '../kernel/clock.ts'
+import { monotonicMs, whenLate } from '../kernel/clock.ts'
 import { budget, goesFirst, STORE_TIME } from '../kernel/store-budget.ts'
 import { messageOf } from '../kernel/thrown.ts'
 import type { SqlitePlan } from './sqlite-file.ts'
@@ -247,9 +247,6 @@ class SqliteLink {
     return waiting.question
   }
 }
-
-/** If this process was held up, the answer may have arrived already: it is read in one more turn of the event loop. */
-const whenLate = (ms: number, then: () => unknown): NodeJS.Timeout => setTimeout(() => setImmediate(then), ms)
 
 /**
  * The threads of one store. One does all that is asked, until it holds up something: it waits for a lock, a disk or a long

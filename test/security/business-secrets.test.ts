@@ -6,6 +6,7 @@ import { auditRecords } from '../support/audit-files.ts'
 import { runVerb } from '../support/command-line.ts'
 import { configFiles } from '../support/config-files.ts'
 import { directoryEditors } from '../support/directory-editors.ts'
+import { eventually } from '../support/eventually.ts'
 import { needing } from '../support/machine.ts'
 import { drawSchema, sharedPostgres } from '../support/postgres.ts'
 import { bearer, send } from '../support/requests.ts'
@@ -226,7 +227,8 @@ describe('T2.13 a secret value of a business of the store', () => {
     const doctor = await command('keys', 'doctor')
     expect([doctor.code, doctor.stdout]).toEqual([1, expect.stringContaining('STORED.key: this value')])
     writeFileSync(seal, text, { mode: 0o600 })
-    expect(await call()).toEqual([200, '/x', OF_STORE])
+    // On a machine that is busy with other tests a call may have to come again: 503, since the value was not read in time.
+    await eventually(async () => expect(await call()).toEqual([200, '/x', OF_STORE]))
   })
 })
 

@@ -1,3 +1,4 @@
+import { MessageChannel } from 'node:worker_threads'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type BusinessValues, NO_VALUES } from '../../../src/contracts/places.ts'
 import type { Store } from '../../../src/contracts/store.ts'
@@ -68,6 +69,24 @@ async function opened() {
 }
 
 describe('C4.8 places of the store', () => {
+  it('T5.5 are known by an answer that came in time, also if its own process was held up meanwhile', async () => {
+    const { places, business, hold, held } = await opened()
+    await business('INITECH')
+    hold.on = true
+    const looked = places.look('INITECH')
+    // Timers come next, and what has arrived after them.
+    await new Promise((resolve) => setImmediate(resolve))
+    // Its answer comes from another thread, while this one does something else for longer than a call waits.
+    const { port1, port2 } = new MessageChannel()
+    port2.once('message', () => {
+      held[0]!()
+      port2.close()
+    })
+    port1.postMessage('the answer')
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000)
+    expect(await looked).toBe(true)
+  })
+
   it('T5.5 are read in a time of their own: a request with little time fails no other', async () => {
     const { places, business, hold, held, budgets } = await opened()
     await business('INITECH')
