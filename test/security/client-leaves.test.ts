@@ -148,7 +148,8 @@ describe('C8.5 a client that leaves while an upstream works', () => {
     const line = await leave(attacked, post(attacked), async () => {
       await isHeld()
       held[0]?.raw('HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{')
-      await new Promise((resolve) => setTimeout(resolve, 100))
+      // The service is in this process, and reads what has arrived before it answers what is asked later.
+      await callsInFlight(attacked)
     })
     expect(line).toMatchObject({ clientGone: true, upstream: 'answered', upstreamStatus: 201 })
   })

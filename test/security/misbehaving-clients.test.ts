@@ -4,6 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Configuration } from '../../src/settings/configuration.ts'
 import { attackUpstream, bytesOf, serverSocket, type AttackedUpstream } from '../support/attacked.ts'
+import { eventually } from '../support/eventually.ts'
 import { openRaw, readSlowly, sendRaw, type RawConnection } from '../support/raw-http.ts'
 import type { StartOptions } from '../support/start-postern.ts'
 import { answerJson, type UpstreamBehaviour } from '../support/start-upstream.ts'
@@ -229,7 +230,7 @@ describe('T5.1 clients that leave', () => {
       client.send(bytesOf({ method: 'POST', target: UPLOAD, lines, body: Buffer.alloc(300_000, 'x') }))
     const uploads = () =>
       attacked.upstream.connections.filter((each) => each.bytes.length - (before.get(each) ?? 0) > 200_000)
-    while (uploads().length < CLIENTS) await wait(10)
+    await eventually(() => expect(uploads().length).toBeGreaterThanOrEqual(CLIENTS))
     const closed = uploads().map(({ socket }) => new Promise((resolve) => socket.once('close', resolve)))
     for (const client of clients) client.destroy()
     await Promise.all(closed)

@@ -1,8 +1,8 @@
-import { setTimeout as wait } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { FaultCode } from '../../src/kernel/faults.ts'
 import { fundsOf, type HttpConfig, replaceFunds } from '../support/changed-funds.ts'
+import { eventually } from '../support/eventually.ts'
 import { sized } from '../support/long.ts'
 import { openRaw, type RawConnection, type RawResponse } from '../support/raw-http.ts'
 import { bearer, expectFault, requestBytes, send, type Sent } from '../support/requests.ts'
@@ -212,7 +212,7 @@ describe('T5.4 an upstream that is slow', () => {
     })
     const client = await openRaw(gateway.port)
     client.send(requestBytes({ target: LIST, headers: authorization }))
-    while (!client.unread.includes('xxxxx')) await wait(50)
+    await eventually(() => expect(client.unread).toContain('xxxxx'))
     expect(client.unread).toContain('HTTP/1.1 200 OK')
     client.destroy()
     await closed.promise
