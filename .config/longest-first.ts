@@ -9,28 +9,39 @@ const DEAR = 3
 
 /** Before there is a run on this machine: files that take longest on two cores, the longest first. */
 const LONGEST = [
-  ...['interop/pages', 'interop/package', 'interop/processes', 'interop/readme', 'interop/developer-pages'],
-  ...['interop/process-faults', 'interop/scrapes', 'interop/recipes', 'interop/logins-cut-off'],
-  ...['security/large-bodies', 'wire/both-ways', 'security/restored-store', 'security/many-connections'],
   ...[
-    'unit/cli/where-carried-out',
-    'unit/cli/command-line',
-    'wire/rights-that-shrink-by-configuration',
-    'security/audit-displaced',
+    'interop/pages',
+    'interop/package',
+    'interop/processes',
+    'interop/readme',
+    'interop/developer-pages',
+    'interop/process-faults',
+    'interop/scrapes',
+    'interop/recipes',
+    'interop/logins-cut-off',
   ],
-  ...['wire/audit-beginning', 'wire/audit-redaction', 'wire/audit-service', 'wire/disabled-by-command'],
   ...[
+    'wire/both-ways',
+    'security/restored-store',
+    'wire/audit-redaction',
     'security/data-group',
-    'security/stolen-signing-key',
-    'unit/cli/init-from-description',
-    'security/plain-xml',
+    'security/many-connections',
+    'wire/audit-beginning',
   ],
   ...[
-    'security/debugger',
-    'unit/start/allocator',
-    'security/module-people-faults',
-    'security/full-disk-at-start',
+    'wire/audit-service',
+    'security/stolen-signing-key',
+    'security/audit-displaced',
+    'wire/rights-that-shrink-by-configuration',
   ],
+  ...[
+    'unit/cli/command-line',
+    'security/debugger',
+    'unit/cli/where-carried-out',
+    'security/large-bodies',
+    'unit/audit/query-trail',
+  ],
+  ...['unit/start/allocator', 'security/store-faults', 'unit/audit/announced', 'wire/several-workers'],
 ]
 const listed = (file: string): number => {
   const place = LONGEST.indexOf(file.replace(/^test\/|\.test\.ts$/g, ''))
