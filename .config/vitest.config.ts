@@ -49,8 +49,8 @@ export default defineConfig({
     isolate: false,
     unstubEnvs: true,
     unstubGlobals: true,
-    // Few tests wait for long. With four processes on two cores a run took a sixth more of their time than with two, which
-    // leave the cores idle where tests wait.
+    // With four processes on two cores a run took a sixth more processor time than with two, which leave the cores idle where
+    // tests wait. Three took the least time.
     maxWorkers: Math.ceil(availableParallelism() * 1.5),
   },
 })

@@ -44,7 +44,7 @@ export interface EditingParts {
   readonly namedValues?: ReadonlyMap<string, string>
   /** What is wrong with values, by name: some say where calls go (C8.7). */
   readonly problemsOfValues?: ProblemsOfValues
-  /** How it is waited until every process knows of a change. Tests pass their own. */
+  /** Waits until every process knows of a change. Tests pass their own. */
   readonly pause?: Pause | undefined
 }
 

@@ -44,8 +44,9 @@ export const after: After = (ms, work) => {
 }
 
 /**
- * For the end of the patience with an answer. Timers run before what has arrived is read: where this process was held up, the
- * answer may be there already, so it is read in one more turn of the event loop. `clearTimeout` calls it off.
+ * Calls `then` when no answer came within `ms` milliseconds. Timers run before what has arrived is read: where this process was
+ * held up, the answer may be there already, so it is read in one more turn of the event loop. `clearTimeout` cancels it until
+ * the timer fires; after that `then` still runs, and must do nothing if the answer has been taken.
  */
 export const whenLate = (ms: number, then: () => unknown): NodeJS.Timeout =>
   setTimeout(() => setImmediate(then), ms)

@@ -55,7 +55,7 @@ export interface Terminal {
   readonly stderr: NodeJS.WritableStream
   /** Default: by the clock of the system. */
   readonly waiting?: Waiting
-  /** How a command that changes the store by itself waits until other processes know of it. Tests pass their own. */
+  /** Waits until other processes know of what a command changed in the store by itself. Tests pass their own. */
   readonly pause?: Waiting['pause']
 }
 

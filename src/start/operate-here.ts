@@ -39,7 +39,7 @@ export interface HereParts {
   readonly trail: TrailHere
   /** Whether nothing is changed: a data folder that cannot be written will do then. */
   readonly reads: boolean
-  /** How it is waited until other processes know of a change. Tests pass their own. */
+  /** Waits until other processes know of a change. Tests pass their own. */
   readonly pause?: EditorParts['pause']
 }
 

@@ -57,7 +57,7 @@ import { VERSION } from './version.ts'
 export interface StartOptions extends ObservationOptions {
   readonly clock: Clock
   readonly environment: Environment
-  /** How it is waited until other processes know of a change of the directory. Tests pass their own. */
+  /** Waits until other processes know of a change of the directory. Tests pass their own. */
   readonly pause?: EditingParts['pause']
   /** Where a reload reads the configuration from. Absent: the service cannot be reloaded. */
   readonly source?: ConfigurationSource

@@ -20,7 +20,7 @@ describe('config/recipes', () => {
     expect(linked.sort()).toEqual([...recipeNames()].sort())
   })
 
-  it('has every page by whose name continuous integration chooses some', () => {
+  it('has a page for each name in .ci/run', () => {
     const chosen = /\(([\w|-]+)\)\\\.md works/
       .exec(readFileSync(join(ROOT, '.ci/run'), 'utf8'))?.[1]
       ?.split('|')

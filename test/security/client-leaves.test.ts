@@ -246,7 +246,7 @@ it('C8.5 a client that leaves while an upstream of a report-only area works: its
 })
 
 it('C8.5 a client that leaves before the memory backend’s answer: its call is told, and that it was carried out', async () => {
-  const attacked = await attackMemory({ keeps: 'nothing' })
+  const attacked = await attackMemory()
   try {
     const body = '{"Code":"GONE1","Name":"Gone"}'
     const bytes = post(attacked, '/api/1.0/b/ACME/fund-data/fund-create', body)

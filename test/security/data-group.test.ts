@@ -250,7 +250,7 @@ describe('T7 a data folder that others could change', () => {
       await chmod(data, 0o2777)
       const second = await asService(data, 'own', more)
       expect(second.output()).toContain(`withdrew the rights of the group to ${trail}/`)
-      // A running service has files that are gone before they are looked at.
+      // A running service removes files while they are listed.
       expect(await second.stop()).toBe(0)
       for await (const path of below(trail))
         expect([path, (await lstat(path)).mode & 0o020]).toEqual([path, 0])

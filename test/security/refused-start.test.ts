@@ -32,7 +32,7 @@ const servedOnce = shared(async () => {
   return data
 })
 
-/** A data folder as a service that has ended leaves it. */
+/** A data folder as a service without a trail leaves it when it has ended. */
 async function served(): Promise<string> {
   const data = await dataFolder()
   cpSync(await servedOnce(), data, { recursive: true })

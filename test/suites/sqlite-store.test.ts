@@ -13,10 +13,12 @@ describeStore({
       open: (clock) =>
         SqliteStore.open({ path, synchronous: 'normal', maxSize: undefined, deadline: 10_000 }, clock),
       empty: () => {
-        using db = new DatabaseSync(path)
-        db.exec(
-          'DELETE FROM record; DELETE FROM counter; DELETE FROM change; DELETE FROM sqlite_sequence; UPDATE running SET ms = 0',
-        )
+        // Its thread may still write something.
+        using db = new DatabaseSync(path, { timeout: 10_000 })
+        db.exec(`BEGIN IMMEDIATE;
+          DELETE FROM record; DELETE FROM counter; DELETE FROM change; DELETE FROM sqlite_sequence;
+          UPDATE running SET ms = 0;
+          COMMIT`)
       },
     }
   },

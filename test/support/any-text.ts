@@ -15,6 +15,6 @@ const unit = fc.integer({ min: 0, max: LAST }).map(
   },
 )
 
-/** Well-formed text of any code points. What the unit `binary` of fast-check gives, whose table takes seconds to make. */
+/** Well-formed text of any code points: the same as by the unit `binary` of fast-check, whose table takes seconds to make. */
 export const anyText = (bounds: { readonly maxLength?: number } = {}): fc.Arbitrary<string> =>
   fc.string({ ...bounds, unit })

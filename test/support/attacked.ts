@@ -128,7 +128,6 @@ export async function attackModule(): Promise<AttackedModule> {
   subscribe(options.channel, record)
   const gateway = await start({
     config: 'examples/sqlite.yaml',
-    keeps: 'nothing',
     change: (loaded) => {
       const { funds } = loaded.backends
       if (funds?.kind !== 'module') throw new Error('the example has another backend now')

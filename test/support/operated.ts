@@ -5,7 +5,7 @@ import { forgetRecords } from './audit-files.ts'
 import { anewForEachTest, atEnd } from './shared.ts'
 import { configFiles } from './config-files.ts'
 import { runVerb } from './command-line.ts'
-import { ENDS_AT_ONCE, ROOT, spawnPostern, WITHOUT_WAITS } from './spawn-postern.ts'
+import { ENDS_AT_ONCE, KEEPS_NOTHING, ROOT, spawnPostern, WITHOUT_WAITS } from './spawn-postern.ts'
 import { postern, type StartOptions } from './start-postern.ts'
 
 export interface AdminAnswered {
@@ -71,11 +71,10 @@ async function spawned(config: string, environment: Record<string, string>): Pro
   return service
 }
 
-const WITHOUT_TRAIL = `${ENDS_AT_ONCE}\naudit: { enabled: false }`
-/** What the file says for what looks at no file of the trail, or of the store either: several workers need one. */
+/** Settings without a trail, or without a trail and the file of a store, which several workers need. */
 const KEEPING = {
-  nothing: `${WITHOUT_TRAIL}\nstore: { kind: memory }`,
-  store: `${WITHOUT_TRAIL}\nstore: { kind: sqlite, deadline: 10s }`,
+  nothing: `${ENDS_AT_ONCE}\n${KEEPS_NOTHING}`,
+  store: `${ENDS_AT_ONCE}\naudit: { enabled: false }\nstore: { kind: sqlite, deadline: 10s }`,
   both: WITHOUT_WAITS,
 }
 

@@ -292,7 +292,7 @@ export interface QueryThreadData {
   readonly answered: Int32Array<SharedArrayBuffer>
 }
 
-/** Milliseconds. */
+/** How long a query may take, in milliseconds. */
 const QUERY_WITHIN = 60_000
 
 let thread: QueryThreadData | undefined
@@ -305,18 +305,20 @@ function startThread(): QueryThreadData {
     workerData: data,
     transferList: [port2],
   })
+  started.once('error', () => (thread = undefined))
   for (const each of [started, port]) each.unref()
   return { port, answered }
 }
 
-/** What psql prints for one statement, without headings. Blocks until it is answered: so it stands among what happens at once. */
+/** What psql prints for one statement, without headings. Blocks until it is answered. */
 export function query(cluster: Pick<PostgresCluster, 'url'>, sql: string): string {
   const { port, answered } = (thread ??= startThread())
   Atomics.store(answered, 0, 0)
   const asked: Asked = { url: cluster.url(), sql }
   port.postMessage(asked)
   if (Atomics.wait(answered, 0, 0, QUERY_WITHIN) === 'timed-out') {
-    // The next answer would be that to this one.
+    // A late answer would be taken for that of the next query.
+    port.close()
     thread = undefined
     throw new Error(`Postgres does not answer: ${sql}`)
   }

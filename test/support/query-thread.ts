@@ -11,6 +11,9 @@ const { port, answered } = workerData as QueryThreadData
 /** Milliseconds. A cluster that is frozen takes connections and answers nothing. */
 const CONNECT_WITHIN = 10_000
 
+/** Locks and settings of a query end with it, as with a connection of its own. */
+const CLEAN = 'DISCARD ALL'
+
 const kept = new Map<string, pg.Client>()
 
 async function connectedTo(url: string): Promise<pg.Client> {
@@ -20,29 +23,45 @@ async function connectedTo(url: string): Promise<pg.Client> {
     // As Postgres has sent them, which is what psql prints.
     types: { getTypeParser: () => String },
   })
-  const forget = (): void => {
+  const gone = (): void => {
     if (kept.get(url) === client) kept.delete(url)
   }
-  client.on('error', forget)
-  client.on('end', forget)
+  client.on('error', gone)
+  client.on('end', gone)
   await client.connect()
   kept.set(url, client)
   return client
 }
 
-/** One statement, or several. Its server may have ended since the one before, on a connection that was kept. */
-async function send(url: string, sql: string): Promise<readonly pg.QueryArrayResult[]> {
+/** A kept connection whose server has not ended since, or a new one. */
+async function clientOf(url: string): Promise<pg.Client> {
   const old = kept.get(url)
-  const client = old ?? (await connectedTo(url))
+  if (old === undefined) return connectedTo(url)
+  try {
+    // Asked before: a statement of the caller may be done twice if it is sent again.
+    await old.query(CLEAN)
+    return old
+  } catch {
+    forget(url, old)
+    return connectedTo(url)
+  }
+}
+
+function forget(url: string, client: pg.Client): void {
+  kept.delete(url)
+  void client.end().catch(() => undefined)
+}
+
+/** One statement, or several. */
+async function send(url: string, sql: string): Promise<readonly pg.QueryArrayResult[]> {
+  const client = await clientOf(url)
   try {
     const results = await client.query<unknown[]>({ text: sql, rowMode: 'array' })
-    await client.query('DISCARD ALL')
+    await client.query(CLEAN)
     return [results].flat()
   } catch (thrown) {
-    if (thrown instanceof pg.DatabaseError) throw thrown
-    kept.delete(url)
-    void client.end().catch(() => undefined)
-    if (old !== undefined) return send(url, sql)
+    // A transaction may be open on it.
+    forget(url, client)
     throw thrown
   }
 }

@@ -42,7 +42,7 @@ describe('C11.1: parts that work badly', () => {
     'C11.1: a data folder whose disk has little left is told as degraded, in the status too; the service stays ready',
     needing('a small disk'),
     async () => {
-      const gateway = await postern({ keeps: 'nothing', data: (await smallDisk()).folder })
+      const gateway = await postern({ data: (await smallDisk()).folder })
       const degraded = [
         {
           name: 'data folder',

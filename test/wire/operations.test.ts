@@ -12,7 +12,7 @@ const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
 let gateway: StartedPostern
 let token: string
 beforeAll(async () => {
-  gateway = await startPostern({ keeps: 'nothing' })
+  gateway = await startPostern()
   token = (await issueToken(gateway, { scope: ALL_AT_ACME })).access_token
 })
 afterAll(() => gateway.close())

@@ -154,7 +154,7 @@ async function begin(service: Operated): Promise<readonly Holder[]> {
   return holders
 }
 
-/** With one worker, one call tells what several tell of several. */
+/** With one worker one call is enough. */
 const served = (calls: number) => ({ calls: [200], received: calls })
 const REFUSED = { calls: [401], received: 0 }
 

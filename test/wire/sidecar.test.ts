@@ -17,7 +17,6 @@ describe('C11.2: a sidecar', () => {
     upstream = await openUpstream()
     issuer = await startPostern({ keeps: 'nothing' })
     sidecar = await startPostern({
-      keeps: 'nothing',
       config: 'sidecar.yaml',
       environment: {
         UPSTREAM_URL: upstream.url,

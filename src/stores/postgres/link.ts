@@ -1,7 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { PoolClient, QueryConfig } from 'pg'
-import { whenLate } from '../../kernel/clock.ts'
 import type { Fault } from '../../kernel/faults.ts'
 import { budget, goesFirst } from '../../kernel/store-budget.ts'
 import { ClockOffset } from '../../kernel/store-clock.ts'
@@ -291,7 +290,7 @@ function writtenRows(rows: readonly Row[]): readonly Row[] {
 /** The attempt may go on behind the deadline; what it writes then has no effect (`writing`). */
 function inTime<T>(attempt: Promise<T>, within: number): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>()
-  const timer = whenLate(within, () => reject(unavailable('no answer in time')))
+  const timer = setTimeout(() => reject(unavailable('no answer in time')), within)
   attempt.then(resolve, reject).finally(() => clearTimeout(timer))
   return promise
 }

@@ -121,7 +121,7 @@ describe.skipIf(process.geteuid?.() !== 0)(
   'C12.1.7 a data folder of another user',
   { timeout: 60_000 },
   () => {
-    /** Whose commands are all refused, so that nothing of it changes. */
+    /** All its commands are refused, so tests can share it. */
     const foreign = shared(async () => {
       const here = await place()
       expect(await here.run(ADD.replace('tally', 'first'))).toMatchObject({ code: 0, stderr: '' })

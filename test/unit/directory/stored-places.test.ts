@@ -76,7 +76,7 @@ describe('C4.8 places of the store', () => {
     const looked = places.look('INITECH')
     // Timers come next, and what has arrived after them.
     await new Promise((resolve) => setImmediate(resolve))
-    // Its answer comes from another thread, while this one does something else for longer than a call waits.
+    // Its answer arrives as one of another thread does, while this process is busy for longer than a call waits.
     const { port1, port2 } = new MessageChannel()
     port2.once('message', () => {
       held[0]!()

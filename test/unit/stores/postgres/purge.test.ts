@@ -132,7 +132,7 @@ describe('what a purge of Postgres leaves', needing('postgresql'), () => {
   })
 })
 
-/** What its connection has read is told when this is done, and not a while later. */
+/** Makes the connection report its statistics at once. */
 const TELL_NOW = 'SELECT pg_stat_force_next_flush()'
 
 describe('removing from Postgres by an index', needing('postgresql'), () => {
