@@ -49,8 +49,8 @@ export default defineConfig({
     isolate: false,
     unstubEnvs: true,
     unstubGlobals: true,
-    // With four processes on two cores a run took a sixth more processor time than with two, which leave the cores idle where
-    // tests wait. Three took the least time.
+    // With four processes on two cores a run took a sixth more processor time than with two, and two leave the cores idle where
+    // tests wait: so three.
     maxWorkers: Math.ceil(availableParallelism() * 1.5),
   },
 })

@@ -42,15 +42,26 @@ interface Import {
 
 const files = sourceFiles(join(ROOT, 'src'))
 const read = (file: string): string => readFileSync(file, 'utf8')
-const parse = (file: string, text = read(file)): ts.SourceFile =>
-  ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true, ts.ScriptKind.TS)
+const parse = (file: string): ts.SourceFile =>
+  ts.createSourceFile(file, read(file), ts.ScriptTarget.Latest, true, ts.ScriptKind.TS)
 const name = (file: string): string => relative(join(ROOT, 'src'), file)
 const folderOf = (file: string): string => (name(file).includes('/') ? (name(file).split('/')[0] ?? '') : '')
 const layer = (file: string): number => LAYERS[folderOf(file)] ?? TOP
 
-/** What it imports and exports again, types included, and what it imports as it runs. The scanner alone finds it. */
-const specifiers = (file: string): string[] =>
-  ts.preProcessFile(read(file), true, true).importedFiles.map(({ fileName }) => fileName)
+function specifiers(file: string): string[] {
+  const found: string[] = []
+  const visit = (node: ts.Node): void => {
+    if ((ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) && node.moduleSpecifier)
+      found.push((node.moduleSpecifier as ts.StringLiteral).text)
+    if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) {
+      const [argument] = node.arguments
+      if (argument && ts.isStringLiteral(argument)) found.push(argument.text)
+    }
+    ts.forEachChild(node, visit)
+  }
+  visit(parse(file))
+  return found
+}
 
 /** fastify is the server of two things: the admin listener, and the public listener, whose replies reply-from uses. lru-cache is every bounded cache. */
 const WIDE = new Map([
@@ -153,9 +164,7 @@ function findCycle(graph: ReadonlyMap<string, readonly string[]>): string[] | un
 }
 
 function functionsOver(file: string, limit: number): string[] {
-  const text = read(file)
-  if (text.split('\n').length <= limit) return []
-  const source = parse(file, text)
+  const source = parse(file)
   const long: string[] = []
   const visit = (node: ts.Node): void => {
     if (ts.isFunctionLike(node) && 'body' in node && node.body) {

@@ -7,7 +7,6 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runVerb } from '../../support/command-line.ts'
 import { needing } from '../../support/machine.ts'
-import { shared } from '../../support/shared.ts'
 import { ROOT } from '../../support/spawn-postern.ts'
 
 const run = promisify(execFile)
@@ -20,17 +19,16 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true }))
 
-/** What bash proposes for the last word of each line, in the order of the lines. Words have no blanks. */
-async function inBash(lines: readonly string[]): Promise<readonly (readonly string[])[]> {
-  const script = `source "$0"; for line; do (IFS=' '; set -f; COMP_WORDS=($line); [[ $line == *' ' ]] && COMP_WORDS+=(''); unset IFS; set +f; COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); _postern; printf '%s\\n' "\${COMPREPLY[@]}"); printf '\\0'; done`
-  const { stdout, stderr } = await run('bash', ['-c', script, join(folder, 'bash'), ...lines], { cwd: ROOT })
+/** What bash proposes for the last of the words. */
+async function inBash(...words: readonly string[]): Promise<readonly string[]> {
+  const script = `source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _postern; printf '%s\\n' "\${COMPREPLY[@]}"`
+  const { stdout, stderr } = await run('bash', ['-c', script, join(folder, 'bash'), ...words], { cwd: ROOT })
   expect(stderr).toBe('')
-  const all = stdout.split('\0').slice(0, -1)
-  return all.map((proposed) => proposed.split('\n').filter((line) => line !== ''))
+  return stdout.split('\n').filter((line) => line !== '')
 }
 
 describe('postern completion bash', () => {
-  const LINES: readonly (readonly [line: string, proposals: readonly string[]])[] = [
+  it.each([
     ['mainten', ['maintenance']],
     ['--v', ['--version']],
     ['maintenance ', ['on', 'plan', 'off', 'status']],
@@ -58,18 +56,14 @@ describe('postern completion bash', () => {
     ['lockouts c', ['clear']],
     ['lockouts --j', ['--json']],
     ['nonsense x', []],
-  ]
-  const proposed = shared(() => inBash(LINES.map(([line]) => `postern ${line}`)))
-
-  it.each(LINES)('C11.6 completes "postern %s"', async (line, proposals) => {
-    const at = LINES.findIndex(([each]) => each === line)
-    expect((await proposed())[at]).toEqual(proposals)
+  ])('C11.6 completes "postern %s"', async (line, proposals) => {
+    expect(await inBash('postern', ...line.split(' '))).toEqual(proposals)
   })
 
   it('C11.6 gives names with spaces as one proposal', async () => {
     const name = join(folder, 'my file.yaml')
     writeFileSync(name, '')
-    expect(await inBash([`postern serve ${join(folder, 'my')}`])).toEqual([[name]])
+    expect(await inBash('postern', 'serve', join(folder, 'my'))).toEqual([name])
   })
 })
 
