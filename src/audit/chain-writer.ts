@@ -5,8 +5,8 @@ import { performance } from 'node:perf_hooks'
 import { messageOf } from '../kernel/thrown.ts'
 import { DAY_MS } from '../kernel/units.ts'
 import { type AnnouncedWriter, writeAnnouncement } from './announcement.ts'
-import type { ChainHead, RecordRing, RingRecord, Waits } from './record-ring.ts'
-import { prepareRecord } from './record.ts'
+import type { RecordRing, RingRecord, Waits } from './record-ring.ts'
+import { prepareRecord, type ChainHead } from './record.ts'
 import { DisplacedError, Segment } from './segment.ts'
 
 export interface ChainPlan {

@@ -7,7 +7,7 @@
  */
 import { Buffer } from 'node:buffer'
 import { type After, after, type Clock } from '../kernel/clock.ts'
-import type { PreparedRecord, PutOptions } from './record.ts'
+import type { PreparedRecord, PutOptions, ChainHead } from './record.ts'
 
 /** How many of the last syncs are remembered: between two looks there are far fewer. */
 const MOST_SYNCS = 256
@@ -96,12 +96,6 @@ const SEQ = 24
 
 /** Whether a position is at or behind another. */
 export const reaches = (position: number, other: number): boolean => ((position - other) | 0) >= 0
-
-/** A record of a chain; `hash`, base64url, is empty before the first. */
-export interface ChainHead {
-  readonly seq: number
-  readonly hash: string
-}
 
 /** A record as the writing thread finds it. Its bytes are the ring's own. */
 export interface RingRecord {

@@ -198,3 +198,9 @@ function saltAll(values: NonNullable<AuditEntry['personal']>): { hashes: string;
   }
   return { hashes: hashes.slice(1), lines }
 }
+
+/** A record of a chain; `hash`, base64url, is empty before the first. */
+export interface ChainHead {
+  readonly seq: number
+  readonly hash: string
+}

@@ -6,10 +6,11 @@ import type { PlainXmlRules } from '../http/xml/plain-document.ts'
 import type { RequestTarget } from '../http/request-target.ts'
 import type { FaultCode } from '../kernel/faults.ts'
 import type { Successes } from './api-description.ts'
-import type { UpstreamCallback, UpstreamResponse } from '../upstream/reader.ts'
 import type { BusinessValues, Place } from './places.ts'
 import type { Principal } from './principal.ts'
 import type { BodyRecipe, PlaceholderValues } from './templates.ts'
+import { Buffer } from 'node:buffer'
+import type { IncomingHttpHeaders } from 'node:http'
 
 /** The format of a backend's request and answer bodies. `value` is a JSON value in memory that is never serialised. */
 export type BackendFormat = 'value' | 'json' | 'xml'
@@ -340,3 +341,13 @@ export interface Carrier {
   /** Sends a forwarding and calls either `answered` or `failed`, exactly once. Never throws. */
   carry(forwarding: Forwarding): void
 }
+
+export interface UpstreamResponse {
+  readonly statusCode: number
+  readonly headers: IncomingHttpHeaders
+  /** Whole if it is not long, else in pieces, which fail if the upstream breaks off. */
+  readonly body: Buffer | PieceSource
+}
+
+/** Called exactly once. */
+export type UpstreamCallback = (error: Error | null, response?: UpstreamResponse) => void

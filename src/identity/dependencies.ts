@@ -1,9 +1,11 @@
 import type { Catalogue } from '../config/scopes/catalogue.ts'
+import type { ApiDescription } from '../contracts/api-description.ts'
 import type { AuditTrail } from '../contracts/audit.ts'
 import type { Exchange } from '../contracts/exchange.ts'
 import type { ProofVerifier } from '../contracts/dpop.ts'
 import type { ClientKeys, PublicKeys, SecretDeriver, Signer, TokenVerifier } from '../contracts/keys.ts'
 import type { AttemptLimiter } from '../contracts/lockouts.ts'
+import type { LogoutNotices } from '../contracts/logouts.ts'
 import type { Client, PasswordVerifier, People, User } from '../contracts/people.ts'
 import type { Places } from '../contracts/places.ts'
 import type { Recorder } from '../contracts/recorder.ts'
@@ -18,9 +20,28 @@ import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import type { OutboundClient } from '../keys/outbound.ts'
 import type { RevocationRules } from '../stores/revocations.ts'
-import type { DeveloperOffer } from './developers/frame.ts'
-import type { LogoutQueue } from './logout/queue.ts'
 import type { IdentityConfig } from './schema.ts'
+
+/** A login that everybody may read, for those who write clients. */
+export interface SampleLogin {
+  readonly client: string
+  readonly secret: string
+  readonly username: string
+  readonly password: string
+  readonly business: string
+  readonly fund?: string
+}
+
+/** What the operator has configured for those who write clients. */
+export interface DeveloperOffer {
+  readonly api: ApiDescription
+  /** Where the description for programs is (C11.3); undefined where it is not offered. */
+  readonly openapiUrl: string | undefined
+  /** An https or http URL, or an e-mail address. */
+  readonly contact: string | undefined
+  /** The login that the commands use, if they are to work as they stand. */
+  readonly sample: SampleLogin | undefined
+}
 
 export interface IdentityDeps {
   readonly people: People
@@ -41,7 +62,7 @@ export interface IdentityDeps {
   readonly issuedTokens: IssuedTokens
   readonly rules: Pick<RevocationRules, 'asOf' | 'hasEnded' | 'requireCurrent'>
   readonly tokenRevoker: TokenRevoker
-  readonly logouts: LogoutQueue
+  readonly logouts: LogoutNotices
   /** Calls addresses of clients. */
   readonly outbound: OutboundClient
   readonly switches: Switches

@@ -14,6 +14,7 @@ import type { Theme } from './pages/theme.ts'
 import type { GrantedScope, RequestedScope } from './scopes.ts'
 import type { Codes } from './tokens/codes.ts'
 import type { Families } from './tokens/families.ts'
+import type { ScopeText } from '../config/scopes/scope-token.ts'
 
 /*
  * What is known about a call after each step. Each type adds what one step has found out. `client` exists only after
@@ -211,3 +212,26 @@ export function flow(...steps: readonly Step<never, unknown>[]): Step<never, unk
     return result
   }
 }
+
+export interface FoundToken {
+  readonly kind: 'access_token' | 'refresh_token'
+  /** What revokes it: the `jti` of an access token, the family of a refresh token. */
+  readonly id: string
+  readonly client: string
+  /** The `sub`: of a user, or the client's own id of a machine. */
+  readonly subject: string
+  readonly isMachine: boolean
+  readonly scope: ScopeText
+  /** Seconds since the epoch. */
+  readonly expiresAt: number | undefined
+  /** Seconds since the epoch; undefined for refresh tokens. */
+  readonly issuedAt: number | undefined
+  /** Of the key that an access token is bound to (RFC 9449 §6.2). */
+  readonly jkt?: string | undefined
+  /** True for a used refresh token that must not be used again, although its family is valid. */
+  readonly spent: boolean
+}
+
+/** The `sub` of its user; undefined where it speaks for a machine. */
+export const subjectOf = ({ isMachine, subject }: FoundToken): string | undefined =>
+  isMachine ? undefined : subject

@@ -11,9 +11,15 @@ import type { AuditEvent } from '../kernel/audit-events.ts'
 import { type Fault, toFault } from '../kernel/faults.ts'
 import type { Consent } from './browser/consents.ts'
 import type { IdentityDeps } from './dependencies.ts'
-import type { Arrived, Attempt, Granted, Step } from './endpoint.ts'
+import {
+  type Arrived,
+  type Attempt,
+  type Granted,
+  type Step,
+  type FoundToken,
+  subjectOf,
+} from './endpoint.ts'
 import { type GrantedScope, placeOf } from './scopes.ts'
-import { type FoundToken, subjectOf } from './tokens/find-token.ts'
 
 type Recording = Pick<IdentityDeps, 'audit'>
 

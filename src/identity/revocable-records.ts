@@ -12,7 +12,7 @@ import type {
 import type { RevocationRules } from '../stores/revocations.ts'
 import { CONSENT, consentOf, endConsent } from './browser/consents.ts'
 import { endSession, isOver, SESSION, type SessionRecord } from './browser/sessions.ts'
-import type { LogoutQueue } from './logout/queue.ts'
+import type { LogoutNotices } from '../contracts/logouts.ts'
 import { placeOf, readGrantedScope } from './scopes.ts'
 import { begunAs, FAMILY, type FamilyRecord, OLDER_TOKEN } from './tokens/families.ts'
 
@@ -20,7 +20,7 @@ interface RevocableRecordsParts {
   readonly store: Pick<Store, 'find' | 'listBy' | 'pageBy' | 'lastUseBy' | 'remove'>
   readonly rules: Pick<RevocationRules, 'hasEnded'>
   readonly tokenRevoker: TokenRevoker
-  readonly logouts: LogoutQueue
+  readonly logouts: LogoutNotices
 }
 
 interface Kind {

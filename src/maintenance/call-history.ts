@@ -1,6 +1,6 @@
 /** What all processes counted of the last hour, in steps of five minutes. Only the supervising process keeps it. */
 import type { Clock } from '../kernel/clock.ts'
-import type { CallCount } from './recent-calls.ts'
+import type { CallCount } from '../contracts/reports.ts'
 
 const STEP = 300_000
 /** The step that is under way, and the hour before it. */

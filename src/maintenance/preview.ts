@@ -1,6 +1,6 @@
 /** What a maintenance switch would close, and whom it would meet (C11.5.6). Changes nothing. */
-import type { CallCount } from './recent-calls.ts'
 import { type ClosureScope, type MaintenanceSwitch, scopeText } from './switch.ts'
+import type { CallCount } from '../contracts/reports.ts'
 
 export interface Closable {
   readonly actions: readonly {

@@ -2,17 +2,7 @@
 import type { Principal } from '../contracts/principal.ts'
 import type { DecisionEvent, Recorder } from '../contracts/recorder.ts'
 import { scopeText } from './switch.ts'
-
-/** Calls of one client for one business in one place. Plain data, so that it can be sent to another process. */
-export interface CallCount {
-  /** As allow lists name it; empty if nobody was verified, or for those beyond MOST_ROWS. */
-  readonly client: string
-  /** Of the token's target; empty if it has none. */
-  readonly business: string
-  /** `area/NAME`; `service` for a call below `/api` without an action; `identity` for the identity endpoints. */
-  readonly place: string
-  readonly calls: number
-}
+import type { CallCount } from '../contracts/reports.ts'
 
 /** Pairs of client and business that one process counts apart. */
 const MOST_ROWS = 5000

@@ -10,8 +10,9 @@ import { type SwitchProblem, switchProblems } from '../maintenance/schema.ts'
 import type { MaintenanceSwitch } from '../maintenance/switch.ts'
 import { closableNames, type Configuration } from '../settings/configuration.ts'
 import { FAMILIES } from '../watch/metrics/families.ts'
-import { type GaugeReading, mergeReadings } from '../watch/metrics/gauges.ts'
+import { mergeReadings } from '../watch/metrics/gauges.ts'
 import type { ServiceContext } from './context.ts'
+import type { GaugeReading } from '../contracts/reports.ts'
 
 /**
  * The problems of a switch. Businesses and clients that are unknown to the configuration may stand in the store (C9.2).

@@ -19,10 +19,10 @@ import type { Configuration } from '../settings/configuration.ts'
 import type { RevocationRules } from '../stores/revocations.ts'
 import type { StoreDoubts } from '../stores/store-doubts.ts'
 import type { Readiness } from '../watch/health.ts'
-import type { GaugeReading } from '../watch/metrics/gauges.ts'
 import type { ConfigurationStanding, PassingCause } from '../watch/status/status.ts'
 import type { KeyWork } from './key-work.ts'
 import type { OpenIntents } from './open-intents.ts'
+import type { GaugeReading } from '../contracts/reports.ts'
 
 /** What operations work on that are carried out with the service up or down: in it, or in the process of a command. */
 export interface OperationContext {

@@ -10,9 +10,10 @@ import type { RecalledCall } from '../processes/worker-pool.ts'
 import { compareDecisions } from '../settings/compare-decisions.ts'
 import { isSidecar } from '../settings/configuration.ts'
 import type { LoggedCall } from '../watch/log/call-lines.ts'
-import type { Difference, PastAnswer, PastCall, PastCaller } from '../watch/past-calls.ts'
+import type { Difference, PastAnswer } from '../watch/past-calls.ts'
 import type { ServiceContext } from './context.ts'
 import { AdminError } from './errors.ts'
+import type { PastCall, PastCaller } from '../contracts/reports.ts'
 
 /**
  * Decides a call that is described, and explains it. Nothing of the token and the body is recorded, and the record stops

@@ -6,8 +6,9 @@ import {
   NO_TOKEN,
   type Refusal,
 } from '../contracts/explanation.ts'
-import type { PastAnswer, PastCall } from '../watch/past-calls.ts'
+import type { PastAnswer } from '../watch/past-calls.ts'
 import { printable } from './terminal.ts'
+import type { PastCall } from '../contracts/reports.ts'
 
 const COLUMNS = { clause: 8, verdict: 22 }
 

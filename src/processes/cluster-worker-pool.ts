@@ -16,12 +16,12 @@ import { timerMs, toMachineTime } from '../kernel/clock.ts'
 import { withoutDebugger } from '../kernel/no-debugger.ts'
 import { readingAt } from '../stores/feed-changes.ts'
 import { type Condition, conditionOfPool, mergeConditions } from '../watch/health.ts'
-import type { GaugeReading } from '../watch/metrics/gauges.ts'
 import { WorkerRequestError } from './open-requests.ts'
 import { SharedPorts } from './shared-ports.ts'
 import type { WorkerHandle } from './worker-handle.ts'
 import { ContentsChanged, type RecalledCall, type WorkerPool, type WorkerStates } from './worker-pool.ts'
 import { WorkerProcesses, type WorkerProcessesParts } from './worker-processes.ts'
+import type { GaugeReading } from '../contracts/reports.ts'
 
 interface WorkerPoolParts<C> extends WorkerProcessesParts<C> {
   /** The file that a worker process runs; it calls `runWorkerProcess`. */

@@ -4,11 +4,9 @@ import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import type { AttemptStanding, GuessingKey } from '../contracts/lockouts.ts'
 import type { FeedReading } from '../contracts/store.ts'
 import type { FaultCode } from '../kernel/faults.ts'
-import type { CallCount } from '../maintenance/recent-calls.ts'
 import type { Condition } from '../watch/health.ts'
-import type { Delta } from '../watch/metrics/counts.ts'
-import type { GaugeReading } from '../watch/metrics/gauges.ts'
 import type { RecalledCall, TrailHead } from './worker-pool.ts'
+import type { Delta, GaugeReading, CallCount } from '../contracts/reports.ts'
 
 /**
  * From the supervisor to a worker process. One with an `id` is a request and is answered by `done` or `failed`. `ping` only tests

@@ -2,12 +2,12 @@ import type { Worker } from 'node:cluster'
 import type { RateUsage } from '../contracts/admission.ts'
 import type { FeedReading } from '../contracts/store.ts'
 import { type Condition, HEALTHY } from '../watch/health.ts'
-import type { GaugeReading } from '../watch/metrics/gauges.ts'
 import { errorOf, type Notice, type RequestResults, type SupervisorMessage } from './messages.ts'
 import { OpenRequests, type RunningTime, WorkerRequestError } from './open-requests.ts'
 import { AttemptCoordinator } from './shared-attempts.ts'
 import { OfferedConnections } from './shared-ports.ts'
 import type { TrailHead, WorkerMessages } from './worker-pool.ts'
+import type { GaugeReading } from '../contracts/reports.ts'
 
 type Request<C> =
   SupervisorMessage<C> extends infer O ? (O extends { id: number } ? Omit<O, 'id'> : never) : never

@@ -6,11 +6,8 @@ import type { TestTokenAnswer, TestTokenRequest } from '../contracts/claimed-cal
 import type { DescribedCall, Explanation } from '../contracts/explanation.ts'
 import type { AttemptLimiter } from '../contracts/lockouts.ts'
 import type { FeedReading } from '../contracts/store.ts'
-import type { CallCount } from '../maintenance/recent-calls.ts'
 import type { Condition } from '../watch/health.ts'
-import type { Delta } from '../watch/metrics/counts.ts'
-import type { GaugeReading } from '../watch/metrics/gauges.ts'
-import type { PastCall } from '../watch/past-calls.ts'
+import type { Delta, GaugeReading, PastCall, CallCount } from '../contracts/reports.ts'
 
 const MOST = 64
 

@@ -6,11 +6,11 @@ import type { DescribedCall } from '../contracts/explanation.ts'
 import { fromMachineTime } from '../kernel/clock.ts'
 import { readingAt } from '../stores/feed-changes.ts'
 import { type Condition, HEALTHY } from '../watch/health.ts'
-import type { Delta } from '../watch/metrics/counts.ts'
 import { type Notice, reportOfError, type Serving, type SupervisorMessage } from './messages.ts'
 import { RemoteAttempts } from './shared-attempts.ts'
 import { SUPERVISOR_SIGNALS } from './signals.ts'
 import type { TrailHead, WorkerMessages, WorkerPool } from './worker-pool.ts'
+import type { Delta } from '../contracts/reports.ts'
 
 /** Sends to the supervisor. `done` is called when the message was sent or could not be: without a supervisor it is dropped. */
 const send = (notice: Notice, done: () => void = () => undefined): void => {

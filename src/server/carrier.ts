@@ -1,9 +1,8 @@
 import { Buffer } from 'node:buffer'
 import replyFrom, { type FastifyReplyFromHooks, type FastifyReplyFromOptions } from '@fastify/reply-from'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { Carrier, Forwarding } from '../contracts/backend.ts'
+import type { Carrier, Forwarding, UpstreamCallback, UpstreamResponse } from '../contracts/backend.ts'
 import { Fault } from '../kernel/faults.ts'
-import type { UpstreamCallback, UpstreamResponse } from '../upstream/reader.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -3,8 +3,9 @@ import { readdir, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Condition, HEALTHY } from '../watch/health.ts'
 import { FAMILIES } from '../watch/metrics/families.ts'
-import { type GaugeReading, reading } from '../watch/metrics/gauges.ts'
+import { reading } from '../watch/metrics/gauges.ts'
 import { sizeText } from '../kernel/units.ts'
+import type { GaugeReading } from '../contracts/reports.ts'
 
 /** Milliseconds between two measurements. */
 const PERIOD = 60_000

@@ -13,7 +13,7 @@ import type { Condition, Degradation } from '../watch/health.ts'
 import { openLog } from '../watch/log/log.ts'
 import { waitingSignatures } from '../keys/signatures.ts'
 import { FAMILIES } from '../watch/metrics/families.ts'
-import { type GaugeReading, reading, readingOf } from '../watch/metrics/gauges.ts'
+import { reading, readingOf } from '../watch/metrics/gauges.ts'
 import { compileMetrics, type Metrics } from '../watch/metrics/metrics.ts'
 import type { PastCalls } from '../watch/past-calls.ts'
 import { fanOut } from '../watch/recorders.ts'
@@ -23,6 +23,7 @@ import type { WorkerDependencies } from './dependencies.ts'
 import { clientCertificates } from './measures.ts'
 import { nodeOf } from './node.ts'
 import type { Parts } from './parts.ts'
+import type { GaugeReading } from '../contracts/reports.ts'
 
 /**
  * One configuration that is or was in force, with its service, metrics and log, and the number of its calls in flight. A

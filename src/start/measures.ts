@@ -11,7 +11,7 @@ import type { ConfigurationLoads } from './reload.ts'
 import type { ServiceKeys } from '../keys/service-keys.ts'
 import type { MaintenanceRecords } from '../maintenance/records.ts'
 import { PASSING_CAUSES } from '../watch/status/status.ts'
-import { type GaugeReading, GaugeSources, reading, readingOf } from '../watch/metrics/gauges.ts'
+import { GaugeSources, reading, readingOf } from '../watch/metrics/gauges.ts'
 import { FAMILIES } from '../watch/metrics/families.ts'
 import { compileProcessMetrics, type ProcessMetrics } from '../watch/metrics/metrics.ts'
 import { ProcessLoad } from '../watch/metrics/process-load.ts'
@@ -21,6 +21,7 @@ import type { ChangeFeed } from '../stores/change-feed.ts'
 import type { ClockDrift } from '../stores/store-doubts.ts'
 import type { LiveNodes } from '../contracts/store.ts'
 import type { WorkerStates } from '../processes/worker-pool.ts'
+import type { GaugeReading } from '../contracts/reports.ts'
 
 export interface Measures {
   readonly metrics: ProcessMetrics

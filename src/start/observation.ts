@@ -9,11 +9,12 @@ import { type Condition, Health, HEALTHY } from '../watch/health.ts'
 import { gapLine, type Log, type LogDestination, openLog, standardOutput } from '../watch/log/log.ts'
 import { Exposition } from '../watch/metrics/exposition.ts'
 import { FAMILIES } from '../watch/metrics/families.ts'
-import { type GaugeReading, reading, readingOf } from '../watch/metrics/gauges.ts'
+import { reading, readingOf } from '../watch/metrics/gauges.ts'
 import { memoryLimit } from '../watch/metrics/process-load.ts'
 import { type Measures, openMeasures } from './measures.ts'
 import { nodeOf } from './node.ts'
 import { VERSION } from './version.ts'
+import type { GaugeReading } from '../contracts/reports.ts'
 
 export interface ObservationOptions {
   readonly clock: Clock

@@ -23,7 +23,6 @@ import type { PublicListener } from '../server/public-listener.ts'
 import { serviceUrls, type ServiceUrls } from '../server/schema.ts'
 import { closableNames, type Configuration } from '../settings/configuration.ts'
 import { type Condition, mergeConditions } from '../watch/health.ts'
-import type { GaugeReading } from '../watch/metrics/gauges.ts'
 import { PastCalls } from '../watch/past-calls.ts'
 import type { RelayRecorder } from '../watch/recorders.ts'
 import type { Service } from './compile-service.ts'
@@ -34,6 +33,7 @@ import { compileGeneration, conditionOf, type Generation, readProcess } from './
 import { digestOfHoldings, servedHoldings } from './holdings-record.ts'
 import { adoptSeals } from './key-plan.ts'
 import { type Closable, closablesOf, closeAll, openParts, type Parts } from './parts.ts'
+import type { GaugeReading } from '../contracts/reports.ts'
 
 /** Milliseconds between two checks whether a replaced configuration still has calls in flight. */
 const RETIRE_MS = 1000

@@ -2,9 +2,10 @@ import { setImmediate } from 'node:timers'
 import { type After, after as systemAfter, type Clock, systemClock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
 import { type ConnectionOwner, type PooledConnection, UpstreamConnection } from './connection.ts'
-import { type UpstreamCallback, UpstreamReader } from './reader.ts'
+import { UpstreamReader } from './reader.ts'
 import type { UpstreamRequest, UpstreamTimeouts } from './request.ts'
 import { isTls, socketOpener, type UpstreamAddress, type UpstreamTls } from './socket.ts'
+import type { UpstreamCallback } from '../contracts/backend.ts'
 
 /** @param singleUse whether it is to be closed after one call @throws where no socket can be made */
 type OpenConnection = (owner: ConnectionOwner, singleUse: boolean) => PooledConnection

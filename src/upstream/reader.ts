@@ -1,9 +1,9 @@
 import { Buffer } from 'node:buffer'
-import type { IncomingHttpHeaders } from 'node:http'
 import type { PieceSink, PieceSource } from '../http/pieces.ts'
 import { type After, after as systemAfter } from '../kernel/clock.ts'
 import type { UpstreamRequest } from './request.ts'
 import type { ResponseHead } from './response-head.ts'
+import type { UpstreamCallback } from '../contracts/backend.ts'
 
 /** Bytes up to which the body of an eager request's success is handed over as one Buffer; longer ones are streams. */
 export const WHOLE_BODY_LIMIT = 256 * 1024
@@ -12,16 +12,6 @@ export const SHORT_BODY_LIMIT = 64 * 1024
 
 /** Milliseconds for which pieces of a body are collected. Then what has come is streamed: the upstream is slow. */
 const COLLECTING = 1000
-
-export interface UpstreamResponse {
-  readonly statusCode: number
-  readonly headers: IncomingHttpHeaders
-  /** Whole if it is not long, else in pieces, which fail if the upstream breaks off. */
-  readonly body: Buffer | PieceSource
-}
-
-/** Called exactly once. */
-export type UpstreamCallback = (error: Error | null, response?: UpstreamResponse) => void
 
 /** The connection over which a response comes. */
 export interface UpstreamSource {

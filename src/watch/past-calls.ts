@@ -11,51 +11,13 @@ import type { Principal } from '../contracts/principal.ts'
 import type { DecisionEvent, Recorder } from '../contracts/recorder.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { Fault } from '../kernel/faults.ts'
+import type { PastCaller, PastCall } from '../contracts/reports.ts'
 
 /** Calls that each process keeps. */
 export const KEPT = { refused: 1000, allowed: 200 } as const
 
 /** Characters. A client chooses how long they are, and a thousand long ones would take too much memory. */
 const MOST = { path: 1024, accept: 512, contentType: 512, detail: 2000 } as const
-
-/** Whose token a call came with. */
-export interface PastCaller {
-  readonly client: string
-  /** Undefined for a machine. */
-  readonly subject: string | undefined
-  /** Only with several issuers. */
-  readonly issuer: string | undefined
-  /** With the target among its values. Undefined if it is not known: the log has it for refused calls only. */
-  readonly scope: string | undefined
-  /** `target:b/ACME`; undefined if the token had none, or if it is not known. */
-  readonly target: string | undefined
-}
-
-/** A call as operators see it. Plain data. */
-export interface PastCall {
-  readonly requestId: string
-  /** Milliseconds since the epoch, when its head had been read; of a line of the log, when it was written. */
-  readonly at: number | undefined
-  readonly method: string
-  /** Without the query. Undefined if the target could not be read, or is longer than 1,024 characters. */
-  readonly path: string | undefined
-  readonly status: number
-  /** The fault that refused it; undefined if it was let through. */
-  readonly reason: string | undefined
-  /** In a report-only area: the fault that would have refused it. */
-  readonly wouldRefuse: string | undefined
-  /** What only the log says of the fault. */
-  readonly detail: string | undefined
-  /** Undefined if its token was not verified. */
-  readonly caller: PastCaller | undefined
-  readonly accept: string | undefined
-  readonly contentType: string | undefined
-  readonly websocket: boolean
-  /** As in W3C Trace Context. */
-  readonly traceId: string | undefined
-  /** The version of the action; undefined if the call was refused before one was negotiated. */
-  readonly version: number | undefined
-}
 
 /** The same, with what another decision about the call needs and nobody sees. */
 export interface KeptCall extends PastCall {

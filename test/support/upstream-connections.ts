@@ -14,7 +14,8 @@ import {
 import type { UpstreamRequest } from '../../src/upstream/request.ts'
 import { upstreamFault } from '../../src/backends/forward/response.ts'
 import { UpstreamPool, type PoolRules, type TrustChanged } from '../../src/upstream/pool.ts'
-import { UpstreamReader, type UpstreamCallback, type UpstreamResponse } from '../../src/upstream/reader.ts'
+import { UpstreamReader } from '../../src/upstream/reader.ts'
+import type { UpstreamCallback, UpstreamResponse } from '../../src/contracts/backend.ts'
 
 /** For what speaks to upstreams below the `http` backend: raw upstreams, one connection, one pool. Ends with the test. */
 

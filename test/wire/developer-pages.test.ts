@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { SampleLogin } from '../../src/identity/developers/schema.ts'
+import type { SampleLogin } from '../../src/identity/dependencies.ts'
 import { type FaultRow, FAULTS } from '../../src/kernel/fault-table.ts'
 import { checkConfiguration } from '../../src/settings/check-configuration.ts'
 import { type Configuration, readConfiguration } from '../../src/settings/configuration.ts'

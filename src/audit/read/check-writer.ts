@@ -1,12 +1,12 @@
 /** Checks the segments of one writer: its chain, what was signed of it, and the personal values (C12.4.6). */
 import { MANIFEST_FILE, type RemovedSegment } from '../manifest.ts'
-import type { ChainHead } from '../record-ring.ts'
 import { besideOf, segmentName } from '../segment.ts'
 import { type Findings, type HeadAt, recordsFrom } from './check-manifest.ts'
 import { FileWindows, readLines } from './lines.ts'
 import { checkValues, hashesIn, PersonalFile } from './personal.ts'
 import { chainedHash, readRecordLine, type RecordLine, subjectsOf } from './record-line.ts'
 import { type Segment, type Segments, sizeOf } from './segments.ts'
+import type { ChainHead } from '../record.ts'
 
 interface WriterCheckParts {
   readonly writer: string

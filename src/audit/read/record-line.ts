@@ -5,7 +5,7 @@ import { closeSync, openSync, readSync } from 'node:fs'
 import type { TrailRecord } from '../../contracts/audit-query.ts'
 import { hasCode } from '../../kernel/thrown.ts'
 import { type Announcement, namedAnnouncement } from '../announcement.ts'
-import type { ChainHead } from '../record-ring.ts'
+import type { ChainHead } from '../record.ts'
 
 /** What every line begins with, in this order. Nothing that a client sent stands there. */
 export interface LineHead {

@@ -1,17 +1,19 @@
 import { Buffer } from 'node:buffer'
 import type { Readable } from 'node:stream'
-import type { BackendAnswer, Call, Carrier, Forwarding } from '../../contracts/backend.ts'
+import type {
+  BackendAnswer,
+  Call,
+  Carrier,
+  Forwarding,
+  UpstreamCallback,
+  UpstreamResponse,
+} from '../../contracts/backend.ts'
 import { AUDIT_HEADER } from '../../http/end-to-end-headers.ts'
 import { isBodiless, isSafe } from '../../http/head.ts'
 import { followedBy, type HeaderText } from '../../http/header-text.ts'
 import type { HttpUrl } from '../../http/reference.ts'
 import { Fault } from '../../kernel/faults.ts'
-import {
-  NOT_SENT,
-  type UpstreamCallback,
-  type UpstreamReader,
-  type UpstreamResponse,
-} from '../../upstream/reader.ts'
+import { NOT_SENT, type UpstreamReader } from '../../upstream/reader.ts'
 import type { UpstreamRequest, UpstreamTimeouts } from '../../upstream/request.ts'
 import { authorize, type Authorized } from './auth/credentials.ts'
 import { type Redirectable, type Redirected, type Redirects, urlOf } from './redirects.ts'

@@ -11,6 +11,7 @@ import type {
   Previewing,
   SentRequest,
   UpstreamTraffic,
+  UpstreamResponse,
 } from '../../contracts/backend.ts'
 import { isBodiless } from '../../http/head.ts'
 import { followedBy, type HeaderText } from '../../http/header-text.ts'
@@ -19,7 +20,6 @@ import { compileQueryFilter } from '../../http/query.ts'
 import type { PlainXmlRules } from '../../http/xml/plain-document.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { type FaultCode, toFault } from '../../kernel/faults.ts'
-import type { UpstreamResponse } from '../../upstream/reader.ts'
 import type { UpstreamTimeouts } from '../../upstream/request.ts'
 import { compileQueryTemplate, placeholdersOf, type QueryTemplate } from '../templates/places.ts'
 import { authorize, type Authorized } from './auth/credentials.ts'

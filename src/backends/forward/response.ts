@@ -1,13 +1,12 @@
 import { Buffer } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
-import type { BackendBody, Call, PossibleAnswers } from '../../contracts/backend.ts'
+import type { BackendBody, Call, PossibleAnswers, UpstreamResponse } from '../../contracts/backend.ts'
 import { AUDIT_HEADER, connectionNames, HOP_BY_HOP } from '../../http/end-to-end-headers.ts'
 import { hasNoContent, isBodiless, isSafe } from '../../http/head.ts'
 import type { PieceSource } from '../../http/pieces.ts'
 import { referenceForLog } from '../../http/reference.ts'
 import { tooFewDescriptors } from '../../upstream/connection.ts'
 import { Fault, type FaultCode, type FaultFacts } from '../../kernel/faults.ts'
-import type { UpstreamResponse } from '../../upstream/reader.ts'
 
 interface StatusContext {
   /** A GET or HEAD that carried If-None-Match or If-Modified-Since: another method is never 304 (RFC 9110 §13.1). */

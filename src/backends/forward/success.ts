@@ -1,9 +1,15 @@
 import { Buffer } from 'node:buffer'
-import type { AnswerFormat, BackendAnswer, Call, ErrorPlaces, ErrorSearch } from '../../contracts/backend.ts'
+import type {
+  AnswerFormat,
+  BackendAnswer,
+  Call,
+  ErrorPlaces,
+  ErrorSearch,
+  UpstreamResponse,
+} from '../../contracts/backend.ts'
 import { hasNoContent } from '../../http/head.ts'
 import type { PieceSource } from '../../http/pieces.ts'
 import { after } from '../../kernel/clock.ts'
-import type { UpstreamResponse } from '../../upstream/reader.ts'
 import { formatOf, kindOf } from './answer-types.ts'
 import { searchedPlaces } from './own-errors.ts'
 import type { Refusals } from './refusal.ts'

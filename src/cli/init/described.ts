@@ -1,5 +1,4 @@
 /** `--from`: the service as its description has it, and what of it a configuration cannot say. */
-import type { DescribedService } from './configuration-text.ts'
 import {
   describeService,
   type Note,
@@ -26,6 +25,7 @@ import {
   type ProposedPlaces,
 } from './openapi/places.ts'
 import { type Description, DescriptionError, readDescription } from './openapi/read-description.ts'
+import type { DescribedService } from './openapi/described.ts'
 
 export interface Described {
   readonly service: DescribedService

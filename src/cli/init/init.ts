@@ -11,12 +11,13 @@ import { commandOf, OWN_FILE, writeReport } from '../command.ts'
 import { commandText, startedBy, type Started } from '../started.ts'
 import { INIT } from '../tables.ts'
 import { type Answers, answersOf } from './answers.ts'
-import { configurationText, type DescribedAction, SAMPLE_CALL } from './configuration-text.ts'
+import { configurationText, SAMPLE_CALL } from './configuration-text.ts'
 import type { Described, OpenDescription } from './described.ts'
 import type { OperationBusiness } from './openapi/describe-service.ts'
 import type { BusinessPlace } from './openapi/places.ts'
 import { openText, operationsTable, TABLE_FILE } from './operations-table.ts'
 import type { BusinessValues } from './tenancy.ts'
+import type { DescribedAction } from './openapi/described.ts'
 
 // The commands that serve a file and try it, as they can be typed in the folder where this Postern was started.
 

@@ -6,7 +6,7 @@ import { SESSION_COOKIE } from '../../http/end-to-end-headers.ts'
 import { epochSeconds } from '../../kernel/clock.ts'
 import { newSecret } from '../../kernel/ids.ts'
 import type { IdentityDeps } from '../dependencies.ts'
-import type { LogoutQueue } from '../logout/queue.ts'
+import type { LogoutNotices } from '../../contracts/logouts.ts'
 
 /** The only cookie of the pages (C6.2.3): a random value of a session, or of a browser that is not logged in yet. */
 export interface SessionCookie {
@@ -112,7 +112,7 @@ export const isOver = (
 export async function endSession(
   key: string,
   { sid }: SessionRecord,
-  { store, logouts }: { readonly store: Pick<Store, 'remove'>; readonly logouts: LogoutQueue },
+  { store, logouts }: { readonly store: Pick<Store, 'remove'>; readonly logouts: LogoutNotices },
   next?: Pick<SessionRecord, 'sid'>,
 ): Promise<boolean> {
   if (sid !== undefined && sid !== next?.sid) await logouts.endSession(sid)

@@ -1,7 +1,7 @@
 import { plainText } from '../../http/json.ts'
 import type { Catalogue } from '../../config/scopes/catalogue.ts'
 import type { ExampleDescription, OperationDescription } from '../../contracts/api-description.ts'
-import type { SampleLogin } from './schema.ts'
+import type { SampleLogin } from '../dependencies.ts'
 
 export interface CurlCall {
   readonly url: string

@@ -1,21 +1,9 @@
 import type { Catalogue } from '../../config/scopes/catalogue.ts'
-import type { ApiDescription } from '../../contracts/api-description.ts'
 import { brandOf, documentOf, html, type Html } from '../pages/layout.ts'
 import type { Asset, Theme } from '../pages/theme.ts'
+import type { DeveloperOffer } from '../dependencies.ts'
 import type { IdentityConfig } from '../schema.ts'
-import type { SampleLogin } from './schema.ts'
 import { FRAME_TEXTS as T } from './texts.ts'
-
-/** What the operator has configured for those who write clients. */
-export interface DeveloperOffer {
-  readonly api: ApiDescription
-  /** Where the description for programs is (C11.3); undefined where it is not offered. */
-  readonly openapiUrl: string | undefined
-  /** An https or http URL, or an e-mail address. */
-  readonly contact: string | undefined
-  /** The login that the commands use, if they are to work as they stand. */
-  readonly sample: SampleLogin | undefined
-}
 
 export interface DeveloperParts extends DeveloperOffer {
   readonly catalogue: Catalogue

@@ -45,11 +45,10 @@ export const developersSchema = either(
 )
 
 type DevelopersConfig = Static<typeof developersSchema>
-export type SampleLogin = Static<typeof sample>
 
 export const hasDeveloperPages = (config: DevelopersConfig): boolean => config !== 'off'
 
-export const sampleLogin = (config: DevelopersConfig): SampleLogin | undefined =>
+export const sampleLogin = (config: DevelopersConfig): Static<typeof sample> | undefined =>
   typeof config === 'string' ? undefined : config.sample
 
 interface Deployment {

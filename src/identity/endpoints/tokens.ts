@@ -13,6 +13,8 @@ import {
   isForUser,
   type Step,
   type StepDependencies,
+  type FoundToken,
+  subjectOf,
 } from '../endpoint.ts'
 import { GRANTS } from '../grants/grants.ts'
 import { isNotified, partyOf } from '../logout/queue.ts'
@@ -20,7 +22,7 @@ import { give, tokenIssued, tokenRevoked, took } from '../records.ts'
 import { hasValue, inWords, placeOf } from '../scopes.ts'
 import { requireParam } from '../steps/read-form.ts'
 import type { DrawnFamily, FamilyRecord } from '../tokens/families.ts'
-import { findToken, type FoundToken, subjectOf } from '../tokens/find-token.ts'
+import { findToken } from '../tokens/find-token.ts'
 import { issueAccessToken, issueIdToken } from '../tokens/signed-tokens.ts'
 
 export const redeemGrant: Step<GrantChosen, Granted> = (context, dependencies) => {

@@ -1,5 +1,6 @@
 /** Who is told that a login has ended (C6.3.3a), and the notices that wait in the store to be sent. */
 import { hash } from 'node:crypto'
+import type { LogoutNotices } from '../../contracts/logouts.ts'
 import type { Client } from '../../contracts/people.ts'
 import type { Entry, NewRecord, Page, Store, StoredValue } from '../../contracts/store.ts'
 import type { Clock } from '../../kernel/clock.ts'
@@ -84,8 +85,7 @@ type QueueStore = Pick<Store, 'create' | 'list' | 'pageBy' | 'remove'>
 /** Records of a page. */
 const PAGE = 100
 
-/** All methods reject with Fault `identity_unavailable` if the store cannot be reached. */
-export class LogoutQueue {
+export class LogoutQueue implements LogoutNotices {
   readonly #store: QueueStore
   readonly #clock: Clock
   /** Called with each notice that this process has stored. Whoever sends them sets it. */
@@ -96,7 +96,6 @@ export class LogoutQueue {
     this.#clock = clock
   }
 
-  /** Queues the notices of a session. To be called before its record is removed: a process that dies in between loses none. */
   async endSession(sid: string): Promise<void> {
     const page = (after: string | undefined): Promise<readonly Entry[]> =>
       this.#store.list(LOGOUT_PARTY, { after, limit: PAGE, prefix: `${sid}.` })
@@ -104,11 +103,6 @@ export class LogoutQueue {
     for await (const party of this.#parties(page)) await this.#queue(digestOf(sid, party.client), party)
   }
 
-  /**
-   * Queues the notices of all that a user has, in any browser; of everybody if none is named. To be called before all that is
-   * ended.
-   * @returns what forgets whom they go to, to be called when it has ended
-   */
   async endSubject(subject: string | undefined): Promise<() => Promise<void>> {
     const where = subject === undefined ? {} : { subject }
     const keys: string[] = []

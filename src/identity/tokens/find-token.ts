@@ -1,8 +1,7 @@
 import type { Purpose } from '../../contracts/store.ts'
 import { Fault } from '../../kernel/faults.ts'
 import { parseCompactToken } from '../../keys/token-verifier.ts'
-import type { ScopeText } from '../../config/scopes/scope-token.ts'
-import type { StepDependencies } from '../endpoint.ts'
+import type { StepDependencies, FoundToken } from '../endpoint.ts'
 import { readGrantedScope } from '../scopes.ts'
 import { isNumbered } from './families.ts'
 
@@ -38,29 +37,6 @@ export async function readHint(
     return undefined
   }
 }
-
-export interface FoundToken {
-  readonly kind: 'access_token' | 'refresh_token'
-  /** What revokes it: the `jti` of an access token, the family of a refresh token. */
-  readonly id: string
-  readonly client: string
-  /** The `sub`: of a user, or the client's own id of a machine. */
-  readonly subject: string
-  readonly isMachine: boolean
-  readonly scope: ScopeText
-  /** Seconds since the epoch. */
-  readonly expiresAt: number | undefined
-  /** Seconds since the epoch; undefined for refresh tokens. */
-  readonly issuedAt: number | undefined
-  /** Of the key that an access token is bound to (RFC 9449 §6.2). */
-  readonly jkt?: string | undefined
-  /** True for a used refresh token that must not be used again, although its family is valid. */
-  readonly spent: boolean
-}
-
-/** The `sub` of its user; undefined where it speaks for a machine. */
-export const subjectOf = ({ isMachine, subject }: FoundToken): string | undefined =>
-  isMachine ? undefined : subject
 
 /**
  * Finds a token by its form: an access token is a JWT. A refresh token says that it is one, or has no dots if an older

@@ -3,7 +3,7 @@ import type { Ended, EndOptions, RevokedTokens, TokenRevoker } from '../../contr
 import type { RevocationRules } from '../../stores/revocations.ts'
 import { CONSENT } from '../browser/consents.ts'
 import { SESSION } from '../browser/sessions.ts'
-import type { LogoutQueue } from '../logout/queue.ts'
+import type { LogoutNotices } from '../../contracts/logouts.ts'
 import { CODE } from './codes.ts'
 import { FAMILY, OLDER_TOKEN } from './families.ts'
 
@@ -19,12 +19,12 @@ type RecordAction = (kind: string, where: IndexValues) => Promise<number>
 export class StoreTokenRevoker implements TokenRevoker {
   readonly #store: StoredTokens
   readonly #rules: Pick<RevocationRules, 'revoke'>
-  readonly #logouts: Pick<LogoutQueue, 'endSubject'>
+  readonly #logouts: Pick<LogoutNotices, 'endSubject'>
 
   constructor(
     store: StoredTokens,
     rules: Pick<RevocationRules, 'revoke'>,
-    logouts: Pick<LogoutQueue, 'endSubject'>,
+    logouts: Pick<LogoutNotices, 'endSubject'>,
   ) {
     this.#store = store
     this.#rules = rules

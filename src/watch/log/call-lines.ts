@@ -8,8 +8,8 @@ import type { DecisionEvent } from '../../contracts/recorder.ts'
 import { SUPPORTED_METHODS } from '../../http/head.ts'
 import { cleanLine, quoteClean } from '../../kernel/clean-text.ts'
 import { Fault } from '../../kernel/faults.ts'
-import type { PastCall, PastCaller } from '../past-calls.ts'
 import { redact } from './redact.ts'
+import type { PastCall, PastCaller } from '../../contracts/reports.ts'
 
 /** Makes the line of a call: JSON and its line feed, without characters that a terminal would act on (T2.7). */
 type CallLine = (event: DecisionEvent, level: string) => string

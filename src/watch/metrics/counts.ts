@@ -5,21 +5,10 @@
  */
 import { CLIENT_RESULTS, type ClientTally } from '../../contracts/principal.ts'
 import { BUCKETS, type CountedFamily, FAMILIES } from './families.ts'
+import type { Delta } from '../../contracts/reports.ts'
 
 /** Labels that vary together, each with its column of values. */
 export type Axis = Readonly<Record<string, readonly string[]>>
-
-/** What was added to the series of one family. Plain data, to be sent to another process. */
-export interface Delta {
-  /** Of the family. */
-  readonly name: string
-  /** A number for each series. Those of a family are shown in the order of these numbers. */
-  readonly series: readonly number[]
-  /** Of one series after the other: the values of the family's labels, in its order. */
-  readonly labels: readonly string[]
-  /** Of each series: one number; of a histogram one per bucket, one beyond the last bound, and the sum. */
-  readonly amounts: readonly number[]
-}
 
 export class Counts {
   readonly #families: FamilyCounts[] = []

@@ -5,9 +5,10 @@
  * as long, in the order in which they were first counted; and its histograms take single values only.
  */
 import { collectDefaultMetrics, type Metric, Registry } from 'prom-client'
-import { countsOfClient, type Delta, UNKNOWN, widthOf } from './counts.ts'
+import { countsOfClient, UNKNOWN, widthOf } from './counts.ts'
 import { BUCKETS, type CountedFamily, FAMILIES, type GaugeFamily, type MetricFamily } from './families.ts'
-import { type GaugeReading, mergeReadings, reading } from './gauges.ts'
+import { mergeReadings, reading } from './gauges.ts'
+import type { Delta, GaugeReading } from '../../contracts/reports.ts'
 
 interface BuildInfo {
   readonly version: string

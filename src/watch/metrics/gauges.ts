@@ -1,13 +1,5 @@
 import type { GaugeFamily, Merge } from './families.ts'
-
-/** One series of a gauge as one process sees it now. Plain data, so that it can be sent to another process. */
-export interface GaugeReading {
-  /** Of the family. */
-  readonly name: string
-  /** The values of the family's labels, in its order. */
-  readonly labels: readonly string[]
-  readonly value: number
-}
+import type { GaugeReading } from '../../contracts/reports.ts'
 
 /** Reads gauges: the present values of all their series. Must be quick, and must not throw. */
 export type GaugeSource = () => Iterable<GaugeReading>

@@ -12,11 +12,12 @@ import type {
   UpstreamEvent,
 } from '../../contracts/recorder.ts'
 import { AUDIT_GROUPS, type AuditEvent, groupOf } from '../../kernel/audit-events.ts'
-import { type Axis, Counts, type Delta, placesOf, UNKNOWN } from './counts.ts'
+import { type Axis, Counts, placesOf, UNKNOWN } from './counts.ts'
 import { FAMILIES } from './families.ts'
 import { planIdentityCounts } from './identity-counts.ts'
-import { type GaugeReading, type GaugeSource, reading } from './gauges.ts'
+import { type GaugeSource, reading } from './gauges.ts'
 import type { ProcessLoad } from './process-load.ts'
+import type { Delta, GaugeReading } from '../../contracts/reports.ts'
 
 interface NamedAction {
   readonly area: string

@@ -2,7 +2,8 @@
 import { totalmem } from 'node:os'
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { FAMILIES } from './families.ts'
-import { type GaugeReading, reading } from './gauges.ts'
+import { reading } from './gauges.ts'
+import type { GaugeReading } from '../../contracts/reports.ts'
 
 /** Milliseconds between two samples of the event loop's delay. */
 const SAMPLE_MS = 20

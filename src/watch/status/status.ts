@@ -7,7 +7,8 @@ import type { KeptSwitch } from '../../maintenance/records.ts'
 import { isInForce, type MaintenanceSwitch, scopeText } from '../../maintenance/switch.ts'
 import type { Readiness } from '../health.ts'
 import { FAMILIES, type GaugeFamily } from '../metrics/families.ts'
-import { type GaugeReading, mergeReadings } from '../metrics/gauges.ts'
+import { mergeReadings } from '../metrics/gauges.ts'
+import type { GaugeReading } from '../../contracts/reports.ts'
 
 export interface UpstreamStatus {
   readonly backend: string

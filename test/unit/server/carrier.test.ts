@@ -3,10 +3,14 @@ import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { HttpBackend } from '../../../src/backends/forward/http.ts'
-import type { BackendAnswer, Forwarding } from '../../../src/contracts/backend.ts'
+import type {
+  BackendAnswer,
+  Forwarding,
+  UpstreamCallback,
+  UpstreamResponse,
+} from '../../../src/contracts/backend.ts'
 import type { Answer, Door, Exchange } from '../../../src/contracts/exchange.ts'
 import { type Fault, toFault } from '../../../src/kernel/faults.ts'
-import type { UpstreamCallback, UpstreamResponse } from '../../../src/upstream/reader.ts'
 import { type CallOverrides, makeCall } from '../../support/calls.ts'
 import { openHttpBackend } from '../../support/http-backend.ts'
 import { renderSimply, startListener } from '../../support/listener.ts'

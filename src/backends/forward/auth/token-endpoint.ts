@@ -6,9 +6,9 @@ import { readBody } from '../../../http/read-body.ts'
 import { type After, after as systemAfter } from '../../../kernel/clock.ts'
 import { Fault } from '../../../kernel/faults.ts'
 import { UpstreamPool } from '../../../upstream/pool.ts'
-import type { UpstreamResponse } from '../../../upstream/reader.ts'
 import type { UpstreamRequest } from '../../../upstream/request.ts'
 import type { OAuth2Config } from '../schema.ts'
+import type { UpstreamResponse } from '../../../contracts/backend.ts'
 
 export interface GrantedToken {
   readonly accessToken: string

@@ -4,7 +4,6 @@ import { compileQueryRule } from '../../../gateway/parameters.ts'
 import type { ParameterConfig } from '../../../gateway/schema.ts'
 import { type BodySchema, isNothing, NOTHING, typesOf } from '../../../http/body-schema.ts'
 import { type JsonObject, type JsonValue, parseJsonPointer } from '../../../http/json.ts'
-import type { DescribedMethod } from '../configuration-text.ts'
 import type { BusinessPlace } from './places.ts'
 import type { NamedSchemaSet } from './named-schemas.ts'
 import {
@@ -17,6 +16,7 @@ import {
 } from './operations.ts'
 import { convertSchema, type ConvertedSchema, type Side } from './schema.ts'
 import { LOST, type Tell } from './tell.ts'
+import type { DescribedMethod } from './described.ts'
 
 const PLAIN_JSON = 'application/json'
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json$/

@@ -1,6 +1,5 @@
 /** Makes of an OpenAPI description the areas, actions and scopes of a configuration. */
 import { type JsonObject, parseJsonPointer, pointerText } from '../../../http/json.ts'
-import type { DescribedAction, DescribedMethod, DescribedService, Level } from '../configuration-text.ts'
 import { type Named, nameActions, type Placed } from './action-names.ts'
 import { type BodyMember, BodyMembers } from './body-members.ts'
 import { answerKeys, queryParameters, requestKeys, sentSchemas } from './bodies.ts'
@@ -42,6 +41,7 @@ import {
   withCodes,
 } from './targets.ts'
 import type { Tell } from './tell.ts'
+import type { DescribedAction, DescribedMethod, DescribedService, Level } from './described.ts'
 
 /** What a configuration cannot say, or somebody must decide. */
 export interface Note {

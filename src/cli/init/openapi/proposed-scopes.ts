@@ -1,8 +1,8 @@
 /** Proposes scopes for operations: those that the description names, else two for each area. */
 import { isIdentityScope } from '../../../config/scopes/catalogue.ts'
 import type { JsonObject } from '../../../http/json.ts'
-import type { DescribedMethod, DescribedService } from '../configuration-text.ts'
 import { type DescribedOperation, lineOf, objectOf, textsOf } from './operations.ts'
+import type { DescribedMethod, DescribedService } from './described.ts'
 
 /** RFC 6749 §3.3. */
 const SCOPE = /^[\x21\x23-\x5B\x5D-\x7E]+$/

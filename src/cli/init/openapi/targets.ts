@@ -5,7 +5,6 @@
 import { BUILT_IN } from '../../../backends/templates/sources.ts'
 import { parsePathPattern } from '../../../gateway/path-pattern.ts'
 import { type JsonObject, pointerText } from '../../../http/json.ts'
-import type { DescribedMethod, Level } from '../configuration-text.ts'
 import type { BodyMember } from './body-members.ts'
 import {
   type BusinessPlace,
@@ -19,6 +18,7 @@ import {
   placeText,
 } from './places.ts'
 import { type DescribedOperation, listOf, nameOf, objectOf, slugOf, textOf } from './operations.ts'
+import type { DescribedMethod, Level } from './described.ts'
 
 /** Which parameters are the codes of businesses and of funds, folded. */
 export interface TargetParameters extends Readonly<Record<Level, ReadonlySet<string>>> {
