@@ -1,4 +1,4 @@
-import { AUDIT_EVENTS } from '../src/kernel/audit-events.ts'
+import { AUDIT_EVENTS } from '../src/base/kernel/audit-events.ts'
 
 /** The table of the events of the audit trail, for the protocol (C12.3). */
 export const auditEventTable = (): string =>

@@ -3,12 +3,12 @@
  * of the processor time of the sources, and it holds less memory: there are fewer modules, no comments, and one byte a
  * character.
  *
- * - Every program is at the place of its source: `src/audit/audit-thread.ts` becomes `dist/audit/audit-thread.js`. What
+ * - Every program is at the place of its source: `src/state/audit/write/audit-thread.ts` becomes `dist/audit/audit-thread.js`. What
  *   several of them use is in `dist/parts`. What is imported by `import()` is a part too, and read when it is needed. The
  *   threads that each service starts are one file each.
  * - In every module `import.meta.url` is what it would be at the place of its source. So it finds the files beside its source,
  *   the other programs, package.json and the demo.
- * - Lines are not joined and names are kept. Maps of the lines lie beside, for stacks: src/watch/stack-lines.ts reads them.
+ * - Lines are not joined and names are kept. Maps of the lines lie beside, for stacks: src/operate/watch/stack-lines.ts reads them.
  */
 import { cpSync, globSync, mkdirSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
@@ -25,16 +25,27 @@ const MAIN = 'main.js'
  * start the service of the bundle in their own process with a clock of theirs (from-bundle.ts).
  */
 export const ENTRIES: readonly string[] = [
-  ...['main', 'contracts/module', 'contracts/people-module', 'start/explainer'],
-  ...['start/service', 'settings/configuration', 'settings/check-configuration', 'cli/command-line'],
-  ...['kernel/faults', 'keys/signatures', 'config/problems', 'backends/memory/memory', 'server/exchange'],
+  ...['main', 'base/contracts/calls/module', 'base/contracts/people/people-module', 'serve/start/explainer'],
+  ...[
+    'serve/start/service',
+    'operate/settings/configuration',
+    'operate/settings/check-configuration',
+    'cli/command-line',
+  ],
+  ...[
+    'base/kernel/faults',
+    'identity/keys/verify/signatures',
+    'base/config/problems',
+    'gateway/backends/memory/memory',
+    'gateway/server/exchange',
+  ],
 ]
 
 /**
  * Programs of threads that each service starts. Each is one file: to find its modules takes a thread longer than to run them.
  * The other threads share the parts, since the package would grow by a tenth.
  */
-const WHOLE: readonly string[] = ['audit/audit-thread', 'stores/sqlite-thread']
+const WHOLE: readonly string[] = ['state/audit/write/audit-thread', 'state/stores/sqlite/sqlite-thread']
 
 /**
  * Modules that tests of attacks play against without a service, by their place. One program offers them all, since each
@@ -42,91 +53,91 @@ const WHOLE: readonly string[] = ['audit/audit-thread', 'stores/sqlite-thread']
  */
 export const OFFERED: readonly string[] = [
   ...[
-    'backends/forward/auth/token-credentials',
-    'backends/forward/forwarding',
-    'backends/forward/http',
-    'backends/forward/request',
-    'backends/forward/response',
+    'gateway/backends/forward/auth/token-credentials',
+    'gateway/backends/forward/forwarding',
+    'gateway/backends/forward/http',
+    'gateway/backends/forward/request',
+    'gateway/backends/forward/response/response',
   ],
   ...[
-    'config/problems',
-    'config/schema',
-    'config/scopes/catalogue',
-    'config/scopes/scope-token',
-    'config/tree',
-    'config/validate',
+    'base/config/problems',
+    'base/config/schema',
+    'base/config/scopes/catalogue',
+    'base/config/scopes/scope-token',
+    'base/config/tree',
+    'base/config/validate',
   ],
-  ...['contracts/audit', 'contracts/people', 'contracts/places'],
-  ...['directory/places'],
-  ...['gateway/conversion/tasks', 'gateway/token-check'],
+  ...['base/contracts/records/audit', 'base/contracts/people/people', 'base/contracts/people/places'],
+  ...['identity/directory/records/places'],
+  ...['gateway/conversion/tasks', 'gateway/decide/token-check'],
   ...[
-    'http/accept',
-    'http/addresses',
-    'http/body-schema',
-    'http/form',
-    'http/header-text',
-    'http/json',
-    'http/pieces',
-    'http/query',
-    'http/read-body',
-    'http/reference',
-    'http/request-target',
-    'http/xml/decode',
-    'http/xml/plain-document',
-    'http/xml/plain-read',
-    'http/xml/plain-write',
-    'http/xml/read',
-    'http/xml/syntax',
+    'base/http/head/accept',
+    'base/http/head/addresses',
+    'base/http/body/body-schema',
+    'base/http/body/form',
+    'base/http/head/header-text',
+    'base/http/body/json',
+    'base/http/body/pieces',
+    'base/http/head/query',
+    'base/http/body/read-body',
+    'base/http/head/reference',
+    'base/http/head/request-target',
+    'base/http/xml/decode',
+    'base/http/xml/plain-document',
+    'base/http/xml/plain-read',
+    'base/http/xml/plain-write',
+    'base/http/xml/read',
+    'base/http/xml/syntax',
   ],
   ...[
-    'identity/claims',
+    'identity/tokens/claims',
     'identity/guessing/guessing',
     'identity/guessing/lockouts',
     'identity/identity',
-    'identity/logout/queue',
-    'identity/schema',
-    'identity/tokens/families',
-    'identity/tokens/token-revoker',
+    'identity/stored/queue',
+    'identity/dependencies/schema',
+    'identity/stored/families',
+    'identity/stored/token-revoker',
   ],
   ...[
-    'kernel/audit-events',
-    'kernel/clean-text',
-    'kernel/clock',
-    'kernel/faults',
-    'kernel/store-budget',
-    'kernel/thrown',
+    'base/kernel/audit-events',
+    'base/kernel/clean-text',
+    'base/kernel/clock',
+    'base/kernel/faults',
+    'base/kernel/store-budget',
+    'base/kernel/thrown',
   ],
   ...[
-    'keys/client-keys',
-    'keys/dpop/nonces',
-    'keys/dpop/proofs',
-    'keys/key-place',
-    'keys/signatures',
-    'keys/token-verifier',
+    'identity/keys/remote/client-keys',
+    'identity/keys/dpop/nonces',
+    'identity/keys/dpop/proofs',
+    'identity/keys/signing/key-place',
+    'identity/keys/verify/signatures',
+    'identity/keys/verify/token-verifier',
   ],
-  ...['server/public-listener'],
-  ...['start/token-authorities'],
+  ...['gateway/server/public-listener'],
+  ...['serve/start/token-authorities'],
   ...[
-    'stores/change-feed',
-    'stores/memory',
-    'stores/open-store',
-    'stores/postgres/connection-schema',
-    'stores/postgres/link',
-    'stores/postgres/migrations',
-    'stores/postgres/shared-parts',
-    'stores/postgres/store',
-    'stores/revocations',
-    'stores/sqlite',
-    'stores/store-error',
+    'state/stores/feed/change-feed',
+    'state/stores/sqlite/memory',
+    'state/stores/open-store',
+    'state/stores/postgres/connection-schema',
+    'state/stores/postgres/link',
+    'state/stores/postgres/migrations',
+    'state/stores/postgres/shared-parts',
+    'state/stores/postgres/store',
+    'state/stores/feed/revocations',
+    'state/stores/sqlite/sqlite',
+    'state/stores/link/store-error',
   ],
   ...[
-    'upstream/connection',
-    'upstream/pool',
-    'upstream/reader',
-    'upstream/response-parser',
-    'upstream/socket',
+    'gateway/upstream/connection',
+    'gateway/upstream/pool',
+    'gateway/upstream/reader',
+    'gateway/upstream/response-parser',
+    'gateway/upstream/socket',
   ],
-  ...['watch/log/redact'],
+  ...['operate/watch/log/redact'],
 ]
 
 /** The program that offers them, below `dist`, and the name by which it offers a module. */
@@ -156,7 +167,7 @@ const fromPlaces = (places: readonly string[]): Record<string, string> =>
  */
 function programs(): Plugin {
   const found = new Set(Object.values(fromPlaces(['main', ...WHOLE])))
-  const first = `import ${JSON.stringify(join(SRC, 'watch/stack-lines.ts'))};`
+  const first = `import ${JSON.stringify(join(SRC, 'operate/watch/stack-lines.ts'))};`
   return {
     name: 'programs',
     transform: {

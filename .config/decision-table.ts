@@ -1,5 +1,5 @@
-import { FAULTS } from '../src/kernel/fault-table.ts'
-import { CHECKS } from '../src/gateway/order.ts'
+import { FAULTS } from '../src/base/kernel/fault-table.ts'
+import { CHECKS } from '../src/gateway/decide/order.ts'
 
 /** The checks of the decision (C4) as a Markdown table, for src/README.md. */
 export const decisionTable = (): string =>

@@ -1,4 +1,4 @@
-import { type FaultRow, FAULTS } from '../src/kernel/fault-table.ts'
+import { type FaultRow, FAULTS } from '../src/base/kernel/fault-table.ts'
 
 /** The faults as a Markdown table, for src/README.md. */
 export const faultTable = (): string =>

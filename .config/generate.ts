@@ -4,8 +4,8 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { format, resolveConfig } from 'prettier'
-import { configurationSchema, OVERRIDES } from '../src/settings/configuration.ts'
-import { expectationsSchema } from '../src/settings/expectations.ts'
+import { configurationSchema, OVERRIDES } from '../src/operate/settings/configuration.ts'
+import { expectationsSchema } from '../src/operate/settings/expectations.ts'
 import { auditEventTable } from './audit-event-table.ts'
 import { dashboardJson } from './dashboard/dashboard.ts'
 import { decisionTable } from './decision-table.ts'
@@ -49,7 +49,10 @@ const GENERATED: readonly Generated[] = [
     render: () => JSON.stringify(publishedSchema(expectationsSchema, 'Who may call what, as expected')),
   },
   { file: 'deploy/grafana/postern.json', render: dashboardJson },
-  { file: 'src/http/json-check.wasm.ts', render: () => jsonCheckModule(read('src/http/json-check.wat')) },
+  {
+    file: 'src/base/http/body/json-check.wasm.ts',
+    render: () => jsonCheckModule(read('src/base/http/body/json-check.wat')),
+  },
   { file: 'config/reference.md', render: () => referencePage(configurationSchema) },
   { file: 'config/running.md', render: (now) => between(now, 'environment', environmentTable()) },
   {

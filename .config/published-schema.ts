@@ -1,5 +1,5 @@
 /** config/schema.json: the JSON Schema for editors, without the keywords that only the loader reads. */
-import { MARK, type SchemaView, type TSchema, viewOf, withKind } from '../src/config/schema.ts'
+import { MARK, type SchemaView, type TSchema, viewOf, withKind } from '../src/base/config/schema.ts'
 import { shareDefinitions } from './shared-definitions.ts'
 
 type Json = Record<string, unknown>

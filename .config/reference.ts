@@ -1,5 +1,5 @@
 /** config/reference.md: every option of the configuration, from its schema. */
-import { expectation } from '../src/config/problem-text.ts'
+import { expectation } from '../src/base/config/problem-text.ts'
 import {
   mapItem,
   MARK,
@@ -9,7 +9,7 @@ import {
   type TSchema,
   viewOf,
   wordsOf,
-} from '../src/config/schema.ts'
+} from '../src/base/config/schema.ts'
 
 interface Option {
   /** From the heading that it stands under: `tls.certificate`. */

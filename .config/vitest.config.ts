@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
-import { COLLECTION } from '../src/start/allocator.ts'
+import { COLLECTION } from '../src/serve/start/allocator.ts'
 import { IS_BUNDLE } from '../test/support/program.ts'
 import { fromBundle } from './from-bundle.ts'
 import { LongestFirst } from './longest-first.ts'
@@ -35,7 +35,7 @@ export default defineConfig({
         },
       },
     ],
-    // As every process of a service has them (src/start/allocator.ts).
+    // As every process of a service has them (src/serve/start/allocator.ts).
     execArgv: [...COLLECTION],
     globalSetup: ['test/support/temporary-files.ts', 'test/support/program.ts'],
     setupFiles: ['test/support/property-seed.ts', 'test/support/cost.ts'],

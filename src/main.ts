@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 // Only what every Node has is imported before its version is known: an older one must get a message, not fail on a name.
-import './kernel/no-debugger.ts'
+import './base/kernel/no-debugger.ts'
 import module from 'node:module'
-import { collectSoon, startWithAllocator } from './start/allocator.ts'
-import { isNewEnough, tooOld } from './start/version.ts'
+import { collectSoon, startWithAllocator } from './serve/start/allocator.ts'
+import { isNewEnough, tooOld } from './serve/parts/version.ts'
 
 /** Time after the work, mostly for the last lines of the log. */
 const LEFTOVERS_MS = 2000

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
 import { describe, expect, it } from 'vitest'
 import { withoutBundle } from '../.config/from-bundle.ts'
-import { CHECKS } from '../src/gateway/order.ts'
+import { CHECKS } from '../src/gateway/decide/order.ts'
 import { sourceFiles } from './support/source-files.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
@@ -136,7 +136,7 @@ describe('architecture', () => {
   })
 
   it('C4: pipeline.ts makes the checks in the order of the table', () => {
-    const page = read(join(ROOT, 'src/gateway/pipeline.ts'))
+    const page = read(join(ROOT, 'src/gateway/decide/pipeline.ts'))
     const body = page.slice(page.indexOf('function enter('))
     const places = CHECKS.map(({ step }) => body.search(new RegExp(`\\b${step}\\(`)))
     expect(places.every((place) => place >= 0)).toBe(true)

@@ -113,7 +113,7 @@ describe('the documentation', () => {
 })
 
 /** Documentation for developers: the order of the checks by clause. */
-const FOR_DEVELOPERS = ['src/gateway/order.ts']
+const FOR_DEVELOPERS = ['src/gateway/decide/order.ts']
 
 describe('what users read cites no number of a clause', () => {
   it('in no text of the source: faults, problems that check tells, help, pages, descriptions of options', () => {

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { CHECKS } from '../src/gateway/order.ts'
-import { type FaultRow, FAULTS } from '../src/kernel/fault-table.ts'
-import { checkConfiguration } from '../src/settings/check-configuration.ts'
+import { CHECKS } from '../src/gateway/decide/order.ts'
+import { type FaultRow, FAULTS } from '../src/base/kernel/fault-table.ts'
+import { checkConfiguration } from '../src/operate/settings/check-configuration.ts'
 import { configFiles } from './support/config-files.ts'
 
 const page = readFileSync(new URL('../src/README.md', import.meta.url), 'utf8')

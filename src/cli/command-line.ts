@@ -1,12 +1,12 @@
 /** `postern COMMAND …`: finds the command, runs it, and tells what is wrong with a command line (C11.6). */
-import { didYouMean } from '../config/problem-text.ts'
-import type { Terminal } from '../operator/terminal.ts'
-import { EXIT, UsageError } from '../operator/verb.ts'
-import { VERSION } from '../start/version.ts'
+import { didYouMean } from '../base/config/problem-text.ts'
+import type { Terminal } from '../operate/operation/terminal.ts'
+import { EXIT, UsageError } from '../operate/operation/verb.ts'
+import { VERSION } from '../serve/parts/version.ts'
 import { type CommandName, type CommandRow, COMMANDS, GROUPS, tableOfCommand } from './command-list.ts'
-import { chosenVerb, DEFAULT_FILE, printing } from './command.ts'
+import { chosenVerb, DEFAULT_FILE, printing } from './line/command.ts'
 import { loadCommand } from './commands.ts'
-import { columnOf, commandHelp, entriesText, usageLine, verbHelp } from './help-text.ts'
+import { columnOf, commandHelp, entriesText, usageLine, verbHelp } from './line/help-text.ts'
 
 const COLUMN = columnOf(Object.keys(COMMANDS))
 

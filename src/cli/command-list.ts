@@ -2,10 +2,10 @@
  * All commands of `postern`, in the groups of its help, with what help and completion have to know. What they do is
  * loaded by `commands.ts`.
  */
-import type { NounName } from '../directory/nouns.ts'
-import type { Operation } from '../operator/operation.ts'
+import type { NounName } from '../identity/directory/editors/nouns.ts'
+import type { Operation } from '../operate/operation/operation.ts'
 import { tableOf } from './operations.ts'
-import type { CommandTable } from './command.ts'
+import type { CommandTable } from './line/command.ts'
 
 export interface CommandRow {
   /** For the list of all commands. */
@@ -25,50 +25,50 @@ type Rows = Readonly<Record<string, CommandRow>>
 const START = {
   init: {
     summary: 'Write a first configuration, with new secrets',
-    table: async () => (await import('./tables.ts')).INIT,
+    table: async () => (await import('./line/tables.ts')).INIT,
   },
   check: {
     summary: 'Report the problems of a configuration, without serving it',
-    table: async () => (await import('./tables.ts')).CHECK,
+    table: async () => (await import('./line/tables.ts')).CHECK,
   },
   serve: {
     summary: 'Serve a configuration',
-    table: async () => (await import('./tables.ts')).SERVE,
+    table: async () => (await import('./line/tables.ts')).SERVE,
   },
   'hash-password': {
     summary: 'Read a password and print its hash, for `directory.users`',
-    table: async () => (await import('./tables.ts')).HASH_PASSWORD,
+    table: async () => (await import('./line/tables.ts')).HASH_PASSWORD,
   },
   completion: {
     summary: 'Print what makes a shell complete commands and options',
-    table: async () => (await import('./tables.ts')).COMPLETION,
+    table: async () => (await import('./line/tables.ts')).COMPLETION,
   },
 } as const satisfies Rows
 
 const ACCESS = {
   access: {
     summary: 'Show who may call what, and what others lack',
-    table: async () => (await import('./tables.ts')).ACCESS,
+    table: async () => (await import('./line/tables.ts')).ACCESS,
   },
   scopes: {
     summary: 'Show which scopes a call needs, and who has them',
-    table: async () => (await import('./tables.ts')).SCOPES,
+    table: async () => (await import('./line/tables.ts')).SCOPES,
   },
   diff: {
     summary: 'Show who gains or loses access between two configurations',
-    table: async () => (await import('./tables.ts')).DIFF,
+    table: async () => (await import('./line/tables.ts')).DIFF,
   },
   explain: {
     summary: 'Show whether a running service would let a call in, and why not',
-    operations: async () => (await import('../operator/explain.ts')).EXPLAIN_OPERATIONS,
+    operations: async () => (await import('../operate/explain/explain.ts')).EXPLAIN_OPERATIONS,
   },
   token: {
     summary: 'Print an access token to try a running service with',
-    operations: async () => (await import('../operator/test-tokens.ts')).TEST_TOKEN_OPERATIONS,
+    operations: async () => (await import('../operate/explain/test-tokens.ts')).TEST_TOKEN_OPERATIONS,
   },
   try: {
     summary: 'Call a running service as a user, and show why it was let in or refused',
-    operations: async () => (await import('../operator/test-tokens.ts')).TEST_TOKEN_OPERATIONS,
+    operations: async () => (await import('../operate/explain/test-tokens.ts')).TEST_TOKEN_OPERATIONS,
   },
 } as const satisfies Rows
 
@@ -83,7 +83,7 @@ const recordNotes = (noun: NounName): readonly string[] => [
 const RECORD_VERBS = ['add', 'show', 'edit', 'disable', 'enable', 'remove', 'list']
 
 const recordVerbs = (noun: NounName) => ({
-  operations: async () => (await import('../operator/records.ts')).recordOperations(noun),
+  operations: async () => (await import('../operate/records/records.ts')).recordOperations(noun),
   verbs: [...RECORD_VERBS, 'rotate-secret', 'set-password'],
   notes: recordNotes(noun),
 })
@@ -114,12 +114,12 @@ const DIRECTORY = {
 const SERVICE = {
   status: {
     summary: 'Show how it is: what is wrong first',
-    operations: async () => [(await import('../operator/status.ts')).STATUS],
+    operations: async () => [(await import('../operate/service/status.ts')).STATUS],
   },
   configuration: {
     summary: 'Compare its file with what is in force; reload it',
     operations: async () => {
-      const { CONFIGURATION_OPERATIONS, RELOAD } = await import('../operator/configuration.ts')
+      const { CONFIGURATION_OPERATIONS, RELOAD } = await import('../operate/service/configuration.ts')
       return [...CONFIGURATION_OPERATIONS, RELOAD]
     },
     verbs: ['check', 'diff', 'reload', 'show'],
@@ -129,76 +129,76 @@ const SERVICE = {
   },
   reload: {
     summary: 'Make it read its configuration again',
-    operations: async () => [(await import('../operator/configuration.ts')).RELOAD],
+    operations: async () => [(await import('../operate/service/configuration.ts')).RELOAD],
   },
   restart: {
     summary: 'Replace its worker processes, one by one',
-    operations: async () => [(await import('../operator/service.ts')).RESTART],
+    operations: async () => [(await import('../operate/service/service.ts')).RESTART],
   },
   maintenance: {
     summary: 'Close it, or a part of it, and open it again',
-    operations: async () => (await import('../operator/maintenance.ts')).MAINTENANCE_OPERATIONS,
+    operations: async () => (await import('../operate/service/maintenance.ts')).MAINTENANCE_OPERATIONS,
     verbs: ['on', 'plan', 'off', 'status'],
   },
   lockouts: {
     summary: 'List users whose logins are delayed after failures, or end the delay',
-    operations: async () => (await import('../operator/lockouts.ts')).LOCKOUT_OPERATIONS,
+    operations: async () => (await import('../operate/revoke/lockouts.ts')).LOCKOUT_OPERATIONS,
   },
   revoke: {
     summary: 'End sessions, refresh tokens, codes and access tokens',
-    operations: async () => (await import('../operator/revoke.ts')).REVOKE_OPERATIONS,
+    operations: async () => (await import('../operate/revoke/revoke.ts')).REVOKE_OPERATIONS,
   },
   sessions: {
     summary: 'List logins in browsers, or end them',
-    operations: async () => (await import('../operator/revocables.ts')).REVOCABLE_OPERATIONS.sessions,
+    operations: async () => (await import('../operate/revoke/revocables.ts')).REVOCABLE_OPERATIONS.sessions,
   },
   families: {
     summary: 'List families of refresh tokens, or end them',
-    operations: async () => (await import('../operator/revocables.ts')).REVOCABLE_OPERATIONS.families,
+    operations: async () => (await import('../operate/revoke/revocables.ts')).REVOCABLE_OPERATIONS.families,
   },
   consents: {
     summary: 'List what users have allowed clients, or end them',
-    operations: async () => (await import('../operator/revocables.ts')).REVOCABLE_OPERATIONS.consents,
+    operations: async () => (await import('../operate/revoke/revocables.ts')).REVOCABLE_OPERATIONS.consents,
   },
 } as const satisfies Rows
 
 const KEEPING = {
   migrate: {
     summary: 'Make or migrate the tables of a store that several nodes share',
-    table: async () => (await import('./tables.ts')).MIGRATE,
+    table: async () => (await import('./line/tables.ts')).MIGRATE,
   },
   store: {
     summary: 'Copy the store of one machine into one that several nodes share',
-    operations: async () => [(await import('../operator/service.ts')).ACCEPT_STORE],
-    table: async () => (await import('./tables.ts')).STORE,
+    operations: async () => [(await import('../operate/service/service.ts')).ACCEPT_STORE],
+    table: async () => (await import('./line/tables.ts')).STORE,
     verbs: ['accept', 'copy'],
   },
   nodes: {
     summary: 'List the nodes that share a store',
-    table: async () => (await import('./tables.ts')).NODES,
+    table: async () => (await import('./line/tables.ts')).NODES,
   },
   keys: {
     summary: 'List the signing keys, make the next ones, find problems',
-    operations: async () => (await import('../operator/keys.ts')).KEY_OPERATIONS,
+    operations: async () => (await import('../operate/service/keys.ts')).KEY_OPERATIONS,
     verbs: ['list', 'rotate', 'doctor', 'rewrap'],
-    table: async () => (await import('./tables.ts')).KEYS,
+    table: async () => (await import('./line/tables.ts')).KEYS,
   },
   backup: {
     summary: 'Copy the store to a new file, also while it is in use',
-    table: async () => (await import('./tables.ts')).BACKUP,
+    table: async () => (await import('./line/tables.ts')).BACKUP,
   },
   audit: {
     summary: 'The audit trail: prove it, and ask it who changed what',
     operations: async () => {
-      const { AUDIT_OPERATIONS, REDACT } = await import('../operator/audit.ts')
+      const { AUDIT_OPERATIONS, REDACT } = await import('../operate/trail/audit.ts')
       return [...AUDIT_OPERATIONS, REDACT]
     },
-    table: async () => (await import('./tables.ts')).AUDIT,
+    table: async () => (await import('./line/tables.ts')).AUDIT,
     verbs: ['find', 'show', 'open', 'verify', 'redact', 'hash', 'key'],
   },
   'admin-token': {
     summary: 'Make the token of a named operator',
-    table: async () => (await import('./tables.ts')).ADMIN_TOKEN,
+    table: async () => (await import('./line/tables.ts')).ADMIN_TOKEN,
   },
 } as const satisfies Rows
 

@@ -1,10 +1,10 @@
 /** `postern completion bash|zsh`: made from the tables of all commands, so that it knows what they take (C11.6). */
-import type { Terminal } from '../operator/terminal.ts'
-import { type Argument, EXIT, KINDS, type Option, type Verb } from '../operator/verb.ts'
+import type { Terminal } from '../operate/operation/terminal.ts'
+import { type Argument, EXIT, KINDS, type Option, type Verb } from '../operate/operation/verb.ts'
 import { type CommandName, COMMANDS, tableOfCommand } from './command-list.ts'
-import { commandOf, type CommandTable, verbNames } from './command.ts'
-import { valueName } from './options.ts'
-import { COMPLETION } from './tables.ts'
+import { commandOf, type CommandTable, verbNames } from './line/command.ts'
+import { valueName } from './line/options.ts'
+import { COMPLETION } from './line/tables.ts'
 
 // What shells propose as values of options and arguments.
 

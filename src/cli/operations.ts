@@ -1,5 +1,5 @@
 /** Commands that are made from operations: what is typed for each, and how it is carried out. */
-import { NO_TRAIL_NOW, OperationError } from '../operator/errors.ts'
+import { NO_TRAIL_NOW, OperationError } from '../operate/operation/errors.ts'
 import {
   type CommandLine,
   type Operation,
@@ -8,9 +8,9 @@ import {
   type Session,
   type Typed,
   whoMember,
-} from '../operator/operation.ts'
-import { jsonText, type Terminal } from '../operator/terminal.ts'
-import { EXIT, type Options, type Verb } from '../operator/verb.ts'
+} from '../operate/operation/operation.ts'
+import { jsonText, type Terminal } from '../operate/operation/terminal.ts'
+import { EXIT, type Options, type Verb } from '../operate/operation/verb.ts'
 import {
   adminUrl,
   type CallOptions,
@@ -19,11 +19,11 @@ import {
   operatorName,
   ownToken,
   SERVICE_ORDER,
-} from './call-options.ts'
-import { chosenVerb, type Command, type CommandTable, noVerb } from './command.ts'
-import { type Engine, NothingDone, type Purpose, remoteEngine } from './engine.ts'
-import { parse } from './options.ts'
-import { commandText, startedBy } from './started.ts'
+} from './line/call-options.ts'
+import { chosenVerb, type Command, type CommandTable, noVerb } from './line/command.ts'
+import { type Engine, NothingDone, type Purpose, remoteEngine } from './engine/engine.ts'
+import { parse } from './line/options.ts'
+import { commandText, startedBy } from './line/started.ts'
 
 /** A command line, and the operation that it is for. */
 interface Line {
@@ -120,7 +120,7 @@ async function openEngine({ operation, options, terminal }: Purpose): Promise<En
   const given = adminUrl(options, terminal)
   if (given !== undefined && own !== undefined) return remoteEngine({ address: given, token: own })
   // Only here: a configuration with all its sections is most of what such a command loads.
-  const { findEngine } = await import('./find-engine.ts')
+  const { findEngine } = await import('./engine/find-engine.ts')
   return findEngine({ operation, options, terminal }, { own, given })
 }
 

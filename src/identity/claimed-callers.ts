@@ -1,5 +1,5 @@
 /** What the token endpoint would grant a client and a user (C14.1), and a token with it for an operator's test (C11.5.7). */
-import { isTargetValue } from '../config/scopes/scope-token.ts'
+import { isTargetValue } from '../base/config/scopes/scope-token.ts'
 import type {
   ClaimedCaller,
   ClaimedCallers,
@@ -7,15 +7,15 @@ import type {
   TestToken,
   TestTokenAnswer,
   TestTokenRequest,
-} from '../contracts/claimed-callers.ts'
-import { NO_KEY } from '../contracts/keys.ts'
-import type { Client, User } from '../contracts/people.ts'
-import type { Principal } from '../contracts/principal.ts'
-import { epochSeconds } from '../kernel/clock.ts'
-import { Fault, type FaultCode, toFault } from '../kernel/faults.ts'
-import { LONGEST_TEST_TOKEN } from '../kernel/lifetimes.ts'
-import { orUnavailable } from './dependencies.ts'
-import type { StepDependencies } from './endpoint.ts'
+} from '../base/contracts/people/claimed-callers.ts'
+import { NO_KEY } from '../base/contracts/people/keys.ts'
+import type { Client, User } from '../base/contracts/people/people.ts'
+import type { Principal } from '../base/contracts/people/principal.ts'
+import { epochSeconds } from '../base/kernel/clock.ts'
+import { Fault, type FaultCode, toFault } from '../base/kernel/faults.ts'
+import { LONGEST_TEST_TOKEN } from '../base/kernel/lifetimes.ts'
+import { orUnavailable } from './dependencies/dependencies.ts'
+import type { StepDependencies } from './steps/endpoint.ts'
 import { firstGrants, isMachine } from './grants/grants.ts'
 import {
   type GrantedScope,
@@ -24,7 +24,7 @@ import {
   limitToUser,
   parseScope,
   placeOf,
-} from './scopes.ts'
+} from './dependencies/scopes.ts'
 import { issueAccessToken, lifetimeOf } from './tokens/signed-tokens.ts'
 
 type GrantDependencies = Pick<

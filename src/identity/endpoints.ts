@@ -1,6 +1,6 @@
-import { CLIENT_AUTH_METHODS, CONFIDENTIAL_AUTH_METHODS } from '../contracts/people.ts'
-import { refuseAsJson, refuseAsPage, refuseWithChallenge } from './answers.ts'
-import { type Endpoint, flow } from './endpoint.ts'
+import { CLIENT_AUTH_METHODS, CONFIDENTIAL_AUTH_METHODS } from '../base/contracts/people/people.ts'
+import { refuseAsJson, refuseAsPage, refuseWithChallenge } from './steps/answers.ts'
+import { type Endpoint, flow } from './steps/endpoint.ts'
 import { applications, leadToAccount } from './endpoints/applications.ts'
 import { authorize, consent } from './endpoints/authorize.ts'
 import {
@@ -24,7 +24,7 @@ import {
 } from './endpoints/tokens.ts'
 import { chooseGrant } from './grants/grants.ts'
 import { LOGO_PATH, STYLESHEET_PATH } from './pages/theme.ts'
-import { recordRefusals } from './records.ts'
+import { recordRefusals } from './steps/records.ts'
 import { authenticateClient } from './steps/authenticate-client.ts'
 import { checkProof } from './steps/check-proof.ts'
 import { useAssertion } from './steps/client-assertion.ts'

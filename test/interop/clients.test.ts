@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { Configuration } from '../../src/settings/configuration.ts'
+import type { Configuration } from '../../src/operate/settings/configuration.ts'
 import { openBrowser } from '../support/browser.ts'
 import { startBrowserClient } from '../support/clients/browser-client.ts'
 import { CLIENTS, startClient, type ClientProgram } from '../support/clients/start-client.ts'

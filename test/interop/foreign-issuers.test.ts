@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { IssuerConfig } from '../../src/keys/issuers-schema.ts'
+import type { IssuerConfig } from '../../src/identity/keys/issuers/issuers-schema.ts'
 import { AUDIENCE, BUSINESS, startMockServer, startOidcProvider } from '../support/real-issuers.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { postern } from '../support/start-postern.ts'

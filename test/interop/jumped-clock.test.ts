@@ -1,7 +1,7 @@
 /** The clock of the database that nodes share jumps, while it serves and before they start. */
 import { describe, expect, it } from 'vitest'
-import { type Clock, systemClock } from '../../src/kernel/clock.ts'
-import type { Store } from '../../src/contracts/store.ts'
+import { type Clock, systemClock } from '../../src/base/kernel/clock.ts'
+import type { Store } from '../../src/base/contracts/records/store.ts'
 import { recordsOf } from '../support/audit-files.ts'
 import { authorizeUrl } from '../support/audited-people.ts'
 import { runVerb } from '../support/command-line.ts'

@@ -1,4 +1,4 @@
-import { StreamInPieces } from '../../src/http/pieces.ts'
+import { StreamInPieces } from '../../src/base/http/body/pieces.ts'
 import { spawn } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:https'

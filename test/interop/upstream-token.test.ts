@@ -11,10 +11,10 @@ import { startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { openUpstream, type Upstream } from '../support/start-upstream.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
 
-/** C8.2: the checks that src/backends/README.md gives to upstreams, run as they stand there. */
+/** C8.2: the checks that src/gateway/backends/README.md gives to upstreams, run as they stand there. */
 
 const DETAIL = '/api/1.0/f/ACME/SUPER1/fund-data/fund-detail'
-const README = readFileSync(new URL('../../src/backends/README.md', import.meta.url), 'utf8')
+const README = readFileSync(new URL('../../src/gateway/backends/README.md', import.meta.url), 'utf8')
 
 const blockOf = (language: string): string =>
   new RegExp(`\`\`\`${language}\\n([^]*?)\`\`\``).exec(README)?.[1] ??

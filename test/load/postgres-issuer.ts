@@ -1,7 +1,7 @@
 /** A Postern that keeps its tokens in a Postgres of the benchmark's own. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { newSecret } from '../../src/kernel/ids.ts'
+import { newSecret } from '../../src/base/kernel/ids.ts'
 import { PostgresCluster } from '../support/postgres.ts'
 import { postgresPrograms } from '../support/postgres-programs.ts'
 import { cpuSeconds, processTree } from './cpu-time.ts'

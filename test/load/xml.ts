@@ -4,7 +4,7 @@
  * and BENCH_SECONDS bound it.
  */
 import { convertAnswer, type AnswerTask } from '../../src/gateway/conversion/tasks.ts'
-import type { PlainXmlRules } from '../../src/http/xml/plain-document.ts'
+import type { PlainXmlRules } from '../../src/base/http/xml/plain-document.ts'
 import { median } from './exchanges.ts'
 import { machine } from './machine.ts'
 

@@ -2,15 +2,15 @@
  * `npm run prove audit-scan`: seconds that questions to a trail of 1,000,000 records take, with its size. `RECORDS` changes
  * the number; `KEEP` names a folder that is kept.
  */
-import type { AuditQuery } from '../../src/contracts/audit-query.ts'
+import type { AuditQuery } from '../../src/base/contracts/records/audit-query.ts'
 import { mkdirSync, mkdtempSync, openSync, closeSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { queryTrail } from '../../src/audit/read/read-trail.ts'
-import { prepareRecord } from '../../src/audit/record.ts'
+import { queryTrail } from '../../src/state/audit/read/read-trail.ts'
+import { prepareRecord } from '../../src/state/audit/format/record.ts'
 import { chainHash, lineOf } from '../support/audit-chain.ts'
-import type { AuditEntry } from '../../src/contracts/audit.ts'
-import { newRequestId } from '../../src/kernel/ids.ts'
+import type { AuditEntry } from '../../src/base/contracts/records/audit.ts'
+import { newRequestId } from '../../src/base/kernel/ids.ts'
 
 const RECORDS = Number(process.env['RECORDS'] ?? 1_000_000)
 const WRITERS = 4

@@ -12,9 +12,9 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
-import type * as app from '../../src/start/service.ts'
-import type * as configurations from '../../src/settings/configuration.ts'
-import type * as clocks from '../../src/kernel/clock.ts'
+import type * as app from '../../src/serve/start/service.ts'
+import type * as configurations from '../../src/operate/settings/configuration.ts'
+import type * as clocks from '../../src/base/kernel/clock.ts'
 
 const { values: options } = parseArgs({
   options: {
@@ -27,9 +27,9 @@ const COUNTED = 10
 
 const source = pathToFileURL(join(resolve(options.code), 'src/')).href
 const from = async (file: string): Promise<unknown> => import(source + file)
-const { startPostern } = (await from('start/service.ts')) as typeof app
-const { readConfiguration } = (await from('settings/configuration.ts')) as typeof configurations
-const { systemClock } = (await from('kernel/clock.ts')) as typeof clocks
+const { startPostern } = (await from('serve/start/service.ts')) as typeof app
+const { readConfiguration } = (await from('operate/settings/configuration.ts')) as typeof configurations
+const { systemClock } = (await from('base/kernel/clock.ts')) as typeof clocks
 
 const upstream = createServer((_request, response) => {
   response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"Items":[]}')

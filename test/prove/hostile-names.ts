@@ -3,10 +3,10 @@
  * are dear to compare, without and with `set`, `require` and names that are kept out, in ms and as a ratio; then how long
  * calls of one client take beside twelve such bodies of another one.
  */
-import type { KeptMembers } from '../../src/contracts/backend.ts'
-import type { BodyRecipe } from '../../src/contracts/templates.ts'
+import type { KeptMembers } from '../../src/base/contracts/calls/backend.ts'
+import type { BodyRecipe } from '../../src/base/contracts/calls/templates.ts'
 import { perform, type Task, writeMaking } from '../../src/gateway/conversion/tasks.ts'
-import { toFault } from '../../src/kernel/faults.ts'
+import { toFault } from '../../src/base/kernel/faults.ts'
 import { JSON_TYPE, MadeBodies } from '../support/made-bodies.ts'
 import { bearer } from '../support/requests.ts'
 import { issueToken } from '../support/tokens.ts'

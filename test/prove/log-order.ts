@@ -10,7 +10,7 @@ import { join } from 'node:path'
 
 const RUNS = Number(process.argv[2] ?? 60)
 const LINES = 3000
-const MODULE = new URL('../../src/watch/log/log.ts', import.meta.url).href
+const MODULE = new URL('../../src/operate/watch/log/log.ts', import.meta.url).href
 const SOURCE = `
   import { standardOutput } from ${JSON.stringify(MODULE)}
   const output = standardOutput(() => 'gap\\n')

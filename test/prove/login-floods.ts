@@ -13,10 +13,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { Worker } from 'node:worker_threads'
-import type * as app from '../../src/start/service.ts'
-import type * as configurations from '../../src/settings/configuration.ts'
+import type * as app from '../../src/serve/start/service.ts'
+import type * as configurations from '../../src/operate/settings/configuration.ts'
 import type * as lockouts from '../../src/identity/guessing/lockouts.ts'
-import type * as clocks from '../../src/kernel/clock.ts'
+import type * as clocks from '../../src/base/kernel/clock.ts'
 
 const OWN = fileURLToPath(new URL('../..', import.meta.url))
 const { values: options } = parseArgs({
@@ -31,10 +31,10 @@ const RATE = Number(options.rate)
 
 const from = async (file: string): Promise<unknown> =>
   import(pathToFileURL(resolve(options.code, 'src', file)).href)
-const { startPostern } = (await from('start/service.ts')) as typeof app
-const { readConfiguration } = (await from('settings/configuration.ts')) as typeof configurations
+const { startPostern } = (await from('serve/start/service.ts')) as typeof app
+const { readConfiguration } = (await from('operate/settings/configuration.ts')) as typeof configurations
 const { LocalLockouts } = (await from('identity/guessing/lockouts.ts')) as typeof lockouts
-const { systemClock } = (await from('kernel/clock.ts')) as typeof clocks
+const { systemClock } = (await from('base/kernel/clock.ts')) as typeof clocks
 
 interface Login {
   readonly client: string

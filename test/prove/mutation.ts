@@ -1,5 +1,5 @@
 /**
- * `node test/prove/mutation.ts [--mutants 400] [--seed 1] [--workers 2] [--in src/limits] [--at src/limits/x.ts:12]
+ * `node test/prove/mutation.ts [--mutants 400] [--seed 1] [--workers 2] [--in src/gateway/limits] [--at src/gateway/limits/x.ts:12]
  * [--tests unit] [--tests unit/limits/x.test.ts] [--budget 30]`: how many of so many small wrong changes of the code that decides (gateway, limits, keys, tokens, the HTTP client) some test tells. All mutants of a file
  * stand in it at once, and one at a time is chosen while it runs; a first run without any finds out which test files
  * meet which. Each mutant gets those files, the quickest first, until one fails. Survivors are listed; those of the last
@@ -31,7 +31,13 @@ const { values: options } = parseArgs({
 const WHERE = [
   ...new Set(
     options.at?.map((place) => place.replace(/:\d+$/, '')) ??
-      options.in ?? ['src/gateway', 'src/limits', 'src/keys', 'src/identity/tokens', 'src/upstream'],
+      options.in ?? [
+        'src/gateway',
+        'src/gateway/limits',
+        'src/identity/keys',
+        'src/identity',
+        'src/gateway/upstream',
+      ],
   ),
 ]
 /** Folders or files of `test/`. Tests of other processes don't meet mutants. */

@@ -3,10 +3,10 @@
  * with connections of its own; 1 if one is missing, doubled or out of order.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { FeedPlace } from '../../src/contracts/store.ts'
-import { systemClock } from '../../src/kernel/clock.ts'
-import { PostgresLink } from '../../src/stores/postgres/link.ts'
-import { PostgresStore } from '../../src/stores/postgres/store.ts'
+import type { FeedPlace } from '../../src/base/contracts/records/store.ts'
+import { systemClock } from '../../src/base/kernel/clock.ts'
+import { PostgresLink } from '../../src/state/stores/postgres/link.ts'
+import { PostgresStore } from '../../src/state/stores/postgres/store.ts'
 import { startCluster } from '../support/node-troubles.ts'
 import { makeTables, planTo } from '../support/postgres.ts'
 

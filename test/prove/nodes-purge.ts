@@ -3,10 +3,10 @@
  * whether purging keeps up with four writers; 1 if a round takes over 0.1 s or records stay.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { systemClock } from '../../src/kernel/clock.ts'
-import { startPurging } from '../../src/stores/open-store.ts'
-import { PostgresLink } from '../../src/stores/postgres/link.ts'
-import { PostgresStore } from '../../src/stores/postgres/store.ts'
+import { systemClock } from '../../src/base/kernel/clock.ts'
+import { startPurging } from '../../src/state/stores/open-store.ts'
+import { PostgresLink } from '../../src/state/stores/postgres/link.ts'
+import { PostgresStore } from '../../src/state/stores/postgres/store.ts'
 import { startCluster } from '../support/node-troubles.ts'
 import { makeTables, planTo, query } from '../support/postgres.ts'
 

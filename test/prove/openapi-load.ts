@@ -5,15 +5,15 @@
  * be below 50 ms.
  */
 import { parseArgs } from 'node:util'
-import { answersByStatus } from '../../src/backends/forward/response.ts'
-import { Problems } from '../../src/config/problems.ts'
-import type { AuthorizationDescription } from '../../src/contracts/api-description.ts'
-import type { Backend } from '../../src/contracts/backend.ts'
-import { compileActions } from '../../src/gateway/compile-actions.ts'
+import { answersByStatus } from '../../src/gateway/backends/forward/response/response.ts'
+import { Problems } from '../../src/base/config/problems.ts'
+import type { AuthorizationDescription } from '../../src/base/contracts/calls/api-description.ts'
+import type { Backend } from '../../src/base/contracts/calls/backend.ts'
+import { compileActions } from '../../src/gateway/actions/compile-actions.ts'
 import { describeApi } from '../../src/gateway/describe/describe.ts'
 import { openapiDocument } from '../../src/gateway/openapi/document.ts'
-import type { ActionConfig, AreasConfig } from '../../src/gateway/schema.ts'
-import { readyDocument } from '../../src/http/entity-tag.ts'
+import type { ActionConfig, AreasConfig } from '../../src/gateway/actions/schema.ts'
+import { readyDocument } from '../../src/base/http/head/entity-tag.ts'
 import { CATALOGUE } from '../support/gateway.ts'
 
 const { values: options } = parseArgs({

@@ -4,14 +4,14 @@
  * Reports the first one, the median and the slowest in milliseconds, and the size; each of them should be below 50 ms.
  */
 import { parseArgs } from 'node:util'
-import { FAULTS } from '../../src/kernel/fault-table.ts'
-import { Fault } from '../../src/kernel/faults.ts'
-import type { Principal } from '../../src/contracts/principal.ts'
-import { ClientTallies } from '../../src/watch/metrics/counts.ts'
-import { Exposition } from '../../src/watch/metrics/exposition.ts'
-import { reading } from '../../src/watch/metrics/gauges.ts'
-import { FAMILIES } from '../../src/watch/metrics/families.ts'
-import { compileMetrics } from '../../src/watch/metrics/metrics.ts'
+import { FAULTS } from '../../src/base/kernel/fault-table.ts'
+import { Fault } from '../../src/base/kernel/faults.ts'
+import type { Principal } from '../../src/base/contracts/people/principal.ts'
+import { ClientTallies } from '../../src/operate/watch/metrics/counts.ts'
+import { Exposition } from '../../src/operate/watch/metrics/exposition.ts'
+import { reading } from '../../src/operate/watch/metrics/gauges.ts'
+import { FAMILIES } from '../../src/operate/watch/metrics/families.ts'
+import { compileMetrics } from '../../src/operate/watch/metrics/metrics.ts'
 import { fakeDecision, fakeExchange } from '../support/events.ts'
 
 const { values: options } = parseArgs({ options: { scrapes: { type: 'string', default: '200' } } })

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { findService } from '../../src/operator/announcement.ts'
+import { findService } from '../../src/operate/trail/announcement.ts'
 import { configFiles } from '../support/config-files.ts'
 import { eventually } from '../support/eventually.ts'
 import { needing } from '../support/machine.ts'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { sourceFiles } from '../support/source-files.ts'
-import { userinfo } from '../../src/identity/claims.ts'
+import { userinfo } from '../../src/identity/tokens/claims.ts'
 import {
   answerIn,
   authorizePath,

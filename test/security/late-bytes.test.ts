@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { UpstreamRequest } from '../../src/upstream/request.ts'
+import type { UpstreamRequest } from '../../src/gateway/upstream/request.ts'
 import { openHttpBackend } from '../support/http-backend.ts'
 import { makeCall } from '../support/calls.ts'
 import { OK, openPool, rawUpstream, textOf, WHOLE } from '../support/upstream-connections.ts'

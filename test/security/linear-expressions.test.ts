@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { messageOf } from '../../src/kernel/thrown.ts'
+import { messageOf } from '../../src/base/kernel/thrown.ts'
 import { apply, collect, HOSTILE, READERS, repeated, shapesOf } from '../support/hostile-text.ts'
 import { sized } from '../support/long.ts'
 import { within } from '../support/processor-budget.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { Configuration } from '../../src/settings/configuration.ts'
+import type { Configuration } from '../../src/operate/settings/configuration.ts'
 import { eventually } from '../support/eventually.ts'
 import { poolConfig, startPool } from '../support/worker-pool.ts'
 import { postForm, type OAuthAnswer } from '../support/oauth.ts'

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Configuration } from '../../src/settings/configuration.ts'
+import type { Configuration } from '../../src/operate/settings/configuration.ts'
 import { eventsOf, recordsOfCall } from '../support/audited-calls.ts'
 import { FORM_TYPE, JSON_TYPE, MadeBodies, type Outcome, XML_TYPE } from '../support/made-bodies.ts'
 import { bearer, requestBytes } from '../support/requests.ts'

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import type { FaultCode } from '../../src/kernel/faults.ts'
+import type { FaultCode } from '../../src/base/kernel/faults.ts'
 import { fundsOf, type HttpConfig, replaceFunds } from '../support/changed-funds.ts'
 import { eventually } from '../support/eventually.ts'
 import { sized } from '../support/long.ts'

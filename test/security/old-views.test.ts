@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { systemClock } from '../../src/kernel/clock.ts'
-import { Fault } from '../../src/kernel/faults.ts'
+import { systemClock } from '../../src/base/kernel/clock.ts'
+import { Fault } from '../../src/base/kernel/faults.ts'
 import { needing } from '../support/machine.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { postForm } from '../support/oauth.ts'

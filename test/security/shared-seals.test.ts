@@ -1,7 +1,7 @@
 /** Nodes whose configurations have different seals for the signing keys that they share. */
 import { writeFile } from 'node:fs/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { SealKey } from '../../src/keys/seal.ts'
+import type { SealKey } from '../../src/identity/keys/signing/seal.ts'
 import { configFiles } from '../support/config-files.ts'
 import { eventually } from '../support/eventually.ts'
 import { needing } from '../support/machine.ts'

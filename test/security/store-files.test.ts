@@ -15,15 +15,19 @@ import {
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { monotonicMs, systemClock } from '../../src/kernel/clock.ts'
-import { Fault } from '../../src/kernel/faults.ts'
-import { backUpSqlite } from '../../src/stores/read-store.ts'
-import { examineSqlite } from '../../src/stores/open-store.ts'
-import { framesOf, openReadOnly } from '../../src/stores/sqlite-file.ts'
-import { type Reply, RequestHandler, type VerbRequest } from '../../src/stores/sqlite-requests.ts'
-import { SqliteStore } from '../../src/stores/sqlite.ts'
-import { StoreError } from '../../src/stores/store-error.ts'
-import { FileGuard, markerOf } from '../../src/stores/store-files.ts'
+import { monotonicMs, systemClock } from '../../src/base/kernel/clock.ts'
+import { Fault } from '../../src/base/kernel/faults.ts'
+import { backUpSqlite } from '../../src/state/stores/read-store.ts'
+import { examineSqlite } from '../../src/state/stores/open-store.ts'
+import { framesOf, openReadOnly } from '../../src/state/stores/sqlite/sqlite-file.ts'
+import {
+  type Reply,
+  RequestHandler,
+  type VerbRequest,
+} from '../../src/state/stores/sqlite/sqlite-requests.ts'
+import { SqliteStore } from '../../src/state/stores/sqlite/sqlite.ts'
+import { StoreError } from '../../src/state/stores/link/store-error.ts'
+import { FileGuard, markerOf } from '../../src/state/stores/sqlite/store-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { eventually } from '../support/eventually.ts'
 import { postern, startPostern } from '../support/start-postern.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { Store } from '../../src/contracts/store.ts'
-import { FAMILY } from '../../src/identity/tokens/families.ts'
+import type { Store } from '../../src/base/contracts/records/store.ts'
+import { FAMILY } from '../../src/identity/stored/families.ts'
 import { openNode, refreshAt, refreshThroughKills } from '../support/killed-postgres.ts'
 import { needing } from '../support/machine.ts'
 import { makeTables, ownPostgres, sharedPostgres } from '../support/postgres.ts'

@@ -1,15 +1,15 @@
 /** T6.1: characters that steer the direction of writing, in names that others read. */
 import { describe, expect, it } from 'vitest'
-import { loadFile } from '../../src/config/load.ts'
-import { problemLines } from '../../src/config/problems.ts'
-import { section } from '../../src/config/schema.ts'
-import { directorySchema } from '../../src/directory/schema.ts'
-import { readPerson } from '../../src/directory/module-people/module-directory.ts'
+import { loadFile } from '../../src/base/config/load.ts'
+import { problemLines } from '../../src/base/config/problems.ts'
+import { section } from '../../src/base/config/schema.ts'
+import { directorySchema } from '../../src/identity/directory/records/schema.ts'
+import { readPerson } from '../../src/identity/directory/module-people/module-directory.ts'
 import { administered } from '../support/administered.ts'
 import { configFiles } from '../support/config-files.ts'
 import { authorizePath, openFlow, partner, UserAgent } from '../unit/identity/user-agent.ts'
 import { client, user } from '../unit/identity/identity-under-test.ts'
-import { SnapshotPlaces } from '../../src/directory/places.ts'
+import { SnapshotPlaces } from '../../src/identity/directory/records/places.ts'
 import { code } from '../support/scope.ts'
 
 /** Marks, embeddings, overrides, isolates (Unicode, UAX #9 §2). */

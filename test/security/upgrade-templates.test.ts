@@ -4,7 +4,7 @@ import { attackUpstream, bytesOf, type AttackedUpstream } from '../support/attac
 import { HOSTILE } from '../support/hostile-segments.ts'
 import { sendRaw, type RawResponse } from '../support/raw-http.ts'
 import { at, withStream } from '../support/streaming.ts'
-import type { Configuration } from '../../src/settings/configuration.ts'
+import type { Configuration } from '../../src/operate/settings/configuration.ts'
 
 /** T2.10 and C8.8 on handshakes of websockets: they are sent, and answered, as any call. */
 

@@ -6,7 +6,7 @@ import { HOSTILE } from '../support/hostile-segments.ts'
 import { sendRaw } from '../support/raw-http.ts'
 import { startPostern } from '../support/start-postern.ts'
 import { startUpstream } from '../support/start-upstream.ts'
-import type { Configuration } from '../../src/settings/configuration.ts'
+import type { Configuration } from '../../src/operate/settings/configuration.ts'
 
 /** T2.10: what values are made to say in paths, queries and headers of upstream requests. */
 

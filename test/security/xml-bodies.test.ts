@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { Fault } from '../../src/kernel/faults.ts'
-import { readXml } from '../../src/http/xml/read.ts'
+import { Fault } from '../../src/base/kernel/faults.ts'
+import { readXml } from '../../src/base/http/xml/read.ts'
 import { HEAVY_XML, many } from '../support/heavy-documents.ts'
 
 /** T4.2 to T4.4: what XML bodies are used for. What is refused here never becomes a value, so nothing can go on. */

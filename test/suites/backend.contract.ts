@@ -1,8 +1,14 @@
-import { readableOf } from '../../src/http/pieces.ts'
+import { readableOf } from '../../src/base/http/body/pieces.ts'
 import { afterEach, describe, expect, it } from 'vitest'
-import type { ActionFacts, Backend, BackendAnswer, Call, CallBody } from '../../src/contracts/backend.ts'
-import { type JsonObject, type JsonValue, parseJson, stringifyJson } from '../../src/http/json.ts'
-import { Fault } from '../../src/kernel/faults.ts'
+import type {
+  ActionFacts,
+  Backend,
+  BackendAnswer,
+  Call,
+  CallBody,
+} from '../../src/base/contracts/calls/backend.ts'
+import { type JsonObject, type JsonValue, parseJson, stringifyJson } from '../../src/base/http/body/json.ts'
+import { Fault } from '../../src/base/kernel/faults.ts'
 import { makeCall } from '../support/calls.ts'
 
 const MEMBER = '7d9f2c1e-4b3a-4f0e-9c55-0a1b2c3d4e5f'

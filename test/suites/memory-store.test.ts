@@ -1,4 +1,4 @@
-import { MemoryStore } from '../../src/stores/memory.ts'
+import { MemoryStore } from '../../src/state/stores/sqlite/memory.ts'
 import { describeStore } from './store.contract.ts'
 
 describeStore({

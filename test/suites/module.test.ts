@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { UserModule } from '../../src/backends/module/module.ts'
+import { UserModule } from '../../src/gateway/backends/module/module.ts'
 import createBackend from '../../config/examples/sqlite-backend.ts'
-import { systemClock } from '../../src/kernel/clock.ts'
+import { systemClock } from '../../src/base/kernel/clock.ts'
 import { backendContract } from './backend.contract.ts'
 
 /** The example that is shipped: what holds for it holds for what is copied from it. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { People } from '../../src/contracts/people.ts'
-import { hashSecret } from '../../src/directory/hasher.ts'
+import type { People } from '../../src/base/contracts/people/people.ts'
+import { hashSecret } from '../../src/identity/directory/hashing/hasher.ts'
 import { HASH } from '../support/directory.ts'
 
 /** Records as in a configuration, by id and by user name. */

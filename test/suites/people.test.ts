@@ -1,13 +1,19 @@
 import { onTestFinished } from 'vitest'
-import { Problems } from '../../src/config/problems.ts'
-import type { PeopleUser } from '../../src/contracts/people-module.ts'
-import type { People } from '../../src/contracts/people.ts'
-import { LayeredPeople, StoredPeople } from '../../src/directory/people.ts'
-import { readRecord } from '../../src/directory/read-records.ts'
-import { clientRecordSchema, userRecordSchema } from '../../src/directory/schema.ts'
-import { CLIENT, Roles, StoredDirectory, SUBJECT, USER } from '../../src/directory/stored-directory.ts'
-import { ChangeFeed } from '../../src/stores/change-feed.ts'
-import { MemoryStore } from '../../src/stores/memory.ts'
+import { Problems } from '../../src/base/config/problems.ts'
+import type { PeopleUser } from '../../src/base/contracts/people/people-module.ts'
+import type { People } from '../../src/base/contracts/people/people.ts'
+import { LayeredPeople, StoredPeople } from '../../src/identity/directory/records/people.ts'
+import { readRecord } from '../../src/identity/directory/records/read-records.ts'
+import { clientRecordSchema, userRecordSchema } from '../../src/identity/directory/records/schema.ts'
+import {
+  CLIENT,
+  Roles,
+  StoredDirectory,
+  SUBJECT,
+  USER,
+} from '../../src/identity/directory/records/stored-directory.ts'
+import { ChangeFeed } from '../../src/state/stores/feed/change-feed.ts'
+import { MemoryStore } from '../../src/state/stores/sqlite/memory.ts'
 import { makeDirectory } from '../support/directory.ts'
 import { manualAfter } from '../support/manual-after.ts'
 import { makeModulePeople } from '../support/module-people.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { SqliteStore } from '../../src/stores/sqlite.ts'
+import { SqliteStore } from '../../src/state/stores/sqlite/sqlite.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { describeStore } from './store.contract.ts'
 

@@ -1,7 +1,14 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { Entry, FeedPlace, IndexValues, NewEntry, NewRecord, Store } from '../../src/contracts/store.ts'
-import type { Clock } from '../../src/kernel/clock.ts'
-import { byKey } from '../../src/kernel/key-order.ts'
+import type {
+  Entry,
+  FeedPlace,
+  IndexValues,
+  NewEntry,
+  NewRecord,
+  Store,
+} from '../../src/base/contracts/records/store.ts'
+import type { Clock } from '../../src/base/kernel/clock.ts'
+import { byKey } from '../../src/base/kernel/key-order.ts'
 import { allChanges } from '../support/all-changes.ts'
 import { movableClock, type MovableClock } from '../support/movable-clock.ts'
 import { atEnd, shared } from '../support/shared.ts'

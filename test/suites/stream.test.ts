@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest'
-import { StreamBackend } from '../../src/backends/forward/stream.ts'
-import { systemClock } from '../../src/kernel/clock.ts'
+import { StreamBackend } from '../../src/gateway/backends/forward/stream.ts'
+import { systemClock } from '../../src/base/kernel/clock.ts'
 import { startExampleUpstream } from '../support/example-upstream.ts'
 import { forwardingRules } from '../support/http-backend.ts'
 import { backendContract } from './backend.contract.ts'

@@ -1,8 +1,8 @@
 /** What editors of the directory plan, done at once: for tests that need what comes of it, and not how it is recorded. */
-import type { ClientEditor } from '../../src/directory/client-editor.ts'
-import type { NounEditor } from '../../src/directory/editors.ts'
-import type { EndedLoss, PlannedAdd, PlannedStep } from '../../src/directory/editing.ts'
-import type { UserEditor } from '../../src/directory/user-editor.ts'
+import type { ClientEditor } from '../../src/identity/directory/editors/client-editor.ts'
+import type { NounEditor } from '../../src/identity/directory/editors/editors.ts'
+import type { EndedLoss, PlannedAdd, PlannedStep } from '../../src/identity/directory/editors/editing.ts'
+import type { UserEditor } from '../../src/identity/directory/editors/user-editor.ts'
 
 type Plan<T> = () => Promise<PlannedStep<T>>
 

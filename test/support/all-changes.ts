@@ -1,4 +1,4 @@
-import type { Change, FeedPlace, Store } from '../../src/contracts/store.ts'
+import type { Change, FeedPlace, Store } from '../../src/base/contracts/records/store.ts'
 
 /** The changes behind a place (undefined: all of them) that are still in force, over all pages. */
 export async function allChanges(

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { personalHash } from '../../src/audit/record.ts'
+import { personalHash } from '../../src/state/audit/format/record.ts'
 
 export type ChainedRecord = Readonly<Record<string, unknown>> & {
   readonly writer: string

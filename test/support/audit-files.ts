@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { OpenTrail } from '../../src/audit/trail.ts'
+import type { OpenTrail } from '../../src/state/audit/write/trail.ts'
 import type { StartedPostern } from './start-postern.ts'
 
 /** A record of the trail, as its line says, with its personal values put back. */

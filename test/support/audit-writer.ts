@@ -1,6 +1,6 @@
 /** Records 200 intents in the folder that its argument names, one after another, and tells it. */
-import { openTrail } from '../../src/audit/trail.ts'
-import { systemClock } from '../../src/kernel/clock.ts'
+import { openTrail } from '../../src/state/audit/write/trail.ts'
+import { systemClock } from '../../src/base/kernel/clock.ts'
 
 const COUNT = 200
 const trail = openTrail(

@@ -1,4 +1,4 @@
-import type { Configuration } from '../../src/settings/configuration.ts'
+import type { Configuration } from '../../src/operate/settings/configuration.ts'
 import { auditRecords, type WrittenRecord } from './audit-files.ts'
 import type { StartedPostern } from './start-postern.ts'
 import { withStream } from './streaming.ts'

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
-import type { AuditEvent } from '../../src/kernel/audit-events.ts'
+import type { AuditEvent } from '../../src/base/kernel/audit-events.ts'
 import { recordsOf, type WrittenRecord } from './audit-files.ts'
 import { postForm, type OAuthAnswer } from './oauth.ts'
 import { Person, type Shown } from './person.ts'

@@ -1,4 +1,4 @@
-import type { Configuration } from '../../src/settings/configuration.ts'
+import type { Configuration } from '../../src/operate/settings/configuration.ts'
 import { type ClientKey, makeClientKey } from './client-assertions.ts'
 
 /** Where the bank's people come back to. */

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { atEnd } from './shared.ts'
-import type { Configuration } from '../../src/settings/configuration.ts'
+import type { Configuration } from '../../src/operate/settings/configuration.ts'
 import { openBrowser, openClientPage, type BrowserOptions, type ClientPage } from './browser.ts'
 import { startPostern, type StartedPostern } from './start-postern.ts'
 

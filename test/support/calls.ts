@@ -1,8 +1,8 @@
-import type { Call } from '../../src/contracts/backend.ts'
-import { NO_VALUES } from '../../src/contracts/places.ts'
-import type { Principal } from '../../src/contracts/principal.ts'
-import { compileAuthorities, parseRequestTarget } from '../../src/http/request-target.ts'
-import { Standing } from '../../src/keys/token-verifier.ts'
+import type { Call } from '../../src/base/contracts/calls/backend.ts'
+import { NO_VALUES } from '../../src/base/contracts/people/places.ts'
+import type { Principal } from '../../src/base/contracts/people/principal.ts'
+import { compileAuthorities, parseRequestTarget } from '../../src/base/http/head/request-target.ts'
+import { Standing } from '../../src/identity/keys/verify/token-verifier.ts'
 import { directCarrier } from './direct-carrier.ts'
 import { code, scopeOf } from './scope.ts'
 

@@ -1,4 +1,4 @@
-import type { Configuration } from '../../src/settings/configuration.ts'
+import type { Configuration } from '../../src/operate/settings/configuration.ts'
 
 export type HttpConfig = Extract<Configuration['backends'][string], { kind: 'http' }>
 

@@ -2,7 +2,7 @@
 import { PassThrough, type Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { runCommandLine } from '../../src/cli/command-line.ts'
-import type { Waiting } from '../../src/operator/terminal.ts'
+import type { Waiting } from '../../src/operate/operation/terminal.ts'
 
 export interface Ended {
   readonly code: number | null

@@ -1,4 +1,4 @@
-import { carryDirectly } from '../../src/backends/forward/forwarding.ts'
+import { carryDirectly } from '../../src/gateway/backends/forward/forwarding.ts'
 
 /** Sends without a server: attempt after attempt, until there is an answer or no retry. */
 export const directCarrier = carryDirectly

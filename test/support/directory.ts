@@ -1,8 +1,8 @@
-import { Problems } from '../../src/config/problems.ts'
-import { compileDirectory, type Directory } from '../../src/directory/compile.ts'
-import { directorySchema } from '../../src/directory/schema.ts'
-import { readRecord } from '../../src/directory/read-records.ts'
-import { compileCatalogue } from '../../src/config/scopes/catalogue.ts'
+import { Problems } from '../../src/base/config/problems.ts'
+import { compileDirectory, type Directory } from '../../src/identity/directory/records/compile.ts'
+import { directorySchema } from '../../src/identity/directory/records/schema.ts'
+import { readRecord } from '../../src/identity/directory/records/read-records.ts'
+import { compileCatalogue } from '../../src/base/config/scopes/catalogue.ts'
 
 export const HASH = '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc'
 

@@ -1,6 +1,6 @@
 import { subscribe } from 'node:diagnostics_channel'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { ReadyDocument } from '../../src/http/entity-tag.ts'
+import type { ReadyDocument } from '../../src/base/http/head/entity-tag.ts'
 import {
   mediaOf,
   type OpenapiDocument,

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
-import type { Exchange } from '../../src/contracts/exchange.ts'
-import type { DecisionEvent } from '../../src/contracts/recorder.ts'
-import { Fault } from '../../src/kernel/faults.ts'
+import type { Exchange } from '../../src/base/contracts/calls/exchange.ts'
+import type { DecisionEvent } from '../../src/base/contracts/records/recorder.ts'
+import { Fault } from '../../src/base/kernel/faults.ts'
 import { directCarrier } from './direct-carrier.ts'
 
 /** An exchange that never was on a wire. */

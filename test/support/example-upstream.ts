@@ -5,11 +5,11 @@
 import { readFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { MemoryBackend } from '../../src/backends/memory/memory.ts'
-import { type MemoryFile, parseMemoryFile } from '../../src/backends/memory/file.ts'
-import type { ActionFacts, CallBody } from '../../src/contracts/backend.ts'
-import { parseJson, stringifyJson } from '../../src/http/json.ts'
-import { Fault, toFault } from '../../src/kernel/faults.ts'
+import { MemoryBackend } from '../../src/gateway/backends/memory/memory.ts'
+import { type MemoryFile, parseMemoryFile } from '../../src/gateway/backends/memory/file.ts'
+import type { ActionFacts, CallBody } from '../../src/base/contracts/calls/backend.ts'
+import { parseJson, stringifyJson } from '../../src/base/http/body/json.ts'
+import { Fault, toFault } from '../../src/base/kernel/faults.ts'
 import { makeCall } from './calls.ts'
 
 const DATA = new URL('../../config/demo-data.json', import.meta.url)

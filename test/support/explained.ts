@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
-import type { DescribedCall, Explanation } from '../../src/contracts/explanation.ts'
-import type { FaultCode } from '../../src/kernel/faults.ts'
+import type { DescribedCall, Explanation } from '../../src/base/contracts/calls/explanation.ts'
+import type { FaultCode } from '../../src/base/kernel/faults.ts'
 import type { Sent } from './requests.ts'
 import type { StartedPostern } from './start-postern.ts'
 

@@ -1,6 +1,6 @@
 import { Check } from 'typebox/schema'
 import { expect } from 'vitest'
-import { ENVELOPE_SCHEMA, readXml } from '../../src/http/xml/read.ts'
+import { ENVELOPE_SCHEMA, readXml } from '../../src/base/http/xml/read.ts'
 import {
   mediaOf,
   type OpenapiDocument,

@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, SignJWT, type CryptoKey, type JWK } from 'jose'
 import { atEnd } from './shared.ts'
-import type { ForeignClaims } from '../../src/gateway/claims.ts'
+import type { ForeignClaims } from '../../src/gateway/decide/claims.ts'
 
 /** A key of a foreign issuer, as its owner has it. */
 export interface IssuerKey {

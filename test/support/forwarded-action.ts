@@ -1,4 +1,4 @@
-import type { Configuration } from '../../src/settings/configuration.ts'
+import type { Configuration } from '../../src/operate/settings/configuration.ts'
 
 export type OperationUpstream = NonNullable<
   NonNullable<Configuration['actions'][number]['methods']['GET']>['upstream']

@@ -1,4 +1,4 @@
-import type { Configuration } from '../../src/settings/configuration.ts'
+import type { Configuration } from '../../src/operate/settings/configuration.ts'
 
 /** No delays after failures: for files that fail on purpose, many times, from one address (C6.3.5). */
 export const patientGuessing = (configuration: Configuration): Configuration => {

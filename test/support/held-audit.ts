@@ -1,5 +1,5 @@
 import { vi } from 'vitest'
-import { Fault } from '../../src/kernel/faults.ts'
+import { Fault } from '../../src/base/kernel/faults.ts'
 import type { StartedPostern } from './start-postern.ts'
 
 /** Runs while nothing can be recorded that is about to be given. */

@@ -1,9 +1,9 @@
-import { TokenSources } from '../../src/backends/forward/auth/token-credentials.ts'
-import { HttpBackend } from '../../src/backends/forward/http.ts'
-import { identifyByHeaders } from '../../src/backends/forward/request.ts'
-import type { HttpBackendRules } from '../../src/backends/forward/rules.ts'
-import { type Clock, systemClock } from '../../src/kernel/clock.ts'
-import { parseUpstreamAddress } from '../../src/upstream/socket.ts'
+import { TokenSources } from '../../src/gateway/backends/forward/auth/token-credentials.ts'
+import { HttpBackend } from '../../src/gateway/backends/forward/http.ts'
+import { identifyByHeaders } from '../../src/gateway/backends/forward/request.ts'
+import type { HttpBackendRules } from '../../src/gateway/backends/forward/rules.ts'
+import { type Clock, systemClock } from '../../src/base/kernel/clock.ts'
+import { parseUpstreamAddress } from '../../src/gateway/upstream/socket.ts'
 
 type Changes = Partial<Omit<HttpBackendRules, 'timeouts'>> & {
   readonly timeouts?: Partial<HttpBackendRules['timeouts']>

@@ -1,8 +1,8 @@
 /** Generated and damaged JSON documents, judged by our check and by the engine's parser. */
 import { isUtf8 } from 'node:buffer'
-import { isEnvelope } from '../../src/http/envelope.ts'
-import type { JsonValue } from '../../src/http/json.ts'
-import { checkJson, JsonCheck, NotJson } from '../../src/http/json-check.ts'
+import { isEnvelope } from '../../src/base/http/envelope.ts'
+import type { JsonValue } from '../../src/base/http/body/json.ts'
+import { checkJson, JsonCheck, NotJson } from '../../src/base/http/body/json-check.ts'
 import { below, oneOf, type Random, randomFrom, several } from './seeded-random.ts'
 
 export interface JsonVerdict {

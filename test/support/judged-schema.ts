@@ -1,14 +1,14 @@
 /** A JSON Schema read as a configuration is, and what it says of a value. */
-import { jsonSchema } from '../../src/config/json-schema.ts'
-import { Problems } from '../../src/config/problems.ts'
-import { viewOf } from '../../src/config/schema.ts'
-import { nodeOf } from '../../src/config/tree.ts'
-import { load } from '../../src/config/validate.ts'
-import { type NamedSchemas, SchemaLinker } from '../../src/gateway/linked-schemas.ts'
-import type { OperationConfig } from '../../src/gateway/schema.ts'
-import { type BodySchema, FORMAT_NAMES } from '../../src/http/body-schema.ts'
-import type { JsonValue } from '../../src/http/json.ts'
-import { compileProblems } from '../../src/http/validate-body.ts'
+import { jsonSchema } from '../../src/base/config/json-schema.ts'
+import { Problems } from '../../src/base/config/problems.ts'
+import { viewOf } from '../../src/base/config/schema.ts'
+import { nodeOf } from '../../src/base/config/tree.ts'
+import { load } from '../../src/base/config/validate.ts'
+import { type NamedSchemas, SchemaLinker } from '../../src/gateway/actions/linked-schemas.ts'
+import type { OperationConfig } from '../../src/gateway/actions/schema.ts'
+import { type BodySchema, FORMAT_NAMES } from '../../src/base/http/body/body-schema.ts'
+import type { JsonValue } from '../../src/base/http/body/json.ts'
+import { compileProblems } from '../../src/base/http/body/validate-body.ts'
 
 const BODY = viewOf(jsonSchema<BodySchema>({ formats: FORMAT_NAMES, description: 'The schema.' }))
 

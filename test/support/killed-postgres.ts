@@ -1,8 +1,8 @@
 /** Clients that refresh at two nodes, by turns, while the Postgres of both is killed again and again. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { systemClock } from '../../src/kernel/clock.ts'
-import { PostgresLink } from '../../src/stores/postgres/link.ts'
-import { PostgresStore } from '../../src/stores/postgres/store.ts'
+import { systemClock } from '../../src/base/kernel/clock.ts'
+import { PostgresLink } from '../../src/state/stores/postgres/link.ts'
+import { PostgresStore } from '../../src/state/stores/postgres/store.ts'
 import {
   basic,
   formOf,

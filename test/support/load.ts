@@ -1,6 +1,6 @@
-import type { RateUsage } from '../../src/contracts/admission.ts'
-import { compileLoad, type LoadConfig } from '../../src/limits/schema.ts'
-import { LoadGuard } from '../../src/limits/load-guard.ts'
+import type { RateUsage } from '../../src/base/contracts/calls/admission.ts'
+import { compileLoad, type LoadConfig } from '../../src/gateway/limits/schema.ts'
+import { LoadGuard } from '../../src/gateway/limits/load-guard.ts'
 import { movableClock, type MovableClock } from './movable-clock.ts'
 
 /** `load` as it is without a word in the configuration. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Configuration } from '../../src/settings/configuration.ts'
+import type { Configuration } from '../../src/operate/settings/configuration.ts'
 import { postForm, type OAuthAnswer } from './oauth.ts'
 
 type Clients = Configuration['directory']['clients']

@@ -1,4 +1,4 @@
-import type { After } from '../../src/kernel/clock.ts'
+import type { After } from '../../src/base/kernel/clock.ts'
 
 /** Timers that a test winds itself. */
 export interface ManualAfter {

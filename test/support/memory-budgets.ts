@@ -1,4 +1,4 @@
-import type { BudgetGrant, BudgetUse, Budgets } from '../../src/contracts/admission.ts'
+import type { BudgetGrant, BudgetUse, Budgets } from '../../src/base/contracts/calls/admission.ts'
 
 interface Kept {
   tokens: number

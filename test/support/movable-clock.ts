@@ -1,4 +1,4 @@
-import type { After, Clock } from '../../src/kernel/clock.ts'
+import type { After, Clock } from '../../src/base/kernel/clock.ts'
 
 /** A clock that stands still until a test moves it, and timers by it. */
 export interface MovableClock extends Clock {

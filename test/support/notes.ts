@@ -1,4 +1,4 @@
-import type { Recorder } from '../../src/contracts/recorder.ts'
+import type { Recorder } from '../../src/base/contracts/records/recorder.ts'
 
 /** The `note` of a recorder, which keeps the names of the events. */
 export function keepNotes(): Pick<Recorder, 'note'> & { readonly events: string[] } {

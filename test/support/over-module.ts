@@ -5,7 +5,7 @@ import { postern, type StartedPostern } from './start-postern.ts'
 import { withStream } from './streaming.ts'
 import { startUpstream, type Upstream, type UpstreamBehaviour } from './start-upstream.ts'
 import { ALL_AT_ACME, issueToken } from './tokens.ts'
-import type { Configuration } from '../../src/settings/configuration.ts'
+import type { Configuration } from '../../src/operate/settings/configuration.ts'
 
 type ModuleConfig = Extract<Configuration['backends'][string], { kind: 'module' }>
 

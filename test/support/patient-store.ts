@@ -1,8 +1,8 @@
 /** SQLite that may take its time, since other tests hold the machine up. */
 import { atEnd } from './shared.ts'
-import { systemClock } from '../../src/kernel/clock.ts'
-import type { SqlitePlan } from '../../src/stores/sqlite-file.ts'
-import { SqliteStore } from '../../src/stores/sqlite.ts'
+import { systemClock } from '../../src/base/kernel/clock.ts'
+import type { SqlitePlan } from '../../src/state/stores/sqlite/sqlite-file.ts'
+import { SqliteStore } from '../../src/state/stores/sqlite/sqlite.ts'
 
 /** The section `store` of a configuration. */
 export const PATIENT_STORE = { kind: 'sqlite', synchronous: 'normal', deadline: 10_000 } as const

@@ -1,6 +1,6 @@
 import { atEnd } from './shared.ts'
-import { systemClock } from '../../src/kernel/clock.ts'
-import { openPostgresToRead } from '../../src/stores/postgres/open.ts'
+import { systemClock } from '../../src/base/kernel/clock.ts'
+import { openPostgresToRead } from '../../src/state/stores/postgres/open.ts'
 import { runVerb } from './command-line.ts'
 import { configFiles } from './config-files.ts'
 import { dataFolder } from './data-folder.ts'

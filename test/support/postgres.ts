@@ -17,8 +17,8 @@ import {
   planPostgres,
   type PostgresConfig,
   type PostgresPlan,
-} from '../../src/stores/postgres/connection-schema.ts'
-import { foundations, makeSchema, tables } from '../../src/stores/postgres/migrations.ts'
+} from '../../src/state/stores/postgres/connection-schema.ts'
+import { foundations, makeSchema, tables } from '../../src/state/stores/postgres/migrations.ts'
 import { freePort } from './free-port.ts'
 import { postgresPrograms } from './postgres-programs.ts'
 import { SHARED_POSTGRES } from './temporary-files.ts'

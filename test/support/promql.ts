@@ -1,6 +1,6 @@
 /** What an expression of PromQL asks for, as far as tests of our own expressions need it. */
-import { FAMILIES } from '../../src/watch/metrics/families.ts'
-import type { MetricFamily } from '../../src/watch/metrics/families.ts'
+import { FAMILIES } from '../../src/operate/watch/metrics/families.ts'
+import type { MetricFamily } from '../../src/operate/watch/metrics/families.ts'
 
 /** The metrics of a process, by the Prometheus client library. */
 const OF_PROCESS = /^(?:process|nodejs)_[a-z0-9_]+$/

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { createHash, generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto'
-import { type Clock, systemClock } from '../../src/kernel/clock.ts'
-import { ALGORITHMS } from '../../src/keys/algorithms.ts'
+import { type Clock, systemClock } from '../../src/base/kernel/clock.ts'
+import { ALGORITHMS } from '../../src/identity/keys/verify/algorithms.ts'
 
 type Members = Readonly<Record<string, unknown>>
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { Fault } from '../../src/kernel/faults.ts'
+import { Fault } from '../../src/base/kernel/faults.ts'
 import { type OpenapiDocument, type OpenapiOperation, type OpenapiResponse, resolved } from './openapi.ts'
 import type { RawResponse } from './raw-http.ts'
 import { bearer, send, type Sent } from './requests.ts'

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { BroadcastChannel } from 'node:worker_threads'
-import type { PeopleCall, PeopleUser } from '../../src/contracts/people-module.ts'
-import type { Configuration } from '../../src/settings/configuration.ts'
+import type { PeopleCall, PeopleUser } from '../../src/base/contracts/people/people-module.ts'
+import type { Configuration } from '../../src/operate/settings/configuration.ts'
 
 /** What a test lets the module answer; each may throw, and answer nonsense, by `inThread` where it can't be copied. */
 export interface PuppetAnswers {

@@ -4,7 +4,7 @@
  */
 import { workerData } from 'node:worker_threads'
 import pg from 'pg'
-import { messageOf } from '../../src/kernel/thrown.ts'
+import { messageOf } from '../../src/base/kernel/thrown.ts'
 import type { Asked, QueryThreadData } from './postgres.ts'
 
 const { port, answered } = workerData as QueryThreadData

@@ -1,7 +1,7 @@
 /** The demo's passwords with hashes that take no time, from demo.yaml beside this: for all that does not test hashing. */
 import { fileURLToPath } from 'node:url'
-import { readConfiguration, type Configuration } from '../../src/settings/configuration.ts'
-import { DEMO_HASHES } from '../../src/settings/dangers.ts'
+import { readConfiguration, type Configuration } from '../../src/operate/settings/configuration.ts'
+import { DEMO_HASHES } from '../../src/operate/settings/dangers.ts'
 
 type Users = Configuration['directory']['users']
 

@@ -5,10 +5,10 @@
 import { spawnSync } from 'node:child_process'
 import { isDeepStrictEqual } from 'node:util'
 import { fileURLToPath } from 'node:url'
-import { parseTemplate } from '../../src/backends/templates/parse.ts'
-import { buildBody } from '../../src/backends/templates/body.ts'
-import type { BodyRecipe, BodyTree } from '../../src/contracts/templates.ts'
-import { parseJson } from '../../src/http/json.ts'
+import { parseTemplate } from '../../src/gateway/backends/templates/parse.ts'
+import { buildBody } from '../../src/gateway/backends/templates/body.ts'
+import type { BodyRecipe, BodyTree } from '../../src/base/contracts/calls/templates.ts'
+import { parseJson } from '../../src/base/http/body/json.ts'
 import { below, oneOf, type Random, randomFrom, several } from './seeded-random.ts'
 
 type Format = BodyRecipe['format']

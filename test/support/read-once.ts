@@ -1,4 +1,4 @@
-import { readConfiguration, type ReadConfiguration } from '../../src/settings/configuration.ts'
+import { readConfiguration, type ReadConfiguration } from '../../src/operate/settings/configuration.ts'
 
 const known = new Map<string, ReadConfiguration>()
 

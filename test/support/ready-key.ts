@@ -1,9 +1,9 @@
 /** An RSA key, which a service would make at its first start: 50 ms of a core and more, for each service of each test. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { epochSeconds, systemClock, type Clock } from '../../src/kernel/clock.ts'
-import { type Jwk } from '../../src/kernel/jwk.ts'
-import { generatePrivateJwk } from '../../src/keys/signatures.ts'
+import { epochSeconds, systemClock, type Clock } from '../../src/base/kernel/clock.ts'
+import { type Jwk } from '../../src/base/kernel/jwk.ts'
+import { generatePrivateJwk } from '../../src/identity/keys/verify/signatures.ts'
 
 /** More than a test has services at once, so that none of them trusts another's key. */
 const KEYS = 4

@@ -2,12 +2,17 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { AnchorPlan } from '../../src/audit/anchors.ts'
-import { announceAside } from '../../src/audit/announcement.ts'
-import { openAuditKeys } from '../../src/audit/keys.ts'
-import { ManifestSigner } from '../../src/audit/signer.ts'
-import { newWriterName, type OpenTrail, openTrail, type TrailParts } from '../../src/audit/trail.ts'
-import type { AuditEntry } from '../../src/contracts/audit.ts'
+import type { AnchorPlan } from '../../src/state/audit/format/anchors.ts'
+import { announceAside } from '../../src/state/audit/format/announcement.ts'
+import { openAuditKeys } from '../../src/state/audit/format/keys.ts'
+import { ManifestSigner } from '../../src/state/audit/write/signer.ts'
+import {
+  newWriterName,
+  type OpenTrail,
+  openTrail,
+  type TrailParts,
+} from '../../src/state/audit/write/trail.ts'
+import type { AuditEntry } from '../../src/base/contracts/records/audit.ts'
 import { manualAfter } from './manual-after.ts'
 import { movableClock, type MovableClock } from './movable-clock.ts'
 

@@ -1,5 +1,5 @@
 /** One service for the tests of a file that each want another configuration. */
-import { fixedChanges } from '../../src/settings/configuration.ts'
+import { fixedChanges } from '../../src/operate/settings/configuration.ts'
 import { shared } from './shared.ts'
 import { configurationOf, postern, type StartedPostern, type StartOptions } from './start-postern.ts'
 

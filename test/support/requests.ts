@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
-import { type FaultRow, FAULTS } from '../../src/kernel/fault-table.ts'
-import type { FaultCode } from '../../src/kernel/faults.ts'
+import { type FaultRow, FAULTS } from '../../src/base/kernel/fault-table.ts'
+import type { FaultCode } from '../../src/base/kernel/faults.ts'
 import { type Describing, expectDocumented } from './documented.ts'
 import { type RawResponse, sendRaw } from './raw-http.ts'
 

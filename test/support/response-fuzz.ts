@@ -1,5 +1,5 @@
-import { ResponseParser } from '../../src/upstream/response-parser.ts'
-import type { ResponseHead } from '../../src/upstream/response-head.ts'
+import { ResponseParser } from '../../src/gateway/upstream/response-parser.ts'
+import type { ResponseHead } from '../../src/gateway/upstream/response-head.ts'
 import { readByLlhttp, type ResponseReading } from './llhttp.ts'
 import { below, oneOf, type Random, randomFrom, several } from './seeded-random.ts'
 
@@ -344,7 +344,7 @@ function sameHeaders({ headers }: ResponseHead, lines: ResponseReading['lines'])
   })
 }
 
-/** Where we use a connection no more although llhttp would: see README.md of `src/upstream`. */
+/** Where we use a connection no more although llhttp would: see README.md of `src/gateway/upstream`. */
 const mayRefuseReuse = ({ head }: OwnReading, requested: string, text: string): boolean =>
   requested === 'HEAD' ||
   head.status === 204 ||

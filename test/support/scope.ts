@@ -1,5 +1,5 @@
-import { joinScope, readCode, splitScope, type Code } from '../../src/config/scopes/scope-token.ts'
-import type { Principal } from '../../src/contracts/principal.ts'
+import { joinScope, readCode, splitScope, type Code } from '../../src/base/config/scopes/scope-token.ts'
+import type { Principal } from '../../src/base/contracts/people/principal.ts'
 
 /** A business or fund code of a test. */
 export function code(text: string): Code {

@@ -1,5 +1,5 @@
-import type { Configuration } from '../../src/settings/configuration.ts'
-import type { StoreConfig } from '../../src/stores/schema.ts'
+import type { Configuration } from '../../src/operate/settings/configuration.ts'
+import type { StoreConfig } from '../../src/state/stores/schema.ts'
 import { drawSchema, sharedPostgres } from './postgres.ts'
 import { sealKey } from './seal-key.ts'
 

@@ -1,6 +1,6 @@
-import { planPostgres } from '../../src/stores/postgres/connection-schema.ts'
-import { PostgresLink } from '../../src/stores/postgres/link.ts'
-import { PostgresStore } from '../../src/stores/postgres/store.ts'
+import { planPostgres } from '../../src/state/stores/postgres/connection-schema.ts'
+import { PostgresLink } from '../../src/state/stores/postgres/link.ts'
+import { PostgresStore } from '../../src/state/stores/postgres/store.ts'
 import type { StorePlace } from '../suites/store.contract.ts'
 import { makeTables, query, sharedPostgres } from './postgres.ts'
 

@@ -1,14 +1,14 @@
 /** What store-process.ts runs: `store-program.ts claim|write|hold PATH …`. */
 import { once } from 'node:events'
 import { DatabaseSync } from 'node:sqlite'
-import type { SqliteStore } from '../../src/stores/sqlite.ts'
+import type { SqliteStore } from '../../src/state/stores/sqlite/sqlite.ts'
 
 const [mode = '', path = '', count = '0'] = process.argv.slice(2)
 const tell = (line: string): void => void process.stdout.write(`${line}\n`)
 /** Who only holds a lock loads nothing of it. */
 async function open(): Promise<SqliteStore> {
-  const { SqliteStore } = await import('../../src/stores/sqlite.ts')
-  const { systemClock } = await import('../../src/kernel/clock.ts')
+  const { SqliteStore } = await import('../../src/state/stores/sqlite/sqlite.ts')
+  const { systemClock } = await import('../../src/base/kernel/clock.ts')
   return SqliteStore.open({ path, synchronous: 'normal', maxSize: undefined }, systemClock)
 }
 
@@ -19,7 +19,7 @@ const modes: Readonly<Record<string, () => Promise<void>>> = {
    */
   async claim() {
     const store = await open()
-    const { Fault } = await import('../../src/kernel/faults.ts')
+    const { Fault } = await import('../../src/base/kernel/faults.ts')
     tell('ready')
     await once(process.stdin, 'data')
     const result = { created: [] as string[], first: [] as string[], unanswered: [] as string[] }

@@ -1,4 +1,4 @@
-import type { Configuration } from '../../src/settings/configuration.ts'
+import type { Configuration } from '../../src/operate/settings/configuration.ts'
 import type { StartOptions } from './start-postern.ts'
 
 type Forwarding = Extract<Configuration['backends'][string], { kind: 'stream' }>

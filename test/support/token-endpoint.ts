@@ -1,4 +1,4 @@
-import type { OAuth2Config } from '../../src/backends/forward/schema.ts'
+import type { OAuth2Config } from '../../src/gateway/backends/forward/schema/schema.ts'
 import { answerJson, type UpstreamBehaviour } from './start-upstream.ts'
 
 /** A token endpoint's answer; `others` beside or in place of its members. */

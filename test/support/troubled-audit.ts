@@ -8,7 +8,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { isMainThread, threadName, workerData } from 'node:worker_threads'
-import type { ThreadPlan } from '../../src/audit/audit-thread.ts'
+import type { ThreadPlan } from '../../src/state/audit/write/audit-thread.ts'
 
 export type DiskTrouble =
   /** A sync does not return. */

@@ -1,21 +1,26 @@
-import { readableOf } from '../../src/http/pieces.ts'
-import { NO_HEADERS } from '../../src/http/header-text.ts'
+import { readableOf } from '../../src/base/http/body/pieces.ts'
+import { NO_HEADERS } from '../../src/base/http/head/header-text.ts'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { expect } from 'vitest'
 import { eventually } from './eventually.ts'
 import type { MovableClock } from './movable-clock.ts'
 import { atEnd } from './shared.ts'
-import { isTls, parseUpstreamAddress, socketOpener, type UpstreamTls } from '../../src/upstream/socket.ts'
+import {
+  isTls,
+  parseUpstreamAddress,
+  socketOpener,
+  type UpstreamTls,
+} from '../../src/gateway/upstream/socket.ts'
 import {
   UpstreamConnection,
   type ConnectionOwner,
   type ConnectionRules,
-} from '../../src/upstream/connection.ts'
-import type { UpstreamRequest } from '../../src/upstream/request.ts'
-import { upstreamFault } from '../../src/backends/forward/response.ts'
-import { UpstreamPool, type PoolRules, type TrustChanged } from '../../src/upstream/pool.ts'
-import { UpstreamReader } from '../../src/upstream/reader.ts'
-import type { UpstreamCallback, UpstreamResponse } from '../../src/contracts/backend.ts'
+} from '../../src/gateway/upstream/connection.ts'
+import type { UpstreamRequest } from '../../src/gateway/upstream/request.ts'
+import { upstreamFault } from '../../src/gateway/backends/forward/response/response.ts'
+import { UpstreamPool, type PoolRules, type TrustChanged } from '../../src/gateway/upstream/pool.ts'
+import { UpstreamReader } from '../../src/gateway/upstream/reader.ts'
+import type { UpstreamCallback, UpstreamResponse } from '../../src/base/contracts/calls/backend.ts'
 
 /** For what speaks to upstreams below the `http` backend: raw upstreams, one connection, one pool. Ends with the test. */
 

@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel'
 import { text } from 'node:stream/consumers'
-import type { ModuleBackend, ModuleCall } from '../../src/contracts/module.ts'
+import type { ModuleBackend, ModuleCall } from '../../src/base/contracts/calls/module.ts'
 
 /** What a module was given, told once its body is whole. */
 export interface WitnessedCall {

@@ -1,7 +1,7 @@
 /** The status of a service, by the admin API and by a command (C11.5.5). */
 import { describe, expect, it } from 'vitest'
-import { newSecret } from '../../src/kernel/ids.ts'
-import { hashSecret } from '../../src/directory/hasher.ts'
+import { newSecret } from '../../src/base/kernel/ids.ts'
+import { hashSecret } from '../../src/identity/directory/hashing/hasher.ts'
 import { operated, operatedHere } from '../support/operated.ts'
 
 describe('operators', () => {

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { Fault } from '../../src/kernel/faults.ts'
+import { Fault } from '../../src/base/kernel/faults.ts'
 import { auditRecords, recordsOf } from '../support/audit-files.ts'
 import {
   actionOf,

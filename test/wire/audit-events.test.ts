@@ -1,7 +1,7 @@
 /** The table of events, its documentation, and the tests that raise each (C12.3). */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { AUDIT_EVENTS, type AuditEvent } from '../../src/kernel/audit-events.ts'
+import { AUDIT_EVENTS, type AuditEvent } from '../../src/base/kernel/audit-events.ts'
 
 const CALLS = 'test/wire/audit-calls.test.ts'
 const TOKENS = 'test/wire/audit-tokens.test.ts'

@@ -1,7 +1,7 @@
 /** Personal values are erased while the service writes its trail (C12.2.3). */
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { verifyTrail } from '../../src/audit/read/verify.ts'
+import { verifyTrail } from '../../src/state/audit/read/verify.ts'
 import { recordsOf, type WrittenRecord } from '../support/audit-files.ts'
 import { CREATE, JSON_BODY, NEW_FUND } from '../support/audited-calls.ts'
 import { configFiles } from '../support/config-files.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import type { Configuration } from '../../src/settings/configuration.ts'
-import { Fault } from '../../src/kernel/faults.ts'
+import type { Configuration } from '../../src/operate/settings/configuration.ts'
+import { Fault } from '../../src/base/kernel/faults.ts'
 import { auditRecords } from '../support/audit-files.ts'
 import {
   CREATE,

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
-import { Fault } from '../../src/kernel/faults.ts'
+import { Fault } from '../../src/base/kernel/faults.ts'
 import { recordsOf } from '../support/audit-files.ts'
 import { bearer, expectFault, send } from '../support/requests.ts'
 import { postern, type StartedPostern } from '../support/start-postern.ts'

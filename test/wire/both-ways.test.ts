@@ -1,11 +1,11 @@
-/** Operations that a running service carries out, or the command itself where none runs (operator/README.md). */
+/** Operations that a running service carries out, or the command itself where none runs (operate/README.md). */
 import { hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { systemClock } from '../../src/kernel/clock.ts'
-import { FolderKeys } from '../../src/keys/folder-keys.ts'
-import { adminRoutes } from '../../src/operator/openapi.ts'
-import type { Operation } from '../../src/operator/operation.ts'
+import { systemClock } from '../../src/base/kernel/clock.ts'
+import { FolderKeys } from '../../src/identity/keys/signing/folder-keys.ts'
+import { adminRoutes } from '../../src/operate/openapi.ts'
+import type { Operation } from '../../src/operate/operation/operation.ts'
 import { administered, type Answered } from '../support/administered.ts'
 import { auditRecords, type WrittenRecord } from '../support/audit-files.ts'
 import { type Ended, runVerb } from '../support/command-line.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Configuration } from '../../src/settings/configuration.ts'
+import type { Configuration } from '../../src/operate/settings/configuration.ts'
 import { boundToken, provenHeaders, tokenWith } from '../support/bound-tokens.ts'
 import { expectExplained, explain } from '../support/explained.ts'
 import { seriesOf } from '../support/metrics.ts'

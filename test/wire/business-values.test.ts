@@ -1,6 +1,6 @@
 /** Values of businesses, as services get them (C8.7). */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Configuration } from '../../src/settings/configuration.ts'
+import type { Configuration } from '../../src/operate/settings/configuration.ts'
 import { attackUpstream, type AttackedUpstream } from '../support/attacked.ts'
 import { directoryEditors } from '../support/directory-editors.ts'
 import { bearer, send } from '../support/requests.ts'

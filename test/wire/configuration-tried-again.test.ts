@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { sqliteFile } from '../../src/stores/schema.ts'
+import { sqliteFile } from '../../src/state/stores/schema.ts'
 import { configFiles } from '../support/config-files.ts'
 import { DEMO } from '../support/spawn-postern.ts'
 import { postern } from '../support/start-postern.ts'

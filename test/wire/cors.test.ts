@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Configuration } from '../../src/settings/configuration.ts'
+import type { Configuration } from '../../src/operate/settings/configuration.ts'
 import type { RawResponse } from '../support/raw-http.ts'
 import { replacedService } from '../support/replaced-service.ts'
 import { bearer, expectFault, form, send } from '../support/requests.ts'

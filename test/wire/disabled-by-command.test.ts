@@ -2,7 +2,7 @@
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { sqliteFile } from '../../src/stores/schema.ts'
+import { sqliteFile } from '../../src/state/stores/schema.ts'
 import { administered } from '../support/administered.ts'
 import { recordsOf } from '../support/audit-files.ts'
 import { runVerb } from '../support/command-line.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Configuration } from '../../src/settings/configuration.ts'
+import type { Configuration } from '../../src/operate/settings/configuration.ts'
 import { fundsOf } from '../support/changed-funds.ts'
 import { CHANGED, type LockingService, openLockingService } from '../support/locking-service.ts'
 import { bearer, send, type Sent } from '../support/requests.ts'

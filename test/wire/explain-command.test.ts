@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Explanation } from '../../src/contracts/explanation.ts'
+import type { Explanation } from '../../src/base/contracts/calls/explanation.ts'
 import { auditRecords } from '../support/audit-files.ts'
 import { type Given, runVerb } from '../support/command-line.ts'
 import { configFiles } from '../support/config-files.ts'

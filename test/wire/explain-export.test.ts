@@ -10,7 +10,7 @@ import {
   ExplainerError,
   type ExplainerOptions,
   openExplainer,
-} from '../../src/start/explainer.ts'
+} from '../../src/serve/start/explainer.ts'
 import { configFiles } from '../support/config-files.ts'
 import { runVerb } from '../support/command-line.ts'
 import { ROOT } from '../support/spawn-postern.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Configuration } from '../../src/settings/configuration.ts'
+import type { Configuration } from '../../src/operate/settings/configuration.ts'
 import { sendRaw } from '../support/raw-http.ts'
 import { bearer, expectFault, send } from '../support/requests.ts'
 import { shared } from '../support/shared.ts'

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import type { MaintenanceSwitch } from '../../src/maintenance/switch.ts'
+import type { MaintenanceSwitch } from '../../src/gateway/maintenance/switch.ts'
 import type { RawResponse } from '../support/raw-http.ts'
 import { bearer, envelopeOf, expectFault, form, send, type Sent } from '../support/requests.ts'
 import { postern, type StartedPostern, startPostern } from '../support/start-postern.ts'

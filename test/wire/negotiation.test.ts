@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Configuration } from '../../src/settings/configuration.ts'
-import type { FaultCode } from '../../src/kernel/faults.ts'
+import type { Configuration } from '../../src/operate/settings/configuration.ts'
+import type { FaultCode } from '../../src/base/kernel/faults.ts'
 import { replacedService } from '../support/replaced-service.ts'
 import { bearer, expectFault, send, type Sent } from '../support/requests.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'

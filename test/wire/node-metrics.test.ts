@@ -1,6 +1,6 @@
 /** What each node of a shared store tells of the others: by this, alerts find those that serve something else. */
 import { describe, expect, it } from 'vitest'
-import type { Configuration } from '../../src/settings/configuration.ts'
+import type { Configuration } from '../../src/operate/settings/configuration.ts'
 import { eventually } from '../support/eventually.ts'
 import { needing } from '../support/machine.ts'
 import { query, sharedPostgres } from '../support/postgres.ts'

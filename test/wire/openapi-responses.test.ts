@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import type { Configuration } from '../../src/settings/configuration.ts'
-import { readyDocument } from '../../src/http/entity-tag.ts'
+import type { Configuration } from '../../src/operate/settings/configuration.ts'
+import { readyDocument } from '../../src/base/http/head/entity-tag.ts'
 import { watchAnswers } from '../support/documented.ts'
 import { expectFits } from '../support/fits-document.ts'
 import {

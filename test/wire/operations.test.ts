@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { FAULTS } from '../../src/kernel/fault-table.ts'
-import { FAMILIES } from '../../src/watch/metrics/families.ts'
+import { FAULTS } from '../../src/base/kernel/fault-table.ts'
+import { FAMILIES } from '../../src/operate/watch/metrics/families.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { bearer, send } from '../support/requests.ts'
 import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'

@@ -4,7 +4,7 @@ import { bearer, envelopeOf, expectFault, send } from '../support/requests.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { answerJson, openUpstream, type Upstream, type UpstreamBehaviour } from '../support/start-upstream.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
-import { FAULTS } from '../../src/kernel/fault-table.ts'
+import { FAULTS } from '../../src/base/kernel/fault-table.ts'
 
 /** C8.4a: what a client is told of a change that the service may have made. */
 

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Configuration } from '../../src/settings/configuration.ts'
+import type { Configuration } from '../../src/operate/settings/configuration.ts'
 import { fundsOf } from '../support/changed-funds.ts'
 import { openRaw } from '../support/raw-http.ts'
 import { bearer, requestBytes, send, type Sent } from '../support/requests.ts'

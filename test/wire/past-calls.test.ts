@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { revoke } from '../../src/operator/revoke.ts'
+import { revoke } from '../../src/operate/revoke/revoke.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { auditRecords } from '../support/audit-files.ts'
 import { type Given, runVerb } from '../support/command-line.ts'

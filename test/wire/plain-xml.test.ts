@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { BodySchema } from '../../src/http/body-schema.ts'
-import type { Configuration } from '../../src/settings/configuration.ts'
+import type { BodySchema } from '../../src/base/http/body/body-schema.ts'
+import type { Configuration } from '../../src/operate/settings/configuration.ts'
 import { fundsOf } from '../support/changed-funds.ts'
 import { bearer, expectFault, send, type Sent } from '../support/requests.ts'
 import type { RawResponse } from '../support/raw-http.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Configuration } from '../../src/settings/configuration.ts'
+import type { Configuration } from '../../src/operate/settings/configuration.ts'
 import { explain } from '../support/explained.ts'
 import { replacedService } from '../support/replaced-service.ts'
 import { bearer, expectFault, send } from '../support/requests.ts'

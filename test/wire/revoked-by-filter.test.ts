@@ -8,7 +8,7 @@ import { PATIENT_STORE } from '../support/patient-store.ts'
 import { onStore, sharedStore } from '../support/shared-store.ts'
 import { issueToken, type TokenResponse } from '../support/tokens.ts'
 import { decodeJwt } from 'jose'
-import type { StoreConfig } from '../../src/stores/schema.ts'
+import type { StoreConfig } from '../../src/state/stores/schema.ts'
 
 const STORES: readonly (readonly [string, object, () => StoreConfig | Promise<StoreConfig>])[] = [
   ['memory', {}, () => ({ kind: 'memory' })],

@@ -1,7 +1,7 @@
 /** Rights that shrink by another configuration: by a reload, with two workers, and by a start (C6.3.6). */
 import { describe, expect, it } from 'vitest'
-import { loadConfiguration } from '../../src/settings/check-configuration.ts'
-import type { Configuration } from '../../src/settings/configuration.ts'
+import { loadConfiguration } from '../../src/operate/settings/check-configuration.ts'
+import type { Configuration } from '../../src/operate/settings/configuration.ts'
 import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { operated, operatedHere, type Operated } from '../support/operated.ts'

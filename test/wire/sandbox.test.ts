@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { readConfiguration } from '../../src/settings/configuration.ts'
+import { readConfiguration } from '../../src/operate/settings/configuration.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { ALL_AT_ACME, basic, issueToken } from '../support/tokens.ts'
 

@@ -1,7 +1,7 @@
 /** Businesses, funds and roles of the store, over real sockets. */
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
-import { Fault } from '../../src/kernel/faults.ts'
+import { Fault } from '../../src/base/kernel/faults.ts'
 import { directoryEditors } from '../support/directory-editors.ts'
 import { expectExplained, explain } from '../support/explained.ts'
 import { postForm } from '../support/oauth.ts'

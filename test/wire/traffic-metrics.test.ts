@@ -1,8 +1,8 @@
 /** What a scrape shows of calls, connections and targets while there is traffic. */
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import type { Jwk } from '../../src/kernel/jwk.ts'
-import { importPublicKey, isSignedBy } from '../../src/keys/signatures.ts'
+import type { Jwk } from '../../src/base/kernel/jwk.ts'
+import { importPublicKey, isSignedBy } from '../../src/identity/keys/verify/signatures.ts'
 import { type HttpConfig, replaceFunds } from '../support/changed-funds.ts'
 import { seriesOf } from '../support/metrics.ts'
 import { bearer, send } from '../support/requests.ts'

@@ -1,6 +1,6 @@
 /** Calls with tokens that are not known yet: each is decided twice, and counted once (C4.4). */
 import { expect, it } from 'vitest'
-import type { Configuration } from '../../src/settings/configuration.ts'
+import type { Configuration } from '../../src/operate/settings/configuration.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { openRaw } from '../support/raw-http.ts'
 import { bearer, requestBytes, send } from '../support/requests.ts'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { Configuration } from '../../src/settings/configuration.ts'
+import type { Configuration } from '../../src/operate/settings/configuration.ts'
 import { fundsOf } from '../support/changed-funds.ts'
 import { bearer, send } from '../support/requests.ts'
 import { postern } from '../support/start-postern.ts'

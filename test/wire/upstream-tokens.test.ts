@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { OAuth2Config } from '../../src/backends/forward/schema.ts'
-import { FAULTS } from '../../src/kernel/fault-table.ts'
+import type { OAuth2Config } from '../../src/gateway/backends/forward/schema/schema.ts'
+import { FAULTS } from '../../src/base/kernel/fault-table.ts'
 import { withFunds } from '../support/changed-funds.ts'
 import { eventually } from '../support/eventually.ts'
 import { type MovableClock, movableClock } from '../support/movable-clock.ts'

@@ -8,10 +8,10 @@ import {
   NAME_PATTERN,
   USERNAME_EXPECTED,
   USERNAME_PATTERN,
-} from '../../directory/schema.ts'
-import type { Terminal } from '../../operator/terminal.ts'
-import { UsageError } from '../../operator/verb.ts'
-import { UPSTREAM_PATTERN } from '../../upstream/socket.ts'
+} from '../../identity/directory/records/schema.ts'
+import type { Terminal } from '../../operate/operation/terminal.ts'
+import { UsageError } from '../../operate/operation/verb.ts'
+import { UPSTREAM_PATTERN } from '../../gateway/upstream/socket.ts'
 
 export interface Business {
   readonly code: string

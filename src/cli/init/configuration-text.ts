@@ -1,7 +1,7 @@
 /** The text of the configuration that `postern init` writes. */
-import { writeYaml } from '../../config/yaml.ts'
-import { NOTHING } from '../../http/body-schema.ts'
-import { printable } from '../../operator/terminal.ts'
+import { writeYaml } from '../../base/config/yaml.ts'
+import { NOTHING } from '../../base/http/body/body-schema.ts'
+import { printable } from '../../operate/operation/terminal.ts'
 import { ANYTHING } from './openapi/schema.ts'
 import type { Answers } from './answers.ts'
 import type { BusinessValues } from './tenancy.ts'

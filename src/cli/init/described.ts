@@ -12,7 +12,7 @@ import {
   isOf,
   operationsOf,
 } from './openapi/operations.ts'
-import { shellWord } from '../started.ts'
+import { shellWord } from '../line/started.ts'
 import {
   type BusinessPlace,
   foldParameter,

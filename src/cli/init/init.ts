@@ -3,13 +3,13 @@ import { existsSync } from 'node:fs'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
-import { Hasher, hashSecret } from '../../directory/hasher.ts'
-import { newSecret } from '../../kernel/ids.ts'
-import type { Terminal } from '../../operator/terminal.ts'
-import { EXIT, type Given, UsageError } from '../../operator/verb.ts'
-import { commandOf, OWN_FILE, writeReport } from '../command.ts'
-import { commandText, startedBy, type Started } from '../started.ts'
-import { INIT } from '../tables.ts'
+import { Hasher, hashSecret } from '../../identity/directory/hashing/hasher.ts'
+import { newSecret } from '../../base/kernel/ids.ts'
+import type { Terminal } from '../../operate/operation/terminal.ts'
+import { EXIT, type Given, UsageError } from '../../operate/operation/verb.ts'
+import { commandOf, OWN_FILE, writeReport } from '../line/command.ts'
+import { commandText, startedBy, type Started } from '../line/started.ts'
+import { INIT } from '../line/tables.ts'
 import { type Answers, answersOf } from './answers.ts'
 import { configurationText, SAMPLE_CALL } from './configuration-text.ts'
 import type { Described, OpenDescription } from './described.ts'
@@ -230,7 +230,7 @@ async function checkWritten(
   asked: Terminal | undefined,
   terminal: Terminal,
 ): Promise<number> {
-  const { checkConfiguration } = await import('../../settings/check-configuration.ts')
+  const { checkConfiguration } = await import('../../operate/settings/check-configuration.ts')
   const problems = await checkConfiguration(file, terminal.env)
   if (!problems.failed) {
     const open = asked === undefined ? openText(operations) : undefined

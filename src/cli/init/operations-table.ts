@@ -1,6 +1,6 @@
 /** Where the business of each operation is, as `postern init --from` tells it. */
-import { countOf, printable, rowLines } from '../../operator/terminal.ts'
-import { shellWord } from '../started.ts'
+import { countOf, printable, rowLines } from '../../operate/operation/terminal.ts'
+import { shellWord } from '../line/started.ts'
 import type { OperationBusiness } from './openapi/describe-service.ts'
 
 /** The file beside the configuration. */

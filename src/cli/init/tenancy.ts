@@ -1,6 +1,6 @@
 /** Where the service takes the business from, and what each business is called there: from options, or asked. */
-import type { Terminal } from '../../operator/terminal.ts'
-import { UsageError } from '../../operator/verb.ts'
+import type { Terminal } from '../../operate/operation/terminal.ts'
+import { UsageError } from '../../operate/operation/verb.ts'
 import { type Business, questionsOn } from './answers.ts'
 import {
   type BusinessPlace,

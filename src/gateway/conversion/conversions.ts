@@ -1,8 +1,8 @@
 import { Buffer } from 'node:buffer'
 import { Worker } from 'node:worker_threads'
-import { programBeside, threadEnvironment } from '../../kernel/beside.ts'
-import { type After, after as realAfter } from '../../kernel/clock.ts'
-import { Fault } from '../../kernel/faults.ts'
+import { programBeside, threadEnvironment } from '../../base/files/beside.ts'
+import { type After, after as realAfter } from '../../base/kernel/clock.ts'
+import { Fault } from '../../base/kernel/faults.ts'
 import { type Converted, faultOf, type Reply, type Task, TOO_LARGE } from './tasks.ts'
 
 /** Threads at most. With two, one long conversion does not block the next. */

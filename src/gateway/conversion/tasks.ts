@@ -1,13 +1,18 @@
 import { Buffer } from 'node:buffer'
-import { errorsWherePresent, parseAny } from '../../backends/forward/own-errors.ts'
-import { buildBody } from '../../backends/templates/body.ts'
-import { refuseMembers } from '../../backends/templates/members.ts'
-import type { AnswerFormat, BodyMaking, ErrorPlaces, KeptMembers } from '../../contracts/backend.ts'
-import type { PlaceholderValues } from '../../contracts/templates.ts'
-import type { Format } from '../../http/accept.ts'
-import type { BodySchema } from '../../http/body-schema.ts'
-import { isEnvelope, spliceEnvelope, successEnvelope, wrapPayload } from '../../http/envelope.ts'
-import { formToJson, parseForm } from '../../http/form.ts'
+import { errorsWherePresent, parseAny } from '../backends/forward/response/own-errors.ts'
+import { buildBody } from '../backends/templates/body.ts'
+import { refuseMembers } from '../backends/templates/members.ts'
+import type {
+  AnswerFormat,
+  BodyMaking,
+  ErrorPlaces,
+  KeptMembers,
+} from '../../base/contracts/calls/backend.ts'
+import type { PlaceholderValues } from '../../base/contracts/calls/templates.ts'
+import type { Format } from '../../base/http/head/accept.ts'
+import type { BodySchema } from '../../base/http/body/body-schema.ts'
+import { isEnvelope, spliceEnvelope, successEnvelope, wrapPayload } from '../../base/http/envelope.ts'
+import { formToJson, parseForm } from '../../base/http/body/form.ts'
 import {
   type JsonObject,
   type JsonPointer,
@@ -18,22 +23,29 @@ import {
   pointerText,
   stringifyJson,
   valueAt,
-} from '../../http/json.ts'
-import type { BodyKind } from '../../http/media-type.ts'
-import { type BodyValidator, compileValidator } from '../../http/validate-body.ts'
-import { charsetOf, decodeBodyXml, decodeXml, DECODERS, doctypeOf, UTF_8 } from '../../http/xml/decode.ts'
+} from '../../base/http/body/json.ts'
+import type { BodyKind } from '../../base/http/head/media-type.ts'
+import { type BodyValidator, compileValidator } from '../../base/http/body/validate-body.ts'
+import {
+  charsetOf,
+  decodeBodyXml,
+  decodeXml,
+  DECODERS,
+  doctypeOf,
+  UTF_8,
+} from '../../base/http/xml/decode.ts'
 import {
   ANSWER_LIMITS,
   BODY_LIMITS,
   checkDocument,
   type PlainXmlRules,
-} from '../../http/xml/plain-document.ts'
-import { partText, rootText } from '../../http/xml/plain-part.ts'
-import { readPlainXml } from '../../http/xml/plain-read.ts'
-import { writePlainXml } from '../../http/xml/plain-write.ts'
-import { ENVELOPE_SCHEMA, readXml, readXmlDocument } from '../../http/xml/read.ts'
-import { type ItemNames, writeXml } from '../../http/xml/write.ts'
-import { Fault, type FaultCode, toFault } from '../../kernel/faults.ts'
+} from '../../base/http/xml/plain-document.ts'
+import { partText, rootText } from '../../base/http/xml/plain-part.ts'
+import { readPlainXml } from '../../base/http/xml/plain-read.ts'
+import { writePlainXml } from '../../base/http/xml/plain-write.ts'
+import { ENVELOPE_SCHEMA, readXml, readXmlDocument } from '../../base/http/xml/read.ts'
+import { type ItemNames, writeXml } from '../../base/http/xml/write.ts'
+import { Fault, type FaultCode, toFault } from '../../base/kernel/faults.ts'
 
 const refused = (say: string): Fault => new Fault('body_malformed', { say })
 

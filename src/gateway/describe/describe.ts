@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Catalogue } from '../../config/scopes/catalogue.ts'
+import type { Catalogue } from '../../base/config/scopes/catalogue.ts'
 import type {
   AnswerDescription,
   ApiDescription,
@@ -9,18 +9,18 @@ import type {
   OperationDescription,
   ParameterDescription,
   ScopeDescription,
-} from '../../contracts/api-description.ts'
-import type { Backend, Payload, PossibleAnswers } from '../../contracts/backend.ts'
-import { type Format, PLAIN_TYPES, vendorType } from '../../http/accept.ts'
-import type { BodySchema } from '../../http/body-schema.ts'
-import { MEDIA_TYPE_OF } from '../../http/media-type.ts'
-import { isReportOnly, type Operation } from '../action-table.ts'
-import { type PatternSegment } from '../path-pattern.ts'
-import { API_VERSION } from '../checks.ts'
-import type { CompiledActions, ConfiguredRoute } from '../compile-actions.ts'
-import type { AreasConfig } from '../schema.ts'
+} from '../../base/contracts/calls/api-description.ts'
+import type { Backend, Payload, PossibleAnswers } from '../../base/contracts/calls/backend.ts'
+import { type Format, PLAIN_TYPES, vendorType } from '../../base/http/head/accept.ts'
+import type { BodySchema } from '../../base/http/body/body-schema.ts'
+import { MEDIA_TYPE_OF } from '../../base/http/head/media-type.ts'
+import { isReportOnly, type Operation } from '../actions/action-table.ts'
+import { type PatternSegment } from '../actions/path-pattern.ts'
+import { API_VERSION } from '../decide/checks.ts'
+import type { CompiledActions, ConfiguredRoute } from '../actions/compile-actions.ts'
+import type { AreasConfig } from '../actions/schema.ts'
 import { faultFinder, type Limits, type OperationFacts } from './faults.ts'
-import type { OpenapiConfig } from './schema.ts'
+import type { OpenapiConfig } from '../actions/description-schema.ts'
 
 export interface Described {
   readonly actions: Pick<CompiledActions, 'routes'>

@@ -1,9 +1,9 @@
-import type { PossibleAnswers } from '../../contracts/backend.ts'
-import { CONDITIONS_OF_CHANGES } from '../../http/end-to-end-headers.ts'
-import { isSafe } from '../../http/head.ts'
-import type { FaultCode } from '../../kernel/faults.ts'
-import type { Operation } from '../action-table.ts'
-import { BACKEND_CHECK, CHECKS, ENFORCED_STEPS, stepFaults } from '../order.ts'
+import type { PossibleAnswers } from '../../base/contracts/calls/backend.ts'
+import { CONDITIONS_OF_CHANGES } from '../../base/http/head/end-to-end-headers.ts'
+import { isSafe } from '../../base/http/head/head.ts'
+import type { FaultCode } from '../../base/kernel/faults.ts'
+import type { Operation } from '../actions/action-table.ts'
+import { BACKEND_CHECK, CHECKS, ENFORCED_STEPS, stepFaults } from '../decide/order.ts'
 
 /** What of a deployment decides which faults its operations can raise. */
 export interface Limits {

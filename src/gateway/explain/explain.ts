@@ -1,7 +1,7 @@
-import type { Catalogue } from '../../config/scopes/catalogue.ts'
-import type { EarlyAdmission } from '../../contracts/admission.ts'
-import type { ClaimedCallers } from '../../contracts/claimed-callers.ts'
-import type { Exchange } from '../../contracts/exchange.ts'
+import type { Catalogue } from '../../base/config/scopes/catalogue.ts'
+import type { EarlyAdmission } from '../../base/contracts/calls/admission.ts'
+import type { ClaimedCallers } from '../../base/contracts/people/claimed-callers.ts'
+import type { Exchange } from '../../base/contracts/calls/exchange.ts'
 import type {
   DescribedCall,
   ExplainedAction,
@@ -10,16 +10,16 @@ import type {
   Explanation,
   Refusal,
   Verdict,
-} from '../../contracts/explanation.ts'
-import type { Principal } from '../../contracts/principal.ts'
-import { Fault, toFault } from '../../kernel/faults.ts'
-import { readBodyOf } from '../carry-out.ts'
-import { authenticate, isUserinfo, type Verification, VerifyFirst } from '../checks.ts'
-import { BACKEND_CHECK, type Check, CHECKS, ENFORCED_STEPS, USERINFO_CHECK } from '../order.ts'
-import { decidePreflight, decideUserinfo, type Decision, Findings, isPreflight } from '../pipeline.ts'
-import { decideData, reportOnlyArea } from '../report-only.ts'
-import type { Runtime } from '../runtime.ts'
-import type { CallTokens } from '../token-check.ts'
+} from '../../base/contracts/calls/explanation.ts'
+import type { Principal } from '../../base/contracts/people/principal.ts'
+import { Fault, toFault } from '../../base/kernel/faults.ts'
+import { readBodyOf } from '../decide/carry-out.ts'
+import { authenticate, isUserinfo, type Verification, VerifyFirst } from '../decide/checks.ts'
+import { BACKEND_CHECK, type Check, CHECKS, ENFORCED_STEPS, USERINFO_CHECK } from '../decide/order.ts'
+import { decidePreflight, decideUserinfo, type Decision, Findings, isPreflight } from '../decide/pipeline.ts'
+import { decideData, reportOnlyArea } from '../decide/report-only.ts'
+import type { Runtime } from '../decide/runtime.ts'
+import type { CallTokens } from '../decide/token-check.ts'
 import { type CallReading, describedExchange } from './described-exchange.ts'
 import { answerTo, explainSent } from './sent.ts'
 import { EXPLAINERS, faultOf, isUnknown } from './explainers.ts'

@@ -1,10 +1,10 @@
-import { smallestScopes } from '../../config/scopes/catalogue.ts'
-import { isTargetValue } from '../../config/scopes/scope-token.ts'
-import { NEEDS_ISSUER } from '../../contracts/keys.ts'
-import type { Principal } from '../../contracts/principal.ts'
-import { declaredBody } from '../../http/head.ts'
-import { Fault, toFault } from '../../kernel/faults.ts'
-import { checkBody, readCallBody } from '../body.ts'
+import { smallestScopes } from '../../base/config/scopes/catalogue.ts'
+import { isTargetValue } from '../../base/config/scopes/scope-token.ts'
+import { NEEDS_ISSUER } from '../../base/contracts/people/keys.ts'
+import type { Principal } from '../../base/contracts/people/principal.ts'
+import { declaredBody } from '../../base/http/head/head.ts'
+import { Fault, toFault } from '../../base/kernel/faults.ts'
+import { checkBody, readCallBody } from '../decide/body.ts'
 import {
   admit,
   API_VERSION,
@@ -19,10 +19,10 @@ import {
   requirePlace,
   requireScope,
   VerifyFirst,
-} from '../checks.ts'
-import { checkParameters } from '../parameters.ts'
-import { requireProof } from '../proof-check.ts'
-import { unmatched } from '../report-only.ts'
+} from '../decide/checks.ts'
+import { checkParameters } from '../actions/parameters.ts'
+import { requireProof } from '../decide/proof-check.ts'
+import { unmatched } from '../decide/report-only.ts'
 import {
   describeAction,
   describeBackend,

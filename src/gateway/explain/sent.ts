@@ -1,10 +1,10 @@
 import { Buffer, isUtf8 } from 'node:buffer'
-import type { Exchange } from '../../contracts/exchange.ts'
-import type { ExplainedSent, Refusal } from '../../contracts/explanation.ts'
-import { MASK } from '../../contracts/templates.ts'
-import { type Fault, toFault } from '../../kernel/faults.ts'
-import { callToBackend } from '../carry-out.ts'
-import type { Decision } from '../pipeline.ts'
+import type { Exchange } from '../../base/contracts/calls/exchange.ts'
+import type { ExplainedSent, Refusal } from '../../base/contracts/calls/explanation.ts'
+import { MASK } from '../../base/contracts/calls/templates.ts'
+import { type Fault, toFault } from '../../base/kernel/faults.ts'
+import { callToBackend } from '../decide/carry-out.ts'
+import type { Decision } from '../decide/pipeline.ts'
 import type { PreviewRuntime } from './progress.ts'
 
 /** What a client is answered. */

@@ -1,10 +1,10 @@
-import { targetText } from '../../config/scopes/scope-token.ts'
-import type { Facts } from '../../contracts/explanation.ts'
-import { NEEDS_ISSUER } from '../../contracts/keys.ts'
-import type { Principal } from '../../contracts/principal.ts'
-import type { RevocationRule } from '../../contracts/tokens.ts'
-import { usesDpop } from '../../http/authorization.ts'
-import { parseCompactToken } from '../../keys/token-verifier.ts'
+import { targetText } from '../../base/config/scopes/scope-token.ts'
+import type { Facts } from '../../base/contracts/calls/explanation.ts'
+import { NEEDS_ISSUER } from '../../base/contracts/people/keys.ts'
+import type { Principal } from '../../base/contracts/people/principal.ts'
+import type { RevocationRule } from '../../base/contracts/records/tokens.ts'
+import { usesDpop } from '../../base/http/head/authorization.ts'
+import { parseCompactToken } from '../../identity/keys/verify/token-verifier.ts'
 import type { CheckDescription, CheckResult, Progress } from './progress.ts'
 
 const instant = (seconds: unknown): string | undefined =>

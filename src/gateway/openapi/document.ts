@@ -7,10 +7,10 @@ import type {
   OperationDescription,
   ParameterDescription,
   QueryParameterDescription,
-} from '../../contracts/api-description.ts'
-import { FURTHER_METHODS } from '../../http/head.ts'
-import { API_VERSION } from '../checks.ts'
-import type { OpenapiConfig } from '../describe/schema.ts'
+} from '../../base/contracts/calls/api-description.ts'
+import { FURTHER_METHODS } from '../../base/http/head/head.ts'
+import { API_VERSION } from '../decide/checks.ts'
+import type { OpenapiConfig } from '../actions/description-schema.ts'
 import { Components, type JsonText, markdown, mergedText, type Node, objectText } from './components.ts'
 import { type NamedOperation, withNames } from './names.ts'
 import { bodySchema, responsesOf } from './responses.ts'

@@ -1,10 +1,10 @@
-import type { Answer, Door, Exchange } from '../../contracts/exchange.ts'
-import { type Recorder, WITHOUT_ACTION } from '../../contracts/recorder.ts'
-import type { Cors } from '../../http/cors.ts'
-import { answerReady, type ReadyDocument } from '../../http/entity-tag.ts'
-import type { Clock } from '../../kernel/clock.ts'
-import { Fault, toFault } from '../../kernel/faults.ts'
-import type { FaultRenderer } from '../represent.ts'
+import type { Answer, Door, Exchange } from '../../base/contracts/calls/exchange.ts'
+import { type Recorder, WITHOUT_ACTION } from '../../base/contracts/records/recorder.ts'
+import type { Cors } from '../../base/http/head/cors.ts'
+import { answerReady, type ReadyDocument } from '../../base/http/head/entity-tag.ts'
+import type { Clock } from '../../base/kernel/clock.ts'
+import { Fault, toFault } from '../../base/kernel/faults.ts'
+import type { FaultRenderer } from '../decide/represent.ts'
 
 export interface ServedDescription {
   readonly document: ReadyDocument | undefined

@@ -1,5 +1,5 @@
 /** Names of components that client developers read as names of types (C11.3.7). */
-import type { OperationDescription } from '../../contracts/api-description.ts'
+import type { OperationDescription } from '../../base/contracts/calls/api-description.ts'
 import { digestOf } from './components.ts'
 
 /** An operation that the document describes. */

@@ -1,7 +1,7 @@
-import { PLAIN_TYPES } from '../../http/accept.ts'
-import type { BodySchema } from '../../http/body-schema.ts'
-import { type FaultRow, FAULTS, type WireCode } from '../../kernel/fault-table.ts'
-import type { FaultCode } from '../../kernel/faults.ts'
+import { PLAIN_TYPES } from '../../base/http/head/accept.ts'
+import type { BodySchema } from '../../base/http/body/body-schema.ts'
+import { type FaultRow, FAULTS, type WireCode } from '../../base/kernel/fault-table.ts'
+import type { FaultCode } from '../../base/kernel/faults.ts'
 import {
   type Components,
   type JsonText,

@@ -1,6 +1,6 @@
 /** Schemas of the configuration as OpenAPI has them. Those that have a name there are components. */
-import { type BodySchema, isNothing } from '../../http/body-schema.ts'
-import { escapeName } from '../../http/xml/syntax.ts'
+import { type BodySchema, isNothing } from '../../base/http/body/body-schema.ts'
+import { escapeName } from '../../base/http/xml/syntax.ts'
 import { type Components, markdown, type Node, type Reference } from './components.ts'
 import { classWords } from './names.ts'
 

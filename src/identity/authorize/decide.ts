@@ -1,10 +1,16 @@
-import type { User } from '../../contracts/people.ts'
-import type { Business } from '../../contracts/places.ts'
-import { epochSeconds } from '../../kernel/clock.ts'
-import { Fault } from '../../kernel/faults.ts'
-import type { BrowserContext, Login } from '../browser/browser-context.ts'
-import type { StepDependencies } from '../endpoint.ts'
-import { chooseBusiness, demandsChoice, type GrantedScope, leavesChoice, limitToUser } from '../scopes.ts'
+import type { User } from '../../base/contracts/people/people.ts'
+import type { Business } from '../../base/contracts/people/places.ts'
+import { epochSeconds } from '../../base/kernel/clock.ts'
+import { Fault } from '../../base/kernel/faults.ts'
+import type { BrowserContext, Login } from '../steps/browser-context.ts'
+import type { StepDependencies } from '../steps/endpoint.ts'
+import {
+  chooseBusiness,
+  demandsChoice,
+  type GrantedScope,
+  leavesChoice,
+  limitToUser,
+} from '../dependencies/scopes.ts'
 import { readHint } from '../tokens/find-token.ts'
 import { anyAppMayTake } from './redirect-uri.ts'
 import type { AuthorizationRequest } from './request.ts'

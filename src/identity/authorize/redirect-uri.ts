@@ -1,5 +1,5 @@
-import type { Client } from '../../contracts/people.ts'
-import { isLoopback } from '../../kernel/listen-address.ts'
+import type { Client } from '../../base/contracts/people/people.ts'
+import { isLoopback } from '../../base/kernel/listen-address.ts'
 
 /** RFC 8252 §7.3: an app's loopback redirect, by address and not by name; and its port. */
 const LOOPBACK = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]))(?::([1-9][0-9]{0,4}))?(?=[/?]|$)/

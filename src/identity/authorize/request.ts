@@ -1,9 +1,9 @@
 /** What an authorization request is, from the form that a browser brings to what may be granted (C6.2.1). */
-import type { Client } from '../../contracts/people.ts'
-import type { Form } from '../../http/form.ts'
-import type { Arrived } from '../endpoint.ts'
-import type { RequestedScope } from '../scopes.ts'
-import type { PushedRequest } from './pushed-requests.ts'
+import type { Client } from '../../base/contracts/people/people.ts'
+import type { Form } from '../../base/http/body/form.ts'
+import type { Arrived } from '../steps/endpoint.ts'
+import type { RequestedScope } from '../dependencies/scopes.ts'
+import type { PushedRequest } from '../stored/pushed-requests.ts'
 
 export interface FormRead extends Arrived {
   readonly form: Form

@@ -1,11 +1,11 @@
-import { isIdentityScope } from '../../config/scopes/catalogue.ts'
-import { isTargetValue } from '../../config/scopes/scope-token.ts'
-import type { Answer } from '../../contracts/exchange.ts'
-import type { Form } from '../../http/form.ts'
-import { DAY_MS } from '../../kernel/units.ts'
-import { type BrowserContext, cookieHeaders, type Login, seeOther } from '../browser/browser-context.ts'
-import type { Consents } from '../browser/consents.ts'
-import type { StepDependencies } from '../endpoint.ts'
+import { isIdentityScope } from '../../base/config/scopes/catalogue.ts'
+import { isTargetValue } from '../../base/config/scopes/scope-token.ts'
+import type { Answer } from '../../base/contracts/calls/exchange.ts'
+import type { Form } from '../../base/http/body/form.ts'
+import { DAY_MS } from '../../base/kernel/units.ts'
+import { type BrowserContext, cookieHeaders, type Login, seeOther } from '../steps/browser-context.ts'
+import type { Consents } from '../stored/consents.ts'
+import type { StepDependencies } from '../steps/endpoint.ts'
 import {
   type AskingClient,
   type BusinessChoice,
@@ -17,7 +17,7 @@ import {
 import { pageAnswer, type Problem } from '../pages/layout.ts'
 import { type LoginForm, loginPage } from '../pages/login.ts'
 import { TEXTS } from '../pages/texts.ts'
-import type { GrantedScope } from '../scopes.ts'
+import type { GrantedScope } from '../dependencies/scopes.ts'
 import { carry, carryToSwitch } from './carry.ts'
 import type { Candidate } from './decide.ts'
 import { anyAppMayTake } from './redirect-uri.ts'

@@ -1,15 +1,15 @@
-import { plainText } from '../../http/json.ts'
-import type { Catalogue } from '../../config/scopes/catalogue.ts'
+import { plainText } from '../../base/http/body/json.ts'
+import type { Catalogue } from '../../base/config/scopes/catalogue.ts'
 import type {
   AreaDescription,
   ExampleDescription,
   OperationDescription,
   ParameterDescription,
   QueryParameterDescription,
-} from '../../contracts/api-description.ts'
-import { type BodySchema, isNothing, typesOf } from '../../http/body-schema.ts'
-import { FAULTS } from '../../kernel/fault-table.ts'
-import { Slices } from '../../kernel/slices.ts'
+} from '../../base/contracts/calls/api-description.ts'
+import { type BodySchema, isNothing, typesOf } from '../../base/http/body/body-schema.ts'
+import { FAULTS } from '../../base/kernel/fault-table.ts'
+import { Slices } from '../../base/kernel/slices.ts'
 import { html, type Html, type Slot } from '../pages/layout.ts'
 import {
   type CurlCall,

@@ -1,4 +1,4 @@
-import type { OperationDescription } from '../../contracts/api-description.ts'
+import type { OperationDescription } from '../../base/contracts/calls/api-description.ts'
 import { html, type Html, type Slot } from '../pages/layout.ts'
 import { bullets, operationTitle, paragraph, paragraphs, part, prose, table } from './elements.ts'
 import { areaPath, type DeveloperPage, type DeveloperParts, DEVELOPERS_PATH } from './frame.ts'

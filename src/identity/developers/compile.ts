@@ -1,9 +1,9 @@
 /** The developer pages of one configuration (C11.4): made when somebody first asks for them, and answered as they are. */
 import { Buffer } from 'node:buffer'
 import { readFileSync } from 'node:fs'
-import { answerReady, readyDocument, type ReadyDocument } from '../../http/entity-tag.ts'
-import { refuseAsPage } from '../answers.ts'
-import type { Endpoint } from '../endpoint.ts'
+import { answerReady, readyDocument, type ReadyDocument } from '../../base/http/head/entity-tag.ts'
+import { refuseAsPage } from '../steps/answers.ts'
+import type { Endpoint } from '../steps/endpoint.ts'
 import { pageHeaders } from '../pages/layout.ts'
 import { asset, type Asset } from '../pages/theme.ts'
 import { areaPage } from './area-page.ts'

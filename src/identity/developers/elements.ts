@@ -1,7 +1,7 @@
-import type { OperationDescription } from '../../contracts/api-description.ts'
-import { successEnvelope } from '../../http/envelope.ts'
-import type { JsonObject, JsonValue } from '../../http/json.ts'
-import { type ItemNames, writeXml } from '../../http/xml/write.ts'
+import type { OperationDescription } from '../../base/contracts/calls/api-description.ts'
+import { successEnvelope } from '../../base/http/envelope.ts'
+import type { JsonObject, JsonValue } from '../../base/http/body/json.ts'
+import { type ItemNames, writeXml } from '../../base/http/xml/write.ts'
 import { html, type Html, type Slot } from '../pages/layout.ts'
 
 const MARKED = /(`[^`]*`|\*\*[^*]*\*\*)/

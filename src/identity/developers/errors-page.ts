@@ -1,6 +1,6 @@
-import { errorsEnvelope } from '../../http/envelope.ts'
-import { type FaultCode, type FaultRow, FAULTS } from '../../kernel/fault-table.ts'
-import { describable } from '../answers.ts'
+import { errorsEnvelope } from '../../base/http/envelope.ts'
+import { type FaultCode, type FaultRow, FAULTS } from '../../base/kernel/fault-table.ts'
+import { describable } from '../steps/answers.ts'
 import { html, type Html } from '../pages/layout.ts'
 import {
   codeBlock,

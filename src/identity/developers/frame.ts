@@ -1,8 +1,8 @@
-import type { Catalogue } from '../../config/scopes/catalogue.ts'
+import type { Catalogue } from '../../base/config/scopes/catalogue.ts'
 import { brandOf, documentOf, html, type Html } from '../pages/layout.ts'
 import type { Asset, Theme } from '../pages/theme.ts'
-import type { DeveloperOffer } from '../dependencies.ts'
-import type { IdentityConfig } from '../schema.ts'
+import type { DeveloperOffer } from '../dependencies/dependencies.ts'
+import type { IdentityConfig } from '../dependencies/schema.ts'
 import { FRAME_TEXTS as T } from './texts.ts'
 
 export interface DeveloperParts extends DeveloperOffer {

@@ -1,6 +1,6 @@
-import { choice, either, optional, section, type Static, text } from '../../config/schema.ts'
-import type { Problems } from '../../config/problems.ts'
-import { CODE_PATTERN } from '../../directory/schema.ts'
+import { choice, either, optional, section, type Static, text } from '../../base/config/schema.ts'
+import type { Problems } from '../../base/config/problems.ts'
+import { CODE_PATTERN } from '../directory/records/schema.ts'
 
 const sample = section(
   {

@@ -1,4 +1,4 @@
-import type { ApiDescription, OperationDescription } from '../../contracts/api-description.ts'
+import type { ApiDescription, OperationDescription } from '../../base/contracts/calls/api-description.ts'
 import { contactLink, html, type Html } from '../pages/layout.ts'
 import {
   curlCommand,

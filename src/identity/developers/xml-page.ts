@@ -1,8 +1,8 @@
-import { errorsEnvelope, successEnvelope } from '../../http/envelope.ts'
-import type { JsonObject } from '../../http/json.ts'
-import { XML_LIMITS } from '../../http/xml/read.ts'
-import { writeXml } from '../../http/xml/write.ts'
-import { FAULTS } from '../../kernel/fault-table.ts'
+import { errorsEnvelope, successEnvelope } from '../../base/http/envelope.ts'
+import type { JsonObject } from '../../base/http/body/json.ts'
+import { XML_LIMITS } from '../../base/http/xml/read.ts'
+import { writeXml } from '../../base/http/xml/write.ts'
+import { FAULTS } from '../../base/kernel/fault-table.ts'
 import { html, type Html } from '../pages/layout.ts'
 import {
   bullets,

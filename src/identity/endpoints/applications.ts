@@ -1,5 +1,5 @@
-import type { Answer, Exchange } from '../../contracts/exchange.ts'
-import { Fault } from '../../kernel/faults.ts'
+import type { Answer, Exchange } from '../../base/contracts/calls/exchange.ts'
+import { Fault } from '../../base/kernel/faults.ts'
 import { describeScope, nameOf, showLogin } from '../authorize/show.ts'
 import {
   type BrowserContext,
@@ -8,15 +8,15 @@ import {
   isOwnForm,
   type Login,
   seeOther,
-} from '../browser/browser-context.ts'
-import { type Consent, endConsent } from '../browser/consents.ts'
-import { noteCall, orUnavailable } from '../dependencies.ts'
-import type { Arrived, Step, StepDependencies } from '../endpoint.ts'
+} from '../steps/browser-context.ts'
+import { type Consent, endConsent } from '../stored/consents.ts'
+import { noteCall, orUnavailable } from '../dependencies/dependencies.ts'
+import type { Arrived, Step, StepDependencies } from '../steps/endpoint.ts'
 import { applicationsPage, type ConsentListed, type Done, type SessionListed } from '../pages/applications.ts'
 import { pageAnswer } from '../pages/layout.ts'
 import { loggedOutPage } from '../pages/notices.ts'
 import { TEXTS } from '../pages/texts.ts'
-import { consentWithdrawn, loginEnded, sessionRevoked, took } from '../records.ts'
+import { consentWithdrawn, loginEnded, sessionRevoked, took } from '../steps/records.ts'
 import { paramsOf, readFields, readParameters } from '../steps/read-form.ts'
 
 async function withdrawConsent(

@@ -1,6 +1,6 @@
-import type { Answer } from '../../contracts/exchange.ts'
-import type { NewRecord } from '../../contracts/store.ts'
-import { Fault } from '../../kernel/faults.ts'
+import type { Answer } from '../../base/contracts/calls/exchange.ts'
+import type { NewRecord } from '../../base/contracts/records/store.ts'
+import { Fault } from '../../base/kernel/faults.ts'
 import { decide, type Decision } from '../authorize/decide.ts'
 import { answerClient, redirectingFaults } from '../authorize/answer-client.ts'
 import {
@@ -19,15 +19,15 @@ import {
   type Login,
   noteUser,
   strangerOf,
-} from '../browser/browser-context.ts'
-import { noteCall } from '../dependencies.ts'
-import { type Arrived, flow, type Step, type StepDependencies } from '../endpoint.ts'
-import { isNotified } from '../logout/queue.ts'
+} from '../steps/browser-context.ts'
+import { noteCall } from '../dependencies/dependencies.ts'
+import { type Arrived, flow, type Step, type StepDependencies } from '../steps/endpoint.ts'
+import { isNotified } from '../stored/queue.ts'
 import { TEXTS } from '../pages/texts.ts'
-import { codeIssued, consentGiven, give, recordRefusals } from '../records.ts'
-import type { GrantedScope } from '../scopes.ts'
+import { codeIssued, consentGiven, give, recordRefusals } from '../steps/records.ts'
+import type { GrantedScope } from '../dependencies/scopes.ts'
 import { paramsOf, readFields } from '../steps/read-form.ts'
-import { codeLifetimeOf } from '../tokens/codes.ts'
+import { codeLifetimeOf } from '../stored/codes.ts'
 
 /** Makes a code and sends the browser back with it (C6.2.4). */
 async function answerCode(

@@ -1,7 +1,7 @@
-import type { Answer } from '../../contracts/exchange.ts'
-import type { User } from '../../contracts/people.ts'
-import { Fault } from '../../kernel/faults.ts'
-import { newSecret } from '../../kernel/ids.ts'
+import type { Answer } from '../../base/contracts/calls/exchange.ts'
+import type { User } from '../../base/contracts/people/people.ts'
+import { Fault } from '../../base/kernel/faults.ts'
+import { newSecret } from '../../base/kernel/ids.ts'
 import { redirectingFaults } from '../authorize/answer-client.ts'
 import { carryLoggedIn } from '../authorize/carry.ts'
 import { nameClient, readQuery, readRequest } from '../authorize/read-request.ts'
@@ -14,13 +14,13 @@ import {
   isForeignForm,
   isOwnForm,
   seeOther,
-} from '../browser/browser-context.ts'
-import { noteCall } from '../dependencies.ts'
-import { type Arrived, flow, type Step, type StepDependencies } from '../endpoint.ts'
+} from '../steps/browser-context.ts'
+import { noteCall } from '../dependencies/dependencies.ts'
+import { type Arrived, flow, type Step, type StepDependencies } from '../steps/endpoint.ts'
 import { verifyUser } from '../grants/password.ts'
 import type { Problem } from '../pages/layout.ts'
 import { TEXTS } from '../pages/texts.ts'
-import { give, loginEnded, loginSucceeded, recordRefusals, refused, took } from '../records.ts'
+import { give, loginEnded, loginSucceeded, recordRefusals, refused, took } from '../steps/records.ts'
 import { paramsOf, readFields } from '../steps/read-form.ts'
 
 const T = TEXTS.login

@@ -1,8 +1,8 @@
-import type { Answer } from '../../contracts/exchange.ts'
-import { Fault, toFault } from '../../kernel/faults.ts'
-import { privateAnswer } from '../answers.ts'
+import type { Answer } from '../../base/contracts/calls/exchange.ts'
+import { Fault, toFault } from '../../base/kernel/faults.ts'
+import { privateAnswer } from '../steps/answers.ts'
 import { checkPushed } from '../authorize/read-request.ts'
-import type { Arrived, ProofChecked, Step } from '../endpoint.ts'
+import type { Arrived, ProofChecked, Step } from '../steps/endpoint.ts'
 
 /** Keeps an authorization request for a browser that comes with its URI (C6.2.1a, RFC 9126 §2). */
 export const pushRequest: Step<ProofChecked, Answer> = async (context, dependencies) => {

@@ -1,10 +1,10 @@
-import type { Answer } from '../../contracts/exchange.ts'
-import { targetText } from '../../config/scopes/scope-token.ts'
-import type { NewRecord } from '../../contracts/store.ts'
-import type { RevocationCause } from '../../contracts/tokens.ts'
-import { Fault, toFault } from '../../kernel/faults.ts'
-import { emptyAnswer, privateAnswer, tokenAnswer, tokenType } from '../answers.ts'
-import { noteCall, orUnavailable } from '../dependencies.ts'
+import type { Answer } from '../../base/contracts/calls/exchange.ts'
+import { targetText } from '../../base/config/scopes/scope-token.ts'
+import type { NewRecord } from '../../base/contracts/records/store.ts'
+import type { RevocationCause } from '../../base/contracts/records/tokens.ts'
+import { Fault, toFault } from '../../base/kernel/faults.ts'
+import { emptyAnswer, privateAnswer, tokenAnswer, tokenType } from '../steps/answers.ts'
+import { noteCall, orUnavailable } from '../dependencies/dependencies.ts'
 import {
   type Arrived,
   type ClientAuthenticated,
@@ -15,13 +15,13 @@ import {
   type StepDependencies,
   type FoundToken,
   subjectOf,
-} from '../endpoint.ts'
+} from '../steps/endpoint.ts'
 import { GRANTS } from '../grants/grants.ts'
-import { isNotified, partyOf } from '../logout/queue.ts'
-import { give, tokenIssued, tokenRevoked, took } from '../records.ts'
-import { hasValue, inWords, placeOf } from '../scopes.ts'
+import { isNotified, partyOf } from '../stored/queue.ts'
+import { give, tokenIssued, tokenRevoked, took } from '../steps/records.ts'
+import { hasValue, inWords, placeOf } from '../dependencies/scopes.ts'
 import { requireParam } from '../steps/read-form.ts'
-import type { DrawnFamily, FamilyRecord } from '../tokens/families.ts'
+import type { DrawnFamily, FamilyRecord } from '../stored/families.ts'
 import { findToken } from '../tokens/find-token.ts'
 import { issueAccessToken, issueIdToken } from '../tokens/signed-tokens.ts'
 

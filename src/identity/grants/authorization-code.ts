@@ -1,16 +1,22 @@
 import { hash } from 'node:crypto'
-import type { Client, User } from '../../contracts/people.ts'
-import type { NewRecord } from '../../contracts/store.ts'
-import type { RevocationCause } from '../../contracts/tokens.ts'
-import { Fault, toFault } from '../../kernel/faults.ts'
-import { equalSecrets } from '../../kernel/ids.ts'
-import { noteCall, orUnavailable } from '../dependencies.ts'
-import { flow, type GrantChosen, type Granted, type Step, type StepDependencies } from '../endpoint.ts'
-import { replayed } from '../records.ts'
-import { requireResource } from '../resource.ts'
-import { type GrantedScope, hasValue, limitToClient, limitToUser, readGrantedScope } from '../scopes.ts'
+import type { Client, User } from '../../base/contracts/people/people.ts'
+import type { NewRecord } from '../../base/contracts/records/store.ts'
+import type { RevocationCause } from '../../base/contracts/records/tokens.ts'
+import { Fault, toFault } from '../../base/kernel/faults.ts'
+import { equalSecrets } from '../../base/kernel/ids.ts'
+import { noteCall, orUnavailable } from '../dependencies/dependencies.ts'
+import { flow, type GrantChosen, type Granted, type Step, type StepDependencies } from '../steps/endpoint.ts'
+import { replayed } from '../steps/records.ts'
+import { requireResource } from '../dependencies/resource.ts'
+import {
+  type GrantedScope,
+  hasValue,
+  limitToClient,
+  limitToUser,
+  readGrantedScope,
+} from '../dependencies/scopes.ts'
 import { requireParam, requireParams } from '../steps/read-form.ts'
-import type { CodeRecord, CodeUse, FoundCode } from '../tokens/codes.ts'
+import type { CodeRecord, CodeUse, FoundCode } from '../stored/codes.ts'
 import { lifetimeOf } from '../tokens/signed-tokens.ts'
 
 /** Who ends what a code gave that was used twice. */

@@ -1,6 +1,6 @@
-import type { GrantChosen, Granted, Step } from '../endpoint.ts'
-import { withResource } from '../resource.ts'
-import { limitToMachine, parseScope } from '../scopes.ts'
+import type { GrantChosen, Granted, Step } from '../steps/endpoint.ts'
+import { withResource } from '../dependencies/resource.ts'
+import { limitToMachine, parseScope } from '../dependencies/scopes.ts'
 import { scopeParameter } from '../steps/read-form.ts'
 
 /** C6.1.5a, RFC 6749 §4.4. A machine asks for itself: nobody has logged in, and nothing lasts longer than the token. */

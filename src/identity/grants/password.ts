@@ -1,9 +1,9 @@
-import type { GuessingKey } from '../../contracts/lockouts.ts'
-import type { HashOwner, User } from '../../contracts/people.ts'
-import { siteOf } from '../../http/addresses.ts'
-import { epochSeconds } from '../../kernel/clock.ts'
-import { Fault } from '../../kernel/faults.ts'
-import { orUnavailable } from '../dependencies.ts'
+import type { GuessingKey } from '../../base/contracts/people/lockouts.ts'
+import type { HashOwner, User } from '../../base/contracts/people/people.ts'
+import { siteOf } from '../../base/http/head/addresses.ts'
+import { epochSeconds } from '../../base/kernel/clock.ts'
+import { Fault } from '../../base/kernel/faults.ts'
+import { orUnavailable } from '../dependencies/dependencies.ts'
 import {
   flow,
   type GrantChosen,
@@ -12,9 +12,9 @@ import {
   type Step,
   type StepDependencies,
   type UserVerified,
-} from '../endpoint.ts'
-import { withResource } from '../resource.ts'
-import { hasValue, limitToClient, limitToUser, parseScope } from '../scopes.ts'
+} from '../steps/endpoint.ts'
+import { withResource } from '../dependencies/resource.ts'
+import { hasValue, limitToClient, limitToUser, parseScope } from '../dependencies/scopes.ts'
 import { scopeParameter, requireParam, requireParams } from '../steps/read-form.ts'
 
 /**

@@ -1,9 +1,9 @@
-import type { Client, User } from '../../contracts/people.ts'
-import { Fault } from '../../kernel/faults.ts'
-import { noteCall, orUnavailable } from '../dependencies.ts'
-import { flow, type GrantChosen, type Granted, type Step, type StepDependencies } from '../endpoint.ts'
-import { replayed } from '../records.ts'
-import { requireResource } from '../resource.ts'
+import type { Client, User } from '../../base/contracts/people/people.ts'
+import { Fault } from '../../base/kernel/faults.ts'
+import { noteCall, orUnavailable } from '../dependencies/dependencies.ts'
+import { flow, type GrantChosen, type Granted, type Step, type StepDependencies } from '../steps/endpoint.ts'
+import { replayed } from '../steps/records.ts'
+import { requireResource } from '../dependencies/resource.ts'
 import {
   hasValue,
   isOpenTo,
@@ -14,10 +14,10 @@ import {
   parseScope,
   readGrantedScope,
   type RequestedScope,
-} from '../scopes.ts'
+} from '../dependencies/scopes.ts'
 import { proofMissing } from '../steps/check-proof.ts'
 import { requireParam, requireParams } from '../steps/read-form.ts'
-import type { FoundFamily } from '../tokens/families.ts'
+import type { FoundFamily } from '../stored/families.ts'
 
 /** The scope that the request asks for; undefined where it has none, and the family's is meant. */
 interface ScopeRead extends GrantChosen {

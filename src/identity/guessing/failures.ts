@@ -1,6 +1,6 @@
-import type { HashOwner } from '../../contracts/people.ts'
-import { networkOf } from '../../http/addresses.ts'
-import type { IdentityDeps } from '../dependencies.ts'
+import type { HashOwner } from '../../base/contracts/people/people.ts'
+import { networkOf } from '../../base/http/head/addresses.ts'
+import type { IdentityDeps } from '../dependencies/dependencies.ts'
 
 export interface Tally<K> {
   readonly key: K

@@ -1,7 +1,7 @@
-import type { Entry, StoredValue } from '../../contracts/store.ts'
-import { siteOf } from '../../http/addresses.ts'
-import type { IdentityDeps } from '../dependencies.ts'
-import { DAY_MS } from '../../kernel/units.ts'
+import type { Entry, StoredValue } from '../../base/contracts/records/store.ts'
+import { siteOf } from '../../base/http/head/addresses.ts'
+import type { IdentityDeps } from '../dependencies/dependencies.ts'
+import { DAY_MS } from '../../base/kernel/units.ts'
 
 /** Kind of record: the networks from which a user has logged in, by subject (C6.3.5). */
 const LOGIN_NETWORKS = 'login_networks'

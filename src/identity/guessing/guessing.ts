@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { AttemptLimiter, AttemptStanding, GuessingKey } from '../../contracts/lockouts.ts'
-import { timerMs } from '../../kernel/clock.ts'
-import { Fault } from '../../kernel/faults.ts'
+import type { AttemptLimiter, AttemptStanding, GuessingKey } from '../../base/contracts/people/lockouts.ts'
+import { timerMs } from '../../base/kernel/clock.ts'
+import { Fault } from '../../base/kernel/faults.ts'
 
 export type Timer = (ms: number) => Promise<void>
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { AuditEntry, AuditTrail } from '../../contracts/audit.ts'
+import type { AuditEntry, AuditTrail } from '../../base/contracts/records/audit.ts'
 import type {
   AttemptLimiter,
   AttemptStanding,
@@ -8,11 +8,11 @@ import type {
   LockoutFilter,
   LockoutTurns,
   Turn,
-} from '../../contracts/lockouts.ts'
-import { networkOf } from '../../http/addresses.ts'
-import { after, type Clock } from '../../kernel/clock.ts'
-import { Fault } from '../../kernel/faults.ts'
-import type { GuessingConfig } from '../schema.ts'
+} from '../../base/contracts/people/lockouts.ts'
+import { networkOf } from '../../base/http/head/addresses.ts'
+import { after, type Clock } from '../../base/kernel/clock.ts'
+import { Fault } from '../../base/kernel/faults.ts'
+import type { GuessingConfig } from '../dependencies/schema.ts'
 import { FailureTable, type Tally } from './failures.ts'
 import { OneAtATime, systemTimer, type Timer } from './guessing.ts'
 import { ACCOUNT_FORGET_MS, type EndTurn, noTurn, SharedTurns, TURN_WITHIN } from './shared-turns.ts'

@@ -5,13 +5,13 @@ import type {
   LockoutFilter,
   LockoutTurns,
   TakenTurn,
-} from '../../contracts/lockouts.ts'
-import { after, type Clock } from '../../kernel/clock.ts'
-import { Fault } from '../../kernel/faults.ts'
-import { newSecret } from '../../kernel/ids.ts'
-import { withStoreBudget } from '../../kernel/store-budget.ts'
-import { DAY_MS } from '../../kernel/units.ts'
-import type { GuessingConfig } from '../schema.ts'
+} from '../../base/contracts/people/lockouts.ts'
+import { after, type Clock } from '../../base/kernel/clock.ts'
+import { Fault } from '../../base/kernel/faults.ts'
+import { newSecret } from '../../base/kernel/ids.ts'
+import { withStoreBudget } from '../../base/kernel/store-budget.ts'
+import { DAY_MS } from '../../base/kernel/units.ts'
+import type { GuessingConfig } from '../dependencies/schema.ts'
 import type { Timer } from './guessing.ts'
 
 /** Milliseconds for which a turn lasts if its node does not renew it: it died, or the store is out of reach. */

@@ -1,15 +1,21 @@
 /** Sends the notices that wait in the store (OpenID Connect Back-Channel Logout 1.0; C6.3.3a). */
-import type { AuditTrail } from '../../contracts/audit.ts'
-import type { Client } from '../../contracts/people.ts'
-import type { Recorder } from '../../contracts/recorder.ts'
-import type { Page, Store } from '../../contracts/store.ts'
-import { type After, after as systemAfter, type Clock, epochSeconds } from '../../kernel/clock.ts'
-import { newSecret } from '../../kernel/ids.ts'
-import { outsideBudgets } from '../../kernel/store-budget.ts'
-import type { StepDependencies } from '../endpoint.ts'
-import { type OutboundAnswer, OutboundRefused } from '../../keys/outbound.ts'
+import type { AuditTrail } from '../../base/contracts/records/audit.ts'
+import type { Client } from '../../base/contracts/people/people.ts'
+import type { Recorder } from '../../base/contracts/records/recorder.ts'
+import type { Page, Store } from '../../base/contracts/records/store.ts'
+import { type After, after as systemAfter, type Clock, epochSeconds } from '../../base/kernel/clock.ts'
+import { newSecret } from '../../base/kernel/ids.ts'
+import { outsideBudgets } from '../../base/kernel/store-budget.ts'
+import type { StepDependencies } from '../steps/endpoint.ts'
+import { type OutboundAnswer, OutboundRefused } from '../keys/remote/outbound.ts'
 import { idTokenAlgorithm } from '../tokens/signed-tokens.ts'
-import { type Delivery, DELIVERY, deliveryOf, type DeliveryRecord, type LogoutQueue } from './queue.ts'
+import {
+  type Delivery,
+  DELIVERY,
+  deliveryOf,
+  type DeliveryRecord,
+  type LogoutQueue,
+} from '../stored/queue.ts'
 
 /** At once in a process, and of these to one client: one that is slow must leave places for others (T5.20). */
 const MOST_AT_ONCE = 16

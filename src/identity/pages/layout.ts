@@ -1,5 +1,5 @@
-import type { Answer } from '../../contracts/exchange.ts'
-import { withoutDirectionControls } from '../../kernel/clean-text.ts'
+import type { Answer } from '../../base/contracts/calls/exchange.ts'
+import { withoutDirectionControls } from '../../base/kernel/clean-text.ts'
 import { TEXTS } from './texts.ts'
 import type { Theme } from './theme.ts'
 

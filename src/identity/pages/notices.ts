@@ -1,4 +1,4 @@
-import type { Fault } from '../../kernel/faults.ts'
+import type { Fault } from '../../base/kernel/faults.ts'
 import { csrfField, type OwnForm, html, noticeBox, type Page } from './layout.ts'
 import { TEXTS } from './texts.ts'
 

@@ -1,5 +1,5 @@
-import { DIRECTION_CONTROLS, withoutDirectionControls } from '../../kernel/clean-text.ts'
-import type { FaultCode } from '../../kernel/fault-table.ts'
+import { DIRECTION_CONTROLS, withoutDirectionControls } from '../../base/kernel/clean-text.ts'
+import type { FaultCode } from '../../base/kernel/fault-table.ts'
 
 /** Letters that are written from right to left, and the characters that steer directions. */
 const STEERS = new RegExp(

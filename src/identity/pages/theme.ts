@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { extname } from 'node:path'
-import { type IdentityConfig, LOGO_TYPES } from '../schema.ts'
+import { type IdentityConfig, LOGO_TYPES } from '../dependencies/schema.ts'
 
 export interface Asset {
   readonly bytes: Buffer

@@ -1,8 +1,8 @@
-import type { Client, ClientAuthMethod } from '../../contracts/people.ts'
-import { type ClientPair, parseBasic } from '../../http/authorization.ts'
-import { Fault, toFault } from '../../kernel/faults.ts'
-import { orUnavailable } from '../dependencies.ts'
-import type { ClientAuthenticated, Parsed, Step, StepDependencies } from '../endpoint.ts'
+import type { Client, ClientAuthMethod } from '../../base/contracts/people/people.ts'
+import { type ClientPair, parseBasic } from '../../base/http/head/authorization.ts'
+import { Fault, toFault } from '../../base/kernel/faults.ts'
+import { orUnavailable } from '../dependencies/dependencies.ts'
+import type { ClientAuthenticated, Parsed, Step, StepDependencies } from './endpoint.ts'
 import { assertedClient, proveByAssertion } from './client-assertion.ts'
 
 /**

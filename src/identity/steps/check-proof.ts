@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Proof } from '../../contracts/dpop.ts'
-import { Fault, toFault } from '../../kernel/faults.ts'
-import type { ClientAuthenticated, ProofChecked, Step, StepDependencies } from '../endpoint.ts'
-import { isFirstUse } from '../once.ts'
+import type { Proof } from '../../base/contracts/people/dpop.ts'
+import { Fault, toFault } from '../../base/kernel/faults.ts'
+import type { ClientAuthenticated, ProofChecked, Step, StepDependencies } from './endpoint.ts'
+import { isFirstUse } from './once.ts'
 
 /** Kind of record: proofs that were used, by their SHA-256, as long as they would be accepted again. */
 export const PROOF = 'dpop_proof'

@@ -1,11 +1,11 @@
 /** Clients that sign a JWT instead of sending a secret (C6.1.2; RFC 7521 §4.2, RFC 7523 §3). */
-import type { Claims, JwsHeader } from '../../contracts/keys.ts'
-import type { Client } from '../../contracts/people.ts'
-import { Fault, toFault } from '../../kernel/faults.ts'
-import { forbiddenMember, parseCompactToken, plainType } from '../../keys/token-verifier.ts'
-import { orUnavailable } from '../dependencies.ts'
-import type { Assertion, ClientAuthenticated, Parsed, StepDependencies } from '../endpoint.ts'
-import { isFirstUse } from '../once.ts'
+import type { Claims, JwsHeader } from '../../base/contracts/people/keys.ts'
+import type { Client } from '../../base/contracts/people/people.ts'
+import { Fault, toFault } from '../../base/kernel/faults.ts'
+import { forbiddenMember, parseCompactToken, plainType } from '../keys/verify/token-verifier.ts'
+import { orUnavailable } from '../dependencies/dependencies.ts'
+import type { Assertion, ClientAuthenticated, Parsed, StepDependencies } from './endpoint.ts'
+import { isFirstUse } from './once.ts'
 
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 

@@ -1,13 +1,13 @@
 import { Buffer } from 'node:buffer'
 import type { Readable } from 'node:stream'
-import type { Exchange } from '../../contracts/exchange.ts'
-import type { Client } from '../../contracts/people.ts'
-import { type Form, parseForm, singleValues } from '../../http/form.ts'
-import { declaredBody, type Head } from '../../http/head.ts'
-import { checkContentType } from '../../http/media-type.ts'
-import { readBody } from '../../http/read-body.ts'
-import { Fault, toFault } from '../../kernel/faults.ts'
-import type { Arrived, Parsed, Step } from '../endpoint.ts'
+import type { Exchange } from '../../base/contracts/calls/exchange.ts'
+import type { Client } from '../../base/contracts/people/people.ts'
+import { type Form, parseForm, singleValues } from '../../base/http/body/form.ts'
+import { declaredBody, type Head } from '../../base/http/head/head.ts'
+import { checkContentType } from '../../base/http/head/media-type.ts'
+import { readBody } from '../../base/http/body/read-body.ts'
+import { Fault, toFault } from '../../base/kernel/faults.ts'
+import type { Arrived, Parsed, Step } from './endpoint.ts'
 
 /** Error texts may name these fields only: any other name is chosen by the sender (see `parseForm`). */
 const PARAMETERS: ReadonlySet<string> = new Set([

@@ -1,9 +1,9 @@
-import type { Purpose } from '../../contracts/store.ts'
-import { Fault } from '../../kernel/faults.ts'
-import { parseCompactToken } from '../../keys/token-verifier.ts'
-import type { StepDependencies, FoundToken } from '../endpoint.ts'
-import { readGrantedScope } from '../scopes.ts'
-import { isNumbered } from './families.ts'
+import type { Purpose } from '../../base/contracts/records/store.ts'
+import { Fault } from '../../base/kernel/faults.ts'
+import { parseCompactToken } from '../keys/verify/token-verifier.ts'
+import type { StepDependencies, FoundToken } from '../steps/endpoint.ts'
+import { readGrantedScope } from '../dependencies/scopes.ts'
+import { isNumbered } from '../stored/families.ts'
 
 export interface Hint {
   readonly client: string

@@ -13,12 +13,16 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { announceAside, announcementFile, writeAnnouncement } from '../../../src/audit/announcement.ts'
-import { openAuditKeys } from '../../../src/audit/keys.ts'
-import { makeManifestLine, readManifestLine } from '../../../src/audit/manifest.ts'
-import { ManifestSigner } from '../../../src/audit/signer.ts'
-import { newWriterName, openTrail } from '../../../src/audit/trail.ts'
-import { verifyTrail } from '../../../src/audit/read/verify.ts'
+import {
+  announceAside,
+  announcementFile,
+  writeAnnouncement,
+} from '../../../src/state/audit/format/announcement.ts'
+import { openAuditKeys } from '../../../src/state/audit/format/keys.ts'
+import { makeManifestLine, readManifestLine } from '../../../src/state/audit/format/manifest.ts'
+import { ManifestSigner } from '../../../src/state/audit/write/signer.ts'
+import { newWriterName, openTrail } from '../../../src/state/audit/write/trail.ts'
+import { verifyTrail } from '../../../src/state/audit/read/verify.ts'
 import { chainHash, lineOf, type ChainedRecord } from '../../support/audit-chain.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 import { needing } from '../../support/machine.ts'

@@ -1,12 +1,16 @@
 import { readdirSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { expect, it } from 'vitest'
-import { BEGINNING_KIND, RememberedBeginning, type TrailBeginning } from '../../../src/audit/beginning.ts'
-import { openAuditKeys } from '../../../src/audit/keys.ts'
-import { makeManifestLine } from '../../../src/audit/manifest.ts'
-import { systemClock } from '../../../src/kernel/clock.ts'
-import { Fault } from '../../../src/kernel/faults.ts'
-import { MemoryStore } from '../../../src/stores/memory.ts'
+import {
+  BEGINNING_KIND,
+  RememberedBeginning,
+  type TrailBeginning,
+} from '../../../src/state/audit/format/beginning.ts'
+import { openAuditKeys } from '../../../src/state/audit/format/keys.ts'
+import { makeManifestLine } from '../../../src/state/audit/format/manifest.ts'
+import { systemClock } from '../../../src/base/kernel/clock.ts'
+import { Fault } from '../../../src/base/kernel/faults.ts'
+import { MemoryStore } from '../../../src/state/stores/sqlite/memory.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 import { manualAfter } from '../../support/manual-after.ts'
 

@@ -2,7 +2,12 @@ import { chmod, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createPublicKey } from 'node:crypto'
 import { expect, it } from 'vitest'
-import { auditKeyFolder, isSignedBy, openAuditKeys, presentAuditKeys } from '../../../src/audit/keys.ts'
+import {
+  auditKeyFolder,
+  isSignedBy,
+  openAuditKeys,
+  presentAuditKeys,
+} from '../../../src/state/audit/format/keys.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 
 const fileOf = (folder: string): string => join(auditKeyFolder(folder), 'audit-keys.json')

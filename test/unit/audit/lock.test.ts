@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { announcedService, runningService, tryLock } from '../../../src/audit/lock.ts'
+import { announcedService, runningService, tryLock } from '../../../src/state/audit/write/lock.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 import { ROOT } from '../../support/spawn-postern.ts'
 
@@ -13,7 +13,7 @@ import { ROOT } from '../../support/spawn-postern.ts'
  */
 async function holder(folder: string) {
   const program = `
-    const { tryLock } = await import(${JSON.stringify(join(ROOT, 'src/audit/lock.ts'))})
+    const { tryLock } = await import(${JSON.stringify(join(ROOT, 'src/state/audit/write/lock.ts'))})
     globalThis.kept = tryLock(${JSON.stringify(folder)})
     kept.announce({ adminUrl: 'http://127.0.0.1:1' })
     process.stdout.write('held')

@@ -2,11 +2,11 @@
 import { appendFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { queryTrail } from '../../../src/audit/read/read-trail.ts'
-import { readRow } from '../../../src/audit/read/rows.ts'
-import { openAuditKeys } from '../../../src/audit/keys.ts'
-import { makeManifestLine } from '../../../src/audit/manifest.ts'
-import { type OpenTrail, openTrail } from '../../../src/audit/trail.ts'
+import { queryTrail } from '../../../src/state/audit/read/read-trail.ts'
+import { readRow } from '../../../src/state/audit/read/rows.ts'
+import { openAuditKeys } from '../../../src/state/audit/format/keys.ts'
+import { makeManifestLine } from '../../../src/state/audit/format/manifest.ts'
+import { type OpenTrail, openTrail } from '../../../src/state/audit/write/trail.ts'
 import {
   type AuditQuery,
   type AuditRow,
@@ -14,8 +14,8 @@ import {
   type Progress,
   type ScanEnd,
   TrailReadError,
-} from '../../../src/contracts/audit-query.ts'
-import type { AuditEntry } from '../../../src/contracts/audit.ts'
+} from '../../../src/base/contracts/records/audit-query.ts'
+import type { AuditEntry } from '../../../src/base/contracts/records/audit.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 import { type MovableClock, movableClock } from '../../support/movable-clock.ts'
 

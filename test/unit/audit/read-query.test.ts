@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { CHANGES, readQuery } from '../../../src/audit/read/query.ts'
-import type { QueryTexts } from '../../../src/contracts/audit-query.ts'
+import { CHANGES, readQuery } from '../../../src/state/audit/read/query.ts'
+import type { QueryTexts } from '../../../src/base/contracts/records/audit-query.ts'
 
 const timesOf = (texts: QueryTexts): readonly (string | undefined)[] => {
   const { query } = readQuery(texts)

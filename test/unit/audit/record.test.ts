@@ -5,8 +5,8 @@ import {
   MOST_TEXT,
   personalHash,
   prepareRecord,
-} from '../../../src/audit/record.ts'
-import { type AuditEntry, MOST_REASON } from '../../../src/contracts/audit.ts'
+} from '../../../src/state/audit/format/record.ts'
+import { type AuditEntry, MOST_REASON } from '../../../src/base/contracts/records/audit.ts'
 
 const TIME = Date.UTC(2026, 10, 22, 23, 59, 59, 7)
 const ENTRY: AuditEntry = { event: 'call.settled', outcome: 'success', actor: { kind: 'user' } }

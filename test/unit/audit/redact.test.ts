@@ -1,9 +1,9 @@
 import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { eraseSubjectValues, findSubjectValues, segmentsOf } from '../../../src/audit/read/personal.ts'
-import { Retention } from '../../../src/audit/retention.ts'
-import { verifyTrail } from '../../../src/audit/read/verify.ts'
+import { eraseSubjectValues, findSubjectValues, segmentsOf } from '../../../src/state/audit/read/personal.ts'
+import { Retention } from '../../../src/state/audit/write/retention.ts'
+import { verifyTrail } from '../../../src/state/audit/read/verify.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 import { manifestOf, record } from '../../support/recorded-trail.ts'
 

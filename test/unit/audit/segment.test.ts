@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { Segment } from '../../../src/audit/segment.ts'
+import { Segment } from '../../../src/state/audit/format/segment.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 
 it('C12.4.2 both files of a segment are synced side by side', async () => {

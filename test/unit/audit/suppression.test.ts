@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { AuditEntry, Refusal } from '../../../src/contracts/audit.ts'
-import { Suppression } from '../../../src/audit/suppression.ts'
+import type { AuditEntry, Refusal } from '../../../src/base/contracts/records/audit.ts'
+import { Suppression } from '../../../src/state/audit/write/suppression.ts'
 import { manualAfter } from '../../support/manual-after.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 

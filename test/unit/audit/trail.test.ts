@@ -1,10 +1,15 @@
 import { chmodSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { RecordRing } from '../../../src/audit/record-ring.ts'
-import { type OpenTrail, openTrail, prepareAuditFolder, type TrailParts } from '../../../src/audit/trail.ts'
-import type { AuditEntry } from '../../../src/contracts/audit.ts'
-import type { Fault } from '../../../src/kernel/faults.ts'
+import { RecordRing } from '../../../src/state/audit/write/record-ring.ts'
+import {
+  type OpenTrail,
+  openTrail,
+  prepareAuditFolder,
+  type TrailParts,
+} from '../../../src/state/audit/write/trail.ts'
+import type { AuditEntry } from '../../../src/base/contracts/records/audit.ts'
+import type { Fault } from '../../../src/base/kernel/faults.ts'
 import { openIntents, readTrail, segmentsOf } from '../../support/audit-chain.ts'
 import { dataFolder } from '../../support/data-folder.ts'
 import { eventually } from '../../support/eventually.ts'

@@ -14,8 +14,8 @@ import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { chainHash } from '../../support/audit-chain.ts'
-import { besideOf } from '../../../src/audit/segment.ts'
-import { verifyTrail } from '../../../src/audit/read/verify.ts'
+import { besideOf } from '../../../src/state/audit/format/segment.ts'
+import { verifyTrail } from '../../../src/state/audit/read/verify.ts'
 import { edit, linesIn, manifestOf, record, writeLines } from '../../support/recorded-trail.ts'
 
 let recorded: string

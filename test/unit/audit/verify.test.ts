@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { tmpdir } from 'node:os'
 import { chainHash, lineOf } from '../../support/audit-chain.ts'
-import { verifyTrail } from '../../../src/audit/read/verify.ts'
+import { verifyTrail } from '../../../src/state/audit/read/verify.ts'
 import { edit, linesIn, manifestOf, record } from '../../support/recorded-trail.ts'
 
 /** A trail of two writers: the first has three segments, was signed four times, and told an anchor twice. */

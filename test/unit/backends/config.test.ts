@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { compileBackends } from '../../../src/backends/open.ts'
-import type { BackendsConfig } from '../../../src/backends/schema.ts'
-import { Problems } from '../../../src/config/problems.ts'
-import { systemClock } from '../../../src/kernel/clock.ts'
+import { compileBackends } from '../../../src/gateway/backends/open.ts'
+import type { BackendsConfig } from '../../../src/gateway/backends/schema.ts'
+import { Problems } from '../../../src/base/config/problems.ts'
+import { systemClock } from '../../../src/base/kernel/clock.ts'
 import { configFiles } from '../../support/config-files.ts'
 
 const HTTP = {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { checkConfiguration } from '../../../src/settings/check-configuration.ts'
-import { reportText } from '../../../src/config/problems.ts'
+import { checkConfiguration } from '../../../src/operate/settings/check-configuration.ts'
+import { reportText } from '../../../src/base/config/problems.ts'
 import { configFiles } from '../../support/config-files.ts'
 
 const told = async (tls: string): Promise<string> => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { parse } from '../../../src/cli/options.ts'
-import type { Verb } from '../../../src/operator/verb.ts'
+import { parse } from '../../../src/cli/line/options.ts'
+import type { Verb } from '../../../src/operate/operation/verb.ts'
 import { runVerb } from '../../support/command-line.ts'
 
 const VERB = {

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { jsonSchema, parameterSchema } from '../../../src/config/json-schema.ts'
-import { problemLines, Problems } from '../../../src/config/problems.ts'
-import { mapOf, optional, section, viewOf } from '../../../src/config/schema.ts'
-import { placeOf } from '../../../src/config/tree.ts'
-import { load } from '../../../src/config/validate.ts'
-import { readYaml } from '../../../src/config/yaml.ts'
-import { FORMAT_NAMES } from '../../../src/http/body-schema.ts'
+import { jsonSchema, parameterSchema } from '../../../src/base/config/json-schema.ts'
+import { problemLines, Problems } from '../../../src/base/config/problems.ts'
+import { mapOf, optional, section, viewOf } from '../../../src/base/config/schema.ts'
+import { placeOf } from '../../../src/base/config/tree.ts'
+import { load } from '../../../src/base/config/validate.ts'
+import { readYaml } from '../../../src/base/config/yaml.ts'
+import { FORMAT_NAMES } from '../../../src/base/http/body/body-schema.ts'
 
 const options = { formats: FORMAT_NAMES, description: 'A schema.' }
 const FILE = viewOf(

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { Alias } from 'yaml'
-import { loadFile } from '../../../src/config/load.ts'
+import { loadFile } from '../../../src/base/config/load.ts'
 import {
   duration,
   flag,
@@ -19,8 +19,8 @@ import {
   text,
   wholeNumber,
   type TSchema,
-} from '../../../src/config/schema.ts'
-import { reportText } from '../../../src/config/problems.ts'
+} from '../../../src/base/config/schema.ts'
+import { reportText } from '../../../src/base/config/problems.ts'
 import { configFiles } from '../../support/config-files.ts'
 
 const DESCRIBED = { description: 'A key.' }

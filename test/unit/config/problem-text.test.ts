@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { didYouMean, nearest } from '../../../src/config/problem-text.ts'
+import { didYouMean, nearest } from '../../../src/base/config/problem-text.ts'
 
 describe('suggestions', () => {
   it.each([

@@ -1,8 +1,8 @@
 import { globSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { Problems } from '../../../src/config/problems.ts'
-import { yamlPieces } from '../../../src/config/yaml-pieces.ts'
-import { readYaml, writeYaml } from '../../../src/config/yaml.ts'
+import { Problems } from '../../../src/base/config/problems.ts'
+import { yamlPieces } from '../../../src/base/config/yaml-pieces.ts'
+import { readYaml, writeYaml } from '../../../src/base/config/yaml.ts'
 import { largeDescription } from '../../support/large-description.ts'
 
 function read(source: string, size: number) {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { DirectoryMethods } from '../../../src/directory/people.ts'
-import { CLIENT } from '../../../src/directory/stored-directory.ts'
-import { Fault } from '../../../src/kernel/faults.ts'
-import { MemoryStore } from '../../../src/stores/memory.ts'
+import { DirectoryMethods } from '../../../src/identity/directory/records/people.ts'
+import { CLIENT } from '../../../src/identity/directory/records/stored-directory.ts'
+import { Fault } from '../../../src/base/kernel/faults.ts'
+import { MemoryStore } from '../../../src/state/stores/sqlite/memory.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 
 const BASIC = {

@@ -1,12 +1,12 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { Problems } from '../../../src/config/problems.ts'
-import { compileCatalogue } from '../../../src/config/scopes/catalogue.ts'
-import { compileClient } from '../../../src/directory/client-rules.ts'
-import { problemsAt } from '../../../src/directory/read-records.ts'
-import { readStoredClient } from '../../../src/directory/stored-directory.ts'
-import type { ClientRecord } from '../../../src/directory/schema.ts'
-import type { Jwk } from '../../../src/kernel/jwk.ts'
+import { Problems } from '../../../src/base/config/problems.ts'
+import { compileCatalogue } from '../../../src/base/config/scopes/catalogue.ts'
+import { compileClient } from '../../../src/identity/directory/records/client-rules.ts'
+import { problemsAt } from '../../../src/identity/directory/records/read-records.ts'
+import { readStoredClient } from '../../../src/identity/directory/records/stored-directory.ts'
+import type { ClientRecord } from '../../../src/identity/directory/records/schema.ts'
+import type { Jwk } from '../../../src/base/kernel/jwk.ts'
 
 const SECRETS = [`sha256:${'A'.repeat(43)}`]
 const EC = generateKeyPairSync('ec', { namedCurve: 'P-256' })

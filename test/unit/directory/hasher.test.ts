@@ -1,7 +1,13 @@
 import { argon2Sync, createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { Hasher, hashesAtOnce, hashSecret, parseArgon2, verifySecret } from '../../../src/directory/hasher.ts'
-import { Fault } from '../../../src/kernel/faults.ts'
+import {
+  Hasher,
+  hashesAtOnce,
+  hashSecret,
+  parseArgon2,
+  verifySecret,
+} from '../../../src/identity/directory/hashing/hasher.ts'
+import { Fault } from '../../../src/base/kernel/faults.ts'
 
 const salted = '$argon2id$v=19$m=19456,t=2,p=1$'
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
-import { holdingsOf, lossesBetween, withStored } from '../../../src/directory/holdings.ts'
-import { ROLE, stored } from '../../../src/directory/schema.ts'
-import { MemoryStore } from '../../../src/stores/memory.ts'
+import { holdingsOf, lossesBetween, withStored } from '../../../src/identity/directory/records/holdings.ts'
+import { ROLE, stored } from '../../../src/identity/directory/records/schema.ts'
+import { MemoryStore } from '../../../src/state/stores/sqlite/memory.ts'
 import { catalogue, makeDirectory } from '../../support/directory.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { Problems } from '../../../src/config/problems.ts'
-import { compileCatalogue } from '../../../src/config/scopes/catalogue.ts'
-import { compileDirectory } from '../../../src/directory/compile.ts'
-import { type Holdings, holdingsOf, lossesBetween } from '../../../src/directory/holdings.ts'
-import type { DirectoryConfig } from '../../../src/directory/schema.ts'
+import { Problems } from '../../../src/base/config/problems.ts'
+import { compileCatalogue } from '../../../src/base/config/scopes/catalogue.ts'
+import { compileDirectory } from '../../../src/identity/directory/records/compile.ts'
+import { type Holdings, holdingsOf, lossesBetween } from '../../../src/identity/directory/records/holdings.ts'
+import type { DirectoryConfig } from '../../../src/identity/directory/records/schema.ts'
 
 const HASH = 'sha256:LrS2csIIenKerBXhR_QzSOAnV-FAjLrko9uDiwaZEYQ'
 const PASSWORD =

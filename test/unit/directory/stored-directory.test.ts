@@ -1,9 +1,15 @@
 import { describe, expect, it } from 'vitest'
-import type { Change, Entry, Subscriber } from '../../../src/contracts/store.ts'
-import { LayeredPeople, StoredPeople } from '../../../src/directory/people.ts'
-import { CLIENT, Roles, StoredDirectory, SUBJECT, USER } from '../../../src/directory/stored-directory.ts'
-import { Fault } from '../../../src/kernel/faults.ts'
-import { MemoryStore } from '../../../src/stores/memory.ts'
+import type { Change, Entry, Subscriber } from '../../../src/base/contracts/records/store.ts'
+import { LayeredPeople, StoredPeople } from '../../../src/identity/directory/records/people.ts'
+import {
+  CLIENT,
+  Roles,
+  StoredDirectory,
+  SUBJECT,
+  USER,
+} from '../../../src/identity/directory/records/stored-directory.ts'
+import { Fault } from '../../../src/base/kernel/faults.ts'
+import { MemoryStore } from '../../../src/state/stores/sqlite/memory.ts'
 import { HASH, makeDirectory } from '../../support/directory.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { ActionTable } from '../../../src/gateway/action-table.ts'
-import { parsePathPattern } from '../../../src/gateway/path-pattern.ts'
+import { ActionTable } from '../../../src/gateway/actions/action-table.ts'
+import { parsePathPattern } from '../../../src/gateway/actions/path-pattern.ts'
 
 const MEMBER = '7d9f2c1e-4b3a-4f0e-9c55-0a1b2c3d4e5f'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { changingScopes } from '../../../src/gateway/compile-actions.ts'
-import type { ActionConfig } from '../../../src/gateway/schema.ts'
-import { compileCatalogue } from '../../../src/config/scopes/catalogue.ts'
+import { changingScopes } from '../../../src/gateway/actions/compile-actions.ts'
+import type { ActionConfig } from '../../../src/gateway/actions/schema.ts'
+import { compileCatalogue } from '../../../src/base/config/scopes/catalogue.ts'
 
 const CATALOGUE = compileCatalogue([
   { name: 'pets.read', description: 'See pets', implies: [] },

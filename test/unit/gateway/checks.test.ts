@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { SnapshotPlaces } from '../../../src/directory/places.ts'
-import { compileScopeRule, satisfies } from '../../../src/gateway/action-table.ts'
-import { checkBody } from '../../../src/gateway/body.ts'
+import { SnapshotPlaces } from '../../../src/identity/directory/records/places.ts'
+import { compileScopeRule, satisfies } from '../../../src/gateway/actions/action-table.ts'
+import { checkBody } from '../../../src/gateway/decide/body.ts'
 import {
   admit,
   checkUserinfo,
@@ -13,14 +13,14 @@ import {
   requirePlace,
   requireScope,
   takesWebsocket,
-} from '../../../src/gateway/checks.ts'
-import { Findings } from '../../../src/gateway/pipeline.ts'
+} from '../../../src/gateway/decide/checks.ts'
+import { Findings } from '../../../src/gateway/decide/pipeline.ts'
 import {
   compileAuthorities,
   parseRequestTarget,
   type RequestTarget,
-} from '../../../src/http/request-target.ts'
-import { Fault } from '../../../src/kernel/faults.ts'
+} from '../../../src/base/http/head/request-target.ts'
+import { Fault } from '../../../src/base/kernel/faults.ts'
 import { PRINCIPAL } from '../../support/calls.ts'
 import {
   CATALOGUE,

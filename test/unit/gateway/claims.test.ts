@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { Principal } from '../../../src/contracts/principal.ts'
-import { readOwnClaims } from '../../../src/gateway/claims.ts'
-import { Standing } from '../../../src/keys/token-verifier.ts'
+import type { Principal } from '../../../src/base/contracts/people/principal.ts'
+import { readOwnClaims } from '../../../src/gateway/decide/claims.ts'
+import { Standing } from '../../../src/identity/keys/verify/token-verifier.ts'
 
 const CLAIMS = {
   sub: 'subject-1',

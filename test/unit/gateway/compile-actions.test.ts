@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { Problems } from '../../../src/config/problems.ts'
-import type { Backend } from '../../../src/contracts/backend.ts'
-import { compileActions } from '../../../src/gateway/compile-actions.ts'
-import type { ActionConfig, AreasConfig, OperationConfig } from '../../../src/gateway/schema.ts'
+import { Problems } from '../../../src/base/config/problems.ts'
+import type { Backend } from '../../../src/base/contracts/calls/backend.ts'
+import { compileActions } from '../../../src/gateway/actions/compile-actions.ts'
+import type { ActionConfig, AreasConfig, OperationConfig } from '../../../src/gateway/actions/schema.ts'
 import { CATALOGUE, FUND_LIST, makeGateway, exchangeOf } from '../../support/gateway.ts'
-import { matchAction } from '../../../src/gateway/checks.ts'
+import { matchAction } from '../../../src/gateway/decide/checks.ts'
 
 const BACKEND = { name: 'funds', format: 'json', payload: 'bare' } as unknown as Backend
 const OPERATION = { scopes: { any: ['fund.read'] }, versions: [1], items: {} } as unknown as OperationConfig

@@ -6,7 +6,7 @@ import {
   Threads,
 } from '../../../src/gateway/conversion/conversions.ts'
 import { perform, type Task } from '../../../src/gateway/conversion/tasks.ts'
-import { Fault } from '../../../src/kernel/faults.ts'
+import { Fault } from '../../../src/base/kernel/faults.ts'
 import { sized } from '../../support/long.ts'
 import { manualAfter } from '../../support/manual-after.ts'
 

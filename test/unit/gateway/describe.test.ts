@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { Problems } from '../../../src/config/problems.ts'
-import type { OperationDescription } from '../../../src/contracts/api-description.ts'
-import type { Backend } from '../../../src/contracts/backend.ts'
-import { compileActions } from '../../../src/gateway/compile-actions.ts'
-import type { ActionConfig, AreasConfig } from '../../../src/gateway/schema.ts'
+import { Problems } from '../../../src/base/config/problems.ts'
+import type { OperationDescription } from '../../../src/base/contracts/calls/api-description.ts'
+import type { Backend } from '../../../src/base/contracts/calls/backend.ts'
+import { compileActions } from '../../../src/gateway/actions/compile-actions.ts'
+import type { ActionConfig, AreasConfig } from '../../../src/gateway/actions/schema.ts'
 import { type Described, describeApi } from '../../../src/gateway/describe/describe.ts'
-import { BACKEND_CHECK, CHECKS } from '../../../src/gateway/order.ts'
+import { BACKEND_CHECK, CHECKS } from '../../../src/gateway/decide/order.ts'
 import { CATALOGUE } from '../../support/gateway.ts'
 
 const backend: Backend = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readyDocument } from '../../../src/http/entity-tag.ts'
+import { readyDocument } from '../../../src/base/http/head/entity-tag.ts'
 import { expectDocumented } from '../../support/documented.ts'
 
 const schema = {}

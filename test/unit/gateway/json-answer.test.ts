@@ -1,9 +1,9 @@
-import { Passage, readableOf, type Stage, StreamInPieces } from '../../../src/http/pieces.ts'
+import { Passage, readableOf, type Stage, StreamInPieces } from '../../../src/base/http/body/pieces.ts'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
-import type { WrappedBytes } from '../../../src/contracts/exchange.ts'
-import { envelopeStage, wrapJson, wrapStage } from '../../../src/gateway/answer-body.ts'
+import type { WrappedBytes } from '../../../src/base/contracts/calls/exchange.ts'
+import { envelopeStage, wrapJson, wrapStage } from '../../../src/gateway/decide/answer-body.ts'
 
 const CASES = [
   ['an object is Data', '{"a": 1.0}\n', '{"Errors":[],"Data":{"a": 1.0}\n}'],

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { Problems } from '../../../src/config/problems.ts'
-import { type NamedSchemas, SchemaLinker } from '../../../src/gateway/linked-schemas.ts'
-import type { OperationConfig } from '../../../src/gateway/schema.ts'
-import { compileProblems } from '../../../src/http/validate-body.ts'
-import { readXml } from '../../../src/http/xml/read.ts'
+import { Problems } from '../../../src/base/config/problems.ts'
+import { type NamedSchemas, SchemaLinker } from '../../../src/gateway/actions/linked-schemas.ts'
+import type { OperationConfig } from '../../../src/gateway/actions/schema.ts'
+import { compileProblems } from '../../../src/base/http/body/validate-body.ts'
+import { readXml } from '../../../src/base/http/xml/read.ts'
 
 const PATH = ['actions', 0, 'methods', 'PUT']
 

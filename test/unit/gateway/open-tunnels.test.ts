@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { Tunnel, TunnelEnd } from '../../../src/contracts/backend.ts'
-import type { Principal } from '../../../src/contracts/principal.ts'
-import { OpenTunnels } from '../../../src/gateway/door.ts'
-import { decide, Findings } from '../../../src/gateway/pipeline.ts'
+import type { Tunnel, TunnelEnd } from '../../../src/base/contracts/calls/backend.ts'
+import type { Principal } from '../../../src/base/contracts/people/principal.ts'
+import { OpenTunnels } from '../../../src/gateway/decide/door.ts'
+import { decide, Findings } from '../../../src/gateway/decide/pipeline.ts'
 import { PRINCIPAL } from '../../support/calls.ts'
 import { exchangeOf, FUND_LIST, makeGateway, principalWith } from '../../support/gateway.ts'
 

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Problems } from '../../../src/config/problems.ts'
-import { compileQueryRule } from '../../../src/gateway/parameters.ts'
-import type { ParameterConfig } from '../../../src/gateway/schema.ts'
-import { type BodySchema, requires } from '../../../src/http/body-schema.ts'
-import { literalOf } from '../../../src/http/json.ts'
+import { Problems } from '../../../src/base/config/problems.ts'
+import { compileQueryRule } from '../../../src/gateway/actions/parameters.ts'
+import type { ParameterConfig } from '../../../src/gateway/actions/schema.ts'
+import { type BodySchema, requires } from '../../../src/base/http/body/body-schema.ts'
+import { literalOf } from '../../../src/base/http/body/json.ts'
 
 function compile(config: Readonly<Record<string, unknown>>) {
   const problems = new Problems()

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { VerifyFirst } from '../../../src/gateway/checks.ts'
-import { apiDoor } from '../../../src/gateway/door.ts'
-import { decide, decidePreflight, Findings } from '../../../src/gateway/pipeline.ts'
-import { decideReportOnly } from '../../../src/gateway/report-only.ts'
-import { Fault } from '../../../src/kernel/faults.ts'
+import { VerifyFirst } from '../../../src/gateway/decide/checks.ts'
+import { apiDoor } from '../../../src/gateway/decide/door.ts'
+import { decide, decidePreflight, Findings } from '../../../src/gateway/decide/pipeline.ts'
+import { decideReportOnly } from '../../../src/gateway/decide/report-only.ts'
+import { Fault } from '../../../src/base/kernel/faults.ts'
 import { PRINCIPAL } from '../../support/calls.ts'
 import {
   closureFor,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { Answer } from '../../../src/contracts/exchange.ts'
-import { type FaultRow, FAULTS } from '../../../src/kernel/fault-table.ts'
-import { Fault, type FaultCode, type FaultFacts } from '../../../src/kernel/faults.ts'
+import type { Answer } from '../../../src/base/contracts/calls/exchange.ts'
+import { type FaultRow, FAULTS } from '../../../src/base/kernel/fault-table.ts'
+import { Fault, type FaultCode, type FaultFacts } from '../../../src/base/kernel/faults.ts'
 import { renderFault } from '../../support/gateway.ts'
 
 const render = (code: FaultCode, facts?: FaultFacts): Answer => renderFault(new Fault(code, facts), undefined)

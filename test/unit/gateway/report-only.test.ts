@@ -1,10 +1,14 @@
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
-import type { Exchange } from '../../../src/contracts/exchange.ts'
-import { type Decision, Findings } from '../../../src/gateway/pipeline.ts'
-import { decideReportOnly, readBodyUnrefused, reportOnlyArea } from '../../../src/gateway/report-only.ts'
-import { Fault } from '../../../src/kernel/faults.ts'
+import type { Exchange } from '../../../src/base/contracts/calls/exchange.ts'
+import { type Decision, Findings } from '../../../src/gateway/decide/pipeline.ts'
+import {
+  decideReportOnly,
+  readBodyUnrefused,
+  reportOnlyArea,
+} from '../../../src/gateway/decide/report-only.ts'
+import { Fault } from '../../../src/base/kernel/faults.ts'
 import { PRINCIPAL } from '../../support/calls.ts'
 import {
   closureFor,

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { ActionTable } from '../../../src/gateway/action-table.ts'
-import { parsePathPattern } from '../../../src/gateway/path-pattern.ts'
-import { MOST_REST_SEGMENTS, restRouteOf, restsMeet } from '../../../src/gateway/rest-routes.ts'
+import { ActionTable } from '../../../src/gateway/actions/action-table.ts'
+import { parsePathPattern } from '../../../src/gateway/actions/path-pattern.ts'
+import { MOST_REST_SEGMENTS, restRouteOf, restsMeet } from '../../../src/gateway/actions/rest-routes.ts'
 
 const REGISTRY = [
   'v2/{name...:/[a-z0-9._-]+/}/manifests/{reference}',

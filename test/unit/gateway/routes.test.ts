@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Problems, reportText } from '../../../src/config/problems.ts'
-import { compileCatalogue } from '../../../src/config/scopes/catalogue.ts'
-import type { Backend } from '../../../src/contracts/backend.ts'
-import { matchAction } from '../../../src/gateway/checks.ts'
-import { compileActions } from '../../../src/gateway/compile-actions.ts'
-import type { ActionConfig } from '../../../src/gateway/schema.ts'
-import { compileAuthorities, parseRequestTarget } from '../../../src/http/request-target.ts'
+import { Problems, reportText } from '../../../src/base/config/problems.ts'
+import { compileCatalogue } from '../../../src/base/config/scopes/catalogue.ts'
+import type { Backend } from '../../../src/base/contracts/calls/backend.ts'
+import { matchAction } from '../../../src/gateway/decide/checks.ts'
+import { compileActions } from '../../../src/gateway/actions/compile-actions.ts'
+import type { ActionConfig } from '../../../src/gateway/actions/schema.ts'
+import { compileAuthorities, parseRequestTarget } from '../../../src/base/http/head/request-target.ts'
 
 const CATALOGUE = compileCatalogue([{ name: 'read', description: 'Read', implies: [] }])
 const BACKEND = { name: 'upstream', format: 'json', payload: 'bare' } as unknown as Backend

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { Principal } from '../../../src/contracts/principal.ts'
-import { TokenCheck } from '../../../src/gateway/token-check.ts'
-import { Standing } from '../../../src/keys/token-verifier.ts'
+import type { Principal } from '../../../src/base/contracts/people/principal.ts'
+import { TokenCheck } from '../../../src/gateway/decide/token-check.ts'
+import { Standing } from '../../../src/identity/keys/verify/token-verifier.ts'
 import { principalWith } from '../../support/gateway.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import type { Backend } from '../../../src/contracts/backend.ts'
-import { Problems } from '../../../src/config/problems.ts'
-import { compileActions } from '../../../src/gateway/compile-actions.ts'
-import { compileScopes } from '../../../src/config/scopes/schema.ts'
+import type { Backend } from '../../../src/base/contracts/calls/backend.ts'
+import { Problems } from '../../../src/base/config/problems.ts'
+import { compileActions } from '../../../src/gateway/actions/compile-actions.ts'
+import { compileScopes } from '../../../src/base/config/scopes/schema.ts'
 
 const plain: Backend = {
   name: 'plain',

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compileNegotiation, type AcceptLines } from '../../../src/http/accept.ts'
-import { Fault } from '../../../src/kernel/faults.ts'
+import { compileNegotiation, type AcceptLines } from '../../../src/base/http/head/accept.ts'
+import { Fault } from '../../../src/base/kernel/faults.ts'
 import { anyText } from '../../support/any-text.ts'
 
 const JSON_TYPE = 'application/json'

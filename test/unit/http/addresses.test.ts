@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { networkOf, siteOf } from '../../../src/http/addresses.ts'
+import { networkOf, siteOf } from '../../../src/base/http/head/addresses.ts'
 
 it.each([
   ['192.0.2.1', '192.0.2.1'],

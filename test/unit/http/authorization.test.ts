@@ -7,8 +7,8 @@ import {
   quotedString,
   tokenChallenge,
   usesDpop,
-} from '../../../src/http/authorization.ts'
-import type { Head } from '../../../src/http/head.ts'
+} from '../../../src/base/http/head/authorization.ts'
+import type { Head } from '../../../src/base/http/head/head.ts'
 
 const LOOSE = { strictHeaderNames: false, anySchemeCase: false }
 const STRICT = { strictHeaderNames: true, anySchemeCase: false }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { printable, quoted } from '../../../src/http/read-body.ts'
+import { printable, quoted } from '../../../src/base/http/body/read-body.ts'
 
 describe('names told back to the client', () => {
   it.each([

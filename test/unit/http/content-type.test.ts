@@ -4,8 +4,8 @@ import {
   checkOwnContentType,
   MEDIA_TYPE_OF,
   parseContentType,
-} from '../../../src/http/media-type.ts'
-import { Fault } from '../../../src/kernel/faults.ts'
+} from '../../../src/base/http/head/media-type.ts'
+import { Fault } from '../../../src/base/kernel/faults.ts'
 
 function outcome(work: () => string): string {
   try {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { Cors, isOrigin } from '../../../src/http/cors.ts'
-import type { Head } from '../../../src/http/head.ts'
+import { Cors, isOrigin } from '../../../src/base/http/head/cors.ts'
+import type { Head } from '../../../src/base/http/head/head.ts'
 
 const APP = 'https://app.example.com'
 const cors = new Cors({ origins: [APP], methods: ['GET'], headers: [], exposeHeaders: [], maxAge: 1500 })

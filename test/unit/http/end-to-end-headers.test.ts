@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { cleanRequestHeaders } from '../../../src/http/end-to-end-headers.ts'
+import { cleanRequestHeaders } from '../../../src/base/http/head/end-to-end-headers.ts'
 
 const clean = (headers: Record<string, string | undefined>) => cleanRequestHeaders({ headers })
 

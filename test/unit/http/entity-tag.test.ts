@@ -5,7 +5,7 @@ import {
   readTag,
   readTagCondition,
   withOpaque,
-} from '../../../src/http/entity-tag.ts'
+} from '../../../src/base/http/head/entity-tag.ts'
 
 const strong = (opaque: string) => ({ weak: false, opaque })
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { Fault, type FaultCode } from '../../../src/kernel/faults.ts'
-import { FAULTS } from '../../../src/kernel/fault-table.ts'
+import { Fault, type FaultCode } from '../../../src/base/kernel/faults.ts'
+import { FAULTS } from '../../../src/base/kernel/fault-table.ts'
 import {
   errorEnvelope,
   errorsEnvelope,
@@ -9,9 +9,9 @@ import {
   renderFault,
   successEnvelope,
   wrapPayload,
-} from '../../../src/http/envelope.ts'
-import type { JsonObject, JsonValue } from '../../../src/http/json.ts'
-import { ENVELOPE_SCHEMA, readXml } from '../../../src/http/xml/read.ts'
+} from '../../../src/base/http/envelope.ts'
+import type { JsonObject, JsonValue } from '../../../src/base/http/body/json.ts'
+import { ENVELOPE_SCHEMA, readXml } from '../../../src/base/http/xml/read.ts'
 
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 const codes = Object.keys(FAULTS) as FaultCode[]

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { BodySchema } from '../../../src/http/body-schema.ts'
-import { formToJson, parseForm, singleValues } from '../../../src/http/form.ts'
-import { stringifyJson } from '../../../src/http/json.ts'
-import { Fault } from '../../../src/kernel/faults.ts'
+import type { BodySchema } from '../../../src/base/http/body/body-schema.ts'
+import { formToJson, parseForm, singleValues } from '../../../src/base/http/body/form.ts'
+import { stringifyJson } from '../../../src/base/http/body/json.ts'
+import { Fault } from '../../../src/base/kernel/faults.ts'
 import { anyText } from '../../support/any-text.ts'
 
 const pairs = (body: string | Uint8Array): [string, readonly string[]][] => [...parseForm(body)]

@@ -5,8 +5,8 @@ import {
   clientOrigin,
   compileTrustedProxies,
   forwardedLines,
-} from '../../../src/http/addresses.ts'
-import type { Head } from '../../../src/http/head.ts'
+} from '../../../src/base/http/head/addresses.ts'
+import type { Head } from '../../../src/base/http/head/head.ts'
 
 const headFrom = (remoteAddress: string, headers: Head['headers'] = {}): Head => ({
   method: 'GET',

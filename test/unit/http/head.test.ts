@@ -5,8 +5,8 @@ import {
   hasNoContent,
   type Head,
   SUPPORTED_METHODS,
-} from '../../../src/http/head.ts'
-import { Fault } from '../../../src/kernel/faults.ts'
+} from '../../../src/base/http/head/head.ts'
+import { Fault } from '../../../src/base/kernel/faults.ts'
 
 type Line = readonly [name: string, value: string]
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { checkJson, JsonCheck, NotJson } from '../../../src/http/json-check.ts'
+import { checkJson, JsonCheck, NotJson } from '../../../src/base/http/body/json-check.ts'
 import { sized } from '../../support/long.ts'
 import { engineAccepts, faultInPieces, faultOf, fuzzJson } from '../../support/json-fuzz.ts'
 import { ACCEPTED, EITHER, REFUSED } from '../../support/json-test-suite.ts'

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { type JsonValue, parseJson, stringifyJson } from '../../../src/http/json.ts'
+import { type JsonValue, parseJson, stringifyJson } from '../../../src/base/http/body/json.ts'
 import { judge } from '../../support/judged-schema.ts'
 import { JSON_SCHEMA_SUITE, needing } from '../../support/machine.ts'
 

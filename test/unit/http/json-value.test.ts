@@ -1,6 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compareLiterals, isIntegerLiteral, literalOf, parseNumberLiteral } from '../../../src/http/json.ts'
+import {
+  compareLiterals,
+  isIntegerLiteral,
+  literalOf,
+  parseNumberLiteral,
+} from '../../../src/base/http/body/json.ts'
 
 const scaled = fc.tuple(fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n }), fc.nat(40))
 /** value × 10^-places, written out. */

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import type { BodySchema } from '../../../src/http/body-schema.ts'
-import { errorsEnvelope, errorsOf, isEnvelope, successEnvelope } from '../../../src/http/envelope.ts'
-import { parseJson, stringifyJson } from '../../../src/http/json.ts'
-import { ENVELOPE_SCHEMA, readXml, XML_LIMITS } from '../../../src/http/xml/read.ts'
-import { type ItemNames, writeXml } from '../../../src/http/xml/write.ts'
+import type { BodySchema } from '../../../src/base/http/body/body-schema.ts'
+import { errorsEnvelope, errorsOf, isEnvelope, successEnvelope } from '../../../src/base/http/envelope.ts'
+import { parseJson, stringifyJson } from '../../../src/base/http/body/json.ts'
+import { ENVELOPE_SCHEMA, readXml, XML_LIMITS } from '../../../src/base/http/xml/read.ts'
+import { type ItemNames, writeXml } from '../../../src/base/http/xml/write.ts'
 
-const page = readFileSync(new URL('../../../src/http/json-xml.md', import.meta.url), 'utf8')
+const page = readFileSync(new URL('../../../src/base/http/xml/json-xml.md', import.meta.url), 'utf8')
 
 type Blocks = Partial<Record<string, string>>
 

@@ -1,7 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type JsonObject, type JsonValue, parseJson, stringifyJson } from '../../../src/http/json.ts'
-import { Fault } from '../../../src/kernel/faults.ts'
+import {
+  type JsonObject,
+  type JsonValue,
+  parseJson,
+  stringifyJson,
+} from '../../../src/base/http/body/json.ts'
+import { Fault } from '../../../src/base/kernel/faults.ts'
 
 const bytes = (text: string): Uint8Array => Buffer.from(text)
 const LIMITS = { depth: 100, nodes: 1000 }

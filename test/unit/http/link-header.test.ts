@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type LinkValue, parseLink, writeLink } from '../../../src/http/reference.ts'
+import { type LinkValue, parseLink, writeLink } from '../../../src/base/http/head/reference.ts'
 
 const ONE_LINE = fc.string({ unit: fc.constantFrom(...Array.from('aZ09 \t"\\;,=<>*%\'é\u00ff')) })
 const target = fc

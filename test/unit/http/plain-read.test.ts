@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import type { JsonValue } from '../../../src/http/json.ts'
-import { decodeXml } from '../../../src/http/xml/decode.ts'
-import { ANSWER_LIMITS, type PlainXmlRules } from '../../../src/http/xml/plain-document.ts'
-import { readPlainXml } from '../../../src/http/xml/plain-read.ts'
-import { writePlainXml } from '../../../src/http/xml/plain-write.ts'
+import type { JsonValue } from '../../../src/base/http/body/json.ts'
+import { decodeXml } from '../../../src/base/http/xml/decode.ts'
+import { ANSWER_LIMITS, type PlainXmlRules } from '../../../src/base/http/xml/plain-document.ts'
+import { readPlainXml } from '../../../src/base/http/xml/plain-read.ts'
+import { writePlainXml } from '../../../src/base/http/xml/plain-write.ts'
 
 const KEEP: PlainXmlRules = {
   root: undefined,

@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import type { XmlSection } from '../../../src/backends/forward/answer-schema.ts'
-import { compileXml } from '../../../src/backends/forward/compile-answers.ts'
-import { Problems } from '../../../src/config/problems.ts'
+import type { XmlSection } from '../../../src/gateway/backends/forward/schema/answer-schema.ts'
+import { compileXml } from '../../../src/gateway/backends/forward/compile-answers.ts'
+import { Problems } from '../../../src/base/config/problems.ts'
 import { plainEnvelope } from '../../../src/gateway/conversion/tasks.ts'
-import { parseJson, stringifyJson } from '../../../src/http/json.ts'
-import { writePlainXml } from '../../../src/http/xml/plain-write.ts'
-import { ANSWER_LIMITS, BODY_LIMITS, type PlainXmlRules } from '../../../src/http/xml/plain-document.ts'
+import { parseJson, stringifyJson } from '../../../src/base/http/body/json.ts'
+import { writePlainXml } from '../../../src/base/http/xml/plain-write.ts'
+import { ANSWER_LIMITS, BODY_LIMITS, type PlainXmlRules } from '../../../src/base/http/xml/plain-document.ts'
 
-const page = readFileSync(new URL('../../../src/http/plain-xml.md', import.meta.url), 'utf8')
+const page = readFileSync(new URL('../../../src/base/http/xml/plain-xml.md', import.meta.url), 'utf8')
 
 const rulesOf = (section: XmlSection): PlainXmlRules => {
   const problems = new Problems()

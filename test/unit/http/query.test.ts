@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { parse } from 'node:querystring'
 import { describe, expect, it } from 'vitest'
-import { compileQueryFilter, DIVIDES } from '../../../src/http/query.ts'
+import { compileQueryFilter, DIVIDES } from '../../../src/base/http/head/query.ts'
 
 const filter = compileQueryFilter({ taken: ['business', 'fund_id'], only: undefined, strict: false })!
 const only = compileQueryFilter({ taken: ['business'], only: ['page', 'ids[]', 'a b'], strict: false })!

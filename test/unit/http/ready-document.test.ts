@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { answerReady, readyDocument } from '../../../src/http/entity-tag.ts'
+import { answerReady, readyDocument } from '../../../src/base/http/head/entity-tag.ts'
 
 const made = readyDocument(Buffer.from('{}'), {
   'Content-Type': 'application/json',

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isBelow, referenceForLog, resolveReference } from '../../../src/http/reference.ts'
+import { isBelow, referenceForLog, resolveReference } from '../../../src/base/http/head/reference.ts'
 import { anyText } from '../../support/any-text.ts'
 
 const BASE = { origin: 'http://a', path: '/b/c/d', query: '?q' }

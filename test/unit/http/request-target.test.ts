@@ -6,8 +6,8 @@ import {
   parseRequestTarget,
   type RequestTarget,
   TARGET_RULES,
-} from '../../../src/http/request-target.ts'
-import { Fault } from '../../../src/kernel/faults.ts'
+} from '../../../src/base/http/head/request-target.ts'
+import { Fault } from '../../../src/base/kernel/faults.ts'
 
 const authorities = compileAuthorities(['http://127.0.0.1:8080', 'https://api.example.test'])
 const parse = (raw: string): RequestTarget => parseRequestTarget(raw, authorities)

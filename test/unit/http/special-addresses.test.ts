@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { compileReachable } from '../../../src/http/special-addresses.ts'
+import { compileReachable } from '../../../src/base/http/head/special-addresses.ts'
 
 describe('T3.18 addresses that are reached', () => {
   it.each([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { nextTraceparent, nextTracestate } from '../../../src/http/trace-context.ts'
+import { nextTraceparent, nextTracestate } from '../../../src/base/http/head/trace-context.ts'
 
 /** The cases of the test suite of W3C Trace Context (github.com/w3c/trace-context, test/test.py). */
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { type BodySchema, NOTHING } from '../../../src/http/body-schema.ts'
-import { parseJson } from '../../../src/http/json.ts'
-import { compileValidator } from '../../../src/http/validate-body.ts'
-import { Fault } from '../../../src/kernel/faults.ts'
+import { type BodySchema, NOTHING } from '../../../src/base/http/body/body-schema.ts'
+import { parseJson } from '../../../src/base/http/body/json.ts'
+import { compileValidator } from '../../../src/base/http/body/validate-body.ts'
+import { Fault } from '../../../src/base/kernel/faults.ts'
 
 /** What is said about a body, or `fits`. */
 function said(schema: BodySchema, body: string): string {

@@ -1,10 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { BodySchema } from '../../../src/http/body-schema.ts'
-import { type JsonObject, type JsonValue, parseJson, stringifyJson } from '../../../src/http/json.ts'
-import { ENVELOPE_SCHEMA, readXml } from '../../../src/http/xml/read.ts'
-import { writeXml, writeXmlEnvelope } from '../../../src/http/xml/write.ts'
-import { Fault } from '../../../src/kernel/faults.ts'
+import type { BodySchema } from '../../../src/base/http/body/body-schema.ts'
+import {
+  type JsonObject,
+  type JsonValue,
+  parseJson,
+  stringifyJson,
+} from '../../../src/base/http/body/json.ts'
+import { ENVELOPE_SCHEMA, readXml } from '../../../src/base/http/xml/read.ts'
+import { writeXml, writeXmlEnvelope } from '../../../src/base/http/xml/write.ts'
+import { Fault } from '../../../src/base/kernel/faults.ts'
 import { anyText } from '../../support/any-text.ts'
 
 const XSI = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { escapeName, unescapeName } from '../../../src/http/xml/syntax.ts'
+import { escapeName, unescapeName } from '../../../src/base/http/xml/syntax.ts'
 import { anyText } from '../../support/any-text.ts'
 
 /** XML 1.0 fifth edition, productions [4] and [4a], without the colon: first and last code point of each range. */

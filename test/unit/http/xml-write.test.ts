@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { Fault } from '../../../src/kernel/faults.ts'
-import type { JsonObject, JsonValue } from '../../../src/http/json.ts'
-import { type ItemNames, writeXml, writeXmlEnvelope } from '../../../src/http/xml/write.ts'
+import { Fault } from '../../../src/base/kernel/faults.ts'
+import type { JsonObject, JsonValue } from '../../../src/base/http/body/json.ts'
+import { type ItemNames, writeXml, writeXmlEnvelope } from '../../../src/base/http/xml/write.ts'
 
 const DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
 const NIL = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'

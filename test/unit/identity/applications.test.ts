@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Fault } from '../../../src/kernel/faults.ts'
+import { Fault } from '../../../src/base/kernel/faults.ts'
 import {
   answerIn,
   authorizePath,

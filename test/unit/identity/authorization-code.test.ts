@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
-import { Fault } from '../../../src/kernel/faults.ts'
-import { accessTokenHash } from '../../../src/keys/signatures.ts'
+import { Fault } from '../../../src/base/kernel/faults.ts'
+import { accessTokenHash } from '../../../src/identity/keys/verify/signatures.ts'
 import { API, basic, client, verify, type TestIdentity } from './identity-under-test.ts'
 import { app, authorizePath, openFlow, partner, redeem, USERS, VERIFIER, obtainCode } from './user-agent.ts'
 

@@ -1,4 +1,4 @@
-import type { AttemptStanding, GuessingKey } from '../../../src/contracts/lockouts.ts'
+import type { AttemptStanding, GuessingKey } from '../../../src/base/contracts/people/lockouts.ts'
 import { describe, expect, it } from 'vitest'
 import { client, ISSUER, user } from './identity-under-test.ts'
 import {

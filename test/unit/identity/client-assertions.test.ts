@@ -1,7 +1,7 @@
 import { createHmac, createPublicKey, randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import type { Client } from '../../../src/contracts/people.ts'
-import { Fault } from '../../../src/kernel/faults.ts'
+import type { Client } from '../../../src/base/contracts/people/people.ts'
+import { Fault } from '../../../src/base/kernel/faults.ts'
 import {
   assertedBy,
   assertion,

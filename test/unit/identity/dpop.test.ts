@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Client } from '../../../src/contracts/people.ts'
+import type { Client } from '../../../src/base/contracts/people/people.ts'
 import { type Prover, prover } from '../../support/prover.ts'
 import {
   API,

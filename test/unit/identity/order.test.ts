@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { flow } from '../../../src/identity/endpoint.ts'
+import { flow } from '../../../src/identity/steps/endpoint.ts'
 import { authenticateClient } from '../../../src/identity/steps/authenticate-client.ts'
 import { chooseGrant } from '../../../src/identity/grants/grants.ts'
 import { checkProof } from '../../../src/identity/steps/check-proof.ts'

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { FAMILY } from '../../../src/identity/tokens/families.ts'
-import { Fault } from '../../../src/kernel/faults.ts'
-import { roleMark } from '../../../src/kernel/ids.ts'
+import { FAMILY } from '../../../src/identity/stored/families.ts'
+import { Fault } from '../../../src/base/kernel/faults.ts'
+import { roleMark } from '../../../src/base/kernel/ids.ts'
 import { API, requestToken, client, ISSUER, openTestIdentity, user, verify } from './identity-under-test.ts'
 
 const day = (at: number): string => new Date(at).toISOString().slice(0, 10)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { SnapshotPlaces } from '../../../src/directory/places.ts'
-import { readCode } from '../../../src/config/scopes/scope-token.ts'
+import { SnapshotPlaces } from '../../../src/identity/directory/records/places.ts'
+import { readCode } from '../../../src/base/config/scopes/scope-token.ts'
 import type { client } from './identity-under-test.ts'
 import { user } from './identity-under-test.ts'
 import {

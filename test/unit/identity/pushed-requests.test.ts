@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest'
-import { Fault } from '../../../src/kernel/faults.ts'
-import { MemoryStore } from '../../../src/stores/memory.ts'
+import { Fault } from '../../../src/base/kernel/faults.ts'
+import { MemoryStore } from '../../../src/state/stores/sqlite/memory.ts'
 import {
   basic,
   exchangeOf,

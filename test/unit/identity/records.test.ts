@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { type AuditEntry, type AuditTrail, NO_TRAIL } from '../../../src/contracts/audit.ts'
-import type { AuditEvent } from '../../../src/kernel/audit-events.ts'
+import { type AuditEntry, type AuditTrail, NO_TRAIL } from '../../../src/base/contracts/records/audit.ts'
+import type { AuditEvent } from '../../../src/base/kernel/audit-events.ts'
 import type { TestIdentityOptions } from './identity-under-test.ts'
 import { app, authorizePath, obtainCode, openFlow, redeem, UserAgent, USERS } from './user-agent.ts'
 

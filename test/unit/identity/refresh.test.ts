@@ -1,5 +1,5 @@
-import { MemoryStore } from '../../../src/stores/memory.ts'
-import { SnapshotPlaces } from '../../../src/directory/places.ts'
+import { MemoryStore } from '../../../src/state/stores/sqlite/memory.ts'
+import { SnapshotPlaces } from '../../../src/identity/directory/records/places.ts'
 import { describe, expect, it } from 'vitest'
 import {
   requestToken,

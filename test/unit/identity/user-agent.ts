@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Answer } from '../../../src/contracts/exchange.ts'
+import type { Answer } from '../../../src/base/contracts/calls/exchange.ts'
 import { identityDoor } from '../../../src/identity/identity.ts'
 import {
   basic,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { Principal } from '../../../src/contracts/principal.ts'
-import { userinfo } from '../../../src/identity/claims.ts'
-import { parseTarget } from '../../../src/config/scopes/scope-token.ts'
+import type { Principal } from '../../../src/base/contracts/people/principal.ts'
+import { userinfo } from '../../../src/identity/tokens/claims.ts'
+import { parseTarget } from '../../../src/base/config/scopes/scope-token.ts'
 import { ISSUER, openTestIdentity, user, type TestIdentityOptions } from './identity-under-test.ts'
 import { scopeOf } from '../../support/scope.ts'
 

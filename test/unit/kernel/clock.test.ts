@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { after, timerMs } from '../../../src/kernel/clock.ts'
+import { after, timerMs } from '../../../src/base/kernel/clock.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())

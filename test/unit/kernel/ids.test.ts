@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { newOrderedId, newRequestId, newSpanId } from '../../../src/kernel/ids.ts'
+import { newOrderedId, newRequestId, newSpanId } from '../../../src/base/kernel/ids.ts'
 
 describe('random ids', () => {
   it('C2.6 are 32 and 16 hex digits, and never the same again, however many are drawn', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isInstant } from '../../../src/kernel/units.ts'
+import { isInstant } from '../../../src/base/kernel/units.ts'
 
 describe('a moment as people write it', () => {
   it.each(['2026-02-28T20:00Z', '2026-02-28T23:59:59.999+10:00', '2028-02-29T00:00-03:30'])(

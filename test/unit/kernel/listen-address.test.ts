@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { bindingOf } from '../../../src/kernel/listen-address.ts'
+import { bindingOf } from '../../../src/base/kernel/listen-address.ts'
 
 it.each([
   ['localhost:8080', '127.0.0.1', 8080],

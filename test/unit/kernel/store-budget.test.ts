@@ -5,7 +5,7 @@ import {
   waitInBudget,
   withStartBudget,
   withStoreBudget,
-} from '../../../src/kernel/store-budget.ts'
+} from '../../../src/base/kernel/store-budget.ts'
 
 const NEVER = new Promise<string>(() => undefined)
 

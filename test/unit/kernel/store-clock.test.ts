@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ClockOffset, StoreClock, TrustedOffset } from '../../../src/kernel/store-clock.ts'
+import { ClockOffset, StoreClock, TrustedOffset } from '../../../src/base/kernel/store-clock.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 
 /** A store whose clock is ahead of this machine by `ahead` milliseconds. */

@@ -1,8 +1,8 @@
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
 import { describe, expect, it } from 'vitest'
-import type { KeyHolder } from '../../../src/contracts/keys.ts'
-import { openClientKeySets } from '../../../src/keys/client-keys.ts'
-import type { OutboundClient } from '../../../src/keys/outbound.ts'
+import type { KeyHolder } from '../../../src/base/contracts/people/keys.ts'
+import { openClientKeySets } from '../../../src/identity/keys/remote/client-keys.ts'
+import type { OutboundClient } from '../../../src/identity/keys/remote/outbound.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 
 const SECOND = 1_000

@@ -1,10 +1,15 @@
 import { describe, expect, it } from 'vitest'
-import { Problems } from '../../../src/config/problems.ts'
-import { viewOf } from '../../../src/config/schema.ts'
-import { nodeOf } from '../../../src/config/tree.ts'
-import { load } from '../../../src/config/validate.ts'
-import { compileKeys, type KeysConfig, keysSchema, planKeys } from '../../../src/keys/schema.ts'
-import { FolderKeys } from '../../../src/keys/folder-keys.ts'
+import { Problems } from '../../../src/base/config/problems.ts'
+import { viewOf } from '../../../src/base/config/schema.ts'
+import { nodeOf } from '../../../src/base/config/tree.ts'
+import { load } from '../../../src/base/config/validate.ts'
+import {
+  compileKeys,
+  type KeysConfig,
+  keysSchema,
+  planKeys,
+} from '../../../src/identity/keys/signing/schema.ts'
+import { FolderKeys } from '../../../src/identity/keys/signing/folder-keys.ts'
 
 const [MINUTE, DAY] = [60_000, 86_400_000]
 const ROTATION: KeysConfig['rotation'] = { automatic: true, every: 30 * DAY, announce: DAY }

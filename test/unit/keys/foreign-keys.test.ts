@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { ForeignKeys } from '../../../src/keys/foreign-keys.ts'
-import { type Jwk } from '../../../src/kernel/jwk.ts'
-import { generatePrivateJwk, publicPart } from '../../../src/keys/signatures.ts'
+import { ForeignKeys } from '../../../src/identity/keys/issuers/foreign-keys.ts'
+import { type Jwk } from '../../../src/base/kernel/jwk.ts'
+import { generatePrivateJwk, publicPart } from '../../../src/identity/keys/verify/signatures.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 import { settled } from '../../support/settled.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { IssuerKeys } from '../../../src/keys/issuer-keys.ts'
+import { IssuerKeys } from '../../../src/identity/keys/issuers/issuer-keys.ts'
 import { ISSUER, makeIssuerKey, startForeignIssuer } from '../../support/foreign-issuer.ts'
 import { INTROSPECTION, OPENID, startIssuerServer } from '../../support/issuer-server.ts'
 import { movableClock } from '../../support/movable-clock.ts'

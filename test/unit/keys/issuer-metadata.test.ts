@@ -5,7 +5,7 @@ import {
   IssuerSource,
   MetadataRefused,
   metadataUrls,
-} from '../../../src/keys/issuer-source.ts'
+} from '../../../src/identity/keys/issuers/issuer-source.ts'
 import { makeIssuerKey } from '../../support/foreign-issuer.ts'
 import {
   type IssuerAnswer,

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { Problems } from '../../../src/config/problems.ts'
+import { Problems } from '../../../src/base/config/problems.ts'
 import {
   clientKeyProblem,
   compileIssuers,
   type IssuerConfig,
   issuerNames,
-} from '../../../src/keys/issuers-schema.ts'
-import { compileCatalogue } from '../../../src/config/scopes/catalogue.ts'
+} from '../../../src/identity/keys/issuers/issuers-schema.ts'
+import { compileCatalogue } from '../../../src/base/config/scopes/catalogue.ts'
 
 const [SECOND, DAY] = [1000, 86_400_000]
 const ISSUER: IssuerConfig = {

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { calculateJwkThumbprint, compactVerify, importJWK } from 'jose'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { FolderKeys } from '../../../src/keys/folder-keys.ts'
-import { KeyError } from '../../../src/keys/key-error.ts'
-import { openKeys } from '../../../src/keys/service-keys.ts'
+import { FolderKeys } from '../../../src/identity/keys/signing/folder-keys.ts'
+import { KeyError } from '../../../src/base/kernel/key-error.ts'
+import { openKeys } from '../../../src/identity/keys/signing/service-keys.ts'
 import { CLAIMS, clockAt, NOW, ROTATION } from './keys-for-tests.ts'
 
 async function newFolder(): Promise<string> {

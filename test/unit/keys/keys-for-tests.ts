@@ -1,12 +1,12 @@
 import { sign as signBytes, createPrivateKey, type KeyObject } from 'node:crypto'
-import type { TokenPolicy } from '../../../src/contracts/keys.ts'
-import type { SigningAlgorithm } from '../../../src/contracts/people.ts'
-import type { Clock } from '../../../src/kernel/clock.ts'
-import { KeyRing } from '../../../src/keys/key-ring.ts'
-import type { RotationPlan } from '../../../src/keys/schedule.ts'
-import { type Jwk } from '../../../src/kernel/jwk.ts'
-import { generatePrivateJwk } from '../../../src/keys/signatures.ts'
-import { toSigningKey } from '../../../src/keys/stored-key.ts'
+import type { TokenPolicy } from '../../../src/base/contracts/people/keys.ts'
+import type { SigningAlgorithm } from '../../../src/base/contracts/people/people.ts'
+import type { Clock } from '../../../src/base/kernel/clock.ts'
+import { KeyRing } from '../../../src/identity/keys/signing/key-ring.ts'
+import type { RotationPlan } from '../../../src/identity/keys/signing/schedule.ts'
+import { type Jwk } from '../../../src/base/kernel/jwk.ts'
+import { generatePrivateJwk } from '../../../src/identity/keys/verify/signatures.ts'
+import { toSigningKey } from '../../../src/identity/keys/signing/stored-key.ts'
 
 /** The time of these tests, in seconds since the epoch. */
 export const NOW = 1_800_000_000

@@ -3,11 +3,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { movableClock, type MovableClock } from '../../support/movable-clock.ts'
-import { compareWithHistory, rememberKeys, historyWarning } from '../../../src/keys/watch-keys.ts'
-import { openKeys, type ServiceKeys } from '../../../src/keys/service-keys.ts'
-import { FolderKeys } from '../../../src/keys/folder-keys.ts'
-import type { RotationPlan } from '../../../src/keys/schedule.ts'
-import { MemoryStore } from '../../../src/stores/memory.ts'
+import {
+  compareWithHistory,
+  rememberKeys,
+  historyWarning,
+} from '../../../src/identity/keys/signing/watch-keys.ts'
+import { openKeys, type ServiceKeys } from '../../../src/identity/keys/signing/service-keys.ts'
+import { FolderKeys } from '../../../src/identity/keys/signing/folder-keys.ts'
+import type { RotationPlan } from '../../../src/identity/keys/signing/schedule.ts'
+import { MemoryStore } from '../../../src/state/stores/sqlite/memory.ts'
 
 const DAY = 86_400_000
 const ROTATION: RotationPlan = { automatic: true, every: 30 * 86_400, announce: 86_400, longestLife: 86_400 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import type { SigningAlgorithm } from '../../../src/contracts/people.ts'
-import type { PublicKey } from '../../../src/keys/signatures.ts'
-import type { StoredKey } from '../../../src/keys/stored-key.ts'
-import { dueGeneration, keySetOf, scheduleKeys } from '../../../src/keys/schedule.ts'
+import type { SigningAlgorithm } from '../../../src/base/contracts/people/people.ts'
+import type { PublicKey } from '../../../src/identity/keys/verify/signatures.ts'
+import type { StoredKey } from '../../../src/identity/keys/signing/stored-key.ts'
+import { dueGeneration, keySetOf, scheduleKeys } from '../../../src/identity/keys/signing/schedule.ts'
 import { ROTATION } from './keys-for-tests.ts'
 
 /** Seconds. */

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { Problems } from '../../../src/config/problems.ts'
-import { compileSeals } from '../../../src/keys/schema.ts'
-import { KeyError } from '../../../src/keys/key-error.ts'
-import { sealBytes, sealOf, Seals } from '../../../src/keys/seal.ts'
+import { Problems } from '../../../src/base/config/problems.ts'
+import { compileSeals } from '../../../src/identity/keys/signing/schema.ts'
+import { KeyError } from '../../../src/base/kernel/key-error.ts'
+import { sealBytes, sealOf, Seals } from '../../../src/identity/keys/signing/seal.ts'
 import { sealKey } from '../../support/seal-key.ts'
 
 const PLACE = ['store-1', 'signing_key', 'ES256-1']

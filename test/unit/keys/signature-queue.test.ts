@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { SignatureQueue } from '../../../src/keys/signature-queue.ts'
-import { Fault } from '../../../src/kernel/faults.ts'
+import { SignatureQueue } from '../../../src/identity/keys/verify/signature-queue.ts'
+import { Fault } from '../../../src/base/kernel/faults.ts'
 import { settled } from '../../support/settled.ts'
 
 /** A queue whose time and turns a test moves. Each check takes 0.4 ms. */

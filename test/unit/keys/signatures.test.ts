@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { type Jwk, rsaWeakness } from '../../../src/kernel/jwk.ts'
+import { type Jwk, rsaWeakness } from '../../../src/base/kernel/jwk.ts'
 import {
   accessTokenHash,
   fitsAlgorithm,
@@ -9,7 +9,7 @@ import {
   importPublicKey,
   isSignedBy,
   publicPart,
-} from '../../../src/keys/signatures.ts'
+} from '../../../src/identity/keys/verify/signatures.ts'
 
 /** A number of so many bits, as RFC 7518 §2 writes it. */
 function modulus(bits: number, zeros = 0): string {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseJson } from '../../../src/http/json.ts'
-import { isOpaque, parseObject } from '../../../src/keys/token-verifier.ts'
+import { parseJson } from '../../../src/base/http/body/json.ts'
+import { isOpaque, parseObject } from '../../../src/identity/keys/verify/token-verifier.ts'
 import { foreignToken, makeIssuerKey } from '../../support/foreign-issuer.ts'
 
 const token = await foreignToken(await makeIssuerKey('a'))

@@ -1,10 +1,10 @@
 import { createHmac, createPublicKey, generateKeyPairSync } from 'node:crypto'
 import { CompactEncrypt } from 'jose'
 import { describe, expect, it } from 'vitest'
-import type { TokenPolicy } from '../../../src/contracts/keys.ts'
-import { Fault } from '../../../src/kernel/faults.ts'
-import { importPublicKey, isSignedBy } from '../../../src/keys/signatures.ts'
-import { createTokenVerifier } from '../../../src/keys/token-verifier.ts'
+import type { TokenPolicy } from '../../../src/base/contracts/people/keys.ts'
+import { Fault } from '../../../src/base/kernel/faults.ts'
+import { importPublicKey, isSignedBy } from '../../../src/identity/keys/verify/signatures.ts'
+import { createTokenVerifier } from '../../../src/identity/keys/verify/token-verifier.ts'
 import { CLAIMS, clockAt, encode, forge, makeWorld, NOW, POLICY } from './keys-for-tests.ts'
 
 const world = await makeWorld()

@@ -2,13 +2,18 @@ import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { openKeys } from '../../../src/keys/service-keys.ts'
-import { SealedKeys } from '../../../src/keys/sealed-keys.ts'
-import { Seals } from '../../../src/keys/seal.ts'
-import { FolderKeys } from '../../../src/keys/folder-keys.ts'
-import { compareWithHistory, KeyWatch, rememberedKeys, rememberKeys } from '../../../src/keys/watch-keys.ts'
-import { Fault } from '../../../src/kernel/faults.ts'
-import { MemoryStore } from '../../../src/stores/memory.ts'
+import { openKeys } from '../../../src/identity/keys/signing/service-keys.ts'
+import { SealedKeys } from '../../../src/identity/keys/signing/sealed-keys.ts'
+import { Seals } from '../../../src/identity/keys/signing/seal.ts'
+import { FolderKeys } from '../../../src/identity/keys/signing/folder-keys.ts'
+import {
+  compareWithHistory,
+  KeyWatch,
+  rememberedKeys,
+  rememberKeys,
+} from '../../../src/identity/keys/signing/watch-keys.ts'
+import { Fault } from '../../../src/base/kernel/faults.ts'
+import { MemoryStore } from '../../../src/state/stores/sqlite/memory.ts'
 import { eventually } from '../../support/eventually.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 import { ROTATION } from './keys-for-tests.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Buckets, compileRate, rateHeaders } from '../../../src/limits/buckets.ts'
+import { Buckets, compileRate, rateHeaders } from '../../../src/gateway/limits/buckets.ts'
 
 /** Ten calls a second, twenty at once. */
 const RATE = compileRate({ requests: 10, per: 1000, burst: 20 })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { Buckets, compileRate } from '../../../src/limits/buckets.ts'
-import { BudgetExchange, LeasedBuckets } from '../../../src/limits/leased-buckets.ts'
+import { Buckets, compileRate } from '../../../src/gateway/limits/buckets.ts'
+import { BudgetExchange, LeasedBuckets } from '../../../src/gateway/limits/leased-buckets.ts'
 import { MemoryBudgets } from '../../support/memory-budgets.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 

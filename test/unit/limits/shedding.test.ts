@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Shedding, TICK_MS } from '../../../src/limits/load-guard.ts'
+import { Shedding, TICK_MS } from '../../../src/gateway/limits/load-guard.ts'
 
 function loop(threshold = 200) {
   const shedding = new Shedding()

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { CallHistory } from '../../../src/maintenance/call-history.ts'
-import { RecentCalls } from '../../../src/maintenance/recent-calls.ts'
-import type { DecisionEvent } from '../../../src/contracts/recorder.ts'
-import type { Principal } from '../../../src/contracts/principal.ts'
+import { CallHistory } from '../../../src/gateway/maintenance/call-history.ts'
+import { RecentCalls } from '../../../src/gateway/maintenance/recent-calls.ts'
+import type { DecisionEvent } from '../../../src/base/contracts/records/recorder.ts'
+import type { Principal } from '../../../src/base/contracts/people/principal.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 
 const MINUTE = 60_000

@@ -1,15 +1,19 @@
 import { describe, expect, it } from 'vitest'
-import { Problems } from '../../../src/config/problems.ts'
-import { viewOf } from '../../../src/config/schema.ts'
-import { nodeOf } from '../../../src/config/tree.ts'
-import { load } from '../../../src/config/validate.ts'
-import { NO_TRAIL } from '../../../src/contracts/audit.ts'
-import { MaintenanceSwitches } from '../../../src/maintenance/maintenance.ts'
-import { MaintenanceRecords } from '../../../src/maintenance/records.ts'
-import { type ClosableNames, compileMaintenance, maintenanceSchema } from '../../../src/maintenance/schema.ts'
-import { type MaintenanceSwitch, parseScope } from '../../../src/maintenance/switch.ts'
-import { ChangeFeed } from '../../../src/stores/change-feed.ts'
-import { MemoryStore } from '../../../src/stores/memory.ts'
+import { Problems } from '../../../src/base/config/problems.ts'
+import { viewOf } from '../../../src/base/config/schema.ts'
+import { nodeOf } from '../../../src/base/config/tree.ts'
+import { load } from '../../../src/base/config/validate.ts'
+import { NO_TRAIL } from '../../../src/base/contracts/records/audit.ts'
+import { MaintenanceSwitches } from '../../../src/gateway/maintenance/maintenance.ts'
+import { MaintenanceRecords } from '../../../src/gateway/maintenance/records.ts'
+import {
+  type ClosableNames,
+  compileMaintenance,
+  maintenanceSchema,
+} from '../../../src/gateway/maintenance/schema.ts'
+import { type MaintenanceSwitch, parseScope } from '../../../src/gateway/maintenance/switch.ts'
+import { ChangeFeed } from '../../../src/state/stores/feed/change-feed.ts'
+import { MemoryStore } from '../../../src/state/stores/sqlite/memory.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 
 const MINUTE = 60_000

@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import type { AuditRow } from '../../../src/contracts/audit-query.ts'
-import { cellsOf, CSV_HEAD, csvRow, recordText, visible } from '../../../src/operator/audit-text.ts'
-import { barText, progressBar } from '../../../src/operator/progress.ts'
+import type { AuditRow } from '../../../src/base/contracts/records/audit-query.ts'
+import { cellsOf, CSV_HEAD, csvRow, recordText, visible } from '../../../src/operate/trail/audit-text.ts'
+import { barText, progressBar } from '../../../src/operate/operation/progress.ts'
 
 const HOSTILE = '\u001b[2J\u009b31m\u202e\r\n\u0007=cmd|calc'
 /** Characters that a terminal would act on. */

@@ -1,11 +1,11 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { NO_TRAIL } from '../../../src/contracts/audit.ts'
-import { systemClock } from '../../../src/kernel/clock.ts'
-import { meantBy, overtaken } from '../../../src/operator/conditions.ts'
-import { startAdminListener } from '../../../src/operator/listener.ts'
-import { describeAdminApi } from '../../../src/operator/openapi.ts'
-import { Operators } from '../../../src/operator/operators.ts'
-import { PAGE_QUERY, pageOf } from '../../../src/operator/paging.ts'
+import { NO_TRAIL } from '../../../src/base/contracts/records/audit.ts'
+import { systemClock } from '../../../src/base/kernel/clock.ts'
+import { meantBy, overtaken } from '../../../src/operate/operation/conditions.ts'
+import { startAdminListener } from '../../../src/operate/listener.ts'
+import { describeAdminApi } from '../../../src/operate/openapi.ts'
+import { Operators } from '../../../src/operate/operation/operators.ts'
+import { PAGE_QUERY, pageOf } from '../../../src/operate/operation/paging.ts'
 import {
   type Operation,
   made,
@@ -13,8 +13,8 @@ import {
   ok,
   type ServiceOperation,
   text,
-} from '../../../src/operator/operation.ts'
-import { Health } from '../../../src/watch/health.ts'
+} from '../../../src/operate/operation/operation.ts'
+import { Health } from '../../../src/base/kernel/health.ts'
 import { keepEvents } from '../../support/listener.ts'
 
 const TOKEN = 'a-token-of-some-length'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { csvLine } from '../../../src/operator/csv.ts'
+import { csvLine } from '../../../src/operate/operation/csv.ts'
 
 describe('csvLine', () => {
   it('writes a line of cells, an undefined one empty, and its end', () => {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { NO_TRAIL } from '../../../src/contracts/audit.ts'
-import { type Configuration, readConfiguration } from '../../../src/settings/configuration.ts'
-import type { ServiceContext } from '../../../src/operator/context.ts'
-import { issueTestToken } from '../../../src/operator/issue-test-token.ts'
-import { WorkerRequestError } from '../../../src/processes/open-requests.ts'
+import { NO_TRAIL } from '../../../src/base/contracts/records/audit.ts'
+import { type Configuration, readConfiguration } from '../../../src/operate/settings/configuration.ts'
+import type { ServiceContext } from '../../../src/operate/operation/context.ts'
+import { issueTestToken } from '../../../src/operate/explain/issue-test-token.ts'
+import { WorkerRequestError } from '../../../src/base/contracts/processes/open-requests.ts'
 
 const WISH = { client: undefined, user: 'alice', target: undefined, scope: undefined }
 const OPERATOR = { operator: 'admin', via: '127.0.0.1', channel: 'admin' } as const

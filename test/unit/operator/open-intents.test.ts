@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { type AuditEntry, NO_TRAIL } from '../../../src/contracts/audit.ts'
-import { OpenIntents } from '../../../src/operator/open-intents.ts'
+import { type AuditEntry, NO_TRAIL } from '../../../src/base/contracts/records/audit.ts'
+import { OpenIntents } from '../../../src/operate/operation/open-intents.ts'
 import { manualAfter } from '../../support/manual-after.ts'
 
 const ADMIN = { operator: 'admin', via: '127.0.0.1', channel: 'admin' } as const

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { pageBody, pageOf, pageOfAll } from '../../../src/operator/paging.ts'
+import { pageBody, pageOf, pageOfAll } from '../../../src/operate/operation/paging.ts'
 
 const same = (key: string): string => key
 

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { AttemptStanding, GuessingKey } from '../../../src/contracts/lockouts.ts'
+import type { AttemptStanding, GuessingKey } from '../../../src/base/contracts/people/lockouts.ts'
 import { LocalLockouts } from '../../../src/identity/guessing/lockouts.ts'
-import { AttemptCoordinator, RemoteAttempts } from '../../../src/processes/shared-attempts.ts'
+import { AttemptCoordinator, RemoteAttempts } from '../../../src/serve/processes/shared-attempts.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 
 const RULES = {

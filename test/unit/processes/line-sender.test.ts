@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { LineSender } from '../../../src/processes/worker-process.ts'
+import { LineSender } from '../../../src/serve/processes/worker-process.ts'
 
 function startSender() {
   const sent: { text: string; lost: number }[] = []

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { OpenRequests } from '../../../src/processes/open-requests.ts'
+import { OpenRequests } from '../../../src/base/contracts/processes/open-requests.ts'
 import { manualAfter } from '../../support/manual-after.ts'
 
 function startOrders() {

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { describe, expect, it } from 'vitest'
-import { onSignals, SAME_SIGNAL_MS } from '../../../src/processes/signals.ts'
+import { onSignals, SAME_SIGNAL_MS } from '../../../src/serve/processes/signals.ts'
 
 function startSignals() {
   const source = new EventEmitter()

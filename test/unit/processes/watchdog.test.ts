@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { WorkerRequestError } from '../../../src/processes/open-requests.ts'
-import { RunningTime } from '../../../src/processes/open-requests.ts'
-import { Watchdog } from '../../../src/processes/watchdog.ts'
+import { WorkerRequestError } from '../../../src/base/contracts/processes/open-requests.ts'
+import { RunningTime } from '../../../src/base/contracts/processes/open-requests.ts'
+import { Watchdog } from '../../../src/serve/processes/watchdog.ts'
 import { keepNotes } from '../../support/notes.ts'
 
 /** Long enough for anything that is waited for in a few steps. */

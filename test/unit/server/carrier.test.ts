@@ -1,16 +1,16 @@
-import { StreamInPieces } from '../../../src/http/pieces.ts'
+import { StreamInPieces } from '../../../src/base/http/body/pieces.ts'
 import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { HttpBackend } from '../../../src/backends/forward/http.ts'
+import type { HttpBackend } from '../../../src/gateway/backends/forward/http.ts'
 import type {
   BackendAnswer,
   Forwarding,
   UpstreamCallback,
   UpstreamResponse,
-} from '../../../src/contracts/backend.ts'
-import type { Answer, Door, Exchange } from '../../../src/contracts/exchange.ts'
-import { type Fault, toFault } from '../../../src/kernel/faults.ts'
+} from '../../../src/base/contracts/calls/backend.ts'
+import type { Answer, Door, Exchange } from '../../../src/base/contracts/calls/exchange.ts'
+import { type Fault, toFault } from '../../../src/base/kernel/faults.ts'
 import { type CallOverrides, makeCall } from '../../support/calls.ts'
 import { openHttpBackend } from '../../support/http-backend.ts'
 import { renderSimply, startListener } from '../../support/listener.ts'

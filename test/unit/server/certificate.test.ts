@@ -1,8 +1,12 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { CertificateError, CertificateWatch, readCertificate } from '../../../src/server/certificate.ts'
-import { compileServer, serviceUrls } from '../../../src/server/schema.ts'
-import { Problems } from '../../../src/config/problems.ts'
+import {
+  CertificateError,
+  CertificateWatch,
+  readCertificate,
+} from '../../../src/gateway/server/certificate.ts'
+import { compileServer, serviceUrls } from '../../../src/gateway/server/schema.ts'
+import { Problems } from '../../../src/base/config/problems.ts'
 import { certificateFolder, makeCertificate, type TestCertificate } from '../../support/certificates.ts'
 import { keepEvents, SERVER_DEFAULTS } from '../../support/listener.ts'
 

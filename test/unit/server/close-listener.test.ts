@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { Server } from 'node:http'
 import { expect, it } from 'vitest'
-import { OpenConnections } from '../../../src/server/close-listener.ts'
+import { OpenConnections } from '../../../src/gateway/server/close-listener.ts'
 
 class Peer extends EventEmitter {
   destroyed = false

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { Problems } from '../../../src/config/problems.ts'
-import { compileServer, serviceUrls, splitListenAddress } from '../../../src/server/schema.ts'
+import { Problems } from '../../../src/base/config/problems.ts'
+import { compileServer, serviceUrls, splitListenAddress } from '../../../src/gateway/server/schema.ts'
 import { SERVER_DEFAULTS } from '../../support/listener.ts'
 
 const problemsOf = (overrides: object): readonly string[] => {

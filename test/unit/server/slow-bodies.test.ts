@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Fault } from '../../../src/kernel/faults.ts'
-import { type RequestBody, SlowBodies } from '../../../src/server/request-body.ts'
+import type { Fault } from '../../../src/base/kernel/faults.ts'
+import { type RequestBody, SlowBodies } from '../../../src/gateway/server/request-body.ts'
 
 function start() {
   let time = 0

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { reportText } from '../../../src/config/problems.ts'
-import { checkConfiguration } from '../../../src/settings/check-configuration.ts'
+import { reportText } from '../../../src/base/config/problems.ts'
+import { checkConfiguration } from '../../../src/operate/settings/check-configuration.ts'
 import { configFiles } from '../../support/config-files.ts'
 
 const demo = fileURLToPath(new URL('../../../config/demo.yaml', import.meta.url))

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { reportText } from '../../../src/config/problems.ts'
-import { checkConfiguration } from '../../../src/settings/check-configuration.ts'
+import { reportText } from '../../../src/base/config/problems.ts'
+import { checkConfiguration } from '../../../src/operate/settings/check-configuration.ts'
 import { configFiles } from '../../support/config-files.ts'
 
 const config = (name: string): string => fileURLToPath(new URL(`../../../config/${name}`, import.meta.url))

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import type { ExplainedCheck, Explanation, Verdict } from '../../../src/contracts/explanation.ts'
-import { CHECKS } from '../../../src/gateway/order.ts'
-import type { FaultCode } from '../../../src/kernel/faults.ts'
-import { compareDecisions } from '../../../src/settings/compare-decisions.ts'
+import type { ExplainedCheck, Explanation, Verdict } from '../../../src/base/contracts/calls/explanation.ts'
+import { CHECKS } from '../../../src/gateway/decide/order.ts'
+import type { FaultCode } from '../../../src/base/kernel/faults.ts'
+import { compareDecisions } from '../../../src/operate/settings/compare-decisions.ts'
 
 /** An explanation whose checks pass, but for the one that this reason belongs to. */
 function explained(reason?: FaultCode, verdict: Verdict = 'failed'): Explanation {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { reportText } from '../../../src/config/problems.ts'
-import { readExpectations, type PartyNames } from '../../../src/settings/expectations.ts'
+import { reportText } from '../../../src/base/config/problems.ts'
+import { readExpectations, type PartyNames } from '../../../src/operate/settings/expectations.ts'
 import { configFiles } from '../../support/config-files.ts'
 
 const CLIENTS = ['acme-books', 'ledgerline']

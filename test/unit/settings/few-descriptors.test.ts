@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { Problems } from '../../../src/config/problems.ts'
-import { descriptorsOf } from '../../../src/kernel/descriptors.ts'
-import { checkConfiguration } from '../../../src/settings/check-configuration.ts'
-import { readConfiguration } from '../../../src/settings/configuration.ts'
-import { warnOfFewDescriptors } from '../../../src/settings/warnings.ts'
+import { Problems } from '../../../src/base/config/problems.ts'
+import { descriptorsOf } from '../../../src/base/files/descriptors.ts'
+import { checkConfiguration } from '../../../src/operate/settings/check-configuration.ts'
+import { readConfiguration } from '../../../src/operate/settings/configuration.ts'
+import { warnOfFewDescriptors } from '../../../src/operate/settings/warnings.ts'
 import { configFiles } from '../../support/config-files.ts'
 
 const fileWith = (backends: string): string =>

@@ -1,6 +1,10 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { type Configuration, fixedChanges, readConfiguration } from '../../../src/settings/configuration.ts'
+import {
+  type Configuration,
+  fixedChanges,
+  readConfiguration,
+} from '../../../src/operate/settings/configuration.ts'
 
 const file = fileURLToPath(new URL('../../../config/demo.yaml', import.meta.url))
 const demo = readConfiguration(file, {}).configuration!

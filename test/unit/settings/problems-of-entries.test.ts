@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { problemLines } from '../../../src/config/problems.ts'
-import { checkConfiguration, loadConfiguration } from '../../../src/settings/check-configuration.ts'
+import { problemLines } from '../../../src/base/config/problems.ts'
+import { checkConfiguration, loadConfiguration } from '../../../src/operate/settings/check-configuration.ts'
 import { configFiles } from '../../support/config-files.ts'
 
 const data = fileURLToPath(new URL('../../../config/demo-data.json', import.meta.url))

@@ -1,8 +1,8 @@
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { reportText } from '../../../src/config/problems.ts'
-import { checkConfiguration, loadConfiguration } from '../../../src/settings/check-configuration.ts'
+import { reportText } from '../../../src/base/config/problems.ts'
+import { checkConfiguration, loadConfiguration } from '../../../src/operate/settings/check-configuration.ts'
 import { configFiles } from '../../support/config-files.ts'
 import { readPage, recipeNames } from '../../support/recipes/page.ts'
 

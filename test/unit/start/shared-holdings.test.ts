@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import type { RevokedTokens } from '../../../src/contracts/tokens.ts'
-import { holdingsOf } from '../../../src/directory/holdings.ts'
-import { adoptHoldings, recordShared, settleHoldings } from '../../../src/start/holdings-record.ts'
-import { MemoryStore } from '../../../src/stores/memory.ts'
+import type { RevokedTokens } from '../../../src/base/contracts/records/tokens.ts'
+import { holdingsOf } from '../../../src/identity/directory/records/holdings.ts'
+import { adoptHoldings, recordShared, settleHoldings } from '../../../src/serve/parts/holdings-record.ts'
+import { MemoryStore } from '../../../src/state/stores/sqlite/memory.ts'
 import { catalogue, HASH, makeDirectory } from '../../support/directory.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 

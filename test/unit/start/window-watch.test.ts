@@ -1,8 +1,8 @@
 /** Planned maintenance that begins and ends by the clock, as it is recorded (C9.1, C12.3). */
 import { describe, expect, it } from 'vitest'
-import type { AuditEntry } from '../../../src/contracts/audit.ts'
-import type { KeptSwitch } from '../../../src/maintenance/records.ts'
-import { WindowWatch } from '../../../src/start/service-events.ts'
+import type { AuditEntry } from '../../../src/base/contracts/records/audit.ts'
+import type { KeptSwitch } from '../../../src/gateway/maintenance/records.ts'
+import { WindowWatch } from '../../../src/serve/start/service-events.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 
 const NOW = Date.UTC(2026, 0, 15)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ClockDrift } from '../../../src/stores/store-doubts.ts'
+import { ClockDrift } from '../../../src/state/stores/feed/store-doubts.ts'
 import { manualAfter } from '../../support/manual-after.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 import { keepNotes } from '../../support/notes.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { FeedProgress } from '../../../src/stores/feed-progress.ts'
+import { FeedProgress } from '../../../src/state/stores/feed/feed-progress.ts'
 
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE

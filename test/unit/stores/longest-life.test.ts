@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
-import { Fault } from '../../../src/kernel/faults.ts'
-import { RecordedLife } from '../../../src/stores/revocations.ts'
-import { MemoryStore } from '../../../src/stores/memory.ts'
+import { Fault } from '../../../src/base/kernel/faults.ts'
+import { RecordedLife } from '../../../src/state/stores/feed/revocations.ts'
+import { MemoryStore } from '../../../src/state/stores/sqlite/memory.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 
 const DAY = 86_400_000

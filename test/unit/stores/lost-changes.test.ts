@@ -6,10 +6,10 @@ import type {
   FeedPlace,
   Store,
   StoredValue,
-} from '../../../src/contracts/store.ts'
-import { Fault } from '../../../src/kernel/faults.ts'
-import { ChangeFeed } from '../../../src/stores/change-feed.ts'
-import { FeedView } from '../../../src/stores/view.ts'
+} from '../../../src/base/contracts/records/store.ts'
+import { Fault } from '../../../src/base/kernel/faults.ts'
+import { ChangeFeed } from '../../../src/state/stores/feed/change-feed.ts'
+import { FeedView } from '../../../src/state/stores/feed/view.ts'
 import { manualAfter } from '../../support/manual-after.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 import { keepNotes } from '../../support/notes.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { Fault } from '../../../src/kernel/faults.ts'
-import { MeasuredStore, STORE_VERBS } from '../../../src/stores/measured-store.ts'
-import { MemoryStore } from '../../../src/stores/memory.ts'
+import { Fault } from '../../../src/base/kernel/faults.ts'
+import { MeasuredStore, STORE_VERBS } from '../../../src/state/stores/measured-store.ts'
+import { MemoryStore } from '../../../src/state/stores/sqlite/memory.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 
 function measured() {

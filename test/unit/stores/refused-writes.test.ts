@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { RefusedWrites } from '../../../src/stores/store-link.ts'
+import { RefusedWrites } from '../../../src/state/stores/link/store-link.ts'
 
 function refusals() {
   let now = 0

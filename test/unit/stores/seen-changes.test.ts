@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { readSeen, SeenChanges } from '../../../src/stores/feed-progress.ts'
+import { readSeen, SeenChanges } from '../../../src/state/stores/feed/feed-progress.ts'
 
 it('C11.7.3 what a node has seen is kept when it stops while it writes, and nothing is written afterwards', async () => {
   const data = mkdtempSync(join(tmpdir(), 'postern-seen-'))

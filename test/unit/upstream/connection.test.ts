@@ -1,10 +1,10 @@
-import type { PieceSource } from '../../../src/http/pieces.ts'
+import type { PieceSource } from '../../../src/base/http/body/pieces.ts'
 import { createServer, type Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { UpstreamReader } from '../../../src/upstream/reader.ts'
-import type { UpstreamTimeouts } from '../../../src/upstream/request.ts'
+import { UpstreamReader } from '../../../src/gateway/upstream/reader.ts'
+import type { UpstreamTimeouts } from '../../../src/gateway/upstream/request.ts'
 import { eventually } from '../../support/eventually.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 import {

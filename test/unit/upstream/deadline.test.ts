@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Deadline } from '../../../src/upstream/connection.ts'
+import { Deadline } from '../../../src/gateway/upstream/connection.ts'
 import { manualAfter } from '../../support/manual-after.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 

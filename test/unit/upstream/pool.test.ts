@@ -1,4 +1,4 @@
-import { type PieceSource, readableOf } from '../../../src/http/pieces.ts'
+import { type PieceSource, readableOf } from '../../../src/base/http/body/pieces.ts'
 import { eventually } from '../../support/eventually.ts'
 import dns from 'node:dns'
 import { createServer, type Socket } from 'node:net'

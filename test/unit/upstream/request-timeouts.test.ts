@@ -1,4 +1,4 @@
-import { readableOf } from '../../../src/http/pieces.ts'
+import { readableOf } from '../../../src/base/http/body/pieces.ts'
 import { expect, it } from 'vitest'
 import { movableClock } from '../../support/movable-clock.ts'
 import { OK, openConnection, rawUpstream } from '../../support/upstream-connections.ts'

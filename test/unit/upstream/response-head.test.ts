@@ -5,7 +5,7 @@ import {
   parseResponseHead,
   HeaderLineCache,
   type ResponseHead,
-} from '../../../src/upstream/response-head.ts'
+} from '../../../src/gateway/upstream/response-head.ts'
 
 const OK = 'HTTP/1.1 200 OK'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { MalformedResponse, type ResponseHead } from '../../../src/upstream/response-head.ts'
-import { ResponseParser } from '../../../src/upstream/response-parser.ts'
+import { MalformedResponse, type ResponseHead } from '../../../src/gateway/upstream/response-head.ts'
+import { ResponseParser } from '../../../src/gateway/upstream/response-parser.ts'
 
 interface Reading {
   readonly head: ResponseHead | undefined

@@ -5,13 +5,13 @@ import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { createServer as createTlsServer, TLSSocket, type SecureVersion } from 'node:tls'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { Clock } from '../../../src/kernel/clock.ts'
+import type { Clock } from '../../../src/base/kernel/clock.ts'
 import {
   parseUpstreamAddress,
   socketOpener,
   type OpenSocket,
   type UpstreamTls,
-} from '../../../src/upstream/socket.ts'
+} from '../../../src/gateway/upstream/socket.ts'
 import { certificateFolder, makeAuthority } from '../../support/certificates.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 import { shared } from '../../support/shared.ts'

@@ -1,6 +1,6 @@
 import { renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { FileWatch } from '../../../src/watch/file-watch.ts'
+import { FileWatch } from '../../../src/base/contracts/processes/file-watch.ts'
 import { configFiles } from '../../support/config-files.ts'
 import { keepNotes } from '../../support/notes.ts'
 

@@ -1,5 +1,5 @@
 /** Which action each operation becomes. No operation hides another one: names that collide keep more words of the path. */
-import { areDisjoint, parsePathPattern } from '../../../gateway/path-pattern.ts'
+import { areDisjoint, parsePathPattern } from '../../../gateway/actions/path-pattern.ts'
 import type { DescribedOperation } from './operations.ts'
 import { type BoundParameters, type MappedPath, typedAction } from './targets.ts'
 import type { Level } from './described.ts'

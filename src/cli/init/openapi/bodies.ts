@@ -1,9 +1,9 @@
 /** What goes to the service and what comes back, as an operation of the configuration says it. */
-import { Problems } from '../../../config/problems.ts'
-import { compileQueryRule } from '../../../gateway/parameters.ts'
-import type { ParameterConfig } from '../../../gateway/schema.ts'
-import { type BodySchema, isNothing, NOTHING, typesOf } from '../../../http/body-schema.ts'
-import { type JsonObject, type JsonValue, parseJsonPointer } from '../../../http/json.ts'
+import { Problems } from '../../../base/config/problems.ts'
+import { compileQueryRule } from '../../../gateway/actions/parameters.ts'
+import type { ParameterConfig } from '../../../gateway/actions/schema.ts'
+import { type BodySchema, isNothing, NOTHING, typesOf } from '../../../base/http/body/body-schema.ts'
+import { type JsonObject, type JsonValue, parseJsonPointer } from '../../../base/http/body/json.ts'
 import type { BusinessPlace } from './places.ts'
 import type { NamedSchemaSet } from './named-schemas.ts'
 import {

@@ -1,4 +1,4 @@
-import type { BodySchema } from '../../../http/body-schema.ts'
+import type { BodySchema } from '../../../base/http/body/body-schema.ts'
 
 // What the configuration of a service's areas and actions is made of, as `postern init` writes it.
 

@@ -1,6 +1,6 @@
 /** Proposes scopes for operations: those that the description names, else two for each area. */
-import { isIdentityScope } from '../../../config/scopes/catalogue.ts'
-import type { JsonObject } from '../../../http/json.ts'
+import { isIdentityScope } from '../../../base/config/scopes/catalogue.ts'
+import type { JsonObject } from '../../../base/http/body/json.ts'
 import { type DescribedOperation, lineOf, objectOf, textsOf } from './operations.ts'
 import type { DescribedMethod, DescribedService } from './described.ts'
 

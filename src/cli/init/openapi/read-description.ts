@@ -1,9 +1,14 @@
 /** Reads an OpenAPI description with its lines. Only this file imports `@apidevtools/swagger-parser`. */
 import { resolve } from 'node:path'
 import SwaggerParser from '@apidevtools/swagger-parser'
-import { isJsonObject, type JsonObject, type JsonValue, parseJsonPointer } from '../../../http/json.ts'
-import { readText } from '../../../kernel/text-file.ts'
-import { messageOf, reasonInWords } from '../../../kernel/thrown.ts'
+import {
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  parseJsonPointer,
+} from '../../../base/http/body/json.ts'
+import { readText } from '../../../base/files/text-file.ts'
+import { messageOf, reasonInWords } from '../../../base/kernel/thrown.ts'
 import { type BrokenReference, followReferences } from './references.ts'
 
 /** The description cannot be read. The message says why. */

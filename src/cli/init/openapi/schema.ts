@@ -1,6 +1,12 @@
 /** Makes of a schema of OpenAPI what the configuration can say: never more than it demands, and what is lost is noted. */
-import { type BodySchema, type BodyType, FORMATS, isNothing, NOTHING } from '../../../http/body-schema.ts'
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../http/json.ts'
+import {
+  type BodySchema,
+  type BodyType,
+  FORMATS,
+  isNothing,
+  NOTHING,
+} from '../../../base/http/body/body-schema.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../base/http/body/json.ts'
 import { listOf, objectOf, referenced, textOf, textsOf } from './operations.ts'
 
 /** Which side the schema is for: a `readOnly` member need not be in a request, nor a `writeOnly` one in an answer. */

@@ -2,9 +2,9 @@
  * Where an operation of a description takes the code of a business or of a fund. Postern puts that of the call there, so
  * that no client chooses the business for itself.
  */
-import { BUILT_IN } from '../../../backends/templates/sources.ts'
-import { parsePathPattern } from '../../../gateway/path-pattern.ts'
-import { type JsonObject, pointerText } from '../../../http/json.ts'
+import { BUILT_IN } from '../../../gateway/backends/templates/sources.ts'
+import { parsePathPattern } from '../../../gateway/actions/path-pattern.ts'
+import { type JsonObject, pointerText } from '../../../base/http/body/json.ts'
 import type { BodyMember } from './body-members.ts'
 import {
   type BusinessPlace,

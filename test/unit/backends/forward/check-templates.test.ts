@@ -5,10 +5,10 @@ import {
   usedIn,
   usedPath,
   usedText,
-} from '../../../../src/backends/forward/check-templates.ts'
-import { parseTemplate } from '../../../../src/backends/templates/parse.ts'
-import { compilePathTemplate } from '../../../../src/backends/templates/places.ts'
-import { problemLines, Problems } from '../../../../src/config/problems.ts'
+} from '../../../../src/gateway/backends/templates/check-templates.ts'
+import { parseTemplate } from '../../../../src/gateway/backends/templates/parse.ts'
+import { compilePathTemplate } from '../../../../src/gateway/backends/templates/places.ts'
+import { problemLines, Problems } from '../../../../src/base/config/problems.ts'
 
 const DETAIL: CallShape = {
   described: 'member-data/member-detail/{memberId}',

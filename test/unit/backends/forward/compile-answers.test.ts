@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { Problems } from '../../../../src/config/problems.ts'
+import { Problems } from '../../../../src/base/config/problems.ts'
 import {
   checkAnswers,
   checkProduces,
   compileAnswers,
-} from '../../../../src/backends/forward/compile-answers.ts'
+} from '../../../../src/gateway/backends/forward/compile-answers.ts'
 
 type Config = Parameters<typeof compileAnswers>[0]
 

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import type { XmlSection } from '../../../../src/backends/forward/answer-schema.ts'
+import type { XmlSection } from '../../../../src/gateway/backends/forward/schema/answer-schema.ts'
 import {
   compileOperationXml,
   compileXml,
   type XmlContext,
-} from '../../../../src/backends/forward/compile-answers.ts'
-import type { XmlSetting } from '../../../../src/backends/forward/rules.ts'
-import { pathText, Problems } from '../../../../src/config/problems.ts'
+} from '../../../../src/gateway/backends/forward/compile-answers.ts'
+import type { XmlSetting } from '../../../../src/gateway/backends/forward/rules.ts'
+import { pathText, Problems } from '../../../../src/base/config/problems.ts'
 
 const CONTEXT: XmlContext = { format: 'xml', payload: 'bare', inherited: undefined }
 const AT = ['backends', 'funds', 'xml']

@@ -1,12 +1,12 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { upstreamFault } from '../../../../src/backends/forward/response.ts'
+import { upstreamFault } from '../../../../src/gateway/backends/forward/response/response.ts'
 import {
   attemptOutcome,
   checkHealth,
   type TargetChange,
   UpstreamTarget,
-} from '../../../../src/backends/forward/targets.ts'
-import { systemClock } from '../../../../src/kernel/clock.ts'
+} from '../../../../src/gateway/backends/forward/target/targets.ts'
+import { systemClock } from '../../../../src/base/kernel/clock.ts'
 import { forwardingRules } from '../../../support/http-backend.ts'
 import { manualAfter } from '../../../support/manual-after.ts'
 import { answerJson, startUpstream } from '../../../support/start-upstream.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Ejection } from '../../../../src/backends/forward/targets.ts'
+import { Ejection } from '../../../../src/gateway/backends/forward/target/targets.ts'
 import { movableClock } from '../../../support/movable-clock.ts'
 
 function begin() {

@@ -1,10 +1,10 @@
-import { readableOf } from '../../../../src/http/pieces.ts'
+import { readableOf } from '../../../../src/base/http/body/pieces.ts'
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { PassThrough, Readable } from 'node:stream'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { BackendAnswer } from '../../../../src/contracts/backend.ts'
-import { Fault } from '../../../../src/kernel/faults.ts'
+import type { BackendAnswer } from '../../../../src/base/contracts/calls/backend.ts'
+import { Fault } from '../../../../src/base/kernel/faults.ts'
 import { type CallOverrides, makeCall, PRINCIPAL } from '../../../support/calls.ts'
 import { openHttpBackend } from '../../../support/http-backend.ts'
 import {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { headersOf } from '../../../../src/http/header-text.ts'
-import { identifyByToken } from '../../../../src/backends/forward/request.ts'
-import type { Signer } from '../../../../src/contracts/keys.ts'
+import { headersOf } from '../../../../src/base/http/head/header-text.ts'
+import { identifyByToken } from '../../../../src/gateway/backends/forward/request.ts'
+import type { Signer } from '../../../../src/base/contracts/people/keys.ts'
 import { makeCall, type CallOverrides, PRINCIPAL } from '../../../support/calls.ts'
 import { movableClock } from '../../../support/movable-clock.ts'
 

@@ -1,10 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type OfferedOperation, publicPathOf } from '../../../../src/backends/forward/offered-operations.ts'
-import { compilePathTemplate } from '../../../../src/backends/templates/places.ts'
-import { ActionTable } from '../../../../src/gateway/action-table.ts'
-import { parsePathPattern, takes } from '../../../../src/gateway/path-pattern.ts'
-import { decodeSegment, parseRequestTarget } from '../../../../src/http/request-target.ts'
+import {
+  type OfferedOperation,
+  publicPathOf,
+} from '../../../../src/gateway/backends/forward/target/offered-operations.ts'
+import { compilePathTemplate } from '../../../../src/gateway/backends/templates/places.ts'
+import { ActionTable } from '../../../../src/gateway/actions/action-table.ts'
+import { parsePathPattern, takes } from '../../../../src/gateway/actions/path-pattern.ts'
+import { decodeSegment, parseRequestTarget } from '../../../../src/base/http/head/request-target.ts'
 import { makeCall } from '../../../support/calls.ts'
 import { HOSTILE } from '../../../support/hostile-segments.ts'
 

@@ -4,7 +4,7 @@ import {
   parseTargetValue,
   problemsOfValues,
   targetValuesOf,
-} from '../../../../src/backends/forward/origins.ts'
+} from '../../../../src/gateway/backends/forward/schema/origins.ts'
 
 function patterns(...texts: readonly string[]) {
   return texts.map((text) => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { headersOf } from '../../../../src/http/header-text.ts'
-import { compileRequestHeaders } from '../../../../src/backends/forward/request.ts'
-import { forwardedLines } from '../../../../src/http/addresses.ts'
+import { headersOf } from '../../../../src/base/http/head/header-text.ts'
+import { compileRequestHeaders } from '../../../../src/gateway/backends/forward/request.ts'
+import { forwardedLines } from '../../../../src/base/http/head/addresses.ts'
 import { makeCall } from '../../../support/calls.ts'
 
 const headers = compileRequestHeaders({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { MemoryCollection } from '../../../../src/backends/memory/memory.ts'
+import { MemoryCollection } from '../../../../src/gateway/backends/memory/memory.ts'
 
 const ID = '7d9f2c1e-4b3a-4f0e-9c55-0a1b2c3d4e5f'
 

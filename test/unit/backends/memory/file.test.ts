@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { MemoryBackend } from '../../../../src/backends/memory/memory.ts'
-import { parseMemoryFile } from '../../../../src/backends/memory/file.ts'
+import { MemoryBackend } from '../../../../src/gateway/backends/memory/memory.ts'
+import { parseMemoryFile } from '../../../../src/gateway/backends/memory/file.ts'
 import { makeCall } from '../../../support/calls.ts'
 
 const FILE = {

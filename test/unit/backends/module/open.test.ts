@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { openBackendModule } from '../../../../src/backends/module/open.ts'
-import type { ModuleConfig } from '../../../../src/backends/schema.ts'
-import { Problems } from '../../../../src/config/problems.ts'
-import { systemClock } from '../../../../src/kernel/clock.ts'
+import { openBackendModule } from '../../../../src/gateway/backends/open-module.ts'
+import type { ModuleConfig } from '../../../../src/gateway/backends/schema.ts'
+import { Problems } from '../../../../src/base/config/problems.ts'
+import { systemClock } from '../../../../src/base/kernel/clock.ts'
 import { makeCall } from '../../../support/calls.ts'
 import { configFiles } from '../../../support/config-files.ts'
 

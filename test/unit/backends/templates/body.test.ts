@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { buildBody } from '../../../../src/backends/templates/body.ts'
-import { setMembers } from '../../../../src/backends/templates/members.ts'
-import { newObject } from '../../../../src/http/json.ts'
+import { buildBody } from '../../../../src/gateway/backends/templates/body.ts'
+import { setMembers } from '../../../../src/gateway/backends/templates/members.ts'
+import { newObject } from '../../../../src/base/http/body/json.ts'
 import { differences } from '../../../support/random-bodies.ts'
 
 describe('T4.9 random values in a body are read back equal by readers that are not ours', () => {

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compilePathTemplate, encodeSegment } from '../../../../src/backends/templates/places.ts'
-import { canonicalSegment } from '../../../../src/http/request-target.ts'
-import { FAULTS } from '../../../../src/kernel/fault-table.ts'
-import { Fault } from '../../../../src/kernel/faults.ts'
+import { compilePathTemplate, encodeSegment } from '../../../../src/gateway/backends/templates/places.ts'
+import { canonicalSegment } from '../../../../src/base/http/head/request-target.ts'
+import { FAULTS } from '../../../../src/base/kernel/fault-table.ts'
+import { Fault } from '../../../../src/base/kernel/faults.ts'
 import { anyText } from '../../../support/any-text.ts'
 import { type CallOverrides, makeCall, PRINCIPAL } from '../../../support/calls.ts'
 

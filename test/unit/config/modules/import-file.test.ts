@@ -12,7 +12,7 @@ function said(files: Readonly<Record<string, string>>, program: string): unknown
   const code = `
     import { writeFileSync } from 'node:fs'
     import { join } from 'node:path'
-    const { importFile, contentsNow, contentsAsLoaded } = await import('${ROOT}/src/config/modules/import-file.ts')
+    const { importFile, contentsNow, contentsAsLoaded } = await import('${ROOT}/src/base/config/modules/import-file.ts')
     const at = (name) => join(${JSON.stringify(folder)}, name)
     const write = (name, text) => writeFileSync(at(name), text)
     const said = []

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { Problems } from '../../../../src/config/problems.ts'
-import { compileScopes, type ScopesConfig } from '../../../../src/config/scopes/schema.ts'
+import { Problems } from '../../../../src/base/config/problems.ts'
+import { compileScopes, type ScopesConfig } from '../../../../src/base/config/scopes/schema.ts'
 
 function compile(config: ScopesConfig) {
   const report = new Problems()

@@ -2,14 +2,14 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { CODE_PATTERN } from '../../../../src/directory/schema.ts'
+import { CODE_PATTERN } from '../../../../src/identity/directory/records/schema.ts'
 import {
   businessTarget,
   isScopeValue,
   parseTarget,
   readCode,
   splitScope,
-} from '../../../../src/config/scopes/scope-token.ts'
+} from '../../../../src/base/config/scopes/scope-token.ts'
 import { sourceFiles } from '../../../support/source-files.ts'
 import { ROOT } from '../../../support/spawn-postern.ts'
 
@@ -46,6 +46,8 @@ describe('T3.11 codes and scope values', () => {
     const makers = sourceFiles(join(ROOT, 'src')).filter((file) =>
       /\bas (Code|ScopeValue|ScopeText)\b/.test(readFileSync(file, 'utf8')),
     )
-    expect(makers.map((file) => file.replace(/^.*\/src\//, ''))).toEqual(['config/scopes/scope-token.ts'])
+    expect(makers.map((file) => file.replace(/^.*\/src\//, ''))).toEqual([
+      'base/config/scopes/scope-token.ts',
+    ])
   })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { compileCatalogue, smallestScopes } from '../../../../src/config/scopes/catalogue.ts'
+import { compileCatalogue, smallestScopes } from '../../../../src/base/config/scopes/catalogue.ts'
 
 const define = (name: string, ...implies: string[]) => ({ name, description: name, implies })
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { PeopleCall } from '../../../../src/contracts/people-module.ts'
-import type { PersonRecord } from '../../../../src/directory/schema.ts'
+import type { PeopleCall } from '../../../../src/base/contracts/people/people-module.ts'
+import type { PersonRecord } from '../../../../src/identity/directory/records/schema.ts'
 import { exchanged, makeModuleDirectory, type WrittenModule } from '../../../support/module-people.ts'
 
 const DORA = { subject: 'subject-of-dora', username: 'dora' }

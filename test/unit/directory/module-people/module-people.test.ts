@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { SUBJECT } from '../../../../src/directory/stored-directory.ts'
+import { SUBJECT } from '../../../../src/identity/directory/records/stored-directory.ts'
 import { makeModulePeople } from '../../../support/module-people.ts'
 
 const dora = (more: object = {}) => ({ subject: 'subject-of-dora', username: 'dora', ...more })

@@ -1,9 +1,9 @@
 import { DatabaseSync } from 'node:sqlite'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { errorForLog, withoutHashes } from '../../../../src/directory/module-people/error-for-log.ts'
-import { PersonMistake } from '../../../../src/directory/module-people/plain-person.ts'
-import { readPerson } from '../../../../src/directory/module-people/module-directory.ts'
+import { errorForLog, withoutHashes } from '../../../../src/identity/directory/module-people/error-for-log.ts'
+import { PersonMistake } from '../../../../src/identity/directory/module-people/plain-person.ts'
+import { readPerson } from '../../../../src/identity/directory/module-people/module-directory.ts'
 import { HASH } from '../../../support/directory.ts'
 
 const DORA = { subject: 's-1', username: 'dora' }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { browserName } from '../../../../src/identity/browser/browser-context.ts'
+import { browserName } from '../../../../src/identity/steps/browser-context.ts'
 
 it.each([
   [

@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from 'vitest'
 import { openFamiliarNetworks } from '../../../../src/identity/guessing/familiar-networks.ts'
-import { Fault } from '../../../../src/kernel/faults.ts'
-import { createDeriver } from '../../../../src/keys/key-place.ts'
-import { MemoryStore } from '../../../../src/stores/memory.ts'
+import { Fault } from '../../../../src/base/kernel/faults.ts'
+import { createDeriver } from '../../../../src/identity/keys/signing/key-place.ts'
+import { MemoryStore } from '../../../../src/state/stores/sqlite/memory.ts'
 import { ManualClock } from '../identity-under-test.ts'
 
 const DAY = 24 * 60 * 60 * 1000

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { AttemptStanding, GuessingKey } from '../../../../src/contracts/lockouts.ts'
+import type { AttemptStanding, GuessingKey } from '../../../../src/base/contracts/people/lockouts.ts'
 import { guardGuessing } from '../../../../src/identity/guessing/guessing.ts'
 import { LocalLockouts } from '../../../../src/identity/guessing/lockouts.ts'
 import { ManualClock } from '../identity-under-test.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { Problems } from '../../../../src/config/problems.ts'
-import { compileIdentity } from '../../../../src/identity/schema.ts'
+import { Problems } from '../../../../src/base/config/problems.ts'
+import { compileIdentity } from '../../../../src/identity/dependencies/schema.ts'
 import { authorizePath, openFlow, UserAgent } from '../user-agent.ts'
 
 /** What a deployment has written at the foot of its pages. */

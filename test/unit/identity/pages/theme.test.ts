@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { Problems } from '../../../../src/config/problems.ts'
-import { compileIdentity } from '../../../../src/identity/schema.ts'
+import { Problems } from '../../../../src/base/config/problems.ts'
+import { compileIdentity } from '../../../../src/identity/dependencies/schema.ts'
 import { openFlow, authorizePath, UserAgent } from '../user-agent.ts'
 
 function withLogo(name: string, text = '<svg xmlns="http://www.w3.org/2000/svg"/>'): string {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Entry } from '../../../../src/contracts/store.ts'
-import { FAMILY } from '../../../../src/identity/tokens/families.ts'
+import type { Entry } from '../../../../src/base/contracts/records/store.ts'
+import { FAMILY } from '../../../../src/identity/stored/families.ts'
 import { openTestIdentity, requestToken, type TestIdentity } from '../identity-under-test.ts'
 
 // What C6.1.7 says of a family, against two processes that share a store, which may lose its last writes.

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
-import { FAMILY, type FamilyRecord, OLDER_TOKEN, olderKey } from '../../../../src/identity/tokens/families.ts'
-import { endAllFamilies } from '../../../../src/identity/tokens/token-revoker.ts'
-import { createDeriver } from '../../../../src/keys/key-place.ts'
+import { FAMILY, type FamilyRecord, OLDER_TOKEN, olderKey } from '../../../../src/identity/stored/families.ts'
+import { endAllFamilies } from '../../../../src/identity/stored/token-revoker.ts'
+import { createDeriver } from '../../../../src/identity/keys/signing/key-place.ts'
 import { openTestIdentity, requestToken, type TestIdentity } from '../identity-under-test.ts'
 
 // The form of refresh tokens, and what a family's record says of them (C6.1.7).

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { IndexValues } from '../../../../src/contracts/store.ts'
-import type { EndOptions, RevokedTokens } from '../../../../src/contracts/tokens.ts'
-import { StoreTokenRevoker } from '../../../../src/identity/tokens/token-revoker.ts'
+import type { IndexValues } from '../../../../src/base/contracts/records/store.ts'
+import type { EndOptions, RevokedTokens } from '../../../../src/base/contracts/records/tokens.ts'
+import { StoreTokenRevoker } from '../../../../src/identity/stored/token-revoker.ts'
 
 /** What was asked of the store and of the rules, in order. */
 function revoker() {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { openReplayMemory } from '../../../../src/keys/dpop/replay-memory.ts'
+import { openReplayMemory } from '../../../../src/identity/keys/dpop/replay-memory.ts'
 import { movableClock } from '../../../support/movable-clock.ts'
 
 const SHORT = 60_000

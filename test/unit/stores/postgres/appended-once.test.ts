@@ -1,8 +1,8 @@
 import pg from 'pg'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { Fault } from '../../../../src/kernel/faults.ts'
-import { PostgresLink } from '../../../../src/stores/postgres/link.ts'
-import { statementsOf } from '../../../../src/stores/postgres/statements.ts'
+import { Fault } from '../../../../src/base/kernel/faults.ts'
+import { PostgresLink } from '../../../../src/state/stores/postgres/link.ts'
+import { statementsOf } from '../../../../src/state/stores/postgres/statements.ts'
 import { needing } from '../../../support/machine.ts'
 import { makeTables, planTo, query, sharedPostgres } from '../../../support/postgres.ts'
 

@@ -1,9 +1,9 @@
 import pg from 'pg'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { withStoreBudget } from '../../../../src/kernel/store-budget.ts'
-import { Appender } from '../../../../src/stores/postgres/appender.ts'
-import { PostgresLink } from '../../../../src/stores/postgres/link.ts'
-import { statementsOf } from '../../../../src/stores/postgres/statements.ts'
+import { withStoreBudget } from '../../../../src/base/kernel/store-budget.ts'
+import { Appender } from '../../../../src/state/stores/postgres/appender.ts'
+import { PostgresLink } from '../../../../src/state/stores/postgres/link.ts'
+import { statementsOf } from '../../../../src/state/stores/postgres/statements.ts'
 import { needing } from '../../../support/machine.ts'
 import { makeTables, planTo, query, sharedPostgres } from '../../../support/postgres.ts'
 

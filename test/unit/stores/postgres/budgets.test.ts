@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { PostgresLink } from '../../../../src/stores/postgres/link.ts'
-import { PostgresBudgets } from '../../../../src/stores/postgres/shared-parts.ts'
+import { PostgresLink } from '../../../../src/state/stores/postgres/link.ts'
+import { PostgresBudgets } from '../../../../src/state/stores/postgres/shared-parts.ts'
 import { needing } from '../../../support/machine.ts'
 import { makeTables, planTo, query, sharedPostgres } from '../../../support/postgres.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { planPostgres, type PostgresConfig } from '../../../../src/stores/postgres/connection-schema.ts'
-import { PostgresLink } from '../../../../src/stores/postgres/link.ts'
+import { planPostgres, type PostgresConfig } from '../../../../src/state/stores/postgres/connection-schema.ts'
+import { PostgresLink } from '../../../../src/state/stores/postgres/link.ts'
 import {
   finish,
   isUsable,
@@ -8,8 +8,8 @@ import {
   type Migration,
   MIGRATIONS,
   readSchema,
-} from '../../../../src/stores/postgres/migrations.ts'
-import { awaitTables, withLongStatements } from '../../../../src/stores/postgres/open.ts'
+} from '../../../../src/state/stores/postgres/migrations.ts'
+import { awaitTables, withLongStatements } from '../../../../src/state/stores/postgres/open.ts'
 import { needing } from '../../../support/machine.ts'
 import { query } from '../../../support/postgres.ts'
 import { drawSchema, sharedPostgres } from '../../../support/postgres.ts'

@@ -1,9 +1,9 @@
 import pg from 'pg'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { systemClock } from '../../../../src/kernel/clock.ts'
-import { PostgresLink } from '../../../../src/stores/postgres/link.ts'
-import { PostgresBudgets, PostgresLockouts } from '../../../../src/stores/postgres/shared-parts.ts'
-import { PostgresStore } from '../../../../src/stores/postgres/store.ts'
+import { systemClock } from '../../../../src/base/kernel/clock.ts'
+import { PostgresLink } from '../../../../src/state/stores/postgres/link.ts'
+import { PostgresBudgets, PostgresLockouts } from '../../../../src/state/stores/postgres/shared-parts.ts'
+import { PostgresStore } from '../../../../src/state/stores/postgres/store.ts'
 import { needing } from '../../../support/machine.ts'
 import { makeTables, planTo, query, sharedPostgres } from '../../../support/postgres.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Silence } from '../../../../src/stores/postgres/link.ts'
+import { Silence } from '../../../../src/state/stores/postgres/link.ts'
 
 const SECOND = 1000
 

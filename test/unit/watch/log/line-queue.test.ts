@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { LineQueue, type LogWriter } from '../../../../src/watch/log/line-queue.ts'
+import { LineQueue, type LogWriter } from '../../../../src/operate/watch/log/line-queue.ts'
 import { manualAfter } from '../../../support/manual-after.ts'
 
 const PAGE = 64 * 1024

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { compileAuthorities, parseRequestTarget } from '../../../../src/http/request-target.ts'
-import { Fault } from '../../../../src/kernel/faults.ts'
-import { openLog } from '../../../../src/watch/log/log.ts'
-import type { LogConfig } from '../../../../src/watch/schema.ts'
+import { compileAuthorities, parseRequestTarget } from '../../../../src/base/http/head/request-target.ts'
+import { Fault } from '../../../../src/base/kernel/faults.ts'
+import { openLog } from '../../../../src/operate/watch/log/log.ts'
+import type { LogConfig } from '../../../../src/operate/watch/schema.ts'
 import { fakeDecision, fakeExchange } from '../../../support/events.ts'
 
 function startLog(overrides: Partial<LogConfig> = {}) {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { compileAuthorities, parseRequestTarget } from '../../../../src/http/request-target.ts'
-import { Fault } from '../../../../src/kernel/faults.ts'
-import { compileCallLine, readCallLine } from '../../../../src/watch/log/call-lines.ts'
+import { compileAuthorities, parseRequestTarget } from '../../../../src/base/http/head/request-target.ts'
+import { Fault } from '../../../../src/base/kernel/faults.ts'
+import { compileCallLine, readCallLine } from '../../../../src/operate/watch/log/call-lines.ts'
 import { fakeDecision, fakeExchange } from '../../../support/events.ts'
 import { code, scopeOf } from '../../../support/scope.ts'
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import type { Recorder } from '../../../../src/contracts/recorder.ts'
-import { RelayRecorder } from '../../../../src/watch/recorders.ts'
+import type { Recorder } from '../../../../src/base/contracts/records/recorder.ts'
+import { RelayRecorder } from '../../../../src/operate/watch/recorders.ts'
 
 function noting(): { readonly recorder: Recorder; readonly notes: unknown[] } {
   const notes: unknown[] = []

@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { dataFolder } from '../../../support/data-folder.ts'
 
-const MODULE = new URL('../../../../src/watch/log/log.ts', import.meta.url).href
+const MODULE = new URL('../../../../src/operate/watch/log/log.ts', import.meta.url).href
 /** More than a pipe holds. */
 const COUNT = 10_000
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import type { Principal } from '../../../../src/contracts/principal.ts'
-import { Fault } from '../../../../src/kernel/faults.ts'
-import { FAULTS } from '../../../../src/kernel/fault-table.ts'
-import { ClientTallies } from '../../../../src/watch/metrics/counts.ts'
-import { Exposition } from '../../../../src/watch/metrics/exposition.ts'
-import { compileMetrics } from '../../../../src/watch/metrics/metrics.ts'
+import type { Principal } from '../../../../src/base/contracts/people/principal.ts'
+import { Fault } from '../../../../src/base/kernel/faults.ts'
+import { FAULTS } from '../../../../src/base/kernel/fault-table.ts'
+import { ClientTallies } from '../../../../src/operate/watch/metrics/counts.ts'
+import { Exposition } from '../../../../src/operate/watch/metrics/exposition.ts'
+import { compileMetrics } from '../../../../src/operate/watch/metrics/metrics.ts'
 import { fakeDecision } from '../../../support/events.ts'
 
 const NAMES = { actions: [], backends: [], reasons: Object.keys(FAULTS), grants: [] }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { Counts } from '../../../../src/watch/metrics/counts.ts'
-import { FAMILIES } from '../../../../src/watch/metrics/families.ts'
+import { Counts } from '../../../../src/operate/watch/metrics/counts.ts'
+import { FAMILIES } from '../../../../src/operate/watch/metrics/families.ts'
 
 const ENTRY = { door: ['none', 'api', 'api'], area: ['', 'fund-data', 'member-data'] }
 const METHOD = { method: ['GET', 'POST'] }

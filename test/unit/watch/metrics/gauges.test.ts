@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { Exposition } from '../../../../src/watch/metrics/exposition.ts'
-import { GaugeSources, mergeReadings, reading } from '../../../../src/watch/metrics/gauges.ts'
-import { FAMILIES } from '../../../../src/watch/metrics/families.ts'
-import type { GaugeReading } from '../../../../src/contracts/reports.ts'
+import { Exposition } from '../../../../src/operate/watch/metrics/exposition.ts'
+import { GaugeSources, mergeReadings, reading } from '../../../../src/operate/watch/metrics/gauges.ts'
+import { FAMILIES } from '../../../../src/operate/watch/metrics/families.ts'
+import type { GaugeReading } from '../../../../src/base/contracts/processes/reports.ts'
 
 const valuesOf = (readings: readonly GaugeReading[]) =>
   readings.map(({ labels, value }) => [...labels, value])

@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { Fault } from '../../../../src/kernel/faults.ts'
-import { FAULTS } from '../../../../src/kernel/fault-table.ts'
-import { Exposition } from '../../../../src/watch/metrics/exposition.ts'
-import { FAMILIES } from '../../../../src/watch/metrics/families.ts'
-import { compileMetrics, type MetricNames } from '../../../../src/watch/metrics/metrics.ts'
+import { Fault } from '../../../../src/base/kernel/faults.ts'
+import { FAULTS } from '../../../../src/base/kernel/fault-table.ts'
+import { Exposition } from '../../../../src/operate/watch/metrics/exposition.ts'
+import { FAMILIES } from '../../../../src/operate/watch/metrics/families.ts'
+import { compileMetrics, type MetricNames } from '../../../../src/operate/watch/metrics/metrics.ts'
 import { fakeDecision, fakeExchange } from '../../../support/events.ts'
 import { readSeries } from '../../../support/metrics.ts'
 import { needing } from '../../../support/machine.ts'
@@ -235,7 +235,7 @@ describe('metrics', () => {
   })
 
   it('C11.1 documents every metric, its type and its labels, and nothing else', () => {
-    const page = readFileSync(new URL('../../../../src/watch/metrics.md', import.meta.url), 'utf8')
+    const page = readFileSync(new URL('../../../../src/operate/watch/metrics.md', import.meta.url), 'utf8')
     const documented = [...page.matchAll(/^\| `(postern_\w+)` +\| (\w+) +\| ([^|]*) \|/gm)].map(
       ([, name, type, labels]) => [
         name,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { memoryLimit, ProcessLoad } from '../../../../src/watch/metrics/process-load.ts'
+import { memoryLimit, ProcessLoad } from '../../../../src/operate/watch/metrics/process-load.ts'
 
 const GIB = 1024 ** 3
 

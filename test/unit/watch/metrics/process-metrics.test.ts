@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { AUDIT_EVENTS, AUDIT_GROUPS, type AuditEvent, groupOf } from '../../../../src/kernel/audit-events.ts'
-import { Exposition } from '../../../../src/watch/metrics/exposition.ts'
-import { compileProcessMetrics } from '../../../../src/watch/metrics/metrics.ts'
+import {
+  AUDIT_EVENTS,
+  AUDIT_GROUPS,
+  type AuditEvent,
+  groupOf,
+} from '../../../../src/base/kernel/audit-events.ts'
+import { Exposition } from '../../../../src/operate/watch/metrics/exposition.ts'
+import { compileProcessMetrics } from '../../../../src/operate/watch/metrics/metrics.ts'
 import { readSeries } from '../../../support/metrics.ts'
 
 describe('what a process counts as long as it lives', () => {

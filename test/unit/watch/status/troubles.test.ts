@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { findTroubles, type Status } from '../../../../src/watch/status/status.ts'
+import { findTroubles, type Status } from '../../../../src/operate/watch/status/status.ts'
 
 const NOW = Date.parse('2026-03-31T03:00:00Z')
 const DAY = 86_400_000

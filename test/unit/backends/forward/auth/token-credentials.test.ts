@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { TokenCredentials } from '../../../../../src/backends/forward/auth/token-credentials.ts'
-import { type GrantedToken, NoToken } from '../../../../../src/backends/forward/auth/token-endpoint.ts'
+import { TokenCredentials } from '../../../../../src/gateway/backends/forward/auth/token-credentials.ts'
+import {
+  type GrantedToken,
+  NoToken,
+} from '../../../../../src/gateway/backends/forward/auth/token-endpoint.ts'
 import { movableClock } from '../../../../support/movable-clock.ts'
 
 const SECOND = 1000

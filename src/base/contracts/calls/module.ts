@@ -1,0 +1,261 @@
+/**
+ * The contract of `kind: module` (C8.1): what your own file or package must export to answer calls. Published as
+ * `postern/backend`. It holds types only: import it with `import type`. Explained in src/gateway/backends/README.md.
+ */
+import type { Readable } from 'node:stream'
+
+/** A JSON value. Members that are undefined are left out. */
+export type Json =
+  null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json | undefined }
+
+/**
+ * The default export of a module. Called once per process at start, and by `postern check`. So it should open its
+ * connections at the first call, not here. If it throws, that is reported as a problem of the configuration.
+ * @param options `options` from the configuration, unchanged
+ */
+export type ModuleFactory<Options = unknown> = (
+  options: Options,
+  context: ModuleContext,
+) => ModuleBackend | Promise<ModuleBackend>
+
+export interface ModuleContext {
+  /** The backend's name in the configuration. */
+  readonly name: string
+  /**
+   * Adds a new fund to the directory, so that its URLs exist from the next call on. Await it before you answer: where the
+   * business is in the store, the fund is written there. Rejects with an Error if the store cannot be reached.
+   * @throws TypeError if the fund's code cannot be part of a scope value (RFC 6749 §3.3) or of a path
+   */
+  addFund(business: string, fund: string): Promise<void>
+}
+
+export interface ModuleBackend {
+  /** Answers one authorised call. If it throws, the client gets a 500 and the log gets the error. */
+  answer(call: ModuleCall): ModuleAnswer | Promise<ModuleAnswer>
+  /** Whether it can answer now, for readiness; true if the method is absent. */
+  healthy?(): boolean
+  /** Called once, after the last call. */
+  close?(): void | Promise<void>
+}
+
+/** The caller, from the verified access token. */
+export interface ModuleCaller {
+  /** The user. Undefined where a machine calls for itself. */
+  readonly subject: string | undefined
+  readonly client: string
+  /** The `iss` of the token. In a sidecar with several issuers, a subject or client is known only together with it. */
+  readonly issuer: string
+  /** The token's scope values. */
+  readonly scopes: ReadonlySet<string>
+}
+
+/** One authorised call: the token may use this business, fund and action. */
+export interface ModuleCall {
+  /** X-Request-Id. */
+  readonly id: string
+  /** `area/action` as configured, with its parameters' names: `member-data/member-detail/{memberId}`. */
+  readonly action: string
+  /** The action version that was negotiated. */
+  readonly version: number
+  /** GET, POST …; a HEAD arrives as GET, and the body of its answer is dropped. */
+  readonly method: string
+  readonly business: string
+  /** Undefined in a business-level call. */
+  readonly fund: string | undefined
+  /** Path parameters of the action, decoded. */
+  readonly params: Readonly<Record<string, string>>
+  readonly query: URLSearchParams
+  readonly caller: ModuleCaller
+  /** The client's headers that may be passed on, by lower-case name; Authorization and Cookie are not among them. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: ModuleBody
+  /** For an action with `produces`: the media type that was negotiated. */
+  readonly accept: string | undefined
+  readonly clientAddress: string
+  /** W3C Trace Context, for your own calls. */
+  readonly traceparent: string
+  /** Aborted when the client has left or the time limit is reached: stop working then. */
+  readonly signal: AbortSignal
+}
+
+export type ModuleBody =
+  | { readonly kind: 'none' }
+  /** JSON, XML or a form, read and checked by the action's schema. Objects have no prototype. */
+  | { readonly kind: 'value'; readonly value: Json }
+  /** Of an action with `consumes`, unread. `length` in bytes if declared. */
+  | {
+      readonly kind: 'stream'
+      readonly stream: Readable
+      readonly contentType: string | undefined
+      readonly length: number | undefined
+    }
+
+export interface ModuleAnswer {
+  /**
+   * 2xx; 304 to a conditional request; 4xx except 401, with or without `errors`; 503 for "not now". With any other
+   * status the client gets a 500. 200 if absent.
+   */
+  readonly status?: number
+  /** The client gets those that `responseHeaders` or the defaults allow. */
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>
+  /** If absent, `Data` is empty. */
+  readonly body?: ModuleAnswerBody
+}
+
+export type ModuleAnswerBody =
+  | { readonly kind: 'none' }
+  /** The data without an envelope. An object becomes `Data`, a list `Data.Items`, anything else `Data.Value`. */
+  | { readonly kind: 'value'; readonly value: Json }
+  /** JSON text; for an action with `produces`, of the type `contentType`. */
+  | { readonly kind: 'bytes'; readonly bytes: Uint8Array; readonly contentType?: string }
+  | {
+      readonly kind: 'stream'
+      readonly stream: Readable
+      readonly contentType?: string
+      /** Bytes, if known. */
+      readonly length?: number
+    }
+  /** With a 4xx: the errors that the client gets. */
+  | { readonly kind: 'errors'; readonly errors: readonly ModuleError[] }
+
+export interface ModuleError {
+  readonly code: string
+  readonly message: string
+}
+
+/**
+ * The default export of a module with `over` in its section: it runs around a backend that forwards. Called as a
+ * `ModuleFactory` is.
+ */
+export type ForwardingModuleFactory<Options = unknown> = (
+  options: Options,
+  context: ModuleContext,
+) => ForwardingModule | Promise<ForwardingModule>
+
+/** Has `request`, `response` or both; or `answer` alone. */
+export interface ForwardingModule {
+  /** Changes what the upstream is sent. If it returns nothing, nothing is changed. */
+  request?(call: ForwardedCall): RequestChanges | undefined | Promise<RequestChanges | undefined>
+  /**
+   * Makes the client's answer of the upstream's, whatever its status is. It is not called for a 304, nor if there was
+   * no answer: then the client gets 503.
+   */
+  response?(call: ForwardedCall, answer: UpstreamAnswer): ForwardedAnswer | Promise<ForwardedAnswer>
+  /** Answers by as many requests to the upstream as it takes. */
+  answer?(call: ForwardedCall, forward: Forward): ForwardedAnswer | Promise<ForwardedAnswer>
+  /** Whether it can answer now, for readiness; true if the method is absent. The upstream's health counts as well. */
+  healthy?(): boolean
+  /** Called once, after the last call. */
+  close?(): void | Promise<void>
+}
+
+/**
+ * Sends the client's request, with changes, to the upstream: at most 20 times for a call, 8 at once. Resolves with the
+ * answer, whatever its status is. Rejects with a ForwardError if there is none; thrown on, it becomes the answer that
+ * the client would have got without the module.
+ */
+export type Forward = (changes?: RequestChanges) => Promise<UpstreamAnswer>
+
+export interface ForwardError extends Error {
+  /**
+   * `upstream_unreachable`, `upstream_timeout`, `upstream_broken` (no HTTP, or changes that cannot be sent),
+   * `answer_too_large`, `client_gone`.
+   */
+  readonly code: string
+}
+
+/** One authorised call, and what is sent for it. */
+export interface ForwardedCall extends Omit<ModuleCall, 'body'> {
+  readonly body: ForwardedBody
+  /** What the upstream is sent if nothing is changed. */
+  readonly upstream: OutgoingRequest
+}
+
+export type ForwardedBody =
+  | ModuleBody
+  /** XML for an upstream that speaks XML. */
+  | { readonly kind: 'bytes'; readonly bytes: Uint8Array; readonly contentType: string }
+
+/** A request as the upstream receives it, for signatures. */
+export interface OutgoingRequest {
+  /** GET, POST …; HEAD only if the module has neither `response` nor `answer`. */
+  readonly method: string
+  /** The request line's target: the base path of the backend's target, `path` and `query`. */
+  readonly target: string
+  /** Without the base path; canonical. */
+  readonly path: string
+  /** Empty, or `?` and what follows it. */
+  readonly query: string
+  /** The Host header. Undefined if the backend has several targets with hosts of their own. */
+  readonly host: string | undefined
+  /** Undefined if there is none, or if it is a stream. */
+  readonly body: Uint8Array | undefined
+  readonly contentType: string | undefined
+  /** The same request with changes. Rejects with a ForwardError if they cannot be sent. */
+  with(changes: RequestChanges): Promise<OutgoingRequest>
+}
+
+/** What a request to the upstream has in place of what the forwarder would send. What is absent stays as it is. */
+export interface RequestChanges {
+  /** With GET and HEAD the client's body is left out. */
+  readonly method?: string
+  /** Begins with `/` and follows the base path of the target. Parts that are not constants must be percent-encoded. */
+  readonly path?: string
+  /** The whole query; what the backend's `query` adds is added to it. */
+  readonly query?: string | URLSearchParams | Readonly<Record<string, string | readonly string[] | undefined>>
+  /**
+   * Set beside the client's headers or in place of them; undefined leaves one out. Host, Content-Type, Content-Length
+   * and others that frame a message are not allowed, nor are those that Postern makes: X-Postern-…, X-Request-Id,
+   * traceparent, Forwarded, X-Forwarded-…. The backend's own `headers` and `auth` win.
+   */
+  readonly headers?: Readonly<Record<string, string | undefined>>
+  readonly body?: RequestBody
+}
+
+export type RequestBody =
+  | { readonly kind: 'none' }
+  /** Sent as JSON, of the type application/json if none is given. */
+  | { readonly kind: 'value'; readonly value: Json; readonly contentType?: string }
+  | { readonly kind: 'text'; readonly text: string; readonly contentType: string }
+  | { readonly kind: 'bytes'; readonly bytes: Uint8Array; readonly contentType: string }
+  | {
+      readonly kind: 'stream'
+      readonly stream: Readable
+      readonly contentType: string
+      /** Bytes, if known. */
+      readonly length?: number
+    }
+
+/**
+ * What the upstream answered. Returned as it is, it becomes what it would be without the module. `{ ...answer, status }`
+ * and the like pass its body on unread.
+ */
+export interface UpstreamAnswer {
+  readonly status: number
+  /** By lower-case name, without those of the connection. */
+  readonly headers: Readonly<Record<string, string | readonly string[]>>
+  readonly body: UpstreamBody
+  /**
+   * The body as JSON; null if it is empty. Objects have no prototype. Rejects with a ForwardError if it is no JSON. As
+   * `text` and `bytes`: all that a call reads is `server.limits.answer` at most.
+   */
+  json(): Promise<Json>
+  /** The body as UTF-8. */
+  text(): Promise<string>
+  bytes(): Promise<Uint8Array>
+  /** The body while it comes. It can be taken once, and not beside `json`, `text` and `bytes`. */
+  stream(): Readable
+}
+
+/** Stands for the body of an UpstreamAnswer, which passes on as it came. */
+export interface UpstreamBody {
+  readonly kind: 'upstream'
+  readonly contentType: string | undefined
+  /** Bytes, if known. */
+  readonly length: number | undefined
+}
+
+/** As of any module, or with the upstream's body. */
+export interface ForwardedAnswer extends Omit<ModuleAnswer, 'body'> {
+  readonly body?: ModuleAnswerBody | UpstreamBody
+}

@@ -1,0 +1,312 @@
+import type { Budgets } from '../calls/admission.ts'
+import type { LockoutTurns } from '../people/lockouts.ts'
+
+/** JSON data of a record, always copied. Its shape belongs to the code that writes that kind of record. */
+export type StoredValue = Readonly<Record<string, unknown>>
+
+/** The indexes by which several records are found and removed. */
+export type StoreIndex = 'family' | 'subject' | 'client' | 'business'
+
+/** Selects the records whose indexes have all these values. Without values, every record of the kind. */
+export type IndexValues = Readonly<Partial<Record<StoreIndex, string>>>
+
+export interface NewEntry {
+  readonly value: StoredValue
+  /** Milliseconds since the epoch. From then on the record is absent. Undefined: kept until it is removed. */
+  readonly expiresAt?: number
+  readonly indexes?: IndexValues
+}
+
+export interface Entry {
+  readonly key: string
+  readonly value: StoredValue
+  /** Grows by one with each `replace`. */
+  readonly version: number
+  readonly expiresAt: number | undefined
+  /** Time of the first `consume`, milliseconds since the epoch. */
+  readonly usedAt: number | undefined
+}
+
+/** In the order of keys, each record once. What is created or removed while pages are read may be missing. */
+export interface Page {
+  /** The page holds later keys only: that of the last record of the page before; undefined for the first page. */
+  readonly after: string | undefined
+  readonly limit: number
+  /** Only keys that begin with it, character by character. */
+  readonly prefix?: string | undefined
+}
+
+/** A record that is created together with another one's last write. */
+export interface NewRecord extends NewEntry {
+  readonly kind: string
+  readonly key: string
+}
+
+/**
+ * A place in the change feed: the number of a change, and the mark that its append was given. After a failover that
+ * lost changes a number may be given again, but never with the same mark.
+ */
+export interface FeedPlace {
+  readonly sequence: number
+  /** Empty in stores that cannot lose changes while they run. */
+  readonly mark: string
+}
+
+export interface FeedPage {
+  readonly changes: readonly Change[]
+  /** Where the next reading goes on; undefined while nothing was ever appended. */
+  readonly last: FeedPlace | undefined
+  /** The store's clock at the reading, milliseconds since the epoch. */
+  readonly now: number
+  /** Differs whenever a signing key or the secret of refresh tokens was written; undefined: they are not in the store. */
+  readonly keys?: string | undefined
+  /** The place from which it was to go on is not in the store any more: this page is the first of the whole feed. */
+  readonly restarted: boolean
+  readonly more: boolean
+}
+
+/** What one process has read of the change feed, for the others of its machine. */
+export interface FeedReading {
+  /** The place behind which it was read. */
+  readonly from: FeedPlace | undefined
+  readonly page: FeedPage
+  /** When the store was asked, and had answered: Clock.monotonic() of the process that holds it. */
+  readonly askedAt: number
+  readonly answeredAt: number
+  /** Wall time, milliseconds since the epoch. */
+  readonly askedAtWall: number
+}
+
+/** Kinds of records: signing keys, and the secret of refresh tokens. */
+export const SIGNING_KEY = 'signing_key'
+export const SECRET = 'secret'
+
+/** One entry of the numbered change feed (revocation rules, switches, directory and configuration generations). */
+export interface Change extends FeedPlace {
+  /**
+   * Strictly growing over all processes of a store, and never less than the wall clock (milliseconds since the epoch)
+   * at the time of the append. So a new store, or one that was restored from a backup, continues above earlier numbers.
+   */
+  readonly sequence: number
+  readonly topic: string
+  readonly value: StoredValue
+  readonly expiresAt: number | undefined
+  /**
+   * Milliseconds from the time of reading for which the change must stay in force. It ends only when that time has
+   * passed *and* the wall clock has reached `expiresAt`. So a clock that is ahead for a while ends nothing too early.
+   */
+  readonly remaining?: number | undefined
+}
+
+export interface AppendOptions {
+  /** Milliseconds since the epoch; undefined: for ever. */
+  readonly expiresAt?: number | undefined
+  /**
+   * The highest number that the caller has seen. The change gets a higher one, also in a store that has lost changes in
+   * a failover: else a new revocation rule could be older than the tokens in use, and end none of them.
+   */
+  readonly above?: number | undefined
+}
+
+/** What the nodes that share a store keep there besides records and changes. */
+export interface SharedParts {
+  readonly nodes: Nodes
+  readonly budgets: Budgets
+  readonly lockouts: LockoutTurns
+}
+
+/** What a record is looked up for; `use` if nothing is said. */
+export type Purpose = 'use' | 'end'
+
+/**
+ * Keeps codes, token families, sessions, consents, revocations and switches. Each method is atomic, over any number of
+ * processes. Every method rejects with Fault `identity_unavailable` if the store cannot be reached in time. What a
+ * method has confirmed is not lost by a crash.
+ */
+export interface Store {
+  /** False if a live record of that kind and key exists; then nothing changes. */
+  create(kind: string, key: string, entry: NewEntry): Promise<boolean>
+  /**
+   * While nobody knows whether a record has expired (C11.7.1), it is found by who ends it, and rejects for who uses it with
+   * Fault `identity_unavailable`.
+   */
+  find(kind: string, key: string, purpose?: Purpose): Promise<Entry | undefined>
+  /** Marks a record as used. Exactly one caller ever gets `first: true`; a replay still finds the record. */
+  consume(kind: string, key: string): Promise<{ readonly first: boolean; readonly entry: Entry } | undefined>
+  /**
+   * As `consume`. The first caller's write also gives the record its last value and creates other records: all of it or
+   * nothing. A record to be created that exists already stays as it is. `entry` is the record after the write.
+   */
+  redeem(
+    kind: string,
+    key: string,
+    next: { readonly value: StoredValue; readonly expiresAt?: number | undefined },
+    creates: readonly NewRecord[],
+  ): Promise<{ readonly first: boolean; readonly entry: Entry } | undefined>
+  /** Compare-and-set: false if the version is another, or the record is gone. Without `expiresAt` that stays. */
+  replace(
+    kind: string,
+    key: string,
+    version: number,
+    value: StoredValue,
+    expiresAt?: number,
+  ): Promise<boolean>
+  /** True if the record existed. With `version`: only if it has this version, else nothing changes. */
+  remove(kind: string, key: string, version?: number): Promise<boolean>
+  /** All records of a kind, or one page of them. Many records need pages, because one method call has a time limit. */
+  list(kind: string, page?: Page): Promise<readonly Entry[]>
+  listBy(kind: string, index: StoreIndex, value: string): Promise<readonly Entry[]>
+  /** A page of the records of a kind that have all the given index values. */
+  pageBy(kind: string, where: IndexValues, page: Page): Promise<readonly Entry[]>
+  /**
+   * Removes the records that exist when it is called, in small batches, so that other calls are not blocked. Resolves
+   * with the number of live ones. Expired records are removed too, because the clock may be set back later.
+   */
+  removeBy(kind: string, where: IndexValues): Promise<number>
+  /** The number that `removeBy` would resolve with. */
+  countBy(kind: string, where: IndexValues): Promise<number>
+  /** When one of these records was used last, milliseconds since the epoch; undefined if none was. */
+  lastUseBy(kind: string, where: IndexValues): Promise<number | undefined>
+  append(topic: string, value: StoredValue, options?: AppendOptions): Promise<FeedPlace>
+  /** Those behind a place that are still in force (`remaining`), in order. Undefined: from the beginning. */
+  changes(after: FeedPlace | undefined, limit: number): Promise<FeedPage>
+  /** Takes or keeps a lease, for `ms` milliseconds. True for each process where no other node shares the store. */
+  hold(lease: string, ms: number): Promise<boolean>
+  release(lease: string): Promise<void>
+  /** Removes at most `limit` expired records and changes. Resolves with their number; 0 if none is left. */
+  purge(limit: number): Promise<number>
+  /** A lasting problem that an operator must solve, as text for the log: a missing or a damaged file. */
+  readonly trouble?: string | undefined
+  /** Why it takes no writes though it can be read, in words without an address: its disk is full, for example. */
+  readonly refusesWrites?: string | undefined
+  /** What only a store that several nodes share has. */
+  readonly shared?: SharedParts | undefined
+  /**
+   * Milliseconds since a time (milliseconds since the epoch) in which the store did not answer this process: what was
+   * written then may have been stored though its answer was lost. Undefined: that cannot be.
+   */
+  silentSince?(time: number): number
+  /** Milliseconds that all requests of one call to it may take together; undefined: 5,000. */
+  readonly patience?: number | undefined
+  close(): Promise<void>
+}
+
+/** Whether the clock of a store that nodes share is right, and whether its contents are the newest. */
+export const DOUBTED = ['clock', 'contents'] as const
+export type Doubted = (typeof DOUBTED)[number]
+
+/** Applies the changes of a topic. Neither method may throw. */
+export interface Subscriber {
+  /**
+   * Called at least once for each change, in the order of their sequence. A change may come twice, so applying it must
+   * be idempotent.
+   *
+   * @param early true if this process has just appended the change and cannot read the store: earlier changes may be
+   *   missing. The change comes again, in its order, when the store can be read.
+   */
+  apply(change: Change, early: boolean): void
+  expire?(change: Change): void
+  /**
+   * Called when the store has lost changes in a failover, before all that it has come anew: whatever was made of changes
+   * must be forgotten. A subscriber with `restore` keeps its changes instead.
+   */
+  reset?(): void
+  /** The value with which a change that the store has lost is appended again. It ends when the lost one would. */
+  restore?(change: Change): StoredValue
+}
+
+export interface Feed {
+  /** Applies the changes of the topic that are known already before it returns. */
+  subscribe(topic: string, subscriber: Subscriber): void
+  /**
+   * Stores a change. It is in force here when this resolves; other processes follow within a second. `expiresAt` is in
+   * milliseconds since the epoch. Rejects with Fault `identity_unavailable` if the change could not be stored.
+   */
+  append(topic: string, value: StoredValue, expiresAt?: number): Promise<void>
+}
+
+/** What this process knows of the store, by the change feed, and how old that is. */
+export interface View {
+  /** Too old to judge tokens by: nobody knows what was revoked meanwhile. */
+  readonly isOutdated: boolean
+  /** Whether calls may be answered by it at once: not in the first turn after a pause. Every call asks it. */
+  isSettled(): boolean
+  /** Waits for one reading of the feed, 300 ms at most. Never rejects. */
+  settle(): Promise<void>
+  /**
+   * Resolves if tokens may be issued by it: it is at most a second old. If it is older, the feed is read once. Rejects
+   * with Fault `identity_unavailable` if that takes more than 300 ms, or fails.
+   */
+  requireCurrent(): Promise<void>
+}
+
+/** Of a process that shares its state with nobody. */
+export const OWN_VIEW: View = {
+  isOutdated: false,
+  isSettled: () => true,
+  settle: () => Promise.resolve(),
+  requireCurrent: () => Promise.resolve(),
+}
+
+/** What the other nodes know of a node. */
+export interface NodeFacts {
+  /** Drawn at each start. */
+  readonly id: string
+  readonly host: string
+  /** Where it listens for clients: address and port. Absent: of an older version. */
+  readonly address?: string
+  /** Of Postern. */
+  readonly version: string
+  /** The version of the store's tables that it knows. */
+  readonly schema: number
+  /** A digest of its configuration: nodes with the same one serve the same. */
+  readonly config: string
+  /** Processes that serve. */
+  readonly workers: number
+  /** By how much the store's clock is ahead of its own, in seconds. */
+  readonly clockOffset: number
+  /** Milliseconds since it read the change feed. */
+  readonly feedAge: number
+  /** Milliseconds by which it takes the store's clock to be ahead; 0 if it believes it. Absent: of an older version. */
+  readonly clockDoubt?: number
+  /** It takes the store for older than what it has seen. Absent: of an older version. */
+  readonly contentsDoubted?: boolean
+}
+
+export interface SeenNode extends NodeFacts {
+  /** Milliseconds since the epoch, by the store's clock. */
+  readonly seenAt: number
+}
+
+/** The nodes that are alive, and what they have in common. */
+export interface LiveNodes {
+  readonly nodes: number
+  readonly workers: number
+  /** How many different configurations they have. */
+  readonly configs: number
+}
+
+/** What a store and its nodes say to a process that starts, besides the store's clock. */
+export interface StoreAtStart {
+  /** The newest time that somebody who was believed has written, milliseconds since the epoch; 0 if there is none. */
+  readonly newest: number
+  /** What a node that is alive takes the clock to be ahead by; undefined if none is alive. */
+  readonly clockDoubt: number | undefined
+  /** Whether a node that is alive takes the store for older than what it has seen. */
+  readonly contentsDoubted: boolean
+}
+
+/** The nodes that share a store. Methods reject with Fault `identity_unavailable` if the store cannot be reached. */
+export interface Nodes {
+  /** The version of the tables that this process knows. */
+  readonly knownSchema: number
+  /** Says that this node is alive, and describes it. */
+  beat(facts: NodeFacts): Promise<LiveNodes>
+  live(): Promise<LiveNodes>
+  /** For a process that starts, and cannot know whether the store's clock is right, nor what its newest change hides. */
+  atStart(): Promise<StoreAtStart>
+  /** All that were seen within the last hour, the latest first. */
+  list(): Promise<readonly SeenNode[]>
+  /** A node ends: nobody counts it any more. */
+  leave(id: string): Promise<void>
+}

@@ -1,0 +1,237 @@
+/** `postern audit verify, hash, key`: the verbs that only read files. The others are operations. */
+import { createReadStream } from 'node:fs'
+import { join } from 'node:path'
+import { performance } from 'node:perf_hooks'
+import {
+  BEGINNING_KIND,
+  type RememberedTrails,
+  rememberedTrails,
+  placeOfTrail,
+} from '../../state/audit/format/beginning.ts'
+import { bodyKeyOf, hashBody, presentAuditKeys, PUBLIC_KEY_FILE } from '../../state/audit/format/keys.ts'
+import { runVerification } from '../../state/audit/read/read-trail.ts'
+import type { Verification } from '../../state/audit/read/verify.ts'
+import { type AuditPlan, planAudit } from '../../state/audit/format/schema.ts'
+import { type Progress, TrailReadError } from '../../base/contracts/records/audit-query.ts'
+import { cleanLine } from '../../base/kernel/clean-text.ts'
+import { Fault } from '../../base/kernel/faults.ts'
+import { reasonInWords } from '../../base/kernel/thrown.ts'
+import { KeyError } from '../../base/kernel/key-error.ts'
+import { countOf, printJson, type Terminal } from '../../operate/operation/terminal.ts'
+import { EXIT, type Given } from '../../operate/operation/verb.ts'
+import { type Configuration, isSidecar, readConfiguration } from '../../operate/settings/configuration.ts'
+import { readStoredRecords } from '../../state/stores/read-store.ts'
+import { StoreError } from '../../state/stores/link/store-error.ts'
+import { commandOf, configurationFile, writeReport } from '../line/command.ts'
+import { AUDIT, type HASH, type KEY, type VERIFY } from '../line/tables.ts'
+
+/** A configuration whose trail is kept. */
+interface AuditedConfiguration {
+  readonly configuration: Configuration
+  readonly plan: AuditPlan
+}
+
+/**
+ * The configuration (`config`, else the default) and its trail. Undefined, after the reason was written
+ * to stderr, if it has problems or keeps no trail.
+ */
+function readAudited(config: string | undefined, terminal: Terminal): AuditedConfiguration | undefined {
+  const file = configurationFile(config, terminal)
+  const { configuration, problems } = readConfiguration(file, terminal.env)
+  if (configuration === undefined || problems.failed) {
+    writeReport(file, problems, terminal)
+    return undefined
+  }
+  const plan = planAudit(configuration.audit, configuration.data, isSidecar(configuration))
+  if (plan !== undefined) return { configuration, plan }
+  terminal.stderr.write(`postern: ${file}: no audit trail is kept — see \`audit.enabled\`\n`)
+  return undefined
+}
+
+/** Does the work. Keys that cannot be used are an error on stderr, and the exit code is 1. */
+async function orKeyTrouble(work: () => Promise<number>, { stderr }: Terminal): Promise<number> {
+  try {
+    return await work()
+  } catch (thrown) {
+    if (!(thrown instanceof KeyError)) throw thrown
+    stderr.write(`postern: ${thrown.message}\n`)
+    return EXIT.failed
+  }
+}
+
+/** The public key of the manifest (C12.4.4). */
+function key({ values }: Given<typeof KEY>, terminal: Terminal): number | Promise<number> {
+  const audited = readAudited(values.config, terminal)
+  if (audited === undefined) return EXIT.refused
+  return orKeyTrouble(async () => {
+    const { publicPem } = await presentAuditKeys(audited.plan.folder)
+    if (values.json === true) printJson({ publicKey: publicPem }, terminal)
+    else terminal.stdout.write(publicPem)
+    return EXIT.done
+  }, terminal)
+}
+
+interface HashedFile {
+  readonly folder: string
+  readonly file: string
+  readonly json: boolean
+}
+
+/** The hash that the records of a body have (C12.2.2). */
+async function hashFile({ folder, file, json }: HashedFile, terminal: Terminal): Promise<number> {
+  const { bodyKey } = await presentAuditKeys(folder)
+  const hash = hashBody(bodyKeyOf(bodyKey))
+  try {
+    for await (const bytes of createReadStream(file)) hash.update(bytes as Uint8Array)
+  } catch (thrown) {
+    terminal.stderr.write(`postern: ${file} cannot be read (${reasonInWords(thrown)})\n`)
+    return EXIT.failed
+  }
+  if (json) printJson({ file, hash: hash.digest() }, terminal)
+  else terminal.stdout.write(`${hash.digest()}\n`)
+  return EXIT.done
+}
+
+function hash(
+  { positionals: [file = ''], values }: Given<typeof HASH>,
+  terminal: Terminal,
+): number | Promise<number> {
+  const audited = readAudited(values.config, terminal)
+  if (audited === undefined) return EXIT.refused
+  const hashed = { folder: audited.plan.folder, file, json: values.json === true }
+  return orKeyTrouble(() => hashFile(hashed, terminal), terminal)
+}
+
+/** The exit codes; those of a script that asks `if postern audit verify`. */
+const WHOLE = 0
+const TAMPERED = 1
+const UNREADABLE = 2
+
+const SHOWN_MS = 200
+
+/** A line of progress, on a terminal only. Returns what takes it away. */
+function showProgress({ stderr }: Terminal): { show: (progress: Progress) => void; end: () => void } {
+  if (!('isTTY' in stderr) || stderr.isTTY !== true) return { show: () => undefined, end: () => undefined }
+  let next = 0
+  return {
+    show: ({ done, total }) => {
+      if (performance.now() < next) return
+      next = performance.now() + SHOWN_MS
+      stderr.write(`\r${Math.floor((100 * done) / Math.max(1, total))} % verified`)
+    },
+    end: () => void stderr.write('\r\x1b[K'),
+  }
+}
+
+function* linesOf(
+  verification: Verification,
+  anchors: readonly string[],
+  remembered: Remembered,
+): Generator<string> {
+  const { folder, whole, findings, found, records, segments, writers } = verification
+  yield whole ? `${folder}: the trail is whole` : `${folder}: the trail was tampered with`
+  for (const { file, line, what } of findings)
+    yield `  ${file}${line === undefined ? '' : `:${line}`}  ${what}`
+  if (found > findings.length) yield `  and ${found - findings.length} more`
+  yield `  ${countOf(records, 'record')} of ${countOf(writers, 'process', 'processes')} in ${countOf(segments, 'file')}`
+  if (verification.beginningAnchored) yield '  it begins as the store remembers'
+  else if (remembered.unknown !== undefined) yield `  its beginning is not anchored: ${remembered.unknown}`
+  yield* proofLines(verification, anchors)
+}
+
+const withoutAnchor = (anchors: readonly string[]): string =>
+  anchors.length === 0
+    ? 'compared with no anchor (--anchor)'
+    : `compared with no anchor, for none is in ${anchors.join(', ')}`
+
+function* proofLines(verification: Verification, anchors: readonly string[]): Generator<string> {
+  const { signedUntil, anchoredUntil, unsigned, unsignedSince, foundLate, tornValues } = verification
+  const { open, erased, removed } = verification
+  yield signedUntil === undefined ? '  not signed' : `  signed until ${signedUntil}`
+  yield anchoredUntil === undefined
+    ? `  ${withoutAnchor(anchors)}: whether everything was cut back, only an anchor tells`
+    : `  anchored until ${anchoredUntil}`
+  if (unsigned > 0) yield `  ${countOf(unsigned, 'record')} not signed yet, since ${unsignedSince ?? ''}`
+  if (foundLate > 0)
+    yield `  ${countOf(foundLate, 'record')} signed as found on the disk: of a command, of a process that was killed, or of one that waited for the end of another service`
+  if (tornValues > 0)
+    yield `  ${countOf(tornValues, 'personal value')} missing at the end of what a process wrote, as a power cut leaves it`
+  if (open > 0)
+    yield `  ${countOf(open, 'call')} without an outcome: what became of them is unknown (postern audit open)`
+  if (erased > 0) yield `  ${countOf(erased, 'personal value')} erased, as the trail records`
+  if (removed > 0)
+    yield `  ${countOf(removed, 'file')} removed when their retention had ended, as the manifest says`
+}
+
+/** What the store remembers of a trail, and why its beginning is not known. */
+interface Remembered extends RememberedTrails {
+  readonly unknown?: string
+}
+
+/** Of the trail of a configuration. The service may run meanwhile. */
+async function rememberedOf({ configuration, plan }: AuditedConfiguration): Promise<Remembered> {
+  const { store, data } = configuration
+  if (isSidecar(configuration) || store.kind === 'memory') return { unknown: 'the store is in memory' }
+  try {
+    const found = await readStoredRecords(store, data, [BEGINNING_KIND], Date.now())
+    const values = found?.records[BEGINNING_KIND] ?? []
+    const known = await rememberedTrails(values, placeOfTrail(configuration, plan.folder), configuration)
+    return known.beginning === undefined
+      ? { ...known, unknown: 'the store remembers no trail in this folder' }
+      : known
+  } catch (thrown) {
+    if (!(thrown instanceof StoreError || thrown instanceof Fault)) throw thrown
+    return { unknown: `the store cannot be read: ${thrown.message}` }
+  }
+}
+
+interface Options {
+  readonly remembered: Remembered
+  readonly anchors: readonly string[]
+  readonly key: string | undefined
+  readonly json: boolean
+}
+
+async function verifyAll(
+  folders: readonly string[],
+  { remembered, anchors, key, json }: Options,
+  terminal: Terminal,
+): Promise<number> {
+  const verifications: Verification[] = []
+  const progress = showProgress(terminal)
+  try {
+    for (const folder of folders) {
+      const otherKeys = folders
+        .filter((other) => other !== folder)
+        .map((other) => join(other, PUBLIC_KEY_FILE))
+      const { beginning, former } = remembered
+      const order = { folder, anchors, key, otherKeys, beginning, ...(former && { former }) }
+      verifications.push(await runVerification(order, progress.show))
+    }
+  } catch (thrown) {
+    if (!(thrown instanceof TrailReadError)) throw thrown
+    progress.end()
+    terminal.stderr.write(`postern: ${cleanLine(thrown.message)}\n`)
+    return UNREADABLE
+  }
+  progress.end()
+  if (json) printJson(verifications, terminal)
+  else
+    for (const verification of verifications)
+      for (const line of linesOf(verification, anchors, remembered))
+        terminal.stdout.write(`${cleanLine(line)}\n`)
+  return verifications.every(({ whole }) => whole) ? WHOLE : TAMPERED
+}
+
+/** Whether the trail is whole (C12.4.6). */
+async function verify({ positionals, values }: Given<typeof VERIFY>, terminal: Terminal): Promise<number> {
+  const own = positionals.length > 0 ? undefined : readAudited(values.config, terminal)
+  const folders = own === undefined ? positionals : [own.plan.folder]
+  if (folders.length === 0) return UNREADABLE
+  const { anchor: anchors = [], key, json = false } = values
+  const remembered: Remembered =
+    own === undefined ? { unknown: 'folders were named, and no store' } : await rememberedOf(own)
+  return verifyAll(folders, { remembered, anchors, key, json }, terminal)
+}
+
+export const auditCommand = commandOf(AUDIT, { verify, hash, key })

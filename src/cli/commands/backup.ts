@@ -1,0 +1,68 @@
+import { resolve } from 'node:path'
+import { planAudit } from '../../state/audit/format/schema.ts'
+import { printJson, type Terminal } from '../../operate/operation/terminal.ts'
+import { EXIT } from '../../operate/operation/verb.ts'
+import { isSidecar, readConfiguration } from '../../operate/settings/configuration.ts'
+import { backUpSqlite } from '../../state/stores/read-store.ts'
+import { sqliteFile } from '../../state/stores/schema.ts'
+import { StoreError } from '../../state/stores/link/store-error.ts'
+import { commandOf, configurationFile, writeReport } from '../line/command.ts'
+import { recorded } from '../engine/recorded-act.ts'
+import { BACKUP } from '../line/tables.ts'
+
+/** A copy: from the data folder to a new file. */
+interface Copy {
+  readonly data: string
+  /** The folder of the audit trail; undefined where none is kept. */
+  readonly trail: string | undefined
+  readonly file: string
+  readonly json: boolean
+}
+
+function copy({ data, trail, file, json }: Copy, terminal: Terminal): number {
+  try {
+    backUpSqlite(sqliteFile(data), file)
+  } catch (thrown) {
+    if (!(thrown instanceof StoreError)) throw thrown
+    terminal.stderr.write(`postern: ${thrown.message}\n`)
+    return EXIT.failed
+  }
+  const keys = resolve(data, 'keys')
+  if (json) printJson({ file: resolve(file), without: { keys, ...(trail && { trail }) } }, terminal)
+  else
+    terminal.stdout.write(
+      `${file}: a copy of the store. Only you can read it. The keys are not in it: copy ${keys} too. ` +
+        `${trail === undefined ? 'No audit trail is kept' : `Nor is the audit trail: copy ${trail} as a whole`}.\n`,
+    )
+  return EXIT.done
+}
+
+const IN_POSTGRES =
+  'the store is a Postgres database: back it up with `pg_dump`, or by what your provider offers. Its keys are in it, sealed: keep store.seal apart from the copy.'
+
+/** `postern backup FILE [--config FILE]`: copies the store, also while it is in use. */
+export const backupCommand = commandOf(BACKUP, {
+  '': ({ positionals: [file = ''], values }, terminal) => {
+    const path = configurationFile(values.config, terminal)
+    const { configuration, problems } = readConfiguration(path, terminal.env)
+    if (configuration?.store.kind === 'postgres') {
+      terminal.stderr.write(`postern: ${IN_POSTGRES}\n`)
+      return EXIT.refused
+    }
+    if (configuration) {
+      const act = {
+        event: 'store.backed_up',
+        on: { kind: 'store' },
+        change: { file: resolve(file) },
+      } as const
+      const order = { configuration, options: values, terminal, opensData: true }
+      const { data, audit } = configuration
+      const plan = planAudit(audit, data, isSidecar(configuration))
+      const trail = plan && resolve(plan.folder)
+      const work = (): number => copy({ data, trail, file, json: values.json === true }, terminal)
+      return recorded(order, act, () => Promise.resolve(work()))
+    }
+    writeReport(path, problems, terminal)
+    return EXIT.refused
+  },
+})

@@ -1,0 +1,144 @@
+/** What commands read that tell who has access: a configuration, and the clients and users of its store. */
+import { didYouMeanOfFew } from '../../base/config/problem-text.ts'
+import type { Problems } from '../../base/config/problems.ts'
+import { MARK_KINDS, marksIn } from '../../identity/directory/records/marks.ts'
+import {
+  BUSINESS,
+  FUND,
+  readBusiness,
+  readFund,
+  readRole,
+  ROLE,
+} from '../../identity/directory/records/schema.ts'
+import {
+  CLIENT,
+  readStoredClient,
+  readStoredUser,
+  USER,
+} from '../../identity/directory/records/stored-directory.ts'
+import { systemClock } from '../../base/kernel/clock.ts'
+import { countOf, type Terminal } from '../../operate/operation/terminal.ts'
+import { EXIT } from '../../operate/operation/verb.ts'
+import { loadConfiguration } from '../../operate/settings/check-configuration.ts'
+import { type Configuration, isSidecar } from '../../operate/settings/configuration.ts'
+import {
+  NOTHING_STORED,
+  type Parties,
+  readParties,
+  type StoredRecords,
+} from '../../operate/settings/parties.ts'
+import { readStoredRecords } from '../../state/stores/read-store.ts'
+import { StoreError } from '../../state/stores/link/store-error.ts'
+import { writeReport } from '../line/command.ts'
+
+// The directory of the store, for commands that only read: the service may run meanwhile.
+
+/**
+ * What the directory has in the store: that of the first configuration that has one which can be read. Tells on stderr
+ * which store it is, or `none` where there is none. Rejects with StoreError if it cannot be read.
+ */
+export async function readStoredPeople(
+  configurations: readonly Configuration[],
+  none: string,
+  { stderr }: Terminal,
+): Promise<StoredRecords> {
+  for (const configuration of configurations) {
+    if (isSidecar(configuration)) continue
+    const { store, data } = configuration
+    const found = await readStoredRecords(
+      store,
+      data,
+      [CLIENT, USER, BUSINESS, FUND, ROLE, ...MARK_KINDS],
+      systemClock.now(),
+    )
+    if (found === undefined) continue
+    const { place, records } = found
+    const clients = records[CLIENT].map(readStoredClient)
+    const users = records[USER].map(readStoredUser)
+    stderr.write(
+      `postern: including ${countOf(clients.length, 'client')} and ${countOf(users.length, 'user')} of the store ${place}\n`,
+    )
+    return {
+      ...{ clients, users },
+      businesses: records[BUSINESS].map(readBusiness),
+      funds: records[FUND].map(readFund),
+      roles: records[ROLE].map(readRole),
+      marks: marksIn(records),
+    }
+  }
+  stderr.write(`postern: there is no store to read. ${none}\n`)
+  return NOTHING_STORED
+}
+
+/** Does the work. A store that cannot be read is an error on stderr, and the exit code is 1. */
+export async function orStoreTrouble(work: () => Promise<number>, { stderr }: Terminal): Promise<number> {
+  try {
+    return await work()
+  } catch (thrown) {
+    if (!(thrown instanceof StoreError)) throw thrown
+    stderr.write(`postern: ${thrown.message}\n`)
+    return EXIT.failed
+  }
+}
+
+/** A name that the configuration and the store do not have. The message goes to stderr, and the exit code is 2. */
+export class UnknownName extends Error {}
+
+/** @throws UnknownName, with a suggestion */
+export function foundOrRefused<T>(
+  what: string,
+  name: string,
+  found: T | undefined,
+  names: Iterable<string>,
+): T {
+  if (found !== undefined) return found
+  const hint = didYouMeanOfFew(name, names)
+  throw new UnknownName(`there is no ${what} "${name}"${hint === undefined ? '' : ` — ${hint}`}`)
+}
+
+/** What a command needs that tells who has access: the parties, unless the configuration has problems. */
+export interface ReadAccess {
+  readonly configuration: Configuration
+  readonly parties: Parties
+}
+
+/** Undefined after the problems were written. Throws StoreError if the store cannot be read. */
+export async function readAccess(file: string, terminal: Terminal): Promise<ReadAccess | undefined> {
+  const { configuration, problems } = loadConfiguration(file, terminal.env)
+  const parties = configuration && (await partiesOf(configuration, problems, terminal))
+  if (configuration === undefined || parties === undefined) {
+    writeReport(file, problems, terminal)
+    return undefined
+  }
+  return { configuration, parties }
+}
+
+async function partiesOf(
+  configuration: Configuration,
+  problems: Problems,
+  terminal: Terminal,
+): Promise<Parties | undefined> {
+  const none = 'Only clients and users of the configuration are shown.'
+  const stored = await readStoredPeople([configuration], none, terminal)
+  if (configuration.directory.people !== undefined)
+    terminal.stderr.write('postern: the users that `directory.people` finds are not included\n')
+  const parties = await readParties(
+    configuration,
+    { environment: terminal.env, stored, clock: systemClock },
+    problems,
+  )
+  return problems.failed ? undefined : parties
+}
+
+/** Runs what throws UnknownName or StoreError, and tells it. */
+export function orTellTrouble(work: () => Promise<number>, terminal: Terminal): Promise<number> {
+  return orStoreTrouble(async () => {
+    try {
+      return await work()
+    } catch (thrown) {
+      if (!(thrown instanceof UnknownName)) throw thrown
+      terminal.stderr.write(`postern: ${thrown.message}\n`)
+      return EXIT.refused
+    }
+  }, terminal)
+}

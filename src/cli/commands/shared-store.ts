@@ -1,0 +1,167 @@
+/** The commands about a store that several nodes share: its tables and its nodes. */
+import type { SeenNode } from '../../base/contracts/records/store.ts'
+import { systemClock } from '../../base/kernel/clock.ts'
+import { KeyError } from '../../base/kernel/key-error.ts'
+import { printJson, type Terminal } from '../../operate/operation/terminal.ts'
+import { EXIT } from '../../operate/operation/verb.ts'
+import { type Configuration, isSidecar, readConfiguration } from '../../operate/settings/configuration.ts'
+import type { StoreConfig } from '../../state/stores/schema.ts'
+import { StoreError } from '../../state/stores/link/store-error.ts'
+import { commandOf, configurationFile, writeReport } from '../line/command.ts'
+import { recorded } from '../engine/recorded-act.ts'
+import { MIGRATE, NODES } from '../line/tables.ts'
+
+export type PostgresConfig = StoreConfig & { readonly kind: 'postgres' }
+
+interface Shared {
+  readonly configuration: Configuration
+  readonly store: PostgresConfig
+}
+
+/** Does the work on the store of a configuration, if that is shared. What is wrong is written to stderr. */
+export async function onSharedStore(
+  config: string | undefined,
+  terminal: Terminal,
+  work: (shared: Shared) => Promise<number>,
+): Promise<number> {
+  const file = configurationFile(config, terminal)
+  const { configuration, problems } = readConfiguration(file, terminal.env)
+  if (configuration === undefined || problems.failed) {
+    writeReport(file, problems, terminal)
+    return EXIT.refused
+  }
+  const { store } = configuration
+  if (isSidecar(configuration) || store.kind !== 'postgres') {
+    const kind = isSidecar(configuration) ? 'in the memory of a sidecar' : `of kind ${store.kind}`
+    terminal.stderr.write(`postern: ${file}: the store is ${kind}: only one of kind postgres is shared\n`)
+    return EXIT.refused
+  }
+  try {
+    return await work({ configuration, store })
+  } catch (thrown) {
+    if (!(thrown instanceof StoreError || thrown instanceof KeyError)) throw thrown
+    terminal.stderr.write(`postern: ${thrown.message}\n`)
+    return EXIT.failed
+  }
+}
+
+/** `postern migrate`: makes the tables, or brings them to the version that this Postern knows. */
+export const migrateCommand = commandOf(MIGRATE, {
+  '': ({ values }, terminal) =>
+    onSharedStore(values.config, terminal, async ({ configuration, store }) => {
+      const { migrations, open } = await parts()
+      if (values.check === true) {
+        const state = await open.withLongStatements(store, migrations.readSchema)
+        const upToDate = migrations.isUsable(state)
+        if (values.json === true) printJson({ ...state, known: migrations.NEWEST_TABLES, upToDate }, terminal)
+        else terminal.stdout.write(stateText(state.version, migrations.NEWEST_TABLES, upToDate))
+        return upToDate ? EXIT.done : EXIT.failed
+      }
+      const change = { finish: values.finish === true }
+      const order = { configuration, options: values, terminal }
+      const work = async (): Promise<number> => {
+        const { before, after, passedOver } = await open.withLongStatements(store, (link) =>
+          values.finish === true ? migrations.finish(link) : migrations.migrate(link),
+        )
+        if (values.json === true) printJson({ before, after, passedOver }, terminal)
+        else {
+          terminal.stdout.write(migratedText(before.version, after.version, values.finish === true))
+          for (const each of passedOver)
+            terminal.stderr.write(
+              `postern: the database refused a setting, which nothing depends on: ${each}\n`,
+            )
+        }
+        return EXIT.done
+      }
+      return recorded(order, { event: 'store.migrated', on: { kind: 'store' }, change }, work)
+    }),
+})
+
+/** Loads what speaks to Postgres. */
+const parts = async () => ({
+  migrations: await import('../../state/stores/postgres/migrations.ts'),
+  open: await import('../../state/stores/postgres/open.ts'),
+})
+
+const stateText = (version: number, known: number, upToDate: boolean): string => {
+  const now = version === 0 ? 'there are no tables' : `the tables are of version ${version}`
+  return `${now}, and this Postern knows ${known}: ${upToDate ? 'nothing is to be done' : 'run `postern migrate`'}\n`
+}
+
+function migratedText(before: number, after: number, finished: boolean): string {
+  if (finished) return `version ${after}: what only older versions used is taken away\n`
+  return before === after ? `version ${after}: nothing was to be done\n` : `version ${before} → ${after}\n`
+}
+
+/** `postern nodes`: the nodes that share the store, as they reported themselves. */
+export const nodesCommand = commandOf(NODES, {
+  '': ({ values }, terminal) =>
+    onSharedStore(values.config, terminal, async ({ store }) => {
+      const { openPostgresToRead } = await import('../../state/stores/postgres/open.ts')
+      const opened = await openPostgresToRead(store, systemClock)
+      try {
+        const nodes = await opened.shared.nodes.list()
+        const now = await opened.now()
+        const configurations = configurationsOf(nodes, now)
+        if (values.json === true) printJson({ nodes, configurations }, terminal)
+        else terminal.stdout.write(nodesText(nodes, now))
+        if (configurations.length <= 1) return EXIT.done
+        terminal.stderr.write(
+          `postern: the nodes have ${configurations.length} different configurations (${configurations.join(', ')}): give them the same, then \`postern reload\` on each\n`,
+        )
+        return EXIT.failed
+      } finally {
+        await opened.close()
+      }
+    }),
+})
+
+/** Milliseconds. A node that was not seen for so long does not serve any more. */
+const ALIVE = 10_000
+
+/** The digests of the configurations that are served now. */
+const configurationsOf = (nodes: readonly SeenNode[], now: number): readonly string[] => [
+  ...new Set(nodes.filter(({ seenAt }) => now - seenAt <= ALIVE).map(({ config }) => config)),
+]
+
+const HEADINGS = [
+  'NODE',
+  'HOST',
+  'ADDRESS',
+  'VERSION',
+  'TABLES',
+  'CONFIGURATION',
+  'WORKERS',
+  'CLOCK',
+  'FEED',
+  'SEEN',
+] as const
+
+function nodesText(nodes: readonly SeenNode[], now: number): string {
+  if (nodes.length === 0) return 'no node was seen within the last hour\n'
+  const rows = nodes.map((node) => [
+    ...[
+      node.id,
+      node.host,
+      node.address ?? '',
+      node.version,
+      String(node.schema),
+      node.config,
+      String(node.workers),
+    ],
+    `${node.clockOffset > 0 ? '+' : ''}${node.clockOffset.toFixed(3)} s`,
+    `${(node.feedAge / 1000).toFixed(1)} s`,
+    `${Math.max(0, Math.round((now - node.seenAt) / 1000))} s ago`,
+  ])
+  const all = [[...HEADINGS], ...rows]
+  const widths = HEADINGS.map((_, at) => Math.max(...all.map((row) => row[at]?.length ?? 0)))
+  return all
+    .map(
+      (row) =>
+        `${row
+          .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+          .join('  ')
+          .trimEnd()}\n`,
+    )
+    .join('')
+}

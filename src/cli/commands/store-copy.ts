@@ -1,0 +1,88 @@
+/** `postern store copy`: from the store of one machine to one that several nodes share. */
+import { dirname, join, resolve } from 'node:path'
+import { type PlacedNode, rehostBeginnings } from '../../state/audit/format/beginning.ts'
+import { resealValues } from '../../identity/directory/records/values.ts'
+import { FolderKeys } from '../../identity/keys/signing/folder-keys.ts'
+import { KeyError } from '../../base/kernel/key-error.ts'
+import { keysOf } from '../../identity/keys/signing/key-place.ts'
+import { Seals } from '../../identity/keys/signing/seal.ts'
+import { copyKeys, SealedKeys } from '../../identity/keys/signing/sealed-keys.ts'
+import { progressBar, RECORDS } from '../../operate/operation/progress.ts'
+import { countOf, printJson, type Terminal } from '../../operate/operation/terminal.ts'
+import { EXIT, UsageError } from '../../operate/operation/verb.ts'
+import { hasService } from '../../serve/parts/data-folder.ts'
+import { placeOf } from '../../state/stores/postgres/connection-schema.ts'
+import { StoreError } from '../../state/stores/link/store-error.ts'
+import { commandOf } from '../line/command.ts'
+import { recorded } from '../engine/recorded-act.ts'
+import { onSharedStore, type PostgresConfig } from './shared-store.ts'
+import { STORE } from '../line/tables.ts'
+
+const SQLITE = 'sqlite:'
+
+/** The path of the file. @throws UsageError */
+function sourceOf(from: string | undefined): string {
+  const path = from?.startsWith(SQLITE) === true ? from.slice(SQLITE.length) : ''
+  if (path === '') throw new UsageError('name the old store: --from sqlite:PATH')
+  return resolve(path)
+}
+
+interface Copy {
+  readonly file: string
+  /** The folder of the old store's keys. */
+  readonly keys: string
+  readonly to: PostgresConfig
+  /** The configuration of `to`. */
+  readonly node: PlacedNode
+  readonly json: boolean
+}
+
+export const storeCommand = commandOf(STORE, {
+  copy: ({ values }, terminal) => {
+    const file = sourceOf(values.from)
+    return onSharedStore(values.config, terminal, ({ configuration, store }) => {
+      const keys = values.keys ?? join(dirname(file), 'keys')
+      const work = (): Promise<number> =>
+        copy({ file, keys, to: store, node: configuration, json: values.json === true }, terminal)
+      const act = { event: 'store.copied', on: { kind: 'store' }, change: { from: file } } as const
+      return recorded({ configuration, options: values, terminal }, act, work)
+    })
+  },
+})
+
+/** Rejects with StoreError or KeyError if it cannot be done. */
+async function copy({ file, keys: folder, to, node, json }: Copy, terminal: Terminal): Promise<number> {
+  if (hasService(dirname(file)))
+    throw new StoreError(
+      `A service uses ${dirname(file)}: stop it, else the copy lacks what it goes on to write.`,
+    )
+  const keys = new FolderKeys(folder)
+  await requireKeys(keys)
+  const seals = new Seals(to.seal)
+  const bar = progressBar(terminal, undefined, RECORDS)
+  let sealed: readonly string[] = []
+  const { copyStore } = await import('../../state/stores/postgres/copy-store.ts')
+  const { records, changes } = await copyStore({
+    ...{ from: file, to },
+    progress: (progress) => bar.show(progress),
+    add: async (store) => {
+      const place = new SealedKeys(store, seals)
+      const copied = await copyKeys(keys, place)
+      sealed = [...copied, ...(await resealValues(store, keys, place)).sealed]
+      await rehostBeginnings(store, node)
+    },
+  }).finally(() => bar.clear())
+  if (json) printJson({ from: file, to: placeOf(to), records, changes, sealed }, terminal)
+  else
+    terminal.stdout.write(
+      `${countOf(records, 'record')} and ${countOf(changes, 'change')} are in ${placeOf(to)} now; sealed: ` +
+        `${sealed.join(', ')}. Start no service on ${file} any more.\n`,
+    )
+  return EXIT.done
+}
+
+/** A service without its old keys would refuse what they have signed. Rejects with KeyError. */
+async function requireKeys(keys: FolderKeys): Promise<void> {
+  if ((await keysOf(keys)).length === 0)
+    throw new KeyError(`There are no keys in ${keys.name}: name their folder with --keys.`)
+}

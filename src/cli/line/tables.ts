@@ -1,0 +1,448 @@
+/** What is typed for the commands that are none of an operation: their verbs, options and arguments. */
+import { METHOD_AND_PATH } from '../../operate/explain/described-call.ts'
+import type { Verb } from '../../operate/operation/verb.ts'
+import { ROLES } from '../../operate/settings/admin.ts'
+import { CONFIG, JSON_ANSWER, ORDER } from './call-options.ts'
+import { type CommandTable, DEFAULT_FILE } from './command.ts'
+
+const FILE = [{ name: 'FILE', kind: 'file', optional: true }] as const
+const FILE_NOTE = `FILE is the configuration. Default: ${DEFAULT_FILE}.`
+
+export const CHECK = {
+  verbs: {
+    '': {
+      summary: 'Report the problems of a configuration, without serving it',
+      notes: [FILE_NOTE, 'The exit code is 2 if it could not be served.'],
+      arguments: FILE,
+      options: {
+        strict: {
+          type: 'boolean',
+          help: 'Also list the operations that do not tell clients their summary, description, data or examples. Any warning makes the exit code 1',
+        },
+        expect: {
+          ...{ type: 'string', kind: 'file' },
+          help: 'Also tell whether calls are decided as this file expects: rows of a call, its client, user and target, and `allowed` or the reason of the refusal. Each row that is decided otherwise is shown with its line and with what would change it: exit code 1. No service needs to run. The store is only read',
+        },
+        connect: {
+          type: 'boolean',
+          help: 'Also connect to the store of kind postgres, and tell whether it can be used: address, rights, tables, clock. Exit code 1 if not',
+        },
+        json: {
+          type: 'boolean',
+          help: '{file, canBeServed, problems: [{severity, file, line, path, message, hint}]}; with --connect also {store: [{level, text}]}; with --expect also {calls, mismatches: [{file, line, row, call, client, user, target, expected, actual, words}]}',
+        },
+      },
+      examples: [
+        { line: 'postern check my.yaml', does: 'report its problems' },
+        { line: 'postern check my.yaml --connect', does: 'try its database too' },
+        { line: 'postern check my.yaml --strict --json', does: 'the same for a CI, which warnings fail too' },
+        {
+          line: 'postern check my.yaml --expect access.yaml',
+          does: 'compare its decisions with what is expected',
+        },
+      ],
+    },
+  },
+} as const satisfies CommandTable
+
+export const SERVE = {
+  verbs: {
+    '': {
+      summary: 'Serve a configuration until SIGTERM, SIGINT or SIGQUIT',
+      notes: [
+        FILE_NOTE,
+        'SIGHUP makes it read its configuration again, SIGUSR2 replaces its worker processes one by one. What it has to tell stands in its log, as lines of JSON. The exit code is 2 if the configuration is refused.',
+      ],
+      arguments: FILE,
+      options: {},
+      examples: [
+        { line: 'postern serve', does: 'serve the default configuration' },
+        { line: 'POSTERN_PORT=8443 postern serve my.yaml', does: 'serve a file of your own on another port' },
+      ],
+    },
+  },
+} as const satisfies CommandTable
+
+export const INIT = {
+  verbs: {
+    '': {
+      summary: 'Write a first configuration, with new secrets',
+      notes: [
+        'It writes postern.yaml into FOLDER (default: the working folder) and overwrites nothing. On a terminal it asks for what no option tells. Elsewhere it takes the defaults.',
+        'It prints the secret of the first client and the password of the first user, once, and the command that serves the file.',
+        'With --from it tells where the business of each operation is, and writes that table into postern.operations.txt beside the file. The exit code is 3 if operations were taken that have no business and that --shared does not name, and nobody could be asked: with --yes, or without a terminal. The files are written in this case too.',
+      ],
+      arguments: [{ name: 'FOLDER', kind: 'folder', optional: true }],
+      options: {
+        upstream: {
+          ...{ type: 'string', kind: 'url' },
+          help: 'Where your service is. Default: the address in --from, else http://127.0.0.1:9000',
+        },
+        business: {
+          ...{ type: 'string', value: 'CODE[=NAME]', multiple: true },
+          help: 'A business, by the code that stands in paths, and its name for people. Default: EXAMPLE',
+        },
+        client: { type: 'string', value: 'ID', help: 'The first client. Default: first-client' },
+        user: { type: 'string', value: 'NAME', help: 'The first user. Default: first-user' },
+        from: {
+          ...{ type: 'string', kind: 'file' },
+          help: 'An OpenAPI description of your service (3.1, 3.0 or 2.0, YAML or JSON): its operations become areas, actions and proposed scopes. What does not fit is told',
+        },
+        'business-parameter': {
+          ...{ type: 'string', value: 'NAME', multiple: true },
+          help: 'Is gone: --business-in takes its place',
+        },
+        'business-in': {
+          ...{ type: 'string', value: 'PLACE[=VALUE]', multiple: true },
+          help: 'With --from: where the service takes the business from: header:NAME, path:NAME, query:NAME, body:/POINTER, host or identity. Postern puts {business} there, its code, or VALUE, such as {business.tenant}. Default: parameters named business, businessId, businessCode, tenant, tenantId',
+        },
+        'not-business': {
+          ...{ type: 'string', value: 'PLACE', multiple: true },
+          help: 'With --from: a place that has the name of a business and is none: body:/POINTER, query:NAME, header:NAME, path:NAME or cookie:NAME. The client writes it',
+        },
+        shared: {
+          ...{ type: 'string', value: 'OPERATION', multiple: true },
+          help: "With --from: an operation that belongs to no business, such as 'GET /currencies'; * is any text",
+        },
+        value: {
+          ...{ type: 'string', value: 'CODE.KEY=VALUE', multiple: true },
+          help: 'With --from: a value of a business that --business-in names: ACME.tenant=t-7',
+        },
+        only: {
+          ...{ type: 'string', value: 'TAG', multiple: true },
+          help: "With --from: only the operations of this tag, or of a path such as 'GET /funds*'",
+        },
+        'fund-parameter': {
+          ...{ type: 'string', value: 'NAME', multiple: true },
+          help: 'With --from: the same for the code of the fund. Default: fund, fundId, fundCode',
+        },
+        verbose: {
+          type: 'boolean',
+          help: 'With --from: tell each thing that does not fit, not each kind of them with a count',
+        },
+        yes: { type: 'boolean', help: 'Ask nothing: take the defaults of what no option tells' },
+        ...JSON_ANSWER,
+      },
+      examples: [
+        { line: 'postern init', does: 'ask, and write postern.yaml into this folder' },
+        {
+          line: "postern init my --upstream http://127.0.0.1:9000 --business 'ACME=Acme Advisory' --user alice",
+          does: 'write my/postern.yaml without a question',
+        },
+        {
+          line: 'postern init my --from openapi.yaml --business ACME --yes',
+          does: 'take the operations of a service from its description',
+        },
+      ],
+    },
+  },
+} as const satisfies CommandTable
+
+const BASH = {
+  summary: 'Print the completion of bash, for commands, verbs, options and their values',
+  arguments: [],
+  options: {},
+  examples: [
+    {
+      line: 'source <(postern completion bash)',
+      does: 'complete in this shell; in ~/.bashrc, in every new one',
+    },
+  ],
+} as const satisfies Verb
+
+const ZSH = {
+  summary: 'Print the completion of zsh, with what each command and option does',
+  arguments: [],
+  options: {},
+  examples: [
+    { line: 'postern completion zsh > "${fpath[1]}/_postern"', does: 'install it, for every new shell' },
+    { line: 'source <(postern completion zsh)', does: 'complete in this shell, behind compinit' },
+  ],
+} as const satisfies Verb
+
+export const COMPLETION = { verbs: { bash: BASH, zsh: ZSH } } as const satisfies CommandTable
+
+export const ACCESS = {
+  verbs: {
+    '': {
+      summary: 'Show for each action and method who may call it, or what they lack',
+      notes: [
+        'Clients and users of the store are included. The store is only read, and the service may run meanwhile. Without --client and --user, every client and every user is shown: a client as if it acted for a user who may do everything, a user as if through a client that may have everything. Maintenance, rates and what a token asks for are not looked at: `postern explain` does that.',
+      ],
+      arguments: [],
+      options: {
+        client: { type: 'string', value: 'ID', help: 'This client only' },
+        user: {
+          ...{ type: 'string', value: 'NAME' },
+          help: 'This user only; with --client, what a token of that client for this user opens',
+        },
+        business: { type: 'string', value: 'CODE', help: 'This business only' },
+        csv: {
+          type: 'boolean',
+          help: "For spreadsheets; a text that a spreadsheet would run as a formula gets a ' before it",
+        },
+        json: {
+          type: 'boolean',
+          help: 'A list of {client, user, role, business, level, area, action, method, versions, access, missing}',
+        },
+        ...CONFIG,
+      },
+      examples: [
+        {
+          line: 'postern access --client globex-ledger --user bob',
+          does: 'show what bob may do through this client',
+        },
+        { line: 'postern access --csv', does: 'print all of it for a spreadsheet' },
+      ],
+    },
+  },
+} as const satisfies CommandTable
+
+export const SCOPES = {
+  verbs: {
+    '': {
+      summary: 'Show which scopes a call needs, what implies them, and which clients and roles have them',
+      notes: [
+        'Clients of the store are included. PATH is that of a call, or an action as `postern access` lists it. A token is for a client and for a user: both must have the scope.',
+      ],
+      arguments: METHOD_AND_PATH,
+      options: {
+        json: {
+          type: 'boolean',
+          help: 'A list of {level, area, action, method, versions, reportOnly, groups, clients, roles}',
+        },
+        ...CONFIG,
+      },
+      examples: [
+        { line: 'postern scopes GET /api/1.0/b/ACME/fund-data/fund-list', does: 'by the path of a call' },
+        { line: 'postern scopes GET fund-data/fund-list', does: 'by the name of an action' },
+      ],
+    },
+  },
+} as const satisfies CommandTable
+
+export const DIFF = {
+  verbs: {
+    '': {
+      summary: 'Show who gains (+) and who loses (-) access between two configurations',
+      notes: [
+        'Clients and roles are shown by action, users by their role at a business. Clients and users of the store are included. The store is only read. An area that becomes report-only is open to anybody. Versions that an operation gains or loses are told by operation. The exit code is 2 if the scopes or the directory of one have problems.',
+      ],
+      arguments: [
+        { name: 'OLD', kind: 'file' },
+        { name: 'NEW', kind: 'file' },
+      ],
+      options: {
+        json: { type: 'boolean', help: '{gained, lost}, each a list of {kind, who, what, where}' },
+      },
+      examples: [
+        {
+          line: 'postern diff my.yaml next.yaml',
+          does: 'show what the change of a file would open and close',
+        },
+      ],
+    },
+  },
+} as const satisfies CommandTable
+
+export const KEYS = {
+  verbs: {
+    doctor: {
+      summary: 'List problems of the keys, also coming ones. Exit code 1 if there is an error',
+      arguments: [],
+      options: { ...JSON_ANSWER, ...CONFIG },
+      examples: [{ line: 'postern keys doctor', does: 'check the keys' }],
+    },
+    rewrap: {
+      summary: 'Seal the keys in a Postgres store with the first seal, so that older seals can go',
+      arguments: [],
+      options: { ...JSON_ANSWER, ...ORDER },
+      examples: [{ line: 'postern keys rewrap', does: 'seal them anew, before you remove an older seal' }],
+    },
+  },
+} as const satisfies CommandTable
+
+export const BACKUP = {
+  verbs: {
+    '': {
+      summary: 'Copy the store to a new file, also while it is in use',
+      notes: [
+        'Only you can read the copy. Neither the keys nor the audit trail are in it: the command says which folders to copy too.',
+      ],
+      arguments: [{ name: 'FILE', kind: 'file' }],
+      options: { ...JSON_ANSWER, ...ORDER },
+      examples: [
+        {
+          line: 'postern backup /var/backups/postern-2026-02-01.sqlite',
+          does: 'copy the store of the default configuration',
+        },
+      ],
+    },
+  },
+} as const satisfies CommandTable
+
+export const MIGRATE = {
+  verbs: {
+    '': {
+      summary: 'Make the tables of a store of kind postgres, or bring them to the newest version',
+      notes: [
+        'Nodes may serve meanwhile: each version of the tables works with the version of Postern before, too. Use a connection without a pooler.',
+      ],
+      arguments: [],
+      options: {
+        check: { type: 'boolean', help: 'Change nothing; exit code 1 if there is something to do' },
+        finish: {
+          type: 'boolean',
+          help: 'Take away what only older versions of Postern use. Refused while such a node was seen within ten minutes',
+        },
+        ...JSON_ANSWER,
+        ...ORDER,
+      },
+      examples: [
+        { line: 'postern migrate', does: 'make or migrate the tables' },
+        { line: 'postern migrate --check', does: 'tell whether there is something to do' },
+        { line: 'postern migrate --finish', does: 'when all nodes run the new version' },
+      ],
+    },
+  },
+} as const satisfies CommandTable
+
+export const STORE = {
+  verbs: {
+    copy: {
+      summary: 'Copy a SQLite store and its keys into the empty store of kind postgres of a configuration',
+      notes: [
+        'Stop the service first, and start none on the old file afterwards: what it hands out then is not in the copy. The old store, its keys and the audit trail stay where they are.',
+        'A copy that was broken off is begun anew by the same command. Until it is whole, no node starts on the new store.',
+      ],
+      arguments: [],
+      options: {
+        from: {
+          ...{ type: 'string', value: 'sqlite:PATH' },
+          help: 'The old store: `sqlite:` and the path of its file. It is only read',
+        },
+        keys: {
+          type: 'string',
+          kind: 'folder',
+          help: 'The folder of its keys. Default: `keys` beside the file',
+        },
+        ...JSON_ANSWER,
+        ...ORDER,
+      },
+      examples: [
+        {
+          line: 'postern store copy --from sqlite:/var/lib/postern/postern.sqlite --config nodes.yaml',
+          does: 'go over to a store that several nodes share',
+        },
+      ],
+    },
+  },
+} as const satisfies CommandTable
+
+export const NODES = {
+  verbs: {
+    '': {
+      summary:
+        'List the nodes that share a store: address, version, tables, configuration, clock, age of what they know',
+      notes: [
+        'Nodes that were seen within the last hour. No service needs to run.',
+        'Exit code 1: those that serve now have different configurations.',
+      ],
+      arguments: [],
+      options: { ...JSON_ANSWER, ...CONFIG },
+      examples: [{ line: 'postern nodes', does: 'list them, the latest first' }],
+    },
+  },
+} as const satisfies CommandTable
+
+const FOLDERS = [{ name: 'FOLDER', kind: 'folder', optional: true, repeated: true }] as const
+
+export const VERIFY = {
+  summary: 'Prove that nobody has changed, removed or added records',
+  notes: [
+    'Exit code 0: the trail is whole, 1: it is not, 2: it cannot be read.',
+    'Without FOLDER it also compares how the trail began with what the store remembers of that.',
+  ],
+  arguments: FOLDERS,
+  options: {
+    anchor: {
+      ...{ type: 'string', kind: 'file', multiple: true },
+      help: 'A log, or a file of anchors, which shows whether everything was cut back',
+    },
+    key: {
+      ...{ type: 'string', kind: 'file' },
+      help: 'The public key of the trail. Default: the one in its folder, which may have been replaced',
+    },
+    ...JSON_ANSWER,
+    ...CONFIG,
+  },
+  examples: [
+    { line: 'postern audit verify', does: 'verify the trail of the default configuration' },
+    {
+      line: 'postern audit verify /mnt/copy/audit --key audit-public.pem --anchor postern.log',
+      does: 'verify a copy with what is kept elsewhere',
+    },
+  ],
+} as const satisfies Verb
+
+export const HASH = {
+  summary: 'Print what `call.body` is in the record of a call whose body is in this file',
+  arguments: [{ name: 'FILE', kind: 'file' }],
+  options: { ...JSON_ANSWER, ...CONFIG },
+  examples: [{ line: 'postern audit hash body.json', does: 'compute the hash of a body' }],
+} as const satisfies Verb
+
+export const KEY = {
+  summary: 'Print the public key that proves the trail. Keep it elsewhere, for `verify --key`',
+  arguments: [],
+  options: { ...JSON_ANSWER, ...CONFIG },
+  examples: [{ line: 'postern audit key > audit-public.pem', does: 'copy the key to a file' }],
+} as const satisfies Verb
+
+export const AUDIT = {
+  verbs: { verify: VERIFY, hash: HASH, key: KEY },
+  notes: ['--config names the configuration that is served: it says where the trail is. Times are in UTC.'],
+} as const satisfies CommandTable
+
+export const ADMIN_TOKEN = {
+  verbs: {
+    add: {
+      summary: 'Make the token of a named operator, show it once, and print its entry for `admin.tokens`',
+      notes: [
+        'The entry has only a hash of the token. Add it to the configuration and reload the service, to put it in force.',
+        'Roles: `view` reads status and metrics. `operate` also switches maintenance, reloads, restarts, revokes, ends lockouts, reads the configuration and explains, without people. `administer` also changes the directory, sessions and keys, and erases. `audit` reads the status, the configuration, explanations and the audit trail, and changes nothing.',
+      ],
+      arguments: [{ name: 'NAME' }],
+      options: {
+        role: {
+          ...{ type: 'string', words: ROLES },
+          help: 'What the operator may do. Required',
+        },
+        expires: {
+          type: 'string',
+          kind: 'duration',
+          help: 'Refuse the token after this time. Default: never',
+        },
+        json: { type: 'boolean', help: '{name, role, hash, expires, token}' },
+      },
+      examples: [
+        { line: 'postern admin-token add ann --role operate --expires 90d', does: 'make a token for ann' },
+      ],
+    },
+  },
+} as const satisfies CommandTable
+
+export const HASH_PASSWORD = {
+  verbs: {
+    '': {
+      summary: 'Read a password from standard input and print its hash, for `directory.users`',
+      notes: ['The password is never an argument, because process lists show arguments.'],
+      arguments: [],
+      options: JSON_ANSWER,
+      examples: [
+        { line: 'postern hash-password', does: 'ask for a password' },
+        { line: 'postern hash-password < password.txt', does: 'read it from a file' },
+      ],
+    },
+  },
+} as const satisfies CommandTable

@@ -1,0 +1,158 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { Readable } from 'node:stream'
+import { accountOfNow } from '../../../base/config/modules/blame.ts'
+import type { After } from '../../../base/kernel/clock.ts'
+import { Fault } from '../../../base/kernel/faults.ts'
+
+export interface StreamRules {
+  /** Milliseconds between two pieces, while somebody waits for them. */
+  readonly idle: number
+  readonly after: After
+}
+
+/**
+ * A module's stream as the gateway reads it: of bytes, whatever its mode (Readable.from makes one of objects), and
+ * bounded in time. It fails where the module's does, with a fault, and lets go of it when it is closed itself.
+ */
+export class ModuleStream extends Readable {
+  readonly #source: Readable
+  readonly #rules: StreamRules
+  /** As the call that it answers: whoever reads further pieces, or stops, does so on nobody's account. */
+  readonly #onAccount = AsyncLocalStorage.snapshot()
+  readonly #begun = Promise.withResolvers<undefined>()
+  #cancelIdle: (() => void) | undefined
+  #listening = false
+
+  /** @throws Fault upstream_broken for a stream that was read, or has failed, already: it would look empty */
+  constructor(source: Readable, rules: StreamRules) {
+    super()
+    this.#source = source
+    this.#rules = rules
+    // Kept for good: a stream that fails when nobody listens any more would end the process.
+    source.on('error', (cause: unknown) => this.#fail('failed', cause))
+    // Whoever reads listens for itself.
+    this.on('error', () => undefined)
+    this.#begun.promise.catch(() => undefined)
+    if (!source.readable) throw broken('answered a stream that had ended or failed before', source.errored)
+  }
+
+  /** Resolves with its first piece or its end; rejects with the fault of one that fails before either. */
+  begin(): Promise<undefined> {
+    this.read(0)
+    return this.#begun.promise
+  }
+
+  override _read(): void {
+    this.#cancelIdle ??= this.#rules.after(this.#rules.idle, () => this.#late())
+    this.#onAccount(() => {
+      if (!this.#listening) this.#listen()
+      this.#source.resume()
+    })
+  }
+
+  #listen(): void {
+    this.#listening = true
+    this.#source
+      .on('data', (chunk: unknown) => this.#take(chunk))
+      .once('end', () => {
+        this.#calm()
+        this.push(null)
+        this.#begun.resolve(undefined)
+      })
+      .once('close', () => {
+        if (!this.#source.readableEnded) this.#fail('closed the stream before its end')
+      })
+  }
+
+  #take(chunk: unknown): void {
+    if (typeof chunk !== 'string' && !(chunk instanceof Uint8Array)) {
+      this.#fail(`streamed a ${typeof chunk}; expected text or bytes`)
+      return
+    }
+    this.#calm()
+    if (!this.push(chunk)) this.#source.pause()
+    this.#begun.resolve(undefined)
+  }
+
+  #calm(): void {
+    this.#cancelIdle?.()
+    this.#cancelIdle = undefined
+  }
+
+  #late(): void {
+    this.destroy(
+      new Fault('upstream_timeout', { detail: `the module streamed nothing for ${this.#rules.idle} ms` }),
+    )
+  }
+
+  #fail(what: string, cause?: unknown): void {
+    this.destroy(cause instanceof Fault ? cause : broken(what, cause))
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#calm()
+    this.#begun.reject(error ?? broken('answered a stream that nobody read'))
+    try {
+      this.#onAccount(() => this.#source.destroy())
+    } catch {
+      // its own `destroy`: what it throws changes nothing for the client
+    }
+    done(error)
+  }
+}
+
+/** Characters of what a module did wrong that are logged. */
+const LONGEST_DETAIL = 200
+
+/** What a module did wrong, for the log; the client gets a 500. */
+export const broken = (detail: string, cause?: unknown): Fault =>
+  new Fault('upstream_broken', { detail: `the module ${detail.slice(0, LONGEST_DETAIL)}`, cause })
+
+/**
+ * Another side's stream as a module reads it. The events of a socket come in the context of the socket. Here they come
+ * in that of the module's call, so that a listener of the module's that throws fails this call and not the process. It gets
+ * nothing more then.
+ */
+export class AccountedStream extends Readable {
+  readonly #source: Readable
+  readonly #onAccount = accountOfNow(() => this.destroy())
+  readonly #letGo: (source: Readable) => void
+  #listening = false
+
+  /** To be made in the context of the call, by the module's own code. @param letGo called when this side is closed */
+  constructor(source: Readable, letGo: (source: Readable) => void) {
+    super()
+    this.#source = source
+    this.#letGo = letGo
+    // Whoever reads listens for itself.
+    this.on('error', () => undefined)
+    source.on('error', (error) => this.#onAccount(() => this.destroy(error)))
+  }
+
+  override _read(): void {
+    if (!this.#listening) this.#listen()
+    this.#source.resume()
+  }
+
+  #listen(): void {
+    this.#listening = true
+    this.#source
+      .on('data', (piece: unknown) => this.#onAccount(() => this.#take(piece)))
+      .once('end', () => this.#onAccount(() => this.push(null)))
+      .once('close', () => this.#onAccount(() => this.#closed()))
+  }
+
+  #take(piece: unknown): void {
+    if (this.destroyed) return
+    if (!this.push(piece)) this.#source.pause()
+  }
+
+  #closed(): void {
+    if (!this.#source.readableEnded) this.destroy(this.#source.errored ?? new Error('the sender broke off'))
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#letGo(this.#source)
+    done(error)
+  }
+}

@@ -1,0 +1,160 @@
+/** Changes of the store's records. They are planned before they are made, so that the audit trail can say what changes. */
+import type { Problem, Problems } from '../../../base/config/problems.ts'
+import type { Catalogue } from '../../../base/config/scopes/catalogue.ts'
+import type { ProblemsOfValues } from '../../../base/contracts/people/places.ts'
+import type { Feed, Store } from '../../../base/contracts/records/store.ts'
+import type { Sealer } from '../../../base/contracts/people/keys.ts'
+import type { Ended, TokenRevoker } from '../../../base/contracts/records/tokens.ts'
+import type { Clock } from '../../../base/kernel/clock.ts'
+import type { ReferableNames } from '../records/references.ts'
+import type { Directory } from '../records/compile.ts'
+import type { Loss } from '../records/holdings.ts'
+import { BUSINESS, ROLE } from '../records/schema.ts'
+import { findAll } from '../records/stored-directory.ts'
+
+/** `problems`: of the record. `missing`: there is no such record. `conflict`: something else is in the way. */
+type RefusalKind = 'problems' | 'missing' | 'conflict'
+
+export class DirectoryRefusal extends Error {
+  override readonly name = 'DirectoryRefusal'
+  readonly kind: RefusalKind
+  readonly problems: Problems | undefined
+
+  constructor(message: string, problems?: Problems, kind: RefusalKind = problems ? 'problems' : 'conflict') {
+    super(message)
+    this.problems = problems
+    this.kind = kind
+  }
+}
+
+/** Resolves after so many milliseconds. */
+export type Pause = (ms: number) => Promise<unknown>
+
+export interface EditingParts {
+  readonly store: Store
+  readonly feed: Pick<Feed, 'append'>
+  readonly tokenRevoker: TokenRevoker
+  readonly clock: Clock
+  /** The directory of the configuration: its names are taken, and new records may refer to it. */
+  readonly configured: Directory
+  readonly catalogue: Catalogue
+  /** Seals what no copy of the store may tell. Absent where nothing is written. */
+  readonly sealer?: Sealer | undefined
+  /** The values of a business that operations name (C8.7), each with what names it first. */
+  readonly namedValues?: ReadonlyMap<string, string>
+  /** What is wrong with values, by name: some say where calls go (C8.7). */
+  readonly problemsOfValues?: ProblemsOfValues
+  /** Waits until every process knows of a change. Tests pass their own. */
+  readonly pause?: Pause | undefined
+}
+
+/** Two changes of one record at the same time are rare; four mean that something is wrong. */
+export const ATTEMPTS = 4
+
+/** What a record may name: all of the configuration, and of the store what it does name. */
+export async function referable(
+  { store, configured }: Pick<EditingParts, 'store' | 'configured'>,
+  { businesses, roles }: { readonly businesses: readonly string[]; readonly roles: readonly string[] },
+): Promise<Pick<ReferableNames, 'businesses' | 'roles'>> {
+  const withStored = async (
+    kind: string,
+    known: ReadonlyMap<string, unknown>,
+    names: readonly string[],
+  ): Promise<ReadonlyMap<string, unknown>> => {
+    const unknown = names.filter((name) => !known.has(name))
+    if (unknown.length === 0) return known
+    const stored = await findAll(store, kind, unknown)
+    return new Map([...known, ...stored.map(({ key }) => [key, true] as const)])
+  }
+  return {
+    businesses: await withStored(BUSINESS, configured.businesses, businesses),
+    roles: await withStored(ROLE, configured.roles, roles),
+  }
+}
+
+export const alreadyThere = (what: string, key: string): DirectoryRefusal =>
+  new DirectoryRefusal(`There is a ${what} "${key}" already.`)
+
+export const changedByOthers = (key: string): DirectoryRefusal =>
+  new DirectoryRefusal(`"${key}" is being changed by somebody else; try again`)
+
+/** A record in the form in which it is written, by key. */
+export type WrittenRecord = Readonly<Record<string, unknown>>
+
+/** What shall be different. A member that is undefined removes the value of its key. */
+export type ChangesOf = (before: WrittenRecord) => WrittenRecord
+
+export interface Versions<T> {
+  readonly before: T
+  readonly after: T
+}
+
+export interface EndedLoss {
+  readonly loss: Loss
+  readonly ended: Ended
+}
+
+/** Something that is done to one record: it was checked, and is not done yet. */
+export interface PlannedStep<T> {
+  /** Of the record as it is shown; undefined for one of the configuration, which may hide that of the store. */
+  readonly version: number | undefined
+  readonly written: Pick<Versions<WrittenRecord>, 'before'>
+  /**
+   * Does it, and ends what was issued beyond it. In force everywhere when this resolves. Undefined, and the record is as it
+   * was, if somebody else has changed it since this was planned. Rejects with Fault `identity_unavailable`.
+   *
+   * @param exactly this version is meant and no other: nothing ends unless it is the latest
+   */
+  commit(exactly?: boolean): Promise<T | undefined>
+}
+
+export interface PlannedChange extends PlannedStep<readonly EndedLoss[]> {
+  /** As they are loaded: durations in milliseconds. */
+  readonly records: Versions<object>
+  readonly written: Versions<WrittenRecord>
+  readonly keys: readonly string[]
+  /** What the record after the change makes useless or dangerous. */
+  readonly warnings: readonly Problem[]
+  /** What is shown after the change of something that neither layer has. */
+  readonly shown?: FoundRecord<object>
+  /** What happens to the mark that disables it; undefined where the record of the store is changed. */
+  readonly mark?: 'set' | 'removed'
+}
+
+/** A secret that was drawn and is not in force yet, and the client as it will be with it. */
+export interface UnshownSecret {
+  readonly secret: string
+  readonly client: FoundRecord<object>
+}
+
+export interface PlannedAdd<R = object> {
+  readonly record: R
+  readonly warnings: readonly Problem[]
+  readonly unshown?: UnshownSecret
+  /**
+   * Resolves with the secret of a client, to be shown once. Rejects with DirectoryRefusal if somebody else has taken the name
+   * meanwhile, and with Fault `identity_unavailable`.
+   */
+  commit(): Promise<string | undefined>
+}
+
+export interface FoundRecord<R> {
+  readonly key: string
+  /** `mark`: neither layer has it, only a mark: it is gone, or code of the operator's finds this user. */
+  readonly source: 'configuration' | 'store' | 'mark'
+  readonly record: R
+  /** Grows with each change: that of the record in the store, or of the mark over a record of the configuration. */
+  readonly version: number | undefined
+  /** A mark disables it, whatever the record says. */
+  readonly disabledByCommand?: true
+  /** Of a client: how many secrets are valid now. */
+  readonly validSecrets?: number
+  /** When the old secret of a rotation ends, in milliseconds since the epoch; undefined without a rotation. */
+  readonly oldSecretEndsAt?: number | undefined
+}
+
+export interface ListedPage<T> {
+  readonly items: readonly T[]
+  /** The key to go on after; undefined if nothing follows. */
+  readonly next: string | undefined
+}

@@ -1,0 +1,210 @@
+import { pathText, Problems } from '../../../base/config/problems.ts'
+import type {
+  Access,
+  Client,
+  HashOwner,
+  PasswordVerifier,
+  People,
+  User,
+} from '../../../base/contracts/people/people.ts'
+import type { Places } from '../../../base/contracts/people/places.ts'
+import type { Recorder } from '../../../base/contracts/records/recorder.ts'
+import type { Store } from '../../../base/contracts/records/store.ts'
+import type { TokenRevoker } from '../../../base/contracts/records/tokens.ts'
+import type { Clock } from '../../../base/kernel/clock.ts'
+import { checkAccess, compilePerson } from '../records/compile-records.ts'
+import type { Hasher } from '../hashing/hasher.ts'
+import { mayHold } from '../records/holdings.ts'
+import type { DisabledMarks, MarkedNames } from '../records/marks.ts'
+import { problemsAt } from '../records/read-records.ts'
+import type { PersonRecord } from '../records/schema.ts'
+import {
+  type Roles,
+  type StoredDirectory,
+  type StoredSubject,
+  SUBJECT,
+  timedCache,
+} from '../records/stored-directory.ts'
+import type { ModuleDirectory } from './module-directory.ts'
+
+export interface ModulePeopleParts {
+  readonly module: ModuleDirectory
+  /** The people of the configuration and of the store: their names and subjects are taken, and the ids of machines. */
+  readonly earlier: People
+  readonly roles: Pick<Roles, 'of'>
+  readonly places: Pick<Places, 'findBusinesses'>
+  readonly storedDirectory: Pick<StoredDirectory, 'findSubject'>
+  readonly store: Pick<Store, 'create' | 'find'>
+  readonly marks: Pick<DisabledMarks, 'current'>
+  readonly tokenRevoker: TokenRevoker
+  readonly recorder: Pick<Recorder, 'note'>
+  readonly clock: Clock
+}
+
+/** Users whose loss was handled lately, and for how long that is remembered (milliseconds). */
+const MOST_LOST = 10_000
+const LOST_FOR = 30_000
+
+/**
+ * The users of `directory.people` (C5.7), with the roles of one configuration and of the store. A user whose name or
+ * subject belongs to the configuration or the store does not count: nobody gets what another one holds. Methods reject
+ * with Fault `people_unavailable`, or `identity_unavailable` if the store cannot be reached.
+ */
+export class ModulePeople implements People {
+  readonly #parts: ModulePeopleParts
+  /** What each user was made of: the module gets a copy of it. */
+  readonly #records = new WeakMap<User, PersonRecord>()
+  /** Records whose unknown roles were logged. */
+  readonly #checked = new WeakSet<PersonRecord>()
+  readonly #lost: ReturnType<typeof timedCache<true>>
+
+  constructor(parts: ModulePeopleParts) {
+    this.#parts = parts
+    this.#lost = timedCache<true>(MOST_LOST, LOST_FOR, parts.clock)
+  }
+
+  findClient(): Promise<Client | undefined> {
+    return Promise.resolve(undefined)
+  }
+
+  async findUserByName(username: string): Promise<User | undefined> {
+    const marks = await this.#parts.marks.current()
+    const record = await this.#parts.module.findByName(username)
+    // Also where nobody was found, so that the time does not show who exists (T3.9).
+    const other = await this.#otherOwner(record?.subject ?? NO_SUBJECT)
+    if (record === undefined || (await this.#isTaken(record, username, other))) return undefined
+    return this.#user(record, marks)
+  }
+
+  /** Of a user who is gone, or may hold nothing any more, all tokens and sessions end. */
+  async findUserBySubject(subject: string): Promise<User | undefined> {
+    const owner = await this.#parts.storedDirectory.findSubject(subject)
+    if (isOfStore(owner) || (await this.#machineNamed(subject)) !== undefined) return undefined
+    const marks = await this.#parts.marks.current()
+    const record = await this.#parts.module.findBySubject(subject)
+    if (record === undefined || !mayHold(record)) await this.#endAll(subject)
+    return record && this.#user(record, marks)
+  }
+
+  /** What a user is to the module; undefined if the user is not from here. */
+  recordOf(user: User): PersonRecord | undefined {
+    return this.#records.get(user)
+  }
+
+  /**
+   * Records that a subject is this user's, so that it is never given to another one: before the first token.
+   * @returns false if it is somebody else's meanwhile
+   */
+  async claim({ subject, username }: User): Promise<boolean> {
+    const { storedDirectory, store } = this.#parts
+    const owner = await storedDirectory.findSubject(subject)
+    if (owner !== undefined) return !isOfStore(owner)
+    const value: StoredSubject = { username, module: true }
+    if (await store.create(SUBJECT, subject, { value })) return true
+    return !isOfStore((await store.find(SUBJECT, subject))?.value as StoredSubject | undefined)
+  }
+
+  /** Who else has a subject: the name, or `true` for one of the store who does not count. */
+  async #otherOwner(subject: string): Promise<string | true | undefined> {
+    const { earlier, storedDirectory } = this.#parts
+    const other = await earlier.findUserBySubject(subject)
+    const isStored = isOfStore(await storedDirectory.findSubject(subject))
+    return other?.username ?? (await this.#machineNamed(subject)) ?? (isStored || undefined)
+  }
+
+  /** The tokens of a machine have its id as their subject (C6.1.5a): a user of that subject would hold them. */
+  async #machineNamed(id: string): Promise<string | undefined> {
+    const client = await this.#parts.earlier.findClient(id)
+    return client?.kind === 'machine' ? `machine ${client.name}` : undefined
+  }
+
+  async #isTaken(
+    { subject, username }: PersonRecord,
+    typed: string,
+    other: string | true | undefined,
+  ): Promise<boolean> {
+    // The name as typed is nobody's of the earlier layers, or they would not be asked.
+    if (username !== typed && (await this.#parts.earlier.findUserByName(username)) !== undefined) return true
+    if (other === undefined) return false
+    this.#parts.recorder.note('error', 'people_subject_taken', {
+      subject,
+      username,
+      of: other,
+      detail: 'directory.people gave a user the subject of another one, so this user cannot log in',
+    })
+    return true
+  }
+
+  async #user(record: PersonRecord, marks: MarkedNames): Promise<User> {
+    const roles = await this.#parts.roles.of(Object.values(record.access))
+    await this.#noteUnknown(record, roles)
+    const user = compilePerson(marks.user(record), roles)
+    this.#records.set(user, record)
+    return user
+  }
+
+  /** A role or business that the directory does not have gives nothing, as in a record of the store. */
+  async #noteUnknown(record: PersonRecord, roles: ReadonlyMap<string, Access>): Promise<void> {
+    if (this.#checked.has(record)) return
+    this.#checked.add(record)
+    const businesses = await this.#parts.places.findBusinesses(Object.keys(record.access))
+    const report = new Problems()
+    checkAccess(record, { businesses, roles }, problemsAt(report, []))
+    if (!report.failed) return
+    const problems = report.list.map(({ path, message }) => `${pathText(path)} ${message}`)
+    this.#parts.recorder.note('warn', 'people_access_unknown', { subject: record.subject, problems })
+  }
+
+  async #endAll(subject: string): Promise<void> {
+    if (this.#lost.has(subject)) return
+    this.#lost.set(subject, true)
+    try {
+      await this.#parts.tokenRevoker.end({ subject }, { cause: { via: 'change of the user' } })
+    } catch (thrown) {
+      this.#lost.delete(subject)
+      throw thrown
+    }
+    const detail = 'directory.people says that the user is gone or may hold no tokens'
+    this.#parts.recorder.note('info', 'people_tokens_ended', { subject, detail })
+  }
+}
+
+/** No user has it: a subject has no spaces. */
+const NO_SUBJECT = 'no subject'
+
+const isOfStore = (owner: StoredSubject | undefined): boolean => owner !== undefined && owner.module !== true
+
+interface PasswordParts {
+  readonly hasher: Pick<Hasher, 'verify' | 'requireRoom'>
+  readonly module: Pick<ModuleDirectory, 'verify'>
+  readonly people: Pick<ModulePeople, 'recordOf' | 'claim'>
+}
+
+/**
+ * Verifies passwords where some hashes are Postern's and others are in another system. A wrong one costs a verification
+ * in either place, whosever it is: so the time does not show whether a name exists, or where (T3.9). A right one
+ * costs only its own.
+ */
+export class LayeredPasswords implements PasswordVerifier {
+  readonly #parts: PasswordParts
+
+  constructor(parts: PasswordParts) {
+    this.#parts = parts
+  }
+
+  async verify(password: string, user: User | undefined, owner: HashOwner): Promise<boolean> {
+    const { hasher, module, people } = this.#parts
+    if (user?.passwordHash !== undefined) {
+      if (await hasher.verify(password, user.passwordHash, owner)) return true
+      // That the other system is out of reach is no trouble of a user who is not there.
+      await module.verify(password, undefined, owner).catch(() => undefined)
+      return false
+    }
+    // Before: a wrong password whose hash finds no room would be an attempt that broke, and not be counted (C6.3.5).
+    hasher.requireRoom(owner)
+    const right = await module.verify(password, user && people.recordOf(user), owner)
+    if (right && user !== undefined) return people.claim(user)
+    await hasher.verify(password, undefined, owner).catch(() => undefined)
+    return false
+  }
+}

@@ -1,0 +1,239 @@
+/**
+ * What the audit trail keeps of tokens and people (C12.3). One function makes the entry of each event; `give`, `took` and
+ * `refused` record it as C12.1.4 says. No entry holds a token, a code, a password or the value of a cookie.
+ */
+import { isTargetValue } from '../../base/config/scopes/scope-token.ts'
+import type { AuditActor, AuditEntry, AuditGrant, AuditObject } from '../../base/contracts/records/audit.ts'
+import type { Answer, Exchange } from '../../base/contracts/calls/exchange.ts'
+import type { Principal } from '../../base/contracts/people/principal.ts'
+import type { Ended } from '../../base/contracts/records/tokens.ts'
+import type { AuditEvent } from '../../base/kernel/audit-events.ts'
+import { type Fault, toFault } from '../../base/kernel/faults.ts'
+import type { Consent } from '../stored/consents.ts'
+import type { IdentityDeps } from '../dependencies/dependencies.ts'
+import {
+  type Arrived,
+  type Attempt,
+  type Granted,
+  type Step,
+  type FoundToken,
+  subjectOf,
+} from './endpoint.ts'
+import { type GrantedScope, placeOf } from '../dependencies/scopes.ts'
+
+type Recording = Pick<IdentityDeps, 'audit'>
+
+/**
+ * Records what is about to be given, and then gives it: a failure of the trail leaves nothing in the store. If giving
+ * fails, a record with the fault follows, whose `intent` is the first one's `seq`.
+ * @throws Fault `audit_unavailable`, and whatever `carryOut` throws
+ */
+export async function give<T>(
+  entry: AuditEntry,
+  carryOut: () => Promise<T>,
+  { audit }: Recording,
+): Promise<T> {
+  const intent = await audit.require(entry)
+  try {
+    return await carryOut()
+  } catch (thrown) {
+    await audit.settle({ ...entry, ...failureOf(toFault(thrown)), intent })
+    throw thrown
+  }
+}
+
+/** Records what was taken away. Never rejects. */
+export const took = (entry: AuditEntry, { audit }: Recording): Promise<void> => audit.keep(entry)
+
+type Acting = Pick<Arrived, 'attempt' | 'exchange'>
+
+/** Records that something was refused; where there are many, it only counts (C12.1.5). */
+export function refused(event: AuditEvent, acting: Acting, fault: Fault, dependencies: Recording): void {
+  const { attempt, exchange } = acting
+  const { grant, typed } = attempt
+  const entry = (): AuditEntry =>
+    entryOf(event, exchange, {
+      ...failureOf(fault),
+      ...partiesOf(attempt),
+      ...(grant !== 'none' && { grant: { grant } }),
+      personal: { 'actor.claimed': typed },
+    })
+  refuse({ event, reason: fault.code }, acting, entry, dependencies)
+}
+
+/** Browsers are counted by their network, also those with a session: their users share no other source. */
+const refuse = (
+  { event, reason }: { readonly event: AuditEvent; readonly reason: string },
+  { attempt, exchange }: Acting,
+  entry: () => AuditEntry,
+  { audit }: Recording,
+): void => {
+  const client = attempt.proven === 'client' ? attempt.client : undefined
+  audit.refuse({ event, reason, address: exchange.clientAddress, client }, entry)
+}
+
+/** Records what these steps refuse, also what is sent to the client by a redirect. */
+export const recordRefusals =
+  (event: AuditEvent, steps: Step<Arrived, Answer>): Step<Arrived, Answer> =>
+  async (arrived, dependencies) => {
+    try {
+      const answer = await steps(arrived, dependencies)
+      const { redirectedFault } = arrived.attempt
+      if (redirectedFault !== undefined) refused(event, arrived, redirectedFault, dependencies)
+      return answer
+    } catch (thrown) {
+      const fault = toFault(thrown)
+      refused(event, arrived, fault, dependencies)
+      throw fault
+    }
+  }
+
+/** A fault of ours is a failure; any other is a refusal. */
+const failureOf = ({ code, status }: Fault): Pick<AuditEntry, 'outcome' | 'reason'> => ({
+  outcome: status >= 500 ? 'failed' : 'refused',
+  reason: code,
+})
+
+/** Who acts, as far as that is proven; whom else it is about. */
+function partiesOf({ client, proven, subject }: Attempt): Pick<AuditEntry, 'actor' | 'on'> {
+  if (proven === 'client') return { actor: { kind: 'client', client }, on: about({ subject }) }
+  if (proven === 'user') return { actor: { kind: 'user', subject }, on: about({ client }) }
+  return { actor: { kind: 'anonymous' }, on: about({ client, subject }) }
+}
+
+/** Undefined where nothing is known. */
+const about = (parties: Pick<AuditObject, 'client' | 'subject'>): AuditObject | undefined =>
+  parties.client === undefined && parties.subject === undefined ? undefined : parties
+
+const entryOf = (
+  event: AuditEvent,
+  { clientAddress, id }: Exchange,
+  facts: Pick<AuditEntry, 'actor'> & Partial<AuditEntry>,
+): AuditEntry => ({
+  event,
+  outcome: 'success',
+  requestId: id,
+  ...facts,
+  personal: { 'actor.address': clientAddress, ...facts.personal },
+})
+
+const userOf = (subject: string, client?: string): AuditActor => ({ kind: 'user', subject, client })
+
+const grantOf = ({ text, values }: GrantedScope, grant?: string): AuditGrant => ({
+  grant,
+  scope: text,
+  target: values.find(isTargetValue),
+})
+
+// Tokens
+
+/** By every grant; a refresh names the family that the token continues. */
+export const tokenIssued = (
+  { client, exchange, grant, method, proof, scope, user }: Granted,
+  { family, tokenId }: Principal,
+): AuditEntry =>
+  entryOf('token.issued', exchange, {
+    actor: user === undefined ? { kind: 'client', client: client.id } : userOf(user.subject, client.id),
+    on: { kind: 'token', id: tokenId, family, ...placeOf(scope) },
+    grant: { ...grantOf(scope, grant), method, jkt: proof?.jkt },
+  })
+
+/** An access token by its id, or a refresh token by its family. */
+export const tokenRevoked = (exchange: Exchange, found: FoundToken): AuditEntry => {
+  const { client, id, kind } = found
+  const subject = subjectOf(found)
+  return entryOf('token.revoked', exchange, {
+    actor: { kind: 'client', client },
+    on: { kind: 'token', ...(kind === 'access_token' ? { id } : { family: id }), subject },
+  })
+}
+
+/** Of a family: a token, or the code that began it, was used once more. */
+interface Replay {
+  readonly event: 'token.replayed' | 'code.replayed'
+  readonly family: string
+  readonly subject: string
+  /** What the rule for the family has ended; undefined if there was nothing to end. */
+  readonly ended: Ended | undefined
+}
+
+/** Records a replay: what it has ended; or, where that was nothing, a refusal. */
+export async function replayed(replay: Replay, acting: Acting, dependencies: Recording): Promise<void> {
+  const { ended, event } = replay
+  if (ended !== undefined) await took(replayOf(replay, acting), dependencies)
+  else refuse({ event, reason: 'invalid_grant' }, acting, () => replayOf(replay, acting), dependencies)
+}
+
+function replayOf({ ended, event, family, subject }: Replay, { attempt, exchange }: Acting): AuditEntry {
+  const { actor, on } = partiesOf({ ...attempt, subject })
+  const kind = event === 'code.replayed' ? 'code' : 'token'
+  return entryOf(event, exchange, {
+    outcome: 'refused',
+    reason: 'invalid_grant',
+    actor,
+    on: { kind, family, ...on },
+    change: ended && { rule: { family }, ended: { ...ended } },
+  })
+}
+
+interface Authorizing {
+  readonly exchange: Exchange
+  readonly subject: string
+  readonly client: string
+  readonly scope: GrantedScope
+}
+
+/** By the family of the tokens that it gives. */
+export const codeIssued = ({ client, exchange, scope, subject }: Authorizing, family: string): AuditEntry =>
+  entryOf('code.issued', exchange, {
+    actor: userOf(subject),
+    on: { kind: 'code', family, client, ...placeOf(scope) },
+    grant: grantOf(scope, 'authorization_code'),
+  })
+
+// People
+
+/** One login in one browser: `key` is that of the record in the store, a hash of the cookie. */
+interface BrowserLogin {
+  readonly subject: string
+  readonly key: string
+  /** The client that asked for it, which has proven nothing. */
+  readonly client?: string | undefined
+}
+
+const sessionEntry =
+  (event: AuditEvent) =>
+  (exchange: Exchange, { client, key, subject }: BrowserLogin): AuditEntry =>
+    entryOf(event, exchange, { actor: userOf(subject), on: { kind: 'session', id: key, client } })
+
+export const loginSucceeded = sessionEntry('login.succeeded')
+export const loginEnded = sessionEntry('login.ended')
+
+/** By the user, at another browser; or by us, since the user is gone or may not log in any more. */
+export const sessionRevoked = (
+  exchange: Exchange,
+  { key, subject }: BrowserLogin,
+  by: 'user' | 'service',
+): AuditEntry =>
+  entryOf('session.revoked', exchange, {
+    actor: by === 'user' ? userOf(subject) : { kind: 'service' },
+    on: { kind: 'session', id: key, subject },
+  })
+
+export const consentGiven = ({ client, exchange, scope, subject }: Authorizing): AuditEntry =>
+  entryOf('consent.given', exchange, {
+    actor: userOf(subject),
+    on: { kind: 'consent', client, business: scope.target?.business },
+    grant: grantOf(scope),
+  })
+
+export const consentWithdrawn = (
+  exchange: Exchange,
+  { business, client, scopes, subject }: Consent,
+  families: number,
+): AuditEntry =>
+  entryOf('consent.withdrawn', exchange, {
+    actor: userOf(subject),
+    on: { kind: 'consent', client, business: business ?? undefined },
+    change: { scopes: [...scopes], families },
+  })

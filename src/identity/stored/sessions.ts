@@ -1,0 +1,164 @@
+import { hash } from 'node:crypto'
+import type { Entry, Purpose, Store } from '../../base/contracts/records/store.ts'
+import type { RevocationRules } from '../../state/stores/feed/revocations.ts'
+import type { Head } from '../../base/http/head/head.ts'
+import { SESSION_COOKIE } from '../../base/http/head/end-to-end-headers.ts'
+import { epochSeconds } from '../../base/kernel/clock.ts'
+import { newSecret } from '../../base/kernel/ids.ts'
+import type { IdentityDeps } from '../dependencies/dependencies.ts'
+import type { LogoutNotices } from '../../base/contracts/people/logouts.ts'
+
+/** The only cookie of the pages (C6.2.3): a random value of a session, or of a browser that is not logged in yet. */
+export interface SessionCookie {
+  /** The value that the browser sent; undefined if there is none of our form. */
+  read(head: Head): string | undefined
+  /** The Set-Cookie value that sets it until the browser is closed. The store has the expiry of the session. */
+  write(value: string): string
+  clear(): string
+}
+
+/** The form of a value of newSecret(). */
+const VALUE = /^[A-Za-z0-9_-]{43}$/
+
+/**
+ * The cookie for an issuer. `__Host-` binds it to this host over TLS, so that no other host of the domain can set it
+ * (session fixation). With http, browsers accept neither the prefix nor `Secure`. The port is then in the name, because
+ * cookies are shared by all ports of a host, and two services may run on one machine.
+ */
+export function sessionCookie(issuer: string): SessionCookie {
+  const { port, protocol } = new URL(issuer)
+  const secure = protocol === 'https:'
+  const name = secure ? `__Host-${SESSION_COOKIE}` : `${SESSION_COOKIE}-${port === '' ? '80' : port}`
+  const attributes = `Path=/; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`
+  return {
+    read({ headers }) {
+      const pairs = (headers.cookie ?? '').split(';').map((pair) => pair.trim())
+      const value = pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1)
+      return value !== undefined && VALUE.test(value) ? value : undefined
+    },
+    write: (value) => `${name}=${value}; ${attributes}`,
+    clear: () => `${name}=; ${attributes}; Max-Age=0`,
+  }
+}
+
+/** Kind of record: logins in browsers, by the SHA-256 of the cookie's value. */
+export const SESSION = 'session'
+
+/** A type alias, since an interface has no index signature and so is no StoredValue. */
+export type SessionRecord = {
+  readonly subject: string
+  /** Time of the user's authentication, seconds since the epoch. */
+  readonly authTime: number
+  readonly browser: string
+  /** Network address of the last use, and its time in milliseconds since the epoch; absent if an older version wrote it. */
+  readonly address?: string
+  readonly lastUsedAt?: number
+  /** `RevocationRules.asOf` of the login; absent if an older version began the session. */
+  readonly asOf?: number
+  /**
+   * By which clients know it (C6.3.3a). It stays at the same person's next login in the browser. Absent if an older version
+   * began the session.
+   */
+  readonly sid?: string
+}
+
+export interface Session extends SessionRecord {
+  readonly key: string
+  readonly version: number
+}
+
+type NewSession = Required<Omit<SessionRecord, 'authTime' | 'lastUsedAt'>>
+
+/** How exactly the time of the last use is kept: each page would be a write otherwise. */
+const USE_STEP_MS = 60_000
+
+/** A session that is drawn. Its cookie is of no use before `begin` has stored it. */
+interface DrawnSession {
+  readonly key: string
+  readonly cookie: string
+  readonly begin: () => Promise<void>
+}
+
+/** All methods reject with Fault `identity_unavailable` if the store cannot be reached. */
+export interface Sessions {
+  /** Draws a session. Its cookie value is always new (against session fixation). */
+  draw(login: NewSession): DrawnSession
+  /** By the cookie's value. Undefined if the session is unknown, expired, or ended by a rule. */
+  find(cookie: string, purpose?: Purpose): Promise<Session | undefined>
+  /** Keeps the time and the address of a use, once a minute at most. Never rejects. */
+  noteUse(session: Session, address: string): Promise<void>
+  listOf(subject: string): Promise<readonly Session[]>
+  /**
+   * Ends the session if it is that user's. False if there is none. The clients that know it are told, unless another one goes
+   * on under its `sid`.
+   */
+  end(key: string, subject: string, next?: Pick<SessionRecord, 'sid'>): Promise<boolean>
+}
+
+const keyOf = (cookie: string): string => hash('sha256', cookie, 'base64url')
+
+const sessionOf = ({ key, value, version }: Entry): Session => ({
+  key,
+  version,
+  ...(value as SessionRecord),
+})
+
+export const isOver = (
+  { asOf, authTime, subject }: SessionRecord,
+  rules: Pick<RevocationRules, 'hasEnded'>,
+): boolean => rules.hasEnded({ subject, asOf, begunAt: authTime * 1000 })
+
+/** False if it is gone. Its notices are stored first, so that a process that dies in between loses none. */
+export async function endSession(
+  key: string,
+  { sid }: SessionRecord,
+  { store, logouts }: { readonly store: Pick<Store, 'remove'>; readonly logouts: LogoutNotices },
+  next?: Pick<SessionRecord, 'sid'>,
+): Promise<boolean> {
+  if (sid !== undefined && sid !== next?.sid) await logouts.endSession(sid)
+  return store.remove(SESSION, key)
+}
+
+export function openSessions({
+  store,
+  clock,
+  config,
+  rules,
+  logouts,
+}: Pick<IdentityDeps, 'store' | 'clock' | 'config' | 'rules' | 'logouts'>): Sessions {
+  const find = async (key: string, purpose?: Purpose): Promise<Session | undefined> => {
+    const entry = await store.find(SESSION, key, purpose)
+    const session = entry && sessionOf(entry)
+    return session === undefined || isOver(session, rules) ? undefined : session
+  }
+  return {
+    draw(login) {
+      const cookie = newSecret()
+      const key = keyOf(cookie)
+      const begin = async (): Promise<void> => {
+        const { subject } = login
+        const value: SessionRecord = { ...login, authTime: epochSeconds(clock), lastUsedAt: clock.now() }
+        const expiresAt = clock.now() + config.session.lifetime
+        await store.create(SESSION, key, { value, expiresAt, indexes: { subject } })
+      }
+      return { key, cookie, begin }
+    },
+    find: (cookie, purpose) => find(keyOf(cookie), purpose),
+    async noteUse({ key, version, ...record }, address) {
+      const now = clock.now()
+      if (now - (record.lastUsedAt ?? 0) < USE_STEP_MS) return
+      const used: SessionRecord = { ...record, address, lastUsedAt: now }
+      // Whoever changed or ended it meanwhile was later. It is shown to its user only: no page fails for it.
+      await store.replace(SESSION, key, version, used).catch(() => undefined)
+    },
+    async listOf(subject) {
+      const entries = await store.listBy(SESSION, 'subject', subject)
+      const live = entries.map(sessionOf).filter((session) => !isOver(session, rules))
+      return live.sort((a, b) => b.authTime - a.authTime)
+    },
+    async end(key, subject, next) {
+      const session = await find(key, 'end')
+      return session?.subject === subject && endSession(key, session, { store, logouts }, next)
+    },
+  }
+}

@@ -1,0 +1,314 @@
+/** Checks beyond the schema: each folder's own check, run on every section that could be read. */
+import { compileAudit } from '../../state/audit/format/schema.ts'
+import { compileBackends } from '../../gateway/backends/open.ts'
+import { Problems } from '../../base/config/problems.ts'
+import { compileScopes } from '../../base/config/scopes/schema.ts'
+import type { Environment } from '../../base/config/validate.ts'
+import type { Signer } from '../../base/contracts/people/keys.ts'
+import { compileDirectory, type Directory } from '../../identity/directory/records/compile.ts'
+import { openPeople } from '../../identity/directory/module-people/module-directory.ts'
+import { reportTakenIds } from '../../identity/directory/records/uniqueness.ts'
+import { compileActions } from '../../gateway/actions/compile-actions.ts'
+import { checkOpenapi } from '../../gateway/actions/description-schema.ts'
+import { checkDevelopers } from '../../identity/developers/schema.ts'
+import { compileIdentity } from '../../identity/dependencies/schema.ts'
+import { systemClock } from '../../base/kernel/clock.ts'
+import { Fault } from '../../base/kernel/faults.ts'
+import {
+  compileIssuers,
+  issuerNames,
+  requireAddressOfProofs,
+} from '../../identity/keys/issuers/issuers-schema.ts'
+import { compileKeys, compileSeals } from '../../identity/keys/signing/schema.ts'
+import { checkLoad } from '../../gateway/limits/schema.ts'
+import { compileMaintenance } from '../../gateway/maintenance/schema.ts'
+import { compileWorkers, countWorkers } from '../../base/contracts/processes/worker-pool.ts'
+import { compileServer } from '../../gateway/server/schema.ts'
+import { inspectStore } from '../../state/stores/read-store.ts'
+import { compileStore } from '../../state/stores/schema.ts'
+import { compileAdmin } from './admin.ts'
+import { reportMissingValues, reportWrongTargets, warnOfSameValues } from './business-values.ts'
+import {
+  checkListeners,
+  closableNames,
+  type Configuration,
+  isSidecar,
+  readConfiguration,
+} from './configuration.ts'
+import {
+  refusePeopleOfSidecar,
+  reportDangers,
+  reportOpenedDemo,
+  reportUnsharedMemory,
+  requireSharedAdminToken,
+  warnOfUncheckedCredentials,
+  warnOfReportOnly,
+  warnOfUnverifiedUpstreams,
+} from './dangers.ts'
+import { unopened } from './parties.ts'
+import { readablePart, type ReadablePart } from './readable-part.ts'
+import {
+  warnOfFewDescriptors,
+  warnOfMissingSubjects,
+  warnOfUndocumented,
+  warnOfUnknownBusiness,
+  warnOfUnrecordedChanges,
+  warnOfUnusedBackends,
+  warnOfUnusedScopes,
+} from './warnings.ts'
+
+interface Check {
+  /** Sections that must have been read; of their entries, those that could be read are there. */
+  readonly needs: readonly (keyof Configuration)[]
+  /** Sections that must have been read with all their entries. */
+  readonly whole?: readonly (keyof Configuration)[]
+  readonly run: (
+    configuration: Configuration,
+    problems: Problems,
+    environment: Environment,
+    shared: Shared,
+  ) => unknown
+}
+
+interface Shared {
+  readonly unreadable: ReadonlySet<unknown>
+  /** The compiled directory; the first call reports its problems. */
+  readonly directory: () => Promise<Directory>
+}
+
+/** Stands for the service's keys, which a check does not open. */
+const NO_SIGNER: Signer = { sign: () => Promise.reject(new Fault('internal')) }
+
+/** The catalogue for checks of other sections. Its own problems are reported once, by its own row. */
+const catalogueOf = ({ scopes }: Configuration) => compileScopes(scopes, new Problems())
+
+/** Checks of one section or two. They are cheap and open nothing. */
+const SECTION_CHECKS: readonly Check[] = [
+  { needs: ['server'], run: ({ server }, problems) => compileServer(server, problems) },
+  { needs: ['server', 'admin'], run: checkListeners },
+  { needs: ['admin'], run: ({ admin }, problems) => compileAdmin(admin, problems) },
+  { needs: ['identity'], run: ({ identity }, problems) => compileIdentity(identity, problems) },
+  {
+    needs: ['audit'],
+    whole: ['issuers'],
+    run: (configuration, problems) => compileAudit(configuration.audit, isSidecar(configuration), problems),
+  },
+  { needs: ['keys'], run: ({ keys }, problems) => compileKeys(keys, problems) },
+  {
+    needs: ['issuers', 'scopes'],
+    run: (all, problems) => compileIssuers(all.issuers, problems, catalogueOf(all)),
+  },
+  {
+    needs: ['issuers', 'server'],
+    run: ({ issuers, server }, problems) => requireAddressOfProofs(issuers, server.baseUrl, problems),
+  },
+  {
+    needs: ['load', 'backends', 'store'],
+    whole: ['issuers'],
+    run: ({ load, backends, issuers, store }, problems) =>
+      checkLoad(load, problems, {
+        backends: new Set(Object.keys(backends)),
+        issuers: issuerNames(issuers),
+        keepsRates: store.kind === 'postgres',
+      }),
+  },
+  { needs: ['workers'], run: ({ workers }, problems) => compileWorkers(workers, problems) },
+  {
+    needs: ['store', 'workers'],
+    run: ({ store, workers }, problems) => compileStore(store, countWorkers(workers), problems),
+  },
+  { needs: ['store'], run: ({ store }, problems) => compileSeals(store, problems) },
+  {
+    needs: ['maintenance', 'areas', 'backends', 'directory'],
+    whole: ['issuers'],
+    run: (all, problems) => compileMaintenance(all.maintenance, closableNames(all), problems),
+  },
+  {
+    needs: ['openapi', 'areas'],
+    run: ({ openapi, areas }, problems) => checkOpenapi(openapi, Object.keys(areas), problems),
+  },
+  { needs: ['backends', 'workers', 'store'], run: reportUnsharedMemory },
+  { needs: ['store', 'admin'], whole: ['issuers'], run: requireSharedAdminToken },
+  { needs: ['areas', 'backends', 'actions'], run: warnOfReportOnly },
+  { needs: ['areas', 'backends', 'actions'], run: warnOfUncheckedCredentials },
+  { needs: ['areas', 'backends', 'actions'], run: warnOfUnknownBusiness },
+  { needs: ['audit', 'data'], whole: ['issuers', 'actions'], run: warnOfUnrecordedChanges },
+  { needs: ['backends'], run: warnOfUnverifiedUpstreams },
+  { needs: ['backends', 'store'], run: (all, problems) => warnOfFewDescriptors(all, problems) },
+  { needs: ['demo', 'server', 'directory'], whole: ['issuers'], run: reportDangers },
+  { needs: ['directory'], whole: ['issuers'], run: refusePeopleOfSidecar },
+  {
+    needs: ['server'],
+    whole: ['issuers'],
+    run: ({ issuers, server }, problems) => {
+      if (isSidecar({ issuers }) && server.resourceMetadata)
+        problems.error(['server', 'resourceMetadata'], 'a sidecar has no metadata that it could name')
+    },
+  },
+  {
+    needs: ['developers', 'demo'],
+    whole: ['issuers'],
+    run: ({ developers, demo, issuers }, problems) =>
+      checkDevelopers({ developers, demo, sidecar: isSidecar({ issuers }) }, problems),
+  },
+]
+
+/** The checks that `openParts` (serve/start/compile-service.ts) makes when it opens a configuration for serving. */
+const PART_CHECKS: readonly Check[] = [
+  { needs: ['scopes'], run: ({ scopes }, problems) => compileScopes(scopes, problems) },
+  { needs: ['directory', 'scopes'], run: (_all, _report, _environment, { directory }) => directory() },
+  {
+    needs: ['directory', 'scopes', 'areas', 'backends'],
+    whole: ['actions'],
+    run: async (all, problems, _environment, { directory }) =>
+      reportMissingValues(all, await directory(), problems),
+  },
+  {
+    needs: ['directory', 'scopes', 'backends'],
+    run: async (all, problems, _environment, { directory }) =>
+      reportWrongTargets(all, await directory(), problems),
+  },
+  {
+    needs: ['directory', 'scopes', 'store', 'data'],
+    whole: ['issuers'],
+    run: async (all, problems, _environment, { directory }) => {
+      if (isSidecar(all)) return
+      const compiled = await directory()
+      await inspectStore(all.store, all.data, (store) => reportTakenIds(compiled, store, problems))
+    },
+  },
+  {
+    needs: ['directory', 'scopes', 'server'],
+    run: async (all, problems, _environment, { directory }) =>
+      reportOpenedDemo(all, await directory(), problems),
+  },
+  {
+    needs: ['directory'],
+    whole: ['issuers'],
+    run: async ({ directory: { people } }, problems) => {
+      if (people === undefined) return
+      const opened = await openPeople(people, { clock: systemClock, problems, note: () => undefined })
+      await opened?.close()
+    },
+  },
+  {
+    needs: ['backends', 'vendor'],
+    whole: ['issuers'],
+    run: async (all, problems, _environment, { unreadable }) => {
+      const opened = await openBackends(all, problems)
+      // Actions are compiled as for serving; a backend that could not be opened was reported, and is only a name here.
+      const backends = new Map(
+        Object.keys(all.backends).map((name) => [name, opened.get(name) ?? unopened(name)]),
+      )
+      if (areReadable(['actions', 'areas', 'schemas', 'scopes'], unreadable))
+        compileActions(
+          all.actions,
+          {
+            catalogue: catalogueOf(all),
+            backends,
+            areas: all.areas,
+            schemas: all.schemas,
+            severalIssuers: all.issuers.length > 1,
+          },
+          problems,
+        )
+      await Promise.all([...opened.values()].map((backend) => backend.close()))
+    },
+  },
+]
+
+const openBackends = (all: Configuration, problems: Problems): ReturnType<typeof compileBackends> =>
+  compileBackends(all.backends, problems, {
+    vendor: all.vendor,
+    clock: systemClock,
+    funds: undefined,
+    signer: isSidecar(all) ? undefined : NO_SIGNER,
+    targetChanged: () => undefined,
+    retried: () => undefined,
+    tokenChanged: () => undefined,
+    moduleFailed: () => undefined,
+    answerLimit: 0, // no call is made
+  })
+
+const areReadable = (keys: readonly (keyof Configuration)[], without: ReadonlySet<unknown>): boolean =>
+  !keys.some((key) => without.has(key))
+
+const canRun = ({ needs, whole = [] }: Check, { unreadable, partial }: ReadablePart): boolean =>
+  areReadable([...needs, ...whole], unreadable) && areReadable(whole, partial)
+
+function sharedBy({ configuration, unreadable }: ReadablePart, problems: Problems, env: Environment): Shared {
+  let compiled: Promise<Directory> | undefined
+  const compile = () => compileDirectory(configuration.directory, catalogueOf(configuration), problems, env)
+  return { unreadable, directory: () => (compiled ??= compile()) }
+}
+
+function correctPaths({ list: problems }: Problems, first: number, { pathInFile }: ReadablePart): void {
+  const found = problems.splice(first)
+  // One by one: a list of arguments has a limit.
+  for (const problem of found) problems.push({ ...problem, path: pathInFile(problem.path) })
+}
+
+interface LoadedConfiguration {
+  /** Absent if `problems` has failed. */
+  readonly configuration?: Configuration
+  readonly problems: Problems
+}
+
+/** Reads a configuration for serving. Runs only the cheap checks; `openParts` makes the others. */
+export function loadConfiguration(file: string, environment: Environment): LoadedConfiguration {
+  const { configuration, problems } = readConfiguration(file, environment)
+  if (configuration === undefined) return { problems }
+  const part = readablePart(configuration, problems)
+  const shared = sharedBy(part, problems, environment)
+  const first = problems.list.length
+  for (const check of SECTION_CHECKS)
+    if (canRun(check, part)) check.run(part.configuration, problems, environment, shared)
+  correctPaths(problems, first, part)
+  return problems.failed ? { problems } : { configuration, problems }
+}
+
+/** What is warned of only in a configuration that can be served: otherwise it may follow from a problem. */
+const LAST_CHECKS: readonly Check[] = [
+  { needs: [], run: warnOfUnusedBackends },
+  {
+    needs: [],
+    run: async (all, problems, _environment, { directory }) =>
+      warnOfUnusedScopes(all, await directory(), problems),
+  },
+  {
+    needs: [],
+    run: async (all, problems, _environment, { directory }) =>
+      warnOfSameValues(all, await directory(), problems),
+  },
+  {
+    needs: [],
+    run: async (all, problems, _environment, { directory }) =>
+      warnOfMissingSubjects(all, await directory(), problems),
+  },
+]
+
+const STRICT_CHECKS: readonly Check[] = [{ needs: ['actions'], run: warnOfUndocumented }]
+
+/**
+ * Reads a configuration and reports every problem. Writes nothing and opens no connection.
+ * @param strict also warns of what is legal, and could be better for clients
+ */
+export async function checkConfiguration(
+  file: string,
+  environment: Environment,
+  strict = false,
+): Promise<Problems> {
+  const { configuration, problems } = readConfiguration(file, environment)
+  if (configuration === undefined) return problems
+  const part = readablePart(configuration, problems)
+  const shared = sharedBy(part, problems, environment)
+  const first = problems.list.length
+  const run = async (checks: readonly Check[]): Promise<void> => {
+    for (const check of checks)
+      if (canRun(check, part)) await check.run(part.configuration, problems, environment, shared)
+  }
+  await run([...SECTION_CHECKS, ...PART_CHECKS, ...(strict ? STRICT_CHECKS : [])])
+  if (!problems.failed) await run(LAST_CHECKS)
+  correctPaths(problems, first, part)
+  return problems
+}

@@ -1,0 +1,140 @@
+/** What one process counts and reads for the metrics, apart from what belongs to a configuration. */
+import { X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import type { AbandonedIntents } from '../../state/audit/write/abandoned.ts'
+import { planAudit } from '../../state/audit/format/schema.ts'
+import type { OpenTrail } from '../../state/audit/write/trail.ts'
+import type { SignerState } from '../../state/audit/write/signer.ts'
+import { clientCertificateOf } from '../../gateway/backends/schema.ts'
+import type { LocalLockouts } from '../../identity/guessing/lockouts.ts'
+import type { ConfigurationLoads } from './reload.ts'
+import type { ServiceKeys } from '../../identity/keys/signing/service-keys.ts'
+import type { MaintenanceRecords } from '../../gateway/maintenance/records.ts'
+import { PASSING_CAUSES } from '../../operate/watch/status/status.ts'
+import { GaugeSources, reading, readingOf } from '../../operate/watch/metrics/gauges.ts'
+import { FAMILIES } from '../../operate/watch/metrics/families.ts'
+import { compileProcessMetrics, type ProcessMetrics } from '../../operate/watch/metrics/metrics.ts'
+import { ProcessLoad } from '../../operate/watch/metrics/process-load.ts'
+import { type Configuration, isSidecar } from '../../operate/settings/configuration.ts'
+import { type MeasuredStore, STORE_VERBS } from '../../state/stores/measured-store.ts'
+import type { ChangeFeed } from '../../state/stores/feed/change-feed.ts'
+import type { ClockDrift } from '../../state/stores/feed/store-doubts.ts'
+import type { LiveNodes } from '../../base/contracts/records/store.ts'
+import type { WorkerStates } from '../../base/contracts/processes/worker-pool.ts'
+import type { GaugeReading } from '../../base/contracts/processes/reports.ts'
+
+export interface Measures {
+  readonly metrics: ProcessMetrics
+  readonly gauges: GaugeSources
+}
+
+/**
+ * A sidecar keeps no state that must last, so there are no metrics of its store.
+ * @param name of this process, whose memory and processor time are shown under it; undefined to show none
+ */
+export const openMeasures = (configuration: Configuration, name?: string): Measures => {
+  const sidecar = isSidecar(configuration)
+  const audit = planAudit(configuration.audit, configuration.data, sidecar) !== undefined
+  const load = name === undefined ? undefined : new ProcessLoad(name)
+  const metrics = compileProcessMetrics(sidecar ? [] : STORE_VERBS, audit, load)
+  const gauges = new GaugeSources()
+  if (load !== undefined) gauges.add(() => load.readings())
+  return { metrics, gauges }
+}
+
+type Readings = readonly GaugeReading[]
+
+export const readStore = (store: Pick<MeasuredStore, 'isUp'>, feed: Pick<ChangeFeed, 'age'>): Readings => [
+  readingOf(FAMILIES.storeUp, store.isUp),
+  reading(FAMILIES.feedAge, feed.age / 1000),
+]
+
+/** Absent where the store has no clock of its own. */
+export const readClock = (drift: Pick<ClockDrift, 'seconds'> | undefined): Readings =>
+  drift === undefined ? [] : [reading(FAMILIES.clockOffset, drift.seconds)]
+
+/**
+ * Nothing where the store is of one machine.
+ * @param beat of this node: its configuration, and who was alive at the last one
+ */
+export const readNode = (
+  beat: { readonly digest: string; readonly live: LiveNodes | undefined } | undefined,
+): Readings =>
+  beat === undefined
+    ? []
+    : [
+        reading(FAMILIES.nodeConfiguration, 1, beat.digest),
+        ...(beat.live === undefined
+          ? []
+          : [
+              reading(FAMILIES.storeNodes, beat.live.nodes),
+              reading(FAMILIES.storeConfigurations, beat.live.configs),
+            ]),
+      ]
+
+export const readKeys = (keys: Pick<ServiceKeys, 'rotations'>): Readings =>
+  keys
+    .rotations()
+    .flatMap(({ algorithm, createdAt, nextAt }) => [
+      reading(FAMILIES.signingKeyCreated, createdAt, algorithm),
+      ...(nextAt === undefined ? [] : [reading(FAMILIES.signingKeyNextRotation, nextAt, algorithm)]),
+    ])
+
+/** @param validTo milliseconds since the epoch; undefined if there is no certificate */
+export const readCertificateExpiry = (name: string, validTo: number | undefined): Readings =>
+  validTo === undefined ? [] : [reading(FAMILIES.certificateExpiry, validTo / 1000, name)]
+
+/** Of the certificates that the backends of a configuration show to their upstreams. Reads their files at once. */
+export const clientCertificates = ({ backends }: Pick<Configuration, 'backends'>): Readings =>
+  Object.entries(backends).flatMap(([name, config]) =>
+    readCertificateExpiry(`backend/${name}`, validToOf(clientCertificateOf(config))),
+  )
+
+/** A file that was there a moment ago when the backend was opened, and is none any more, is not worth an error. */
+function validToOf(file: string | undefined): number | undefined {
+  try {
+    return file === undefined ? undefined : new X509Certificate(readFileSync(file)).validToDate.getTime()
+  } catch {
+    return undefined
+  }
+}
+
+export const readTrail = ({ state }: Pick<OpenTrail, 'state'>): Readings => [
+  // A record that was not written in time shows a disk that hangs, which fails no attempt.
+  readingOf(FAMILIES.auditWritable, state.writable && state.held === 0),
+  reading(FAMILIES.auditOpenIntents, state.openIntents),
+]
+
+/** Nothing as long as another process signs the trail. */
+export const readAbandoned = (abandoned: Pick<AbandonedIntents, 'number'> | undefined): Readings =>
+  abandoned === undefined ? [] : [reading(FAMILIES.auditAbandonedIntents, abandoned.number)]
+
+/** Nothing as long as another process signs the trail. */
+export function readSigner(state: SignerState | undefined): Readings {
+  if (state === undefined) return []
+  const { signing, signedAt, anchoredAt } = state
+  return [
+    readingOf(FAMILIES.auditWritable, signing),
+    ...(signedAt === undefined ? [] : [reading(FAMILIES.auditCheckpoint, Date.parse(signedAt) / 1000)]),
+    ...(anchoredAt === undefined ? [] : [reading(FAMILIES.auditAnchored, anchoredAt / 1000)]),
+  ]
+}
+
+export const readMaintenance = (records: Pick<MaintenanceRecords, 'closedSince'>): Readings =>
+  records.closedSince().map(({ kind, since }) => reading(FAMILIES.maintenanceSince, since / 1000, kind))
+
+/** One process that serves and supervises has no states. */
+export const readWorkers = (states: WorkerStates = { serving: 1 }): Readings =>
+  Object.entries(states).map(([state, number]) => reading(FAMILIES.workers, number, state))
+
+export const readLockouts = (lockouts: Pick<LocalLockouts, 'count'>): Readings => [
+  reading(FAMILIES.lockouts, lockouts.count()),
+]
+
+export const readLoads = ({ loadedAt, refused }: ConfigurationLoads): Readings => [
+  reading(FAMILIES.configurationLoaded, loadedAt / 1000),
+  readingOf(FAMILIES.configurationReloaded, refused === undefined),
+  ...['file', ...PASSING_CAUSES].map((cause) =>
+    reading(FAMILIES.configurationRefused, refused && (refused.cause ?? 'file') === cause ? 1 : 0, cause),
+  ),
+]

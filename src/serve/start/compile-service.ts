@@ -1,0 +1,269 @@
+/** Compiles one configuration into everything that a decision reads. A reload compiles another and swaps the whole. */
+import { Buffer } from 'node:buffer'
+import { planAudit } from '../../state/audit/format/schema.ts'
+import type { ApiDescription, AuthorizationDescription } from '../../base/contracts/calls/api-description.ts'
+import type { Places } from '../../base/contracts/people/places.ts'
+import type { Recorder } from '../../base/contracts/records/recorder.ts'
+import { DirectoryMethods } from '../../identity/directory/records/people.ts'
+import { LayeredPlaces } from '../../identity/directory/records/places.ts'
+import { changingScopes } from '../../gateway/actions/compile-actions.ts'
+import { describeApi } from '../../gateway/describe/describe.ts'
+import type { Limits } from '../../gateway/describe/faults.ts'
+import { openapiDocument } from '../../gateway/openapi/document.ts'
+import { compileFaultRenderer, type FaultRenderer } from '../../gateway/decide/represent.ts'
+import { RESOURCE_PATH } from '../../identity/endpoints/documents.ts'
+import type { CallProofs, Runtime } from '../../gateway/decide/runtime.ts'
+import { TokenCheck } from '../../gateway/decide/token-check.ts'
+import { compileNegotiation } from '../../base/http/head/accept.ts'
+import { Cors } from '../../base/http/head/cors.ts'
+import { type ReadyDocument, readyDocument } from '../../base/http/head/entity-tag.ts'
+import { type Authorities, compileAuthorities } from '../../base/http/head/request-target.ts'
+import { userinfo } from '../../identity/tokens/claims.ts'
+import type { DeveloperOffer } from '../../identity/dependencies/dependencies.ts'
+import { hasDeveloperPages, sampleLogin } from '../../identity/developers/schema.ts'
+import { type Identity, openIdentity } from '../../identity/identity.ts'
+import { openNonces } from '../../identity/keys/dpop/nonces.ts'
+import { nonceRules, openProofVerifier } from '../../identity/keys/dpop/proofs.ts'
+import { metadataUrls } from '../../identity/keys/issuers/issuer-source.ts'
+import { type IssuerConfig, provesKeys, readsMetadata } from '../../identity/keys/issuers/issuers-schema.ts'
+import { createOutboundClient } from '../../identity/keys/remote/outbound.ts'
+import { createTokenVerifier } from '../../identity/keys/verify/token-verifier.ts'
+import type { ServiceUrls } from '../../gateway/server/schema.ts'
+import { type Configuration, isSidecar } from '../../operate/settings/configuration.ts'
+import type { Dependencies, Parts } from '../parts/parts.ts'
+import { peopleOf } from '../parts/people.ts'
+import { foreignAuthority, ownAuthority } from './token-authorities.ts'
+
+/** The model that the OpenAPI document and the developer pages are made from. */
+function describedApi(
+  { configuration, actions, catalogue }: Pick<Parts, 'configuration' | 'actions' | 'catalogue'>,
+  { baseUrl }: Pick<ServiceUrls, 'baseUrl'>,
+): ApiDescription {
+  const { areas, openapi, vendor, defaultFormat, server } = configuration
+  return describeApi({
+    ...{ actions, areas, catalogue, openapi, baseUrl, vendor, defaultFormat },
+    bodyLimit: server.limits.body,
+    limits: limitsOf(configuration),
+  })
+}
+
+/** What the developer pages tell; undefined where there are none (C11.4). */
+function developerOffer(
+  { developers, openapi }: Pick<Configuration, 'developers' | 'openapi'>,
+  api: ApiDescription,
+): DeveloperOffer | undefined {
+  if (!hasDeveloperPages(developers)) return undefined
+  const contact = openapi === 'off' ? undefined : openapi?.contact
+  return {
+    api,
+    openapiUrl: openapi === 'off' ? undefined : `${api.baseUrl}/.well-known/openapi.json`,
+    contact: contact?.url ?? contact?.email,
+    sample: sampleLogin(developers),
+  }
+}
+
+function limitsOf(configuration: Configuration): Limits {
+  const { load, backends, audit, data } = configuration
+  const { rate, byId } = load.clients
+  return {
+    clientRate: rate !== undefined || Object.values(byId).some((own) => own.rate !== undefined),
+    addressRate: load.addresses.rate !== undefined,
+    shedding: load.shedding.delay > 0,
+    severalBackends: Object.keys(backends).length > 1,
+    proofs: takesProofs(configuration),
+    audited: planAudit(audit, data, isSidecar(configuration)) !== undefined,
+  }
+}
+
+/** Seconds. Short, since it may change by a reload. */
+const MAX_AGE = 300
+
+/**
+ * The OpenAPI document, ready to be sent (C11.3.8); undefined if there is none.
+ * @param metadata the service's own, as JSON; undefined in a sidecar
+ */
+function openapiOf(
+  { openapi, issuers }: Pick<Configuration, 'openapi' | 'issuers'>,
+  description: ApiDescription,
+  metadata: string | undefined,
+): ReadyDocument | undefined {
+  if (openapi === 'off') return undefined
+  const authorization = metadata === undefined ? foreign(issuers) : ownAuthorization(metadata)
+  const { license, contact } = openapi ?? {}
+  const document = openapiDocument(description, { authorization, license, contact })
+  return readyDocument(Buffer.from(document), {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Cache-Control': `public, max-age=${MAX_AGE}`,
+    'X-Content-Type-Options': 'nosniff',
+  })
+}
+
+/** RFC 8414 §2: as the service's metadata says, so that the two cannot disagree. */
+function ownAuthorization(metadata: string): AuthorizationDescription {
+  const members = JSON.parse(metadata) as Readonly<Record<string, unknown>>
+  const text = (member: string): string => String(members[member])
+  return {
+    kind: 'own',
+    issuer: text('issuer'),
+    authorizationUrl: text('authorization_endpoint'),
+    tokenUrl: text('token_endpoint'),
+    grants: members['grant_types_supported'] as readonly string[],
+  }
+}
+
+const foreign = (issuers: readonly IssuerConfig[]): AuthorizationDescription => ({
+  kind: 'foreign',
+  issuers: issuers.map((config) => ({
+    name: config.name,
+    issuer: config.issuer,
+    metadataUrl: readsMetadata(config) ? metadataUrls(config.issuer)[0] : undefined,
+  })),
+})
+
+/** What the public listener's doors serve. */
+export interface Service {
+  readonly parts: Parts
+  readonly runtime: Runtime
+  /** Absent in a sidecar. */
+  readonly identity: Identity | undefined
+  readonly authorities: Authorities
+  readonly renderFault: FaultRenderer
+  /** What clients learn of the API (C11.3). */
+  readonly description: ApiDescription
+  /** The same as an OpenAPI document; undefined if there is none (`openapi: off`). */
+  readonly document: ReadyDocument | undefined
+}
+
+/** Compiles the parts for the service's URLs, which are known once the listener is bound. */
+export function compileService(
+  parts: Parts,
+  dependencies: Dependencies,
+  urls: ServiceUrls,
+  recorder: Recorder,
+): Service {
+  const { configuration } = parts
+  const { vendor, defaultFormat } = configuration
+  const negotiation = compileNegotiation({ vendor, defaultFormat })
+  const tokens = openTokenCheck(parts, dependencies, urls, recorder)
+  const description = describedApi(parts, urls)
+  const proofs = openProofs(parts, dependencies, urls)
+  const identity = openOwnIdentity(parts, dependencies, urls, { tokens, proofs }, recorder, description)
+  const runtime: Runtime = Object.freeze({
+    ...dependencies,
+    actions: parts.actions.table,
+    reportOnly: parts.actions.reportOnly,
+    negotiation,
+    tokens,
+    proofs,
+    places: placesOf(parts, dependencies),
+    userinfo: identity && userinfo(identity.dependencies),
+    recorder,
+    baseUrl: urls.baseUrl,
+    resourceMetadata: configuration.server.resourceMetadata ? urls.baseUrl + RESOURCE_PATH : undefined,
+    issuer: urls.authUrl,
+    host: new URL(urls.baseUrl).host,
+    bodyLimit: configuration.server.limits.body,
+    answerLimit: configuration.server.limits.answer,
+    strictHeaderNames: configuration.server.strictHeaderNames,
+    anySchemeCase: configuration.identity.strictRfc6749,
+    cors: corsOf(configuration),
+  })
+  return {
+    parts,
+    runtime,
+    identity,
+    authorities: compileAuthorities([urls.authUrl, urls.baseUrl]),
+    renderFault: compileFaultRenderer(negotiation, runtime),
+    description,
+    document: openapiOf(configuration, description, identity?.dependencies.metadata),
+  }
+}
+
+const takesProofs = (configuration: Configuration): boolean =>
+  !isSidecar(configuration) || configuration.issuers.some(provesKeys)
+
+/** What checks the proofs of calls (C4.4a); undefined in a sidecar of whose issuers none has its tokens proven. */
+function openProofs(
+  { configuration }: Parts,
+  { clock, keys, seenProofs }: Dependencies,
+  { baseUrl }: ServiceUrls,
+): CallProofs | undefined {
+  if (!takesProofs(configuration)) return undefined
+  // A sidecar has no secret that all its processes share.
+  const nonces = keys && nonceRules(configuration.identity.dpop.nonce, openNonces(keys, clock))
+  const verifier = openProofVerifier({ clock, ...nonces })
+  return { verifier, origin: new URL(baseUrl).origin, memory: seenProofs }
+}
+
+/** A sidecar has no store, and one that names no businesses compares the target with the URL only (C11.2). */
+function placesOf({ directory }: Parts, { keys, storedPlaces }: Dependencies): Places | undefined {
+  if (keys !== undefined) return new LayeredPlaces(directory.places, storedPlaces)
+  return directory.businesses.size === 0 ? undefined : directory.places
+}
+
+function openOwnIdentity(
+  parts: Parts,
+  dependencies: Dependencies,
+  urls: ServiceUrls,
+  { tokens, proofs }: { readonly tokens: TokenCheck; readonly proofs: CallProofs | undefined },
+  recorder: Recorder,
+  description: ApiDescription,
+): Identity | undefined {
+  const { configuration, directory, catalogue } = parts
+  const { keys, clock } = dependencies
+  if (keys === undefined || proofs === undefined) return undefined
+  const { allow } = configuration.server.outbound
+  const outbound = createOutboundClient({ allow, authUrl: urls.authUrl })
+  return openIdentity({
+    ...dependencies,
+    ...peopleOf(parts, { ...dependencies, recorder }),
+    places: new LayeredPlaces(directory.places, dependencies.storedPlaces),
+    catalogue,
+    signer: keys,
+    publicKeys: keys,
+    tokenVerifier: createTokenVerifier(keys, clock),
+    clientKeys: dependencies.clientKeySets.readBy(outbound),
+    deriver: keys,
+    proofs: proofs.verifier,
+    issuedTokens: tokens,
+    recorder,
+    urls: { issuer: urls.authUrl, api: urls.baseUrl },
+    config: configuration.identity,
+    strictHeaderNames: configuration.server.strictHeaderNames,
+    anySchemeCase: configuration.identity.strictRfc6749,
+    changingScopes: changingScopes(configuration.actions, catalogue),
+    longestTarget: configuration.server.limits.target,
+    clientMethods: new DirectoryMethods({
+      configured: directory.clients.values(),
+      store: dependencies.store,
+      clock,
+    }),
+    outbound,
+    cors: corsOf(configuration),
+    developers: developerOffer(configuration, description),
+  })
+}
+
+const corsOf = ({ server: { cors } }: Configuration): Cors | undefined => cors && new Cors(cors)
+
+/** Accepts, in a sidecar, the tokens of the configured issuers; otherwise our own (C11.2). */
+function openTokenCheck(
+  { configuration }: Parts,
+  dependencies: Dependencies,
+  urls: ServiceUrls,
+  recorder: Recorder,
+): TokenCheck {
+  const { clock, issuerKeys, keys, rules, tallies } = dependencies
+  return new TokenCheck({
+    authority:
+      keys === undefined
+        ? foreignAuthority(configuration.issuers, clock, issuerKeys)
+        : ownAuthority(keys, clock, urls),
+    rules,
+    recorder,
+    clock,
+    cacheSize: configuration.tokenCache.size,
+    // A sidecar has no directory: its clients are known to their issuers only.
+    tallyOf: keys && ((client) => tallies.of(client)),
+  })
+}

@@ -1,0 +1,102 @@
+/** What a service shows of itself, however many processes serve: its log, its metrics, its health. */
+import type { Recorder } from '../../base/contracts/records/recorder.ts'
+import type { Clock } from '../../base/kernel/clock.ts'
+import { CallHistory } from '../../gateway/maintenance/call-history.ts'
+import type { WorkerPool } from '../../base/contracts/processes/worker-pool.ts'
+import type { Configuration } from '../../operate/settings/configuration.ts'
+import { reportOnlyAreas } from '../../operate/settings/dangers.ts'
+import { type Condition, Health, HEALTHY } from '../../base/kernel/health.ts'
+import {
+  gapLine,
+  type Log,
+  type LogDestination,
+  openLog,
+  standardOutput,
+} from '../../operate/watch/log/log.ts'
+import { Exposition } from '../../operate/watch/metrics/exposition.ts'
+import { FAMILIES } from '../../operate/watch/metrics/families.ts'
+import { reading, readingOf } from '../../operate/watch/metrics/gauges.ts'
+import { memoryLimit } from '../../operate/watch/metrics/process-load.ts'
+import { type Measures, openMeasures } from '../parts/measures.ts'
+import { nodeOf } from './node.ts'
+import { VERSION } from '../parts/version.ts'
+import type { GaugeReading } from '../../base/contracts/processes/reports.ts'
+
+export interface ObservationOptions {
+  readonly clock: Clock
+  /** Standard output if not given. */
+  readonly logDestination?: LogDestination
+}
+
+export class Observation implements AsyncDisposable {
+  readonly exposition = new Exposition({ version: VERSION, node: process.version })
+  /** What this process counts and reads, other than the worker that it may be too. */
+  readonly measures: Measures
+  /** Calls of the last hour, as all processes counted them. */
+  readonly callHistory: CallHistory
+  readonly health = new Health()
+  readonly recorder: Recorder
+  readonly #log: Log
+  readonly #sink: LogDestination
+  #reportOnlyAreas = 0
+
+  constructor(configuration: Configuration, { clock, logDestination }: ObservationOptions) {
+    this.#sink = logDestination ?? standardOutput(gapLine(clock))
+    this.#log = openLog(configuration.log, {
+      clock,
+      destination: this.#sink,
+      actions: [],
+      node: nodeOf(configuration),
+    })
+    this.recorder = this.#log
+    this.callHistory = new CallHistory(clock)
+    this.measures = openMeasures(configuration, 'main')
+    this.exposition.absorb(this.measures.metrics.take())
+    const { gauges } = this.measures
+    gauges.add(() => [readingOf(FAMILIES.logWritable, this.#sink.trouble === undefined)])
+    gauges.add(() => [reading(FAMILIES.reportOnlyAreas, this.#reportOnlyAreas)])
+    const limit = memoryLimit()
+    gauges.add(() => [reading(FAMILIES.memoryLimit, limit)])
+  }
+
+  /** Takes whole lines of a worker's log. `lost`: the number of lines that were dropped before them. */
+  lines(text: string, lost: number): void {
+    if (lost > 0) this.#sink.lose?.(lost)
+    this.#sink.write(text)
+  }
+
+  /**
+   * Warns of areas that refuse nothing, and counts them in the metrics: at the start and after each reload, so that nobody
+   * overlooks them.
+   */
+  reportReportOnlyAreas(configuration: Configuration): void {
+    const areas = reportOnlyAreas(configuration)
+    this.#reportOnlyAreas = areas.length
+    if (areas.length > 0) this.recorder.note('warn', 'report_only_areas', { areas })
+  }
+
+  /** The gauges of all processes that live, as each of them has read them last. */
+  readings(pool: Pick<WorkerPool<Configuration>, 'gauges'>): readonly GaugeReading[] {
+    return [...this.measures.gauges.read(), ...pool.gauges()]
+  }
+
+  /** All metrics of the service, in the text format of Prometheus. */
+  scrape(pool: WorkerPool<Configuration>): { readonly contentType: string; readonly text: Promise<string> } {
+    pool.flush()
+    this.exposition.absorb(this.measures.metrics.take())
+    this.exposition.showLogDropped(this.#sink.dropped ?? 0)
+    return { contentType: this.exposition.contentType, text: this.exposition.text(this.readings(pool)) }
+  }
+
+  /** The service goes on without its log, so readiness is the place where somebody learns of it. */
+  conditionOfLog(): Condition {
+    const { trouble } = this.#sink
+    return trouble === undefined ? HEALTHY : { failing: [], degraded: [{ name: 'log', reason: trouble }] }
+  }
+
+  /** Resolves when the log is written, or after one second. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#log.close()
+    await this.#sink.end?.()
+  }
+}

@@ -1,0 +1,88 @@
+/** The admin listener with its token and its trail, and how commands find it. */
+import { resolve } from 'node:path'
+import { noticing } from '../../state/audit/write/abandoned.ts'
+import { trailReader } from '../../state/audit/read/read-trail.ts'
+import { planAudit } from '../../state/audit/format/schema.ts'
+import type { AuditTrail } from '../../base/contracts/records/audit.ts'
+import { newSecret } from '../../base/kernel/ids.ts'
+import {
+  adminTokenFile,
+  type DataFolderLock,
+  ensureAdminToken,
+  pointToTrail,
+} from '../../operate/trail/announcement.ts'
+import type { ServiceContext } from '../../operate/operation/context.ts'
+import { type AdminListener, startAdminListener } from '../../operate/listener.ts'
+import { adminRoutes } from '../../operate/openapi.ts'
+import type { Operators } from '../../operate/operation/operators.ts'
+import type { WorkerPool } from '../../base/contracts/processes/worker-pool.ts'
+import { type Configuration, isSidecar } from '../../operate/settings/configuration.ts'
+import type { Observation } from './observation.ts'
+import type { TrailOwner } from '../parts/trail-owner.ts'
+import { VERSION } from '../parts/version.ts'
+
+/** Tells commands where this service is. A sidecar without a trail writes nothing to disk, and is found by its configuration. */
+export function announce(
+  configuration: Configuration,
+  adminUrl: string,
+  announcer: TrailOwner | DataFolderLock | undefined,
+): void {
+  const data = ownTokenFile(configuration) === undefined ? undefined : resolve(configuration.data)
+  announcer?.announce({ adminUrl, ...(data !== undefined && { data }) })
+}
+
+/** Throws the system's error if that cannot be written. */
+export function tellWhereTrailIs(configuration: Configuration): void {
+  const plan = planAudit(configuration.audit, configuration.data, isSidecar(configuration))
+  if (plan !== undefined && !isSidecar(configuration)) pointToTrail(resolve(configuration.data), plan.folder)
+}
+
+/**
+ * A sidecar writes nothing to disk (C11.2). Unless its configuration gives a token, its admin API gets a random one that
+ * nobody knows, so nobody can use it.
+ */
+export const ownAdminToken = (configuration: Configuration): Promise<string> =>
+  isSidecar(configuration) ? Promise.resolve(newSecret()) : ensureAdminToken(configuration.data)
+
+export const ownTokenFile = (configuration: Configuration): string | undefined =>
+  configuration.admin.token === undefined && !isSidecar(configuration)
+    ? adminTokenFile(configuration.data)
+    : undefined
+
+interface Administered {
+  readonly pool: Promise<WorkerPool<Configuration>>
+  readonly audit: AuditTrail
+  readonly operators: Operators
+  readonly context: Promise<ServiceContext>
+}
+
+export function openAdmin(
+  { admin }: Configuration,
+  observation: Observation,
+  { pool, audit, operators, context }: Administered,
+): Promise<AdminListener> {
+  const { health, recorder } = observation
+  return startAdminListener({
+    config: admin,
+    health,
+    recorder,
+    metrics: async () => observation.scrape(await pool),
+    operators,
+    api: { audit, routes: adminRoutes(VERSION), context },
+  })
+}
+
+/** The count of abandoned intents belongs to this process only from when it holds the lock of the trail. */
+export function queriedTrail(
+  { data, ...configuration }: Configuration,
+  owner: TrailOwner,
+): ServiceContext['trail'] {
+  const plan = planAudit(configuration.audit, data, isSidecar(configuration))
+  const { trail } = owner
+  if (plan === undefined || trail === undefined) return undefined
+  const reader = noticing(
+    trailReader(plan, () => owner.remembered.read()),
+    () => owner.abandoned,
+  )
+  return { ...reader, note: (entry) => trail.note(entry) }
+}

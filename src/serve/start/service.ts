@@ -1,0 +1,403 @@
+/** The start of a service, from top to bottom: what is opened, in which order, and how it ends. */
+import { resolve } from 'node:path'
+import type { Operator } from '../../base/contracts/records/audited-change.ts'
+import type { Environment } from '../../base/config/validate.ts'
+import { type AuditTrail, NO_TRAIL } from '../../base/contracts/records/audit.ts'
+import type { EditingParts } from '../../identity/directory/editors/editing.ts'
+import { type Holdings, NO_HOLDINGS } from '../../identity/directory/records/holdings.ts'
+import { systemTimer } from '../../identity/guessing/guessing.ts'
+import { LocalLockouts, recordLockout } from '../../identity/guessing/lockouts.ts'
+import type { Clock } from '../../base/kernel/clock.ts'
+import { localUrl } from '../../base/kernel/listen-address.ts'
+import { withStartBudget } from '../../base/kernel/store-budget.ts'
+import { DataFolderLock } from '../../operate/trail/announcement.ts'
+import type { ServiceContext } from '../../operate/operation/context.ts'
+import { OpenIntents } from '../../operate/operation/open-intents.ts'
+import { Operators } from '../../operate/operation/operators.ts'
+import { countWorkers, type WorkerPool } from '../../base/contracts/processes/worker-pool.ts'
+import { serviceUrls, type ServiceUrls } from '../../gateway/server/schema.ts'
+import { type Configuration, isSidecar } from '../../operate/settings/configuration.ts'
+import { SeenChanges } from '../../state/stores/feed/feed-progress.ts'
+import { FileWatch } from '../../base/contracts/processes/file-watch.ts'
+import { conditionOfTrail } from './conditions.ts'
+import { admitDataFolder, useData } from '../parts/data-folder.ts'
+import { DataSpace } from '../parts/data-space.ts'
+import { endLostMeanwhile, settleHoldings } from '../parts/holdings-record.ts'
+import { InForce } from '../parts/in-force.ts'
+import {
+  readAbandoned,
+  readLoads,
+  readLockouts,
+  readMaintenance,
+  readNode,
+  readSigner,
+  readTrail,
+  readWorkers,
+} from '../parts/measures.ts'
+import { NodeBeat, nodeOf } from './node.ts'
+import { Observation, type ObservationOptions } from './observation.ts'
+import {
+  announce,
+  openAdmin,
+  ownAdminToken,
+  ownTokenFile,
+  queriedTrail,
+  tellWhereTrailIs,
+} from './open-admin.ts'
+import { messagesTo, serveByProcesses, serveHere, type ServiceBase } from './open-pool.ts'
+import { ConfigurationLoads, readHoldings, Reloader } from '../parts/reload.ts'
+import { ServiceEvents } from './service-events.ts'
+import type { ServingWorker } from './serving-worker.ts'
+import { admitState, longestLifeOf, type State } from '../parts/state.ts'
+import { compareWithMemory, rememberOwn } from '../parts/store-memory.ts'
+import { openTrailOwner, type TrailOwner } from '../parts/trail-owner.ts'
+import { Turns } from './turns.ts'
+import { VERSION } from '../parts/version.ts'
+
+export interface StartOptions extends ObservationOptions {
+  readonly clock: Clock
+  readonly environment: Environment
+  /** Waits until other processes know of a change of the directory. Tests pass their own. */
+  readonly pause?: EditingParts['pause']
+  /** Where a reload reads the configuration from. Absent: the service cannot be reloaded. */
+  readonly source?: ConfigurationSource
+}
+
+interface ConfigurationSource {
+  readonly file: string
+  /** Every file that it consists of, as absolute paths. They are watched; a change of one reloads the configuration. */
+  readonly files: ReadonlySet<string>
+}
+
+/** A service that answers. */
+export interface Running extends ServiceUrls {
+  readonly adminPort: number
+  /** The file that holds the token of the admin API. Absent where the configuration gives the token, and in a sidecar. */
+  readonly adminTokenFile: string | undefined
+  /** Whether another service used the data folder when this one started. */
+  readonly sharesData: boolean
+  readonly pool: WorkerPool<Configuration>
+  /** The one worker, where this very process serves; absent where there are several. */
+  readonly worker: ServingWorker | undefined
+  /** What operations work on. */
+  readonly context: ServiceContext
+  /**
+   * Stops taking calls, finishes those in flight, then ends. Resolves with the number of connections that were cut. May be
+   * called again.
+   */
+  close(): Promise<number>
+}
+
+/**
+ * Starts the service that a configuration describes, in this process or in several. Rejects with ConfigurationError,
+ * DataFolderError, KeyError, AdminTokenError or StoreError, or with the system's error if an address cannot be bound. Nothing is
+ * left open then.
+ */
+export const startPostern = (configuration: Configuration, options: StartOptions): Promise<Running> =>
+  withStartBudget(() => start(configuration, options))
+
+// long: what is opened, in its order, on one page
+async function start(configuration: Configuration, options: StartOptions): Promise<Running> {
+  const { clock, environment, source } = options
+  const sidecar = isSidecar(configuration)
+  // What the last record and the last line of the log need, and what serves: that ends first.
+  await using lasting = new AsyncDisposableStack()
+  await using serving = new AsyncDisposableStack()
+
+  const observation = lasting.use(new Observation(configuration, options))
+  const { health, measures, recorder } = observation
+  let connectionsCut: number | undefined
+  lasting.defer(() => {
+    if (connectionsCut !== undefined) recorder.note('info', 'stopped', { connectionsCut })
+  })
+  if (!sidecar) admitDataFolder(configuration)
+  await admitStore(configuration, observation)
+  // Before the trail, so that the folder counts as used until that is closed.
+  const data = sidecar ? undefined : lasting.use(useData(configuration.data))
+  const space = sidecar ? undefined : await watchSpace(configuration, observation, lasting)
+  const trailOwner = await openTrail(configuration, options, observation, lasting)
+  const audit = trailOwner?.trail ?? NO_TRAIL
+  // What is written once is written before anything serves: a full disk must not end a service that does.
+  const token = configuration.admin.token ?? (await ownAdminToken(configuration))
+  tellWhereTrailIs(configuration)
+  if (data?.isShared === true) recorder.note('warn', 'data_shared', { detail: configuration.data })
+  await compareWithMemory(configuration, { clock, recorder })
+  const announcer =
+    trailOwner ?? (sidecar ? undefined : lasting.use(new DataFolderLock(resolve(configuration.data))))
+  const lockouts = openLockouts(configuration, clock, audit, observation)
+
+  // Before anything serves: where its port is taken, no client has had an answer. What it is asked about the service waits for that.
+  const operators = new Operators(token, configuration.admin.tokens, clock)
+  const serves = Promise.withResolvers<WorkerPool<Configuration>>()
+  const operated = Promise.withResolvers<ServiceContext>()
+  let isStarting = true
+  health.add({ name: 'starting', healthy: () => !isStarting })
+  const admin = await openAdmin(configuration, observation, {
+    pool: serves.promise,
+    audit,
+    operators,
+    context: operated.promise,
+  })
+  serving.defer(() => admin.close())
+
+  // What changes while the service starts is read when everything serves.
+  const ready = Promise.withResolvers<Turns>()
+  const reload = (order: Operator): void => void ready.promise.then((turns) => turns.reload(order))
+  const loads = new ConfigurationLoads(clock, reload)
+  measures.gauges.add(() => readLoads(loads))
+  const files = new FileWatch(recorder, () => reload({ via: 'file change', channel: 'file' }))
+  serving.defer(() => files.close())
+  files.watch(source?.files ?? new Set())
+
+  observation.reportReportOnlyAreas(configuration)
+  observation.exposition.limitClients(
+    configuration.metrics.clients,
+    Object.keys(configuration.directory.clients),
+  )
+  const base = { ...options, observation, audit, opened: serving }
+  const messages = messagesTo(observation, lockouts, trailOwner)
+  const contentsChanged = (): void => reload({ via: 'worker', channel: 'file' })
+  const { state, pool, worker } =
+    countWorkers(configuration.workers) === 1
+      ? await serveHere(configuration, base, messages)
+      : await serveByProcesses(configuration, base, messages, contentsChanged)
+  health.include(() => observation.conditionOfLog())
+  health.include(() => conditionOfTrail(trailOwner?.trail, trailOwner))
+  measures.gauges.add(() => [...readWorkers(pool.states?.()), ...readMaintenance(state.maintenance)])
+
+  serves.resolve(pool)
+
+  const current = new InForce(configuration, { state, clock, environment, pause: options.pause })
+  const inForce = (next: Configuration): void => {
+    current.adopt(next)
+    beat?.adopt(next)
+    operators.configure(next.admin.tokens)
+    lockouts.configure(next.identity.guessing)
+    observation.reportReportOnlyAreas(next)
+    observation.exposition.limitClients(next.metrics.clients, holdings().clients.keys())
+  }
+  const reloader =
+    source && (await openReloader(configuration, source, { ...base, state, pool, files, inForce }))
+  const served = reloader ?? { holdings: (await readHoldings(configuration, environment)) ?? NO_HOLDINGS }
+  const holdings = (): Holdings => served.holdings
+  observation.exposition.limitClients(configuration.metrics.clients, holdings().clients.keys())
+  rememberOwn(configuration, { clock, recorder, feed: state.feed, opened: serving })
+  // Its port may be one that the system has chosen.
+  const { listen } = configuration.server
+  const address = `${listen.slice(0, listen.lastIndexOf(':') + 1)}${pool.port}`
+  const beat = joinNodes(configuration, { ...base, state, lockouts, holdings, address })
+  measures.gauges.add(() => readNode(beat))
+  await endLostMeanwhile(holdings(), { ...state, recorder })
+
+  const turns = new Turns({ reloader, pool, loads, recorder, audit })
+  serving.defer(() => turns.stop())
+  const intents = new OpenIntents(audit)
+  serving.defer(() => intents.close())
+  const context: ServiceContext = {
+    intents,
+    store: state.store,
+    rules: state.rules,
+    tokenRevoker: state.tokenRevoker,
+    logouts: state.logouts,
+    maintenance: state.maintenance,
+    doubts: state.doubts,
+    pool,
+    holdings,
+    lockouts,
+    recorder,
+    audit,
+    clock,
+    environment,
+    version: VERSION,
+    configuration: () => current.configuration,
+    editors: () => current.editors(),
+    keys: () => Promise.resolve(current.keys),
+    readings: () => observation.readings(pool),
+    readiness: () => health.readiness(),
+    loads,
+    callHistory: observation.callHistory,
+    startedAt: clock.now(),
+    file: source?.file,
+    trailOwner,
+    trail: trailOwner && queriedTrail(configuration, trailOwner),
+    reload: (operator) => turns.reload(operator),
+    restart: (operator) => turns.restart(operator),
+  }
+  ready.resolve(turns)
+  // The store of a sidecar forgets.
+  if (!sidecar) await trailOwner?.remembered.compare(state.store, configuration)
+
+  operated.resolve(context)
+  // Once more: it is closed before what it works on.
+  serving.defer(() => admin.close())
+  isStarting = false
+  await pool.open()
+  // The first start has filled the folder since.
+  void space?.measure()
+  announce(configuration, localUrl(configuration.admin.listen, admin.port), announcer)
+  const watched = { audit, state, keys: current.keys, files: source?.files ?? [] }
+  const events = new ServiceEvents(configuration, watched, clock)
+  serving.defer(() => events.stop())
+  events.start()
+
+  const [servingParts, lastingParts] = [serving.move(), lasting.move()]
+  const end = async (): Promise<number> => {
+    // Whatever fails, the trail is closed, the log is written, and the locks are given back.
+    try {
+      try {
+        // Not the reverse of the start: whoever balances load must know at once, and what is under way has its time.
+        health.drain()
+        files.close()
+        // Begun before anything is awaited: a reload or restart that is under way must not delay the end.
+        const closed = pool.close()
+        closed.catch(() => undefined)
+        // The store stays open until the last call has ended, and the admin listener tells until then how it goes.
+        await beat?.stop()
+        await turns.stop()
+        await events.stop()
+        connectionsCut = await closed
+      } finally {
+        await servingParts.disposeAsync()
+      }
+      events.noteStopped(connectionsCut)
+      return connectionsCut
+    } finally {
+      await lastingParts.disposeAsync()
+    }
+  }
+  let ended: Promise<number> | undefined
+  return {
+    ...serviceUrls(configuration.server, pool.port),
+    adminPort: admin.port,
+    adminTokenFile: ownTokenFile(configuration),
+    sharesData: data?.isShared ?? false,
+    pool,
+    worker,
+    context,
+    close: () => (ended ??= end()),
+  }
+}
+
+/**
+ * Checks the store before any process opens it. The long part of the check goes on in the background; damage that it
+ * finds makes the service unready. Rejects as `admitState` does.
+ */
+async function admitStore(configuration: Configuration, { health, recorder }: Observation): Promise<void> {
+  const { later } = await admitState(configuration, recorder)
+  let damaged = false
+  health.add({ name: 'store', healthy: () => !damaged })
+  void later.then((error) => {
+    if (error === undefined) return
+    damaged = true
+    recorder.note('error', 'store.unfit', { detail: error.message })
+  })
+}
+
+/** Tells how much the data folder holds, and when its disk has little left. */
+async function watchSpace(
+  { data }: Configuration,
+  { health, measures }: Observation,
+  opened: AsyncDisposableStack,
+): Promise<DataSpace> {
+  const space = opened.use(new DataSpace(data))
+  measures.gauges.add(() => space.readings())
+  health.include(() => space.condition())
+  await space.measure()
+  return space
+}
+
+/** Undefined where no trail is kept. Rejects as `openTrailOwner` does. */
+async function openTrail(
+  configuration: Configuration,
+  options: StartOptions,
+  { measures: { metrics, gauges }, recorder }: Observation,
+  opened: AsyncDisposableStack,
+): Promise<TrailOwner | undefined> {
+  const owner = await openTrailOwner(configuration, {
+    ...options,
+    recorder,
+    meter: metrics,
+    anchorFailed: metrics.anchorFailed,
+    node: nodeOf(configuration),
+  })
+  if (owner === undefined) return undefined
+  opened.defer(() => owner.close())
+  gauges.add(() => (owner.trail === undefined ? [] : readTrail(owner.trail)))
+  gauges.add(() => [...readSigner(owner.signer?.state), ...readAbandoned(owner.abandoned)])
+  return owner
+}
+
+/** Counts failed logins for all processes (C6.3.5). */
+function openLockouts(
+  configuration: Configuration,
+  clock: Clock,
+  audit: AuditTrail,
+  { measures: { gauges } }: Observation,
+): LocalLockouts {
+  const begun: ConstructorParameters<typeof LocalLockouts>[3] = (lockout) => recordLockout(lockout, audit)
+  const lockouts = new LocalLockouts(configuration.identity.guessing, clock, systemTimer, begun)
+  if (!isSidecar(configuration)) gauges.add(() => readLockouts(lockouts))
+  return lockouts
+}
+
+interface Reloading extends Pick<ServiceBase, 'environment' | 'observation' | 'audit'> {
+  readonly state: State
+  readonly pool: WorkerPool<Configuration>
+  readonly files: FileWatch
+  /** Called when another configuration is in force. */
+  readonly inForce: (configuration: Configuration) => void
+}
+
+/** Rejects as `Reloader.open` does. */
+const openReloader = (
+  configuration: Configuration,
+  { file, files }: ConfigurationSource,
+  { environment, observation: { recorder }, audit, state, pool, files: watch, inForce }: Reloading,
+): Promise<Reloader> =>
+  Reloader.open(configuration, {
+    file,
+    files,
+    audit,
+    environment,
+    pool,
+    rules: state.rules,
+    tokenRevoker: state.tokenRevoker,
+    store: state.store,
+    adopting: (next) => state.longestLife.raise(longestLifeOf(next).all),
+    recorder,
+    changed: inForce,
+    read: (read) => watch.watch(read),
+  })
+
+interface Joining extends ServiceBase {
+  readonly state: State
+  readonly lockouts: LocalLockouts
+  readonly holdings: () => Holdings
+  readonly address: string
+}
+
+/**
+ * Where several nodes share the store: tells them of this one, which counts failed logins with them and remembers what it has
+ * seen of the feed.
+ */
+function joinNodes(
+  configuration: Configuration,
+  { clock: machine, observation: { recorder }, opened, state, lockouts, holdings, address }: Joining,
+): NodeBeat | undefined {
+  const { store, feed, tokenRevoker } = state
+  if (store.shared === undefined) return undefined
+  const { nodes, lockouts: shared } = store.shared
+  lockouts.share(shared)
+  const seen = new SeenChanges({ data: configuration.data, seen: () => feed.seen, recorder })
+  opened.defer(() => seen.stop())
+  // All nodes have one configuration then: what it takes away is ended once more. False if another node is about it.
+  const agreed = async (): Promise<boolean> => {
+    const losses = await settleHoldings(holdings(), { store, tokenRevoker })
+    if (losses !== undefined && losses > 0)
+      recorder.note('info', 'revoked_when_nodes_agreed', { rules: losses })
+    return losses !== undefined
+  }
+  const beat = new NodeBeat(configuration, { nodes, address, state, machine, recorder, agreed })
+  opened.defer(() => beat.stop())
+  return beat
+}

@@ -1,0 +1,126 @@
+/** Whose access tokens are accepted: our own, or those of a sidecar's configured issuers (C11.2). */
+import type { Caller, Claims, KeyStanding, TokenPolicy, Verified } from '../../base/contracts/people/keys.ts'
+import type { Principal } from '../../base/contracts/people/principal.ts'
+import { foreignClaimsReader, readOwnClaims } from '../../gateway/decide/claims.ts'
+import type { TokenAuthority } from '../../gateway/decide/token-check.ts'
+import type { Clock } from '../../base/kernel/clock.ts'
+import type { Introspector } from '../../identity/keys/issuers/introspection.ts'
+import type { IssuerKeys } from '../../identity/keys/issuers/issuer-keys.ts'
+import { type IssuerConfig, NO_AUDIENCE, provesKeys } from '../../identity/keys/issuers/issuers-schema.ts'
+import { SIGNING_ALGORITHMS } from '../../identity/keys/signing/schema.ts'
+import {
+  badToken,
+  createTokenVerifier,
+  isOpaque,
+  type KeyFinder,
+  parseCompactToken,
+  plainType,
+} from '../../identity/keys/verify/token-verifier.ts'
+import type { ServiceUrls } from '../../gateway/server/schema.ts'
+
+/** Of claims that nobody has verified. */
+const UNKNOWN_KEY: KeyStanding = { isTrusted: () => false }
+
+interface Issuer {
+  readonly verifier: ReturnType<typeof createTokenVerifier>
+  readonly policy: TokenPolicy
+  readonly read: (verified: Verified) => Principal
+  /** Undefined unless the issuer's opaque tokens are accepted. */
+  readonly introspector: Introspector | undefined
+}
+
+/** Verifies our own access tokens (C6.1.8), without leeway (C4.16). */
+export function ownAuthority(keys: KeyFinder, clock: Clock, urls: ServiceUrls): TokenAuthority {
+  const policy: TokenPolicy = {
+    issuer: urls.authUrl,
+    audience: urls.baseUrl,
+    typ: ['at+jwt'],
+    // Both: tokens signed before a change of `accessToken.algorithm` stay valid until they expire.
+    algorithms: SIGNING_ALGORITHMS,
+    leeway: 0,
+    tellsWhy: true,
+    confirmation: 'dpop',
+  }
+  const verifier = createTokenVerifier(keys, clock)
+  return {
+    verify: async (token, caller) => readOwnClaims(await verifier.verify(token, policy, caller)),
+    verifyLocally: async (token) => readOwnClaims(await verifier.verifyLocally(token, policy)),
+    read: (token) => readOwnClaims({ claims: parseCompactToken(token).payload, key: UNKNOWN_KEY }),
+    leeways: new Map(),
+    ownIssuer: policy.issuer,
+  }
+}
+
+const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000)
+
+/** @param name undefined if there is one issuer only */
+function openIssuer(config: IssuerConfig, name: string | undefined, clock: Clock, keys: IssuerKeys): Issuer {
+  const { issuer, audience, typ, algorithms, leeway, longestLife, confirmation } = config
+  return {
+    verifier: createTokenVerifier(keys.of(config), clock),
+    policy: {
+      issuer,
+      audience: audience === NO_AUDIENCE ? undefined : audience,
+      typ: typ.map(plainType),
+      algorithms,
+      leeway: seconds(leeway),
+      longestLife: seconds(longestLife),
+      confirmation,
+    },
+    introspector: keys.introspectorOf(config),
+    read: foreignClaimsReader({
+      issuer,
+      name,
+      provesKeys: provesKeys(config),
+      scope: config.scopeClaim,
+      scopeMap: config.scopeMap,
+      target: config.targetClaim,
+      client: config.clientClaim,
+      subject: config.subjectClaim,
+    }),
+  }
+}
+
+/**
+ * Verifies tokens of these issuers only. The unverified `iss` claim of a JWS selects the issuer whose policy and keys are
+ * used. An opaque token is introspected by the one issuer that is configured so; without one it is refused.
+ */
+export function foreignAuthority(
+  configs: readonly IssuerConfig[],
+  clock: Clock,
+  keys: IssuerKeys,
+): TokenAuthority {
+  const named = configs.length > 1
+  const issuers = new Map(
+    configs.map((config) => [
+      config.issuer,
+      openIssuer(config, named ? config.name : undefined, clock, keys),
+    ]),
+  )
+  const opaque = [...issuers.values()].find(({ introspector }) => introspector !== undefined)
+  const issuerOf = ({ iss }: Claims): Issuer => {
+    const issuer = typeof iss === 'string' ? issuers.get(iss) : undefined
+    if (issuer === undefined) throw badToken('claim: iss')
+    return issuer
+  }
+  const check = async (
+    token: string,
+    how: 'verify' | 'verifyLocally',
+    caller?: Caller,
+  ): Promise<Principal> => {
+    if (opaque?.introspector !== undefined && isOpaque(token))
+      return opaque.read(await opaque.introspector[how](token, opaque.policy))
+    const parsed = parseCompactToken(token)
+    const { read, verifier, policy } = issuerOf(parsed.payload)
+    return read(await verifier[how](parsed, policy, caller))
+  }
+  return {
+    verify: (token, caller) => check(token, 'verify', caller),
+    verifyLocally: (token) => check(token, 'verifyLocally'),
+    read: (token) => {
+      const claims = parseCompactToken(token).payload
+      return issuerOf(claims).read({ claims, key: UNKNOWN_KEY })
+    },
+    leeways: new Map([...issuers].map(([name, { policy }]) => [name, policy.leeway])),
+  }
+}

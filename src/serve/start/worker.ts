@@ -1,0 +1,109 @@
+/** Opens one serving process: what it serves with, and the public listener. */
+import { NO_TRAIL } from '../../base/contracts/records/audit.ts'
+import { Problems } from '../../base/config/problems.ts'
+import type { Environment } from '../../base/config/validate.ts'
+import type { OpenTrail } from '../../state/audit/write/trail.ts'
+import type { Clock } from '../../base/kernel/clock.ts'
+import { withStartBudget } from '../../base/kernel/store-budget.ts'
+import { WORKER_NUMBER, type WorkerMessages } from '../../base/contracts/processes/worker-pool.ts'
+import type { StepDependencies } from '../../identity/steps/endpoint.ts'
+import { LogoutSender } from '../../identity/logout/sender.ts'
+import { ConnectionLimit } from '../../gateway/server/connection-limit.ts'
+import { bindPublicListener } from '../../gateway/server/public-listener.ts'
+import { compileServer } from '../../gateway/server/schema.ts'
+import type { Configuration } from '../../operate/settings/configuration.ts'
+import { RelayRecorder } from '../../operate/watch/recorders.ts'
+import { type WorkerBase, openAuditTrail, openDependencies } from './dependencies.ts'
+import { openMeasures, readCertificateExpiry, readTrail } from '../parts/measures.ts'
+import { nodeOf } from './node.ts'
+import { closablesOf, closeAll, openParts } from '../parts/parts.ts'
+import { ServingWorker } from './serving-worker.ts'
+import { openState } from '../parts/state.ts'
+import { tellHeads } from '../parts/trail-owner.ts'
+
+export interface WorkerOptions {
+  readonly clock: Clock
+  readonly environment: Environment
+}
+
+/**
+ * Starts to serve in a worker process, which has a state and a part of the audit trail of its own. Rejects as `startServing`
+ * does, and with AuditFolderError. What is opened goes on the stack.
+ */
+export const startWorker = (
+  configuration: Configuration,
+  reports: WorkerMessages,
+  opened: AsyncDisposableStack,
+  { clock, environment }: WorkerOptions,
+): Promise<ServingWorker> =>
+  withStartBudget(async () => {
+    const recorder = new RelayRecorder()
+    const measures = openMeasures(configuration, `worker-${environment[WORKER_NUMBER] ?? ''}`)
+    const trailParts = { clock, recorder, meter: measures.metrics, node: nodeOf(configuration) }
+    const trail = await openAuditTrail(configuration, trailParts)
+    if (trail !== undefined) {
+      opened.defer(tellHeads(trail, reports))
+      measures.gauges.add(() => readTrail(trail))
+    }
+    const audit = trail ?? NO_TRAIL
+    const state = opened.use(await openState(configuration, { clock, recorder, audit, measures }))
+    state.feed.shareWith({ pollChanges: () => reports.changed() })
+    const base = { clock, environment, state, audit, measures, recorder, opened }
+    return startServing(configuration, base, reports, trail)
+  })
+
+/**
+ * Starts to serve. Rejects with ConfigurationError, KeyError or StoreError, or with the system's error if the address cannot
+ * be bound.
+ *
+ * @param trail the part of the audit trail that is this process's own, if there is one
+ */
+export async function startServing(
+  configuration: Configuration,
+  base: WorkerBase & { readonly recorder: RelayRecorder },
+  reports: WorkerMessages,
+  trail?: OpenTrail,
+): Promise<ServingWorker> {
+  const { recorder, measures, clock, opened } = base
+  const dependencies = await openDependencies(configuration, base, reports)
+  // Closed if the address cannot be bound: a module may hold connections that would keep the process.
+  await using unbound = new AsyncDisposableStack()
+  const parts = await openParts(configuration, dependencies)
+  unbound.defer(() => closeAll(closablesOf(parts)))
+  const connectionLimit = new ConnectionLimit({
+    refused: measures.metrics.connectionRefused,
+    note: (...args) => recorder.note(...args),
+  })
+  const listener = await bindPublicListener({
+    connectionLimit,
+    config: configuration.server,
+    trustedProxies: compileServer(configuration.server, new Problems()),
+    recorder,
+    clock,
+    earlyAdmission: dependencies.admission,
+  })
+  measures.gauges.add(() => readCertificateExpiry('server', listener.certificateValidTo()))
+  const worker = new ServingWorker(parts, {
+    dependencies,
+    relay: recorder,
+    listener,
+    connectionLimit,
+    reports,
+    trail,
+  })
+  unbound.move()
+  await dependencies.keyWatch?.start()
+  opened.defer(() => dependencies.keyWatch?.stop())
+  const { identity } = worker
+  if (identity !== undefined) {
+    const current = (): StepDependencies => (worker.identity ?? identity).dependencies
+    const sender = new LogoutSender({
+      ...dependencies,
+      queue: dependencies.logouts,
+      recorder,
+      identity: current,
+    })
+    opened.defer(() => sender.stop())
+  }
+  return worker
+}

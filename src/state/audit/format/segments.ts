@@ -1,0 +1,229 @@
+/** Finds the segments of one trail or of several: `YYYY-MM-DD/{writer}.{n}.jsonl` (C12.4.1). */
+import { Buffer } from 'node:buffer'
+import { readdirSync, statSync } from 'node:fs'
+import { open, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { hasCode, reasonInWords } from '../../../base/kernel/thrown.ts'
+import { PUBLIC_KEY_FILE } from './keys.ts'
+import { MANIFEST_FILE, type SignedHead } from './manifest.ts'
+import { besideOf } from './segment.ts'
+import { type Opening, readOpening, readRecordLine } from './record-line.ts'
+
+export interface Segment {
+  readonly day: string
+  readonly writer: string
+  /** 1, 2, … for each writer. */
+  readonly number: number
+  readonly path: string
+  /** The file beside, with the personal values. */
+  readonly personalPath: string
+}
+
+const DAY = /^\d{4}-\d{2}-\d{2}$/
+const SEGMENT = /^(.+)\.(\d+)\.jsonl$/
+const OF_TRAILS: ReadonlySet<string> = new Set([MANIFEST_FILE, PUBLIC_KEY_FILE])
+
+/** Why a folder that somebody has named is not the folder of a trail; undefined if it is one. */
+export function whyNoTrail(folder: string): string | undefined {
+  try {
+    const isTrail = readdirSync(folder).some((name) => DAY.test(name) || OF_TRAILS.has(name))
+    return isTrail
+      ? undefined
+      : `${folder} is not the folder of an audit trail: name the one that holds its days`
+  } catch (thrown) {
+    return `${folder} cannot be read (${reasonInWords(thrown)})`
+  }
+}
+
+/**
+ * Segments that `lastOf` finds of a writer, at most: 128 MiB of lines. An intent waits for its outcome as long as its call
+ * takes, so it stands near the end; the last segment may have just begun.
+ */
+const LAST = 2
+
+/** Segments of the given folders, read from the disk day by day when they are asked for. Its methods throw the system's errors. */
+export class Segments {
+  readonly #folders: readonly string[]
+  readonly #byDay = new Map<string, readonly Segment[]>()
+  readonly #openings = new Map<Segment, Opening | undefined>()
+  #days: readonly string[] | undefined
+
+  constructor(folders: readonly string[]) {
+    this.#folders = [...new Set(folders)]
+  }
+
+  /** Every day that has a folder, in order. */
+  days(): readonly string[] {
+    this.#days ??= [...new Set(this.#folders.flatMap((folder) => readdirSync(folder)))]
+      .filter((name) => DAY.test(name))
+      .toSorted()
+    return this.#days
+  }
+
+  /** Those of one day: by writer, then in the order in which they were written. */
+  of(day: string): readonly Segment[] {
+    const known = this.#byDay.get(day)
+    if (known !== undefined) return known
+    const found = this.#folders.flatMap((folder) => segmentsIn(join(folder, day), day)).toSorted(inOrder)
+    this.#byDay.set(day, found)
+    return found
+  }
+
+  all(): readonly Segment[] {
+    return this.days().flatMap((day) => this.of(day))
+  }
+
+  /** Those of one writer on the next day that the trail has, in order. */
+  nextOf(writer: string, day: string): readonly Segment[] {
+    const days = this.days()
+    const next = days[days.indexOf(day) + 1]
+    return next === undefined ? [] : this.of(next).filter((segment) => segment.writer === writer)
+  }
+
+  /** The newest segments of some writers, by day: where the intents stand that they have left open when they ended. */
+  lastOf(writers: readonly string[]): ReadonlyMap<string, readonly Segment[]> {
+    return Map.groupBy(
+      writers.flatMap((writer) => this.#lastOf(writer)),
+      ({ day }) => day,
+    )
+  }
+
+  /** Looks from the last day back: all that a writer has written stands in the days of its last segments. */
+  #lastOf(writer: string): readonly Segment[] {
+    const found: Segment[] = []
+    for (const day of this.days().toReversed()) {
+      // The name of a writer begins with the day of its start: `20260331T…`.
+      if (found.length >= LAST || day.replaceAll('-', '') < writer.slice(0, 8)) break
+      found.unshift(...this.of(day).filter((segment) => segment.writer === writer))
+    }
+    return found.slice(-LAST)
+  }
+
+  opening(segment: Segment): Opening | undefined {
+    if (!this.#openings.has(segment)) this.#openings.set(segment, readOpening(segment.path))
+    return this.#openings.get(segment)
+  }
+
+  /**
+   * The `seq` of the last record that counts. After a failed write the writer begins another segment, whose first record
+   * names the last durable one; what stands behind that was written again (C12.4.3).
+   */
+  lastSeq({ writer, day, number }: Segment): number {
+    const sameDay = this.of(day).filter((each) => each.writer === writer && each.number > number)
+    const later = [...sameDay, ...this.nextOf(writer, day)]
+    return Math.min(...later.map((segment) => this.opening(segment)?.before?.seq ?? Infinity))
+  }
+}
+
+const inOrder = (a: Segment, b: Segment): number =>
+  a.writer === b.writer ? a.number - b.number : a.writer < b.writer ? -1 : 1
+
+function segmentsIn(folder: string, day: string): readonly Segment[] {
+  return namesIn(folder).flatMap((name) => {
+    const [, writer, number] = SEGMENT.exec(name) ?? []
+    if (writer === undefined || number === undefined) return []
+    const path = join(folder, name)
+    return [{ day, writer, number: Number(number), path, personalPath: besideOf(path) }]
+  })
+}
+
+/**
+ * The files; none if this trail has no such day: another one has, or retention has just removed it. What is no file was not
+ * written by this service, and to open it may wait for ever: a named pipe, or a link to one.
+ */
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ name }) => name)
+  } catch (thrown) {
+    if (hasCode(thrown, 'ENOENT')) return []
+    throw thrown
+  }
+}
+
+/** Bytes of a file; 0 if it is gone. */
+export const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0
+
+/** Bytes in which the last record is looked for. */
+const TAIL = 256 * 1024
+const HASH = /^[A-Za-z0-9_-]{43}$/
+
+/** The last record of a writer on the disk: its process has ended before it could report its head (C12.4.4). */
+export interface FoundEnd extends SignedHead {
+  /** The writer has said that it writes no more. */
+  readonly closed: boolean
+  /** Its segment names an announcement. */
+  readonly names: boolean
+}
+
+/** The last whole record of a segment; undefined if there is none. Rejects with the system's error. */
+export async function endOf({
+  path,
+  writer,
+}: Pick<Segment, 'path' | 'writer'>): Promise<Omit<FoundEnd, 'names'> | undefined> {
+  await using file = await open(path, 'r')
+  const { size } = await file.stat()
+  const start = Math.max(0, size - TAIL)
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(size - start), 0, size - start, start)
+  const tail = buffer.toString('latin1', 0, bytesRead)
+  const lines = tail.slice(0, Math.max(0, tail.lastIndexOf('\n'))).split('\n')
+  for (const line of lines.toReversed()) {
+    const record = readRecordLine(line)
+    if (record?.writer !== writer || !HASH.test(record.hash)) continue
+    return {
+      writer,
+      seq: record.seq,
+      hash: record.hash,
+      found: true,
+      closed: record.event === 'writer.closed',
+    }
+  }
+  return undefined
+}
+
+/** The last records of the writers that `wanted` chooses, by the newest segments of each. Files that cannot be read are left out. */
+export async function findEnds(
+  folder: string,
+  now: number,
+  wanted: (segment: Segment) => boolean | Promise<boolean>,
+): Promise<readonly FoundEnd[]> {
+  const ends = new Map<string, FoundEnd>()
+  for (const segment of lastSegments(folder, now)) {
+    const end = (await wanted(segment)) ? await endOf(segment).catch(() => undefined) : undefined
+    const known = end && ends.get(end.writer)
+    if (end === undefined || end.seq <= (known?.seq ?? 0)) continue
+    ends.set(end.writer, { ...end, names: readOpening(segment.path)?.announced !== undefined })
+  }
+  return [...ends.values()]
+}
+
+/** Whether the file was written at that time or later, in milliseconds since the epoch. */
+export async function isWrittenSince({ path }: Segment, time: number): Promise<boolean> {
+  const found = await stat(path).catch(() => undefined)
+  return found !== undefined && found.mtimeMs >= time
+}
+
+/** Days of which the segments are looked at: a process that has written at midnight has segments in two. */
+const DAYS = 2
+
+/**
+ * The segments of the last days, at a time in milliseconds since the epoch. Later ones, which a clock that was ahead has
+ * left behind, are not counted: the last ones that are written now would be missing.
+ */
+function lastSegments(folder: string, now: number): readonly Segment[] {
+  const segments = new Segments([folder])
+  const days = segments.days()
+  const today = new Date(now).toISOString().slice(0, 'YYYY-MM-DD'.length)
+  const later = days.filter((day) => day > today).length
+  return days.slice(-DAYS - later).flatMap((day) => segments.of(day))
+}
+
+/** Makes durable what these writers have written. Rejects with the system's error. */
+export async function syncSegments(folder: string, now: number, writers: ReadonlySet<string>): Promise<void> {
+  for (const { writer, path } of lastSegments(folder, now)) {
+    if (!writers.has(writer)) continue
+    await using file = await open(path, 'r')
+    await file.datasync()
+  }
+}

@@ -1,0 +1,299 @@
+/** Verifies a whole trail (C12.4.6). It reads every file once, with bounded memory. */
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  type Progress,
+  TrailReadError,
+  type TrailVerdict,
+} from '../../../base/contracts/records/audit-query.ts'
+import { reasonInWords } from '../../../base/kernel/thrown.ts'
+import { type AnchorAt, readAnchors } from '../format/anchors.ts'
+import { type Announcement, foundAnnouncements } from '../format/announcement.ts'
+import type { FormerTrail, RememberedTrails, TrailBeginning } from '../format/beginning.ts'
+import { PUBLIC_KEY_FILE } from '../format/keys.ts'
+import { isSignedLine, MANIFEST_FILE } from '../format/manifest.ts'
+import { segmentName } from '../format/segment.ts'
+import {
+  announcedBehind,
+  type CheckedManifest,
+  checkManifest,
+  type Finding,
+  Findings,
+} from './check-manifest.ts'
+import { TrailFacts, WriterCheck } from './check-writer.ts'
+import type { Opening } from '../format/record-line.ts'
+import { type Segment, Segments, sizeOf, whyNoTrail } from '../format/segments.ts'
+
+/** What is to be verified, and what the store remembers of it. All others are paths. */
+export interface VerifyRequest extends RememberedTrails {
+  /** The folder of the trail. */
+  readonly folder: string
+  /** Files or logs with anchors. */
+  readonly anchors?: readonly string[] | undefined
+  /** The public key (PEM). Default: the one in the folder, which whoever owns the disk may have replaced. */
+  readonly key?: string | undefined
+  /** Public keys of other trails, whose anchors may be in the same files. */
+  readonly otherKeys?: readonly string[] | undefined
+}
+
+export interface Verification extends TrailVerdict {
+  readonly folder: string
+  /** The first thousand. */
+  readonly findings: readonly Finding[]
+  readonly segments: number
+  readonly writers: number
+  /** Intents without an outcome: what became of them is unknown. */
+  readonly open: number
+  /** Personal values that were erased, and a record says so. */
+  readonly erased: number
+  /** Segments that retention has removed. */
+  readonly removed: number
+  /** Records behind the last signed head, and the time of the first of them. */
+  readonly unsigned: number
+  readonly unsignedSince: string | undefined
+  /** Records that were signed when they were found: a command wrote them, or their process was killed, or waited for the end of another service. */
+  readonly foundLate: number
+  /** Bytes at ends of files that power cuts and failed writes have left behind. */
+  readonly torn: number
+  /** Personal values that a power cut has left behind without, at the end of what their process wrote. */
+  readonly tornValues: number
+  /** Whether the store remembers the beginning of the trail, and it is this one. */
+  readonly beginningAnchored: boolean
+  readonly lastRecord: string | undefined
+}
+
+/** Throws TrailReadError. */
+export function verifyTrail(
+  { folder, anchors = [], key, otherKeys = [], beginning, former = [] }: VerifyRequest,
+  progress: (progress: Progress) => void = () => undefined,
+): Verification {
+  const trouble = whyNoTrail(folder)
+  if (trouble !== undefined) throw new TrailReadError(trouble)
+  try {
+    // The manifest first: a service that is writing meanwhile writes records before it signs them.
+    const findings = new Findings()
+    const publicKey = readKey(key ?? join(folder, PUBLIC_KEY_FILE))
+    const own = ownAnchors(anchors.flatMap(anchorsOf), publicKey, otherKeys.map(readKey), findings)
+    const manifest = checkManifest({ folder, key: publicKey, anchors: own, findings })
+    const facts = checkWriters(folder, publicKey, manifest, findings, progress)
+    const beginningAnchored = checkBeginning(beginning, manifest, findings)
+    checkFormer(former, manifest, findings)
+    return { ...reportOf(folder, manifest, facts, findings), beginningAnchored }
+  } catch (thrown) {
+    if (thrown instanceof Error && 'code' in thrown)
+      throw new TrailReadError(`${folder} cannot be read: ${thrown.message}`, { cause: thrown })
+    throw thrown
+  }
+}
+
+/** Whether the store remembers the beginning of the trail, and the trail has it. */
+function checkBeginning(
+  remembered: TrailBeginning | undefined,
+  { beginning }: CheckedManifest,
+  findings: Findings,
+): boolean {
+  if (remembered === undefined) return false
+  if (beginning?.hash === remembered.hash) return true
+  const { signed } = remembered
+  const what = `the store remembers a trail here that began with a line signed at ${signed}, which is not in this one: it was removed`
+  findings.add(MANIFEST_FILE, 1, what)
+  return false
+}
+
+/** What was recorded before the data came here must be here too: a trail that begins with it has all since. */
+function checkFormer(
+  former: readonly FormerTrail[],
+  { beginning }: CheckedManifest,
+  findings: Findings,
+): void {
+  for (const { folder, hash, signed } of former) {
+    if (hash === beginning?.hash) continue
+    const what = `the trail of the former place, ${folder}, is missing: the store remembers one there that began with a line signed at ${signed}. Copy it to a folder of its own, and verify that too`
+    findings.add(MANIFEST_FILE, 1, what)
+  }
+}
+
+function anchorsOf(file: string): readonly AnchorAt[] {
+  try {
+    return readAnchors(file)
+  } catch (cause) {
+    throw new TrailReadError(`the anchors in ${file} cannot be read (${reasonInWords(cause)})`, {
+      cause,
+    })
+  }
+}
+
+/** Those that were signed with the key of the trail. */
+function ownAnchors(
+  anchors: readonly AnchorAt[],
+  key: KeyObject,
+  otherKeys: readonly KeyObject[],
+  findings: Findings,
+): readonly AnchorAt[] {
+  const own = anchors.filter((anchor) => isSignedLine(anchor, key))
+  const foreign = anchors.filter(
+    (anchor) => !own.includes(anchor) && !otherKeys.some((other) => isSignedLine(anchor, other)),
+  )
+  for (const { file, at } of foreign.slice(0, 1))
+    findings.add(file, at, 'this anchor was not signed with the key of the trail')
+  return own
+}
+
+function readKey(path: string): KeyObject {
+  try {
+    const key = createPublicKey(readFileSync(path, 'utf8'))
+    if (key.asymmetricKeyType === 'ed25519') return key
+  } catch (cause) {
+    throw new TrailReadError(`the public key ${path} cannot be read (${reasonInWords(cause)})`, {
+      cause,
+    })
+  }
+  throw new TrailReadError(`the public key ${path} is no Ed25519 key`)
+}
+
+const byNumber = (a: Segment, b: Segment): number => a.number - b.number || (a.day < b.day ? -1 : 1)
+
+function checkWriters(
+  folder: string,
+  key: KeyObject,
+  manifest: CheckedManifest,
+  findings: Findings,
+  progress: (progress: Progress) => void,
+): TrailFacts {
+  const listed = new Segments([folder])
+  const all = listed.all()
+  const total = all.reduce((sum, { path }) => sum + sizeOf(path), 0)
+  const byWriter = Map.groupBy(all.toSorted(byNumber), ({ writer }) => writer)
+  const announced = announcedWriters(folder, key, manifest, findings)
+  for (const [writer, own] of byWriter) {
+    const [first] = own
+    const opening = own.map((segment) => listed.opening(segment)).find((each) => each !== undefined)
+    const wrong = opening && wrongAnnouncement(writer, opening, announced.get(writer), manifest)
+    if (first !== undefined && wrong !== undefined) findings.add(segmentName(first), 1, wrong)
+  }
+  const removed = Map.groupBy(manifest.removed.values(), ({ writer }) => writer)
+  const facts = new TrailFacts()
+  facts.torn = manifest.torn
+  let done = 0
+  for (const writer of new Set([...byWriter.keys(), ...manifest.heads.writers])) {
+    facts.writers += 1
+    new WriterCheck({
+      writer,
+      listed,
+      segments: distinct(byWriter.get(writer) ?? [], findings),
+      heads: manifest.heads.of(writer),
+      removed: removed.get(writer) ?? [],
+      hasLeft: manifest.hasLeft(writer),
+      findings,
+      facts,
+      progress: (bytes) => progress({ done: (done += bytes), total }),
+    }).check()
+  }
+  return facts
+}
+
+/** Called when the segments are listed: what was announced until then is found here. Throws the system's error. */
+function announcedWriters(
+  folder: string,
+  key: KeyObject,
+  manifest: CheckedManifest,
+  findings: Findings,
+): ReadonlyMap<string, Announcement> {
+  const aside = new Map<string, Announcement>()
+  // In this order: a file is taken up into the manifest, and removed then.
+  for (const { writer, hash } of foundAnnouncements(folder, key))
+    if (hash !== undefined) aside.set(writer, { hash })
+    else
+      findings.add(
+        `announced/${writer}.json`,
+        undefined,
+        'this announcement was not signed with the key of the trail, or is of another writer',
+      )
+  return new Map([...aside, ...announcedBehind({ folder, key }, manifest), ...manifest.announced])
+}
+
+const FOREIGN =
+  'nobody has announced this writer: its records were put there, or the manifest was removed or replaced'
+
+/** What is wrong with the announcement of a writer: what nobody announced was put there by somebody else (C12.4.4). */
+function wrongAnnouncement(
+  writer: string,
+  { announced: named }: Opening,
+  expected: Announcement | undefined,
+  { firstAnnouncing, heads }: CheckedManifest,
+): string | undefined {
+  if (named !== undefined && expected !== undefined)
+    return named.hash === expected.hash && named.line === expected.line
+      ? undefined
+      : 'this writer names another announcement than its own'
+  if (named !== undefined) return FOREIGN
+  if (expected !== undefined) return 'this writer was announced, but its records name no announcement'
+  // A version that announced nobody signed what its processes reported, and what it found.
+  const isOlder =
+    firstAnnouncing === undefined ||
+    heads.of(writer).some(({ found, line }) => !found || line <= firstAnnouncing)
+  return isOlder ? undefined : FOREIGN
+}
+
+/** A writer makes each of its segments once. */
+function distinct(segments: readonly Segment[], findings: Findings): readonly Segment[] {
+  return segments.filter((segment, at) => {
+    const before = segments[at - 1]
+    if (before?.number !== segment.number) return true
+    findings.add(
+      segmentName(segment),
+      undefined,
+      `this writer has another segment of that number, ${segmentName(before)}`,
+    )
+    return false
+  })
+}
+
+/** Signing takes a second. Milliseconds in which it may fail, or the clock may jump. */
+const LONGEST_UNSIGNED = 60_000
+
+function reportOf(
+  folder: string,
+  manifest: CheckedManifest,
+  facts: TrailFacts,
+  findings: Findings,
+): Omit<Verification, 'beginningAnchored'> {
+  const { explained, torn: tornValues, others } = facts.erasures()
+  for (const { file, line, values } of others)
+    findings.add(
+      file,
+      line,
+      `personal values were erased without a record of it: ${values}, from this record on`,
+    )
+  const { firstUnsigned, lastRecord } = facts
+  if (
+    firstUnsigned !== undefined &&
+    Date.parse(lastRecord ?? '') - Date.parse(firstUnsigned) > LONGEST_UNSIGNED
+  )
+    findings.add(
+      MANIFEST_FILE,
+      Math.max(1, manifest.lines),
+      `records since ${firstUnsigned} are not signed: the last lines of the manifest were removed, or could not be written`,
+    )
+  return {
+    folder,
+    whole: findings.count === 0,
+    findings: findings.list,
+    found: findings.count,
+    records: facts.records,
+    segments: facts.segments,
+    writers: facts.writers,
+    open: facts.open,
+    erased: explained,
+    removed: manifest.removed.size,
+    unsigned: facts.unsigned,
+    unsignedSince: firstUnsigned,
+    foundLate: facts.foundLate,
+    torn: facts.torn,
+    tornValues,
+    signedUntil: manifest.signedUntil,
+    anchoredUntil: manifest.anchoredUntil,
+    lastRecord,
+  }
+}

@@ -1,0 +1,457 @@
+/**
+ * The way of the records from the thread that serves to the thread that writes them (C12.4.2): a ring in shared memory.
+ * A record stays in it until it is durable, so that it can be written again after a failure (C12.4.3).
+ *
+ * Measured: a record costs both threads together 4 µs this way at 16 callers, and 17 at one. A message for each costs 4
+ * and 38.
+ */
+import { Buffer } from 'node:buffer'
+import { type After, after, type Clock } from '../../../base/kernel/clock.ts'
+import type { PreparedRecord, PutOptions, ChainHead } from '../format/record.ts'
+
+/** How many of the last syncs are remembered: between two looks there are far fewer. */
+const MOST_SYNCS = 256
+/** Words before the times: how many syncs there were, and one that is free. */
+const SYNC_HEAD_WORDS = 2
+
+/** Bytes of the memory: a multiple of 8. */
+export const SYNC_BYTES = (SYNC_HEAD_WORDS + MOST_SYNCS) * Int32Array.BYTES_PER_ELEMENT
+
+/** How long the syncs of a trail took, as both of its threads see it: the one that writes adds, the other one looks. */
+export class SyncTimes {
+  readonly #words: Int32Array
+  /** The syncs before this one were returned by `take`. */
+  #taken = 0
+
+  constructor(memory: SharedArrayBuffer, at: number) {
+    this.#words = new Int32Array(memory, at, SYNC_HEAD_WORDS + MOST_SYNCS)
+  }
+
+  get #count(): number {
+    return Atomics.load(this.#words, 0)
+  }
+
+  add(ms: number): void {
+    const count = this.#count
+    Atomics.store(this.#words, syncPlace(count), Math.round(ms * 1000))
+    Atomics.store(this.#words, 0, (count + 1) | 0)
+  }
+
+  /** Milliseconds of each sync since the last call. Of more than 256 only the last are here. */
+  take(): readonly number[] {
+    const count = this.#count
+    const fresh = Math.min(MOST_SYNCS, (count - this.#taken) | 0)
+    this.#taken = count
+    return Array.from({ length: fresh }, (_, at) => this.#timeOf(count - fresh + at))
+  }
+
+  #timeOf(sync: number): number {
+    return Atomics.load(this.#words, syncPlace(sync)) / 1000
+  }
+}
+
+const syncPlace = (sync: number): number => SYNC_HEAD_WORDS + (sync & (MOST_SYNCS - 1))
+
+/** Bytes: a power of two. */
+const RING_BYTES = 2 * 1024 ** 2
+const MASK = RING_BYTES - 1
+/** Bytes from the beginning of the memory: behind the control words and the head of the chain. */
+const SYNC_TIMES = 256
+/** Bytes before the ring. */
+const CONTROL_BYTES = SYNC_TIMES + SYNC_BYTES
+/** Bytes before the members of a record. */
+const SLOT_HEAD = 32
+/** Slots begin at multiples of this, so that their numbers can be read at once. */
+const ALIGNMENT = 8
+
+// The control words. Positions count the bytes since the start, modulo 2³²; they are compared by their difference.
+const PUBLISHED = 0
+const WRITTEN = 1
+const DURABLE = 2
+/** Changes whenever the writing thread shall look again. */
+const BELL = 3
+const ASLEEP = 4
+const SIGNALLED = 5
+const ENDING = 6
+const FAILING = 7
+const HEAD_VERSION = 8
+// How many segments were asked to end, and how many of these have.
+const ROLLS_ASKED = 9
+const ROLLS_DONE = 10
+/** How many steps the writer has taken that lead to a new segment: its records wait for them, and are not written by them. */
+const STEPS = 11
+/** Bytes from the beginning of the memory: the head of the chain. */
+const HEAD_SEQ = 64
+const HEAD_HASH = 72
+const HASH_BYTES = 43
+
+// What the words of a slot are. One without members fills the end of the ring, which is too short for the next record.
+const SIZE = 0
+const MEMBER_BYTES = 1
+const BESIDE_BYTES = 2
+const AWAITED = 3
+/** Bytes from the beginning of the slot. */
+const TIME = 16
+const SEQ = 24
+
+/** Whether a position is at or behind another. */
+export const reaches = (position: number, other: number): boolean => ((position - other) | 0) >= 0
+
+/** A record as the writing thread finds it. Its bytes are the ring's own. */
+export interface RingRecord {
+  readonly position: number
+  /** The position behind it. */
+  readonly end: number
+  /** As in PreparedRecord. */
+  readonly members: Buffer
+  /** The lines of the file beside, each without its `seq`, with line feeds between them. */
+  readonly personal: Buffer
+  /** Whether somebody waits until it is durable. */
+  readonly awaited: boolean
+  /** Milliseconds since the epoch. */
+  readonly time: number
+}
+
+/** How a writer waits for what there is to do. */
+export interface Waits {
+  /** As RecordRing's. */
+  sleep(position: number, ms: number): void | Promise<void>
+  pause(ms: number): void | Promise<void>
+}
+
+/** The memory, as both threads see it. The thread that serves makes it, and is the only one to `put`. */
+export class RecordRing implements Waits {
+  readonly memory: SharedArrayBuffer
+  readonly syncs: SyncTimes
+  readonly #control: Int32Array
+  readonly #headSeq: Float64Array
+  readonly #headHash: Buffer
+  readonly #words: Int32Array
+  readonly #numbers: Float64Array
+  readonly #bytes: Buffer
+  /** The position behind the last record whose place may be used again. */
+  #freed = 0
+  /** Ends the rest of a writer in this thread. */
+  #rung: (() => void) | undefined
+
+  constructor(memory = new SharedArrayBuffer(CONTROL_BYTES + RING_BYTES)) {
+    this.memory = memory
+    this.#control = new Int32Array(memory, 0, HEAD_SEQ / 4)
+    this.syncs = new SyncTimes(memory, SYNC_TIMES)
+    this.#headSeq = new Float64Array(memory, HEAD_SEQ, 1)
+    this.#headHash = Buffer.from(memory, HEAD_HASH, HASH_BYTES)
+    this.#words = new Int32Array(memory, CONTROL_BYTES)
+    this.#numbers = new Float64Array(memory, CONTROL_BYTES)
+    this.#bytes = Buffer.from(memory, CONTROL_BYTES)
+  }
+
+  /** The position behind the last record. */
+  get published(): number {
+    return Atomics.load(this.#control, PUBLISHED)
+  }
+
+  /** The position behind the last record that is written. It goes back after a failure, to the durable ones. */
+  get written(): number {
+    return Atomics.load(this.#control, WRITTEN)
+  }
+
+  /** The position behind the last durable record. */
+  get durable(): number {
+    return Atomics.load(this.#control, DURABLE)
+  }
+
+  /** Bytes of the records that are not written. */
+  get waiting(): number {
+    return (this.published - this.written) | 0
+  }
+
+  /** Whether the last attempt to write has failed. */
+  get failing(): boolean {
+    return Atomics.load(this.#control, FAILING) === 1
+  }
+
+  get ending(): boolean {
+    return Atomics.load(this.#control, ENDING) === 1
+  }
+
+  /** The last durable record. */
+  get head(): ChainHead {
+    for (;;) {
+      const version = Atomics.load(this.#control, HEAD_VERSION)
+      const seq = this.#headSeq[0] ?? 0
+      const hash = this.#headHash.toString('latin1')
+      // An odd version is being changed.
+      if (version % 2 === 0 && version === Atomics.load(this.#control, HEAD_VERSION))
+        return { seq, hash: seq === 0 ? '' : hash }
+    }
+  }
+
+  /**
+   * Puts a record behind the last. Returns its position; undefined if the records that are kept here would take more than
+   * `most` bytes then.
+   */
+  put({ members, personal }: PreparedRecord, { awaited, time, most }: PutOptions): number | undefined {
+    const memberBytes = Buffer.byteLength(members)
+    const beside = personal.join('\n')
+    const besideBytes = Buffer.byteLength(beside)
+    const size = aligned(SLOT_HEAD + memberBytes + besideBytes)
+    const start = this.#findRoom(size, most)
+    if (start === undefined) return undefined
+    const slot = start & MASK
+    const word = slot / 4
+    this.#words[word + SIZE] = size
+    this.#words[word + MEMBER_BYTES] = memberBytes
+    this.#words[word + BESIDE_BYTES] = besideBytes
+    this.#words[word + AWAITED] = awaited ? 1 : 0
+    this.#numbers[(slot + TIME) / 8] = time
+    this.#bytes.write(members, slot + SLOT_HEAD)
+    this.#bytes.write(beside, slot + SLOT_HEAD + memberBytes)
+    Atomics.store(this.#control, PUBLISHED, (start + size) | 0)
+    return start
+  }
+
+  /** Wakes the writing thread, if it waits for records. */
+  wake(): void {
+    if (Atomics.load(this.#control, ASLEEP) === 1) this.#ring()
+  }
+
+  /**
+   * Asks the writing thread to end its segment, when what was put before is durable. Returns the number that `rollsDone`
+   * reaches then.
+   */
+  askRoll(): number {
+    const roll = (Atomics.add(this.#control, ROLLS_ASKED, 1) + 1) | 0
+    this.#ring()
+    return roll
+  }
+
+  get rollsDone(): number {
+    return Atomics.load(this.#control, ROLLS_DONE)
+  }
+
+  /** Lets the writing thread write what there is, once, and end. */
+  end(): void {
+    Atomics.store(this.#control, ENDING, 1)
+    Atomics.notify(this.#control, ENDING)
+    this.#ring()
+  }
+
+  /** The `seq` that a written record was given. Its place must not be free yet. */
+  seqAt(position: number): number {
+    return this.#numbers[((position & MASK) + SEQ) / 8] ?? 0
+  }
+
+  /** Called when the writing thread has signalled, before the rest is read: what comes later is signalled again. */
+  heed(): void {
+    Atomics.store(this.#control, SIGNALLED, 0)
+  }
+
+  /** Lets the places of the records before a position be used again. */
+  free(position: number): void {
+    this.#freed = position
+  }
+
+  get steps(): number {
+    return Atomics.load(this.#control, STEPS)
+  }
+
+  // The rest is for the writing thread.
+
+  addStep(): void {
+    Atomics.add(this.#control, STEPS, 1)
+  }
+
+  /** The record at a position; undefined if there is none yet. */
+  take(position: number): RingRecord | undefined {
+    if (position === this.published) return undefined
+    const slot = position & MASK
+    const word = slot / 4
+    const end = (position + (this.#words[word + SIZE] ?? 0)) | 0
+    const memberBytes = this.#words[word + MEMBER_BYTES] ?? 0
+    if (memberBytes === 0) return this.take(end)
+    const beside = slot + SLOT_HEAD + memberBytes
+    return {
+      position,
+      end,
+      members: this.#bytes.subarray(slot + SLOT_HEAD, beside),
+      personal: this.#bytes.subarray(beside, beside + (this.#words[word + BESIDE_BYTES] ?? 0)),
+      awaited: this.#words[word + AWAITED] === 1,
+      time: this.#numbers[(slot + TIME) / 8] ?? 0,
+    }
+  }
+
+  setSeq(position: number, seq: number): void {
+    this.#numbers[((position & MASK) + SEQ) / 8] = seq
+  }
+
+  get rollsAsked(): number {
+    return Atomics.load(this.#control, ROLLS_ASKED)
+  }
+
+  setRollsDone(roll: number): void {
+    Atomics.store(this.#control, ROLLS_DONE, roll)
+  }
+
+  setWritten(position: number): void {
+    Atomics.store(this.#control, WRITTEN, position)
+  }
+
+  setDurable(position: number, head: ChainHead): void {
+    Atomics.add(this.#control, HEAD_VERSION, 1)
+    this.#headSeq[0] = head.seq
+    this.#headHash.write(head.hash, 'latin1')
+    Atomics.add(this.#control, HEAD_VERSION, 1)
+    Atomics.store(this.#control, DURABLE, position)
+  }
+
+  setFailing(failing: boolean): void {
+    Atomics.store(this.#control, FAILING, failing ? 1 : 0)
+  }
+
+  /** Whether the serving thread has to be signalled; not if it was, and has not looked yet. */
+  claimSignal(): boolean {
+    return Atomics.exchange(this.#control, SIGNALLED, 1) === 0
+  }
+
+  /** Blocks until there is a record at the position, a segment or the thread shall end, or `ms` milliseconds are over. */
+  sleep(position: number, ms: number): void {
+    const bell = Atomics.load(this.#control, BELL)
+    Atomics.store(this.#control, ASLEEP, 1)
+    if (this.#isIdle(position)) Atomics.wait(this.#control, BELL, bell, ms)
+    Atomics.store(this.#control, ASLEEP, 0)
+  }
+
+  #isIdle(position: number): boolean {
+    return this.published === position && this.rollsAsked === this.rollsDone && !this.ending
+  }
+
+  /** Blocks for `ms` milliseconds, or until the thread shall end. */
+  pause(ms: number): void {
+    Atomics.wait(this.#control, ENDING, 0, ms)
+  }
+
+  /** How a writer waits that is in the thread which puts: as `sleep` and `pause`, without blocking it. */
+  readonly unblocking: Waits = {
+    sleep: async (position, ms) => {
+      Atomics.store(this.#control, ASLEEP, 1)
+      if (this.#isIdle(position)) await this.#untilRung(ms)
+      Atomics.store(this.#control, ASLEEP, 0)
+    },
+    pause: async (ms) => {
+      if (!this.ending) await this.#untilRung(ms)
+    },
+  }
+
+  #untilRung(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = after(ms, resolve)
+      this.#rung = () => {
+        cancel()
+        resolve()
+      }
+    })
+  }
+
+  #ring(): void {
+    Atomics.add(this.#control, BELL, 1)
+    Atomics.notify(this.#control, BELL)
+    this.#rung?.()
+  }
+
+  /** Where a slot of that size begins: no slot goes round the end. Undefined if there is no room for it. */
+  #findRoom(size: number, most: number): number | undefined {
+    const { published } = this
+    const tail = RING_BYTES - (published & MASK)
+    const skipped = size > tail ? tail : 0
+    const used = (published - this.#freed) | 0
+    if (used + skipped + size > Math.min(most, RING_BYTES)) return undefined
+    if (skipped > 0) {
+      const word = (published & MASK) / 4
+      this.#words[word + SIZE] = skipped
+      this.#words[word + MEMBER_BYTES] = 0
+    }
+    return (published + skipped) | 0
+  }
+}
+
+const aligned = (bytes: number): number => Math.ceil(bytes / ALIGNMENT) * ALIGNMENT
+
+/** Somebody who waits until a record is written, or durable. One of the two is called, once. */
+interface Waiter {
+  /** Behind the record. */
+  readonly end: number
+  readonly reached: () => void
+  /** The time is over, or the trail cannot be written. */
+  readonly late: () => void
+}
+
+interface Entry extends Waiter {
+  /** In monotonic milliseconds. */
+  deadline: number
+}
+
+interface WaitingParts {
+  readonly clock: Pick<Clock, 'monotonic'>
+  readonly after: After
+  /** Milliseconds that each may wait. */
+  readonly timeout: number
+  /** Called before somebody is late: what was reached may not be known yet, where this thread was busy. */
+  readonly look?: () => void
+}
+
+/** Those who wait, in the order of the records, with one timer for all. */
+export class Waiting {
+  readonly #parts: WaitingParts
+  readonly #entries: Entry[] = []
+  #cancel: (() => void) | undefined
+
+  constructor(parts: WaitingParts) {
+    this.#parts = parts
+  }
+
+  get isEmpty(): boolean {
+    return this.#entries.length === 0
+  }
+
+  add({ end, reached, late }: Waiter): void {
+    const { clock, timeout } = this.#parts
+    this.#entries.push({ end, reached, late, deadline: clock.monotonic() + timeout })
+    if (this.#cancel === undefined) this.#wind(timeout)
+  }
+
+  /** Everything before this position is written, or durable. */
+  reach(position: number): void {
+    while (this.#entries[0] !== undefined && reaches(position, this.#entries[0].end))
+      this.#entries.shift()?.reached()
+  }
+
+  /** The time of all who wait begins anew. */
+  renew(): void {
+    const deadline = this.#parts.clock.monotonic() + this.#parts.timeout
+    for (const entry of this.#entries) entry.deadline = deadline
+  }
+
+  /** Nobody needs to wait any longer. */
+  expireAll(): void {
+    for (const { late } of this.#entries.splice(0)) late()
+  }
+
+  stop(): void {
+    this.#cancel?.()
+  }
+
+  #expire(): void {
+    this.#parts.look?.()
+    const now = this.#parts.clock.monotonic()
+    while (this.#entries[0] !== undefined && this.#entries[0].deadline <= now) this.#entries.shift()?.late()
+    const [next] = this.#entries
+    if (next !== undefined) this.#wind(next.deadline - now)
+  }
+
+  #wind(ms: number): void {
+    this.#cancel = this.#parts.after(ms, () => {
+      this.#cancel = undefined
+      this.#expire()
+    })
+  }
+}

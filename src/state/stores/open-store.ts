@@ -1,0 +1,167 @@
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import type { Socket } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import type { Recorder } from '../../base/contracts/records/recorder.ts'
+import type { Store } from '../../base/contracts/records/store.ts'
+import { programBeside, threadEnvironment } from '../../base/files/beside.ts'
+import { type After, after as systemAfter, type Clock } from '../../base/kernel/clock.ts'
+import { toFault } from '../../base/kernel/faults.ts'
+import { withoutDebugger } from '../../base/kernel/no-debugger.ts'
+import { planSqlite, type StoreConfig } from './schema.ts'
+import type { SqlitePlan } from './sqlite/sqlite-file.ts'
+import { type OpenOptions, StoreError, type TroubleListener } from './link/store-error.ts'
+import { markStore, recoveryAdvice, requireNotLost } from './sqlite/store-files.ts'
+
+export interface Examined {
+  readonly damage?: string | undefined
+}
+
+/** Milliseconds that the start waits for the examination. */
+const PATIENCE = 10_000
+
+/**
+ * Examines an existing store file before anyone opens it. Then marks its folder, so that from now on every process
+ * opens this very file. Rejects with StoreError if the file is damaged, or missing in a folder that had one (T5.12).
+ */
+export async function examineSqlite(
+  plan: SqlitePlan,
+  patience = PATIENCE,
+): Promise<{ later: Promise<StoreError | undefined> }> {
+  const { path } = plan
+  requireNotLost(path)
+  if (!existsSync(path)) return { later: Promise.resolve(undefined) }
+  const examined = examine(path)
+  const late = Promise.withResolvers<undefined>()
+  const timer = setTimeout(() => late.resolve(undefined), patience)
+  const error = await Promise.race([examined, late.promise])
+  clearTimeout(timer)
+  if (error !== undefined) throw error
+  markStore(path)
+  return { later: examined }
+}
+
+/**
+ * Examines in a process of its own. A large file takes minutes; a thread could not be stopped in between, and would
+ * keep this process from ending. Never rejects: an examination that fails has found no damage.
+ */
+function examine(path: string): Promise<StoreError | undefined> {
+  return new Promise((resolve) => {
+    const program = fileURLToPath(programBeside(import.meta.url, 'examine-program'))
+    const child = execFile(
+      process.execPath,
+      [...withoutDebugger([]), program, path],
+      { env: threadEnvironment() },
+      (error, stdout) => {
+        process.off('exit', kill)
+        const damage = error === null ? (JSON.parse(stdout) as Examined).damage : undefined
+        resolve(
+          damage === undefined
+            ? undefined
+            : new StoreError(`The store ${path} is damaged: ${damage}. ${recoveryAdvice(path)}`),
+        )
+      },
+    )
+    // It must not keep this process alive. The start has a timer of its own.
+    child.unref()
+    for (const stream of [child.stdout, child.stderr]) (stream as Socket | null)?.unref()
+    const kill = (): unknown => child.kill('SIGKILL')
+    process.once('exit', kill)
+  })
+}
+
+/** Milliseconds within which the store must answer a command: long enough for another command to end beside it. */
+export const ANSWER_COMMAND_WITHIN = 10_000
+
+/**
+ * Opens the store of a configuration. `data` is the folder for keys and state. Only the code of the kind in use is
+ * loaded. Rejects with StoreError if the store cannot be used (T7): damaged, of a newer version, not writable.
+ */
+export async function openStore(
+  config: StoreConfig,
+  data: string,
+  clock: Clock,
+  { onTrouble, answerWithin, offset }: OpenOptions = {},
+): Promise<Store> {
+  if (config.kind === 'memory') {
+    const { MemoryStore } = await import('./sqlite/memory.ts')
+    return new MemoryStore(clock)
+  }
+  if (config.kind === 'postgres') {
+    const { openPostgres } = await import('./postgres/open.ts')
+    return openPostgres(config, clock, { onTrouble, answerWithin, offset })
+  }
+  const { SqliteStore } = await import('./sqlite/sqlite.ts')
+  const planned = planSqlite(config, data)
+  if (answerWithin === undefined) return SqliteStore.open(planned, clock, onTrouble)
+  // A write waits for the disk, which may stand, or for locks only, which have an end.
+  const here = planned.synchronous === 'normal'
+  return SqliteStore.open({ ...planned, answerWithin, here }, clock, onTrouble)
+}
+
+/**
+ * Examines a store file before anyone opens it, or waits for the tables of a database that another makes; the service
+ * does this once, when it starts. Rejects with StoreError if the store is damaged, or missing in a folder that had one.
+ * After 10 seconds the examination of a large store goes on in the background: `later` resolves with the damage that it
+ * finds, if any.
+ */
+export async function examineStore(
+  config: StoreConfig,
+  data: string,
+  onTrouble: TroubleListener,
+): Promise<{ later: Promise<StoreError | undefined> }> {
+  if (config.kind === 'postgres') {
+    const { awaitTables } = await import('./postgres/open.ts')
+    await awaitTables(config, onTrouble)
+  }
+  if (config.kind !== 'sqlite') return { later: Promise.resolve(undefined) }
+  return examineSqlite(planSqlite(config, data))
+}
+
+/** Milliseconds. */
+const INTERVAL = 60_000
+/** Milliseconds for which the node that purges keeps the others from it. */
+const LEASE = 150_000
+/** Records at once: 10 ms of work in a large store, 30 at worst. Other requests wait no longer than that. */
+const BATCH = 200
+/** Milliseconds between batches, so that other requests get their turn. */
+const PAUSE = 50
+
+/**
+ * Removes expired records once a minute, in small batches. Of several nodes that share a store one does it. The
+ * interval varies by up to a quarter, so that processes that started together don't purge at the same moment. Returns a
+ * function that stops it. Failures are logged, not thrown.
+ */
+export function startPurging({
+  store,
+  recorder,
+  after = systemAfter,
+  random = Math.random,
+}: {
+  readonly store: Store
+  readonly recorder: Pick<Recorder, 'note'>
+  readonly after?: After
+  readonly random?: () => number
+}): () => void {
+  let cancel: () => void
+  let stopped = false
+  const next = (removed: number): void => {
+    if (stopped) return
+    const pause = removed > 0 ? PAUSE : INTERVAL * (0.75 + random() / 2)
+    cancel = after(pause, () => void purge().then(next))
+  }
+  const purge = async (): Promise<number> => {
+    try {
+      return (await store.hold('purge', LEASE)) ? await store.purge(BATCH) : 0
+    } catch (thrown) {
+      if (stopped) return 0
+      recorder.note('warn', 'store.purge_failed', { reason: toFault(thrown).message })
+      return 0
+    }
+  }
+  next(0)
+  return () => {
+    stopped = true
+    cancel()
+  }
+}

@@ -1,0 +1,310 @@
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import type { Page, StoreIndex } from '../../../base/contracts/records/store.ts'
+import { byEscapedKey, endOfPrefix, escapedKey } from '../../../base/kernel/key-order.ts'
+import type { ChangeRow, RecordRow } from './sqlite-file.ts'
+
+const isOpen = ({ isTransaction }: DatabaseSync): boolean => isTransaction
+
+/**
+ * All writes of `work`, or none; a part of the transaction that is open, if one is. The write lock is taken first: a
+ * transaction that reads first may fail at once. Throws as `work` does, and SQLite's errors.
+ */
+export function atOnce<T>(db: DatabaseSync, work: () => T): T {
+  if (isOpen(db)) return work()
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    const result = work()
+    db.exec('COMMIT')
+    return result
+  } catch (thrown) {
+    // SQLite itself ends the transaction after some errors (a full disk).
+    if (isOpen(db)) db.exec('ROLLBACK')
+    throw thrown
+  }
+}
+
+/** What `create` writes beside the key; null for no value. */
+export interface NewRow extends IndexColumns {
+  readonly value: string
+  readonly expiresAt: number | null
+}
+
+/** What `redeem` makes of a record; null: its expiry stays. A type alias, so that node:sqlite can bind it as it is. */
+type NextRow = {
+  readonly value: string
+  readonly expiresAt: number | null
+}
+
+interface CreatedRow {
+  readonly kind: string
+  readonly key: string
+  readonly row: NewRow
+}
+
+/** Index values; null: none, or any. A type alias, so that node:sqlite can bind it as it is. */
+export type IndexColumns = Readonly<Record<StoreIndex, string | null>>
+
+/** A change is over only when both of these clocks have passed its end. A type alias for the same reason. */
+export type Times = {
+  /** Milliseconds since the epoch. */
+  readonly now: number
+  /** How long the service has run on this store, in milliseconds. */
+  readonly ran: number
+}
+
+/** A page of a kind, as PART_OF_KIND reads it. A type alias, so that node:sqlite can bind it as it is. */
+type PartOfKind = {
+  /** The first key that may be on it. */
+  readonly from: string
+  /** A key that is not on it, though it may be the first; null: none. */
+  readonly except: string | null
+  /** The first key behind it; null: none. */
+  readonly to: string | null
+  /** -1: no limit. */
+  readonly limit: number
+}
+
+/** One range of the primary key, so that a page costs the same wherever it lies. Any BLOB comes after any text. */
+export const PART_OF_KIND = `
+  kind = :kind AND key >= :from AND key < coalesce(:to, x'') AND key IS NOT :except`
+
+export function partOf({ after, limit = -1, prefix = '' }: Partial<Page> = {}): PartOfKind {
+  const begin = escapedKey(prefix)
+  const last = after === undefined ? null : escapedKey(after)
+  return {
+    from: last !== null && byEscapedKey(last, begin) > 0 ? last : begin,
+    except: last,
+    to: endOfPrefix(begin) ?? null,
+    limit,
+  }
+}
+
+// An expired record counts as absent, whether it was purged or not. :now comes from the injected clock.
+export const LIVE = '(expires_at IS NULL OR expires_at > :now)'
+const COLUMNS = 'key, value, version, expires_at, used_at'
+
+/** What is purged: table, key, and the condition under which a row has expired. */
+const ENDINGS = [
+  ['record', 'kind, key', 'expires_at <= :now'],
+  ['change', 'sequence', 'expires_at <= :now AND runs_until <= :ran'],
+] as const
+
+// SQL takes no column name as a parameter, so there is one statement per index. INDEXED BY, because the planner does not
+// know the contents of the table and might read a whole kind instead.
+const perIndex = <T>(make: (index: StoreIndex) => T): Readonly<Record<StoreIndex, T>> => ({
+  family: make('family'),
+  subject: make('subject'),
+  client: make('client'),
+  business: make('business'),
+})
+
+/** The index with the fewest records per value comes first, because the first one given is used. */
+const FINEST_FIRST: readonly StoreIndex[] = ['family', 'subject', 'client', 'business']
+
+const finestOf = (where: IndexColumns): StoreIndex | undefined =>
+  FINEST_FIRST.find((index) => where[index] !== null)
+
+type Values = Record<string, SQLInputValue>
+
+const changed = (statement: StatementSync, parameters: Values): number =>
+  Number(statement.run(parameters).changes)
+
+function recordVerbs(db: DatabaseSync) {
+  const insert = db.prepare(`
+    INSERT INTO record (kind, key, value, expires_at, family, subject, client, business)
+    VALUES (:kind, :key, :value, :expiresAt, :family, :subject, :client, :business)
+    ON CONFLICT (kind, key) DO UPDATE SET
+      value = excluded.value, version = 1, expires_at = excluded.expires_at, used_at = NULL, family = excluded.family,
+      subject = excluded.subject, client = excluded.client, business = excluded.business
+    WHERE record.expires_at <= :now`)
+  const select = db.prepare(`SELECT ${COLUMNS} FROM record WHERE kind = :kind AND key = :key AND ${LIVE}`)
+  const update = db.prepare(`
+    UPDATE record SET value = :value, version = version + 1, expires_at = coalesce(:expiresAt, expires_at)
+    WHERE kind = :kind AND key = :key AND version = :version AND ${LIVE}`)
+  const remove = db.prepare(`
+    DELETE FROM record WHERE kind = :kind AND key = :key AND version = coalesce(:version, version) AND ${LIVE}`)
+
+  return {
+    create: (now: number, kind: string, key: string, row: NewRow): boolean =>
+      changed(insert, { now, kind, key, ...row }) > 0,
+
+    find: (now: number, kind: string, key: string) => select.get({ now, kind, key }) as RecordRow | undefined,
+
+    replace: (
+      now: number,
+      kind: string,
+      key: string,
+      version: number,
+      value: string,
+      expiresAt: number | null,
+    ): boolean => changed(update, { now, kind, key, version, value, expiresAt }) > 0,
+
+    remove: (now: number, kind: string, key: string, version: number | null): boolean =>
+      changed(remove, { now, kind, key, version }) > 0,
+  }
+}
+
+type Taken = { readonly first: boolean; readonly row: RecordRow } | undefined
+
+/** Two statements. The first one decides. The second may find nothing any more, but its caller is never first. */
+function useVerbs(db: DatabaseSync, { find, create }: ReturnType<typeof recordVerbs>) {
+  const use = (set: string): StatementSync =>
+    db.prepare(`
+      UPDATE record SET used_at = :now${set} WHERE kind = :kind AND key = :key AND used_at IS NULL AND ${LIVE}
+      RETURNING ${COLUMNS}`)
+  const take = use('')
+  const settle = use(', value = :value, version = version + 1, expires_at = coalesce(:expiresAt, expires_at)')
+  const taken = (row: unknown, now: number, kind: string, key: string): Taken => {
+    if (row !== undefined) return { first: true, row: row as RecordRow }
+    const used = find(now, kind, key)
+    return used && { first: false, row: used }
+  }
+
+  return {
+    consume: (now: number, kind: string, key: string): Taken =>
+      taken(take.get({ now, kind, key }), now, kind, key),
+
+    redeem: (now: number, kind: string, key: string, next: NextRow, creates: readonly CreatedRow[]): Taken =>
+      atOnce(db, () => {
+        const row = settle.get({ now, kind, key, ...next })
+        if (row !== undefined)
+          for (const created of creates) create(now, created.kind, created.key, created.row)
+        return taken(row, now, kind, key)
+      }),
+  }
+}
+
+function setVerbs(db: DatabaseSync) {
+  const list = db.prepare(
+    `SELECT ${COLUMNS} FROM record WHERE ${PART_OF_KIND} AND ${LIVE} ORDER BY key LIMIT :limit`,
+  )
+  const listBy = perIndex((index) =>
+    db.prepare(`
+      SELECT ${COLUMNS} FROM record INDEXED BY record_by_${index}
+      WHERE kind = :kind AND ${index} = :value AND ${LIVE}`),
+  )
+
+  return {
+    list: (now: number, kind: string, part: PartOfKind) => list.all({ now, kind, ...part }) as RecordRow[],
+
+    listBy: (now: number, kind: string, index: StoreIndex, value: string) =>
+      listBy[index].all({ now, kind, value }) as RecordRow[],
+  }
+}
+
+function whereVerbs(db: DatabaseSync) {
+  const rest = FINEST_FIRST.map((index) => `(:${index} IS NULL OR ${index} = :${index})`).join(' AND ')
+  const set = (index: StoreIndex | undefined): string =>
+    index === undefined
+      ? `record WHERE kind = :kind AND ${rest}`
+      : `record INDEXED BY record_by_${index} WHERE ${index} = :${index} AND kind = :kind AND ${rest}`
+  const statementsOf = (index: StoreIndex | undefined) => ({
+    count: db.prepare(`SELECT count(*) AS live FROM ${set(index)} AND ${LIVE}`),
+    lastUse: db.prepare(`SELECT max(used_at) AS at FROM ${set(index)} AND ${LIVE}`),
+    // Each index ends with kind and key, so a page is one range of it.
+    page: db.prepare(
+      `SELECT ${COLUMNS} FROM ${set(index)} AND ${PART_OF_KIND} AND ${LIVE} ORDER BY key LIMIT :limit`,
+    ),
+    remove: db.prepare(`
+      DELETE FROM record WHERE (kind, key) IN (SELECT kind, key FROM ${set(index)} LIMIT :limit)
+      RETURNING ${LIVE} AS live`),
+  })
+  const ofKind = statementsOf(undefined)
+  const byIndex = perIndex(statementsOf)
+  const statements = (where: IndexColumns) => {
+    const index = finestOf(where)
+    return index === undefined ? ofKind : byIndex[index]
+  }
+
+  return {
+    countBy: (now: number, kind: string, where: IndexColumns): number =>
+      Number(statements(where).count.get({ now, kind, ...where })?.['live']),
+
+    lastUseBy: (now: number, kind: string, where: IndexColumns): number | null =>
+      (statements(where).lastUse.get({ now, kind, ...where })?.['at'] ?? null) as number | null,
+
+    pageBy: (now: number, kind: string, where: IndexColumns, part: PartOfKind) =>
+      statements(where).page.all({ now, kind, ...where, ...part }) as RecordRow[],
+
+    /** Removes at most `limit`. Returns how many were removed, and how many of these had not expired. */
+    removeBy: (now: number, kind: string, where: IndexColumns, limit: number) => {
+      const rows = statements(where).remove.all({ now, kind, limit, ...where })
+      return { removed: rows.length, live: rows.filter(({ live }) => live === 1).length }
+    },
+  }
+}
+
+function feedVerbs(db: DatabaseSync) {
+  const append = db.prepare(`
+    INSERT INTO change (sequence, topic, value, expires_at, runs_until)
+    VALUES (
+      max(:now, :above + 1, 1 + coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'change'), 0)),
+      :topic, :value, :expiresAt, :ran + :expiresAt - :now
+    )`)
+  const changes = db.prepare(`
+    SELECT sequence, topic, value, expires_at, runs_until FROM change
+    WHERE sequence > :sequence AND (${LIVE} OR runs_until > :ran) ORDER BY sequence LIMIT :limit`)
+
+  return {
+    append: (times: Times, topic: string, value: string, expiresAt: number | null, above: number): number =>
+      Number(append.run({ ...times, topic, value, expiresAt, above }).lastInsertRowid),
+
+    changes: (times: Times, sequence: number, limit: number) =>
+      changes.all({ ...times, sequence, limit }) as ChangeRow[],
+  }
+}
+
+function purgeVerb(db: DatabaseSync) {
+  const statements = ENDINGS.map(([table, key, ended]) =>
+    db.prepare(
+      `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${ended} LIMIT :limit)`,
+    ),
+  )
+  const purge = (times: Times, limit: number): number => {
+    let left = limit
+    for (const [at, statement] of statements.entries()) {
+      if (left <= 0) break
+      const { now, ran } = times
+      left -= changed(statement, { now, limit: left, ...(ENDINGS[at]?.[0] === 'change' && { ran }) })
+    }
+    return limit - left
+  }
+  return { purge }
+}
+
+/**
+ * How long the service has run on this store, in milliseconds. Each process reads the count, counts on, and writes
+ * its result. They run at the same time, so the highest count is right, and never too high.
+ */
+function runningVerbs(db: DatabaseSync) {
+  const select = db.prepare('SELECT ms FROM running')
+  const update = db.prepare('UPDATE running SET ms = max(ms, :ran)')
+  return {
+    running: (): number => Number(select.get()?.['ms']),
+    ran: (ran: number): number => changed(update, { ran }),
+  }
+}
+
+/**
+ * The verbs of the contract over one connection. One statement decides each verb, so it is atomic over any number of
+ * processes: SQLite takes the write lock before such a statement reads. (A deferred transaction, which reads first
+ * and writes later, fails at once if another process wrote in between, however long its timeout is.)
+ *
+ * Keys, index values and JSON values go in and out as the text of their columns. `now` is milliseconds since the
+ * epoch. The verbs throw SQLite's errors.
+ */
+export function prepareVerbs(db: DatabaseSync) {
+  const records = recordVerbs(db)
+  return {
+    ...records,
+    ...useVerbs(db, records),
+    ...setVerbs(db),
+    ...whereVerbs(db),
+    ...feedVerbs(db),
+    ...purgeVerb(db),
+    ...runningVerbs(db),
+  }
+}
+
+export type SqliteVerbs = ReturnType<typeof prepareVerbs>
+export type SqliteVerb = keyof SqliteVerbs
