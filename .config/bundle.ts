@@ -3,7 +3,7 @@
  * of the processor time of the sources, and it holds less memory: there are fewer modules, no comments, and one byte a
  * character.
  *
- * - Every program is at the place of its source: `src/state/audit/write/audit-thread.ts` becomes `dist/audit/audit-thread.js`. What
+ * - Every program is at the place of its source: `src/cli/commands/serve.ts` would be `dist/cli/commands/serve.js`. What
  *   several of them use is in `dist/parts`. What is imported by `import()` is a part too, and read when it is needed. The
  *   threads that each service starts are one file each.
  * - In every module `import.meta.url` is what it would be at the place of its source. So it finds the files beside its source,

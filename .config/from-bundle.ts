@@ -41,10 +41,10 @@ const IMPORTS = /^(?:import|export)(?! type )([^']*?)from '(\.[^']+)'/gm
 const ONLY_TYPES = /^\s*\{\s*(?:type [^,}]+,?\s*)+\}\s*$/
 
 /**
- * The tests in these folders that are not run on the bundle: they start no service, neither themselves nor by what they
+ * The tests of these patterns that are not run on the bundle: they start no service, neither themselves nor by what they
  * import, and import modules that the bundle does not offer. Each with one of those.
  */
-export function withoutBundle(root: string, folders: readonly string[]): ReadonlyMap<string, string> {
+export function withoutBundle(root: string, patterns: readonly string[]): ReadonlyMap<string, string> {
   const starters = new Set(STARTERS.map((file) => join(root, file)))
   const src = join(root, 'src')
   const reachedFrom = (file: string, seen: Set<string>): Set<string> => {
@@ -56,7 +56,7 @@ export function withoutBundle(root: string, folders: readonly string[]): Readonl
     return seen
   }
   const isOffered = (place: string): boolean => ENTRIES.includes(place) || OFFERED.includes(place)
-  const files = folders.flatMap((folder) => globSync(`${folder}/*.test.ts`, { cwd: root }))
+  const files = patterns.flatMap((pattern) => globSync(pattern, { cwd: root }))
   return new Map(
     files.flatMap((file) => {
       const reached = [...reachedFrom(join(root, file), new Set())]

@@ -5,8 +5,8 @@ import { IS_BUNDLE } from '../test/support/program.ts'
 import { fromBundle } from './from-bundle.ts'
 import { LongestFirst } from './longest-first.ts'
 
-/** Where tests play against a service: that of the bundle, which ships. */
-const SERVED = ['test/{wire,security}/*.test.ts']
+/** What plays against a service over a socket: that of the bundle, which ships. */
+const SERVED = ['test/**/*.{wire,attack}.test.ts']
 /** Where programs of others play against it. */
 const OTHERS = ['test/interop/*.test.ts']
 

@@ -9,32 +9,76 @@ import { sourceFiles } from './support/source-files.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
-/** The layer of each folder (src/README.md): a file imports from its own folder or from a lower layer. */
-const LAYERS: Readonly<Record<string, number>> = {
-  kernel: 0,
-  http: 1,
-  config: 1,
-  upstream: 2,
-  contracts: 3,
-  backends: 4,
-  directory: 4,
-  stores: 4,
-  keys: 4,
-  audit: 5,
-  gateway: 5,
-  identity: 5,
-  limits: 5,
-  maintenance: 6,
-  watch: 7,
-  server: 8,
-  processes: 9,
-  settings: 10,
-  operator: 11,
-  start: 12,
+/**
+ * The eight folders of `src`, the lowest first, and the layers of the folders in each, the lowest first (src/README.md); `.` are a
+ * folder's own files. A file imports from its own folder, from a lower layer, and from what stands before.
+ */
+const HOUSE: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  base: [
+    ['kernel'],
+    ['files', 'http/body', 'http/names'],
+    ['config', 'http/head'],
+    ['config/modules', 'config/scopes', 'http/xml'],
+    ['contracts/people', 'http'],
+    ['contracts/calls'],
+    ['contracts/records'],
+    ['contracts/processes'],
+  ],
+  state: [
+    ['audit/format', 'stores/feed', 'stores/link'],
+    ['audit/read', 'stores/sqlite'],
+    ['audit/write', 'stores/postgres'],
+    ['stores'],
+  ],
+  identity: [
+    ['directory/hashing', 'keys/verify'],
+    ['directory/records', 'keys/dpop', 'keys/remote', 'keys/signing'],
+    ['dependencies', 'directory/editors', 'directory/module-people', 'keys/issuers'],
+    ['guessing', 'pages', 'stored'],
+    ['steps'],
+    ['tokens'],
+    ['authorize', 'developers', 'grants', 'logout'],
+    ['endpoints'],
+    ['.'],
+  ],
+  gateway: [
+    ['backends/templates', 'limits', 'maintenance', 'server', 'upstream'],
+    ['backends/forward/response', 'backends/forward/schema', 'backends/memory'],
+    [
+      'backends/forward/auth',
+      'backends/forward/target',
+      'backends/module',
+      'backends/websocket',
+      'conversion',
+    ],
+    ['backends/forward'],
+    ['backends/over'],
+    ['backends'],
+    ['actions'],
+    ['decide'],
+    ['describe', 'explain', 'openapi'],
+  ],
+  operate: [
+    ['watch', 'watch/metrics'],
+    ['settings', 'watch/log', 'watch/status'],
+    ['operation'],
+    ['explain', 'records', 'revoke', 'service', 'trail'],
+    ['.'],
+  ],
+  serve: [['parts', 'processes'], ['start']],
+  cli: [['init/openapi', 'line'], ['engine', 'init'], ['commands'], ['.']],
 }
-/** Files that stand in `src` itself, and the CLI's commands, see everything. */
-const TOP = 13
-/** `main.ts` runs the commands; they and the files of `src` itself see each other. */
+/** Of each folder of `src`. `main.ts` stands above all. */
+const LAYERS: ReadonlyMap<string, number> = new Map(
+  Object.entries(HOUSE)
+    .flatMap(([top, layers]) =>
+      layers.map((folders) => folders.map((folder) => (folder === '.' ? top : `${top}/${folder}`))),
+    )
+    .flatMap((folders, layer) => folders.map((folder) => [folder, layer] as const)),
+)
+/** Files of a folder. More than that are more than one subject. */
+const MOST_FILES = 20
+
 interface Import {
   readonly file: string
   readonly specifier: string
@@ -45,8 +89,8 @@ const read = (file: string): string => readFileSync(file, 'utf8')
 const parse = (file: string): ts.SourceFile =>
   ts.createSourceFile(file, read(file), ts.ScriptTarget.Latest, true, ts.ScriptKind.TS)
 const name = (file: string): string => relative(join(ROOT, 'src'), file)
-const folderOf = (file: string): string => (name(file).includes('/') ? (name(file).split('/')[0] ?? '') : '')
-const layer = (file: string): number => LAYERS[folderOf(file)] ?? TOP
+const folderOf = (file: string): string => (name(file).includes('/') ? dirname(name(file)) : '')
+const layer = (file: string): number => LAYERS.get(folderOf(file)) ?? LAYERS.size
 
 function specifiers(file: string): string[] {
   const found: string[] = []
@@ -77,18 +121,33 @@ const own = imports.filter(({ specifier }) => specifier.startsWith('.'))
 
 describe('architecture', () => {
   it('every file imports only from its own folder or from a lower layer', () => {
-    const wrong = own.filter((entry) => {
-      const from = folderOf(entry.file)
-      const to = folderOf(resolve(entry))
-      if (from === to || layer(entry.file) === TOP) return false
-      return layer(resolve(entry)) >= layer(entry.file)
-    })
+    const wrong = own.filter(
+      (entry) =>
+        folderOf(entry.file) !== folderOf(resolve(entry)) && layer(resolve(entry)) >= layer(entry.file),
+    )
     expect(wrong.map((entry) => `${name(entry.file)} → ${name(resolve(entry))}`)).toEqual([])
   })
 
-  it('every folder has a layer', () => {
-    const folders = new Set(files.map(folderOf).filter((folder) => folder !== '' && folder !== 'cli'))
-    expect([...folders].filter((folder) => LAYERS[folder] === undefined)).toEqual([])
+  it('every folder with code has one layer, and every layer has its folders', () => {
+    const folders = new Set(files.map(folderOf).filter((folder) => folder !== ''))
+    expect([...LAYERS.keys()].toSorted()).toEqual([...folders].toSorted())
+  })
+
+  it('the files of a folder are all below its subfolders, or all above them', () => {
+    const between = (from: string, to: string): boolean =>
+      own.some((entry) => folderOf(entry.file) === from && folderOf(resolve(entry)) === to)
+    const wrong = [...LAYERS.keys()].filter((folder) => {
+      const within = [...LAYERS.keys()].filter((other) => other.startsWith(`${folder}/`))
+      return within.some((other) => between(folder, other)) && within.some((other) => between(other, folder))
+    })
+    expect(wrong).toEqual([])
+  })
+
+  it(`no folder has more than ${MOST_FILES} files`, () => {
+    const counts = Map.groupBy(files, folderOf)
+    expect([...counts].filter(([, inside]) => inside.length > MOST_FILES).map(([folder]) => folder)).toEqual(
+      [],
+    )
   })
 
   it('there is no import cycle, type imports included', () => {
@@ -131,8 +190,8 @@ describe('architecture', () => {
     expect(longFunctions).toEqual([])
   })
 
-  it('every test of wire and security meets the bundle: what it imports of src is offered there, or it starts a service', () => {
-    expect([...withoutBundle(ROOT, ['test/wire', 'test/security'])]).toEqual([])
+  it('every wire and attack test meets the bundle: what it imports of src is offered there, or it starts a service', () => {
+    expect([...withoutBundle(ROOT, ['test/**/*.{wire,attack}.test.ts'])]).toEqual([])
   })
 
   it('C4: pipeline.ts makes the checks in the order of the table', () => {

@@ -70,12 +70,12 @@ describe('the protocol and the threats', () => {
     const sections = threats.split(/^#{2,3} /m).slice(1)
     const wrong = sections.flatMap((section) => {
       const [id = ''] = section.split(' ', 1)
-      const files = [...section.matchAll(/`((?:security|unit|wire|suites|interop)\/[^`]+)`/g)]
+      const files = [...section.matchAll(/`((?:base|state|identity|gateway|operate|serve|cli|interop|support)\/[^`]+)`/g)]
       const names = files.map((match) => `test/${match[1] ?? ''}`)
       const isGroup = sections.some((other) => other.startsWith(`${id}.`))
       const isNamed = (file: string, name: string): boolean =>
         name.endsWith('/') ? file.startsWith(name) : file === name
-      const figures = [...section.matchAll(/`(prove\/[^`]+)`/g)].map((match) => `test/${match[1] ?? ''}`)
+      const figures = [...section.matchAll(/`(long\/[^`]+)`/g)].map((match) => `test/${match[1] ?? ''}`)
       const missing = figures.filter((file) => !existsSync(join(ROOT, file)))
       const deaf = names.filter((name) => !cited.some((each) => each.id === id && isNamed(each.file, name)))
       return [

@@ -144,8 +144,8 @@ describe('C8.1: the published package, in a project of its own', () => {
   it('is JavaScript and declarations, without sources or tests', async () => {
     const all = await readdir(join(project, 'node_modules/postern'), { recursive: true })
     expect(all).toContain('dist/main.js')
-    expect(all).toContain('dist/contracts/module.d.ts')
-    expect(all).toContain('dist/contracts/people-module.d.ts')
+    expect(all).toContain('dist/base/contracts/calls/module.d.ts')
+    expect(all).toContain('dist/base/contracts/people/people-module.d.ts')
     expect(all).toContain('dist/identity/pages/postern.css')
     expect(all.filter((name) => name.startsWith('test'))).toEqual([])
     expect(all.filter((name) => /^(dist|src)\/.*(?<!\.d)\.ts$/.test(name))).toEqual([])
@@ -275,8 +275,8 @@ describe('the packed file unpacked, with no other package', { timeout: 300_000 }
     const places = named.map(([file = '', name = '']) => join(dirname(placeOf(file)), name))
     expect(places).toEqual(
       expect.arrayContaining([
-        'dist/start/worker-main.js',
-        'dist/stores/sqlite-thread.js',
+        'dist/serve/start/worker-main.js',
+        'dist/state/stores/sqlite/sqlite-thread.js',
         'dist/identity/pages/show-password.js',
         'dist/identity/developers/developers.css',
         'package.json',

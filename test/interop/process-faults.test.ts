@@ -1,4 +1,4 @@
-/** Several worker processes, of which one dies or freezes, or whose supervisor does (T5.9, T5.7). More of it: test/prove/. */
+/** Several worker processes, of which one dies or freezes, or whose supervisor does (T5.9, T5.7). More of it: test/long/prove/. */
 import { connect, type Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { seriesOf } from '../support/metrics.ts'

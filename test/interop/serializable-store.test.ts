@@ -1,5 +1,5 @@
 import { describe } from 'vitest'
-import { describeStore } from '../suites/store.contract.ts'
+import { describeStore } from '../support/suites/store.contract.ts'
 import { needing } from '../support/machine.ts'
 import { postgresPlace } from '../support/store-places.ts'
 

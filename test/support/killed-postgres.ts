@@ -8,8 +8,8 @@ import {
   formOf,
   type TestIdentity,
   type TestIdentityOptions,
-} from '../unit/identity/identity-under-test.ts'
-import { obtainCode, openFlow, redeem } from '../unit/identity/user-agent.ts'
+} from './identity-under-test.ts'
+import { obtainCode, openFlow, redeem } from './user-agent.ts'
 import { makeTables, planTo, type PostgresCluster } from './postgres.ts'
 
 const CLIENTS = 6

@@ -1,6 +1,6 @@
 /**
  * What operators can order of a service, and a command does by itself where none runs (C11.5.1, C12.1.7): one table over the
- * operations. `wire/both-ways.test.ts` walks it: each row by command with the service up, those of `ROWS` with it down
+ * operations. `operate/both-ways.wire.test.ts` walks it: each row by command with the service up, those of `ROWS` with it down
  * too, those with a route by the admin API, and those that end something with two workers. `further-rows.ts` has the others.
  */
 import { type Left, LISTING } from './shrinking-rights.ts'

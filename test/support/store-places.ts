@@ -1,7 +1,7 @@
 import { planPostgres } from '../../src/state/stores/postgres/connection-schema.ts'
 import { PostgresLink } from '../../src/state/stores/postgres/link.ts'
 import { PostgresStore } from '../../src/state/stores/postgres/store.ts'
-import type { StorePlace } from '../suites/store.contract.ts'
+import type { StorePlace } from './suites/store.contract.ts'
 import { makeTables, query, sharedPostgres } from './postgres.ts'
 
 /** A schema of its own in the cluster of the run, or in the database that a URL names. */

@@ -5,7 +5,7 @@
  * inherit them.
  *
  * As glibc comes, it keeps the 19 MiB of each password hash in an arena of each thread that has ever computed one: 118 MB
- * for good. test/load/README.md tells what each setting saves and costs.
+ * for good. test/long/load/README.md tells what each setting saves and costs.
  */
 import { readFileSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'

@@ -1,0 +1,52 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import { text } from 'node:stream/consumers'
+import { describe, expect, it } from 'vitest'
+import { runCommandLine } from '../../src/cli/command-line.ts'
+import { systemClock } from '../../src/base/kernel/clock.ts'
+import { openStore } from '../../src/state/stores/open-store.ts'
+import { dataFolder } from '../support/data-folder.ts'
+import { PATIENT_STORE } from '../support/patient-store.ts'
+
+const DEMO = fileURLToPath(new URL('../../config/demo.yaml', import.meta.url))
+
+async function postern(data: string, ...args: readonly string[]) {
+  const stdout = new PassThrough()
+  const stderr = new PassThrough()
+  const env = { POSTERN_CONFIG: DEMO, POSTERN_DATA: data }
+  const code = await runCommandLine(args, { env, stdin: process.stdin, stdout, stderr })
+  stdout.end()
+  stderr.end()
+  return { code, stdout: await text(stdout), stderr: await text(stderr) }
+}
+
+describe('postern backup', () => {
+  it('copies the store of the configuration while it is open', async () => {
+    const data = await dataFolder()
+    const store = await openStore(PATIENT_STORE, data, systemClock)
+    const copy = join(data, 'copy.sqlite')
+    const { code, stdout, stderr } = await postern(data, 'backup', copy)
+    expect([code, stderr]).toEqual([0, ''])
+    // What is not in it, and where that is.
+    for (const name of ['keys', 'audit']) expect(stdout).toContain(`copy ${join(data, name)} `)
+    await store.close()
+    expect(existsSync(copy)).toBe(true)
+    expect(await postern(data, 'backup', copy)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('exists already'),
+    })
+  })
+
+  it('says where it looked, if there is no store', async () => {
+    const data = await dataFolder()
+    const { code, stderr } = await postern(data, 'backup', join(data, 'copy.sqlite'))
+    expect(code).toBe(1)
+    expect(stderr).toContain(join(data, 'postern.sqlite'))
+  })
+
+  it('refuses a command line without a file, with exit code 2', async () => {
+    expect((await postern(await dataFolder(), 'backup')).code).toBe(2)
+  })
+})

@@ -1,0 +1,96 @@
+import { execFile } from 'node:child_process'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { runVerb } from '../support/command-line.ts'
+import { needing } from '../support/machine.ts'
+import { ROOT } from '../support/spawn-postern.ts'
+
+const run = promisify(execFile)
+const folder = mkdtempSync(join(tmpdir(), 'postern-completion-'))
+
+beforeAll(async () => {
+  for (const shell of ['bash', 'zsh'])
+    writeFileSync(join(folder, shell), (await runVerb(['completion', shell])).stdout)
+})
+
+afterAll(() => rm(folder, { recursive: true }))
+
+/** What bash proposes for the last of the words. */
+async function inBash(...words: readonly string[]): Promise<readonly string[]> {
+  const script = `source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _postern; printf '%s\\n' "\${COMPREPLY[@]}"`
+  const { stdout, stderr } = await run('bash', ['-c', script, join(folder, 'bash'), ...words], { cwd: ROOT })
+  expect(stderr).toBe('')
+  return stdout.split('\n').filter((line) => line !== '')
+}
+
+describe('postern completion bash', () => {
+  it.each([
+    ['mainten', ['maintenance']],
+    ['--v', ['--version']],
+    ['maintenance ', ['on', 'plan', 'off', 'status']],
+    ['maintenance o', ['on', 'off']],
+    ['maintenance on --b', ['--business', '--backend']],
+    ['maintenance on --business ', []],
+    ['maintenance on --business ACME --pre', ['--preview']],
+    ['admin-token add ann --role o', ['operate']],
+    ['admin-token add ann --role = o', ['operate']],
+    ['admin-token add ann --role =', ['view', 'operate', 'administer', 'audit']],
+    ['client add x --kind p', ['partner', 'public']],
+    [
+      'client edit x --no-r',
+      ['--no-require-par', '--no-require-pkce', '--no-require-binding', '--no-resource'],
+    ],
+    ['serve config/demo.y', ['config/demo.yaml']],
+    ['check --expect config/demo.y', ['config/demo.yaml']],
+    ['diff config/demo.yaml config/demo.y', ['config/demo.yaml']],
+    ['audit verify conf', ['config']],
+    ['audit verify config conf', ['config']],
+    ['revoke --admin-token @READ', ['@README.md']],
+    ['explain P', ['POST', 'PUT', 'PATCH']],
+    ['explain --json --user alice P', ['POST', 'PUT', 'PATCH']],
+    ['explain GET /', []],
+    ['lockouts c', ['clear']],
+    ['lockouts --j', ['--json']],
+    ['nonsense x', []],
+  ])('C11.6 completes "postern %s"', async (line, proposals) => {
+    expect(await inBash('postern', ...line.split(' '))).toEqual(proposals)
+  })
+
+  it('C11.6 gives names with spaces as one proposal', async () => {
+    const name = join(folder, 'my file.yaml')
+    writeFileSync(name, '')
+    expect(await inBash('postern', 'serve', join(folder, 'my'))).toEqual([name])
+  })
+})
+
+/** What a real zsh shows, in a terminal of its own, until the text appears. */
+const IN_ZSH = `
+zmodload zsh/zpty
+zpty -b shell zsh -f -i
+zpty -w shell "PS1=; autoload -Uz compinit; compinit -u -D; source '$1'; stty columns 200 rows 100 -echo; echo LOADE''D"
+zpty -r shell shown '*LOADED*'
+zpty -w -n shell "$2"$'\\t\\t'
+zpty -r shell shown "*$3*" && print -r -- "$shown"
+zpty -d shell
+`
+
+const inZsh = async (typed: string, shown: string): Promise<string> =>
+  (
+    await run('zsh', ['-f', '-c', IN_ZSH, 'zsh', join(folder, 'zsh'), typed, shown], {
+      cwd: ROOT,
+      timeout: 20_000,
+    })
+  ).stdout
+
+describe('postern completion zsh', needing('zsh'), () => {
+  it.each([
+    ['postern maintenance ', 'from --from on'],
+    ['postern maintenance on --b', 'Calls for this business'],
+  ])('C11.6 completes "%s"', async (typed, shown) => {
+    expect(await inZsh(typed, shown)).toContain(shown)
+  })
+})

@@ -1,8 +1,0 @@
-import { MemoryStore } from '../../src/state/stores/sqlite/memory.ts'
-import { describeStore } from './store.contract.ts'
-
-describeStore({
-  name: 'memory store',
-  durable: false,
-  place: () => Promise.resolve({ open: (clock) => Promise.resolve(new MemoryStore(clock)) }),
-})
