@@ -9,6 +9,8 @@ import { LongestFirst } from './longest-first.ts'
 const SERVED = ['test/**/*.{wire,attack}.test.ts']
 /** Where programs of others play against it. */
 const OTHERS = ['test/interop/*.test.ts']
+/** Whether the rest works where an extension was deleted (`.config/doors.ts`). */
+const DOORS = ['test/doors/*.test.ts']
 
 const root = new URL('..', import.meta.url).pathname
 
@@ -16,24 +18,20 @@ const root = new URL('..', import.meta.url).pathname
 // half the processor time. The processes of the tests and those that they start take this variable over.
 process.env['NODE_COMPILE_CACHE'] ??= `${root}node_modules/.cache/compiled`
 
+const bundle = IS_BUNDLE ? { plugins: [fromBundle(root)] } : {}
+const external = IS_BUNDLE ? { server: { deps: { external: [/\/dist\/[^?]*\.js$/] } } } : {}
+
 export default defineConfig({
   root,
   test: {
     projects: [
       {
         extends: true,
-        test: { name: 'parts', include: ['test/**/*.test.ts'], exclude: [...SERVED, ...OTHERS] },
+        test: { name: 'parts', include: ['test/**/*.test.ts'], exclude: [...SERVED, ...OTHERS, ...DOORS] },
       },
       { extends: true, test: { name: 'interop', include: OTHERS } },
-      {
-        extends: true,
-        plugins: IS_BUNDLE ? [fromBundle(root)] : [],
-        test: {
-          name: 'served',
-          include: SERVED,
-          ...(IS_BUNDLE && { server: { deps: { external: [/\/dist\/[^?]*\.js$/] } } }),
-        },
-      },
+      { extends: true, ...bundle, test: { name: 'doors', include: DOORS, ...external } },
+      { extends: true, ...bundle, test: { name: 'served', include: SERVED, ...external } },
     ],
     // As every process of a service has them (src/serve/start/allocator.ts).
     execArgv: [...COLLECTION],

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
@@ -8,9 +8,14 @@ import { CHECKS } from '../src/gateway/decide/order.ts'
 import { sourceFiles } from './support/source-files.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const EXTENSIONS = readdirSync(join(ROOT, 'src/extensions'), { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map((entry) => entry.name)
+/** The list of extensions. */
+const LIST = 'serve/start/extensions.ts'
 
 /**
- * The eight folders of `src`, the lowest first, and the layers of the folders in each, the lowest first (src/README.md); `.` are a
+ * The folders of `src`, the lowest first, and the layers of the folders in each, the lowest first (src/README.md); `.` are a
  * folder's own files. A file imports from its own folder, from a lower layer, and from what stands before.
  */
 const HOUSE: Readonly<Record<string, readonly (readonly string[])[]>> = {
@@ -62,11 +67,12 @@ const HOUSE: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['watch', 'watch/metrics'],
     ['settings', 'watch/log', 'watch/status'],
     ['operation'],
-    ['explain', 'records', 'revoke', 'service', 'trail'],
+    ['explain', 'hooks', 'records', 'revoke', 'service', 'trail'],
     ['.'],
   ],
+  extensions: [EXTENSIONS],
   serve: [['parts', 'processes'], ['start']],
-  cli: [['init/openapi', 'line'], ['engine', 'init'], ['commands'], ['.']],
+  cli: [['line'], ['engine', 'init'], ['commands'], ['.']],
 }
 /** Of each folder of `src`. `main.ts` stands above all. */
 const LAYERS: ReadonlyMap<string, number> = new Map(
@@ -149,6 +155,33 @@ describe('architecture', () => {
       [],
     )
   })
+
+  it('only the list of extensions imports from one, and one file of it; only start and cli import the list', () => {
+    const isOfExtension = (file: string): boolean => file.startsWith('extensions/')
+    const wrong = own.filter((entry) => {
+      const [from, to] = [name(entry.file), name(resolve(entry))]
+      if (to === LIST) return !/^(?:serve\/start|cli)\//.test(from)
+      return isOfExtension(to) && !isOfExtension(from) && !(from === LIST && to.endsWith('/extension.ts'))
+    })
+    expect(wrong.map((entry) => `${name(entry.file)} → ${name(resolve(entry))}`)).toEqual([])
+    const listed = own.filter(
+      ({ file, specifier }) => name(file) === LIST && /\/extension\.ts$/.test(specifier),
+    )
+    expect(listed.map(resolve).map(name).filter(isOfExtension).toSorted()).toEqual(
+      EXTENSIONS.map((extension) => `extensions/${extension}/extension.ts`),
+    )
+  })
+
+  it.each(EXTENSIONS)(
+    'the extension %s loads its work by import(), and has a README of 40 lines and tests',
+    (extension) => {
+      const at = (path: string): string => join(ROOT, 'src/extensions', extension, path)
+      const loaded = [...read(at('extension.ts')).matchAll(/^import (?!type )[^']*'(\.\/[^']+)'/gm)]
+      expect(loaded.map(([, path]) => path).filter((path) => path !== './schema.ts')).toEqual([])
+      expect(read(at('README.md')).trimEnd().split('\n').length).toBeLessThanOrEqual(40)
+      expect(existsSync(join(ROOT, 'test/extensions', extension))).toBe(true)
+    },
+  )
 
   it('there is no import cycle, type imports included', () => {
     const graph = new Map<string, string[]>(files.map((file) => [file, []]))

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
@@ -6,10 +6,11 @@ import { citations, citedIn, literalsOf, textFiles, titlesOf } from './support/c
 import { sourceFiles } from './support/source-files.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-/** The pages of the protocol, one for each kind of reader. */
-const PROTOCOL = ['README', 'clients', 'services', 'operators', 'audit'].map(
-  (page) => `src/protocol/${page}.md`,
-)
+/** The pages of the protocol, one for each kind of reader, and those of extensions. */
+const PROTOCOL = [
+  ...['README', 'clients', 'services', 'operators', 'audit'].map((page) => `src/protocol/${page}.md`),
+  ...globSync('src/extensions/*/protocol.md', { cwd: ROOT }),
+]
 const EXCUSES = 'src/protocol/README.md'
 const THREATS = 'test/threats.md'
 
@@ -70,7 +71,11 @@ describe('the protocol and the threats', () => {
     const sections = threats.split(/^#{2,3} /m).slice(1)
     const wrong = sections.flatMap((section) => {
       const [id = ''] = section.split(' ', 1)
-      const files = [...section.matchAll(/`((?:base|state|identity|gateway|operate|serve|cli|interop|support)\/[^`]+)`/g)]
+      const files = [
+        ...section.matchAll(
+          /`((?:base|state|identity|gateway|operate|extensions|serve|cli|interop|support)\/[^`]+)`/g,
+        ),
+      ]
       const names = files.map((match) => `test/${match[1] ?? ''}`)
       const isGroup = sections.some((other) => other.startsWith(`${id}.`))
       const isNamed = (file: string, name: string): boolean =>

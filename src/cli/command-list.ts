@@ -25,7 +25,7 @@ type Rows = Readonly<Record<string, CommandRow>>
 const START = {
   init: {
     summary: 'Write a first configuration, with new secrets',
-    table: async () => (await import('./line/tables.ts')).INIT,
+    table: async () => (await import('./init/table.ts')).INIT,
   },
   check: {
     summary: 'Report the problems of a configuration, without serving it',

@@ -10,6 +10,7 @@ import { runVerb } from '../support/command-line.ts'
 import { configFiles } from '../support/config-files.ts'
 import { postForm } from '../support/oauth.ts'
 import { postern } from '../support/start-postern.ts'
+import { typing } from '../support/typed-terminal.ts'
 
 const field = (text: string, name: string): string =>
   new RegExp(`^${name} +(\\S+)$`, 'm').exec(text)?.[1] ?? ''
@@ -47,9 +48,6 @@ describe('postern init', () => {
     [['--client', 'two words'], '--client: expected at most 128 characters of ASCII'],
     [['--user', ' '], '--user: expected a user name of at most 128 characters'],
     [['--bussiness', 'ACME'], 'did you mean "--business"?'],
-    [['--fund-parameter', 'fundCode'], 'expected --from beside it'],
-    [['--business-in', 'identity'], 'expected --from beside it'],
-    [['--from', 'x.yaml', '--business-parameter', 'org'], 'write --business-in path:org'],
   ])('C10 refuses %j, says why, and writes nothing', async (options, why) => {
     const folder = emptyFolder()
     const { code, stdout, stderr } = await runVerb(['init', folder, ...options])
@@ -78,23 +76,6 @@ describe('postern init', () => {
     expect(await runCommandLine(['init', folder], terminal)).toBe(1)
     expect(() => readFileSync(join(folder, 'postern.yaml'))).toThrow('ENOENT')
   })
-
-  /** A terminal on which these lines are typed, each at a question. */
-  function typing(lines: readonly string[]) {
-    const stdin = Object.assign(new PassThrough(), { isTTY: true })
-    const stderr = new PassThrough()
-    let shown = ''
-    const left = [...lines]
-    stderr.on('data', (chunk: Buffer) => {
-      shown += chunk.toString()
-      if (!shown.endsWith(']: ')) return
-      const next = left.shift()
-      if (next === undefined) stdin.end()
-      else stdin.write(`${next}\n`)
-    })
-    const terminal = { env: {}, stdin: stdin as unknown as NodeJS.ReadStream, stderr, stdout: stderr }
-    return { terminal, shown: () => shown }
-  }
 
   it('C10 writes nothing where somebody ends the questions by Ctrl+C', async () => {
     const folder = emptyFolder()
@@ -125,47 +106,6 @@ describe('postern init', () => {
     })
     expect(shown().match(/\]: /g)).toHaveLength(4)
     expect(shown()).toContain('expected a URL such as http://127.0.0.1:9000')
-  })
-
-  it('C10 lists on a terminal where the service may take the business from, and asks what stands there', async () => {
-    const parameters = [{ name: 'xero-tenant-id', in: 'header', schema: { type: 'string' } }]
-    const get = { parameters, responses: { '200': { description: 'ok' } } }
-    const paths = { '/a': { get }, '/b': { get: { responses: get.responses } } }
-    const from = configFiles({
-      'api.json': JSON.stringify({ openapi: '3.0.3', info: { title: 'A', version: '1' }, paths }),
-    })('api.json')
-    const folder = emptyFolder()
-    const { terminal, shown } = typing(['7=x', '1={business.tenant}', '', 'ACME GLOBEX', '', '', 't-7', ''])
-    expect(await runCommandLine(['init', folder, '--from', from], terminal)).toBe(0)
-    expect(shown()).toContain('   1  header:xero-tenant-id (1 operation)\n  identity: it reads')
-    expect(shown()).toContain('expected header:NAME, path:NAME')
-    const text = readFileSync(join(folder, 'postern.yaml'), 'utf8')
-    expect(text.match(/xero-tenant-id: "\{business\.tenant\}"/g)).toHaveLength(2)
-    expect(text.match(/values: .*/g)).toEqual([
-      'values: { "tenant": "t-7" }',
-      'values: { "tenant": "GLOBEX" }',
-    ])
-  })
-
-  it('C10 keeps the path of the described address beside --upstream, unless that has one', async () => {
-    const get = { responses: { '200': { description: 'ok' } } }
-    const servers = [{ url: 'https://a.example/v2' }]
-    const described = {
-      openapi: '3.0.3',
-      info: { title: 'A', version: '1' },
-      servers,
-      paths: { '/a': { get } },
-    }
-    const from = configFiles({ 'api.json': JSON.stringify(described) })('api.json')
-    for (const [given, written] of [
-      ['http://127.0.0.1:9000', 'http://127.0.0.1:9000/v2'],
-      ['http://127.0.0.1:9000/', 'http://127.0.0.1:9000/'],
-      ['http://127.0.0.1:9000/v3', 'http://127.0.0.1:9000/v3'],
-    ] as const) {
-      const folder = emptyFolder()
-      await runVerb(['init', folder, '--from', from, '--upstream', given])
-      expect(readFileSync(join(folder, 'postern.yaml'), 'utf8')).toContain(`default: "${written}" }`)
-    }
   })
 
   it('C10 takes the defaults where the input ends, or --yes says so', async () => {

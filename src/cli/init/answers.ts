@@ -1,6 +1,4 @@
 /** What `postern init` must know: from options, from questions on the terminal, and from defaults. */
-import { once } from 'node:events'
-import { createInterface } from 'node:readline/promises'
 import {
   CLIENT_ID_PATTERN,
   CODE_PATTERN,
@@ -9,21 +7,17 @@ import {
   USERNAME_EXPECTED,
   USERNAME_PATTERN,
 } from '../../identity/directory/records/schema.ts'
+import type { FirstBusiness } from '../../operate/hooks/first-configuration.ts'
 import type { Terminal } from '../../operate/operation/terminal.ts'
 import { UsageError } from '../../operate/operation/verb.ts'
 import { UPSTREAM_PATTERN } from '../../gateway/upstream/socket.ts'
-
-export interface Business {
-  readonly code: string
-  /** For people. */
-  readonly name: string
-}
+import { type Prompt, questionsOn } from '../../operate/operation/questions.ts'
 
 export interface Answers {
   /** An http or https URL. */
   readonly upstream: string
   /** At least one. */
-  readonly businesses: readonly Business[]
+  readonly businesses: readonly FirstBusiness[]
   readonly client: string
   readonly user: string
 }
@@ -75,46 +69,23 @@ function checked(value: string, { option, pattern, expected }: Question): string
 }
 
 /** `ACME`, or `ACME=Acme Advisory`. */
-function businessOf(text: string): Business {
+function businessOf(text: string): FirstBusiness {
   const [, code = text, name = code] = BUSINESS.exec(text) ?? []
   checked(code, QUESTIONS.business)
   if (!NAME.test(name)) throw new UsageError(`--business: expected ${NAME_EXPECTED}`)
   return { code, name }
 }
 
-function businessesOf(texts: readonly string[]): readonly Business[] {
+function businessesOf(texts: readonly string[]): readonly FirstBusiness[] {
   const all = texts.map(businessOf)
   const twice = all.find(({ code }, at) => all.findIndex((each) => isSame(each.code, code)) !== at)
   if (twice !== undefined) throw new UsageError(`--business: ${twice.code} stands twice`)
   return all
 }
 
-/** Asks, and again until the answer is good. An empty answer, or the end of the input, is the default. */
-type Ask = <T>(question: Pick<Question, 'asks'>, usual: string, read: (answer: string) => T) => Promise<T>
+const takeUsual: Prompt = (_question, usual, read) => Promise.resolve(read(usual))
 
-const takeUsual: Ask = (_question, usual, read) => Promise.resolve(read(usual))
-
-export function questionsOn({ stdin, stderr }: Terminal): { ask: Ask; close: () => void } {
-  const lines = createInterface({ input: stdin, output: stderr })
-  // `question` never settles if the input ends without an answer.
-  let hasEnded = stdin.readableEnded
-  const ended = once(lines, 'close').then(() => ((hasEnded = true), ''))
-  const ask: Ask = async (question, usual, read) => {
-    for (;;) {
-      const prompt = `${question.asks} [${usual}]: `
-      const answer = hasEnded ? '' : await Promise.race([lines.question(prompt), ended])
-      try {
-        return read(answer.trim() || usual)
-      } catch (thrown) {
-        if (!(thrown instanceof UsageError)) throw thrown
-        stderr.write(`${thrown.message.replace(/^--[a-z-]+: /, '')}\n`)
-      }
-    }
-  }
-  return { ask, close: () => lines.close() }
-}
-
-async function answersBy(ask: Ask, given: GivenAnswers, upstream: string): Promise<Answers> {
+async function answersBy(ask: Prompt, given: GivenAnswers, upstream: string): Promise<Answers> {
   const one = (name: 'upstream' | 'client' | 'user', usual: string): string | Promise<string> => {
     const read = (answer: string): string => checked(answer, QUESTIONS[name])
     const value = given[name]

@@ -1,11 +1,13 @@
 /** The text of the configuration that `postern init` writes. */
 import { writeYaml } from '../../base/config/yaml.ts'
-import { NOTHING } from '../../base/http/body/body-schema.ts'
+import { NOTHING, ANYTHING } from '../../base/http/body/body-schema.ts'
 import { printable } from '../../operate/operation/terminal.ts'
-import { ANYTHING } from './openapi/schema.ts'
 import type { Answers } from './answers.ts'
-import type { BusinessValues } from './tenancy.ts'
-import type { DescribedAction, DescribedService } from './openapi/described.ts'
+import type {
+  BusinessValues,
+  DescribedAction,
+  DescribedService,
+} from '../../operate/hooks/first-configuration.ts'
 
 // The service that `postern init` assumes if none is described: its actions are there to be replaced.
 

@@ -2,7 +2,7 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { Environment } from '../../base/config/validate.ts'
-import type { Terminal } from '../../operate/operation/terminal.ts'
+import { type Terminal, shellWord } from '../../operate/operation/terminal.ts'
 
 export interface Started {
   readonly environment: Environment
@@ -13,12 +13,6 @@ export interface Started {
   /** `process.argv[1]`: the file that was started, as it was named. */
   readonly entry: string
 }
-
-const PLAIN = /^[A-Za-z0-9_@%+=:,./-]+$/
-
-/** A word as a POSIX shell reads it. */
-export const shellWord = (text: string): string =>
-  PLAIN.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 
 /** Started by `npm run postern`, which npm does in the folder of the clone. */
 function isOwnClone({ cwd, entry, environment }: Started): boolean {

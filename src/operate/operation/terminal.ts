@@ -155,3 +155,9 @@ export async function printAll(
 export const printJson = (value: unknown, { stdout }: Terminal): void => {
   stdout.write(jsonText(value))
 }
+
+const PLAIN = /^[A-Za-z0-9_@%+=:,./-]+$/
+
+/** A word as a POSIX shell reads it. */
+export const shellWord = (text: string): string =>
+  PLAIN.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`

@@ -191,3 +191,6 @@ const EXPECTED: Readonly<Record<BodyType, string>> = {
 /** What a schema's types are called in a message: `a number or null`. */
 export const describeTypes = (types: readonly BodyType[]): string =>
   types.map((type) => EXPECTED[type]).join(' or ')
+
+/** The schema `true`. It is written so, as `NOTHING` is written as `false`. */
+export const ANYTHING: BodySchema = Object.freeze({})

@@ -4,7 +4,7 @@
  */
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../base/http/body/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../base/http/body/json.ts'
 import { listOf, METHODS, objectOf, referenced, schemesOf, successesIn, textOf } from './operations.ts'
 
 /** A reference that leads nowhere. */

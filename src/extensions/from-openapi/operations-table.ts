@@ -1,10 +1,6 @@
 /** Where the business of each operation is, as `postern init --from` tells it. */
-import { countOf, printable, rowLines } from '../../operate/operation/terminal.ts'
-import { shellWord } from '../line/started.ts'
-import type { OperationBusiness } from './openapi/describe-service.ts'
-
-/** The file beside the configuration. */
-export const TABLE_FILE = 'postern.operations.txt'
+import { countOf, printable, rowLines, shellWord } from '../../operate/operation/terminal.ts'
+import type { OperationBusiness } from './describe-service.ts'
 
 /** Operations that are taken although nothing tells the service their business, and nobody says that they have none. */
 export const withoutBusiness = (operations: readonly OperationBusiness[]): readonly OperationBusiness[] =>

@@ -1,8 +1,8 @@
 /** Which action each operation becomes. No operation hides another one: names that collide keep more words of the path. */
-import { areDisjoint, parsePathPattern } from '../../../gateway/actions/path-pattern.ts'
+import { areDisjoint, parsePathPattern } from '../../gateway/actions/path-pattern.ts'
 import type { DescribedOperation } from './operations.ts'
 import { type BoundParameters, type MappedPath, typedAction } from './targets.ts'
-import type { Level } from './described.ts'
+import type { Level } from '../../operate/hooks/first-configuration.ts'
 
 /** An operation with its place in the configuration. */
 export interface Placed {

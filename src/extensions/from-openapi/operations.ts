@@ -5,8 +5,8 @@ import {
   type JsonValue,
   parseJsonPointer,
   valueAt,
-} from '../../../base/http/body/json.ts'
-import { parseMediaType } from '../../../base/http/head/media-type.ts'
+} from '../../base/http/body/json.ts'
+import { parseMediaType } from '../../base/http/head/media-type.ts'
 
 // Reads parts of a description, which may be anything: what is of another type counts as absent.
 

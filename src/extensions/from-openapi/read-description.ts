@@ -1,18 +1,14 @@
 /** Reads an OpenAPI description with its lines. Only this file imports `@apidevtools/swagger-parser`. */
 import { resolve } from 'node:path'
 import SwaggerParser from '@apidevtools/swagger-parser'
-import {
-  isJsonObject,
-  type JsonObject,
-  type JsonValue,
-  parseJsonPointer,
-} from '../../../base/http/body/json.ts'
-import { readText } from '../../../base/files/text-file.ts'
-import { messageOf, reasonInWords } from '../../../base/kernel/thrown.ts'
+import { isJsonObject, type JsonObject, type JsonValue, parseJsonPointer } from '../../base/http/body/json.ts'
+import { readText } from '../../base/files/text-file.ts'
+import { messageOf, reasonInWords } from '../../base/kernel/thrown.ts'
+import { SourceError } from '../../operate/hooks/first-configuration.ts'
 import { type BrokenReference, followReferences } from './references.ts'
 
 /** The description cannot be read. The message says why. */
-export class DescriptionError extends Error {
+export class DescriptionError extends SourceError {
   override readonly name = 'DescriptionError'
 }
 

@@ -5,8 +5,9 @@ import {
   FORMATS,
   isNothing,
   NOTHING,
-} from '../../../base/http/body/body-schema.ts'
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../base/http/body/json.ts'
+  ANYTHING,
+} from '../../base/http/body/body-schema.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../base/http/body/json.ts'
 import { listOf, objectOf, referenced, textOf, textsOf } from './operations.ts'
 
 /** Which side the schema is for: a `readOnly` member need not be in a request, nor a `writeOnly` one in an answer. */
@@ -32,9 +33,6 @@ export interface NamedParts {
   /** A reference to what a reference of the description names. @param nullable whether it may be null too */
   readonly refer: (pointer: string, side: Side, nullable: boolean) => BodySchema
 }
-
-/** The schema `true`. It is written so, as `NOTHING` is written as `false`. */
-export const ANYTHING: BodySchema = Object.freeze({})
 
 const MOST_SCHEMAS = 2000
 const DEEPEST = 20

@@ -1,7 +1,7 @@
 /** Where the service takes the business from, and what each business is called there: from options, or asked. */
+import type { BusinessValues, FirstBusiness } from '../../operate/hooks/first-configuration.ts'
 import type { Terminal } from '../../operate/operation/terminal.ts'
 import { UsageError } from '../../operate/operation/verb.ts'
-import { type Business, questionsOn } from './answers.ts'
 import {
   type BusinessPlace,
   countedText,
@@ -12,10 +12,8 @@ import {
   type ProposedPlaces,
   readNotBusiness,
   readPlace,
-} from './openapi/places.ts'
-
-/** Values of businesses: by code, then by key. */
-export type BusinessValues = Readonly<Record<string, Readonly<Record<string, string>>>>
+} from './places.ts'
+import { questionsOn } from '../../operate/operation/questions.ts'
 
 const VALUE = /^([^=]+)\.([A-Za-z][A-Za-z0-9_-]{0,63})=(.+)$/s
 
@@ -73,7 +71,7 @@ export async function placesChosen(
 }
 
 /** Of `--value ACME.tenant=t-7`. @throws UsageError */
-function valuesGiven(texts: readonly string[], businesses: readonly Business[]): BusinessValues {
+function valuesGiven(texts: readonly string[], businesses: readonly FirstBusiness[]): BusinessValues {
   const values: Record<string, Record<string, string>> = {}
   for (const text of texts) {
     const [, code = '', key = '', value = ''] = VALUE.exec(text) ?? []
@@ -95,7 +93,7 @@ function valuesGiven(texts: readonly string[], businesses: readonly Business[]):
 export async function valuesOf(
   texts: readonly string[],
   places: readonly BusinessPlace[],
-  businesses: readonly Business[],
+  businesses: readonly FirstBusiness[],
   terminal: Terminal | undefined,
 ): Promise<BusinessValues> {
   const values = valuesGiven(texts, businesses)

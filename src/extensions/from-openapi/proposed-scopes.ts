@@ -1,8 +1,8 @@
 /** Proposes scopes for operations: those that the description names, else two for each area. */
-import { isIdentityScope } from '../../../base/config/scopes/catalogue.ts'
-import type { JsonObject } from '../../../base/http/body/json.ts'
+import { isIdentityScope } from '../../base/config/scopes/catalogue.ts'
+import type { JsonObject } from '../../base/http/body/json.ts'
 import { type DescribedOperation, lineOf, objectOf, textsOf } from './operations.ts'
-import type { DescribedMethod, DescribedService } from './described.ts'
+import type { DescribedMethod, DescribedService } from '../../operate/hooks/first-configuration.ts'
 
 /** RFC 6749 §3.3. */
 const SCOPE = /^[\x21\x23-\x5B\x5D-\x7E]+$/

@@ -1,5 +1,5 @@
 /** Makes of an OpenAPI description the areas, actions and scopes of a configuration. */
-import { type JsonObject, parseJsonPointer, pointerText } from '../../../base/http/body/json.ts'
+import { type JsonObject, parseJsonPointer, pointerText } from '../../base/http/body/json.ts'
 import { type Named, nameActions, type Placed } from './action-names.ts'
 import { type BodyMember, BodyMembers } from './body-members.ts'
 import { answerKeys, queryParameters, requestKeys, sentSchemas } from './bodies.ts'
@@ -41,7 +41,12 @@ import {
   withCodes,
 } from './targets.ts'
 import type { Tell } from './tell.ts'
-import type { DescribedAction, DescribedMethod, DescribedService, Level } from './described.ts'
+import type {
+  DescribedAction,
+  DescribedMethod,
+  DescribedService,
+  Level,
+} from '../../operate/hooks/first-configuration.ts'
 
 /** What a configuration cannot say, or somebody must decide. */
 export interface Note {

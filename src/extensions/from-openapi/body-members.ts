@@ -1,5 +1,5 @@
 /** The members that bodies of a description may have: where a client could write the code of a business. */
-import { isJsonObject, type JsonObject, type JsonValue } from '../../../base/http/body/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../base/http/body/json.ts'
 import { listOf, objectOf, referenced, textOf } from './operations.ts'
 
 /** A member of a body, where it stands nearest to the beginning. */

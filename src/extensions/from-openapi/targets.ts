@@ -2,9 +2,9 @@
  * Where an operation of a description takes the code of a business or of a fund. Postern puts that of the call there, so
  * that no client chooses the business for itself.
  */
-import { BUILT_IN } from '../../../gateway/backends/templates/sources.ts'
-import { parsePathPattern } from '../../../gateway/actions/path-pattern.ts'
-import { type JsonObject, pointerText } from '../../../base/http/body/json.ts'
+import { BUILT_IN } from '../../gateway/backends/templates/sources.ts'
+import { parsePathPattern } from '../../gateway/actions/path-pattern.ts'
+import { type JsonObject, pointerText } from '../../base/http/body/json.ts'
 import type { BodyMember } from './body-members.ts'
 import {
   type BusinessPlace,
@@ -18,7 +18,7 @@ import {
   placeText,
 } from './places.ts'
 import { type DescribedOperation, listOf, nameOf, objectOf, slugOf, textOf } from './operations.ts'
-import type { DescribedMethod, Level } from './described.ts'
+import type { DescribedMethod, Level } from '../../operate/hooks/first-configuration.ts'
 
 /** Which parameters are the codes of businesses and of funds, folded. */
 export interface TargetParameters extends Readonly<Record<Level, ReadonlySet<string>>> {

@@ -1,5 +1,5 @@
 /** Where a service may take the business from: the places that its description has, and those that were chosen. */
-import { type JsonObject, parseJsonPointer, pointerText } from '../../../base/http/body/json.ts'
+import { type JsonObject, parseJsonPointer, pointerText } from '../../base/http/body/json.ts'
 import { BodyMembers } from './body-members.ts'
 import { type DescribedOperation, listOf, nameOf, objectOf, textOf } from './operations.ts'
 

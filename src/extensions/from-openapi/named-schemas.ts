@@ -1,6 +1,6 @@
 /** The schemas of a description that others refer to: each stands once in the configuration, under `schemas`. */
-import type { BodySchema } from '../../../base/http/body/body-schema.ts'
-import { type JsonObject, type JsonValue, parseJsonPointer } from '../../../base/http/body/json.ts'
+import type { BodySchema } from '../../base/http/body/body-schema.ts'
+import { type JsonObject, type JsonValue, parseJsonPointer } from '../../base/http/body/json.ts'
 import { listOf, nameOf, objectOf, referenced, referencesIn, slugOf } from './operations.ts'
 import { convertSchema, type NamedParts, onlyReference, type Side } from './schema.ts'
 import { LOST, type Tell } from './tell.ts'

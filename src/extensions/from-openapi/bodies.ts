@@ -1,9 +1,9 @@
 /** What goes to the service and what comes back, as an operation of the configuration says it. */
-import { Problems } from '../../../base/config/problems.ts'
-import { compileQueryRule } from '../../../gateway/actions/parameters.ts'
-import type { ParameterConfig } from '../../../gateway/actions/schema.ts'
-import { type BodySchema, isNothing, NOTHING, typesOf } from '../../../base/http/body/body-schema.ts'
-import { type JsonObject, type JsonValue, parseJsonPointer } from '../../../base/http/body/json.ts'
+import { Problems } from '../../base/config/problems.ts'
+import { compileQueryRule } from '../../gateway/actions/parameters.ts'
+import type { ParameterConfig } from '../../gateway/actions/schema.ts'
+import { type BodySchema, isNothing, NOTHING, typesOf } from '../../base/http/body/body-schema.ts'
+import { type JsonObject, type JsonValue, parseJsonPointer } from '../../base/http/body/json.ts'
 import type { BusinessPlace } from './places.ts'
 import type { NamedSchemaSet } from './named-schemas.ts'
 import {
@@ -16,7 +16,7 @@ import {
 } from './operations.ts'
 import { convertSchema, type ConvertedSchema, type Side } from './schema.ts'
 import { LOST, type Tell } from './tell.ts'
-import type { DescribedMethod } from './described.ts'
+import type { DescribedMethod } from '../../operate/hooks/first-configuration.ts'
 
 const PLAIN_JSON = 'application/json'
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json$/

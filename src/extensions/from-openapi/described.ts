@@ -4,15 +4,14 @@ import {
   type Note,
   type OperationBusiness,
   type ServiceFromDescription,
-} from './openapi/describe-service.ts'
+} from './describe-service.ts'
 import {
   chosenOperations,
   describedAddress,
   type DescribedOperation,
   isOf,
   operationsOf,
-} from './openapi/operations.ts'
-import { shellWord } from '../line/started.ts'
+} from './operations.ts'
 import {
   type BusinessPlace,
   foldParameter,
@@ -23,9 +22,10 @@ import {
   countedText,
   placeText,
   type ProposedPlaces,
-} from './openapi/places.ts'
-import { type Description, DescriptionError, readDescription } from './openapi/read-description.ts'
-import type { DescribedService } from './openapi/described.ts'
+} from './places.ts'
+import { type Description, DescriptionError, readDescription } from './read-description.ts'
+import type { DescribedService } from '../../operate/hooks/first-configuration.ts'
+import { shellWord } from '../../operate/operation/terminal.ts'
 
 export interface Described {
   readonly service: DescribedService

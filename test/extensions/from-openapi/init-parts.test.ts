@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { runVerb } from '../support/command-line.ts'
-import { configFiles } from '../support/config-files.ts'
-import { describing, made, type Written } from '../support/described-service.ts'
-import { postForm } from '../support/oauth.ts'
-import { postern } from '../support/start-postern.ts'
-import { answerJson, startUpstream } from '../support/start-upstream.ts'
+import { runVerb } from '../../support/command-line.ts'
+import { configFiles } from '../../support/config-files.ts'
+import { describing, made, type Written } from '../../support/described-service.ts'
+import { postForm } from '../../support/oauth.ts'
+import { postern } from '../../support/start-postern.ts'
+import { answerJson, startUpstream } from '../../support/start-upstream.ts'
 
 const OK = { '200': { description: 'ok' } }
 const ref = (name: string) => ({ $ref: `#/components/${name}` })
