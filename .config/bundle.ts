@@ -3,7 +3,8 @@
  * of the processor time of the sources, and it holds less memory: there are fewer modules, no comments, and one byte a
  * character.
  *
- * - Every program is at the place of its source: `src/cli/commands/serve.ts` would be `dist/cli/commands/serve.js`. What
+ * - Every program is at the place of its source: `src/state/audit/write/audit-thread.ts` becomes
+ *   `dist/state/audit/write/audit-thread.js`. What
  *   several of them use is in `dist/parts`. What is imported by `import()` is a part too, and read when it is needed. The
  *   threads that each service starts are one file each.
  * - In every module `import.meta.url` is what it would be at the place of its source. So it finds the files beside its source,
@@ -94,7 +95,7 @@ export const OFFERED: readonly string[] = [
     'identity/guessing/guessing',
     'identity/guessing/lockouts',
     'identity/identity',
-    'identity/stored/queue',
+    'identity/stored/logout-queue',
     'identity/dependencies/schema',
     'identity/stored/families',
     'identity/stored/token-revoker',

@@ -4,7 +4,16 @@
  * tests) and say what is missing (`test/doors`).
  */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -29,7 +38,7 @@ function copyTo(folder: string): void {
     cwd: ROOT,
     encoding: 'utf8',
   })
-  for (const file of files.split('\0').filter((file) => file !== ''))
+  for (const file of files.split('\0').filter((path) => path !== '' && existsSync(join(ROOT, path))))
     cpSync(join(ROOT, file), join(folder, file), { recursive: true })
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
 }
@@ -44,7 +53,7 @@ function deleteIn(folder: string, names: readonly string[]): void {
   writeFileSync(join(folder, LIST), left.join('\n'))
 }
 
-/** Its type errors would be those of the whole repository. So it keeps no information about earlier runs there. */
+/** `node_modules` of the copy is a link to the repository's: what `tsc` knows of the copy must not be kept there. */
 const TYPES = ['typescript/bin/tsc', '--project', '.', '--incremental', 'false', '--tsBuildInfoFile', 'null']
 const TESTS = ['vitest/vitest.mjs', 'run', '--config', '.config/vitest.config.ts', '--project', 'doors']
 
@@ -55,7 +64,12 @@ function passes(
 ): boolean {
   const { status } = spawnSync(process.execPath, [join('node_modules', program), ...args], {
     ...{ cwd: folder, stdio: 'inherit' },
-    env: { ...process.env, POSTERN_WITHOUT: without.join(' ') },
+    // Node keys what it has compiled by its path, and the copy's is another one each time.
+    env: {
+      ...process.env,
+      NODE_COMPILE_CACHE: join(folder, '.compiled'),
+      POSTERN_WITHOUT: without.join(' '),
+    },
   })
   return status === 0
 }

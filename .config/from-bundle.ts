@@ -57,6 +57,7 @@ export function withoutBundle(root: string, patterns: readonly string[]): Readon
   }
   const isOffered = (place: string): boolean => ENTRIES.includes(place) || OFFERED.includes(place)
   const files = patterns.flatMap((pattern) => globSync(pattern, { cwd: root }))
+  if (files.length === 0) throw new Error(`there is no test of ${patterns.join(', ')}`)
   return new Map(
     files.flatMap((file) => {
       const reached = [...reachedFrom(join(root, file), new Set())]

@@ -176,9 +176,11 @@ describe('architecture', () => {
     'the extension %s loads its work by import(), and has a README of 40 lines and tests',
     (extension) => {
       const at = (path: string): string => join(ROOT, 'src/extensions', extension, path)
-      const loaded = [...read(at('extension.ts')).matchAll(/^import (?!type )[^']*'(\.\/[^']+)'/gm)]
-      expect(loaded.map(([, path]) => path).filter((path) => path !== './schema.ts')).toEqual([])
+      const loaded = [...read(at('extension.ts')).matchAll(/^(?:import|export) (?!type )[^']*'(\.[^']+)'/gm)]
+      const light = ['./schema.ts', '../../operate/operation/verb.ts']
+      expect(loaded.map(([, path = '']) => path).filter((path) => !light.includes(path))).toEqual([])
       expect(read(at('README.md')).trimEnd().split('\n').length).toBeLessThanOrEqual(40)
+      expect(existsSync(at('protocol.md'))).toBe(true)
       expect(existsSync(join(ROOT, 'test/extensions', extension))).toBe(true)
     },
   )

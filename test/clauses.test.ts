@@ -73,7 +73,7 @@ describe('the protocol and the threats', () => {
       const [id = ''] = section.split(' ', 1)
       const files = [
         ...section.matchAll(
-          /`((?:base|state|identity|gateway|operate|extensions|serve|cli|interop|support)\/[^`]+)`/g,
+          /`((?:base|state|identity|gateway|operate|extensions|serve|cli|interop|support)\/[^`]*)`/g,
         ),
       ]
       const names = files.map((match) => `test/${match[1] ?? ''}`)

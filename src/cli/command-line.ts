@@ -45,7 +45,7 @@ async function usageTextOf(name: CommandName, args: readonly string[]): Promise<
   return `Usage: ${usageLine(name, chosen.name, chosen.verb)}\nOptions and examples: postern ${verb} --help\n`
 }
 
-/** The service has its own way to go on without standard output (watch/log). */
+/** The service has its own way to go on without standard output (operate/watch/log). */
 const isService = (name: CommandName): boolean => name === 'serve'
 
 /** Behind `--` stand arguments only. */

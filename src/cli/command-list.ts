@@ -10,9 +10,9 @@ import type { CommandTable } from './line/command.ts'
 export interface CommandRow {
   /** For the list of all commands. */
   readonly summary: string
-  /** The operations that its verbs are of: those of a file of `operator/`. Imported only when they are used. */
+  /** The operations that its verbs are of: those of a file of `operate/`. Imported only when they are used. */
   readonly operations?: () => Promise<readonly Operation[]>
-  /** Its verbs that are none of an operation, and their options: one of tables.ts. Imported only when it is used. */
+  /** Its verbs that are none of an operation, and their options: one of line/tables.ts, or of init/table.ts. Imported only when it is used. */
   readonly table?: () => Promise<CommandTable>
   /** Its verbs as its help lists them. Default: those of operations first. */
   readonly verbs?: readonly string[]

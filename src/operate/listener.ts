@@ -30,7 +30,7 @@ import { authorize, performerOf } from './operation/perform.ts'
 
 /**
  * The listener's application and its requests: no other file names the library. Requests are checked by their operation
- * (perform.ts), not by Fastify's Ajv. Trap: Fastify's default errors repeat the path and the exception's message, so its
+ * (operation/perform.ts), not by Fastify's Ajv. Trap: Fastify's default errors repeat the path and the exception's message, so its
  * handlers are replaced.
  */
 type AdminApp = FastifyInstance

@@ -30,14 +30,11 @@ function loadedBy(file: string): {
 it.each([
   ...['service/maintenance', 'service/status', 'service/service', 'service/configuration'],
   ...['revoke/revoke', 'revoke/revocables', 'revoke/lockouts'],
-])(
-  'C11.6 a command that only calls the admin API loads few modules: %s',
-  (name) => {
-    const { own, libraries } = loadedBy(`src/operate/${name}.ts`)
-    expect(libraries).toEqual([])
-    expect(own.size).toBeLessThan(30)
-  },
-)
+])('C11.6 a command that only calls the admin API loads few modules: %s', (name) => {
+  const { own, libraries } = loadedBy(`src/operate/${name}.ts`)
+  expect(libraries).toEqual([])
+  expect(own.size).toBeLessThan(30)
+})
 
 it('C11.6 an operation on the directory loads neither the store nor what reads a configuration', () => {
   const { own, libraries } = loadedBy('src/operate/records/records.ts')

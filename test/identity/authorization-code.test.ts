@@ -2,7 +2,16 @@ import { describe, expect, it, vi } from 'vitest'
 import { Fault } from '../../src/base/kernel/faults.ts'
 import { accessTokenHash } from '../../src/identity/keys/verify/signatures.ts'
 import { API, basic, client, verify, type TestIdentity } from '../support/identity-under-test.ts'
-import { app, authorizePath, openFlow, partner, redeem, USERS, VERIFIER, obtainCode } from '../support/user-agent.ts'
+import {
+  app,
+  authorizePath,
+  openFlow,
+  partner,
+  redeem,
+  USERS,
+  VERIFIER,
+  obtainCode,
+} from '../support/user-agent.ts'
 
 const OFFLINE = { scope: 'openid fund.read offline_access target:b/ACME' }
 

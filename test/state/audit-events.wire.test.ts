@@ -6,7 +6,7 @@ import { AUDIT_EVENTS, type AuditEvent } from '../../src/base/kernel/audit-event
 const CALLS = 'test/state/audit-calls.wire.test.ts'
 const TOKENS = 'test/state/audit-tokens.wire.test.ts'
 const PEOPLE = 'test/state/audit-people.wire.test.ts'
-/** Rows of `both-ways.test.ts`. */
+/** Rows of `operate/both-ways.wire.test.ts`. */
 const COMMANDS = 'test/support/operation-rows.ts'
 const SERVICE = 'test/state/audit-service.wire.test.ts'
 const QUESTIONS = 'test/state/audit-questions.wire.test.ts'

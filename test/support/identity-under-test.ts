@@ -24,7 +24,7 @@ import { compileAuthorities, parseRequestTarget } from '../../src/base/http/head
 import type { IdentityDeps } from '../../src/identity/dependencies/dependencies.ts'
 import { identityDoor, openIdentity } from '../../src/identity/identity.ts'
 import { type IdentityConfig, identitySchema } from '../../src/identity/dependencies/schema.ts'
-import { LogoutQueue } from '../../src/identity/stored/queue.ts'
+import { LogoutQueue } from '../../src/identity/stored/logout-queue.ts'
 import { StoreTokenRevoker } from '../../src/identity/stored/token-revoker.ts'
 import { openClientKeySets } from '../../src/identity/keys/remote/client-keys.ts'
 import { openNonces } from '../../src/identity/keys/dpop/nonces.ts'

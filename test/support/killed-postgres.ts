@@ -3,12 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { systemClock } from '../../src/base/kernel/clock.ts'
 import { PostgresLink } from '../../src/state/stores/postgres/link.ts'
 import { PostgresStore } from '../../src/state/stores/postgres/store.ts'
-import {
-  basic,
-  formOf,
-  type TestIdentity,
-  type TestIdentityOptions,
-} from './identity-under-test.ts'
+import { basic, formOf, type TestIdentity, type TestIdentityOptions } from './identity-under-test.ts'
 import { obtainCode, openFlow, redeem } from './user-agent.ts'
 import { makeTables, planTo, type PostgresCluster } from './postgres.ts'
 

@@ -1,5 +1,5 @@
 /**
- * Which Postern the tests start: the bundle, which is what ships. The tests in `wire` and `security` start its service in their
+ * Which Postern the tests start: the bundle, which is what ships. The tests `*.wire.test.ts` and `*.attack.test.ts` start its service in their
  * own process too: what they import of `src` is the bundle's (.config/from-bundle.ts). Under `POSTERN_TEST_PROGRAM=sources`
  * everything is the sources, so that a debugger or a profile shows their lines.
  */

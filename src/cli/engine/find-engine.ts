@@ -116,7 +116,7 @@ function refuseConfiguration({ file, problems }: Ground, terminal: Terminal, mor
   return new NothingDone()
 }
 
-/** As `openEngine` (operations.ts). */
+/** As `openEngine` (cli/operations.ts). */
 export async function findEngine(purpose: Purpose, given: Given): Promise<Engine> {
   const { operation, options, terminal } = purpose
   const ground = readGround(options, terminal)

@@ -219,7 +219,7 @@ const isPlain = (thrown: unknown): thrown is Error =>
 /** `postern init [FOLDER]`: writes a first configuration that can be served as it is (C10). Overwrites nothing. */
 export const initCommand = commandOf(INIT, {
   '': async ({ positionals, values }, terminal) => {
-    const source = SOURCES.find((each) => each.isNamed(values))
+    const [source] = SOURCES.filter((each) => each.isNamed(values))
     const folder = resolve(positionals[0] ?? '.')
     const files = [OWN_FILE, ...(source === undefined ? [] : [source.file])]
     const there = files.map((name) => join(folder, name)).find(existsSync)

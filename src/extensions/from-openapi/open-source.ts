@@ -1,13 +1,9 @@
 /** A description as a source of a first configuration. It loads a reader of OpenAPI. */
-import { setFlagsFromString } from 'node:v8'
 import type { Terminal } from '../../operate/operation/terminal.ts'
 import type { OpenSource, SourcedService, SourceValues } from '../../operate/hooks/first-configuration.ts'
 import { openDescription, type OpenDescription } from './described.ts'
 import { openText, operationsTable } from './operations-table.ts'
 import { notBusinessGiven, placesChosen, placesGiven, valuesOf } from './tenancy.ts'
-
-/** A description of 4 MB leaves so much behind that V8, which has room, would take 80 MB more before it collects. */
-const COLLECTED_OFTEN = '--heap-growing-percent=20'
 
 /** Of an option that may stand several times. */
 const listOf = (value: SourceValues[string]): readonly string[] => (typeof value === 'object' ? value : [])
@@ -46,7 +42,6 @@ async function serviceOf(
 
 /** @throws DescriptionError */
 export async function openSource(values: SourceValues, usual: string): Promise<OpenSource> {
-  setFlagsFromString(COLLECTED_OFTEN)
   const open = await openDescription(String(values['from']), listOf(values['only']), usual)
   return { upstream: open.upstream, service: (asked) => serviceOf(open, values, asked) }
 }

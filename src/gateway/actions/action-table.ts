@@ -74,7 +74,7 @@ export interface Operation {
   readonly audit: AuditRule | undefined
   /** XML names of array items (C7.5). */
   readonly items: Readonly<Record<string, string>>
-  /** Undefined for an operation that the configuration does not have (report-only.ts). */
+  /** Undefined for an operation that the configuration does not have (decide/report-only.ts). */
   readonly documentation: Documentation | undefined
 }
 

@@ -254,7 +254,7 @@ interface Passed {
 
 /**
  * The client's streamed body as its backend reads it: it is hashed on its way (C12.2.2). It reads the client's stream
- * only when it is read itself, and no faster. It never destroys that stream, which belongs to `server/`.
+ * only when it is read itself, and no faster. It never destroys that stream, which belongs to `gateway/server/`.
  */
 class HashedStream extends Readable {
   readonly #source: Readable

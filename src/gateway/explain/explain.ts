@@ -114,7 +114,7 @@ const CHECKS_OF: Readonly<Record<DecidedKind, readonly Check[]>> = {
 }
 
 /**
- * Explains the decision about a call that nobody makes (C14): every check of order.ts, with the functions of the
+ * Explains the decision about a call that nobody makes (C14): every check of decide/order.ts, with the functions of the
  * decision, and why each passes or fails. Nothing is forwarded, counted, cached or admitted. Rejects with Fault
  * `internal` if explanation and decision disagree twice: the first time, something may have changed in between.
  */

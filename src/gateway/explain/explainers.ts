@@ -273,7 +273,7 @@ const hasCaller = ({ principal }: Progress): boolean => principal !== undefined
 const hasAction = ({ named }: Progress): boolean => named !== undefined
 const hasBoth = (progress: Progress): boolean => hasCaller(progress) && hasAction(progress)
 
-/** How each check of order.ts is explained, by the name of the function that makes it. */
+/** How each check of decide/order.ts is explained, by the name of the function that makes it. */
 export const EXPLAINERS: Readonly<Record<string, CheckExplainer>> = {
   readTarget: { isReady: always, check: readRequest, describe: describeRequest },
   passServiceMaintenance: { isReady: always, check: passService, describe: describeServiceSwitch },

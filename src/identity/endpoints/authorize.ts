@@ -22,7 +22,7 @@ import {
 } from '../steps/browser-context.ts'
 import { noteCall } from '../dependencies/dependencies.ts'
 import { type Arrived, flow, type Step, type StepDependencies } from '../steps/endpoint.ts'
-import { isNotified } from '../stored/queue.ts'
+import { isNotified } from '../stored/logout-queue.ts'
 import { TEXTS } from '../pages/texts.ts'
 import { codeIssued, consentGiven, give, recordRefusals } from '../steps/records.ts'
 import type { GrantedScope } from '../dependencies/scopes.ts'

@@ -17,7 +17,7 @@ import {
   subjectOf,
 } from '../steps/endpoint.ts'
 import { GRANTS } from '../grants/grants.ts'
-import { isNotified, partyOf } from '../stored/queue.ts'
+import { isNotified, partyOf } from '../stored/logout-queue.ts'
 import { give, tokenIssued, tokenRevoked, took } from '../steps/records.ts'
 import { hasValue, inWords, placeOf } from '../dependencies/scopes.ts'
 import { requireParam } from '../steps/read-form.ts'

@@ -15,7 +15,7 @@ import {
   deliveryOf,
   type DeliveryRecord,
   type LogoutQueue,
-} from '../stored/queue.ts'
+} from '../stored/logout-queue.ts'
 
 /** At once in a process, and of these to one client: one that is slow must leave places for others (T5.20). */
 const MOST_AT_ONCE = 16

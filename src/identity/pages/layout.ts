@@ -65,7 +65,7 @@ export interface Page {
   readonly script?: string
 }
 
-/** What a form of ours needs to be believed (see browser/browser-context.ts). */
+/** What a form of ours needs to be believed (see identity/steps/browser-context.ts). */
 export interface OwnForm {
   /** Path and query. */
   readonly action: string

@@ -7,7 +7,7 @@ import { LONGEST_ACCESS_TOKEN } from '../../base/kernel/lifetimes.ts'
 import { accessTokenHash } from '../keys/verify/signatures.ts'
 import { idTokenClaims } from './claims.ts'
 import type { Granted, GrantedForUser, StepDependencies } from '../steps/endpoint.ts'
-import { isNotified } from '../stored/queue.ts'
+import { isNotified } from '../stored/logout-queue.ts'
 import type { IdentityConfig } from '../dependencies/schema.ts'
 
 export interface AccessToken {

@@ -111,7 +111,7 @@ export class SourceError extends Error {}
 export type SourceValues = Readonly<Record<string, string | boolean | readonly string[] | undefined>>
 
 export interface FirstConfigurationSource {
-  /** Options that `postern init` has for it. The first names the source. */
+  /** Options that `postern init` has for it. */
   readonly options: Options
   /** For the help of `--upstream`: what the address is by default. */
   readonly address: string

@@ -29,7 +29,7 @@ import type { StoredPlaces } from '../../identity/directory/records/stored-place
 import { reportTakenIds } from '../../identity/directory/records/uniqueness.ts'
 import { compileActions, type CompiledActions } from '../../gateway/actions/compile-actions.ts'
 import type { Conversions } from '../../gateway/conversion/conversions.ts'
-import type { LogoutQueue } from '../../identity/stored/queue.ts'
+import type { LogoutQueue } from '../../identity/stored/logout-queue.ts'
 import type { StoreTokenRevoker } from '../../identity/stored/token-revoker.ts'
 import type { Clock } from '../../base/kernel/clock.ts'
 import type { ClientKeySets } from '../../identity/keys/remote/client-keys.ts'

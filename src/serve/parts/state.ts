@@ -2,7 +2,7 @@
 import type { AuditTrail } from '../../base/contracts/records/audit.ts'
 import type { Recorder } from '../../base/contracts/records/recorder.ts'
 import type { FeedReading, Store, StoreAtStart, View } from '../../base/contracts/records/store.ts'
-import { LogoutQueue } from '../../identity/stored/queue.ts'
+import { LogoutQueue } from '../../identity/stored/logout-queue.ts'
 import { StoreTokenRevoker } from '../../identity/stored/token-revoker.ts'
 import type { Clock } from '../../base/kernel/clock.ts'
 import { LONGEST_ACCESS_TOKEN, LONGEST_FOREIGN_TOKEN, LONGEST_LEEWAY } from '../../base/kernel/lifetimes.ts'

@@ -1,3 +1,3 @@
-/** The extensions that there are: without its line, its folder and `test/extensions/NAME` one is not there at all. */
+/** The extensions, a line each. To delete one: its line here, `src/extensions/NAME` and `test/extensions/NAME`. */
 export type { Extension } from '../../operate/hooks/extension.ts'
 export { extension as fromOpenapi } from '../../extensions/from-openapi/extension.ts'

@@ -4,13 +4,7 @@ import { parse } from 'yaml'
 import { describe, expect, it } from 'vitest'
 import { runVerb } from '../../support/command-line.ts'
 import { configFiles } from '../../support/config-files.ts'
-import {
-  describing,
-  made,
-  OPEN_BANKING,
-  REPOSITORIES,
-  type Written,
-} from '../../support/described-service.ts'
+import { describing, made, OPEN_BANKING, REPOSITORIES, type Written } from './described-service.ts'
 
 /** What the service is asked for, by method and action. */
 const askedFor = ({ actions }: Written): Readonly<Record<string, string>> =>

@@ -1,9 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { TokenCredentials } from '../../../src/gateway/backends/forward/auth/token-credentials.ts'
-import {
-  type GrantedToken,
-  NoToken,
-} from '../../../src/gateway/backends/forward/auth/token-endpoint.ts'
+import { type GrantedToken, NoToken } from '../../../src/gateway/backends/forward/auth/token-endpoint.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 
 const SECOND = 1000

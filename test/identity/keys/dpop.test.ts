@@ -12,7 +12,15 @@ import {
   type TestIdentity,
   verify,
 } from '../../support/identity-under-test.ts'
-import { authorizePath, obtainCode, openFlow, partner, redeem, UserAgent, VERIFIER } from '../../support/user-agent.ts'
+import {
+  authorizePath,
+  obtainCode,
+  openFlow,
+  partner,
+  redeem,
+  UserAgent,
+  VERIFIER,
+} from '../../support/user-agent.ts'
 
 const TOKEN = `${ISSUER}/connect/token`
 const FOR_TOKEN = { htm: 'POST', htu: TOKEN }

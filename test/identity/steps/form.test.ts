@@ -2,7 +2,14 @@ import { Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import { identityDoor } from '../../../src/identity/identity.ts'
 import { FORM_LIMIT } from '../../../src/identity/steps/read-form.ts'
-import { requestToken, basic, exchangeOf, formOf, openTestIdentity, outside } from '../../support/identity-under-test.ts'
+import {
+  requestToken,
+  basic,
+  exchangeOf,
+  formOf,
+  openTestIdentity,
+  outside,
+} from '../../support/identity-under-test.ts'
 
 const PARAMS = { grant_type: 'password', username: 'alice', password: 'alice-password', scope: 'openid' }
 const FORM = 'application/x-www-form-urlencoded'

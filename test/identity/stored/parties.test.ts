@@ -1,11 +1,19 @@
 import { decodeJwt } from 'jose'
 import { describe, expect, it } from 'vitest'
 import { SESSION } from '../../../src/identity/stored/sessions.ts'
-import { DELIVERY, LOGOUT_PARTY } from '../../../src/identity/stored/queue.ts'
+import { DELIVERY, LOGOUT_PARTY } from '../../../src/identity/stored/logout-queue.ts'
 import { StoredRevocableRecords } from '../../../src/identity/stored/revocable-records.ts'
 import { basic, client, formOf, requestToken, type TestIdentity } from '../../support/identity-under-test.ts'
 import type { UserAgent } from '../../support/user-agent.ts'
-import { answerIn, app, authorizePath, obtainCode, openFlow, partner, redeem } from '../../support/user-agent.ts'
+import {
+  answerIn,
+  app,
+  authorizePath,
+  obtainCode,
+  openFlow,
+  partner,
+  redeem,
+} from '../../support/user-agent.ts'
 
 const NOTIFIED = 'https://app.test/logged-out'
 const told = { ...partner, backchannelLogoutUri: NOTIFIED }

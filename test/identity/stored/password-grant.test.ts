@@ -3,7 +3,15 @@ import { describe, expect, it } from 'vitest'
 import { FAMILY } from '../../../src/identity/stored/families.ts'
 import { Fault } from '../../../src/base/kernel/faults.ts'
 import { roleMark } from '../../../src/base/kernel/ids.ts'
-import { API, requestToken, client, ISSUER, openTestIdentity, user, verify } from '../../support/identity-under-test.ts'
+import {
+  API,
+  requestToken,
+  client,
+  ISSUER,
+  openTestIdentity,
+  user,
+  verify,
+} from '../../support/identity-under-test.ts'
 
 const day = (at: number): string => new Date(at).toISOString().slice(0, 10)
 const DAY = 86_400_000

@@ -2,7 +2,12 @@ import { describe, expect, it } from 'vitest'
 import type { Principal } from '../../../src/base/contracts/people/principal.ts'
 import { userinfo } from '../../../src/identity/tokens/claims.ts'
 import { parseTarget } from '../../../src/base/config/scopes/scope-token.ts'
-import { ISSUER, openTestIdentity, user, type TestIdentityOptions } from '../../support/identity-under-test.ts'
+import {
+  ISSUER,
+  openTestIdentity,
+  user,
+  type TestIdentityOptions,
+} from '../../support/identity-under-test.ts'
 import { scopeOf } from '../../support/scope.ts'
 
 const describeUser = (scope: string, options: TestIdentityOptions = {}, more: Partial<Principal> = {}) => {

@@ -7,9 +7,9 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import type * as Trail from '../../../src/state/audit/write/trail.ts'
 import type { AuditEntry } from '../../../src/base/contracts/records/audit.ts'
+import { moduleOf } from '../../support/other-checkout.ts'
 
 interface Cost {
   /** Microseconds of CPU for each pair of records, of all threads, with the caller's own share. */
@@ -77,8 +77,7 @@ const median = (numbers: readonly number[]): number =>
 
 /** In a process of its own, so that all its CPU time belongs to the records. */
 async function measure(tree: string, asked: Case): Promise<Cost> {
-  const url = pathToFileURL(join(tree, 'src/state/audit/write/trail.ts')).href
-  const { openTrail } = (await import(url)) as typeof Trail
+  const { openTrail } = (await moduleOf(tree, 'state/audit/write/trail.ts')) as typeof Trail
   const folder = mkdtempSync(join(tmpdir(), 'postern-audit-cost-'))
   const clock = { now: () => Date.now(), monotonic: () => performance.now() }
   const recorder = { note: (...told: unknown[]) => console.error(...told) }

@@ -15,6 +15,7 @@ import { parseArgs } from 'node:util'
 import type * as app from '../../../src/serve/start/service.ts'
 import type * as configurations from '../../../src/operate/settings/configuration.ts'
 import type * as clocks from '../../../src/base/kernel/clock.ts'
+import { moduleOf } from '../../support/other-checkout.ts'
 
 const { values: options } = parseArgs({
   options: {
@@ -26,7 +27,7 @@ const WARM_UP = 50
 const COUNTED = 10
 
 const source = pathToFileURL(join(resolve(options.code), 'src/')).href
-const from = async (file: string): Promise<unknown> => import(source + file)
+const from = (file: string): Promise<unknown> => moduleOf(options.code, file)
 const { startPostern } = (await from('serve/start/service.ts')) as typeof app
 const { readConfiguration } = (await from('operate/settings/configuration.ts')) as typeof configurations
 const { systemClock } = (await from('base/kernel/clock.ts')) as typeof clocks

@@ -10,11 +10,12 @@ import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import type * as app from '../../../src/serve/start/service.ts'
 import type * as configurations from '../../../src/operate/settings/configuration.ts'
 import type * as clocks from '../../../src/base/kernel/clock.ts'
+import { moduleOf } from '../../support/other-checkout.ts'
 
 const OWN = fileURLToPath(new URL('../../..', import.meta.url))
 const { values: options } = parseArgs({
@@ -26,8 +27,7 @@ const { values: options } = parseArgs({
 })
 const PLACES = Number(options.places)
 
-const from = async (file: string): Promise<unknown> =>
-  import(pathToFileURL(resolve(options.code, 'src', file)).href)
+const from = (file: string): Promise<unknown> => moduleOf(options.code, file)
 const { startPostern } = (await from('serve/start/service.ts')) as typeof app
 const { readConfiguration } = (await from('operate/settings/configuration.ts')) as typeof configurations
 const { systemClock } = (await from('base/kernel/clock.ts')) as typeof clocks

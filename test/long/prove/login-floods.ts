@@ -8,15 +8,16 @@ import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { Agent, request, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import type * as app from '../../../src/serve/start/service.ts'
 import type * as configurations from '../../../src/operate/settings/configuration.ts'
 import type * as lockouts from '../../../src/identity/guessing/lockouts.ts'
 import type * as clocks from '../../../src/base/kernel/clock.ts'
+import { moduleOf } from '../../support/other-checkout.ts'
 
 const OWN = fileURLToPath(new URL('../../..', import.meta.url))
 const { values: options } = parseArgs({
@@ -29,8 +30,7 @@ const { values: options } = parseArgs({
 const SECONDS = Number(options.seconds)
 const RATE = Number(options.rate)
 
-const from = async (file: string): Promise<unknown> =>
-  import(pathToFileURL(resolve(options.code, 'src', file)).href)
+const from = (file: string): Promise<unknown> => moduleOf(options.code, file)
 const { startPostern } = (await from('serve/start/service.ts')) as typeof app
 const { readConfiguration } = (await from('operate/settings/configuration.ts')) as typeof configurations
 const { LocalLockouts } = (await from('identity/guessing/lockouts.ts')) as typeof lockouts

@@ -32,14 +32,16 @@ const WHERE = [
   ...new Set(
     options.at?.map((place) => place.replace(/:\d+$/, '')) ??
       options.in ?? [
-        ...['src/gateway/decide', 'src/gateway/actions', 'src/gateway/limits', 'src/gateway/upstream'],
+        ...['src/gateway/decide', 'src/gateway/actions', 'src/gateway/conversion', 'src/gateway/describe'],
+        ...['src/gateway/openapi', 'src/gateway/explain', 'src/gateway/limits', 'src/gateway/upstream'],
         ...['src/identity/keys', 'src/identity/stored', 'src/identity/tokens'],
       ],
   ),
 ]
 /** Folders or files of `test/`, without those of the wire. Tests of other processes don't meet mutants. */
-const TESTS = (options.tests ?? ['base', 'state', 'identity', 'gateway', 'operate']).flatMap((each) =>
-  globSync(each.endsWith('.ts') ? `test/${each}` : `test/${each}/**/!(*.wire).test.ts`, { cwd: ROOT }),
+const TESTS = (options.tests ?? ['base', 'state', 'identity', 'gateway', 'operate', 'serve', 'cli']).flatMap(
+  (each) =>
+    globSync(each.endsWith('.ts') ? `test/${each}` : `test/${each}/**/!(*.wire).test.ts`, { cwd: ROOT }),
 )
 /** Milliseconds of tests that one mutant may take, as they took without one, and after which it is taken to hang. */
 const BUDGET = 1000 * Number(options.budget)

@@ -7,7 +7,12 @@ import type {
   Call,
   CallBody,
 } from '../../../src/base/contracts/calls/backend.ts'
-import { type JsonObject, type JsonValue, parseJson, stringifyJson } from '../../../src/base/http/body/json.ts'
+import {
+  type JsonObject,
+  type JsonValue,
+  parseJson,
+  stringifyJson,
+} from '../../../src/base/http/body/json.ts'
 import { Fault } from '../../../src/base/kernel/faults.ts'
 import { makeCall } from '../calls.ts'
 

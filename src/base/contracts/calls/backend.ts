@@ -9,7 +9,7 @@ import type { Successes } from './api-description.ts'
 import type { BusinessValues, Place } from '../people/places.ts'
 import type { Principal } from '../people/principal.ts'
 import type { BodyRecipe, PlaceholderValues } from './templates.ts'
-import { Buffer } from 'node:buffer'
+import type { Buffer } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
 
 /** The format of a backend's request and answer bodies. `value` is a JSON value in memory that is never serialised. */

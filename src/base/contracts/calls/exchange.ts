@@ -6,7 +6,7 @@ import type { RequestTarget } from '../../http/head/request-target.ts'
 import type { Fault } from '../../kernel/faults.ts'
 import type { Carrier, Tunnel } from './backend.ts'
 
-/** One request and its connection. `server/` makes it once, with everything that is read from the wire. */
+/** One request and its connection. `gateway/server/` makes it once, with everything that is read from the wire. */
 export interface Exchange {
   /** The new X-Request-Id of this exchange (C2.6). */
   readonly id: string
@@ -54,10 +54,10 @@ export interface WrappedBytes {
   readonly after: string
 }
 
-/** The answer of a door. Only `server/` writes it to a socket. */
+/** The answer of a door. Only `gateway/server/` writes it to a socket. */
 export interface Answer {
   readonly status: number
-  /** Without hop-by-hop headers and X-Request-Id, which `server/` adds. Names are spelled as they are sent. */
+  /** Without hop-by-hop headers and X-Request-Id, which `gateway/server/` adds. Names are spelled as they are sent. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>
   /** If its pieces break off, the connection is cut, so that a truncated answer never looks complete (C8.4). */
   readonly body: Buffer | string | WrappedBytes | PieceSource | undefined

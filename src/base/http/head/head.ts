@@ -5,7 +5,7 @@ import { Fault, type FaultCode } from '../../kernel/faults.ts'
 /** Whether an answer of this status has no content (RFC 9110 §6.4.1, §15.3.6); 205 has a length of 0. */
 export const hasNoContent = (status: number): boolean => status === 204 || status === 205 || status === 304
 
-/** One request without its body, as it came off the wire. Made once, by `server/`; read by everyone. */
+/** One request without its body, as it came off the wire. Made once, by `gateway/server/`; read by everyone. */
 export interface Head {
   readonly method: string
   /** The request target exactly as sent: nothing may use it but `parseRequestTarget`. */

@@ -1,4 +1,4 @@
-/** Editors of what a mark can disable: clients and users, also those that no command changes (marks.ts). */
+/** Editors of what a mark can disable: clients and users, also those that no command changes (records/marks.ts). */
 import type { Entry, Page } from '../../../base/contracts/records/store.ts'
 import type { Ended } from '../../../base/contracts/records/tokens.ts'
 import {

@@ -17,7 +17,7 @@ export interface SeenFeed {
 
 /** What a node remembers of the feed of a store that is its own. */
 export interface OwnMemory extends SeenFeed {
-  /** The id of the store (store-files.ts). */
+  /** The id of the store (sqlite/store-files.ts). */
   readonly store: string
   /** When the node started and had no doubt, or knew of it, and until when it ran at least. Milliseconds since the epoch. */
   readonly since: number

@@ -56,7 +56,7 @@ function readMarker(path: string): Marker | undefined {
   }
 }
 
-/** Whose memory a data folder may have (feed-progress.ts). Undefined without a marked store. */
+/** Whose memory a data folder may have (feed/feed-progress.ts). Undefined without a marked store. */
 export const idOfStore = (path: string): string | undefined => readMarker(path)?.id
 
 /** Marks the folder of an existing store. The marker appears complete or not at all. Throws as the file system does. */

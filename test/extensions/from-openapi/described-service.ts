@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect } from 'vitest'
 import { parse } from 'yaml'
-import { runVerb } from './command-line.ts'
-import { configFiles } from './config-files.ts'
+import { runVerb } from '../../support/command-line.ts'
+import { configFiles } from '../../support/config-files.ts'
 
 export interface Written {
   readonly scopes: unknown
