@@ -55,7 +55,7 @@ interface AllAnswers extends Answers {
   readonly values: BusinessValues
 }
 
-/** What a source tells of the service, and the file that is written beside the configuration. */
+/** A service from a source, and the name of the file that is written next to the configuration. */
 interface Sourced extends SourcedService {
   readonly file: string
 }

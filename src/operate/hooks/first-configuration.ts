@@ -77,20 +77,20 @@ export interface FirstBusiness {
 /** Values of businesses: by code, then by key. */
 export type BusinessValues = Readonly<Record<string, Readonly<Record<string, string>>>>
 
-/** What a source tells of the service that a configuration is written for. */
+/** The service that a configuration is written for, as its source describes it. */
 export interface SourcedService {
   readonly service: DescribedService
   /**
-   * What the service calls each business, as far as it must be known.
+   * The values by which the service knows each business, where it needs them.
    *
    * @throws UsageError if something is missing and nobody can be asked
    */
   readonly valuesOf: (businesses: readonly FirstBusiness[]) => Promise<BusinessValues>
-  /** What no configuration can say: a line for each. */
+  /** What the description has and a configuration cannot say: a line for each. */
   readonly notes: readonly string[]
-  /** The same for people, as long as they have asked for. Empty if there is nothing. */
+  /** The same as text for people, in detail or by kind. Empty if there is nothing. */
   readonly told: string
-  /** The operations that it has: for JSON, and as the file beside the configuration. */
+  /** Its operations: as a list for JSON, and as the text of the file next to the configuration. */
   readonly operations: { readonly list: readonly object[]; readonly table: string }
   /** What is left to decide where nobody could be asked. */
   readonly open: string | undefined
@@ -117,7 +117,7 @@ export interface FirstConfigurationSource {
   readonly address: string
   readonly notes: readonly string[]
   readonly examples: readonly Example[]
-  /** The name of the file that is written beside the configuration. */
+  /** The name of the file that is written next to the configuration. */
   readonly file: string
   /** Whether the options name this source. @throws UsageError if they name none, and say how one is read */
   readonly isNamed: (values: SourceValues) => boolean

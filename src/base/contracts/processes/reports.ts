@@ -1,20 +1,22 @@
-/** What was added to the series of one family. Plain data, to be sent to another process. */
+// What processes report to each other. All of it is plain data.
+
+/** What was added to the series of one family of metrics. */
 export interface Delta {
-  /** Of the family. */
+  /** The name of the family. */
   readonly name: string
-  /** A number for each series. Those of a family are shown in the order of these numbers. */
+  /** The number of each series. A family's series are shown in the order of these numbers. */
   readonly series: readonly number[]
-  /** Of one series after the other: the values of the family's labels, in its order. */
+  /** The values of the labels of the first series, in the order of the family, then those of the next. */
   readonly labels: readonly string[]
-  /** Of each series: one number; of a histogram one per bucket, one beyond the last bound, and the sum. */
+  /** One number for each series; for a histogram one per bucket, one beyond the last bound, and the sum. */
   readonly amounts: readonly number[]
 }
 
-/** One series of a gauge as one process sees it now. Plain data, so that it can be sent to another process. */
+/** One series of a gauge, as one process sees it now. */
 export interface GaugeReading {
-  /** Of the family. */
+  /** The name of the family. */
   readonly name: string
-  /** The values of the family's labels, in its order. */
+  /** The values of the labels, in the order of the family. */
   readonly labels: readonly string[]
   readonly value: number
 }
@@ -32,10 +34,10 @@ export interface PastCaller {
   readonly target: string | undefined
 }
 
-/** A call as operators see it. Plain data. */
+/** A call as operators see it. */
 export interface PastCall {
   readonly requestId: string
-  /** Milliseconds since the epoch, when its head had been read; of a line of the log, when it was written. */
+  /** When its head had been read; for a line of the log, when it was written. In milliseconds since the epoch. */
   readonly at: number | undefined
   readonly method: string
   /** Without the query. Undefined if the target could not be read, or is longer than 1,024 characters. */
@@ -45,7 +47,7 @@ export interface PastCall {
   readonly reason: string | undefined
   /** In a report-only area: the fault that would have refused it. */
   readonly wouldRefuse: string | undefined
-  /** What only the log says of the fault. */
+  /** Details of the fault, which are in the log and not in the answer. */
   readonly detail: string | undefined
   /** Undefined if its token was not verified. */
   readonly caller: PastCaller | undefined
@@ -58,11 +60,11 @@ export interface PastCall {
   readonly version: number | undefined
 }
 
-/** Calls of one client for one business in one place. Plain data, so that it can be sent to another process. */
+/** Calls of one client for one business in one place. */
 export interface CallCount {
-  /** As allow lists name it; empty if nobody was verified, or for those beyond MOST_ROWS. */
+  /** As allow lists name it. Empty if no client was verified, and for clients beyond `MOST_ROWS` (gateway/maintenance/recent-calls.ts). */
   readonly client: string
-  /** Of the token's target; empty if it has none. */
+  /** The business of the token's target. Empty if it has none. */
   readonly business: string
   /** `area/NAME`; `service` for a call below `/api` without an action; `identity` for the identity endpoints. */
   readonly place: string
