@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { readAdminToken } from '../../src/operate/trail/announcement.ts'
+import { urlOfNobody } from '../support/free-port.ts'
 import { runVerb } from '../support/command-line.ts'
 import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
@@ -21,7 +22,7 @@ async function listener() {
   }).listen(0, '127.0.0.1')
   onTestFinished(() => void server.close())
   await once(server, 'listening')
-  return { got, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server }
+  return { got, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
 }
 
 const latin1 = (text: string): Uint8Array => Buffer.from(text, 'latin1')
@@ -85,7 +86,7 @@ describe('C11.6 the token of --admin-token @FILE', () => {
   })
 
   it('of POSTERN_ADMIN_TOKEN that no header can hold is told apart from a service that does not answer', async () => {
-    const { got, url, server } = await listener()
+    const { got, url } = await listener()
     const by = (token: string, address: string) =>
       runVerb(['reload', '--admin-url', address], {
         env: { POSTERN_CONFIG: DEMO, POSTERN_ADMIN_TOKEN: token },
@@ -96,10 +97,9 @@ describe('C11.6 the token of --admin-token @FILE', () => {
         'postern: this token cannot be sent: it holds other characters than visible ASCII, which no token can\n',
     })
     expect(got).toEqual([])
-    server.close()
-    await once(server, 'close')
-    expect((await by('a-token-of-ann', url)).stderr).toContain(
-      `there is no answer from ${url} (ECONNREFUSED: nothing listens there)`,
+    const nobody = await urlOfNobody()
+    expect((await by('a-token-of-ann', nobody)).stderr).toContain(
+      `there is no answer from ${nobody} (ECONNREFUSED: nothing listens there)`,
     )
   })
 })

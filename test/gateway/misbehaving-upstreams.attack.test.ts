@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { FaultCode } from '../../src/base/kernel/faults.ts'
+import { urlOfNobody } from '../support/free-port.ts'
 import { fundsOf, type HttpConfig, replaceFunds } from '../support/changed-funds.ts'
 import { eventually } from '../support/eventually.ts'
 import { sized } from '../support/long.ts'
@@ -105,13 +106,11 @@ const FRAMINGS = [
 
 describe('T5.1 an upstream that breaks its connection', () => {
   it('T5.1 refuses: 503, with no address in it', async () => {
-    const gone = await startUpstream()
     const own = await postern({
       config: 'upstream.yaml',
-      environment: { UPSTREAM_URL: gone.url },
+      environment: { UPSTREAM_URL: await urlOfNobody() },
       keeps: 'nothing',
     })
-    await gone.close()
     const response = await send(own, { target: LIST, headers: await authorise(own) })
     expectFault(response, 'upstream_unreachable')
     expect(response.headers['retry-after']).toMatch(/^\d+$/)

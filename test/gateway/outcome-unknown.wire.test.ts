@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { urlOfNobody } from '../support/free-port.ts'
 import { replacedOver } from '../support/over-module.ts'
 import { bearer, envelopeOf, expectFault, send } from '../support/requests.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
@@ -136,9 +137,7 @@ describe('C8.4a where nothing was changed, the call may be sent again', () => {
   })
 
   it('C8.4 the service cannot be reached', async () => {
-    const gone = await openUpstream()
-    await gone.close()
-    const { ask } = await over('{ request: () => undefined }', { under: { target: gone.url } })
+    const { ask } = await over('{ request: () => undefined }', { under: { target: await urlOfNobody() } })
     const answer = await ask({ method: 'POST', target: CREATE, body: BODY, headers: JSON_TYPE })
     expectFault(answer, 'upstream_unreachable')
     expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0)

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { urlOfNobody } from '../support/free-port.ts'
 import { withForwardedActions } from '../support/forwarded-action.ts'
 import { bearer, expectFault, send } from '../support/requests.ts'
 import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
@@ -419,23 +420,20 @@ describe('C8.8 redirects that are not followed are 500, and nothing is sent anyw
   })
 
   it('C8.8 a redirect to a server that is gone is 503, one that hangs is 503 in time', async () => {
-    const gone = await openUpstream()
-    await gone.close()
+    const gone = await urlOfNobody()
     const started = await postern({
       keeps: 'nothing',
       config: 'upstream.yaml',
       environment: { UPSTREAM_URL: upstream.url },
       change: withForwardedActions({}, (backend) => ({
         ...backend,
-        redirects: { max: 3, within: [], origins: [gone.url, other.url] },
+        redirects: { max: 3, within: [], origins: [gone, other.url] },
         timeouts: { ...backend.timeouts, firstByte: 400 },
       })),
     })
     const { access_token } = await issueToken(started, { scope: ALL_AT_ACME })
     const list = () => send(started, { target: `${AREA}/fund-list`, headers: bearer(access_token) })
-    upstream.behave((connection) =>
-      connection.respond({ status: 302, headers: { Location: `${gone.url}/x` } }),
-    )
+    upstream.behave((connection) => connection.respond({ status: 302, headers: { Location: `${gone}/x` } }))
     expectFault(await list(), 'upstream_unreachable')
     upstream.behave((connection) =>
       connection.respond({ status: 302, headers: { Location: `${other.url}/x` } }),

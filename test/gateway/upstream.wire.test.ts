@@ -1,5 +1,6 @@
 import { createServer, type AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { urlOfNobody } from '../support/free-port.ts'
 import { type HttpConfig, replaceFunds } from '../support/changed-funds.ts'
 import { openRaw } from '../support/raw-http.ts'
 import { replacedService } from '../support/replaced-service.ts'
@@ -242,12 +243,11 @@ describe('C8.3: what a client never sees of the upstream', () => {
 
 describe('C8.4: an upstream that fails', () => {
   it('C8.4: refused: 503', async () => {
-    const own = await fixture()
-    await own.upstream.close()
-    const response = await ask({}, own)
+    const target = await urlOfNobody()
+    const response = await ask({}, await fixture((backend) => ({ ...backend, target })))
     expectFault(response, 'upstream_unreachable')
     expect(Number(response.headers['retry-after'])).toBeGreaterThan(0)
-    expect(response.body).not.toContain(String(own.upstream.port))
+    expect(response.body).not.toContain(new URL(target).port)
   })
 
   it('C8.4: reset, or closed without an answer: 503', async () => {

@@ -1,14 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
+import { urlOfNobody } from '../support/free-port.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { postern, startPostern, type StartedPostern, type StartOptions } from '../support/start-postern.ts'
 import { at, streaming, type StreamChanges } from '../support/streaming.ts'
-import {
-  openUpstream,
-  startUpstream,
-  type Upstream,
-  type UpstreamBehaviour,
-} from '../support/start-upstream.ts'
+import { openUpstream, type Upstream, type UpstreamBehaviour } from '../support/start-upstream.ts'
 import { ALL_AT_ACME, basic, issueToken } from '../support/tokens.ts'
 import {
   askWebsocket,
@@ -302,9 +298,7 @@ describe('C8.4 upstreams that do not take the upgrade', () => {
   })
 
   it('C8.4 answers 503 where nobody listens', async () => {
-    const gone = await startUpstream()
-    const other = await postern(streaming(gone.url))
-    await gone.close()
+    const other = await postern(streaming(await urlOfNobody()))
     const headers = {
       Authorization: `Bearer ${(await issueToken(other, { scope: ALL_AT_ACME })).access_token}`,
     }

@@ -22,6 +22,9 @@ export async function freePort(): Promise<number> {
   throw new Error(`no port from ${from} on is free`)
 }
 
+/** An address of loopback where nobody listens. That of a server that was closed may be another test's next. */
+export const urlOfNobody = async (): Promise<string> => `http://127.0.0.1:${await freePort()}`
+
 const isFree = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const server = createServer()

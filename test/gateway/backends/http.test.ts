@@ -5,6 +5,7 @@ import { PassThrough, Readable } from 'node:stream'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { BackendAnswer } from '../../../src/base/contracts/calls/backend.ts'
 import { Fault } from '../../../src/base/kernel/faults.ts'
+import { urlOfNobody } from '../../support/free-port.ts'
 import { type CallOverrides, makeCall, PRINCIPAL } from '../../support/calls.ts'
 import { openHttpBackend } from '../../support/http-backend.ts'
 import {
@@ -314,9 +315,9 @@ describe('the answer of the http backend', () => {
 
 describe('an upstream of the http backend that fails', () => {
   it('T5.1 is 503 when it refuses, with no address in the text', async () => {
-    const { upstream, ask } = await begin()
-    await upstream.close()
-    const fault = await faultOf(ask())
+    const backend = openHttpBackend(await urlOfNobody())
+    onTestFinished(() => backend.close())
+    const fault = await faultOf(backend.answer(makeCall()))
     expect([fault.code, fault.status]).toEqual(['upstream_unreachable', 503])
     expect(fault.publicText).not.toContain('127.0.0.1')
   })
