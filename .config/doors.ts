@@ -1,12 +1,14 @@
 /**
  * `npm run doors [NAME …]`: whether extensions can be deleted. In a copy of the repository it deletes the folder, the line and the
- * tests of each extension (default: of every one, then of all together); what is left must have no type error, serve (the smoke
+ * tests of each extension, and its keys in what is shipped (default: of every one, then of all together); what is left must have no type error, serve (the smoke
  * tests) and say what is missing (`test/doors`).
  */
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import {
   cpSync,
   existsSync,
+  globSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -16,6 +18,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Extension } from '../src/operate/hooks/extension.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const LIST = 'src/serve/start/extensions.ts'
@@ -30,8 +33,7 @@ if (unknown !== undefined) {
   process.exit(2)
 }
 /** What is deleted at once. */
-const each = (asked.length > 0 ? asked : every).map((name) => [name])
-const doors = asked.length > 0 || every.length === 1 ? each : [...each, every]
+const doors = asked.length > 0 ? asked.map((name) => [name]) : [...every.map((name) => [name]), every]
 
 function copyTo(folder: string): void {
   const files = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
@@ -39,8 +41,7 @@ function copyTo(folder: string): void {
     encoding: 'utf8',
   })
   for (const file of files.split('\0').filter((path) => path !== '' && existsSync(join(ROOT, path))))
-    cpSync(join(ROOT, file), join(folder, file), { recursive: true })
-  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+    cpSync(join(ROOT, file), join(folder, file), { recursive: true, preserveTimestamps: true })
 }
 
 function deleteIn(folder: string, names: readonly string[]): void {
@@ -53,16 +54,39 @@ function deleteIn(folder: string, names: readonly string[]): void {
   writeFileSync(join(folder, LIST), left.join('\n'))
 }
 
-/** `node_modules` of the copy is a link to the repository's: what `tsc` knows of the copy must not be kept there. */
-const TYPES = ['typescript/bin/tsc', '--project', '.', '--incremental', 'false', '--tsBuildInfoFile', 'null']
+/** A file of configuration without a section of the top level. */
+const withoutSection = (text: string, key: string): string =>
+  text.replace(new RegExp(`^${key}:.*\\n(?:[ #].*\\n|\\n(?= ))*`, 'm'), '')
+
+/** What is shipped uses what is there. */
+async function deleteKeysIn(folder: string, names: readonly string[]): Promise<void> {
+  const keys: string[] = []
+  for (const name of names) {
+    const { extension } = (await import(join(ROOT, 'src/extensions', name, 'extension.ts'))) as {
+      extension: Extension
+    }
+    keys.push(...Object.keys(extension.settings?.keys ?? {}))
+  }
+  for (const file of globSync('config/**/*.yaml', { cwd: folder })) {
+    const text = readFileSync(join(folder, file), 'utf8')
+    writeFileSync(join(folder, file), keys.reduce(withoutSection, text))
+  }
+}
+
+/**
+ * `node_modules` of the copy is a link to the repository's: what `tsc` knows of the copy must not be kept there. Without one extension
+ * only the sources can have an error that they have not without all of them: that one extension needs another.
+ */
+const TYPES = ['typescript/bin/tsc', '--incremental', 'false', '--tsBuildInfoFile', 'null', '--project']
+const SOURCES = 'src.tsconfig.json'
 const TESTS = ['vitest/vitest.mjs', 'run', '--config', '.config/vitest.config.ts', '--project', 'doors']
 
-function passes(
+async function passes(
   folder: string,
   [program = '', ...args]: readonly string[],
   without: readonly string[],
-): boolean {
-  const { status } = spawnSync(process.execPath, [join('node_modules', program), ...args], {
+): Promise<boolean> {
+  const running = spawn(process.execPath, [join('node_modules', program), ...args], {
     ...{ cwd: folder, stdio: 'inherit' },
     // Node keys what it has compiled by its path, and the copy's is another one each time.
     env: {
@@ -71,22 +95,28 @@ function passes(
       POSTERN_WITHOUT: without.join(' '),
     },
   })
-  return status === 0
+  const [code] = (await once(running, 'close')) as [number | null]
+  return code === 0
 }
 
-const failed = doors.filter((names) => {
-  const folder = mkdtempSync(join(tmpdir(), 'postern-doors-'))
-  try {
+const failed: (readonly string[])[] = []
+const folder = mkdtempSync(join(tmpdir(), 'postern-doors-'))
+try {
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  writeFileSync(join(folder, SOURCES), JSON.stringify({ extends: './tsconfig.json', include: ['src'] }))
+  for (const names of doors) {
     copyTo(folder)
     deleteIn(folder, names)
+    await deleteKeysIn(folder, names)
     console.log(`\nwithout ${names.join(', ')}`)
     // Both, so that one run tells all that is wrong.
-    const results = [TYPES, TESTS].map((command) => passes(folder, command, names))
-    return results.includes(false)
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
+    const types = [...TYPES, names === every ? '.' : SOURCES]
+    const results = await Promise.all([types, TESTS].map((command) => passes(folder, command, names)))
+    if (results.includes(false)) failed.push(names)
   }
-})
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
 for (const names of failed) console.error(`doors: ${names.join(', ')} cannot be deleted`)
 if (failed.length === 0)
   console.log(`doors: can be deleted: ${doors.map((names) => names.join(' and ')).join(', ')}`)

@@ -4,7 +4,8 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { format, resolveConfig } from 'prettier'
-import { configurationSchema, OVERRIDES } from '../src/operate/settings/configuration.ts'
+import { OVERRIDES } from '../src/operate/settings/configuration.ts'
+import { SETTINGS } from '../src/serve/start/settings.ts'
 import { expectationsSchema } from '../src/operate/settings/expectations.ts'
 import { auditEventTable } from './audit-event-table.ts'
 import { dashboardJson } from './dashboard/dashboard.ts'
@@ -42,7 +43,7 @@ const environmentTable = (): string =>
 const GENERATED: readonly Generated[] = [
   {
     file: 'config/schema.json',
-    render: () => JSON.stringify(publishedSchema(configurationSchema, 'Configuration of Postern')),
+    render: () => JSON.stringify(publishedSchema(SETTINGS.schema, 'Configuration of Postern')),
   },
   {
     file: 'config/access.schema.json',
@@ -53,7 +54,7 @@ const GENERATED: readonly Generated[] = [
     file: 'src/base/http/body/json-check.wasm.ts',
     render: () => jsonCheckModule(read('src/base/http/body/json-check.wat')),
   },
-  { file: 'config/reference.md', render: () => referencePage(configurationSchema) },
+  { file: 'config/reference.md', render: () => referencePage(SETTINGS.schema) },
   { file: 'config/running.md', render: (now) => between(now, 'environment', environmentTable()) },
   {
     file: 'src/protocol/audit.md',

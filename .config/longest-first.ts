@@ -42,7 +42,7 @@ const LONGEST = [
     'state/audit/query-trail',
   ],
   ...[
-    'serve/start/allocator',
+    'serve/processes/allocator',
     'state/store-faults.attack',
     'state/audit/announced',
     'serve/several-workers.wire',

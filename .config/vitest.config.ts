@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
-import { COLLECTION } from '../src/serve/start/allocator.ts'
+import { COLLECTION } from '../src/serve/processes/allocator.ts'
 import { IS_BUNDLE } from '../test/support/program.ts'
 import { fromBundle } from './from-bundle.ts'
 import { LongestFirst } from './longest-first.ts'
@@ -8,7 +8,7 @@ import { LongestFirst } from './longest-first.ts'
 /** What plays against a service over a socket: that of the bundle, which ships. */
 const SERVED = ['test/**/*.{wire,attack}.test.ts']
 /** Where programs of others play against it. */
-const OTHERS = ['test/interop/*.test.ts']
+const OTHERS = ['test/interop/*.test.ts', 'test/**/*.interop.test.ts']
 /** Whether the rest works where an extension was deleted (`.config/doors.ts`). */
 const DOORS = ['test/doors/*.test.ts']
 
@@ -33,7 +33,7 @@ export default defineConfig({
       { extends: true, ...bundle, test: { name: 'doors', include: DOORS, ...external } },
       { extends: true, ...bundle, test: { name: 'served', include: SERVED, ...external } },
     ],
-    // As every process of a service has them (src/serve/start/allocator.ts).
+    // As every process of a service has them (src/serve/processes/allocator.ts).
     execArgv: [...COLLECTION],
     globalSetup: ['test/support/temporary-files.ts', 'test/support/program.ts'],
     setupFiles: ['test/support/property-seed.ts', 'test/support/cost.ts'],

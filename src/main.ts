@@ -2,7 +2,7 @@
 // Only what every Node has is imported before its version is known: an older one must get a message, not fail on a name.
 import './base/kernel/no-debugger.ts'
 import module from 'node:module'
-import { collectSoon, startWithAllocator } from './serve/start/allocator.ts'
+import { collectSoon, startWithAllocator } from './serve/processes/allocator.ts'
 import { isNewEnough, tooOld } from './serve/parts/version.ts'
 
 /** Time after the work, mostly for the last lines of the log. */

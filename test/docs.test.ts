@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { CHECKS } from '../src/gateway/decide/order.ts'
 import { type FaultRow, FAULTS } from '../src/base/kernel/fault-table.ts'
-import { checkConfiguration } from '../src/operate/settings/check-configuration.ts'
 import { configFiles } from './support/config-files.ts'
+import { SETTINGS } from '../src/serve/start/settings.ts'
 
 const page = readFileSync(new URL('../src/README.md', import.meta.url), 'utf8')
 
@@ -57,7 +57,7 @@ describe('config/README.md', () => {
     const text = readFileSync(new URL('../config/README.md', import.meta.url), 'utf8')
     const smallest = /^```yaml\n(.*?)^```/ms.exec(text)?.[1] ?? ''
     const file = configFiles({ 'my.yaml': smallest })
-    expect((await checkConfiguration(file('my.yaml'), {})).list).toEqual([])
+    expect((await SETTINGS.check(file('my.yaml'), {})).list).toEqual([])
     expect(smallest).toContain('actions:')
   })
 })

@@ -7,7 +7,7 @@ import { openPushedRequests } from './stored/pushed-requests.ts'
 import { openConsents } from './stored/consents.ts'
 import { openSessions, sessionCookie } from './stored/sessions.ts'
 import { hashedPasswords, holdersOf, type IdentityDeps } from './dependencies/dependencies.ts'
-import { developerEndpoints } from './developers/compile.ts'
+import type { AddedEndpoints, EndpointParts, MakeEndpoints } from './steps/added-endpoints.ts'
 import type { Attempt, Endpoint, StepDependencies } from './steps/endpoint.ts'
 import { ENDPOINTS } from './endpoints.ts'
 import { describeService, RESOURCE_PATH, resourceAt } from './endpoints/documents.ts'
@@ -25,9 +25,16 @@ export interface Identity {
   readonly dependencies: StepDependencies
   /** By canonical path. */
   readonly endpoints: ReadonlyMap<string, Endpoint>
+  /** Of the page of an unknown path. */
+  readonly links: readonly AddedEndpoints['link'][]
 }
 
-export function openIdentity(deps: IdentityDeps): Identity {
+/** What `EndpointParts` has of the gateway, and the endpoints of extensions. */
+export interface Added extends Pick<EndpointParts, 'api'> {
+  readonly endpoints: readonly MakeEndpoints[]
+}
+
+export function openIdentity(deps: IdentityDeps, added: Added): Identity {
   const issuerPath = new URL(deps.urls.issuer).pathname.replace(/\/$/, '')
   const theme = compileTheme(deps.config.pages, issuerPath)
   const metadata = describeService(deps, ENDPOINTS)
@@ -48,13 +55,13 @@ export function openIdentity(deps: IdentityDeps): Identity {
     metadata: JSON.stringify(metadata),
     transport: transportOf(deps.urls),
   }
-  const { catalogue, config: identity, developers } = deps
-  const endpoints = [
-    ...ENDPOINTS,
-    ...(developers ? developerEndpoints({ ...developers, catalogue, identity, theme, metadata }) : []),
-  ]
+  const { catalogue, config: identity } = deps
+  const parts = { ...{ api: added.api, catalogue, identity }, ...{ theme, metadata } }
+  const further = added.endpoints.map((make) => make(parts))
+  const endpoints = [...ENDPOINTS, ...further.flatMap((each) => each.endpoints)]
   return {
     dependencies,
+    links: further.map(({ link }) => link),
     endpoints: new Map(endpoints.map((endpoint) => [endpoint.path(issuerPath), endpoint])),
   }
 }
@@ -70,20 +77,21 @@ const openLockouts = ({ audit, clock, config }: IdentityDeps): LocalLockouts =>
 export const identityDoor =
   (current: () => Identity, elsewhere: Door): Door =>
   (exchange) => {
-    const { endpoints, dependencies } = current()
+    const identity = current()
+    const { endpoints, dependencies } = identity
     const { target } = exchange
     const endpoint = target instanceof Fault ? undefined : endpointAt(target.path, endpoints)
     return endpoint === undefined
-      ? (answerPerson(exchange, dependencies) ?? elsewhere(exchange))
+      ? (answerPerson(exchange, identity) ?? elsewhere(exchange))
       : withStoreBudget(() => answerAt(endpoint, exchange, dependencies), dependencies.store.patience)
   }
 
 const endpointAt = (path: string, endpoints: Identity['endpoints']): Endpoint | undefined =>
   endpoints.get(path) ?? (resourceAt(path) === undefined ? undefined : endpoints.get(RESOURCE_PATH))
 
-function answerPerson(exchange: Exchange, dependencies: StepDependencies): Answer | undefined {
-  const answer = answerUnknownPath(exchange, dependencies)
-  if (answer !== undefined) record(exchange, dependencies, new Fault('outside'), answer.status)
+function answerPerson(exchange: Exchange, identity: Identity): Answer | undefined {
+  const answer = answerUnknownPath(exchange, identity)
+  if (answer !== undefined) record(exchange, identity.dependencies, new Fault('outside'), answer.status)
   return answer
 }
 
@@ -92,16 +100,16 @@ const API = 'api'
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
 /** C2.3: people who mistype an address get a page, without the address in it. Undefined where none is due. */
-function answerUnknownPath(exchange: Exchange, dependencies: StepDependencies): Answer | undefined {
+function answerUnknownPath(exchange: Exchange, { dependencies, links }: Identity): Answer | undefined {
   const { head, refusal, target } = exchange
   if (target instanceof Fault || target.segments[0] === API || refusal !== undefined) return undefined
   if (!METHODS.has(head.method) || !prefersPage(head.headers.accept)) return undefined
-  const { developers, theme } = dependencies
+  const { theme } = dependencies
   const page = notFoundPage({
     top: target.path === '/' || target.path === theme.at('') || target.path === theme.at('/'),
     name: theme.name,
     applications: theme.at('/connect/applications'),
-    developers: developers && theme.at('/developers'),
+    links,
   })
   return pageAnswer(theme, page, { ...dependencies.transport, Vary: 'Accept' })
 }

@@ -4,11 +4,22 @@ import { dirname, join } from 'node:path'
 import { expect, it } from 'vitest'
 import { runVerb } from '../support/command-line.ts'
 import { configFiles } from '../support/config-files.ts'
+import { DEMO } from '../support/spawn-postern.ts'
+import { postern } from '../support/start-postern.ts'
 
 const without = (process.env['POSTERN_WITHOUT'] ?? '').split(' ').filter((name) => name !== '')
 
 /** Of each extension: what somebody is told who asks for it where it is not there. */
 const MISSING: Readonly<Record<string, () => Promise<void>>> = {
+  async developers() {
+    const file = configFiles({ 'a.yaml': `extends: ${DEMO}\ndevelopers: on\n` })('a.yaml')
+    const { code, stderr } = await runVerb(['check', file])
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/a\.yaml:2 +developers +is not a known key/)])
+    const service = await postern({ keeps: 'nothing' })
+    expect((await fetch(`${service.authUrl}/developers`)).status).toBe(404)
+    const page = await fetch(service.authUrl, { headers: { accept: 'text/html' } })
+    expect(await page.text()).not.toContain('/developers')
+  },
   async 'from-openapi'() {
     const description = configFiles({ 'api.yaml': 'openapi: 3.0.3\n' })('api.yaml')
     const folder = join(dirname(description), 'own')

@@ -1,7 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { checkConfiguration } from '../../src/operate/settings/check-configuration.ts'
 import type { Configuration } from '../../src/operate/settings/configuration.ts'
 import { configFiles } from '../support/config-files.ts'
 import { lint, readDescription } from '../support/openapi.ts'
@@ -9,6 +8,7 @@ import { bearer, expectFault, send, type Sent } from '../support/requests.ts'
 import { spawnPostern } from '../support/spawn-postern.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { ALL_AT_ACME, issueToken, MEMBER } from '../support/tokens.ts'
+import { SETTINGS } from '../../src/serve/start/settings.ts'
 
 const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
 const CREATE = '/api/1.0/b/ACME/fund-data/fund-create'
@@ -67,7 +67,7 @@ describe('C8.1: the example of a module, a SQLite file', () => {
 
   it('is can be served as it is shipped', async () => {
     const file = new URL('../../config/examples/sqlite.yaml', import.meta.url).pathname
-    expect((await checkConfiguration(file, {})).list).toEqual([])
+    expect((await SETTINGS.check(file, {})).list).toEqual([])
   })
 
   it.each([

@@ -6,6 +6,7 @@ import { parse, parseAllDocuments } from 'yaml'
 import type { Configuration } from '../../src/operate/settings/configuration.ts'
 import { DESCRIPTION, lint, readDescription } from '../support/openapi.ts'
 import { ROOT } from '../support/program.ts'
+import { SHIPPED } from '../support/shipped.ts'
 import { replacedService } from '../support/replaced-service.ts'
 import { bearer, expectFault, send } from '../support/requests.ts'
 import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
@@ -112,26 +113,13 @@ describe('C11.3.8 the document', () => {
   })
 })
 
-/** The configurations that are shipped, and what they need to start. */
-const SHIPPED: readonly (readonly [file: string, environment: Readonly<Record<string, string>>])[] = [
-  ['demo.yaml', {}],
-  ['sandbox.yaml', {}],
-  ['upstream.yaml', { UPSTREAM_URL: 'http://127.0.0.1:1' }],
-  ['sidecar.yaml', { UPSTREAM_URL: 'http://127.0.0.1:1' }],
-  ...['map-fields', 'merge-calls', 'sign-requests', 'sqlite', 'wrap-soap'].map(
-    (name) => [`examples/${name}.yaml`, { FUNDS_URL: 'http://127.0.0.1:1' }] as const,
-  ),
-]
-
 describe.each(SHIPPED)('C11.3 the document of %s, which is shipped', (config, environment) => {
   let shipped: StartedPostern
   beforeAll(async () => {
     // What an example's module reads of the environment of its process.
     process.env['FUNDS_SIGNING_KEY'] = 'a key of the tests'
-    const change = (loaded: Configuration): Configuration =>
-      config === 'sidecar.yaml' ? loaded : { ...loaded, developers: 'on' }
     const open = config === 'sidecar.yaml' ? startPostern : replaced
-    shipped = await open({ config, environment, change })
+    shipped = await open({ config, environment })
   })
   afterAll(async () => {
     if (config === 'sidecar.yaml') await shipped.close()
@@ -148,23 +136,6 @@ describe.each(SHIPPED)('C11.3 the document of %s, which is shipped', (config, en
     for (const secret of [...names, ...Object.values(environment), '127.0.0.1:1/'])
       expect(body).not.toContain(secret)
   })
-
-  it.skipIf(config === 'sidecar.yaml')(
-    'C11.4 stands beside developer pages that are all made, and lead to each other',
-    async () => {
-      const met = new Set(['/developers'])
-      // A set gives what is added while it is read.
-      for (const path of met) {
-        const page = await fetch(`${shipped.authUrl}${path}`)
-        const text = await page.text()
-        expect([path, page.status]).toEqual([path, 200])
-        for (const [, next = ''] of text.matchAll(/href="(\/developers[^"#]*)/g)) met.add(next)
-      }
-      const areas = shipped.configuration.actions.map(({ area }) => `/developers/${area}`)
-      const reference = ['scopes', 'errors', 'xml', 'changes'].map((name) => `/developers/${name}`)
-      expect(met).toEqual(new Set(['/developers', ...areas, ...reference]))
-    },
-  )
 })
 
 /** What decides over the document, of a configuration that stands in a manifest or needs what a cluster has. */

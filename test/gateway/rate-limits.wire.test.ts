@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { readConfiguration, type Configuration } from '../../src/operate/settings/configuration.ts'
+import { type Configuration } from '../../src/operate/settings/configuration.ts'
 import { eventually } from '../support/eventually.ts'
 import { UPSTREAM_WORLD } from '../support/worker-pool.ts'
 import { TICK_MS } from '../../src/gateway/limits/load-guard.ts'
@@ -9,6 +9,7 @@ import { bearer, expectFault, form, requestBytes, send } from '../support/reques
 import { postern, type StartedPostern } from '../support/start-postern.ts'
 import { startUpstream, type UpstreamConnection } from '../support/start-upstream.ts'
 import { ALL_AT_ACME, basic, issueToken } from '../support/tokens.ts'
+import { SETTINGS } from '../../src/serve/start/settings.ts'
 
 const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
 const USERINFO = '/api/1.0/u/connect/userinfo'
@@ -195,7 +196,7 @@ describe('T5.4: a backend that hangs beside one that is well', () => {
     const gateway = await postern({
       keeps: 'nothing',
       change: (loaded) => {
-        const { configuration: forwarding } = readConfiguration(UPSTREAM_WORLD, { UPSTREAM_URL: hung.url })
+        const { configuration: forwarding } = SETTINGS.read(UPSTREAM_WORLD, { UPSTREAM_URL: hung.url })
         const change = withLoad({ clients: { inFlight: 6 } })(loaded)
         const { server } = loaded
         return {

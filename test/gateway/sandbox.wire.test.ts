@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { readConfiguration } from '../../src/operate/settings/configuration.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { ALL_AT_ACME, basic, issueToken } from '../support/tokens.ts'
+import { SETTINGS } from '../../src/serve/start/settings.ts'
 
 const FUNDS = '/api/1.0/b/ACME/fund-data/fund-list'
 const MEMBERS = '/api/1.0/f/ACME/SUPER1/member-data/member-list'
@@ -35,7 +35,7 @@ describe('C5.2: a second deployment, whose actions need api1', () => {
 
   it('has ports and a data folder of its own, so that both can run on one machine', () => {
     const read = (name: string) =>
-      readConfiguration(new URL(`../../config/${name}`, import.meta.url).pathname, {}).configuration!
+      SETTINGS.read(new URL(`../../config/${name}`, import.meta.url).pathname, {}).configuration!
     const [one, other] = [read('demo.yaml'), read('sandbox.yaml')]
     expect(other.server.listen).toBe('127.0.0.1:8180')
     expect(other.admin.listen).toBe('127.0.0.1:9190')

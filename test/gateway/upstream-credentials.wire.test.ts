@@ -2,8 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import type { AuthConfig } from '../../src/gateway/backends/forward/schema/schema.ts'
-import { checkConfiguration } from '../../src/operate/settings/check-configuration.ts'
-import { type Configuration, readConfiguration } from '../../src/operate/settings/configuration.ts'
+import { type Configuration } from '../../src/operate/settings/configuration.ts'
 import { withFunds } from '../support/changed-funds.ts'
 import { configFiles } from '../support/config-files.ts'
 import { type OperationUpstream, withForwardedActions } from '../support/forwarded-action.ts'
@@ -15,6 +14,7 @@ import { at, withStream } from '../support/streaming.ts'
 import { grantEach, oauth2 } from '../support/token-endpoint.ts'
 import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
 import { askWebsocket, startWebsocketUpstream } from '../support/websocket-upstream.ts'
+import { SETTINGS } from '../../src/serve/start/settings.ts'
 
 const AREA = '/api/1.0/b/ACME/fund-data'
 const LIST = `${AREA}/fund-list`
@@ -184,7 +184,7 @@ describe('C8.7 a reload', () => {
     const upstream = await startUpstream()
     const environment = { POSTERN_PORT: '0', POSTERN_ADMIN_PORT: '0', UPSTREAM_URL: upstream.url }
     const read = (): Configuration => {
-      const { configuration, problems } = readConfiguration(file('postern.yaml'), environment)
+      const { configuration, problems } = SETTINGS.read(file('postern.yaml'), environment)
       return configuration ?? expect.fail(JSON.stringify(problems.list))
     }
     const { gateway, call } = await world((loaded) => ({ ...loaded, backends: read().backends }))
@@ -211,7 +211,7 @@ async function problemsOf(auth: string, others = '', more = ''): Promise<string[
     'two-words': 'a b',
     good: 'good',
   })
-  const problems = await checkConfiguration(file('postern.yaml'), { POSTERN_DATA: file('data') })
+  const problems = await SETTINGS.check(file('postern.yaml'), { POSTERN_DATA: file('data') })
   expect(JSON.stringify(problems.list)).not.toMatch(/a\\nb|é/)
   return problems.list.map(({ path, message }) => `${path.join('.')} ${message}`)
 }

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { TextOrSecret } from '../../src/base/config/schema.ts'
 import { reportText } from '../../src/base/config/problems.ts'
-import { checkConfiguration } from '../../src/operate/settings/check-configuration.ts'
 import type { Configuration } from '../../src/operate/settings/configuration.ts'
 import { fundsOf, type HttpConfig } from '../support/changed-funds.ts'
 import { configFiles } from '../support/config-files.ts'
@@ -14,6 +13,7 @@ import { at, withStream } from '../support/streaming.ts'
 import { grantEach, oauth2 } from '../support/token-endpoint.ts'
 import { issueToken } from '../support/tokens.ts'
 import { askWebsocket, messageOn, startWebsocketUpstream } from '../support/websocket-upstream.ts'
+import { SETTINGS } from '../../src/serve/start/settings.ts'
 
 /** T2.14: targets and credentials that are values of a business. */
 
@@ -232,7 +232,7 @@ describe('C8.7 a configuration whose values lead elsewhere', () => {
         '  fund-data: { backend: erp }',
       ].join('\n'),
     })('a.yaml')
-    return reportText(await checkConfiguration(file, { URL: 'https://secret.example', KEY: 'k' }))
+    return reportText(await SETTINGS.check(file, { URL: 'https://secret.example', KEY: 'k' }))
   }
   const TARGET = `target: '{business.url}', origins: ['https://*.erp.internal']`
 

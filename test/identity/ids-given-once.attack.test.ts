@@ -1,7 +1,6 @@
 import { ConfigurationError } from '../../src/base/config/problems.ts'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { checkConfiguration } from '../../src/operate/settings/check-configuration.ts'
 import type { Configuration } from '../../src/operate/settings/configuration.ts'
 import { SqliteStore } from '../../src/state/stores/sqlite/sqlite.ts'
 import { configFiles } from '../support/config-files.ts'
@@ -9,6 +8,7 @@ import { dataFolder } from '../support/data-folder.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { ROOT } from '../support/spawn-postern.ts'
 import { startPostern } from '../support/start-postern.ts'
+import { SETTINGS } from '../../src/serve/start/settings.ts'
 
 // A subject or client id that is given to somebody else: who gets it gets what the other holds.
 
@@ -94,7 +94,7 @@ describe('C6.3.3 a subject and a client id are given once, over configuration an
       `extends: ${join(ROOT, 'config/demo.yaml')}\ndirectory: { users: { ${name}: { subject: ${DORA}, password: $argon2id$v=19$m=19456,t=2,p=1$ONkPwx0e0TE+rLENpK9ssg$OjB8Q/llxpQX5ZPdg/d3WkrQivUVr9DkS90gzdW84vs } } }`
     const at = configFiles({ 'a.yaml': source('eve').replace(/password: (\S+) /, "password: '$1' ") })
     const told = async (data: string) =>
-      (await checkConfiguration(at('a.yaml'), { POSTERN_DATA: data })).list.map(({ path }) => path.join('.'))
+      (await SETTINGS.check(at('a.yaml'), { POSTERN_DATA: data })).list.map(({ path }) => path.join('.'))
     expect(await told(await storeOf())).toEqual(['directory.users.eve.subject'])
     expect(await told(await dataFolder())).toEqual([])
   })

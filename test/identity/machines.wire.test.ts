@@ -6,7 +6,6 @@ import { Problems } from '../../src/base/config/problems.ts'
 import { systemClock } from '../../src/base/kernel/clock.ts'
 import { explanationText } from '../../src/operate/explain/explanation-text.ts'
 import { accessMatrix, type MatrixFilter } from '../../src/operate/settings/access-matrix.ts'
-import { checkConfiguration } from '../../src/operate/settings/check-configuration.ts'
 import { NOTHING_STORED, readParties } from '../../src/operate/settings/parties.ts'
 import { recordsOf } from '../support/audit-files.ts'
 import { configFiles } from '../support/config-files.ts'
@@ -17,6 +16,7 @@ import { bearer, send } from '../support/requests.ts'
 import { ROOT } from '../support/spawn-postern.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { openUpstream, type Upstream } from '../support/start-upstream.ts'
+import { SETTINGS } from '../../src/serve/start/settings.ts'
 
 /** C6.1.5a: tokens of machines, which act for nobody. */
 
@@ -252,7 +252,7 @@ describe('C6.1.5a: check', () => {
         `  - { level: business, area: fund-data, action: mine, methods: { GET: { scopes: { any: [fund.maintain] }, upstream: { ${upstreamOf} } } } }`,
       ].join('\n'),
     })
-    const { list } = await checkConfiguration(at('a.yaml'), {})
+    const { list } = await SETTINGS.check(at('a.yaml'), {})
     return list.filter(({ message }) => message.includes('{subject}')).map(({ message }) => message)
   }
 

@@ -2,7 +2,6 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { revoke } from '../../src/operate/revoke/revoke.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Configuration } from '../../src/operate/settings/configuration.ts'
-import { checkConfiguration } from '../../src/operate/settings/check-configuration.ts'
 import { walkToCode } from '../support/code-walk.ts'
 import { configFiles } from '../support/config-files.ts'
 import { movableClock, type MovableClock } from '../support/movable-clock.ts'
@@ -13,6 +12,7 @@ import { bearer, send } from '../support/requests.ts'
 import { DEMO } from '../support/spawn-postern.ts'
 import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { issueToken } from '../support/tokens.ts'
+import { SETTINGS } from '../../src/serve/start/settings.ts'
 
 /** C5.7: people whom code of the operator's finds, at the doors where they log in. */
 
@@ -521,7 +521,7 @@ describe('C5.7 C8.1 the file of a module', () => {
     ['makes nothing', 'export default () => undefined', /no function `findUserByName`/],
   ])('C5.7 that %s is a problem of the configuration, by its key', async (_, text, told) => {
     const files = configFiles(text === undefined ? {} : { 'people.mjs': text })
-    const { list: problems } = await checkConfiguration(config(files), {})
+    const { list: problems } = await SETTINGS.check(config(files), {})
     expect(problems.map(({ path, message }) => `${path.join('.')} ${message}`)).toEqual([
       expect.stringMatching(told),
     ])
@@ -535,7 +535,7 @@ describe('C5.7 C8.1 the file of a module', () => {
       files('postern.yaml'),
       `${sidecar}\ndirectory:\n  people: { kind: module, file: people.mjs }\n`,
     )
-    const { list: problems } = await checkConfiguration(files('postern.yaml'), {
+    const { list: problems } = await SETTINGS.check(files('postern.yaml'), {
       UPSTREAM_URL: 'http://127.0.0.1:1',
     })
     expect(problems.map(({ path }) => path.join('.'))).toContain('directory.people')

@@ -3,10 +3,10 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { checkConfiguration } from '../../src/operate/settings/check-configuration.ts'
 import { HAPROXY, needing } from '../support/machine.ts'
 import { sealKey } from '../support/seal-key.ts'
 import { ROOT } from '../support/spawn-postern.ts'
+import { SETTINGS } from '../../src/serve/start/settings.ts'
 
 const FILE = join(ROOT, 'deploy/nodes/haproxy.cfg')
 
@@ -55,7 +55,7 @@ describe('deploy/nodes', () => {
       POSTERN_ADMIN_TOKEN: 'a-token-of-the-tests-0123456789',
       POSTERN_SEAL: sealKey('first').key,
     }
-    expect((await checkConfiguration(join(ROOT, 'deploy/nodes/postern.yaml'), environment)).list).toEqual([])
+    expect((await SETTINGS.check(join(ROOT, 'deploy/nodes/postern.yaml'), environment)).list).toEqual([])
   })
 
   it('has a balancer that HAProxy takes as it is, without a warning', needing('haproxy'), () => {

@@ -4,16 +4,15 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { parseAllDocuments } from 'yaml'
-import { checkConfiguration } from '../../src/operate/settings/check-configuration.ts'
-import { readConfiguration } from '../../src/operate/settings/configuration.ts'
 import { withoutDebugger } from '../../src/base/kernel/no-debugger.ts'
-import { COLLECTION } from '../../src/serve/start/allocator.ts'
+import { COLLECTION } from '../../src/serve/processes/allocator.ts'
 import { configFiles } from '../support/config-files.ts'
 import { environmentOf, readCopy, readDockerfile, replayDockerfile } from '../support/dockerfile.ts'
 import { misfitsOf } from '../support/kubernetes-members.ts'
 import { needing } from '../support/machine.ts'
 import { DEMO, ROOT, spawnPostern } from '../support/spawn-postern.ts'
 import { basic, issueToken } from '../support/tokens.ts'
+import { SETTINGS } from '../../src/serve/start/settings.ts'
 
 const deployed = (name: string): string => readFileSync(join(ROOT, 'deploy', name), 'utf8')
 
@@ -111,7 +110,7 @@ describe('deploy/postern.service', () => {
   })
 
   it('gives a drain more time than Postern takes by default', () => {
-    const { configuration } = readConfiguration(join(ROOT, 'config/demo.yaml'), {})
+    const { configuration } = SETTINGS.read(join(ROOT, 'config/demo.yaml'), {})
     const { drain = 0, lameDuck = 0 } = configuration?.server.timeouts ?? {}
     const seconds = Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)?.[1])
     expect(seconds * 1000).toBeGreaterThan(drain + lameDuck)
@@ -294,7 +293,7 @@ describe.each(['standalone', 'sidecar'])('deploy/kubernetes/%s.yaml', (name) => 
       readinessProbe: { httpGet: { path: '/health/ready', port: 'probes' } },
     })
     const file = configFiles({ 'postern.yaml': source() })('postern.yaml')
-    const { configuration } = readConfiguration(file, {})
+    const { configuration } = SETTINGS.read(file, {})
     const bound = [configuration?.server.listen, configuration?.admin.probes]
     expect(bound).toEqual((postern().ports ?? []).map(({ containerPort }) => `0.0.0.0:${containerPort}`))
     expect(configuration?.admin.listen).toMatch(/^127\.0\.0\.1:/)
@@ -304,7 +303,7 @@ describe.each(['standalone', 'sidecar'])('deploy/kubernetes/%s.yaml', (name) => 
 
   it('T2.2 trusts no address that another pod may have, and lets in the ingress and monitoring alone', () => {
     const file = configFiles({ 'postern.yaml': source() })('postern.yaml')
-    expect(readConfiguration(file, {}).configuration?.server.trustedProxies).toEqual([])
+    expect(SETTINGS.read(file, {}).configuration?.server.trustedProxies).toEqual([])
     const { podSelector, policyTypes, ingress } = only('NetworkPolicy').spec
     expect(workload().spec.template.metadata.labels).toMatchObject(podSelector.matchLabels)
     expect(policyTypes).toEqual(['Ingress'])
@@ -319,7 +318,7 @@ describe.each(['standalone', 'sidecar'])('deploy/kubernetes/%s.yaml', (name) => 
   it('T7 says that the group of its volume is the service alone, where it has one', () => {
     const { fsGroup, fsGroupChangePolicy } = pod().securityContext
     const file = configFiles({ 'postern.yaml': source() })('postern.yaml')
-    const own = readConfiguration(file, {}).configuration?.dataGroup
+    const own = SETTINGS.read(file, {}).configuration?.dataGroup
     expect([own, fsGroupChangePolicy]).toEqual(
       fsGroup === undefined ? ['others', undefined] : ['own', 'OnRootMismatch'],
     )
@@ -328,7 +327,7 @@ describe.each(['standalone', 'sidecar'])('deploy/kubernetes/%s.yaml', (name) => 
 
   it('holds a configuration that is can be served, without a warning', async () => {
     const file = configFiles({ 'postern.yaml': source() })('postern.yaml')
-    expect((await checkConfiguration(file, {})).list).toEqual([])
+    expect((await SETTINGS.check(file, {})).list).toEqual([])
   })
 })
 

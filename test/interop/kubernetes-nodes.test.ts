@@ -3,14 +3,13 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
-import { checkConfiguration } from '../../src/operate/settings/check-configuration.ts'
-import { readConfiguration } from '../../src/operate/settings/configuration.ts'
 import { certificateFolder, makeCertificate } from '../support/certificates.ts'
 import { configFiles } from '../support/config-files.ts'
 import { misfitsOf } from '../support/kubernetes-members.ts'
 import { needing } from '../support/machine.ts'
 import { sealKey } from '../support/seal-key.ts'
 import { ROOT } from '../support/spawn-postern.ts'
+import { SETTINGS } from '../../src/serve/start/settings.ts'
 
 const FOLDERS = ['.', 'migrate', 'secrets', 'database'] as const
 
@@ -99,7 +98,7 @@ describe('deploy/kubernetes/nodes', needing('kubectl'), () => {
       'ca.crt': readFileSync(makeCertificate(certificateFolder(), 'ca').certificate, 'utf8'),
     })
   const environment = { POSTERN_AUDIT_FOLDER: '/audit/postern-1' }
-  const configuration = () => readConfiguration(served(), environment).configuration!
+  const configuration = () => SETTINGS.read(served(), environment).configuration!
 
   it('has only members that Kubernetes knows, and each resource once', () => {
     for (const [folder, resources] of rendered)
@@ -206,12 +205,12 @@ describe('deploy/kubernetes/nodes', needing('kubectl'), () => {
     for (const { stringData } of rendered.get('secrets')!)
       expect(Object.values(stringData ?? {}).filter((value) => value !== '')).toEqual([])
     const empty = withFiles({ 'admin-token': '', 'store-url': '', seal: '', 'ca.crt': '' })
-    const { problems } = readConfiguration(empty, environment)
+    const { problems } = SETTINGS.read(empty, environment)
     const paths = problems.list.map(({ path }) => path.join('.'))
     expect(paths).toEqual(expect.arrayContaining(['admin.token', 'store.url', 'store.seal.0.key']))
   })
 
   it('holds a configuration that can be served, without a warning', async () => {
-    expect((await checkConfiguration(served(), environment)).list).toEqual([])
+    expect((await SETTINGS.check(served(), environment)).list).toEqual([])
   })
 })

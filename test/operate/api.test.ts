@@ -8,7 +8,7 @@ import { adminRoutes } from '../../src/operate/openapi.ts'
 import { startAdminListener } from '../../src/operate/listener.ts'
 import { Operators } from '../../src/operate/operation/operators.ts'
 import type { ServiceContext } from '../../src/operate/operation/context.ts'
-import { type Configuration, readConfiguration } from '../../src/operate/settings/configuration.ts'
+import { type Configuration } from '../../src/operate/settings/configuration.ts'
 import { Health } from '../../src/base/kernel/health.ts'
 import { MaintenanceRecords } from '../../src/gateway/maintenance/records.ts'
 import { MaintenanceSwitches } from '../../src/gateway/maintenance/maintenance.ts'
@@ -17,12 +17,13 @@ import { MemoryStore } from '../../src/state/stores/sqlite/memory.ts'
 import { keepEvents } from '../support/listener.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { lint } from '../support/openapi.ts'
+import { SETTINGS } from '../../src/serve/start/settings.ts'
 
 const TOKEN = 'a-token-of-some-length'
 
 const ENDED = { sessions: 1, families: 2, codes: 3, consents: 0 }
 
-const { configuration: demo } = readConfiguration('config/demo.yaml', { POSTERN_PORT: '8080' })
+const { configuration: demo } = SETTINGS.read('config/demo.yaml', { POSTERN_PORT: '8080' })
 if (demo === undefined) throw new Error('the demo cannot be read')
 const [someClient] = Object.values(demo.directory.clients)
 const CONFIGURATION = {
@@ -67,6 +68,7 @@ async function startApi(overrides: Partial<ServiceContext> = {}) {
       clear: (...told) => Promise.resolve(asked.push(told)),
     },
     configuration: () => CONFIGURATION,
+    settings: SETTINGS,
     holdings: () => HOLDINGS,
     pool: {
       explain: (...told) => (asked.push(told), Promise.resolve(EXPLANATION)),

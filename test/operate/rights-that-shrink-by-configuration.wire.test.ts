@@ -1,6 +1,5 @@
 /** Rights that shrink by another configuration: by a reload, with two workers, and by a start (C6.3.6). */
 import { describe, expect, it } from 'vitest'
-import { loadConfiguration } from '../../src/operate/settings/check-configuration.ts'
 import type { Configuration } from '../../src/operate/settings/configuration.ts'
 import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
@@ -18,6 +17,7 @@ import {
 } from '../support/shrinking-rights.ts'
 import { ROOT } from '../support/spawn-postern.ts'
 import { answerJson, startUpstream, type Upstream } from '../support/start-upstream.ts'
+import { SETTINGS } from '../../src/serve/start/settings.ts'
 
 /** Hashes of `acme-books-secret` and of `alice-password`; the latter takes no time, as that of test/support/demo.yaml. */
 const SECRET = 'sha256:LrS2csIIenKerBXhR_QzSOAnV-FAjLrko9uDiwaZEYQ'
@@ -246,7 +246,7 @@ describe('C6.3.6 another configuration', { timeout: 300_000 }, () => {
 
 function directoryOf(changes: string): Configuration['directory'] {
   const file = configFiles({ 'a.yaml': `extends: ${ROOT}/config/upstream.yaml\n${changes}\n` })('a.yaml')
-  const { configuration, problems } = loadConfiguration(file, {})
+  const { configuration, problems } = SETTINGS.load(file, {})
   if (configuration === undefined) throw new Error(JSON.stringify(problems.list))
   return configuration.directory
 }

@@ -141,7 +141,7 @@ it('C11.5.7 nobody is issued one by a service that others can reach', async () =
     keeps: 'trail',
     // What is served to others must not have the demo's secrets.
     change: (configuration) => ({
-      ...{ ...configuration, demo: false, developers: 'off' as const },
+      ...{ ...configuration, demo: false },
       directory: { ...configuration.directory, clients: {}, users: {} },
       server: { ...configuration.server, ...server },
     }),

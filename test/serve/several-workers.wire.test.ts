@@ -3,7 +3,6 @@ import { decodeJwt } from 'jose'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { NO_TRAIL } from '../../src/base/contracts/records/audit.ts'
 import { systemClock } from '../../src/base/kernel/clock.ts'
-import { readConfiguration } from '../../src/operate/settings/configuration.ts'
 import { openMeasures } from '../../src/serve/parts/measures.ts'
 import { openState } from '../../src/serve/parts/state.ts'
 import { RelayRecorder } from '../../src/operate/watch/recorders.ts'
@@ -22,6 +21,7 @@ import { startUpstream } from '../support/start-upstream.ts'
 import { fillStore, STORED_PASSWORD } from '../support/stored-records.ts'
 import { logInThroughLedgerline, toldAt } from '../support/told-client.ts'
 import { issueToken } from '../support/tokens.ts'
+import { SETTINGS } from '../../src/serve/start/settings.ts'
 
 const one = shared(() => operatedHere())
 const two = shared(async () => {
@@ -188,7 +188,7 @@ describe('with several workers', () => {
 describe('C11.5.1 changes of places by another process', () => {
   it('are in force in both workers when the editor is done', async () => {
     const service = await two()
-    const { configuration } = readConfiguration(service.file, {
+    const { configuration } = SETTINGS.read(service.file, {
       ...{ UPSTREAM_URL: 'http://127.0.0.1:9', POSTERN_DATA: service.data },
     })
     const state = await openState(configuration!, {

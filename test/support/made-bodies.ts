@@ -2,12 +2,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Configuration, readConfiguration } from '../../src/operate/settings/configuration.ts'
+import { type Configuration } from '../../src/operate/settings/configuration.ts'
 import type { RawResponse } from './raw-http.ts'
 import { bearer, send, type Sent } from './requests.ts'
 import { startPostern, type StartedPostern, type StartOptions } from './start-postern.ts'
 import { openUpstream, type ReceivedRequest, type Upstream } from './start-upstream.ts'
 import { ALL_AT_ACME, issueToken } from './tokens.ts'
+import { SETTINGS } from '../../src/serve/start/settings.ts'
 
 const UPSTREAM = fileURLToPath(new URL('../../config/upstream.yaml', import.meta.url))
 
@@ -26,7 +27,7 @@ function readActions(
   const file = join(folder, 'actions.yaml')
   try {
     writeFileSync(file, `extends: ${UPSTREAM}\nactions:\n${actions.join('\n')}\n`)
-    const { configuration, problems } = readConfiguration(file, {
+    const { configuration, problems } = SETTINGS.read(file, {
       UPSTREAM_URL: 'http://127.0.0.1:1',
       POSTERN_DATA: '/nowhere',
       ...environment,

@@ -2,6 +2,9 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import type { Environment } from '../../src/base/config/validate.ts'
+import type { ReadConfiguration } from '../../src/operate/settings/configuration.ts'
+import type { Settings } from '../../src/operate/settings/settings.ts'
 
 const BEFORE: Readonly<Record<string, string>> = {
   'serve/start/service.ts': 'start/service.ts',
@@ -16,4 +19,17 @@ export function moduleOf(checkout: string, file: string): Promise<unknown> {
   const before = BEFORE[file]
   const place = before === undefined || existsSync(join(source, file)) ? file : before
   return import(pathToFileURL(join(source, place)).href)
+}
+
+type ReadFile = (file: string, environment: Environment) => ReadConfiguration
+
+/** How a checkout reads a configuration file: before there were extensions, all keys were the core's. */
+export async function readerOf(checkout: string): Promise<ReadFile> {
+  const settings = 'serve/start/settings.ts'
+  if (existsSync(join(resolve(checkout), 'src', settings))) {
+    const { SETTINGS } = (await moduleOf(checkout, settings)) as { SETTINGS: Settings }
+    return SETTINGS.read
+  }
+  const before = await moduleOf(checkout, 'operate/settings/configuration.ts')
+  return (before as { readConfiguration: ReadFile }).readConfiguration
 }

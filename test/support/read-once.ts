@@ -1,4 +1,5 @@
-import { readConfiguration, type ReadConfiguration } from '../../src/operate/settings/configuration.ts'
+import { type ReadConfiguration } from '../../src/operate/settings/configuration.ts'
+import { SETTINGS } from '../../src/serve/start/settings.ts'
 
 const known = new Map<string, ReadConfiguration>()
 
@@ -11,7 +12,7 @@ export function readOnce(
   { POSTERN_DATA: data, ...environment }: Readonly<Record<string, string>>,
 ): ReadConfiguration {
   const key = JSON.stringify([file, environment])
-  const read = known.get(key) ?? freeze(readConfiguration(file, environment))
+  const read = known.get(key) ?? freeze(SETTINGS.read(file, environment))
   known.set(key, read)
   const { configuration, problems } = read
   return { configuration: configuration && data ? { ...configuration, data } : configuration, problems }

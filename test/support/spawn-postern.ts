@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { startWithAllocator } from '../../src/serve/start/allocator.ts'
+import { startWithAllocator } from '../../src/serve/processes/allocator.ts'
 import { PROGRAM, ROOT } from './program.ts'
 import { giveKey } from './ready-key.ts'
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startPostern as start, type Running } from '../../src/serve/start/service.ts'
-import { isSidecar, readConfiguration, type Configuration } from '../../src/operate/settings/configuration.ts'
+import { isSidecar, type Configuration } from '../../src/operate/settings/configuration.ts'
 import type { MaintenanceSwitches } from '../../src/gateway/maintenance/maintenance.ts'
 import { systemClock, type Clock } from '../../src/base/kernel/clock.ts'
 import type { WorkerDependencies } from '../../src/serve/start/dependencies.ts'
@@ -13,6 +13,7 @@ import { withQuickPasswords } from './quick-passwords.ts'
 import { readOnce } from './read-once.ts'
 import { giveKey } from './ready-key.ts'
 import { anewForEachTest, atEnd } from './shared.ts'
+import { SETTINGS } from '../../src/serve/start/settings.ts'
 
 export interface StartOptions {
   /** File name in config/. */
@@ -61,7 +62,7 @@ export function configurationOf(
     ...options.environment,
   }
   const own = fileURLToPath(new URL(`../../config/${options.config ?? 'demo.yaml'}`, import.meta.url))
-  const read = options.file === undefined ? readOnce : readConfiguration
+  const read = options.file === undefined ? readOnce : SETTINGS.read
   const { configuration: loaded, problems } = read(options.file ?? own, environment)
   if (loaded === undefined || problems.failed) throw new Error(JSON.stringify(problems.list, null, 2))
   const hasty = options.file === undefined ? withQuickPasswords(withoutWaits(loaded)) : loaded

@@ -18,7 +18,7 @@ import { aboveZero, DURATION_PATTERN, SIZE_PATTERN } from '../kernel/units.ts'
 import type { KeyPath, Problems } from './problems.ts'
 import type { ConfigNode } from './tree.ts'
 
-export type { Static, TSchema }
+export type { Static, TProperties, TSchema }
 
 /** What JSON Schema has no keyword for. The loader reads it; the published schema leaves it out. */
 export type Mark =
@@ -249,6 +249,17 @@ export const section = <T extends TProperties>(
     ...options,
   }
   return schema as unknown as TObject<T>
+}
+
+/** A section with further keys, which its type does not tell: whoever adds them reads them by their schemas. */
+export const withKeys = <T extends TProperties>(of: TObject<T>, keys: TProperties): TObject<T> => {
+  const { properties, required = [] } = viewOf(section(keys))
+  const own = viewOf(of)
+  const joined = {
+    ...{ ...own, properties: { ...own.properties, ...properties } },
+    required: [...(own.required ?? []), ...required],
+  }
+  return joined as unknown as TObject<T>
 }
 
 /** A property that may be left out. It is undefined then. */

@@ -19,11 +19,12 @@ import { reasonInWords } from '../../base/kernel/thrown.ts'
 import { KeyError } from '../../base/kernel/key-error.ts'
 import { countOf, printJson, type Terminal } from '../../operate/operation/terminal.ts'
 import { EXIT, type Given } from '../../operate/operation/verb.ts'
-import { type Configuration, isSidecar, readConfiguration } from '../../operate/settings/configuration.ts'
+import { type Configuration, isSidecar } from '../../operate/settings/configuration.ts'
 import { readStoredRecords } from '../../state/stores/read-store.ts'
 import { StoreError } from '../../state/stores/link/store-error.ts'
 import { commandOf, configurationFile, writeReport } from '../line/command.ts'
 import { AUDIT, type HASH, type KEY, type VERIFY } from '../line/tables.ts'
+import { SETTINGS } from '../../serve/start/settings.ts'
 
 /** A configuration whose trail is kept. */
 interface AuditedConfiguration {
@@ -37,7 +38,7 @@ interface AuditedConfiguration {
  */
 function readAudited(config: string | undefined, terminal: Terminal): AuditedConfiguration | undefined {
   const file = configurationFile(config, terminal)
-  const { configuration, problems } = readConfiguration(file, terminal.env)
+  const { configuration, problems } = SETTINGS.read(file, terminal.env)
   if (configuration === undefined || problems.failed) {
     writeReport(file, problems, terminal)
     return undefined

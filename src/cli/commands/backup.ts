@@ -2,13 +2,14 @@ import { resolve } from 'node:path'
 import { planAudit } from '../../state/audit/format/schema.ts'
 import { printJson, type Terminal } from '../../operate/operation/terminal.ts'
 import { EXIT } from '../../operate/operation/verb.ts'
-import { isSidecar, readConfiguration } from '../../operate/settings/configuration.ts'
+import { isSidecar } from '../../operate/settings/configuration.ts'
 import { backUpSqlite } from '../../state/stores/read-store.ts'
 import { sqliteFile } from '../../state/stores/schema.ts'
 import { StoreError } from '../../state/stores/link/store-error.ts'
 import { commandOf, configurationFile, writeReport } from '../line/command.ts'
 import { recorded } from '../engine/recorded-act.ts'
 import { BACKUP } from '../line/tables.ts'
+import { SETTINGS } from '../../serve/start/settings.ts'
 
 /** A copy: from the data folder to a new file. */
 interface Copy {
@@ -44,7 +45,7 @@ const IN_POSTGRES =
 export const backupCommand = commandOf(BACKUP, {
   '': ({ positionals: [file = ''], values }, terminal) => {
     const path = configurationFile(values.config, terminal)
-    const { configuration, problems } = readConfiguration(path, terminal.env)
+    const { configuration, problems } = SETTINGS.read(path, terminal.env)
     if (configuration?.store.kind === 'postgres') {
       terminal.stderr.write(`postern: ${IN_POSTGRES}\n`)
       return EXIT.refused

@@ -6,13 +6,13 @@ import { printJson, type Terminal } from '../../operate/operation/terminal.ts'
 import { EXIT } from '../../operate/operation/verb.ts'
 import { countWorkers } from '../../base/contracts/processes/worker-pool.ts'
 import { type AccessChange, accessOf, compareAccess } from '../../operate/settings/access.ts'
-import { checkConfiguration, loadConfiguration } from '../../operate/settings/check-configuration.ts'
 import type { Configuration } from '../../operate/settings/configuration.ts'
 import type { Finding } from '../../state/stores/postgres/diagnose.ts'
 import type { Compared } from './check-expectations.ts'
 import { commandOf, configurationFile, writeReport } from '../line/command.ts'
 import { orStoreTrouble, readStoredPeople } from './read-access.ts'
 import { CHECK, DIFF } from '../line/tables.ts'
+import { SETTINGS } from '../../serve/start/settings.ts'
 
 /** `postern check [FILE]`: reports the problems of a file. The exit code is 2 if `serve` would refuse it. */
 export const checkCommand = commandOf(CHECK, {
@@ -20,7 +20,7 @@ export const checkCommand = commandOf(CHECK, {
     orStoreTrouble(async () => {
       const file = configurationFile(named, terminal)
       const { connect = false, expect, json = false, strict = false } = values
-      const problems = await checkConfiguration(file, terminal.env, strict)
+      const problems = await SETTINGS.check(file, terminal.env, strict)
       if (!json) writeChecked(file, problems, terminal)
       const found =
         expect === undefined || problems.failed
@@ -41,7 +41,7 @@ const MARK = { fine: '  ok ', warning: 'WARN ', error: 'FAIL ' } as const
 
 /** What connecting to the store shows. */
 async function tryStore(file: string, terminal: Terminal): Promise<readonly Finding[]> {
-  const { configuration } = loadConfiguration(file, terminal.env)
+  const { configuration } = SETTINGS.load(file, terminal.env)
   if (configuration?.store.kind !== 'postgres')
     return [{ level: 'fine', text: 'The store is of this machine alone: there is nothing to connect to' }]
   const { diagnose } = await import('../../state/stores/postgres/diagnose.ts')
@@ -96,7 +96,7 @@ interface Read {
 }
 
 function read(file: string, terminal: Terminal): Read | undefined {
-  const { configuration, problems } = loadConfiguration(file, terminal.env)
+  const { configuration, problems } = SETTINGS.load(file, terminal.env)
   if (configuration !== undefined) return { file, configuration, problems }
   writeReport(file, problems, terminal)
   return undefined

@@ -9,13 +9,14 @@ import { KeyError } from '../../base/kernel/key-error.ts'
 import type { KeyFinding, KeyPlace, Rewrapped } from '../../identity/keys/signing/key-place.ts'
 import { printJson, type Terminal } from '../../operate/operation/terminal.ts'
 import { EXIT } from '../../operate/operation/verb.ts'
-import { type Configuration, readConfiguration } from '../../operate/settings/configuration.ts'
+import { type Configuration } from '../../operate/settings/configuration.ts'
 import { OpenedKeys } from '../../serve/parts/key-plan.ts'
 import { StoreError } from '../../state/stores/link/store-error.ts'
 import type { CallOptions } from '../line/call-options.ts'
 import { commandOf, configurationFile, writeReport } from '../line/command.ts'
 import { recorded } from '../engine/recorded-act.ts'
 import { KEYS } from '../line/tables.ts'
+import { SETTINGS } from '../../serve/start/settings.ts'
 
 interface KeysRequest {
   readonly options: CallOptions & { readonly json?: boolean | undefined }
@@ -87,7 +88,7 @@ const onKeys =
   (action: Action, reads: boolean) =>
   async ({ values: options }: { readonly values: KeysRequest['options'] }, terminal: Terminal) => {
     const path = configurationFile(options.config, terminal)
-    const { configuration, problems } = readConfiguration(path, terminal.env)
+    const { configuration, problems } = SETTINGS.read(path, terminal.env)
     if (configuration === undefined || problems.failed) {
       writeReport(path, problems, terminal)
       return EXIT.refused

@@ -19,7 +19,6 @@ import {
 import { systemClock } from '../../base/kernel/clock.ts'
 import { countOf, type Terminal } from '../../operate/operation/terminal.ts'
 import { EXIT } from '../../operate/operation/verb.ts'
-import { loadConfiguration } from '../../operate/settings/check-configuration.ts'
 import { type Configuration, isSidecar } from '../../operate/settings/configuration.ts'
 import {
   NOTHING_STORED,
@@ -30,6 +29,7 @@ import {
 import { readStoredRecords } from '../../state/stores/read-store.ts'
 import { StoreError } from '../../state/stores/link/store-error.ts'
 import { writeReport } from '../line/command.ts'
+import { SETTINGS } from '../../serve/start/settings.ts'
 
 // The directory of the store, for commands that only read: the service may run meanwhile.
 
@@ -104,7 +104,7 @@ export interface ReadAccess {
 
 /** Undefined after the problems were written. Throws StoreError if the store cannot be read. */
 export async function readAccess(file: string, terminal: Terminal): Promise<ReadAccess | undefined> {
-  const { configuration, problems } = loadConfiguration(file, terminal.env)
+  const { configuration, problems } = SETTINGS.load(file, terminal.env)
   const parties = configuration && (await partiesOf(configuration, problems, terminal))
   if (configuration === undefined || parties === undefined) {
     writeReport(file, problems, terminal)

@@ -4,12 +4,13 @@ import { systemClock } from '../../base/kernel/clock.ts'
 import { KeyError } from '../../base/kernel/key-error.ts'
 import { printJson, type Terminal } from '../../operate/operation/terminal.ts'
 import { EXIT } from '../../operate/operation/verb.ts'
-import { type Configuration, isSidecar, readConfiguration } from '../../operate/settings/configuration.ts'
+import { type Configuration, isSidecar } from '../../operate/settings/configuration.ts'
 import type { StoreConfig } from '../../state/stores/schema.ts'
 import { StoreError } from '../../state/stores/link/store-error.ts'
 import { commandOf, configurationFile, writeReport } from '../line/command.ts'
 import { recorded } from '../engine/recorded-act.ts'
 import { MIGRATE, NODES } from '../line/tables.ts'
+import { SETTINGS } from '../../serve/start/settings.ts'
 
 export type PostgresConfig = StoreConfig & { readonly kind: 'postgres' }
 
@@ -25,7 +26,7 @@ export async function onSharedStore(
   work: (shared: Shared) => Promise<number>,
 ): Promise<number> {
   const file = configurationFile(config, terminal)
-  const { configuration, problems } = readConfiguration(file, terminal.env)
+  const { configuration, problems } = SETTINGS.read(file, terminal.env)
   if (configuration === undefined || problems.failed) {
     writeReport(file, problems, terminal)
     return EXIT.refused

@@ -17,16 +17,12 @@ import {
 import { OperationError } from '../../operate/operation/errors.ts'
 import type { SharedOperation } from '../../operate/operation/operation.ts'
 import type { Terminal, Waiting } from '../../operate/operation/terminal.ts'
-import {
-  type Configuration,
-  isSidecar,
-  readConfiguration,
-  readDataFolder,
-} from '../../operate/settings/configuration.ts'
+import { type Configuration, isSidecar, readDataFolder } from '../../operate/settings/configuration.ts'
 import type { CallOptions } from '../line/call-options.ts'
 import { configurationFile, writeReport } from '../line/command.ts'
 import { type Engine, type LockHere, NothingDone, type Purpose, remoteEngine } from './engine.ts'
 import { refuseOtherUser } from './operator-here.ts'
+import { SETTINGS } from '../../serve/start/settings.ts'
 
 /** Milliseconds to wait for another command, or for a service that starts or ends. */
 const PATIENCE = 10_000
@@ -61,7 +57,7 @@ function readGround({ config, data }: CallOptions, terminal: Terminal): Ground {
   if (data !== undefined)
     return { file: undefined, configuration: undefined, problems: undefined, data, trail: undefined }
   const file = configurationFile(config, terminal)
-  const { configuration, problems } = readConfiguration(file, terminal.env)
+  const { configuration, problems } = SETTINGS.read(file, terminal.env)
   const isKnown = (section: string): boolean =>
     !problems.list.some(({ path, severity }) => severity === 'error' && path[0] === section)
   const folder = configuration && isKnown('data') ? configuration.data : readDataFolder(file, terminal.env)

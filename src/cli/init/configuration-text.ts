@@ -43,6 +43,8 @@ actions:
 /** The parts of the configuration that differ each time. */
 interface FirstConfiguration extends Answers {
   readonly values: BusinessValues
+  /** Lines of extensions. */
+  readonly added: readonly string[]
   /** The data folder. */
   readonly data: string
   /** Today, as `2026-01-15`. */
@@ -60,7 +62,7 @@ const quoted = (text: string): string => JSON.stringify(text)
 const indented = (text: string, spaces: number): string =>
   text.replace(/^(?=.)/gm, ' '.repeat(spaces)).trimEnd()
 
-const head = ({ data }: FirstConfiguration): string => `# A Postern configuration.
+const head = ({ added, data }: FirstConfiguration): string => `# A Postern configuration.
 #   postern check FILE    reports its problems
 #   postern serve FILE    serves it
 # Every option, with its default: config/reference.md of Postern.
@@ -76,9 +78,7 @@ admin:
   # The first start makes the token of the admin API, in the data folder. On an address other than loopback, set it:
   # token: { file: /run/secrets/admin-token }
 
-developers: on # pages for those who write clients, at {authUrl}/developers
-
-data: ${quoted(data)} # keys and state; relative to the folder that Postern is started in
+${added.map((line) => `${line}\n\n`).join('')}data: ${quoted(data)} # keys and state; relative to the folder that Postern is started in
 
 # Clients name a version of an action by a media type that has this word: application/vnd.example.action.v1+json
 vendor: example

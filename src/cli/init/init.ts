@@ -13,6 +13,7 @@ import {
   type SourcedService,
   SourceError,
 } from '../../operate/hooks/first-configuration.ts'
+import { EXTENSIONS, SETTINGS } from '../../serve/start/settings.ts'
 import { commandOf, OWN_FILE, writeReport } from '../line/command.ts'
 import { commandText, startedBy, type Started } from '../line/started.ts'
 import { type Answers, answersOf } from './answers.ts'
@@ -80,6 +81,7 @@ async function write(
   const text = configurationText({
     ...answers,
     service: sourced?.service,
+    added: EXTENSIONS.flatMap(({ settings }) => settings?.first ?? []),
     data: fromHere(join(folder, 'data')),
     agreement: new Date().toISOString().slice(0, 10),
     secretHash: hashSecret(clientSecret),
@@ -200,8 +202,7 @@ async function checkWritten(
   asked: Terminal | undefined,
   terminal: Terminal,
 ): Promise<number> {
-  const { checkConfiguration } = await import('../../operate/settings/check-configuration.ts')
-  const problems = await checkConfiguration(file, terminal.env)
+  const problems = await SETTINGS.check(file, terminal.env)
   if (!problems.failed) {
     if (asked !== undefined || open === undefined) return EXIT.done
     terminal.stderr.write(open)

@@ -1,13 +1,13 @@
 /** What is typed for `postern init`: its own options, and those of the sources of a configuration. */
 import type { FirstConfigurationSource } from '../../operate/hooks/first-configuration.ts'
-import * as extensions from '../../serve/start/extensions.ts'
+import { EXTENSIONS } from '../../serve/start/settings.ts'
 import type { CommandTable } from '../line/command.ts'
 import { JSON_ANSWER } from '../line/call-options.ts'
 
 /** The sources that there are. */
-export const SOURCES: readonly FirstConfigurationSource[] = Object.values<extensions.Extension>(
-  extensions,
-).flatMap(({ firstConfiguration }) => firstConfiguration ?? [])
+export const SOURCES: readonly FirstConfigurationSource[] = EXTENSIONS.flatMap(
+  ({ firstConfiguration }) => firstConfiguration ?? [],
+)
 const options = Object.assign(
   {},
   ...SOURCES.map((source) => source.options),

@@ -1,5 +1,4 @@
 import type { Catalogue } from '../../base/config/scopes/catalogue.ts'
-import type { ApiDescription } from '../../base/contracts/calls/api-description.ts'
 import type { AuditTrail } from '../../base/contracts/records/audit.ts'
 import type { Exchange } from '../../base/contracts/calls/exchange.ts'
 import type { ProofVerifier } from '../../base/contracts/people/dpop.ts'
@@ -27,27 +26,6 @@ import { Fault } from '../../base/kernel/faults.ts'
 import type { OutboundClient } from '../keys/remote/outbound.ts'
 import type { RevocationRules } from '../../state/stores/feed/revocations.ts'
 import type { IdentityConfig } from './schema.ts'
-
-/** A login that everybody may read, for those who write clients. */
-export interface SampleLogin {
-  readonly client: string
-  readonly secret: string
-  readonly username: string
-  readonly password: string
-  readonly business: string
-  readonly fund?: string
-}
-
-/** What the operator has configured for those who write clients. */
-export interface DeveloperOffer {
-  readonly api: ApiDescription
-  /** Where the description for programs is (C11.3); undefined where it is not offered. */
-  readonly openapiUrl: string | undefined
-  /** An https or http URL, or an e-mail address. */
-  readonly contact: string | undefined
-  /** The login that the commands use, if they are to work as they stand. */
-  readonly sample: SampleLogin | undefined
-}
 
 export interface IdentityDeps {
   readonly people: People
@@ -92,8 +70,6 @@ export interface IdentityDeps {
   readonly clientMethods: Pick<DirectoryMethods, 'current'>
   /** Undefined if pages of other origins may not call (C4.18). */
   readonly cors?: Cors | undefined
-  /** Undefined if there are no pages for those who write clients (C11.4). */
-  readonly developers?: DeveloperOffer | undefined
 }
 
 const holding = <T extends User | Client>(found: T | undefined): T | undefined =>

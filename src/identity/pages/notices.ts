@@ -54,7 +54,7 @@ const NOT_FOUND = TEXTS.notFound
 /** For people at an address that has no page (C2.3). */
 export function notFoundPage({
   applications,
-  developers,
+  links,
   name,
   top,
 }: {
@@ -62,15 +62,15 @@ export function notFoundPage({
   readonly top: boolean
   readonly name: string
   readonly applications: string
-  /** Undefined where there are no such pages. */
-  readonly developers: string | undefined
+  /** Further ones. */
+  readonly links: readonly { readonly href: string; readonly text: string }[]
 }): Page {
   const title = top ? NOT_FOUND.topTitle(name) : NOT_FOUND.title
   const body = html`<h1>${title}</h1>
     <p class="lead">${top ? NOT_FOUND.topText : NOT_FOUND.text}</p>
     <ul class="ways">
       <li><a href="${applications}">${NOT_FOUND.applications}</a></li>
-      ${developers !== undefined && html`<li><a href="${developers}">${NOT_FOUND.developers}</a></li>`}
+      ${links.map(({ href, text }) => html`<li><a href="${href}">${text}</a></li>`)}
     </ul>`
   return { title, body, status: 404, alone: true }
 }

@@ -235,7 +235,6 @@ export const TEXTS = withNames({
     topText:
       'Applications use this address to sign you in and to read data that you allow. You can go on here:',
     applications: 'See and manage your connected applications',
-    developers: 'Read how to write an application',
   },
 
   footer: {

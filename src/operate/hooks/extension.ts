@@ -1,7 +1,14 @@
 /** What an extension may add to Postern: one literal, in `extension.ts` of its folder. Its work is loaded by `import()`. */
+import type { MakeEndpoints } from '../../identity/steps/added-endpoints.ts'
+import type { Configuration } from '../settings/configuration.ts'
+import type { AddedSettings } from '../settings/settings.ts'
 import type { FirstConfigurationSource } from './first-configuration.ts'
 
 export interface Extension {
   /** A source of the configuration that `postern init` writes (C10). */
   readonly firstConfiguration?: FirstConfigurationSource
+  /** Keys of the configuration. */
+  readonly settings?: AddedSettings
+  /** Endpoints at `{auth_url}` (C6). Undefined where a configuration has none of them. */
+  readonly endpoints?: (configuration: Configuration) => Promise<MakeEndpoints> | undefined
 }

@@ -16,6 +16,7 @@ import type { CallHistory } from '../../gateway/maintenance/call-history.ts'
 import type { MaintenanceRecords } from '../../gateway/maintenance/records.ts'
 import type { WorkerPool } from '../../base/contracts/processes/worker-pool.ts'
 import type { Configuration } from '../settings/configuration.ts'
+import type { Settings } from '../settings/settings.ts'
 import type { RevocationRules } from '../../state/stores/feed/revocations.ts'
 import type { StoreDoubts } from '../../state/stores/feed/store-doubts.ts'
 import type { Readiness } from '../../base/kernel/health.ts'
@@ -68,6 +69,7 @@ export interface ServiceContext extends OperationContext {
   readonly pool: WorkerPool<Configuration>
   readonly lockouts: Pick<LocalLockouts, 'list' | 'clear'>
   readonly environment: Environment
+  readonly settings: Settings
   /** Of Postern. */
   readonly version: string
   /** Of the configuration; undefined if it does not come from one. */

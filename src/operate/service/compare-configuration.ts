@@ -23,15 +23,9 @@ import {
   USER,
 } from '../../identity/directory/records/stored-directory.ts'
 import { type AccessChange, accessOf, compareAccess } from '../settings/access.ts'
-import { checkConfiguration, loadConfiguration } from '../settings/check-configuration.ts'
-import {
-  changedSettings,
-  type Configuration,
-  configurationSchema,
-  fixedChanges,
-  isSidecar,
-} from '../settings/configuration.ts'
+import { changedSettings, type Configuration, fixedChanges, isSidecar } from '../settings/configuration.ts'
 import { NOTHING_STORED, type PartiesParts } from '../settings/parties.ts'
+import type { Settings } from '../settings/settings.ts'
 import type { ServiceContext } from '../operation/context.ts'
 
 /** The configuration does not come from a file, or cannot be read: each line is a problem. */
@@ -65,17 +59,19 @@ const MOST_STORED = 10_000
 const NO_FILE: NoFile = { unreadable: ['the configuration does not come from a file'] }
 
 /** A configuration as it may be shown. */
-export const shownConfiguration = (configuration: Configuration): unknown =>
-  withoutSecrets(viewOf(configurationSchema), configuration)
+export const shownConfiguration = (
+  configuration: Configuration,
+  { schema }: Pick<Settings, 'schema'>,
+): unknown => withoutSecrets(viewOf(schema), configuration)
 
 const digests = new WeakMap<Configuration, string>()
 
 /** SHA-256 of a configuration, without its secrets. */
-export function digestOf(configuration: Configuration): string {
+export function digestOf(configuration: Configuration, settings: Pick<Settings, 'schema'>): string {
   const known = digests.get(configuration)
   if (known !== undefined) return known
   const digest = createHash('sha256')
-    .update(JSON.stringify(shownConfiguration(configuration)))
+    .update(JSON.stringify(shownConfiguration(configuration, settings)))
     .digest('hex')
   digests.set(configuration, digest)
   return digest
@@ -85,11 +81,12 @@ export function digestOf(configuration: Configuration): string {
 export async function checkFile({
   file,
   environment,
+  settings,
   configuration: inForce,
 }: ServiceContext): Promise<FileCheck | NoFile> {
   if (file === undefined) return NO_FILE
-  const problems = await checkConfiguration(file, environment)
-  const { configuration } = loadConfiguration(file, environment)
+  const problems = await settings.check(file, environment)
+  const { configuration } = settings.load(file, environment)
   const needsRestart = configuration === undefined ? [] : fixedChanges(inForce(), configuration)
   return {
     fits: !problems.failed && needsRestart.length === 0,
@@ -105,11 +102,11 @@ export async function checkFile({
  * @param mostPaths that are named of the settings that differ
  */
 export async function compareFile(
-  { file, environment, clock, store, configuration }: ServiceContext,
+  { file, environment, settings, clock, store, configuration }: ServiceContext,
   mostPaths: number,
 ): Promise<FileDifference | NoFile> {
   if (file === undefined) return NO_FILE
-  const { configuration: next, problems } = loadConfiguration(file, environment)
+  const { configuration: next, problems } = settings.load(file, environment)
   if (next === undefined) return { unreadable: problemLines(problems) }
   const before = configuration()
   const changed = changedSettings(before, next)

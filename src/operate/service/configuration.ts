@@ -134,9 +134,9 @@ const SHOW: Operation = {
   summary:
     'The configuration in force: extended, with defaults and what the environment sets, without secrets; without users for who lacks the right `administer`',
   answers: { 200: ['As it is in force', { type: 'object' }] },
-  handle: async ({ configuration }) => {
+  handle: async ({ configuration, settings }) => {
     const { shownConfiguration } = await import('./compare-configuration.ts')
-    return ok(shownConfiguration(configuration()))
+    return ok(shownConfiguration(configuration(), settings))
   },
   commands: [
     commandLine({

@@ -54,7 +54,7 @@ export function statusOf(service: ServiceContext): Promise<Status> {
     readiness,
     standing: () => ({
       file,
-      digest: digestOf(configuration),
+      digest: digestOf(configuration, service.settings),
       loadedAt: loads.loadedAt,
       refused: loads.refused,
     }),

@@ -10,7 +10,6 @@ import { openPeople } from '../../identity/directory/module-people/module-direct
 import { reportTakenIds } from '../../identity/directory/records/uniqueness.ts'
 import { compileActions } from '../../gateway/actions/compile-actions.ts'
 import { checkOpenapi } from '../../gateway/actions/description-schema.ts'
-import { checkDevelopers } from '../../identity/developers/schema.ts'
 import { compileIdentity } from '../../identity/dependencies/schema.ts'
 import { systemClock } from '../../base/kernel/clock.ts'
 import { Fault } from '../../base/kernel/faults.ts'
@@ -33,7 +32,7 @@ import {
   closableNames,
   type Configuration,
   isSidecar,
-  readConfiguration,
+  type ReadConfiguration,
 } from './configuration.ts'
 import {
   refusePeopleOfSidecar,
@@ -57,11 +56,12 @@ import {
   warnOfUnusedScopes,
 } from './warnings.ts'
 
-interface Check {
+/** @typeParam Section sections of the top level; of an extension its own too */
+export interface Check<Section extends string = keyof Configuration> {
   /** Sections that must have been read; of their entries, those that could be read are there. */
-  readonly needs: readonly (keyof Configuration)[]
+  readonly needs: readonly Section[]
   /** Sections that must have been read with all their entries. */
-  readonly whole?: readonly (keyof Configuration)[]
+  readonly whole?: readonly Section[]
   readonly run: (
     configuration: Configuration,
     problems: Problems,
@@ -145,12 +145,6 @@ const SECTION_CHECKS: readonly Check[] = [
         problems.error(['server', 'resourceMetadata'], 'a sidecar has no metadata that it could name')
     },
   },
-  {
-    needs: ['developers', 'demo'],
-    whole: ['issuers'],
-    run: ({ developers, demo, issuers }, problems) =>
-      checkDevelopers({ developers, demo, sidecar: isSidecar({ issuers }) }, problems),
-  },
 ]
 
 /** The checks that `openParts` (serve/start/compile-service.ts) makes when it opens a configuration for serving. */
@@ -230,10 +224,10 @@ const openBackends = (all: Configuration, problems: Problems): ReturnType<typeof
     answerLimit: 0, // no call is made
   })
 
-const areReadable = (keys: readonly (keyof Configuration)[], without: ReadonlySet<unknown>): boolean =>
+const areReadable = (keys: readonly string[], without: ReadonlySet<unknown>): boolean =>
   !keys.some((key) => without.has(key))
 
-const canRun = ({ needs, whole = [] }: Check, { unreadable, partial }: ReadablePart): boolean =>
+const canRun = ({ needs, whole = [] }: Check<string>, { unreadable, partial }: ReadablePart): boolean =>
   areReadable([...needs, ...whole], unreadable) && areReadable(whole, partial)
 
 function sharedBy({ configuration, unreadable }: ReadablePart, problems: Problems, env: Environment): Shared {
@@ -248,20 +242,23 @@ function correctPaths({ list: problems }: Problems, first: number, { pathInFile 
   for (const problem of found) problems.push({ ...problem, path: pathInFile(problem.path) })
 }
 
-interface LoadedConfiguration {
+export interface LoadedConfiguration {
   /** Absent if `problems` has failed. */
   readonly configuration?: Configuration
   readonly problems: Problems
 }
 
-/** Reads a configuration for serving. Runs only the cheap checks; `openParts` makes the others. */
-export function loadConfiguration(file: string, environment: Environment): LoadedConfiguration {
-  const { configuration, problems } = readConfiguration(file, environment)
+/** A configuration that was read, for serving. Runs only the cheap checks; `openParts` makes the others. */
+export function loadConfiguration(
+  { configuration, problems }: ReadConfiguration,
+  environment: Environment,
+  added: readonly Check<string>[],
+): LoadedConfiguration {
   if (configuration === undefined) return { problems }
   const part = readablePart(configuration, problems)
   const shared = sharedBy(part, problems, environment)
   const first = problems.list.length
-  for (const check of SECTION_CHECKS)
+  for (const check of [...SECTION_CHECKS, ...added])
     if (canRun(check, part)) check.run(part.configuration, problems, environment, shared)
   correctPaths(problems, first, part)
   return problems.failed ? { problems } : { configuration, problems }
@@ -289,25 +286,22 @@ const LAST_CHECKS: readonly Check[] = [
 
 const STRICT_CHECKS: readonly Check[] = [{ needs: ['actions'], run: warnOfUndocumented }]
 
-/**
- * Reads a configuration and reports every problem. Writes nothing and opens no connection.
- * @param strict also warns of what is legal, and could be better for clients
- */
+/** Reports every problem of a configuration that was read (`Settings.check`). */
 export async function checkConfiguration(
-  file: string,
+  { configuration, problems }: ReadConfiguration,
   environment: Environment,
+  added: readonly Check<string>[],
   strict = false,
 ): Promise<Problems> {
-  const { configuration, problems } = readConfiguration(file, environment)
   if (configuration === undefined) return problems
   const part = readablePart(configuration, problems)
   const shared = sharedBy(part, problems, environment)
   const first = problems.list.length
-  const run = async (checks: readonly Check[]): Promise<void> => {
+  const run = async (checks: readonly Check<string>[]): Promise<void> => {
     for (const check of checks)
       if (canRun(check, part)) await check.run(part.configuration, problems, environment, shared)
   }
-  await run([...SECTION_CHECKS, ...PART_CHECKS, ...(strict ? STRICT_CHECKS : [])])
+  await run([...SECTION_CHECKS, ...added, ...PART_CHECKS, ...(strict ? STRICT_CHECKS : [])])
   if (!problems.failed) await run(LAST_CHECKS)
   correctPaths(problems, first, part)
   return problems

@@ -17,7 +17,6 @@ import {
   tokenCacheSchema,
   vendorSchema,
 } from '../../gateway/actions/schema.ts'
-import { developersSchema } from '../../identity/developers/schema.ts'
 import { identitySchema } from '../../identity/dependencies/schema.ts'
 import { bindingOf, type ListenAddress, splitListenAddress } from '../../base/kernel/listen-address.ts'
 import { issuerNames, issuersSchema } from '../../identity/keys/issuers/issuers-schema.ts'
@@ -136,7 +135,6 @@ export const configurationSchema = section({
   openapi: optional(openapiSchema),
   tokenCache: tokenCacheSchema,
   identity: identitySchema,
-  developers: developersSchema,
   keys: keysSchema,
   issuers: issuersSchema,
   load: loadSchema,
@@ -155,9 +153,17 @@ export interface ReadConfiguration {
   readonly problems: Problems
 }
 
-/** Reads a configuration file, the files it extends and the environment's overrides. Reports the schema's problems only. */
-export function readConfiguration(file: string, environment: Environment): ReadConfiguration {
-  const { value, problems } = loadFile(configurationSchema, file, environment)
+/**
+ * Reads a configuration file, the files it extends and the environment's overrides. Reports the schema's problems only.
+ *
+ * @param schema `configurationSchema`, with the keys of extensions
+ */
+export function readConfiguration(
+  schema: typeof configurationSchema,
+  file: string,
+  environment: Environment,
+): ReadConfiguration {
+  const { value, problems } = loadFile(schema, file, environment)
   if (value === undefined) return { configuration: undefined, problems }
   return { configuration: applyOverrides(value, environment, problems), problems }
 }

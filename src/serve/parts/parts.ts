@@ -31,6 +31,7 @@ import { compileActions, type CompiledActions } from '../../gateway/actions/comp
 import type { Conversions } from '../../gateway/conversion/conversions.ts'
 import type { LogoutQueue } from '../../identity/stored/logout-queue.ts'
 import type { StoreTokenRevoker } from '../../identity/stored/token-revoker.ts'
+import type { MakeEndpoints } from '../../identity/steps/added-endpoints.ts'
 import type { Clock } from '../../base/kernel/clock.ts'
 import type { ClientKeySets } from '../../identity/keys/remote/client-keys.ts'
 import type { IssuerKeys } from '../../identity/keys/issuers/issuer-keys.ts'
@@ -38,12 +39,14 @@ import type { ServiceKeys } from '../../identity/keys/signing/service-keys.ts'
 import { reportMissingValues, reportWrongTargets } from '../../operate/settings/business-values.ts'
 import { type Configuration, isSidecar } from '../../operate/settings/configuration.ts'
 import { reportOpenedDemo } from '../../operate/settings/dangers.ts'
+import type { Extension } from '../../operate/hooks/extension.ts'
 import type { RevocationRules } from '../../state/stores/feed/revocations.ts'
 import type { ClientTallies } from '../../operate/watch/metrics/counts.ts'
 import { type OpenedPeople, openPeopleOf } from './people.ts'
 
 /** The parts that outlive a configuration: state, keys, switches, limits. */
 export interface Dependencies {
+  readonly extensions: readonly Extension[]
   readonly clock: Clock
   readonly environment: Environment
   /** Absent in a sidecar, which issues nothing (C11.2). */
@@ -89,6 +92,8 @@ export interface Parts {
   readonly actions: CompiledActions
   /** The code of `directory.people`. */
   readonly people: OpenedPeople | undefined
+  /** Those of extensions. */
+  readonly endpoints: readonly MakeEndpoints[]
 }
 
 /** What is to be closed when no configuration needs it any more. */
@@ -152,7 +157,10 @@ export async function openParts(
   reportWrongTargets(configuration, directory, problems)
   if (!problems.failed) {
     const contents = new Map([...now, ...(await contentsOf(configuration, 'loaded', isModule))])
-    return { configuration, catalogue, directory, backends, contents, actions, people }
+    const endpoints = await Promise.all(
+      dependencies.extensions.flatMap((extension) => extension.endpoints?.(configuration) ?? []),
+    )
+    return { configuration, catalogue, directory, backends, contents, actions, people, endpoints }
   }
   const fresh = people === before?.people ? undefined : people
   await closeAll(closablesOf({ backends: opened, people: fresh }))

@@ -25,7 +25,7 @@ import { Fault } from '../../base/kernel/faults.ts'
 import type { ReloadOutcome } from '../../operate/operation/context.ts'
 import { ContentsChanged, type WorkerPool } from '../../base/contracts/processes/worker-pool.ts'
 import { type Access, accessOf, compareAccess } from '../../operate/settings/access.ts'
-import { checkConfiguration, loadConfiguration } from '../../operate/settings/check-configuration.ts'
+import type { Settings } from '../../operate/settings/settings.ts'
 import { type Configuration, fixedChanges } from '../../operate/settings/configuration.ts'
 import { NOTHING_STORED } from '../../operate/settings/parties.ts'
 import { onlyTakesAway } from '../../operate/settings/takes-away.ts'
@@ -144,6 +144,7 @@ export interface ReloaderParts {
   /** Every file of the configuration in force. */
   readonly files: Iterable<string>
   readonly environment: Environment
+  readonly settings: Settings
   readonly pool: Pick<WorkerPool<Configuration>, 'holdingsDigest' | 'prepare' | 'commit' | 'abort'>
   readonly rules: Pick<RevocationRules, 'revoke'>
   readonly tokenRevoker: TokenRevoker
@@ -244,8 +245,8 @@ export class Reloader {
 
   /** Rejects with ContentsChanged if the workers read other contents than this process. */
   async #readAndServe(operator: Operator): Promise<ReloadOutcome> {
-    const { file, environment, pool, read, changed, recorder } = this.#parts
-    const { configuration, problems } = loadConfiguration(file, environment)
+    const { file, environment, settings, pool, read, changed, recorder } = this.#parts
+    const { configuration, problems } = settings.load(file, environment)
     read(problems.files)
     const files = digestFiles(problems.files, this.#parts.audit)
     if (configuration === undefined) return this.#refuse()
@@ -338,10 +339,10 @@ export class Reloader {
 
   /** Lists every problem, as `postern check` does: a worker reports only that there is one. */
   async #refuse(cause?: unknown): Promise<ReloadOutcome> {
-    const { file, environment, recorder } = this.#parts
+    const { file, environment, settings, recorder } = this.#parts
     let problems: Problems
     try {
-      problems = await checkConfiguration(file, environment)
+      problems = await settings.check(file, environment)
     } catch (thrown) {
       recorder.note('error', 'reload_failed', { cause: thrown })
       return refusedNow(causeOf(thrown))

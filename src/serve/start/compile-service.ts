@@ -19,8 +19,6 @@ import { Cors } from '../../base/http/head/cors.ts'
 import { type ReadyDocument, readyDocument } from '../../base/http/head/entity-tag.ts'
 import { type Authorities, compileAuthorities } from '../../base/http/head/request-target.ts'
 import { userinfo } from '../../identity/tokens/claims.ts'
-import type { DeveloperOffer } from '../../identity/dependencies/dependencies.ts'
-import { hasDeveloperPages, sampleLogin } from '../../identity/developers/schema.ts'
 import { type Identity, openIdentity } from '../../identity/identity.ts'
 import { openNonces } from '../../identity/keys/dpop/nonces.ts'
 import { nonceRules, openProofVerifier } from '../../identity/keys/dpop/proofs.ts'
@@ -34,7 +32,7 @@ import type { Dependencies, Parts } from '../parts/parts.ts'
 import { peopleOf } from '../parts/people.ts'
 import { foreignAuthority, ownAuthority } from './token-authorities.ts'
 
-/** The model that the OpenAPI document and the developer pages are made from. */
+/** What clients are told of the API is made from it. */
 function describedApi(
   { configuration, actions, catalogue }: Pick<Parts, 'configuration' | 'actions' | 'catalogue'>,
   { baseUrl }: Pick<ServiceUrls, 'baseUrl'>,
@@ -45,21 +43,6 @@ function describedApi(
     bodyLimit: server.limits.body,
     limits: limitsOf(configuration),
   })
-}
-
-/** What the developer pages tell; undefined where there are none (C11.4). */
-function developerOffer(
-  { developers, openapi }: Pick<Configuration, 'developers' | 'openapi'>,
-  api: ApiDescription,
-): DeveloperOffer | undefined {
-  if (!hasDeveloperPages(developers)) return undefined
-  const contact = openapi === 'off' ? undefined : openapi?.contact
-  return {
-    api,
-    openapiUrl: openapi === 'off' ? undefined : `${api.baseUrl}/.well-known/openapi.json`,
-    contact: contact?.url ?? contact?.email,
-    sample: sampleLogin(developers),
-  }
 }
 
 function limitsOf(configuration: Configuration): Limits {
@@ -214,7 +197,7 @@ function openOwnIdentity(
   if (keys === undefined || proofs === undefined) return undefined
   const { allow } = configuration.server.outbound
   const outbound = createOutboundClient({ allow, authUrl: urls.authUrl })
-  return openIdentity({
+  const identity = {
     ...dependencies,
     ...peopleOf(parts, { ...dependencies, recorder }),
     places: new LayeredPlaces(directory.places, dependencies.storedPlaces),
@@ -240,8 +223,8 @@ function openOwnIdentity(
     }),
     outbound,
     cors: corsOf(configuration),
-    developers: developerOffer(configuration, description),
-  })
+  }
+  return openIdentity(identity, { api: description, endpoints: parts.endpoints })
 }
 
 const corsOf = ({ server: { cors } }: Configuration): Cors | undefined => cors && new Cors(cors)

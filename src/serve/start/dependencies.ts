@@ -1,4 +1,5 @@
 /** The parts of a worker that are opened once and kept over reloads: keys, store, change feed, limits, switches. */
+import { EXTENSIONS } from './settings.ts'
 import { announceAside } from '../../state/audit/format/announcement.ts'
 import { openAuditKeys } from '../../state/audit/format/keys.ts'
 import { planAudit } from '../../state/audit/format/schema.ts'
@@ -103,6 +104,7 @@ export async function openDependencies(
   // On one machine a place is read in a millisecond, when it is named first.
   if (store.shared !== undefined) await storedPlaces.readAll()
   return {
+    extensions: EXTENSIONS,
     clock,
     machine,
     environment,

@@ -1,4 +1,5 @@
 /** The start of a service, from top to bottom: what is opened, in which order, and how it ends. */
+import { SETTINGS } from './settings.ts'
 import { resolve } from 'node:path'
 import type { Operator } from '../../base/contracts/records/audited-change.ts'
 import type { Environment } from '../../base/config/validate.ts'
@@ -208,6 +209,7 @@ async function start(configuration: Configuration, options: StartOptions): Promi
     audit,
     clock,
     environment,
+    settings: SETTINGS,
     version: VERSION,
     configuration: () => current.configuration,
     editors: () => current.editors(),
@@ -359,6 +361,7 @@ const openReloader = (
     files,
     audit,
     environment,
+    settings: SETTINGS,
     pool,
     rules: state.rules,
     tokenRevoker: state.tokenRevoker,

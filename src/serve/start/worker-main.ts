@@ -2,7 +2,7 @@
 import '../../base/kernel/no-debugger.ts'
 import module from 'node:module'
 import type { Configuration } from '../../operate/settings/configuration.ts'
-import { collectSoon } from './allocator.ts'
+import { collectSoon } from '../processes/allocator.ts'
 
 // As in main.ts: first of all, and before what is compiled.
 collectSoon(process.versions)

@@ -6,11 +6,11 @@ import { configurationText } from '../../../src/cli/init/configuration-text.ts'
 import { openDescription } from '../../../src/extensions/from-openapi/described.ts'
 import { withoutBusiness } from '../../../src/extensions/from-openapi/operations-table.ts'
 import { hashSecret } from '../../../src/identity/directory/hashing/hasher.ts'
-import { checkConfiguration } from '../../../src/operate/settings/check-configuration.ts'
 import { reportText } from '../../../src/base/config/problems.ts'
 import { configFiles } from '../../support/config-files.ts'
 import { sized } from '../../support/long.ts'
 import { describing } from './described-service.ts'
+import { SETTINGS } from '../../../src/serve/start/settings.ts'
 
 const PASSWORD = `$argon2id$v=19$m=19456,t=2,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`
 
@@ -32,10 +32,16 @@ async function problemsOf(description: unknown): Promise<string | undefined> {
   const text = configurationText({
     ...{ upstream: open.upstream, client: 'first', user: 'first', service, values: {} },
     ...{ businesses: [{ code: 'ACME', name: 'Acme' }], data: join(dirname(from), 'data') },
-    ...{ agreement: '2026-01-15', subject: 'a', secretHash: hashSecret('x'), passwordHash: PASSWORD },
+    ...{
+      added: [],
+      agreement: '2026-01-15',
+      subject: 'a',
+      secretHash: hashSecret('x'),
+      passwordHash: PASSWORD,
+    },
   })
   writeFileSync(file, text)
-  const problems = await checkConfiguration(file, {})
+  const problems = await SETTINGS.check(file, {})
   return problems.failed ? reportText(problems) : ''
 }
 

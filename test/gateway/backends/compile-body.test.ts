@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { reportText } from '../../../src/base/config/problems.ts'
-import { checkConfiguration } from '../../../src/operate/settings/check-configuration.ts'
 import { configFiles } from '../../support/config-files.ts'
+import { SETTINGS } from '../../../src/serve/start/settings.ts'
 
 const demo = fileURLToPath(new URL('../../../config/demo.yaml', import.meta.url))
 
@@ -35,7 +35,7 @@ async function told({ method = 'POST', rest = CLOSED, upstream, area = '' }: Giv
       `  - { level: business, area: fund-data, action: fund-list, methods: { ${method}: { scopes: { any: [fund.read] }, ${rest}, upstream: { ${upstream} } } } }`,
     ].join('\n'),
   })('a.yaml')
-  const text = reportText(await checkConfiguration(file, { KEY: '{x}' }))
+  const text = reportText(await SETTINGS.check(file, { KEY: '{x}' }))
   return text.split('\n').flatMap((line) => {
     const at = line.indexOf('upstream')
     return at < 0 || line.includes('(warning)') ? [] : [line.slice(at + 'upstream'.length)]

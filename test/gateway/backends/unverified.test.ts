@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { checkConfiguration } from '../../../src/operate/settings/check-configuration.ts'
 import { reportText } from '../../../src/base/config/problems.ts'
 import { configFiles } from '../../support/config-files.ts'
+import { SETTINGS } from '../../../src/serve/start/settings.ts'
 
 const told = async (tls: string): Promise<string> => {
   const file = configFiles({
     'a.yaml': `backends: { funds: { kind: http, target: 'https://funds.internal', tls: { ${tls} } } }`,
   })
-  return reportText(await checkConfiguration(file('a.yaml'), {}))
+  return reportText(await SETTINGS.check(file('a.yaml'), {}))
 }
 
 describe('T7 verification of upstreams', () => {

@@ -13,9 +13,8 @@ import { join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import type * as app from '../../../src/serve/start/service.ts'
-import type * as configurations from '../../../src/operate/settings/configuration.ts'
 import type * as clocks from '../../../src/base/kernel/clock.ts'
-import { moduleOf } from '../../support/other-checkout.ts'
+import { moduleOf, readerOf } from '../../support/other-checkout.ts'
 
 const { values: options } = parseArgs({
   options: {
@@ -29,7 +28,7 @@ const COUNTED = 10
 const source = pathToFileURL(join(resolve(options.code), 'src/')).href
 const from = (file: string): Promise<unknown> => moduleOf(options.code, file)
 const { startPostern } = (await from('serve/start/service.ts')) as typeof app
-const { readConfiguration } = (await from('operate/settings/configuration.ts')) as typeof configurations
+const readConfiguration = await readerOf(options.code)
 const { systemClock } = (await from('base/kernel/clock.ts')) as typeof clocks
 
 const upstream = createServer((_request, response) => {

@@ -13,9 +13,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import type * as app from '../../../src/serve/start/service.ts'
-import type * as configurations from '../../../src/operate/settings/configuration.ts'
 import type * as clocks from '../../../src/base/kernel/clock.ts'
-import { moduleOf } from '../../support/other-checkout.ts'
+import { moduleOf, readerOf } from '../../support/other-checkout.ts'
 
 const OWN = fileURLToPath(new URL('../../..', import.meta.url))
 const { values: options } = parseArgs({
@@ -29,7 +28,7 @@ const PLACES = Number(options.places)
 
 const from = (file: string): Promise<unknown> => moduleOf(options.code, file)
 const { startPostern } = (await from('serve/start/service.ts')) as typeof app
-const { readConfiguration } = (await from('operate/settings/configuration.ts')) as typeof configurations
+const readConfiguration = await readerOf(options.code)
 const { systemClock } = (await from('base/kernel/clock.ts')) as typeof clocks
 
 interface Answered {

@@ -14,10 +14,9 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import type * as app from '../../../src/serve/start/service.ts'
-import type * as configurations from '../../../src/operate/settings/configuration.ts'
 import type * as lockouts from '../../../src/identity/guessing/lockouts.ts'
 import type * as clocks from '../../../src/base/kernel/clock.ts'
-import { moduleOf } from '../../support/other-checkout.ts'
+import { moduleOf, readerOf } from '../../support/other-checkout.ts'
 
 const OWN = fileURLToPath(new URL('../../..', import.meta.url))
 const { values: options } = parseArgs({
@@ -32,7 +31,7 @@ const RATE = Number(options.rate)
 
 const from = (file: string): Promise<unknown> => moduleOf(options.code, file)
 const { startPostern } = (await from('serve/start/service.ts')) as typeof app
-const { readConfiguration } = (await from('operate/settings/configuration.ts')) as typeof configurations
+const readConfiguration = await readerOf(options.code)
 const { LocalLockouts } = (await from('identity/guessing/lockouts.ts')) as typeof lockouts
 const { systemClock } = (await from('base/kernel/clock.ts')) as typeof clocks
 

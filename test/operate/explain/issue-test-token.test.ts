@@ -1,15 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import { NO_TRAIL } from '../../../src/base/contracts/records/audit.ts'
-import { type Configuration, readConfiguration } from '../../../src/operate/settings/configuration.ts'
+import { type Configuration } from '../../../src/operate/settings/configuration.ts'
 import type { ServiceContext } from '../../../src/operate/operation/context.ts'
 import { issueTestToken } from '../../../src/operate/explain/issue-test-token.ts'
 import { WorkerRequestError } from '../../../src/base/contracts/processes/open-requests.ts'
+import { SETTINGS } from '../../../src/serve/start/settings.ts'
 
 const WISH = { client: undefined, user: 'alice', target: undefined, scope: undefined }
 const OPERATOR = { operator: 'admin', via: '127.0.0.1', channel: 'admin' } as const
 
 const read = (file: string): Configuration => {
-  const { configuration } = readConfiguration(file, { POSTERN_PORT: '8080' })
+  const { configuration } = SETTINGS.read(file, { POSTERN_PORT: '8080' })
   if (configuration === undefined) throw new Error(`${file} cannot be read`)
   return configuration
 }

@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { reportText } from '../../../src/base/config/problems.ts'
-import { checkConfiguration } from '../../../src/operate/settings/check-configuration.ts'
 import { configFiles } from '../../support/config-files.ts'
+import { SETTINGS } from '../../../src/serve/start/settings.ts'
 
 const demo = fileURLToPath(new URL('../../../config/demo.yaml', import.meta.url))
 
@@ -46,7 +46,7 @@ const filed = ({ values, backend = '', get = '', file }: Given): string => {
 
 /** What is told of it. */
 const told = async (given: Given, environment = { KEY: 'k' }): Promise<string[]> => {
-  const text = reportText(await checkConfiguration(filed(given), environment))
+  const text = reportText(await SETTINGS.check(filed(given), environment))
   const lines = text.split('\n').filter((line) => !/report-only|is empty|nowhere which/.test(line))
   return lines.filter(Boolean).map((line) => line.replace(/^\S+ {2}/, ''))
 }
@@ -114,7 +114,7 @@ describe('C8.7 the check of values of businesses', () => {
 
   it('C11.6.1 a value tells the service its business', async () => {
     const text = async (get: string) =>
-      reportText(await checkConfiguration(filed({ values: ALL, get }), { KEY: 'k' }))
+      reportText(await SETTINGS.check(filed({ values: ALL, get }), { KEY: 'k' }))
     expect(await text('path: /x')).toContain('tells the service nowhere which business is meant')
     for (const get of PLACES.flatMap((place) => place.get ?? []))
       expect(await text(get)).not.toContain('nowhere')

@@ -5,12 +5,12 @@ import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { ConfigurationError, reportText } from '../../../src/base/config/problems.ts'
 import { Hasher, hashSecret, verifySecret } from '../../../src/identity/directory/hashing/hasher.ts'
-import { checkConfiguration, loadConfiguration } from '../../../src/operate/settings/check-configuration.ts'
 import { DEMO_HASHES } from '../../../src/operate/settings/dangers.ts'
 import { type Dependencies, openParts } from '../../../src/serve/parts/parts.ts'
 import { certificateFolder, makeCertificate } from '../../support/certificates.ts'
 import { configFiles } from '../../support/config-files.ts'
 import { sealKey } from '../../support/seal-key.ts'
+import { SETTINGS } from '../../../src/serve/start/settings.ts'
 
 const config = (name: string): string => fileURLToPath(new URL(`../../../config/${name}`, import.meta.url))
 const demo = readFileSync(config('demo.yaml'), 'utf8').replace('demo-data.json', config('demo-data.json'))
@@ -18,7 +18,7 @@ const demo = readFileSync(config('demo.yaml'), 'utf8').replace('demo-data.json',
 /** Problems of a file that extends the demo world, as printed, without the folder. */
 async function problems(source: string, env: Record<string, string> = {}): Promise<string[]> {
   const file = configFiles({ 'a.yaml': `extends: demo.yaml\n${source}`, 'demo.yaml': demo })
-  const text = reportText(await checkConfiguration(file('a.yaml'), env))
+  const text = reportText(await SETTINGS.check(file('a.yaml'), env))
   return text.replaceAll(file('').concat('/'), '').split('\n').filter(Boolean)
 }
 
@@ -28,14 +28,14 @@ const about = (told: readonly string[], key: string): string[] =>
 
 describe('the shipped configurations', () => {
   it.each(['demo.yaml', 'upstream.yaml'])('C10 %s has no problem, not even a warning', async (name) => {
-    expect(reportText(await checkConfiguration(config(name), {}))).toBe('')
+    expect(reportText(await SETTINGS.check(config(name), {}))).toBe('')
   })
 
   it('C10 upstream.yaml is the demo world with its areas forwarded', () => {
-    const { configuration } = loadConfiguration(config('upstream.yaml'), {
+    const { configuration } = SETTINGS.load(config('upstream.yaml'), {
       UPSTREAM_URL: 'http://127.0.0.1:7',
     })
-    const { configuration: other } = loadConfiguration(config('demo.yaml'), {})
+    const { configuration: other } = SETTINGS.load(config('demo.yaml'), {})
     expect(Object.keys(configuration?.backends ?? {})).toEqual(['funds'])
     expect(configuration?.backends['funds']).toMatchObject({ kind: 'http', target: 'http://127.0.0.1:7' })
     expect(configuration?.areas).toMatchObject({
@@ -51,7 +51,7 @@ describe('the shipped configurations', () => {
   })
 
   it('C10 the demo secrets are those that the documents name', async () => {
-    const { clients, users } = loadConfiguration(config('demo.yaml'), {}).configuration!.directory
+    const { clients, users } = SETTINGS.load(config('demo.yaml'), {}).configuration!.directory
     for (const id of ['acme-books', 'globex-ledger', 'ledgerline']) {
       expect(verifySecret(`${id}-secret`, clients[id]!.secrets[0]!)).toBe(true)
     }
@@ -71,7 +71,7 @@ describe('the shipped configurations', () => {
 describe('what the environment overrides', () => {
   it('C10 POSTERN_PORT, POSTERN_ADMIN_PORT and POSTERN_DATA', () => {
     const env = { POSTERN_PORT: '8081', POSTERN_ADMIN_PORT: '0', POSTERN_DATA: '/tmp/elsewhere' }
-    const { configuration } = loadConfiguration(config('demo.yaml'), env)
+    const { configuration } = SETTINGS.load(config('demo.yaml'), env)
     expect(configuration?.server.listen).toBe('127.0.0.1:8081')
     expect(configuration?.server.authUrl).toBeUndefined()
     expect(configuration?.admin.listen).toBe('127.0.0.1:0')
@@ -85,7 +85,7 @@ describe('what the environment overrides', () => {
   })
 
   it('takes an empty variable as not set', () => {
-    expect(loadConfiguration(config('demo.yaml'), { POSTERN_PORT: '' }).configuration?.server.listen).toBe(
+    expect(SETTINGS.load(config('demo.yaml'), { POSTERN_PORT: '' }).configuration?.server.listen).toBe(
       '127.0.0.1:8080',
     )
   })
@@ -140,12 +140,12 @@ directory:
       'a.yaml': text,
       'clients.jsonl': `${JSON.stringify({ ...acme, ...granted })}\n`,
     })
-    const told = (await checkConfiguration(at('a.yaml'), {})).list.map(({ message }) => message)
+    const told = (await SETTINGS.check(at('a.yaml'), {})).list.map(({ message }) => message)
     expect(told).toEqual([
       'opens its client acme-books to a secret of the demo world, which everyone knows',
       'opens its user alice to a secret of the demo world, which everyone knows',
     ])
-    const { configuration } = loadConfiguration(at('a.yaml'), {})
+    const { configuration } = SETTINGS.load(at('a.yaml'), {})
     await expect(openParts(configuration!, { environment: {} } as Dependencies)).rejects.toThrow(
       ConfigurationError,
     )

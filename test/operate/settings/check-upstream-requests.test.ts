@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { reportText } from '../../../src/base/config/problems.ts'
-import { checkConfiguration } from '../../../src/operate/settings/check-configuration.ts'
 import { configFiles } from '../../support/config-files.ts'
+import { SETTINGS } from '../../../src/serve/start/settings.ts'
 
 const config = (name: string): string => fileURLToPath(new URL(`../../../config/${name}`, import.meta.url))
 const demo = readFileSync(config('demo.yaml'), 'utf8').replace('demo-data.json', config('demo-data.json'))
@@ -45,7 +45,7 @@ async function check(
       `  - { level: fund, area: member-data, action: 'members/{memberId}', methods: { GET: { ${operation(member)} } } }`,
     ].join('\n'),
   })
-  const text = reportText(await checkConfiguration(file('a.yaml'), env))
+  const text = reportText(await SETTINGS.check(file('a.yaml'), env))
   return text
     .split('\n')
     .filter((line) => line !== '' && !line.includes('tell the business by that name'))

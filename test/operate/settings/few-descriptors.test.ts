@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { Problems } from '../../../src/base/config/problems.ts'
 import { descriptorsOf } from '../../../src/base/files/descriptors.ts'
-import { checkConfiguration } from '../../../src/operate/settings/check-configuration.ts'
-import { readConfiguration } from '../../../src/operate/settings/configuration.ts'
 import { warnOfFewDescriptors } from '../../../src/operate/settings/warnings.ts'
 import { configFiles } from '../../support/config-files.ts'
+import { SETTINGS } from '../../../src/serve/start/settings.ts'
 
 const fileWith = (backends: string): string =>
   configFiles({ 'postern.yaml': `extends: ${process.cwd()}/config/upstream.yaml\n${backends}` })(
@@ -13,7 +12,7 @@ const fileWith = (backends: string): string =>
 
 /** What is warned of where a process may open so many files and connections. */
 function warned(backends: string, limit: number): readonly string[] {
-  const { configuration } = readConfiguration(fileWith(backends), {})
+  const { configuration } = SETTINGS.read(fileWith(backends), {})
   const problems = new Problems()
   if (configuration) warnOfFewDescriptors(configuration, problems, descriptorsOf(limit))
   return problems.list.map(({ message }) => message)
@@ -44,7 +43,7 @@ describe('C11.6.1 few descriptors', () => {
 
   it('C11.6.1 are told by `check` with what to do', async () => {
     const many = 'backends: { funds: { kind: http, target: "http://127.0.0.1:1", maxConnections: 10000000 } }'
-    const { list } = await checkConfiguration(fileWith(many), {})
+    const { list } = await SETTINGS.check(fileWith(many), {})
     expect(list).toContainEqual(
       expect.objectContaining({ path: ['backends'], hint: expect.stringContaining('LimitNOFILE') as string }),
     )

@@ -1,13 +1,10 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import {
-  type Configuration,
-  fixedChanges,
-  readConfiguration,
-} from '../../../src/operate/settings/configuration.ts'
+import { type Configuration, fixedChanges } from '../../../src/operate/settings/configuration.ts'
+import { SETTINGS } from '../../../src/serve/start/settings.ts'
 
 const file = fileURLToPath(new URL('../../../config/demo.yaml', import.meta.url))
-const demo = readConfiguration(file, {}).configuration!
+const demo = SETTINGS.read(file, {}).configuration!
 
 const changed = (change: Partial<Configuration>) => fixedChanges(demo, { ...demo, ...change })
 

@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { reportText } from '../../../src/base/config/problems.ts'
-import { checkConfiguration } from '../../../src/operate/settings/check-configuration.ts'
 import { configFiles } from '../../support/config-files.ts'
+import { SETTINGS } from '../../../src/serve/start/settings.ts'
 
 const demo = fileURLToPath(new URL('../../../config/demo.yaml', import.meta.url))
 
@@ -19,7 +19,7 @@ async function told(other: string, backend = ''): Promise<readonly string[]> {
       `  - { level: business, area: fund-data, action: other, methods: { ${other} } }`,
     ].join('\n'),
   })
-  const text = reportText(await checkConfiguration(files('a.yaml'), {}))
+  const text = reportText(await SETTINGS.check(files('a.yaml'), {}))
   return text.split('\n').filter((line) => line.includes('company'))
 }
 

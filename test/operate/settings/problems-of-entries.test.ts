@@ -1,15 +1,15 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { problemLines } from '../../../src/base/config/problems.ts'
-import { checkConfiguration, loadConfiguration } from '../../../src/operate/settings/check-configuration.ts'
 import { configFiles } from '../../support/config-files.ts'
+import { SETTINGS } from '../../../src/serve/start/settings.ts'
 
 const data = fileURLToPath(new URL('../../../config/demo-data.json', import.meta.url))
 
 /** What a configuration of its own is told, in the order of the file: line, key path, message. */
 async function problems(source: string): Promise<readonly string[]> {
   const file = configFiles({ 'a.yaml': source })
-  const told = problemLines(await checkConfiguration(file('a.yaml'), {}))
+  const told = problemLines(await SETTINGS.check(file('a.yaml'), {}))
   return told.map((line) => line.replaceAll(file('a.yaml'), 'a.yaml'))
 }
 
@@ -146,7 +146,7 @@ directory:
         more: 'load: { backends: { byName: { smaple: 5 } } }',
       }),
     })
-    const { configuration, problems } = loadConfiguration(file('a.yaml'), {})
+    const { configuration, problems } = SETTINGS.load(file('a.yaml'), {})
     expect(configuration).toBeUndefined()
     expect(problems.list.map(({ path }) => path.join('.'))).toEqual([
       'actions.0.methods.GET.scopes',

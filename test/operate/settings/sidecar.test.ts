@@ -1,16 +1,16 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { checkConfiguration } from '../../../src/operate/settings/check-configuration.ts'
 import { configFiles } from '../../support/config-files.ts'
 import { startIssuerServer } from '../../support/issuer-server.ts'
+import { SETTINGS } from '../../../src/serve/start/settings.ts'
 
 const pathOf = (name: string): string => fileURLToPath(new URL(`../../../config/${name}`, import.meta.url))
 
 /** The problems of config/sidecar.yaml with this text in it: severity, key path, message. */
 async function check(yaml: string): Promise<readonly (readonly [string, string, string])[]> {
   const file = configFiles({ 'my.yaml': `extends: ${pathOf('sidecar.yaml')}\n${yaml}` })
-  const { list: problems } = await checkConfiguration(file('my.yaml'), { INTROSPECTION_SECRET: 'secret' })
+  const { list: problems } = await SETTINGS.check(file('my.yaml'), { INTROSPECTION_SECRET: 'secret' })
   return problems.map(({ severity, path, message }) => [severity, path.join('.'), message])
 }
 

@@ -2,9 +2,9 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { reportText } from '../../../src/base/config/problems.ts'
-import { checkConfiguration, loadConfiguration } from '../../../src/operate/settings/check-configuration.ts'
 import { configFiles } from '../../support/config-files.ts'
 import { readPage, recipeNames } from '../../support/recipes/page.ts'
+import { SETTINGS } from '../../../src/serve/start/settings.ts'
 
 const demo = fileURLToPath(new URL('../../../config/demo.yaml', import.meta.url))
 
@@ -44,7 +44,7 @@ const written = ({ backend = '', get = '', post = '', backends, area = '', more 
 
 /** What is told of it, by key path. */
 const told = async (given: Given): Promise<string[]> => {
-  const text = reportText(await checkConfiguration(written(given), { KEY: 'k' }))
+  const text = reportText(await SETTINGS.check(written(given), { KEY: 'k' }))
   const lines = text
     .split('\n')
     .filter((line) => !/report-only|is empty|tell the business by that name/.test(line))
@@ -148,20 +148,20 @@ describe('C11.6.1 the check, where a service learns no business', () => {
   it('C11.6.1 the configurations of config/ and of its recipes say it', () => {
     const folder = dirname(demo)
     for (const name of ['demo.yaml', 'upstream.yaml', 'sidecar.yaml', 'sandbox.yaml'])
-      expect([name, reportText(loadConfiguration(join(folder, name), {}).problems)]).not.toEqual([
+      expect([name, reportText(SETTINGS.load(join(folder, name), {}).problems)]).not.toEqual([
         name,
         expect.stringContaining(UNTOLD),
       ])
     for (const name of recipeNames()) {
       const { configuration, environment } = readPage(name)
       const text = configuration.replace('extends: config/', `extends: ${folder}/`)
-      const { problems } = loadConfiguration(configFiles({ 'my.yaml': text })('my.yaml'), environment)
+      const { problems } = SETTINGS.load(configFiles({ 'my.yaml': text })('my.yaml'), environment)
       expect([name, reportText(problems)]).not.toEqual([name, expect.stringMatching(/nowhere|is not set/)])
     }
   })
 
   it('C11.6.1 is told by a start and a reload, too', () => {
-    const { problems } = loadConfiguration(written({ get: 'path: /all' }), {})
+    const { problems } = SETTINGS.load(written({ get: 'path: /all' }), {})
     expect(reportText(problems)).toContain(UNTOLD)
   })
 })

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { checkConfiguration } from '../../../src/operate/settings/check-configuration.ts'
 import { configFiles } from '../../support/config-files.ts'
+import { SETTINGS } from '../../../src/serve/start/settings.ts'
 
 const config = (name: string): string => fileURLToPath(new URL(`../../../config/${name}`, import.meta.url))
 const demo = readFileSync(config('demo.yaml'), 'utf8').replace('demo-data.json', config('demo-data.json'))
@@ -16,7 +16,7 @@ interface Found {
 /** Problems of the demo world with one more action, or with other keys. */
 async function problemsOf(source: string): Promise<readonly Found[]> {
   const file = configFiles({ 'a.yaml': `extends: demo.yaml\n${source}`, 'demo.yaml': demo })
-  const { list: problems } = await checkConfiguration(file('a.yaml'), {})
+  const { list: problems } = await SETTINGS.check(file('a.yaml'), {})
   return problems.map(({ path, message, severity }) => ({ path: path.join('.'), message, severity }))
 }
 

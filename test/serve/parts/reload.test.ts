@@ -9,7 +9,6 @@ import { compileDirectory } from '../../../src/identity/directory/records/compil
 import { holdingsOf } from '../../../src/identity/directory/records/holdings.ts'
 import { systemClock } from '../../../src/base/kernel/clock.ts'
 import { Fault } from '../../../src/base/kernel/faults.ts'
-import { loadConfiguration } from '../../../src/operate/settings/check-configuration.ts'
 import type { Configuration } from '../../../src/operate/settings/configuration.ts'
 import { digestOfHoldings } from '../../../src/serve/parts/holdings-record.ts'
 import { ConfigurationLoads, Reloader, type ReloaderParts } from '../../../src/serve/parts/reload.ts'
@@ -19,6 +18,7 @@ import { manualAfter } from '../../support/manual-after.ts'
 import { keepNotes } from '../../support/notes.ts'
 import { sealKey } from '../../support/seal-key.ts'
 import { ROOT } from '../../support/spawn-postern.ts'
+import { SETTINGS } from '../../../src/serve/start/settings.ts'
 
 const BUSINESSES = '{"code":"ONE","name":"One","funds":[]}\n{"code":"TWO","name":"Two","funds":[]}\n'
 
@@ -44,7 +44,7 @@ async function startReloader(
     'a.yaml': `${text}directory: { files: { businesses: list.jsonl } }\n`,
     'list.jsonl': BUSINESSES,
   })
-  const { configuration, problems } = loadConfiguration(at('a.yaml'), environment)
+  const { configuration, problems } = SETTINGS.load(at('a.yaml'), environment)
   if (configuration === undefined) throw new Error(JSON.stringify(problems.list))
   const done: string[] = []
   const recorder = keepNotes()
@@ -54,6 +54,7 @@ async function startReloader(
     files: [],
     audit,
     environment,
+    settings: SETTINGS,
     pool: {
       holdingsDigest: await openedNow(configuration),
       prepare: async (next) => {

@@ -2,13 +2,14 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import type { Nodes } from '../../../src/base/contracts/records/store.ts'
 import { Fault } from '../../../src/base/kernel/faults.ts'
-import { type Configuration, readConfiguration } from '../../../src/operate/settings/configuration.ts'
+import { type Configuration } from '../../../src/operate/settings/configuration.ts'
 import { NodeBeat } from '../../../src/serve/start/node.ts'
 import { manualAfter } from '../../support/manual-after.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 import { keepNotes } from '../../support/notes.ts'
+import { SETTINGS } from '../../../src/serve/start/settings.ts'
 
-const demo = readConfiguration(
+const demo = SETTINGS.read(
   fileURLToPath(new URL('../../../config/demo.yaml', import.meta.url)),
   {},
 ).configuration!

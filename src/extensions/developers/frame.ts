@@ -1,16 +1,16 @@
-import type { Catalogue } from '../../base/config/scopes/catalogue.ts'
-import { brandOf, documentOf, html, type Html } from '../pages/layout.ts'
-import type { Asset, Theme } from '../pages/theme.ts'
-import type { DeveloperOffer } from '../dependencies/dependencies.ts'
-import type { IdentityConfig } from '../dependencies/schema.ts'
+import { brandOf, documentOf, html, type Html } from '../../identity/pages/layout.ts'
+import type { Asset, Theme } from '../../identity/pages/theme.ts'
+import type { EndpointParts } from '../../identity/steps/added-endpoints.ts'
+import type { SampleLogin } from './schema.ts'
 import { FRAME_TEXTS as T } from './texts.ts'
 
-export interface DeveloperParts extends DeveloperOffer {
-  readonly catalogue: Catalogue
-  readonly identity: IdentityConfig
-  readonly theme: Theme
-  /** The discovery document (C6.3.2). */
-  readonly metadata: Readonly<Record<string, unknown>>
+export interface DeveloperParts extends EndpointParts {
+  /** Where the description for programs is (C11.3); undefined where it is not offered. */
+  readonly openapiUrl: string | undefined
+  /** An https or http URL, or an e-mail address. */
+  readonly contact: string | undefined
+  /** The login that the commands use, if they are to work as they stand. */
+  readonly sample: SampleLogin | undefined
 }
 
 export const addressOf = ({ metadata }: Pick<DeveloperParts, 'metadata'>, member: string): string =>

@@ -8,7 +8,7 @@ import {
   HEAP_SETTINGS,
   MALLOC_SETTINGS,
   startWithAllocator,
-} from '../../../src/serve/start/allocator.ts'
+} from '../../../src/serve/processes/allocator.ts'
 import { configFiles } from '../../support/config-files.ts'
 import { PROGRAM, ROOT } from '../../support/program.ts'
 import { ENDS_AT_ONCE, spawnPostern, type SpawnOptions } from '../../support/spawn-postern.ts'
@@ -97,7 +97,7 @@ describe('T5.18 memory that is kept after a load', () => {
   })
 
   it('is left as it is where the system refuses the second start, and nothing is said of it', () => {
-    const program = `import('${join(ROOT, 'src/serve/start/allocator.ts')}').then(({ startWithAllocator }) => {
+    const program = `import('${join(ROOT, 'src/serve/processes/allocator.ts')}').then(({ startWithAllocator }) => {
       startWithAllocator(process, () => true)
       process.on('exit', () => console.log('went on'))
     })`
@@ -172,7 +172,7 @@ describe('the collector of V8', () => {
   )
 
   it('knows what it is told in this very Node, and leaves a thread the limit of its own', () => {
-    const program = `import('${join(ROOT, 'src/serve/start/allocator.ts')}').then(({ collectSoon }) => {
+    const program = `import('${join(ROOT, 'src/serve/processes/allocator.ts')}').then(({ collectSoon }) => {
       collectSoon(process.versions)
       const thread = "let kept = [], most = 0; for (let i = 0; i < 2e6; i++) { kept.push({ i }); if (kept.length > 2e4) kept = [] } require('node:worker_threads').parentPort.postMessage(require('node:v8').getHeapSpaceStatistics().find((space) => space.space_name === 'new_space').space_size)"
       new (require('node:worker_threads').Worker)(thread, { eval: true, resourceLimits: { maxYoungGenerationSizeMb: 2 } }).on('message', console.log)

@@ -2,7 +2,7 @@ import type { OperationDescription } from '../../base/contracts/calls/api-descri
 import { successEnvelope } from '../../base/http/envelope.ts'
 import type { JsonObject, JsonValue } from '../../base/http/body/json.ts'
 import { type ItemNames, writeXml } from '../../base/http/xml/write.ts'
-import { html, type Html, type Slot } from '../pages/layout.ts'
+import { html, type Html, type Slot } from '../../identity/pages/layout.ts'
 
 const MARKED = /(`[^`]*`|\*\*[^*]*\*\*)/
 

@@ -1,13 +1,14 @@
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { SampleLogin } from '../../src/identity/dependencies/dependencies.ts'
-import { type FaultRow, FAULTS } from '../../src/base/kernel/fault-table.ts'
-import { checkConfiguration } from '../../src/operate/settings/check-configuration.ts'
-import { type Configuration, readConfiguration } from '../../src/operate/settings/configuration.ts'
-import { configFiles } from '../support/config-files.ts'
-import { codeBlocks, unescaped } from '../support/developer-page.ts'
-import { replacedService } from '../support/replaced-service.ts'
-import { postern, type StartedPostern, startPostern } from '../support/start-postern.ts'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { sampleLogin } from '../../../src/extensions/developers/schema.ts'
+import { type FaultRow, FAULTS } from '../../../src/base/kernel/fault-table.ts'
+import { type Configuration } from '../../../src/operate/settings/configuration.ts'
+import { configFiles } from '../../support/config-files.ts'
+import { codeBlocks, unescaped } from './read-page.ts'
+import { SHIPPED } from '../../support/shipped.ts'
+import { replacedService } from '../../support/replaced-service.ts'
+import { postern, type StartedPostern, startPostern } from '../../support/start-postern.ts'
+import { SETTINGS } from '../../../src/serve/start/settings.ts'
 
 /** C11.4: the developer pages, over real sockets. */
 
@@ -21,7 +22,8 @@ const PATHS = [
   '/developers/changes',
 ]
 
-const configPath = (name: string): string => fileURLToPath(new URL(`../../config/${name}`, import.meta.url))
+const configPath = (name: string): string =>
+  fileURLToPath(new URL(`../../../config/${name}`, import.meta.url))
 
 const get = (
   service: Pick<StartedPostern, 'authUrl'>,
@@ -32,7 +34,9 @@ const get = (
 const textAt = async (service: StartedPostern, path: string): Promise<string> =>
   (await get(service, path)).text()
 
-const changed = (change: (configuration: Configuration) => Partial<Configuration>) => ({
+type Changed = Partial<Configuration> & { readonly developers?: unknown }
+
+const changed = (change: (configuration: Configuration) => Changed) => ({
   change: (configuration: Configuration): Configuration => ({ ...configuration, ...change(configuration) }),
 })
 
@@ -120,7 +124,7 @@ describe('C11.4 the developer pages', () => {
       })
     }
     const file = configFiles({ 'my.yaml': 'areas: {}\nactions: []\nbackends: {}\n' })('my.yaml')
-    expect(readConfiguration(file, {}).configuration?.developers).toBe('off')
+    expect(SETTINGS.read(file, {}).configuration).toMatchObject({ developers: 'off' })
   })
 
   it('C11.4 tells nothing of a hidden area, nor of scope values that only it needs', async () => {
@@ -131,6 +135,33 @@ describe('C11.4 the developer pages', () => {
       expect([path, /member-data|member-detail|fund\.member/.exec(text)]).toEqual([path, null])
     }
     expect(await textAt(hidden, '/developers/fund-data')).toContain('fund-list')
+  })
+
+  it('C11.4 tells of declared parameters, and where `Data` may be empty', async () => {
+    const list = {
+      parameters: { state: { enum: ['open', 'a b'], required: true, description: 'Which <ones>' } },
+      examples: { few: { query: { state: 'a b' } } },
+      data: { type: 'object', properties: { Name: { type: 'string' } }, required: ['Name'] },
+    } as const
+    const told = await replaced({
+      ...{ config: 'upstream.yaml', environment: { UPSTREAM_URL: 'http://127.0.0.1:1' } },
+      ...changed(({ actions }) => ({
+        developers: 'on',
+        actions: actions.map((action) =>
+          action.action === 'fund-list'
+            ? { ...action, methods: { GET: { ...action.methods['GET']!, ...list } } }
+            : action,
+        ),
+      })),
+    })
+    const text = await textAt(told, '/developers/fund-data')
+    expect(text).toContain('<code>Data</code> may be empty')
+    expect(text).toMatch(/<code>state<\/code>[^<]*Which &lt;ones&gt;/)
+    expect(
+      codeBlocks(text)
+        .map((block) => block.text)
+        .join('\n'),
+    ).toContain('?state=a%20b')
   })
 
   it('C11.4 gives an area that is called as another page an address of its own', async () => {
@@ -152,11 +183,11 @@ describe('C11.4 the developer pages', () => {
   it('C11.4 T6 shows whatever a configuration says as text, also in commands', async () => {
     const evil = `"'><script>alert(1)</script><img src=x onerror=alert(1)>&lt;$(id)\`id\``
     const told = await replaced(
-      changed(({ actions, areas, developers, scopes }) => ({
+      changed(({ actions, areas, scopes, ...rest }) => ({
         scopes: { ...scopes, 'fund.read': { ...scopes['fund.read']!, description: evil } },
         areas: { ...areas, 'fund-data': { ...areas['fund-data']!, description: evil } },
         openapi: { title: evil, description: evil, contact: { url: `https://help.test/${evil}` } },
-        developers: { sample: { ...(developers as { sample: SampleLogin }).sample, password: evil } },
+        developers: { sample: { ...sampleLogin({ actions, areas, scopes, ...rest }), password: evil } },
         actions: actions.map((action) => ({
           ...action,
           methods: Object.fromEntries(
@@ -249,7 +280,7 @@ describe('C11.4 the developer pages', () => {
       'sample.yaml': `extends: ${configPath('demo.yaml')}\ndemo: false\n`,
     })
     const problemsOf = async (name: string) =>
-      (await checkConfiguration(file(name), {})).list
+      (await SETTINGS.check(file(name), {})).list
         .filter(({ path }) => path[0] === 'developers')
         .map(({ severity, path, message }) => `${severity} ${path.join('.')} ${message}`)
     expect(await problemsOf('sidecar.yaml')).toEqual([
@@ -260,3 +291,27 @@ describe('C11.4 the developer pages', () => {
     ])
   })
 })
+
+describe.each(SHIPPED.filter(([config]) => config !== 'sidecar.yaml'))(
+  'C11.4 the developer pages of %s, which is shipped',
+  (config, environment) => {
+    const replaced = replacedService({ keeps: 'nothing' })
+
+    it('C11.4 are all made, and lead to each other', async () => {
+      // What an example's module reads of the environment of its process.
+      vi.stubEnv('FUNDS_SIGNING_KEY', 'a key of the tests')
+      const shipped = await replaced({ config, environment, ...changed(() => ({ developers: 'on' })) })
+      const met = new Set(['/developers'])
+      // A set gives what is added while it is read.
+      for (const path of met) {
+        const page = await get(shipped, path)
+        const text = await page.text()
+        expect([path, page.status]).toEqual([path, 200])
+        for (const [, next = ''] of text.matchAll(/href="(\/developers[^"#]*)/g)) met.add(next)
+      }
+      const areas = shipped.configuration.actions.map(({ area }) => `/developers/${area}`)
+      const reference = ['scopes', 'errors', 'xml', 'changes'].map((name) => `/developers/${name}`)
+      expect(met).toEqual(new Set(['/developers', ...areas, ...reference]))
+    })
+  },
+)

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { openBrowser } from '../support/browser.ts'
-import { needing } from '../support/machine.ts'
-import { scrollsSideways, violationsOn } from '../support/page-checks.ts'
-import { startPostern, type StartedPostern } from '../support/start-postern.ts'
+import { openBrowser } from '../../support/browser.ts'
+import { needing } from '../../support/machine.ts'
+import { scrollsSideways, violationsOn } from '../../support/page-checks.ts'
+import { startPostern, type StartedPostern } from '../../support/start-postern.ts'
 
 /** C11.4: the developer pages as a person meets them, in Debian's Chromium. */
 

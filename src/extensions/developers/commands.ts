@@ -1,7 +1,7 @@
 import { plainText } from '../../base/http/body/json.ts'
 import type { Catalogue } from '../../base/config/scopes/catalogue.ts'
 import type { ExampleDescription, OperationDescription } from '../../base/contracts/calls/api-description.ts'
-import type { SampleLogin } from '../dependencies/dependencies.ts'
+import type { SampleLogin } from './schema.ts'
 
 export interface CurlCall {
   readonly url: string

@@ -2,9 +2,9 @@ import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { codeBlocks, partsOf } from '../support/developer-page.ts'
-import { needing } from '../support/machine.ts'
-import { startPostern, type StartedPostern } from '../support/start-postern.ts'
+import { codeBlocks, partsOf } from './read-page.ts'
+import { needing } from '../../support/machine.ts'
+import { startPostern, type StartedPostern } from '../../support/start-postern.ts'
 
 /** C11.4: what the pages of the demo say is what the demo does. Their commands are run by a shell, with curl. */
 

@@ -1,7 +1,7 @@
 import { errorsEnvelope } from '../../base/http/envelope.ts'
 import { type FaultCode, type FaultRow, FAULTS } from '../../base/kernel/fault-table.ts'
-import { describable } from '../steps/answers.ts'
-import { html, type Html } from '../pages/layout.ts'
+import { describable } from '../../identity/steps/answers.ts'
+import { html, type Html } from '../../identity/pages/layout.ts'
 import {
   codeBlock,
   errorAnchor,

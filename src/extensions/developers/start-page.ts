@@ -1,5 +1,5 @@
 import type { ApiDescription, OperationDescription } from '../../base/contracts/calls/api-description.ts'
-import { contactLink, html, type Html } from '../pages/layout.ts'
+import { contactLink, html, type Html } from '../../identity/pages/layout.ts'
 import {
   curlCommand,
   filledPath,

@@ -1,6 +1,7 @@
 import { choice, either, optional, section, type Static, text } from '../../base/config/schema.ts'
 import type { Problems } from '../../base/config/problems.ts'
-import { CODE_PATTERN } from '../directory/records/schema.ts'
+import { type Configuration, isSidecar } from '../../operate/settings/configuration.ts'
+import { CODE_PATTERN } from '../../identity/directory/records/schema.ts'
 
 const sample = section(
   {
@@ -34,35 +35,35 @@ const opened = section(
   { description: 'The pages are served, with what is told here.' },
 )
 
-export const developersSchema = either(
-  choice(['on', 'off'], { description: 'Whether the pages are served.' }),
-  opened,
-  {
+export const KEYS = {
+  developers: either(choice(['on', 'off'], { description: 'Whether the pages are served.' }), opened, {
     default: 'off',
     description:
       'Pages for those who write clients, made from this file and open to everybody: `on`, `off`, or what they tell.',
-  },
-)
+  }),
+}
 
-type DevelopersConfig = Static<typeof developersSchema>
+type DevelopersConfig = Static<typeof KEYS.developers>
 
-export const hasDeveloperPages = (config: DevelopersConfig): boolean => config !== 'off'
+/** What a configuration says of the pages. The core carries it unread. */
+export const developersOf = (configuration: Configuration): DevelopersConfig =>
+  (configuration as Configuration & { readonly developers: DevelopersConfig }).developers
 
-export const sampleLogin = (config: DevelopersConfig): Static<typeof sample> | undefined =>
-  typeof config === 'string' ? undefined : config.sample
+/** A login that everybody may read. */
+export type SampleLogin = Static<typeof sample>
 
-interface Deployment {
-  readonly developers: DevelopersConfig
-  /** Whether everybody knows its secrets already. */
-  readonly demo: boolean
-  readonly sidecar: boolean
+export function sampleLogin(configuration: Configuration): SampleLogin | undefined {
+  const developers = developersOf(configuration)
+  return typeof developers === 'string' ? undefined : developers.sample
 }
 
 /** Refuses pages where nothing serves them, and warns of a login that everybody can read. */
-export function checkDevelopers({ developers, demo, sidecar }: Deployment, problems: Problems): void {
-  if (!hasDeveloperPages(developers)) return
-  if (sidecar) problems.error(['developers'], 'has no use in a sidecar, which serves no pages')
-  if (sampleLogin(developers) !== undefined && !demo)
+export function checkDevelopers(configuration: Configuration, problems: Problems): void {
+  if (developersOf(configuration) === 'off') return
+  if (isSidecar(configuration))
+    problems.error(['developers'], 'has no use in a sidecar, which serves no pages')
+  // The secrets of a demo are known to everybody already.
+  if (sampleLogin(configuration) !== undefined && !configuration.demo)
     problems.warn(
       ['developers', 'sample'],
       'shows a client’s secret and a user’s password to everybody',

@@ -415,6 +415,8 @@ export const CHANGE_TEXTS = {
 } as const
 
 export const FRAME_TEXTS = {
+  /** On the page of an unknown path. */
+  link: 'Read how to write an application',
   section: 'Developers',
   skip: 'Skip to the content',
   pages: 'Pages for developers',

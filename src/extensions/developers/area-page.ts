@@ -10,7 +10,7 @@ import type {
 import { type BodySchema, isNothing, typesOf } from '../../base/http/body/body-schema.ts'
 import { FAULTS } from '../../base/kernel/fault-table.ts'
 import { Slices } from '../../base/kernel/slices.ts'
-import { html, type Html, type Slot } from '../pages/layout.ts'
+import { html, type Html, type Slot } from '../../identity/pages/layout.ts'
 import {
   type CurlCall,
   curlCommand,

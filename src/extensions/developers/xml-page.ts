@@ -3,7 +3,7 @@ import type { JsonObject } from '../../base/http/body/json.ts'
 import { XML_LIMITS } from '../../base/http/xml/read.ts'
 import { writeXml } from '../../base/http/xml/write.ts'
 import { FAULTS } from '../../base/kernel/fault-table.ts'
-import { html, type Html } from '../pages/layout.ts'
+import { html, type Html } from '../../identity/pages/layout.ts'
 import {
   bullets,
   codeBlock,

@@ -2,10 +2,12 @@
 import { Buffer } from 'node:buffer'
 import { readFileSync } from 'node:fs'
 import { answerReady, readyDocument, type ReadyDocument } from '../../base/http/head/entity-tag.ts'
-import { refuseAsPage } from '../steps/answers.ts'
-import type { Endpoint } from '../steps/endpoint.ts'
-import { pageHeaders } from '../pages/layout.ts'
-import { asset, type Asset } from '../pages/theme.ts'
+import { refuseAsPage } from '../../identity/steps/answers.ts'
+import type { Endpoint } from '../../identity/steps/endpoint.ts'
+import { pageHeaders } from '../../identity/pages/layout.ts'
+import { asset, type Asset } from '../../identity/pages/theme.ts'
+import type { AddedEndpoints, MakeEndpoints } from '../../identity/steps/added-endpoints.ts'
+import type { Configuration } from '../../operate/settings/configuration.ts'
 import { areaPage } from './area-page.ts'
 import { changesPage } from './changes-page.ts'
 import { errorsPage } from './errors-page.ts'
@@ -17,8 +19,10 @@ import {
   frameOf,
   renderPage,
 } from './frame.ts'
+import { sampleLogin } from './schema.ts'
 import { scopesPage } from './scopes-page.ts'
 import { startPage } from './start-page.ts'
+import { FRAME_TEXTS } from './texts.ts'
 import { xmlPage } from './xml-page.ts'
 
 /** Seconds; short, since a reload may change the pages. A browser that has a page then asks whether it still holds. */
@@ -78,14 +82,29 @@ const endpointOf = (path: string, document: Ready): Endpoint => ({
   refuse: refuseAsPage,
 })
 
-export function developerEndpoints(parts: DeveloperParts): readonly Endpoint[] {
+function developerEndpoints(parts: DeveloperParts): AddedEndpoints {
   const { theme } = parts
   const stylesheet = asset(RULES, 'text/css; charset=utf-8', theme.at(STYLESHEET_PATH))
   const frame = frameOf(parts, stylesheet)
   const sheet = readyStylesheet(stylesheet)
   const whenAsked = pagesWhenAsked(frame)
-  return [
-    endpointOf(STYLESHEET_PATH, () => sheet),
-    ...pagesOf(parts).map((page) => endpointOf(DEVELOPERS_PATH + page.path, whenAsked(page))),
-  ]
+  return {
+    endpoints: [
+      endpointOf(STYLESHEET_PATH, () => sheet),
+      ...pagesOf(parts).map((page) => endpointOf(DEVELOPERS_PATH + page.path, whenAsked(page))),
+    ],
+    link: { href: frame.root, text: FRAME_TEXTS.link },
+  }
+}
+
+export function developerPages(configuration: Configuration): MakeEndpoints {
+  const { openapi } = configuration
+  const contact = openapi === 'off' ? undefined : openapi?.contact
+  return (parts) =>
+    developerEndpoints({
+      ...parts,
+      openapiUrl: openapi === 'off' ? undefined : `${parts.api.baseUrl}/.well-known/openapi.json`,
+      contact: contact?.url ?? contact?.email,
+      sample: sampleLogin(configuration),
+    })
 }

@@ -1,5 +1,5 @@
 import type { OperationDescription } from '../../base/contracts/calls/api-description.ts'
-import { html, type Html, type Slot } from '../pages/layout.ts'
+import { html, type Html, type Slot } from '../../identity/pages/layout.ts'
 import { bullets, operationTitle, paragraph, paragraphs, part, prose, table } from './elements.ts'
 import { areaPath, type DeveloperPage, type DeveloperParts, DEVELOPERS_PATH } from './frame.ts'
 import { CHANGE_TEXTS as T } from './texts.ts'

@@ -1,0 +1,49 @@
+/** Reading and checking configuration files, with what extensions add to them. */
+import type { Problems } from '../../base/config/problems.ts'
+import { type TProperties, withKeys } from '../../base/config/schema.ts'
+import type { Environment } from '../../base/config/validate.ts'
+import {
+  type Check,
+  checkConfiguration,
+  type LoadedConfiguration,
+  loadConfiguration,
+} from './check-configuration.ts'
+import { configurationSchema, type ReadConfiguration, readConfiguration } from './configuration.ts'
+
+/** What an extension adds to the configuration. */
+export interface AddedSettings {
+  /** Keys of the top level, with their schemas. The core carries their values unread. */
+  readonly keys: TProperties
+  /** Of what the schema cannot say: cheap, and they open nothing. */
+  readonly checks: readonly Check<string>[]
+  /** A line that `postern init` writes for it. */
+  readonly first?: string
+}
+
+export interface Settings {
+  /** Of a whole file. */
+  readonly schema: typeof configurationSchema
+  /** Reads a file. Reports the schema's problems only. */
+  readonly read: (file: string, environment: Environment) => ReadConfiguration
+  /** Reads a file for serving. Runs only the cheap checks; `openParts` makes the others. */
+  readonly load: (file: string, environment: Environment) => LoadedConfiguration
+  /**
+   * Reads a file and reports every problem. Writes nothing and opens no connection.
+   *
+   * @param strict also warns of what is legal, and could be better for clients
+   */
+  readonly check: (file: string, environment: Environment, strict?: boolean) => Promise<Problems>
+}
+
+export function settingsWith(added: readonly AddedSettings[]): Settings {
+  const keys = added.map((each) => each.keys)
+  const schema = withKeys(configurationSchema, Object.assign({}, ...keys) as TProperties)
+  const checks = added.flatMap((each) => each.checks)
+  const read: Settings['read'] = (file, environment) => readConfiguration(schema, file, environment)
+  return {
+    ...{ schema, read },
+    load: (file, environment) => loadConfiguration(read(file, environment), environment, checks),
+    check: (file, environment, strict) =>
+      checkConfiguration(read(file, environment), environment, checks, strict),
+  }
+}
