@@ -65,7 +65,7 @@ async function deleteKeysIn(folder: string, names: readonly string[]): Promise<v
     const { extension } = (await import(join(ROOT, 'src/extensions', name, 'extension.ts'))) as {
       extension: Extension
     }
-    keys.push(...Object.keys(extension.settings?.keys ?? {}))
+    keys.push(...Object.keys(extension.settings?.keys[''] ?? {}))
   }
   for (const file of globSync('config/**/*.yaml', { cwd: folder })) {
     const text = readFileSync(join(folder, file), 'utf8')

@@ -1,9 +1,12 @@
 /** What is missing fails closed (`npm run doors`, which says what was deleted). */
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { runVerb } from '../support/command-line.ts'
 import { configFiles } from '../support/config-files.ts'
+import { scene } from '../support/foreign-sidecar.ts'
+import { INTROSPECTION, startIssuerServer } from '../support/issuer-server.ts'
 import { DEMO } from '../support/spawn-postern.ts'
 import { postern } from '../support/start-postern.ts'
 
@@ -11,6 +14,27 @@ const without = (process.env['POSTERN_WITHOUT'] ?? '').split(' ').filter((name) 
 
 /** Of each extension: what somebody is told who asks for it where it is not there. */
 const MISSING: Readonly<Record<string, () => Promise<void>>> = {
+  async introspection() {
+    const sidecar = fileURLToPath(new URL('../../config/sidecar.yaml', import.meta.url))
+    const issuer = await startIssuerServer()
+    const issuers = [
+      'issuers:',
+      `  - issuer: ${issuer.url}`,
+      '    audience: a',
+      '    introspection: { clientId: a, clientSecret: { env: SECRET } }',
+    ]
+    const file = configFiles({ 'a.yaml': [`extends: ${sidecar}`, ...issuers, ''].join('\n') })('a.yaml')
+    const { code, stderr } = await runVerb(['check', file], { env: { SECRET: 's' } })
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringMatching(/a\.yaml:5 +issuers\[0\]\.introspection +is not a known key/),
+    ])
+    const { call } = await scene([
+      { issuer: issuer.url, introspection: { clientId: 'a', clientSecret: 'b' } },
+    ])
+    expect(await call('opaque')).toBe(401)
+    expect(issuer.asked(INTROSPECTION)).toEqual([])
+  },
   async developers() {
     const file = configFiles({ 'a.yaml': `extends: ${DEMO}\ndevelopers: on\n` })('a.yaml')
     const { code, stderr } = await runVerb(['check', file])

@@ -3,7 +3,6 @@ import { revoke } from '../../src/operate/revoke/revoke.ts'
 import type { ClaimedCaller } from '../../src/base/contracts/people/claimed-callers.ts'
 import type { ExplainedCheck, Explanation } from '../../src/base/contracts/calls/explanation.ts'
 import { expectExplained, explain } from '../support/explained.ts'
-import { INTROSPECTION, startIssuerServer } from '../support/issuer-server.ts'
 import { movableClock, type MovableClock } from '../support/movable-clock.ts'
 import { bearer, send, type Sent } from '../support/requests.ts'
 import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
@@ -278,34 +277,5 @@ describe('C14.2 a report-only area', () => {
       outcome: 'refused',
       refusal: { clause: 'C4.9', reason: 'place_maintenance' },
     })
-  })
-})
-
-describe('C14.1 what only an issuer could tell', () => {
-  it('C14.1 is unknown, and the issuer is not asked', async () => {
-    const issuer = await startIssuerServer()
-    const sidecar = await postern({
-      keeps: 'nothing',
-      config: 'sidecar.yaml',
-      environment: {
-        ...{ UPSTREAM_URL: 'http://127.0.0.1:1', AUDIENCE: 'https://api.example' },
-        ...{ ISSUER: issuer.url, ISSUER_JWKS: `${issuer.url}/jwks` },
-      },
-      change: (configuration) => ({
-        ...configuration,
-        issuers: configuration.issuers.map((each) => ({
-          ...each,
-          introspection: { url: issuer.url + INTROSPECTION, clientId: 'a', clientSecret: 'b' },
-        })),
-      }),
-    })
-    const { outcome, checks } = await explain(sidecar, LIST, { token: 'opaque' })
-    expect(outcome).toBe('unknown')
-    expect(checks.find(({ clause }) => clause === 'C4.4')).toMatchObject({
-      verdict: 'unknown',
-      reason: undefined,
-    })
-    expect(checks.find(({ clause }) => clause === 'C4.6')?.verdict).toBe('passed')
-    expect(issuer.asked(INTROSPECTION)).toEqual([])
   })
 })

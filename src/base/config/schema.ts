@@ -251,15 +251,30 @@ export const section = <T extends TProperties>(
   return schema as unknown as TObject<T>
 }
 
-/** A section with further keys, which its type does not tell: whoever adds them reads them by their schemas. */
-export const withKeys = <T extends TProperties>(of: TObject<T>, keys: TProperties): TObject<T> => {
-  const { properties, required = [] } = viewOf(section(keys))
-  const own = viewOf(of)
-  const joined = {
-    ...{ ...own, properties: { ...own.properties, ...properties } },
-    required: [...(own.required ?? []), ...required],
+/**
+ * A schema with further keys in one of its sections, which its type does not tell: whoever adds them reads them by their schemas.
+ *
+ * @param place the way to the section: keys, `*` for each item of a list or a map, or a `kind`
+ * @throws TypeError if there is no such section
+ */
+export const withKeys = <T extends TSchema>(schema: T, place: readonly string[], keys: TProperties): T =>
+  joined(viewOf(schema), place, viewOf(section(keys))) as unknown as T
+
+function joined(of: SchemaView, [first, ...rest]: readonly string[], added: SchemaView): SchemaView {
+  if (first === undefined)
+    return {
+      ...of,
+      properties: { ...of.properties, ...added.properties },
+      required: [...(of.required ?? []), ...(added.required ?? [])],
+    }
+  if (first === '*' && of.items !== undefined) return { ...of, items: joined(of.items, rest, added) }
+  for (const where of ['properties', 'patternProperties', 'shapes'] as const) {
+    const [key, below] =
+      Object.entries(of[where] ?? {}).find(([name]) => name === first || first === '*') ?? []
+    if (key !== undefined && below !== undefined)
+      return { ...of, [where]: { ...of[where], [key]: joined(below, rest, added) } }
   }
-  return joined as unknown as TObject<T>
+  throw new TypeError(`no section ${first}`)
 }
 
 /** A property that may be left out. It is undefined then. */

@@ -4,7 +4,7 @@ import { checkDevelopers, developersOf, KEYS } from './schema.ts'
 
 export const extension = {
   settings: {
-    keys: KEYS,
+    keys: { '': KEYS },
     checks: [{ needs: ['developers', 'demo'], whole: ['issuers'], run: checkDevelopers }],
     first: 'developers: on # pages for those who write clients, at {authUrl}/developers',
   },

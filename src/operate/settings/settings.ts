@@ -12,8 +12,11 @@ import { configurationSchema, type ReadConfiguration, readConfiguration } from '
 
 /** What an extension adds to the configuration. */
 export interface AddedSettings {
-  /** Keys of the top level, with their schemas. The core carries their values unread. */
-  readonly keys: TProperties
+  /**
+   * Keys with their schemas, by the section that they stand in: its path from the top level (`''`), such as `issuers.*`. The core
+   * carries their values unread.
+   */
+  readonly keys: Readonly<Record<string, TProperties>>
   /** Of what the schema cannot say: cheap, and they open nothing. */
   readonly checks: readonly Check<string>[]
   /** A line that `postern init` writes for it. */
@@ -36,8 +39,9 @@ export interface Settings {
 }
 
 export function settingsWith(added: readonly AddedSettings[]): Settings {
-  const keys = added.map((each) => each.keys)
-  const schema = withKeys(configurationSchema, Object.assign({}, ...keys) as TProperties)
+  const schema = added
+    .flatMap(({ keys }) => Object.entries(keys))
+    .reduce((of, [place, keys]) => withKeys(of, place.split('.').filter(Boolean), keys), configurationSchema)
   const checks = added.flatMap((each) => each.checks)
   const read: Settings['read'] = (file, environment) => readConfiguration(schema, file, environment)
   return {

@@ -22,8 +22,9 @@ import { userinfo } from '../../identity/tokens/claims.ts'
 import { type Identity, openIdentity } from '../../identity/identity.ts'
 import { openNonces } from '../../identity/keys/dpop/nonces.ts'
 import { nonceRules, openProofVerifier } from '../../identity/keys/dpop/proofs.ts'
+import type { IssuerKeys } from '../../identity/keys/issuers/issuer-keys.ts'
 import { metadataUrls } from '../../identity/keys/issuers/issuer-source.ts'
-import { type IssuerConfig, provesKeys, readsMetadata } from '../../identity/keys/issuers/issuers-schema.ts'
+import { type IssuerConfig, provesKeys } from '../../identity/keys/issuers/issuers-schema.ts'
 import { createOutboundClient } from '../../identity/keys/remote/outbound.ts'
 import { createTokenVerifier } from '../../identity/keys/verify/token-verifier.ts'
 import type { ServiceUrls } from '../../gateway/server/schema.ts'
@@ -69,9 +70,10 @@ function openapiOf(
   { openapi, issuers }: Pick<Configuration, 'openapi' | 'issuers'>,
   description: ApiDescription,
   metadata: string | undefined,
+  issuerKeys: IssuerKeys,
 ): ReadyDocument | undefined {
   if (openapi === 'off') return undefined
-  const authorization = metadata === undefined ? foreign(issuers) : ownAuthorization(metadata)
+  const authorization = metadata === undefined ? foreign(issuers, issuerKeys) : ownAuthorization(metadata)
   const { license, contact } = openapi ?? {}
   const document = openapiDocument(description, { authorization, license, contact })
   return readyDocument(Buffer.from(document), {
@@ -94,12 +96,12 @@ function ownAuthorization(metadata: string): AuthorizationDescription {
   }
 }
 
-const foreign = (issuers: readonly IssuerConfig[]): AuthorizationDescription => ({
+const foreign = (issuers: readonly IssuerConfig[], keys: IssuerKeys): AuthorizationDescription => ({
   kind: 'foreign',
   issuers: issuers.map((config) => ({
     name: config.name,
     issuer: config.issuer,
-    metadataUrl: readsMetadata(config) ? metadataUrls(config.issuer)[0] : undefined,
+    metadataUrl: keys.readsMetadata(config) ? metadataUrls(config.issuer)[0] : undefined,
   })),
 })
 
@@ -158,7 +160,7 @@ export function compileService(
     authorities: compileAuthorities([urls.authUrl, urls.baseUrl]),
     renderFault: compileFaultRenderer(negotiation, runtime),
     description,
-    document: openapiOf(configuration, description, identity?.dependencies.metadata),
+    document: openapiOf(configuration, description, identity?.dependencies.metadata, dependencies.issuerKeys),
   }
 }
 

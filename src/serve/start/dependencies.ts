@@ -1,4 +1,5 @@
 /** The parts of a worker that are opened once and kept over reloads: keys, store, change feed, limits, switches. */
+import type { FindOpaqueTokens } from '../../identity/keys/issuers/opaque-tokens.ts'
 import { EXTENSIONS } from './settings.ts'
 import { announceAside } from '../../state/audit/format/announcement.ts'
 import { openAuditKeys } from '../../state/audit/format/keys.ts'
@@ -74,6 +75,14 @@ export interface WorkerDependencies extends Dependencies {
   readonly gauges: GaugeSources
 }
 
+const findOpaqueTokens: FindOpaqueTokens = (config) => {
+  for (const { opaqueTokens } of EXTENSIONS) {
+    const found = opaqueTokens?.(config)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
 /** Changes after which an upstream's target gets no calls. */
 const EJECTIONS: ReadonlySet<string> = new Set(['ejected', 'unhealthy'])
 
@@ -94,7 +103,7 @@ export async function openDependencies(
   const { clock, store, feed, rules, tokenRevoker, logouts, switches, maintenance } = state
   const keys = await openKeysOf(configuration, state)
   if (keys !== undefined) measures.gauges.add(() => readKeys(keys))
-  const issuerKeys = new IssuerKeys(clock, recorder)
+  const issuerKeys = new IssuerKeys(clock, recorder, findOpaqueTokens)
   opened.defer(() => issuerKeys.close())
   const conversions = new Conversions()
   opened.defer(() => conversions.close())

@@ -2,3 +2,4 @@
 export type { Extension } from '../../operate/hooks/extension.ts'
 export { extension as developers } from '../../extensions/developers/extension.ts'
 export { extension as fromOpenapi } from '../../extensions/from-openapi/extension.ts'
+export { extension as introspection } from '../../extensions/introspection/extension.ts'

@@ -93,7 +93,7 @@ export function conditionOf(
   const issuers = issuerKeys.conditions()
   // Without the keys of any issuer no token can be verified: every call would be 503 (C4.15).
   const withoutKeys =
-    issuers.length > 0 && issuers.every(({ state, introspects }) => state === 'unknown' && !introspects)
+    issuers.length > 0 && issuers.every(({ state, worksWithout }) => state === 'unknown' && !worksWithout)
   const store = conditionOfStore(state)
   return {
     failing: [...(withoutKeys ? ['issuer keys'] : []), ...store.failing],

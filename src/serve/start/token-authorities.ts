@@ -4,8 +4,8 @@ import type { Principal } from '../../base/contracts/people/principal.ts'
 import { foreignClaimsReader, readOwnClaims } from '../../gateway/decide/claims.ts'
 import type { TokenAuthority } from '../../gateway/decide/token-check.ts'
 import type { Clock } from '../../base/kernel/clock.ts'
-import type { Introspector } from '../../identity/keys/issuers/introspection.ts'
 import type { IssuerKeys } from '../../identity/keys/issuers/issuer-keys.ts'
+import type { OpaqueVerifier } from '../../identity/keys/issuers/opaque-tokens.ts'
 import { type IssuerConfig, NO_AUDIENCE, provesKeys } from '../../identity/keys/issuers/issuers-schema.ts'
 import { SIGNING_ALGORITHMS } from '../../identity/keys/signing/schema.ts'
 import {
@@ -26,7 +26,7 @@ interface Issuer {
   readonly policy: TokenPolicy
   readonly read: (verified: Verified) => Principal
   /** Undefined unless the issuer's opaque tokens are accepted. */
-  readonly introspector: Introspector | undefined
+  readonly opaque: OpaqueVerifier | undefined
 }
 
 /** Verifies our own access tokens (C6.1.8), without leeway (C4.16). */
@@ -67,7 +67,7 @@ function openIssuer(config: IssuerConfig, name: string | undefined, clock: Clock
       longestLife: seconds(longestLife),
       confirmation,
     },
-    introspector: keys.introspectorOf(config),
+    opaque: keys.opaqueVerifierOf(config),
     read: foreignClaimsReader({
       issuer,
       name,
@@ -83,7 +83,7 @@ function openIssuer(config: IssuerConfig, name: string | undefined, clock: Clock
 
 /**
  * Verifies tokens of these issuers only. The unverified `iss` claim of a JWS selects the issuer whose policy and keys are
- * used. An opaque token is introspected by the one issuer that is configured so; without one it is refused.
+ * used. An opaque token is verified as the one issuer says that has such tokens; without one it is refused.
  */
 export function foreignAuthority(
   configs: readonly IssuerConfig[],
@@ -97,7 +97,7 @@ export function foreignAuthority(
       openIssuer(config, named ? config.name : undefined, clock, keys),
     ]),
   )
-  const opaque = [...issuers.values()].find(({ introspector }) => introspector !== undefined)
+  const ofOpaque = [...issuers.values()].find(({ opaque }) => opaque !== undefined)
   const issuerOf = ({ iss }: Claims): Issuer => {
     const issuer = typeof iss === 'string' ? issuers.get(iss) : undefined
     if (issuer === undefined) throw badToken('claim: iss')
@@ -108,8 +108,8 @@ export function foreignAuthority(
     how: 'verify' | 'verifyLocally',
     caller?: Caller,
   ): Promise<Principal> => {
-    if (opaque?.introspector !== undefined && isOpaque(token))
-      return opaque.read(await opaque.introspector[how](token, opaque.policy))
+    if (ofOpaque?.opaque !== undefined && isOpaque(token))
+      return ofOpaque.read(await ofOpaque.opaque[how](token, ofOpaque.policy))
     const parsed = parseCompactToken(token)
     const { read, verifier, policy } = issuerOf(parsed.payload)
     return read(await verifier[how](parsed, policy, caller))

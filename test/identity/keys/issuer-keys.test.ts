@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { IssuerKeys } from '../../../src/identity/keys/issuers/issuer-keys.ts'
 import { ISSUER, makeIssuerKey, startForeignIssuer } from '../../support/foreign-issuer.ts'
-import { INTROSPECTION, OPENID, startIssuerServer } from '../../support/issuer-server.ts'
+import { startIssuerServer } from '../../support/issuer-server.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 
 const key = await makeIssuerKey('a')
@@ -9,7 +9,11 @@ const key = await makeIssuerKey('a')
 async function opened() {
   const server = await startForeignIssuer([key.jwk])
   const notes: string[] = []
-  const keys = new IssuerKeys(movableClock(), { note: (_level, event) => void notes.push(event) })
+  const keys = new IssuerKeys(
+    movableClock(),
+    { note: (_level, event) => void notes.push(event) },
+    () => undefined,
+  )
   onTestFinished(() => keys.close())
   return { keys, server, notes, source: { issuer: ISSUER, jwks: server.url } }
 }
@@ -28,9 +32,9 @@ describe('C11.2 the keys of all foreign issuers', () => {
     const { keys, source } = await opened()
     expect(keys.conditions()).toEqual([])
     keys.keepOnly([source])
-    expect(keys.conditions()).toEqual([{ issuer: ISSUER, state: 'unknown', introspects: false }])
+    expect(keys.conditions()).toEqual([{ issuer: ISSUER, state: 'unknown', worksWithout: false }])
     await keys.of(source).find('a', 'ES256')
-    expect(keys.conditions()).toEqual([{ issuer: ISSUER, state: 'fresh', introspects: false }])
+    expect(keys.conditions()).toEqual([{ issuer: ISSUER, state: 'fresh', worksWithout: false }])
     keys.keepOnly([])
     expect(keys.conditions()).toEqual([])
   })
@@ -58,33 +62,5 @@ describe('C11.2 the keys of all foreign issuers', () => {
     const { keys } = await opened()
     const found = await startIssuerServer([key.jwk])
     expect(await keys.of({ issuer: found.url }).find('a', 'ES256')).toHaveLength(1)
-  })
-
-  it('C11.2 what introspects is kept with every reload that says the same of it, and ended with others', async () => {
-    const { keys } = await opened()
-    const server = await startIssuerServer([key.jwk])
-    const introspection = { clientId: 'postern', clientSecret: 'secret' }
-    const source = { issuer: server.url, introspection }
-    const found = keys.introspectorOf(source)
-    expect(keys.introspectorOf({ issuer: server.url })).toBeUndefined()
-    keys.keepOnly([source])
-    expect(keys.introspectorOf({ ...source, introspection: { ...introspection } })).toBe(found)
-    const other = { ...source, introspection: { ...introspection, clientSecret: 'another' } }
-    expect(keys.introspectorOf(other)).not.toBe(found)
-    keys.keepOnly([other])
-    expect(keys.introspectorOf(source)).not.toBe(found)
-  })
-
-  it('C4.15 the endpoint of introspection is as the metadata says; without it, nothing can be told', async () => {
-    const { keys } = await opened()
-    const server = await startIssuerServer([key.jwk])
-    const introspection = { clientId: 'postern', clientSecret: 'secret' }
-    const endpoint = () => keys.of({ issuer: server.url, introspection }).introspectionEndpoint()
-    expect(await endpoint()).toBe(`${server.url}${INTROSPECTION}`)
-    const without = await startIssuerServer([key.jwk])
-    without.answers.set(OPENID, { issuer: without.url, jwks_uri: `${without.url}/keys` })
-    await expect(
-      keys.of({ issuer: without.url, introspection }).introspectionEndpoint(),
-    ).rejects.toMatchObject({ code: 'token_judge_unavailable' })
   })
 })

@@ -20,8 +20,8 @@ const key = await makeIssuerKey('a')
 
 /** With all addresses of it, as for an issuer of which nothing else is configured. */
 async function read({ url: issuer }: IssuerServer, urls = metadataUrls(issuer), iss = issuer) {
-  const { url, jwksUri, introspectionEndpoint } = await fetchMetadata(iss, urls)
-  return { url, jwksUri: jwksUri(), introspectionEndpoint: introspectionEndpoint() }
+  const { url, addressAt } = await fetchMetadata(iss, urls)
+  return { url, jwksUri: addressAt('jwks_uri'), introspectionEndpoint: addressAt('introspection_endpoint') }
 }
 
 /** The metadata of a server whose answer is changed. */
@@ -119,10 +119,10 @@ describe('T3.5 metadata that is not believed', () => {
 })
 
 describe('C11.2 the keys of an issuer that is found by its metadata', () => {
-  function source(issuer: string, over: { jwks?: string; introspects?: boolean } = {}) {
+  function source(issuer: string, over: { jwks?: string; endpoint?: string } = {}) {
     const notes: [string, string, object | undefined][] = []
     const recorder = { note: (...note: [string, string, object?]) => void notes.push(note as never) }
-    const made = new IssuerSource({ issuer, jwks: undefined, introspects: false, ...over, recorder })
+    const made = new IssuerSource({ issuer, jwks: undefined, endpoint: undefined, ...over, recorder })
     return { made, notes }
   }
 
@@ -169,9 +169,11 @@ describe('C11.2 the keys of an issuer that is found by its metadata', () => {
     const wrong = 'http://192.0.2.1/'
     const server = await changed(() => ({ introspection_endpoint: wrong }))
     expect(await source(server.url).made.fetchKeys()).toHaveLength(1)
-    await expect(source(server.url, { introspects: true }).made.fetchKeys()).rejects.toThrow('introspection')
+    await expect(source(server.url, { endpoint: 'introspection_endpoint' }).made.fetchKeys()).rejects.toThrow(
+      'introspection',
+    )
     const other = await changed(() => ({ jwks_uri: wrong }))
-    const own = { jwks: `${other.url}${JWKS}`, introspects: true }
+    const own = { jwks: `${other.url}${JWKS}`, endpoint: 'introspection_endpoint' }
     expect(await source(other.url, own).made.fetchKeys()).toHaveLength(1)
     await expect(source(other.url).made.fetchKeys()).rejects.toThrow('jwks_uri')
   })
@@ -181,6 +183,6 @@ describe('C11.2 the keys of an issuer that is found by its metadata', () => {
     const { made, notes } = source(server.url)
     await expect(made.fetchKeys()).rejects.toThrow('jwks_uri')
     expect(notes).toHaveLength(1)
-    expect(await source(server.url, { introspects: true }).made.fetchKeys()).toEqual([])
+    expect(await source(server.url, { endpoint: 'introspection_endpoint' }).made.fetchKeys()).toEqual([])
   })
 })

@@ -95,32 +95,12 @@ describe('the configuration of foreign issuers', () => {
     expect(problems({ name: 'one' }, { ...other, name: 'one' })).toEqual(['error issuers.1.name'])
   })
 
-  it('C11.2 one issuer at most introspects, since an opaque token does not say whose it is', () => {
-    const introspection = { clientId: 'postern', clientSecret: 'secret' }
-    const other = { name: 'other', issuer: 'https://other.example' }
-    expect(problems({ name: 'one', introspection }, other)).toEqual([])
-    const twice = problems({ name: 'one', introspection }, { ...other, introspection })
-    expect(twice).toEqual(['error issuers.1.introspection'])
-  })
-
-  it('T3.5 tokens and the secret for introspection go over https, or stay on this machine', () => {
-    const introspection = { clientId: 'postern', clientSecret: 'secret' }
-    for (const url of ['https://issuer.example/introspect', 'http://127.0.0.1/introspect'])
-      expect(problems({ introspection: { ...introspection, url } })).toEqual([])
-    const url = 'http://issuer.example/introspect'
-    expect(problems({ introspection: { ...introspection, url } })).toEqual([
-      'error issuers.0.introspection.url',
-    ])
-  })
-
   it('T3.5 metadata is read over https, or from this machine', () => {
     const http = { issuer: 'http://issuer.example' }
     expect(problems({ jwks: undefined })).toEqual([])
     expect(problems({ issuer: 'http://127.0.0.1:1', jwks: undefined })).toEqual([])
     expect(problems(http)).toEqual([])
     expect(problems({ ...http, jwks: undefined })).toEqual(['error issuers.0.issuer'])
-    const introspection = { clientId: 'postern', clientSecret: 'secret' }
-    expect(problems({ ...http, introspection })).toEqual(['error issuers.0.issuer'])
     expect(problems({ issuer: 'https://issuer.example/?a=b', jwks: undefined })).toEqual([
       'error issuers.0.issuer',
     ])

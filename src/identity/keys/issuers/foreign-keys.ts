@@ -12,8 +12,8 @@ interface ForeignKeysParts {
   readonly issuer: string
   /** Resolves with the keys of the key set (RFC 7517 §5); rejects if it cannot be read. */
   readonly fetchKeys: () => Promise<readonly Jwk[]>
-  /** The issuer's introspection endpoint, if a reading has brought it. */
-  readonly introspectionEndpoint?: () => string | undefined
+  /** The endpoint for opaque tokens that the metadata names, if a reading has brought it. */
+  readonly endpoint?: () => string | undefined
   readonly clock: Clock
   readonly recorder: Pick<Recorder, 'note'>
   readonly pause?: (milliseconds: number) => Promise<void>
@@ -130,9 +130,9 @@ export class ForeignKeys implements KeyFinder {
     throw new Fault('token_judge_unavailable', { detail: NEEDS_ISSUER })
   }
 
-  /** By its metadata. Rejects with Fault `token_judge_unavailable` if that cannot be read, or names none. */
-  async introspectionEndpoint(): Promise<string> {
-    const known = (): string | undefined => this.#parts.introspectionEndpoint?.()
+  /** Where opaque tokens are verified, by the metadata. Rejects with Fault `token_judge_unavailable` if that cannot be read, or names none. */
+  async endpoint(): Promise<string> {
+    const known = (): string | undefined => this.#parts.endpoint?.()
     this.#endpointAsked = true
     if (known() === undefined) await this.#wait(() => known() !== undefined)
     const endpoint = known()

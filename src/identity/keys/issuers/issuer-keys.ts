@@ -3,42 +3,49 @@ import type { Clock } from '../../../base/kernel/clock.ts'
 import type { IssuerConfig } from './issuers-schema.ts'
 import { ForeignKeys, type KeysState } from './foreign-keys.ts'
 import { IssuerSource } from './issuer-source.ts'
-import { Introspector } from './introspection.ts'
+import type { FindOpaqueTokens, OpaqueVerifier } from './opaque-tokens.ts'
 
 export interface IssuerCondition {
   readonly issuer: string
   readonly state: KeysState
-  /** Whether its opaque tokens can be judged without its keys and its metadata. */
-  readonly introspects: boolean
+  /** Whether it has tokens that are verified without its keys and its metadata. */
+  readonly worksWithout: boolean
 }
 
-type Source = Pick<IssuerConfig, 'issuer' | 'jwks' | 'introspection'>
+type Source = Pick<IssuerConfig, 'issuer' | 'jwks'>
 
 /** They outlive a configuration: a reload keeps what is the same, since an issuer may be down at that moment. */
 export class IssuerKeys {
   readonly #clock: Clock
   readonly #recorder: Pick<Recorder, 'note'>
   readonly #opened = new Map<string, ForeignKeys>()
-  readonly #introspectors = new Map<string, Introspector>()
+  readonly #opaque = new Map<string, OpaqueVerifier>()
+  readonly #findOpaque: FindOpaqueTokens
   #configured: readonly Source[] = []
 
-  constructor(clock: Clock, recorder: Pick<Recorder, 'note'>) {
+  constructor(clock: Clock, recorder: Pick<Recorder, 'note'>, findOpaque: FindOpaqueTokens) {
     this.#clock = clock
     this.#recorder = recorder
+    this.#findOpaque = findOpaque
+  }
+
+  /** Whether an address is not given, so that it is looked for in the issuer's metadata. */
+  readsMetadata(source: Source): boolean {
+    return source.jwks === undefined || this.#findOpaque(source)?.endpoint !== undefined
   }
 
   /** The keys of an issuer. The first call for an issuer starts reading them. */
   of(source: Source): ForeignKeys {
     const { issuer, jwks } = source
-    const id = idOf(source)
+    const id = this.#idOf(source)
     const known = this.#opened.get(id)
     if (known !== undefined) return known
     const [clock, recorder] = [this.#clock, this.#recorder]
-    const found = new IssuerSource({ issuer, jwks, introspects: asksForEndpoint(source), recorder })
+    const found = new IssuerSource({ issuer, jwks, endpoint: this.#findOpaque(source)?.endpoint, recorder })
     const opened = new ForeignKeys({
       issuer,
       fetchKeys: () => found.fetchKeys(),
-      introspectionEndpoint: () => found.introspectionEndpoint,
+      endpoint: () => found.endpoint,
       clock,
       recorder,
     })
@@ -47,38 +54,52 @@ export class IssuerKeys {
     return opened
   }
 
-  introspectorOf(source: Source): Introspector | undefined {
-    const { issuer, introspection } = source
-    if (introspection === undefined) return undefined
-    const id = introspectionIdOf(source)
-    const known = this.#introspectors.get(id)
+  /** Undefined if its opaque tokens are refused. */
+  opaqueVerifierOf(source: Source): OpaqueVerifier | undefined {
+    const tokens = this.#findOpaque(source)
+    if (tokens === undefined) return undefined
+    const id = this.#opaqueIdOf(source)
+    const known = this.#opaque.get(id)
     if (known !== undefined) return known
-    const { url, clientId, clientSecret } = introspection
     const [clock, recorder] = [this.#clock, this.#recorder]
-    const endpoint = (): Promise<string> =>
-      url === undefined ? this.of(source).introspectionEndpoint() : Promise.resolve(url)
-    const opened = new Introspector({ issuer, endpoint, clientId, clientSecret, clock, recorder })
-    this.#introspectors.set(id, opened)
+    const endpoint = (): Promise<string> => this.of(source).endpoint()
+    const opened = tokens.open({ issuer: source.issuer, endpoint, clock, recorder })
+    this.#opaque.set(id, opened)
     return opened
   }
 
   /** Closes the keys of all other issuers: tokens that they have verified are no longer accepted. */
   keepOnly(configured: readonly Source[]): void {
     this.#configured = configured
-    closeOthers(this.#opened, new Set(configured.map(idOf)))
-    closeOthers(this.#introspectors, new Set(configured.map(introspectionIdOf)))
+    closeOthers(this.#opened, new Set(configured.map((source) => this.#idOf(source))))
+    closeOthers(this.#opaque, new Set(configured.map((source) => this.#opaqueIdOf(source))))
   }
 
   conditions(): readonly IssuerCondition[] {
-    return this.#configured.map((source) => ({
-      issuer: source.issuer,
-      state: this.#opened.get(idOf(source))?.state ?? 'unknown',
-      introspects: source.introspection?.url !== undefined,
-    }))
+    return this.#configured.map((source) => {
+      const opaque = this.#findOpaque(source)
+      return {
+        issuer: source.issuer,
+        state: this.#opened.get(this.#idOf(source))?.state ?? 'unknown',
+        worksWithout: opaque !== undefined && opaque.endpoint === undefined,
+      }
+    })
   }
 
   close(): void {
     this.keepOnly([])
+  }
+
+  #idOf(source: Source): string {
+    return JSON.stringify([
+      source.issuer,
+      source.jwks ?? '',
+      this.#findOpaque(source)?.endpoint !== undefined,
+    ])
+  }
+
+  #opaqueIdOf(source: Source): string {
+    return JSON.stringify([this.#idOf(source), this.#findOpaque(source)?.id])
   }
 }
 
@@ -89,13 +110,3 @@ function closeOthers(opened: Map<string, { close(): void }>, kept: ReadonlySet<s
     opened.delete(id)
   }
 }
-
-/** Whether the metadata must say where tokens are introspected. */
-const asksForEndpoint = ({ introspection }: Source): boolean =>
-  introspection !== undefined && introspection.url === undefined
-
-const idOf = (source: Source): string =>
-  JSON.stringify([source.issuer, source.jwks ?? '', asksForEndpoint(source)])
-
-const introspectionIdOf = (source: Source): string =>
-  JSON.stringify([idOf(source), source.introspection ?? {}])

@@ -8,8 +8,8 @@ interface IssuerSourceParts {
   readonly issuer: string
   /** The URL of its key set. Undefined: the metadata says it. */
   readonly jwks: string | undefined
-  /** Whether the metadata must be read for the address of introspection. */
-  readonly introspects: boolean
+  /** The member of the metadata that is read beside that of the keys; undefined: none. */
+  readonly endpoint: string | undefined
   readonly recorder: Pick<Recorder, 'note'>
 }
 
@@ -19,7 +19,7 @@ export class IssuerSource {
   /** The one that had the metadata last comes first. */
   #urls: readonly string[]
   #jwksUri: string | undefined
-  #introspectionEndpoint: string | undefined
+  #endpoint: string | undefined
   /** The last reason why the metadata was refused. Each is logged once. */
   #refused: string | undefined
 
@@ -29,25 +29,25 @@ export class IssuerSource {
   }
 
   /** As the metadata says; undefined if it was never read, or says nothing. */
-  get introspectionEndpoint(): string | undefined {
-    return this.#introspectionEndpoint
+  get endpoint(): string | undefined {
+    return this.#endpoint
   }
 
   /** Rejects with an Error if the metadata or the key set cannot be read. */
   async fetchKeys(): Promise<readonly Jwk[]> {
-    const { jwks, introspects } = this.#parts
-    if (jwks !== undefined && !introspects) return fetchJwks(jwks)
+    const { jwks, endpoint } = this.#parts
+    if (jwks !== undefined && endpoint === undefined) return fetchJwks(jwks)
     await this.#readMetadata()
     const url = jwks ?? this.#jwksUri
     if (url !== undefined) return fetchJwks(url)
     // An issuer whose tokens are all opaque has no keys (RFC 8414 §2).
-    if (introspects) return []
+    if (endpoint !== undefined) return []
     throw this.#refuse(new MetadataRefused('its metadata has no `jwks_uri`'))
   }
 
   async #readMetadata(): Promise<void> {
     const { issuer, recorder } = this.#parts
-    const { url, jwksUri, introspectionEndpoint } = await this.#fetchWanted().catch((thrown: unknown) => {
+    const { url, jwksUri, endpoint } = await this.#fetchWanted().catch((thrown: unknown) => {
       throw thrown instanceof MetadataRefused ? this.#refuse(thrown) : thrown
     })
     this.#refused = undefined
@@ -55,17 +55,17 @@ export class IssuerSource {
     if (this.#jwksUri !== undefined && jwksUri !== this.#jwksUri)
       recorder.note('info', 'issuer_keys_moved', { issuer })
     this.#jwksUri = jwksUri
-    this.#introspectionEndpoint = introspectionEndpoint
+    this.#endpoint = endpoint
   }
 
   /** Only the addresses that the configuration does not say. */
   async #fetchWanted() {
-    const { issuer, jwks, introspects } = this.#parts
-    const { url, ...metadata } = await fetchMetadata(issuer, this.#urls)
+    const { issuer, jwks, endpoint } = this.#parts
+    const { url, addressAt } = await fetchMetadata(issuer, this.#urls)
     return {
       url,
-      jwksUri: jwks === undefined ? metadata.jwksUri() : undefined,
-      introspectionEndpoint: introspects ? metadata.introspectionEndpoint() : undefined,
+      jwksUri: jwks === undefined ? addressAt('jwks_uri') : undefined,
+      endpoint: endpoint === undefined ? undefined : addressAt(endpoint),
     }
   }
 
@@ -89,9 +89,7 @@ const LARGEST = 128 * 1024
  */
 interface IssuerMetadata {
   /** @throws MetadataRefused */
-  readonly jwksUri: () => string | undefined
-  /** @throws MetadataRefused */
-  readonly introspectionEndpoint: () => string | undefined
+  readonly addressAt: (member: string) => string | undefined
 }
 
 /** The metadata says something that this issuer may not say. The message says what; it holds nothing secret. */
@@ -139,10 +137,7 @@ function readMetadata(bytes: Buffer, issuer: string): IssuerMetadata {
   // Otherwise one issuer could name the keys for the tokens of another (RFC 8414 §3.3).
   if (members['issuer'] !== issuer)
     throw new MetadataRefused(`its metadata has another \`issuer\`: ${shortened(members['issuer'])}`)
-  return {
-    jwksUri: () => endpoint(members, 'jwks_uri', issuer),
-    introspectionEndpoint: () => endpoint(members, 'introspection_endpoint', issuer),
-  }
+  return { addressAt: (member) => addressIn(members, member, issuer) }
 }
 
 const MOST_SHOWN = 200
@@ -153,7 +148,7 @@ const shortened = (value: unknown): string =>
  * An address of the metadata. https to any host; http only on this machine, and only if the issuer is on this machine
  * too: no issuer elsewhere may make this service call what listens here (T3.5).
  */
-function endpoint(
+function addressIn(
   members: Readonly<Record<string, unknown>>,
   name: string,
   issuer: string,

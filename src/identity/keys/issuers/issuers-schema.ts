@@ -9,7 +9,6 @@ import {
   mapOf,
   name,
   optional,
-  secret,
   section,
   type Static,
   text,
@@ -89,24 +88,6 @@ const issuer = section({
   ),
   clientClaim: claim('Claim with the client id. Some issuers use `azp`.', { default: 'client_id' }),
   subjectClaim: claim('Claim with the subject.', { default: 'sub' }),
-  introspection: optional(
-    section(
-      {
-        url: optional(
-          url({
-            description:
-              'URL of the endpoint. https, or http on loopback. Default: as the metadata of the issuer says.',
-          }),
-        ),
-        clientId: text({ description: 'Client id of this service at the issuer.' }),
-        clientSecret: secret({ description: 'Its secret, sent by HTTP Basic.' }),
-      },
-      {
-        description:
-          'Opaque tokens are introspected by this issuer (RFC 7662). One issuer at most may have this section.',
-      },
-    ),
-  ),
   confirmation: choice(['refuse', 'dpop', 'ignore'], {
     default: 'refuse',
     description:
@@ -133,25 +114,32 @@ export type IssuerConfig = Static<typeof issuer>
 
 type IssuerCheck = (config: IssuerConfig, at: KeyPath, problems: Problems, catalogue: Catalogue) => void
 
-/** Whether an address is not given, so that it is looked for in the issuer's metadata. */
-export const readsMetadata = ({
-  jwks,
-  introspection,
-}: Pick<IssuerConfig, 'jwks' | 'introspection'>): boolean =>
-  jwks === undefined || (introspection !== undefined && introspection.url === undefined)
-
 const checkAddresses: IssuerCheck = (config, at, problems) => {
-  const { issuer: iss, jwks, introspection } = config
-  const check = (key: KeyPath, url: string | undefined, danger: string): void => {
-    if (url !== undefined && !isFetchable(url))
-      problems.error([...at, ...key], `is http to another machine: anyone on the way could ${danger}`)
-  }
-  check(['jwks'], jwks, 'replace the keys')
-  check(['introspection', 'url'], introspection?.url, 'read tokens and the secret')
-  if (!readsMetadata(config)) return
-  check(['issuer'], iss, 'name other keys; its metadata is read, since `jwks` or an endpoint is not given')
+  const { jwks } = config
+  if (jwks === undefined) checkMetadata(config, at, problems)
+  else checkFetched(jwks, [...at, 'jwks'], 'replace the keys', problems)
+}
+
+/** Reports an address that is asked without TLS. @param danger what anyone on the way could do */
+export function checkFetched(url: string, at: KeyPath, danger: string, problems: Problems): void {
+  if (!isFetchable(url)) problems.error(at, `is http to another machine: anyone on the way could ${danger}`)
+}
+
+/** Reports an issuer whose metadata cannot be read safely. */
+export function checkMetadata(
+  { issuer: iss }: Pick<IssuerConfig, 'issuer'>,
+  at: KeyPath,
+  problems: Problems,
+): void {
+  const path = [...at, 'issuer']
+  checkFetched(
+    iss,
+    path,
+    'name other keys; its metadata is read, since `jwks` or an endpoint is not given',
+    problems,
+  )
   if (new URL(iss).search !== '')
-    problems.error([...at, 'issuer'], 'has a query, so its metadata cannot be found', 'give `jwks`')
+    problems.error(path, 'has a query, so its metadata cannot be found', 'give `jwks`')
 }
 
 const checkTimes: IssuerCheck = ({ leeway, longestLife }, at, problems) => {
@@ -232,8 +220,6 @@ function checkBeside(
     problems.error([...at, 'issuer'], 'is listed twice')
   if (config.name !== undefined && before.some((other) => other.name === config.name))
     problems.error([...at, 'name'], `is the name of two issuers: "${config.name}"`)
-  if (config.introspection !== undefined && before.some(({ introspection }) => introspection !== undefined))
-    problems.error([...at, 'introspection'], 'is there twice: an opaque token does not say whose it is')
 }
 
 /** The names of the issuers if there are several; undefined if there is one, or none: then no name is used. */

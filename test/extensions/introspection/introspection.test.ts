@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { NEEDS_ISSUER, type TokenPolicy } from '../../../src/base/contracts/people/keys.ts'
-import { Introspector } from '../../../src/identity/keys/issuers/introspection.ts'
+import { Introspector } from '../../../src/extensions/introspection/introspection.ts'
 import { INTROSPECTION, startIssuerServer, type IssuerAnswer } from '../../support/issuer-server.ts'
 import { manualAfter } from '../../support/manual-after.ts'
 import { movableClock } from '../../support/movable-clock.ts'

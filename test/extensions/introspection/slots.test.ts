@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Slots } from '../../../src/identity/keys/issuers/introspection.ts'
+import { Slots } from '../../../src/extensions/introspection/introspection.ts'
 import { settled } from '../../support/settled.ts'
 
 const open = new AbortController().signal

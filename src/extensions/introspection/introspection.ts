@@ -8,11 +8,11 @@ import {
   NEEDS_ISSUER,
   type TokenPolicy,
   type Verified,
-} from '../../../base/contracts/people/keys.ts'
-import type { Recorder } from '../../../base/contracts/records/recorder.ts'
-import { type After, after as systemAfter, type Clock } from '../../../base/kernel/clock.ts'
-import { Fault } from '../../../base/kernel/faults.ts'
-import { fetchJsonBytes, UnexpectedStatus } from '../remote/fetch-json.ts'
+} from '../../base/contracts/people/keys.ts'
+import { type After, after as systemAfter, type Clock } from '../../base/kernel/clock.ts'
+import { Fault } from '../../base/kernel/faults.ts'
+import type { OpaqueVerifier, OpaqueVerifierParts } from '../../identity/keys/issuers/opaque-tokens.ts'
+import { fetchJsonBytes, UnexpectedStatus } from '../../identity/keys/remote/fetch-json.ts'
 import {
   badToken,
   checkClaims,
@@ -20,16 +20,11 @@ import {
   LONGEST_TOKEN,
   numericDate,
   parseObject,
-} from '../verify/token-verifier.ts'
+} from '../../identity/keys/verify/token-verifier.ts'
 
-interface IntrospectorParts {
-  readonly issuer: string
-  /** Resolves with the URL of the introspection endpoint; rejects if it is not known at the moment. */
-  readonly endpoint: () => Promise<string>
+interface IntrospectorParts extends OpaqueVerifierParts {
   readonly clientId: string
   readonly clientSecret: string
-  readonly clock: Clock
-  readonly recorder: Pick<Recorder, 'note'>
   readonly after?: After
 }
 
@@ -69,7 +64,7 @@ interface Known {
  * An answer counts for 60 s, by the token's hash. A token that is in use is introspected again 10 s before that, so
  * that its calls need not wait and its websockets stay open. Failures are Fault `token_judge_unavailable` (C4.15).
  */
-export class Introspector {
+export class Introspector implements OpaqueVerifier {
   readonly #parts: IntrospectorParts
   readonly #known = new LRUCache<string, Known>({
     max: MOST_KNOWN,

@@ -1,0 +1,30 @@
+/** Opaque tokens of a sidecar's issuer are introspected there (RFC 7662). */
+import type { Extension } from '../../operate/hooks/extension.ts'
+import { checkIntrospection, introspectionOf, KEYS } from './schema.ts'
+
+export const extension = {
+  settings: {
+    keys: { 'issuers.*': KEYS },
+    checks: [{ needs: ['issuers'], run: checkIntrospection }],
+  },
+  opaqueTokens: (issuer) => {
+    const introspection = introspectionOf(issuer)
+    if (introspection === undefined) return undefined
+    const { url, ...client } = introspection
+    return {
+      id: JSON.stringify(introspection),
+      endpoint: url === undefined ? 'introspection_endpoint' : undefined,
+      open: ({ endpoint, ...parts }) => {
+        const where = url === undefined ? endpoint : () => Promise.resolve(url)
+        const opening = import('./introspection.ts').then(
+          ({ Introspector }) => new Introspector({ ...parts, ...client, endpoint: where }),
+        )
+        return {
+          verify: async (token, policy) => (await opening).verify(token, policy),
+          verifyLocally: async (token, policy) => (await opening).verifyLocally(token, policy),
+          close: () => void opening.then((opened) => opened.close()),
+        }
+      },
+    }
+  },
+} as const satisfies Extension

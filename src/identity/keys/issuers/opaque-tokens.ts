@@ -1,0 +1,34 @@
+/** How tokens of foreign issuers are verified that are no JWS: an extension does (C11.2). */
+import type { TokenPolicy, Verified } from '../../../base/contracts/people/keys.ts'
+import type { Recorder } from '../../../base/contracts/records/recorder.ts'
+import type { Clock } from '../../../base/kernel/clock.ts'
+import type { IssuerConfig } from './issuers-schema.ts'
+
+export interface OpaqueVerifierParts {
+  readonly issuer: string
+  /** The URL of `OpaqueTokens.endpoint`. Rejects with Fault `token_judge_unavailable` if it is not known at the moment. */
+  readonly endpoint: () => Promise<string>
+  readonly clock: Clock
+  readonly recorder: Pick<Recorder, 'note'>
+}
+
+export interface OpaqueVerifier {
+  /** Rejects with Fault `invalid_token`, or `token_judge_unavailable` if that cannot be found out now. */
+  verify(token: string, policy: TokenPolicy): Promise<Verified>
+  /** The same by what is known here: nobody is asked, and nothing is remembered (NEEDS_ISSUER). */
+  verifyLocally(token: string, policy: TokenPolicy): Promise<Verified>
+  /** From now on no token that it has verified is accepted. */
+  close(): void
+}
+
+/** For the opaque tokens of one issuer. */
+export interface OpaqueTokens {
+  /** A reload that gives the same keeps the verifier. */
+  readonly id: string
+  /** The member of the issuer's metadata that says where it is asked. Undefined: the configuration says that. */
+  readonly endpoint: string | undefined
+  readonly open: (parts: OpaqueVerifierParts) => OpaqueVerifier
+}
+
+/** Undefined for an issuer whose opaque tokens are refused. */
+export type FindOpaqueTokens = (config: Pick<IssuerConfig, 'issuer'>) => OpaqueTokens | undefined
