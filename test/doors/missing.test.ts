@@ -44,6 +44,18 @@ const MISSING: Readonly<Record<string, () => Promise<void>>> = {
     const page = await fetch(service.authUrl, { headers: { accept: 'text/html' } })
     expect(await page.text()).not.toContain('/developers')
   },
+  async people() {
+    const people = 'directory: { people: { kind: module, file: people.mjs } }'
+    const file = configFiles({
+      'a.yaml': `extends: ${DEMO}\n${people}\n`,
+      'people.mjs': 'throw new Error("nobody imports it")',
+    })('a.yaml')
+    const { code, stderr } = await runVerb(['check', file])
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringMatching(/a\.yaml:2 +directory\.people +is not a known key/),
+    ])
+  },
   async 'from-openapi'() {
     const description = configFiles({ 'api.yaml': 'openapi: 3.0.3\n' })('api.yaml')
     const folder = join(dirname(description), 'own')

@@ -305,7 +305,7 @@ const RAISED: Readonly<Record<FaultCode, Scenario | string>> = {
     ...form({ client_id: 'ledgerline', nonce: 'n'.repeat(16 * 1024) }),
   })),
   too_many_pushed_requests: 'test/identity/pushed-requests.test.ts',
-  people_unavailable: 'test/identity/module-people.wire.test.ts',
+  people_unavailable: 'test/extensions/people/people.wire.test.ts',
   identity_maintenance: arranged(closing('identity'), tokenRequest({})),
 }
 

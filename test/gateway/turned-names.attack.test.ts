@@ -4,7 +4,6 @@ import { loadFile } from '../../src/base/config/load.ts'
 import { problemLines } from '../../src/base/config/problems.ts'
 import { section } from '../../src/base/config/schema.ts'
 import { directorySchema } from '../../src/identity/directory/records/schema.ts'
-import { readPerson } from '../../src/identity/directory/module-people/module-directory.ts'
 import { administered } from '../support/administered.ts'
 import { configFiles } from '../support/config-files.ts'
 import { authorizePath, openFlow, partner, UserAgent } from '../support/user-agent.ts'
@@ -73,15 +72,6 @@ describe('T6.1 a name that turns what stands around it', () => {
     }
     const renamed = await call('PATCH', '/businesses/HOOLI', { body: { name } })
     expect(renamed.status).toBe(400)
-  })
-
-  it('T6.1 comes without them from a people module, so that a stray mark locks nobody out', () => {
-    const claims = { name: turned('200f'), family_name: '\u200e', email: 'a@example.com' }
-    expect(readPerson({ subject: 's', username: 'dora', claims })).toMatchObject({
-      claims: { name: 'Acme skooB', email: 'a@example.com' },
-    })
-    expect(readPerson({ subject: 's', username: 'dora', claims })?.claims).not.toHaveProperty('family_name')
-    expect(() => readPerson({ subject: 's', username: turned('200f') })).toThrow('username')
   })
 
   it('T6.1 that an earlier version has stored turns nothing on a page: it is isolated, without its controls', async () => {

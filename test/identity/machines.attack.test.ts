@@ -9,7 +9,6 @@ import { withFunds } from '../support/changed-funds.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { directoryEditors } from '../support/directory-editors.ts'
 import { askAsMachine, withClient, withMachines } from '../support/machines.ts'
-import { makeModulePeople } from '../support/module-people.ts'
 import { replacedService } from '../support/replaced-service.ts'
 import { bearer, send } from '../support/requests.ts'
 import { shared } from '../support/shared.ts'
@@ -171,21 +170,6 @@ describe('T3.19 the store', () => {
     await expect(clients.plan(hourly, () => other)).rejects.toThrow('The client has problems.')
     const change = () => ({ kind: 'machine', grants: ['client_credentials'], agreement: undefined })
     await expect(clients.plan(books, change)).rejects.toThrow('The client has problems.')
-  })
-})
-
-describe('T3.19 a people module', () => {
-  it('T3.19 C5.7 C6.1.5a finds nobody whose subject is the id of a machine', async () => {
-    const dora = { subject: 'nightly', username: 'dora' }
-    const found = { findUserByName: () => dora, findUserBySubject: () => dora, verifyPassword: () => true }
-    const { people, recorder } = await makeModulePeople(found, {
-      clients: {
-        nightly: { ...MACHINE, businesses: [], name: 'Nightly', secrets: [`sha256:${'A'.repeat(43)}`] },
-      },
-    })
-    expect(await people.findUserByName('dora')).toBeUndefined()
-    expect(await people.findUserBySubject('nightly')).toBeUndefined()
-    expect(recorder.events).toEqual(['people_subject_taken'])
   })
 })
 

@@ -188,7 +188,7 @@ describe('C8.1: the published package, in a project of its own', () => {
     expect(await problemsOf('wrong.ts')).toContain('bigint')
   })
 
-  it('C5.7 types code that finds people: a password is right or wrong, and nothing else', async () => {
+  it('types code that finds people: a password is right or wrong, and nothing else', async () => {
     expect(await problemsOf('people.ts')).toBe('')
     expect(await problemsOf('wrong-people.ts')).toContain('boolean')
   })

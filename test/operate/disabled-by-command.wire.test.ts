@@ -10,7 +10,6 @@ import { configFiles } from '../support/config-files.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { needing } from '../support/machine.ts'
 import { postForm } from '../support/oauth.ts'
-import { answersOf, puppetPeople } from '../support/puppet-people.ts'
 import { bearer } from '../support/requests.ts'
 import { onStore, sharedStore } from '../support/shared-store.ts'
 import { shared } from '../support/shared.ts'
@@ -221,35 +220,5 @@ describe('C11.5.1 C11.7 over several nodes', needing('postgresql'), () => {
     expect(await call(other, held.access_token)).toBe(401)
     expect(await order('enable')).toMatchObject({ code: 0 })
     expect((await login(other)).status).toBe(200)
-  })
-})
-
-describe('C5.7 C11.5.1 a user whom code of the operator’s finds', () => {
-  it('C11.5.1 is disabled by the name once they have logged in; of any other name it is told who can', async () => {
-    const dora = {
-      subject: 's-dora',
-      username: 'dora',
-      customers: ['acme-books'],
-      access: { ACME: 'Administrator' },
-    }
-    const puppet = puppetPeople(answersOf({ dora }))
-    const { service, command } = await administered({
-      keeps: 'nothing',
-      change: (loaded) => ({ ...loaded, directory: { ...loaded.directory, people: puppet.people } }),
-    })
-    const order = (verb: string, name: string) =>
-      command(['user', verb, name, '--admin-url', service.adminUrl])
-    const unknown = await order('disable', 'dora')
-    expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('those who have logged in')])
-    const { status, json } = await login(service, 'dora')
-    expect(status).toBe(200)
-    expect(await order('disable', 'dora')).toMatchObject({ code: 0, stderr: '' })
-    expect(await call(service, json.access_token)).toBe(401)
-    expect((await login(service, 'dora')).json.error).toBe('invalid_grant')
-    const shown = await command(['user', 'show', 'dora', '--json', '--admin-url', service.adminUrl])
-    expect(JSON.parse(shown.stdout)).toMatchObject({ source: 'mark', subject: 's-dora', disabled: true })
-    expect(await order('enable', 'dora')).toMatchObject({ code: 0, stderr: '' })
-    expect((await login(service, 'dora')).status).toBe(200)
-    puppet.stop()
   })
 })

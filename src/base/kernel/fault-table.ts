@@ -425,7 +425,7 @@ export const FAULTS = {
     'Too many pushed requests of this client are open. Wait until some were answered or have expired.',
   ),
   identity_unavailable: unavailable('The service cannot answer at the moment. Try again shortly.', 'error'),
-  // C5.7: code of the operator's that finds people
+  // Code of the operator's that finds people
   people_unavailable: unavailable('The service cannot answer at the moment. Try again shortly.', 'error'),
   identity_maintenance: unavailable('The service is under maintenance. Try again later.', 'info'),
 } as const satisfies Record<string, FaultRow>

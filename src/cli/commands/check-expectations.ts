@@ -12,13 +12,14 @@ import {
 } from '../../operate/settings/expectations.ts'
 import type { Parties } from '../../operate/settings/parties.ts'
 import { openExplainer } from '../../serve/start/explainer.ts'
+import { hasPeopleElsewhere } from '../../serve/start/settings.ts'
 import { readAccess, type ReadAccess } from './read-access.ts'
 
 /** In a sidecar, others know who exists; users that code of the operator's finds cannot be listed. */
 function namesOf({ configuration, parties }: ReadAccess): PartyNames {
   const sidecar = isSidecar(configuration)
   const subjects = lazily(() => new Set([...parties.users()].map(({ subject }) => subject)))
-  const anyUser = sidecar || configuration.directory.people !== undefined
+  const anyUser = sidecar || hasPeopleElsewhere(configuration.directory)
   return {
     hasClient: (id) => sidecar || parties.clients.has(id),
     isMachine: (id) => parties.clients.get(id)?.kind === 'machine',

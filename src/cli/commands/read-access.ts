@@ -29,7 +29,7 @@ import {
 import { readStoredRecords } from '../../state/stores/read-store.ts'
 import { StoreError } from '../../state/stores/link/store-error.ts'
 import { writeReport } from '../line/command.ts'
-import { SETTINGS } from '../../serve/start/settings.ts'
+import { hasPeopleElsewhere, SETTINGS } from '../../serve/start/settings.ts'
 
 // The directory of the store, for commands that only read: the service may run meanwhile.
 
@@ -120,7 +120,7 @@ async function partiesOf(
 ): Promise<Parties | undefined> {
   const none = 'Only clients and users of the configuration are shown.'
   const stored = await readStoredPeople([configuration], none, terminal)
-  if (configuration.directory.people !== undefined)
+  if (hasPeopleElsewhere(configuration.directory))
     terminal.stderr.write('postern: the users that `directory.people` finds are not included\n')
   const parties = await readParties(
     configuration,

@@ -1,4 +1,5 @@
 /** What an extension may add to Postern: one literal, in `extension.ts` of its folder. Its work is loaded by `import()`. */
+import type { PeopleSource } from '../../identity/directory/records/people-source.ts'
 import type { FindOpaqueTokens } from '../../identity/keys/issuers/opaque-tokens.ts'
 import type { MakeEndpoints } from '../../identity/steps/added-endpoints.ts'
 import type { Configuration } from '../settings/configuration.ts'
@@ -12,6 +13,8 @@ export interface Extension {
   readonly settings?: AddedSettings
   /** Endpoints at `{auth_url}` (C6). Undefined where a configuration has none of them. */
   readonly endpoints?: (configuration: Configuration) => Promise<MakeEndpoints> | undefined
+  /** People that live elsewhere. A configuration has one such source at most. */
+  readonly people?: PeopleSource
   /** How opaque tokens of a foreign issuer are verified (C11.2). */
   readonly opaqueTokens?: FindOpaqueTokens
 }

@@ -6,7 +6,6 @@ import { compileScopes } from '../../base/config/scopes/schema.ts'
 import type { Environment } from '../../base/config/validate.ts'
 import type { Signer } from '../../base/contracts/people/keys.ts'
 import { compileDirectory, type Directory } from '../../identity/directory/records/compile.ts'
-import { openPeople } from '../../identity/directory/module-people/module-directory.ts'
 import { reportTakenIds } from '../../identity/directory/records/uniqueness.ts'
 import { compileActions } from '../../gateway/actions/compile-actions.ts'
 import { checkOpenapi } from '../../gateway/actions/description-schema.ts'
@@ -35,7 +34,6 @@ import {
   type ReadConfiguration,
 } from './configuration.ts'
 import {
-  refusePeopleOfSidecar,
   reportDangers,
   reportOpenedDemo,
   reportUnsharedMemory,
@@ -136,7 +134,6 @@ const SECTION_CHECKS: readonly Check[] = [
   { needs: ['backends'], run: warnOfUnverifiedUpstreams },
   { needs: ['backends', 'store'], run: (all, problems) => warnOfFewDescriptors(all, problems) },
   { needs: ['demo', 'server', 'directory'], whole: ['issuers'], run: reportDangers },
-  { needs: ['directory'], whole: ['issuers'], run: refusePeopleOfSidecar },
   {
     needs: ['server'],
     whole: ['issuers'],
@@ -175,15 +172,6 @@ const PART_CHECKS: readonly Check[] = [
     needs: ['directory', 'scopes', 'server'],
     run: async (all, problems, _environment, { directory }) =>
       reportOpenedDemo(all, await directory(), problems),
-  },
-  {
-    needs: ['directory'],
-    whole: ['issuers'],
-    run: async ({ directory: { people } }, problems) => {
-      if (people === undefined) return
-      const opened = await openPeople(people, { clock: systemClock, problems, note: () => undefined })
-      await opened?.close()
-    },
   },
   {
     needs: ['backends', 'vendor'],
@@ -242,6 +230,14 @@ function correctPaths({ list: problems }: Problems, first: number, { pathInFile 
   for (const problem of found) problems.push({ ...problem, path: pathInFile(problem.path) })
 }
 
+/** The checks of extensions. */
+export interface AddedChecks {
+  /** Of what the schema cannot say: cheap, and they open nothing. */
+  readonly checks: readonly Check<string>[]
+  /** Those that open something. The service makes them when it opens a configuration for serving. */
+  readonly partChecks: readonly Check<string>[]
+}
+
 export interface LoadedConfiguration {
   /** Absent if `problems` has failed. */
   readonly configuration?: Configuration
@@ -252,13 +248,13 @@ export interface LoadedConfiguration {
 export function loadConfiguration(
   { configuration, problems }: ReadConfiguration,
   environment: Environment,
-  added: readonly Check<string>[],
+  added: AddedChecks,
 ): LoadedConfiguration {
   if (configuration === undefined) return { problems }
   const part = readablePart(configuration, problems)
   const shared = sharedBy(part, problems, environment)
   const first = problems.list.length
-  for (const check of [...SECTION_CHECKS, ...added])
+  for (const check of [...SECTION_CHECKS, ...added.checks])
     if (canRun(check, part)) check.run(part.configuration, problems, environment, shared)
   correctPaths(problems, first, part)
   return problems.failed ? { problems } : { configuration, problems }
@@ -290,7 +286,7 @@ const STRICT_CHECKS: readonly Check[] = [{ needs: ['actions'], run: warnOfUndocu
 export async function checkConfiguration(
   { configuration, problems }: ReadConfiguration,
   environment: Environment,
-  added: readonly Check<string>[],
+  added: AddedChecks,
   strict = false,
 ): Promise<Problems> {
   if (configuration === undefined) return problems
@@ -301,7 +297,13 @@ export async function checkConfiguration(
     for (const check of checks)
       if (canRun(check, part)) await check.run(part.configuration, problems, environment, shared)
   }
-  await run([...SECTION_CHECKS, ...added, ...PART_CHECKS, ...(strict ? STRICT_CHECKS : [])])
+  await run([
+    ...SECTION_CHECKS,
+    ...added.checks,
+    ...PART_CHECKS,
+    ...added.partChecks,
+    ...(strict ? STRICT_CHECKS : []),
+  ])
   if (!problems.failed) await run(LAST_CHECKS)
   correctPaths(problems, first, part)
   return problems

@@ -147,12 +147,6 @@ export function warnOfUnverifiedUpstreams({ backends }: Configuration, problems:
   }
 }
 
-/** A sidecar takes no passwords, so nobody would ever be found: a configuration that says so means something else. */
-export function refusePeopleOfSidecar(configuration: Configuration, problems: Problems): void {
-  if (configuration.directory.people === undefined || !isSidecar(configuration)) return
-  problems.error(['directory', 'people'], 'has no use in a sidecar: the issuers of `issuers` know the people')
-}
-
 export const reportOnlyAreas = ({ areas }: Pick<Configuration, 'areas'>): readonly string[] =>
   Object.keys(areas).filter((area) => areas[area]?.mode === 'report-only')
 

@@ -3,7 +3,7 @@ import type { Problems } from '../../base/config/problems.ts'
 import { type TProperties, withKeys } from '../../base/config/schema.ts'
 import type { Environment } from '../../base/config/validate.ts'
 import {
-  type Check,
+  type AddedChecks,
   checkConfiguration,
   type LoadedConfiguration,
   loadConfiguration,
@@ -11,14 +11,12 @@ import {
 import { configurationSchema, type ReadConfiguration, readConfiguration } from './configuration.ts'
 
 /** What an extension adds to the configuration. */
-export interface AddedSettings {
+export interface AddedSettings extends Partial<AddedChecks> {
   /**
    * Keys with their schemas, by the section that they stand in: its path from the top level (`''`), such as `issuers.*`. The core
    * carries their values unread.
    */
   readonly keys: Readonly<Record<string, TProperties>>
-  /** Of what the schema cannot say: cheap, and they open nothing. */
-  readonly checks: readonly Check<string>[]
   /** A line that `postern init` writes for it. */
   readonly first?: string
 }
@@ -42,12 +40,15 @@ export function settingsWith(added: readonly AddedSettings[]): Settings {
   const schema = added
     .flatMap(({ keys }) => Object.entries(keys))
     .reduce((of, [place, keys]) => withKeys(of, place.split('.').filter(Boolean), keys), configurationSchema)
-  const checks = added.flatMap((each) => each.checks)
+  const all: AddedChecks = {
+    checks: added.flatMap(({ checks = [] }) => checks),
+    partChecks: added.flatMap(({ partChecks = [] }) => partChecks),
+  }
   const read: Settings['read'] = (file, environment) => readConfiguration(schema, file, environment)
   return {
     ...{ schema, read },
-    load: (file, environment) => loadConfiguration(read(file, environment), environment, checks),
+    load: (file, environment) => loadConfiguration(read(file, environment), environment, all),
     check: (file, environment, strict) =>
-      checkConfiguration(read(file, environment), environment, checks, strict),
+      checkConfiguration(read(file, environment), environment, all, strict),
   }
 }

@@ -1,4 +1,5 @@
 /** The configuration in force, and what follows it in the process that supervises. */
+import type { DirectoryConfig } from '../../identity/directory/records/schema.ts'
 import { problemsOfValues, targetValuesOf } from '../../gateway/backends/forward/schema/origins.ts'
 import { Problems } from '../../base/config/problems.ts'
 import { compileScopes } from '../../base/config/scopes/schema.ts'
@@ -25,6 +26,8 @@ export interface EditorParts {
   readonly clock: Clock
   readonly environment: Environment
   readonly pause: EditingParts['pause']
+  /** Whether people that live elsewhere are found by a configuration. */
+  readonly hasPeopleElsewhere: (directory: DirectoryConfig) => boolean
 }
 
 interface InForceParts extends Omit<EditorParts, 'place'> {
@@ -34,14 +37,13 @@ interface InForceParts extends Omit<EditorParts, 'place'> {
 /** Compiles the directory of a configuration, to edit beside it. Its problems are in the report. */
 export async function openConfiguredEditors(
   configuration: Configuration,
-  { state, clock, environment, place, pause }: EditorParts,
+  { state, clock, environment, place, pause, hasPeopleElsewhere }: EditorParts,
   problems: Problems,
 ): Promise<Editors> {
   const { scopes, directory } = configuration
   const catalogue = compileScopes(scopes, problems)
   const configured = await compileDirectory(directory, catalogue, problems, environment)
   const { store, feed, tokenRevoker } = state
-  const peopleElsewhere = directory.people !== undefined
   const namedValues = namedValuesOf(configuration)
   const targets = targetValuesOf(configuration.backends)
   const sealer = place && refusing(place)
@@ -52,7 +54,7 @@ export async function openConfiguredEditors(
     clock,
     configured,
     catalogue,
-    peopleElsewhere,
+    peopleElsewhere: hasPeopleElsewhere(directory),
     namedValues,
     problemsOfValues: (texts: Readonly<Record<string, string>>) => problemsOfValues(targets, texts),
     sealer,

@@ -21,7 +21,7 @@ import type { Store } from '../../base/contracts/records/store.ts'
 import type { Switches } from '../../base/contracts/calls/switches.ts'
 import { compileDirectory, type Directory } from '../../identity/directory/records/compile.ts'
 import type { Hasher } from '../../identity/directory/hashing/hasher.ts'
-import type { PeopleOpening } from '../../identity/directory/module-people/module-directory.ts'
+import type { PeopleOpening } from '../../identity/directory/records/people-source.ts'
 import type { OpenedFunds } from '../../identity/directory/records/places.ts'
 import type { DisabledMarks } from '../../identity/directory/records/marks.ts'
 import type { StoredDirectory } from '../../identity/directory/records/stored-directory.ts'
@@ -69,7 +69,7 @@ export interface Dependencies {
   readonly retried: BackendDependencies['retried']
   readonly tokenChanged: BackendDependencies['tokenChanged']
   readonly moduleFailed: BackendDependencies['moduleFailed']
-  /** Told of what the code of `directory.people` did outside of calls. */
+  /** Told of what the operator's code that finds people did outside of calls. */
   readonly peopleFailed: PeopleOpening['note']
   readonly storedDirectory: StoredDirectory
   readonly marks: DisabledMarks
@@ -90,7 +90,7 @@ export interface Parts {
   /** By backend: a digest of its files as they were when it was opened. */
   readonly contents: ReadonlyMap<string, string>
   readonly actions: CompiledActions
-  /** The code of `directory.people`. */
+  /** Those that live elsewhere. */
   readonly people: OpenedPeople | undefined
   /** Those of extensions. */
   readonly endpoints: readonly MakeEndpoints[]
@@ -102,7 +102,7 @@ export const closablesOf = ({
   people,
 }: Pick<Parts, 'backends' | 'people'>): readonly Closable[] => [
   ...backends.values(),
-  ...(people === undefined ? [] : [people.module]),
+  ...(people === undefined ? [] : [people.source]),
 ]
 
 export type Closable = Pick<Backend, 'close'>
@@ -143,7 +143,7 @@ export async function openParts(
     answerLimit: configuration.server.limits.answer,
   }
   const opened = await compileBackends(Object.fromEntries(wanted), problems, backendParts, reused)
-  const people = await openPeopleOf(configuration.directory.people, dependencies, problems, before?.people)
+  const people = await openPeopleOf(configuration.directory, dependencies, problems, before?.people)
   const backends = new Map([...reused, ...opened])
   const actions = compileActions(
     configuration.actions,

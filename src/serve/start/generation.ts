@@ -190,8 +190,8 @@ function* readTraffic(
   { admission, hasher }: Loaded,
 ): Iterable<GaugeReading> {
   yield reading(FAMILIES.callsInFlight, sum(serving.map(({ calls }) => calls)))
-  const people = new Set(serving.map(({ parts }) => parts.people?.module))
-  const waiting = [...people].map((module) => module?.waiting ?? 0)
+  const people = new Set(serving.map(({ parts }) => parts.people?.source))
+  const waiting = [...people].map((source) => source?.waiting() ?? 0)
   yield reading(FAMILIES.hashQueue, hasher.waiting + sum(waiting))
   yield reading(FAMILIES.signatureQueue, waitingSignatures())
   yield readingOf(FAMILIES.shedding, admission.isShedding)

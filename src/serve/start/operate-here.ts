@@ -3,6 +3,7 @@
  * is loaded or opened that the operation does not need; the trail is opened with its first record, so that what is refused before
  * it was begun leaves nothing behind.
  */
+import { hasPeopleElsewhere } from './settings.ts'
 import type { TrailLock } from '../../state/audit/write/lock.ts'
 import { planAudit } from '../../state/audit/format/schema.ts'
 import { ConfigurationError, Problems } from '../../base/config/problems.ts'
@@ -251,7 +252,7 @@ export class OperatedHere implements AsyncDisposable {
     const { place } = keysPlanOf(configuration, state.store)
     const editors = await openConfiguredEditors(
       configuration,
-      { state, place, clock: systemClock, environment, pause },
+      { state, place, clock: systemClock, environment, pause, hasPeopleElsewhere },
       problems,
     )
     if (problems.failed) throw new ConfigurationError(problems)

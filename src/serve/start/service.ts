@@ -1,5 +1,5 @@
 /** The start of a service, from top to bottom: what is opened, in which order, and how it ends. */
-import { SETTINGS } from './settings.ts'
+import { hasPeopleElsewhere, SETTINGS } from './settings.ts'
 import { resolve } from 'node:path'
 import type { Operator } from '../../base/contracts/records/audited-change.ts'
 import type { Environment } from '../../base/config/validate.ts'
@@ -168,7 +168,10 @@ async function start(configuration: Configuration, options: StartOptions): Promi
 
   serves.resolve(pool)
 
-  const current = new InForce(configuration, { state, clock, environment, pause: options.pause })
+  const current = new InForce(configuration, {
+    ...{ state, clock, environment, hasPeopleElsewhere },
+    pause: options.pause,
+  })
   const inForce = (next: Configuration): void => {
     current.adopt(next)
     beat?.adopt(next)

@@ -1,8 +1,16 @@
 import type { Extension } from '../../operate/hooks/extension.ts'
 import { settingsWith } from '../../operate/settings/settings.ts'
+import { sourceOf } from '../../identity/directory/records/people-source.ts'
+import type { DirectoryConfig } from '../../identity/directory/records/schema.ts'
 import * as extensions from './extensions.ts'
 
 export const EXTENSIONS: readonly Extension[] = Object.values<Extension>(extensions)
 
 /** Reads and checks configuration files, with the keys of all extensions. */
 export const SETTINGS = settingsWith(EXTENSIONS.flatMap(({ settings }) => settings ?? []))
+
+const PEOPLE_SOURCES = EXTENSIONS.flatMap(({ people }) => people ?? [])
+
+/** Whether people that live elsewhere are found by a configuration. They can be neither listed nor changed here. */
+export const hasPeopleElsewhere = (directory: DirectoryConfig): boolean =>
+  sourceOf(directory, PEOPLE_SOURCES) !== undefined

@@ -374,7 +374,7 @@ describe('users of the store', () => {
     expect(await problems(users.enable('gone'))).toEqual(['There is no user "gone".'])
   })
 
-  it('C5.7 disable says where people are changed who are not in the store', async () => {
+  it('C11.5.1 disable says where people are changed who are not in the store', async () => {
     const { usersBeside } = await opened()
     expect(await problems(usersBeside.disable('nobody'))).toEqual([
       expect.stringMatching(/^There is no user "nobody"\. .*own system.*`postern revoke --subject`/),

@@ -1,6 +1,5 @@
 import { onTestFinished } from 'vitest'
 import { Problems } from '../../../src/base/config/problems.ts'
-import type { PeopleUser } from '../../../src/base/contracts/people/people-module.ts'
 import type { People } from '../../../src/base/contracts/people/people.ts'
 import { LayeredPeople, StoredPeople } from '../../../src/identity/directory/records/people.ts'
 import { readRecord } from '../../../src/identity/directory/records/read-records.ts'
@@ -16,10 +15,9 @@ import { ChangeFeed } from '../../../src/state/stores/feed/change-feed.ts'
 import { MemoryStore } from '../../../src/state/stores/sqlite/memory.ts'
 import { makeDirectory } from '../../support/directory.ts'
 import { manualAfter } from '../../support/manual-after.ts'
-import { makeModulePeople } from '../../support/module-people.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 import { keepNotes } from '../../support/notes.ts'
-import { describePeople, describeUsers, type WrittenPeople } from '../../support/suites/people.contract.ts'
+import { describePeople, type WrittenPeople } from '../../support/suites/people.contract.ts'
 
 async function inStore({ clients, users }: WrittenPeople): Promise<People> {
   const clock = movableClock()
@@ -57,28 +55,3 @@ describePeople({
   open: async (written) =>
     new LayeredPeople((await makeDirectory(written)).people, await inStore({ clients: {}, users: {} })),
 })
-
-/** As a table of the operator's would have them. */
-const elsewhere = async ({ users }: WrittenPeople): Promise<People> => {
-  const rows = Object.entries(users).map(([username, user]) => ({
-    username,
-    ...user,
-    password: undefined,
-  })) as unknown as PeopleUser[]
-  const { people } = await makeModulePeople({
-    findUserByName: (name) => rows.find(({ username }) => username === name),
-    findUserBySubject: (key) => Promise.resolve(rows.find(({ subject }) => subject === key)),
-    verifyPassword: () => false,
-  })
-  return people
-}
-
-describeUsers({ name: 'C5.7 People of another system', open: elsewhere }, undefined)
-
-describeUsers(
-  {
-    name: 'C5.7 People of another system beneath a configuration',
-    open: async (written) => new LayeredPeople((await makeDirectory()).people, await elsewhere(written)),
-  },
-  undefined,
-)

@@ -35,7 +35,7 @@ const gateway = await startPostern({
     return { ...patient, directory: { ...patient.directory, users } }
   },
 })
-/** The same with users in a table, whose passwords are hashed by bcrypt (C5.7). */
+/** The same with users in a table, whose passwords are hashed by bcrypt. */
 const folder = makeFolder()
 const database = join(folder.path, 'people.db')
 const table = new DatabaseSync(database)

@@ -146,7 +146,7 @@ directory:
       'opens its user alice to a secret of the demo world, which everyone knows',
     ])
     const { configuration } = SETTINGS.load(at('a.yaml'), {})
-    await expect(openParts(configuration!, { environment: {} } as Dependencies)).rejects.toThrow(
+    await expect(openParts(configuration!, { environment: {}, extensions: [] } as unknown as Dependencies)).rejects.toThrow(
       ConfigurationError,
     )
   })

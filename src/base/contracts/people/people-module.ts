@@ -1,5 +1,5 @@
 /**
- * The contract of `directory.people` of kind `module` (C5.7): what your own file or package must export so that people
+ * The contract of `directory.people` of kind `module`: what your own file or package must export so that people
  * who live in a system of yours can log in. Published as `postern/people`. It holds types only: import it with
  * `import type`. Explained in config/people.md.
  */

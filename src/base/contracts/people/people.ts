@@ -78,7 +78,7 @@ export interface User {
   /** `sub`: stable, never reused, not the username. */
   readonly subject: string
   readonly username: string
-  /** `$argon2id$…`; undefined for a user whose password code of the operator's verifies (C5.7). */
+  /** `$argon2id$…`; undefined for a user whose password code of the operator's verifies. */
   readonly passwordHash: string | undefined
   /** Ids of the customer clients that this user belongs to (C6.1.5). */
   readonly customers: readonly string[]
@@ -114,7 +114,7 @@ export interface HashOwner {
   readonly doubted: boolean
 }
 
-/** Verifies users' passwords, wherever they are kept (C5.7). */
+/** Verifies users' passwords, wherever they are kept. */
 export interface PasswordVerifier {
   /**
    * Whether it is the user's password. If `user` is undefined (no such user), it takes as long as for a wrong password,

@@ -1,10 +1,8 @@
-import { moduleKeys } from '../../../base/config/modules/import-file.ts'
 import {
   choice,
   day,
   duration,
   flag,
-  kinds,
   list,
   literalText,
   mapOf,
@@ -342,7 +340,7 @@ export const userRecordSchema = section({
   ...user,
 })
 
-/** A user of `people`, whose password Postern never sees the hash of. */
+/** A user of another system, whose password Postern never sees the hash of. */
 export const personRecordSchema = section({
   username,
   subject,
@@ -388,16 +386,6 @@ export const directorySchema = section(
       default: {},
       description: 'The users, by user name.',
     }),
-    people: optional(
-      kinds(
-        {
-          module: section(moduleKeys('`findUserByName`, `findUserBySubject` and `verifyPassword`'), {
-            description: 'Code of your own that finds users and verifies their passwords.',
-          }),
-        },
-        { description: 'Users that live in another system. Those of `users` and of the store come first.' },
-      ),
-    ),
     files: section(
       {
         businesses: records('businesses', 'code'),
@@ -411,7 +399,6 @@ export const directorySchema = section(
 )
 
 export type DirectoryConfig = Static<typeof directorySchema>
-export type PeopleConfig = NonNullable<DirectoryConfig['people']>
 
 // In the store:
 

@@ -5,7 +5,7 @@
  * `directory_client`, by client id: a StoredClient.
  * `directory_user`, by user name: a StoredUser.
  * `directory_subject`, by subject: a StoredSubject. Written first and never changed, since a subject is given only once:
- * to a user of the store, to one whom code of the operator's has found (C5.7), or to a machine, whose id it is (C6.1.5a).
+ * to a user of the store, to one whom code of the operator's has found, or to a machine, whose id it is (C6.1.5a).
  * `former_subject`, by the SHA-256 of a subject whose user was removed: empty. No machine gets it.
  */
 import { hash } from 'node:crypto'

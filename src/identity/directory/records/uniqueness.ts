@@ -6,7 +6,7 @@
  * There are two exceptions. A user of one name in both layers is one person. A client that is disabled in the store
  * holds nothing. The configuration may take over either.
  *
- * The store also knows the subjects of users of `directory.people` who have logged in (C5.7): the same holds for them.
+ * The store also knows the subjects of users of `directory.people` who have logged in: the same holds for them.
  */
 import type { Problems } from '../../../base/config/problems.ts'
 import type { Entry, Store } from '../../../base/contracts/records/store.ts'

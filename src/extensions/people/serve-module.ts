@@ -1,16 +1,16 @@
 /** What runs in the thread of the module (C5.7), where its code may block without stopping anybody else. */
 import type { MessagePort } from 'node:worker_threads'
-import { onAccountOf } from '../../../base/config/modules/blame.ts'
+import { onAccountOf } from '../../base/config/modules/blame.ts'
 import {
   defaultExportOf,
   importSource,
   type LoadedFile,
   loadedFilesOf,
   type ModuleSource,
-} from '../../../base/config/modules/import-file.ts'
-import { reasonOf } from '../../../base/config/modules/open-module.ts'
-import type { PeopleModule } from '../../../base/contracts/people/people-module.ts'
-import { monotonicMs } from '../../../base/kernel/clock.ts'
+} from '../../base/config/modules/import-file.ts'
+import { reasonOf } from '../../base/config/modules/open-module.ts'
+import type { PeopleModule } from '../../base/contracts/people/people-module.ts'
+import { monotonicMs } from '../../base/kernel/clock.ts'
 import { type ErrorFacts, errorFacts } from './error-for-log.ts'
 import { kindOf, PersonMistake, plainPerson } from './plain-person.ts'
 

@@ -1,18 +1,17 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { revoke } from '../../src/operate/revoke/revoke.ts'
+import { revoke } from '../../../src/operate/revoke/revoke.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { Configuration } from '../../src/operate/settings/configuration.ts'
-import { walkToCode } from '../support/code-walk.ts'
-import { configFiles } from '../support/config-files.ts'
-import { movableClock, type MovableClock } from '../support/movable-clock.ts'
-import { postForm, type OAuthAnswer } from '../support/oauth.ts'
-import { Person } from '../support/person.ts'
-import { answersOf, inThread, type Puppet, puppetPeople } from '../support/puppet-people.ts'
-import { bearer, send } from '../support/requests.ts'
-import { DEMO } from '../support/spawn-postern.ts'
-import { postern, startPostern, type StartedPostern } from '../support/start-postern.ts'
-import { issueToken } from '../support/tokens.ts'
-import { SETTINGS } from '../../src/serve/start/settings.ts'
+import { walkToCode } from '../../support/code-walk.ts'
+import { configFiles } from '../../support/config-files.ts'
+import { movableClock, type MovableClock } from '../../support/movable-clock.ts'
+import { postForm, type OAuthAnswer } from '../../support/oauth.ts'
+import { Person } from '../../support/person.ts'
+import { answersOf, inThread, puppetPeople, withPeople } from './puppet-people.ts'
+import { bearer, send } from '../../support/requests.ts'
+import { DEMO } from '../../support/spawn-postern.ts'
+import { postern, startPostern, type StartedPostern } from '../../support/start-postern.ts'
+import { issueToken } from '../../support/tokens.ts'
+import { SETTINGS } from '../../../src/serve/start/settings.ts'
 
 /** C5.7: people whom code of the operator's finds, at the doors where they log in. */
 
@@ -62,10 +61,6 @@ const log = (): Record<string, unknown>[] =>
     .flatMap((text) => text.trim().split('\n'))
     .map((line) => JSON.parse(line))
 const logged = (): string => gateway.logLines().slice(before).join('')
-
-const withPeople =
-  (people: Puppet['people']) =>
-  (loaded: Configuration): Configuration => ({ ...loaded, directory: { ...loaded.directory, people } })
 
 const SCOPE = 'openid profile email offline_access fund.read target:b/ACME'
 
@@ -530,7 +525,7 @@ describe('C5.7 C8.1 the file of a module', () => {
 
   it('C5.7 C11.2 has no use in a sidecar, and check says so', async () => {
     const files = configFiles({ 'people.mjs': MODULE('one') })
-    const sidecar = readFileSync(new URL('../../config/sidecar.yaml', import.meta.url), 'utf8')
+    const sidecar = readFileSync(new URL('../../../config/sidecar.yaml', import.meta.url), 'utf8')
     writeFileSync(
       files('postern.yaml'),
       `${sidecar}\ndirectory:\n  people: { kind: module, file: people.mjs }\n`,

@@ -1,4 +1,4 @@
-import { pathText, Problems } from '../../../base/config/problems.ts'
+import { pathText, Problems } from '../../base/config/problems.ts'
 import type {
   Access,
   Client,
@@ -6,39 +6,25 @@ import type {
   PasswordVerifier,
   People,
   User,
-} from '../../../base/contracts/people/people.ts'
-import type { Places } from '../../../base/contracts/people/places.ts'
-import type { Recorder } from '../../../base/contracts/records/recorder.ts'
-import type { Store } from '../../../base/contracts/records/store.ts'
-import type { TokenRevoker } from '../../../base/contracts/records/tokens.ts'
-import type { Clock } from '../../../base/kernel/clock.ts'
-import { checkAccess, compilePerson } from '../records/compile-records.ts'
-import type { Hasher } from '../hashing/hasher.ts'
-import { mayHold } from '../records/holdings.ts'
-import type { DisabledMarks, MarkedNames } from '../records/marks.ts'
-import { problemsAt } from '../records/read-records.ts'
-import type { PersonRecord } from '../records/schema.ts'
-import {
-  type Roles,
-  type StoredDirectory,
-  type StoredSubject,
-  SUBJECT,
-  timedCache,
-} from '../records/stored-directory.ts'
-import type { ModuleDirectory } from './module-directory.ts'
+} from '../../base/contracts/people/people.ts'
+import { checkAccess, compilePerson } from '../../identity/directory/records/compile-records.ts'
+import type { Hasher } from '../../identity/directory/hashing/hasher.ts'
+import { mayHold } from '../../identity/directory/records/holdings.ts'
+import type { MarkedNames } from '../../identity/directory/records/marks.ts'
+import { problemsAt } from '../../identity/directory/records/read-records.ts'
+import type { PersonRecord } from '../../identity/directory/records/schema.ts'
+import { type StoredSubject, SUBJECT, timedCache } from '../../identity/directory/records/stored-directory.ts'
+import type {
+  OpenedSource,
+  PeopleLayerParts,
+  PeopleOpening,
+} from '../../identity/directory/records/people-source.ts'
+import { LayeredPeople } from '../../identity/directory/records/people.ts'
+import { type ModuleDirectory, openPeople } from './module-directory.ts'
+import type { PeopleConfig } from './schema.ts'
 
-export interface ModulePeopleParts {
+export interface ModulePeopleParts extends Omit<PeopleLayerParts, 'hasher'> {
   readonly module: ModuleDirectory
-  /** The people of the configuration and of the store: their names and subjects are taken, and the ids of machines. */
-  readonly earlier: People
-  readonly roles: Pick<Roles, 'of'>
-  readonly places: Pick<Places, 'findBusinesses'>
-  readonly storedDirectory: Pick<StoredDirectory, 'findSubject'>
-  readonly store: Pick<Store, 'create' | 'find'>
-  readonly marks: Pick<DisabledMarks, 'current'>
-  readonly tokenRevoker: TokenRevoker
-  readonly recorder: Pick<Recorder, 'note'>
-  readonly clock: Clock
 }
 
 /** Users whose loss was handled lately, and for how long that is remembered (milliseconds). */
@@ -207,4 +193,26 @@ export class LayeredPasswords implements PasswordVerifier {
     await hasher.verify(password, undefined, owner).catch(() => undefined)
     return false
   }
+}
+
+/** Undefined, and a problem reported, if the module cannot be used. */
+export async function openPeopleSource(
+  config: PeopleConfig,
+  opening: PeopleOpening,
+): Promise<OpenedSource | undefined> {
+  const module = await openPeople(config, opening)
+  return (
+    module && {
+      files: module.files,
+      layer: ({ hasher, ...parts }) => {
+        const people = new ModulePeople({ ...parts, module })
+        return {
+          people: new LayeredPeople(parts.earlier, people),
+          passwords: new LayeredPasswords({ hasher, module, people }),
+        }
+      },
+      waiting: () => module.waiting,
+      close: () => module.close(),
+    }
+  )
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { SUBJECT } from '../../../src/identity/directory/records/stored-directory.ts'
-import { makeModulePeople } from '../../support/module-people.ts'
+import { makeModulePeople } from './made-people.ts'
 
 const dora = (more: object = {}) => ({ subject: 'subject-of-dora', username: 'dora', ...more })
 
@@ -125,5 +125,24 @@ describe('C5.7 C6.1.5 where passwords are verified', () => {
     const theirs = await people.findUserByName('dora')
     expect(await verify('wrong', { ...theirs!, passwordHash: 'right' })).toBe(false)
     await expect(verify('wrong', theirs)).rejects.toMatchObject({ code: 'people_unavailable' })
+  })
+})
+
+describe('C6.1.5a the tokens of a machine', () => {
+  it('T3.19 C5.7 C6.1.5a finds nobody whose subject is the id of a machine', async () => {
+    const dora = { subject: 'nightly', username: 'dora' }
+    const found = { findUserByName: () => dora, findUserBySubject: () => dora, verifyPassword: () => true }
+    const { people, recorder } = await makeModulePeople(found, {
+      clients: {
+        nightly: {
+          ...{ kind: 'machine', grants: ['client_credentials'], scopes: ['fund.read'] },
+          ...{ businesses: [], name: 'Nightly' },
+          secrets: [`sha256:${'A'.repeat(43)}`],
+        },
+      },
+    })
+    expect(await people.findUserByName('dora')).toBeUndefined()
+    expect(await people.findUserBySubject('nightly')).toBeUndefined()
+    expect(recorder.events).toEqual(['people_subject_taken'])
   })
 })

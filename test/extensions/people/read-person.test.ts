@@ -1,9 +1,9 @@
 import { DatabaseSync } from 'node:sqlite'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { errorForLog, withoutHashes } from '../../../src/identity/directory/module-people/error-for-log.ts'
-import { PersonMistake } from '../../../src/identity/directory/module-people/plain-person.ts'
-import { readPerson } from '../../../src/identity/directory/module-people/module-directory.ts'
+import { errorForLog, withoutHashes } from '../../../src/extensions/people/error-for-log.ts'
+import { PersonMistake } from '../../../src/extensions/people/plain-person.ts'
+import { readPerson } from '../../../src/extensions/people/module-directory.ts'
 import { HASH } from '../../support/directory.ts'
 
 const DORA = { subject: 's-1', username: 'dora' }
@@ -146,5 +146,16 @@ describe('C5.7 T3.14 what the log tells of an exception of the module', () => {
     expect(errorForLog({ password: 'hunter2' }).message).toBe('threw a value of type object')
     expect(errorForLog('a text with hunter2', ['hunter2']).message).toBe('a text with [redacted]')
     expect(withoutHashes('x '.repeat(100_000))).toBe('[too long]')
+  })
+})
+
+describe('T6.1 controls of direction', () => {
+  it('T6.1 comes without them from a people module, so that a stray mark locks nobody out', () => {
+    const claims = { name: `Acme \u200fskooB`, family_name: '\u200e', email: 'a@example.com' }
+    expect(readPerson({ subject: 's', username: 'dora', claims })).toMatchObject({
+      claims: { name: 'Acme skooB', email: 'a@example.com' },
+    })
+    expect(readPerson({ subject: 's', username: 'dora', claims })?.claims).not.toHaveProperty('family_name')
+    expect(() => readPerson({ subject: 's', username: `Acme \u200fskooB` })).toThrow('username')
   })
 })

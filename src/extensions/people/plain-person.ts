@@ -1,4 +1,4 @@
-import { withoutDirectionControls } from '../../../base/kernel/clean-text.ts'
+import { withoutDirectionControls } from '../../base/kernel/clean-text.ts'
 import { withoutHashes } from './error-for-log.ts'
 
 /** What the module answered is no user. The message says why; it holds no value that may be a hash. */

@@ -3,11 +3,11 @@ import { closeSync, constants, mkdtempSync, openSync, rmSync, writeFileSync } fr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { seriesOf } from '../support/metrics.ts'
-import { postForm } from '../support/oauth.ts'
-import { bearer, send } from '../support/requests.ts'
-import { DEMO, KEEPS_NOTHING, spawnPostern, type SpawnedPostern } from '../support/spawn-postern.ts'
-import { issueToken } from '../support/tokens.ts'
+import { seriesOf } from '../../support/metrics.ts'
+import { postForm } from '../../support/oauth.ts'
+import { bearer, send } from '../../support/requests.ts'
+import { DEMO, KEEPS_NOTHING, spawnPostern, type SpawnedPostern } from '../../support/spawn-postern.ts'
+import { issueToken } from '../../support/tokens.ts'
 
 /**
  * C5.7: what code that finds people does in its own time is the fault of the login that it was done for, and never the

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { runInThisContext } from 'node:vm'
 import { BroadcastChannel } from 'node:worker_threads'
-import type { PeopleCall, PeopleModule } from '../../src/base/contracts/people/people-module.ts'
+import type { PeopleCall, PeopleModule } from '../../../src/base/contracts/people/people-module.ts'
 import type { PuppetAnswer, PuppetCall, PuppetQuestion } from './puppet-people.ts'
 
 /** A module of people that does what a test says, over a channel, since it runs in another thread (puppet-people.ts). */

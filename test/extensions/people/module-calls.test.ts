@@ -1,10 +1,10 @@
 import { EventEmitter } from 'node:events'
 import { describe, expect, it } from 'vitest'
-import { ModuleCalls } from '../../../src/identity/directory/module-people/module-calls.ts'
-import type { Runner } from '../../../src/identity/directory/module-people/module-thread.ts'
+import { ModuleCalls } from '../../../src/extensions/people/module-calls.ts'
+import type { Runner } from '../../../src/extensions/people/module-thread.ts'
 import { manualAfter } from '../../support/manual-after.ts'
 import { movableClock } from '../../support/movable-clock.ts'
-import { exchanged, makeModuleDirectory, type WrittenModule } from '../../support/module-people.ts'
+import { exchanged, makeModuleDirectory, type WrittenModule } from './made-people.ts'
 import { settled } from '../../support/settled.ts'
 
 const DORA = { subject: 'subject-of-dora', username: 'dora' }

@@ -1,22 +1,23 @@
 import { performance } from 'node:perf_hooks'
 import type { LRUCache } from 'lru-cache'
-import type { LoadedFile } from '../../../base/config/modules/import-file.ts'
-import { openSource } from '../../../base/config/modules/open-module.ts'
-import { pathText, Problems } from '../../../base/config/problems.ts'
-import { patternOf } from '../../../base/config/validate.ts'
-import type { HashOwner } from '../../../base/contracts/people/people.ts'
-import { after, type Clock } from '../../../base/kernel/clock.ts'
-import { Fault } from '../../../base/kernel/faults.ts'
-import { readRecord } from '../records/read-records.ts'
+import type { LoadedFile } from '../../base/config/modules/import-file.ts'
+import { openSource } from '../../base/config/modules/open-module.ts'
+import { pathText, Problems } from '../../base/config/problems.ts'
+import { patternOf } from '../../base/config/validate.ts'
+import type { HashOwner } from '../../base/contracts/people/people.ts'
+import { after, type Clock, systemClock } from '../../base/kernel/clock.ts'
+import { Fault } from '../../base/kernel/faults.ts'
+import { readRecord } from '../../identity/directory/records/read-records.ts'
 import {
-  type PeopleConfig,
   type PersonRecord,
   personRecordSchema,
   SUBJECT_PATTERN,
   USERNAME_PATTERN,
-} from '../records/schema.ts'
-import { timedCache } from '../records/stored-directory.ts'
-import { systemTimer, VerificationQueue } from '../hashing/verification-queue.ts'
+} from '../../identity/directory/records/schema.ts'
+import { timedCache } from '../../identity/directory/records/stored-directory.ts'
+import { systemTimer, VerificationQueue } from '../../identity/directory/hashing/verification-queue.ts'
+import type { PeopleOpening } from '../../identity/directory/records/people-source.ts'
+import type { PeopleConfig } from './schema.ts'
 import { ModuleCallFault, ModuleCalls } from './module-calls.ts'
 import { PersonMistake, plainPerson } from './plain-person.ts'
 
@@ -228,16 +229,6 @@ export class ModuleDirectory {
 const missingTime = (took: number, queue: VerificationQueue): number =>
   took < queue.quickest() / 2 ? Math.max(0, queue.typical() - took) : 0
 
-export interface PeopleOpening {
-  readonly clock: Clock
-  readonly problems: Problems
-  /** Logs what the module's code did outside of any call that waits for it. Must not throw. */
-  readonly note: (
-    event: 'module_failed' | 'people_decoy_failed' | 'people_thread_replaced',
-    cause: unknown,
-  ) => void
-}
-
 /** Opens the module of `directory.people` in a thread. Undefined, and a problem reported, if it can't be used. */
 export async function openPeople(
   { options, ...named }: PeopleConfig,
@@ -257,4 +248,10 @@ export async function openPeople(
   return (
     calls && new ModuleDirectory(calls, { clock, decoyFailed: (cause) => note('people_decoy_failed', cause) })
   )
+}
+
+/** Opens it for a check, and closes it. */
+export async function tryPeople(config: PeopleConfig, problems: Problems): Promise<void> {
+  const opened = await openPeople(config, { clock: systemClock, problems, note: () => undefined })
+  await opened?.close()
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { PeopleCall } from '../../../src/base/contracts/people/people-module.ts'
 import type { PersonRecord } from '../../../src/identity/directory/records/schema.ts'
-import { exchanged, makeModuleDirectory, type WrittenModule } from '../../support/module-people.ts'
+import { exchanged, makeModuleDirectory, type WrittenModule } from './made-people.ts'
 
 const DORA = { subject: 'subject-of-dora', username: 'dora' }
 const OWNER = { name: 'a test', doubted: false }

@@ -1,8 +1,9 @@
+import type { Configuration } from '../../../src/operate/settings/configuration.ts'
 import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { BroadcastChannel } from 'node:worker_threads'
-import type { PeopleCall, PeopleUser } from '../../src/base/contracts/people/people-module.ts'
-import type { Configuration } from '../../src/operate/settings/configuration.ts'
+import type { PeopleCall, PeopleUser } from '../../../src/base/contracts/people/people-module.ts'
+import type { PeopleConfig } from '../../../src/extensions/people/schema.ts'
 
 /** What a test lets the module answer; each may throw, and answer nonsense, by `inThread` where it can't be copied. */
 export interface PuppetAnswers {
@@ -38,7 +39,7 @@ export const inThread = (code: string): unknown => new InThread(code)
 
 export interface Puppet {
   /** For `directory.people`. */
-  readonly people: NonNullable<Configuration['directory']['people']>
+  readonly people: PeopleConfig
   /** May be changed at any time. */
   readonly answers: PuppetAnswers
   /** Every call so far. */
@@ -46,6 +47,14 @@ export interface Puppet {
   readonly called: (name: keyof PuppetAnswers) => PuppetCall[]
   readonly stop: () => void
 }
+
+/** A configuration with a puppet. */
+export const withPeople =
+  (people: PeopleConfig) =>
+  (loaded: Configuration): Configuration => {
+    const directory: Configuration['directory'] & { people: PeopleConfig } = { ...loaded.directory, people }
+    return { ...loaded, directory }
+  }
 
 const FILE = fileURLToPath(new URL('puppet-people-module.ts', import.meta.url))
 
