@@ -17,7 +17,8 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import ts from 'typescript'
 import type { Extension } from '../src/operate/hooks/extension.ts'
 
 const ROOT = join(import.meta.dirname, '..')
@@ -73,13 +74,70 @@ async function deleteKeysIn(folder: string, names: readonly string[]): Promise<v
   }
 }
 
-/**
- * `node_modules` of the copy is a link to the repository's: what `tsc` knows of the copy must not be kept there. Without one extension
- * only the sources can have an error that they have not without all of them: that one extension needs another.
- */
-const TYPES = ['typescript/bin/tsc', '--incremental', 'false', '--tsBuildInfoFile', 'null', '--project']
-const SOURCES = 'src.tsconfig.json'
 const TESTS = ['vitest/vitest.mjs', 'run', '--config', '.config/vitest.config.ts', '--project', 'doors']
+/** `node_modules` of the copy is a link to the repository's: what `tsc` knows of the copy must not be kept there. */
+const TYPES = ['typescript/bin/tsc', '--incremental', 'false', '--tsBuildInfoFile', 'null', '--project', '.']
+
+const parsed = new Map<string, { readonly text: string; readonly file: ts.SourceFile }>()
+
+/** Reads as TypeScript's own does, and parses what has not changed once for all extensions. */
+function openHost(options: ts.CompilerOptions): ts.CompilerHost {
+  const host = ts.createCompilerHost(options)
+  const parse = host.getSourceFile.bind(host)
+  host.getSourceFile = (name, ...how) => {
+    const text = host.readFile(name)
+    const known = parsed.get(name)
+    if (text !== undefined && known?.text === text) return known.file
+    const file = parse(name, ...how)
+    if (file !== undefined && text !== undefined) parsed.set(name, { text, file })
+    return file
+  }
+  return host
+}
+
+/** The sources whose types the list may change: those that lead to it by their imports, and those that find a file no more. */
+function affected(program: ts.Program, folder: string): readonly ts.SourceFile[] {
+  const files = program.getSourceFiles().filter(({ fileName }) => fileName.startsWith(join(folder, 'src')))
+  const targets = (file: ts.SourceFile): readonly string[] =>
+    ts
+      .preProcessFile(file.text)
+      .importedFiles.filter(({ fileName }) => fileName.startsWith('.'))
+      .map(({ fileName }) => join(dirname(file.fileName), fileName))
+  const imports = new Map(files.map((file) => [file, targets(file)]))
+  const found = new Set([join(folder, LIST)])
+  const isAffected = (file: ts.SourceFile): boolean =>
+    (imports.get(file) ?? []).some((target) => found.has(target) || isLost(target))
+  const isLost = (target: string): boolean => !existsSync(target)
+  for (let size = 0; size !== found.size;) {
+    size = found.size
+    for (const file of files) if (isAffected(file)) found.add(file.fileName)
+  }
+  return files.filter(({ fileName }) => found.has(fileName))
+}
+
+/** What the sources say where some extensions are missing. */
+function sourcesFit(folder: string): boolean {
+  const { config } = ts.readConfigFile(join(folder, 'tsconfig.json'), (name) =>
+    readFileSync(name, 'utf8'),
+  ) as {
+    config: object
+  }
+  const { options, fileNames } = ts.parseJsonConfigFileContent(
+    { ...config, include: ['src'] },
+    ts.sys,
+    folder,
+  )
+  const program = ts.createProgram(fileNames, options, openHost(options))
+  const files = affected(program, folder)
+  const errors = files.flatMap((file) => [
+    ...program.getSyntacticDiagnostics(file),
+    ...program.getSemanticDiagnostics(file),
+  ])
+  const host = { ...ts.sys, getCanonicalFileName: (name: string) => name, getNewLine: () => '\n' }
+  process.stdout.write(ts.formatDiagnostics(errors, { ...host, getCurrentDirectory: () => folder }))
+  console.log(`types: ${files.length} files, ${errors.length} errors`)
+  return errors.length === 0
+}
 
 async function passes(
   folder: string,
@@ -103,15 +161,16 @@ const failed: (readonly string[])[] = []
 const folder = mkdtempSync(join(tmpdir(), 'postern-doors-'))
 try {
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
-  writeFileSync(join(folder, SOURCES), JSON.stringify({ extends: './tsconfig.json', include: ['src'] }))
   for (const names of doors) {
     copyTo(folder)
     deleteIn(folder, names)
     await deleteKeysIn(folder, names)
     console.log(`\nwithout ${names.join(', ')}`)
     // Both, so that one run tells all that is wrong.
-    const types = [...TYPES, names === every ? '.' : SOURCES]
-    const results = await Promise.all([types, TESTS].map((command) => passes(folder, command, names)))
+    const tests = passes(folder, TESTS, names)
+    // Where all are missing the tests are looked at too.
+    const types = names === every ? passes(folder, TYPES, names) : sourcesFit(folder)
+    const results = await Promise.all([types, tests])
     if (results.includes(false)) failed.push(names)
   }
 } finally {
