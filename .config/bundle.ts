@@ -28,6 +28,7 @@ const MAIN = 'main.js'
 export const ENTRIES: readonly string[] = [
   ...['main', 'base/contracts/calls/module', 'base/contracts/people/people-module', 'serve/start/explainer'],
   ...['serve/start/service', 'operate/settings/configuration', 'serve/start/settings', 'cli/command-line'],
+  ...['operate/settings/check-configuration'],
   ...[
     'base/kernel/faults',
     'identity/keys/verify/signatures',

@@ -66,7 +66,7 @@ async function deleteKeysIn(folder: string, names: readonly string[]): Promise<v
     const { extension } = (await import(join(ROOT, 'src/extensions', name, 'extension.ts'))) as {
       extension: Extension
     }
-    keys.push(...Object.keys(extension.settings?.keys[''] ?? {}))
+    keys.push(...Object.keys(extension.settings?.keys?.[''] ?? {}))
   }
   for (const file of globSync('config/**/*.yaml', { cwd: folder })) {
     const text = readFileSync(join(folder, file), 'utf8')
@@ -95,7 +95,7 @@ function openHost(options: ts.CompilerOptions): ts.CompilerHost {
   return host
 }
 
-/** The sources whose types the list may change: those that lead to it by their imports, and those that find a file no more. */
+/** The sources whose types the list may change: those that lead to it by their imports, and those that import a file that is gone. */
 function affected(program: ts.Program, folder: string): readonly ts.SourceFile[] {
   const files = program.getSourceFiles().filter(({ fileName }) => fileName.startsWith(join(folder, 'src')))
   const targets = (file: ts.SourceFile): readonly string[] =>

@@ -14,7 +14,7 @@ const LONGEST = [
     'interop/package',
     'interop/processes',
     'interop/readme',
-    'interop/developer-pages',
+    'extensions/developers/browser.interop',
     'interop/process-faults',
     'interop/scrapes',
     'interop/recipes',

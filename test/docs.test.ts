@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { CHECKS } from '../src/gateway/decide/order.ts'
 import { type FaultRow, FAULTS } from '../src/base/kernel/fault-table.ts'
 import { configFiles } from './support/config-files.ts'
-import { SETTINGS } from '../src/serve/start/settings.ts'
+import { SETTINGS } from './support/settings.ts'
 
 const page = readFileSync(new URL('../src/README.md', import.meta.url), 'utf8')
 

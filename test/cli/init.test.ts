@@ -56,12 +56,11 @@ describe('postern init', () => {
     expect(() => readFileSync(join(folder, 'postern.yaml'))).toThrow('ENOENT')
   })
 
-  it('C10 writes one operation, no funds and the developer pages where no description is given', async () => {
+  it('C10 writes one operation and no funds where no description is given', async () => {
     const folder = emptyFolder()
     expect((await runVerb(['init', folder])).code).toBe(0)
     const written = parse(readFileSync(join(folder, 'postern.yaml'), 'utf8')) as object
     expect(written).toMatchObject({
-      developers: 'on',
       directory: { businesses: { EXAMPLE: { funds: [] } } },
       actions: [{ level: 'business', area: 'example', action: 'hello', methods: { GET: {} } }],
     })

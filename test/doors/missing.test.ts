@@ -44,6 +44,17 @@ const MISSING: Readonly<Record<string, () => Promise<void>>> = {
     const page = await fetch(service.authUrl, { headers: { accept: 'text/html' } })
     expect(await page.text()).not.toContain('/developers')
   },
+  async modules() {
+    const file = configFiles({
+      'a.yaml': `extends: ${DEMO}\nbackends:\n  funds: { kind: module, file: funds.mjs }\n`,
+      'funds.mjs': 'throw new Error("nobody imports it")',
+    })('a.yaml')
+    const { code, stderr } = await runVerb(['check', file])
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringMatching(/a\.yaml:3 +backends\.funds\.kind +expected one of/),
+    ])
+  },
   async people() {
     const people = 'directory: { people: { kind: module, file: people.mjs } }'
     const file = configFiles({

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { type Configuration } from '../../src/operate/settings/configuration.ts'
+import type { Configuration } from '../../src/operate/settings/configuration.ts'
 import { eventually } from '../support/eventually.ts'
 import { UPSTREAM_WORLD } from '../support/worker-pool.ts'
 import { TICK_MS } from '../../src/gateway/limits/load-guard.ts'

@@ -13,7 +13,7 @@ import { at, withStream } from '../support/streaming.ts'
 import { grantEach, oauth2 } from '../support/token-endpoint.ts'
 import { issueToken } from '../support/tokens.ts'
 import { askWebsocket, messageOn, startWebsocketUpstream } from '../support/websocket-upstream.ts'
-import { SETTINGS } from '../../src/serve/start/settings.ts'
+import { SETTINGS } from '../support/settings.ts'
 
 /** T2.14: targets and credentials that are values of a business. */
 

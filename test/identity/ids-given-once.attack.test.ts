@@ -8,7 +8,7 @@ import { dataFolder } from '../support/data-folder.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { ROOT } from '../support/spawn-postern.ts'
 import { startPostern } from '../support/start-postern.ts'
-import { SETTINGS } from '../../src/serve/start/settings.ts'
+import { SETTINGS } from '../support/settings.ts'
 
 // A subject or client id that is given to somebody else: who gets it gets what the other holds.
 

@@ -1,10 +1,8 @@
 import { decodeJwt } from 'jose'
 import { describe, expect, it } from 'vitest'
-import { factsOf } from '../../src/gateway/backends/module/call.ts'
 import { ConfigurationError } from '../../src/base/config/problems.ts'
 import { SUBJECT } from '../../src/identity/directory/records/stored-directory.ts'
 import type { Configuration } from '../../src/operate/settings/configuration.ts'
-import { makeCall, PRINCIPAL } from '../support/calls.ts'
 import { withFunds } from '../support/changed-funds.ts'
 import { dataFolder } from '../support/data-folder.ts'
 import { directoryEditors } from '../support/directory-editors.ts'
@@ -208,11 +206,5 @@ describe('T3.19 the service behind', () => {
     const [token = ''] = upstream.requests[0]?.headers['x-postern-token'] ?? []
     expect(decodeJwt(token)).toMatchObject({ client_id: 'nightly', business: 'ACME' })
     expect(decodeJwt(token)).not.toHaveProperty('sub')
-  })
-
-  it('T3.19 C8.3 is a module that learns the client and no subject', () => {
-    const principal = { ...PRINCIPAL, subject: 'nightly', client: 'nightly', isMachine: true } as const
-    const { caller } = factsOf(makeCall({ principal }), new AbortController().signal)
-    expect(caller).toMatchObject({ client: 'nightly', subject: undefined })
   })
 })

@@ -16,7 +16,7 @@ import { bearer, send } from '../support/requests.ts'
 import { ROOT } from '../support/spawn-postern.ts'
 import { startPostern, type StartedPostern } from '../support/start-postern.ts'
 import { openUpstream, type Upstream } from '../support/start-upstream.ts'
-import { SETTINGS } from '../../src/serve/start/settings.ts'
+import { SETTINGS } from '../support/settings.ts'
 
 /** C6.1.5a: tokens of machines, which act for nobody. */
 

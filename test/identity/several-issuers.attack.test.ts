@@ -17,7 +17,7 @@ import { prover } from '../support/prover.ts'
 import { shared } from '../support/shared.ts'
 import type { StartedPostern, StartOptions } from '../support/start-postern.ts'
 
-// C11.2: a sidecar for issuers that others run, found by their metadata; T3.4, T3.5 for opaque tokens and key sets.
+// C11.2: a sidecar for issuers that others run, found by their metadata; T3.5 for key sets.
 
 const SOON = { timeout: 30_000, interval: 20 }
 

@@ -6,7 +6,7 @@ import { parse } from 'yaml'
 import { HAPROXY, needing } from '../support/machine.ts'
 import { sealKey } from '../support/seal-key.ts'
 import { ROOT } from '../support/spawn-postern.ts'
-import { SETTINGS } from '../../src/serve/start/settings.ts'
+import { SETTINGS } from '../support/settings.ts'
 
 const FILE = join(ROOT, 'deploy/nodes/haproxy.cfg')
 

@@ -12,7 +12,7 @@ import { misfitsOf } from '../support/kubernetes-members.ts'
 import { needing } from '../support/machine.ts'
 import { DEMO, ROOT, spawnPostern } from '../support/spawn-postern.ts'
 import { basic, issueToken } from '../support/tokens.ts'
-import { SETTINGS } from '../../src/serve/start/settings.ts'
+import { SETTINGS } from '../support/settings.ts'
 
 const deployed = (name: string): string => readFileSync(join(ROOT, 'deploy', name), 'utf8')
 

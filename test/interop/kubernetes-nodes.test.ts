@@ -9,7 +9,7 @@ import { misfitsOf } from '../support/kubernetes-members.ts'
 import { needing } from '../support/machine.ts'
 import { sealKey } from '../support/seal-key.ts'
 import { ROOT } from '../support/spawn-postern.ts'
-import { SETTINGS } from '../../src/serve/start/settings.ts'
+import { SETTINGS } from '../support/settings.ts'
 
 const FOLDERS = ['.', 'migrate', 'secrets', 'database'] as const
 

@@ -17,7 +17,7 @@ import {
 } from '../support/shrinking-rights.ts'
 import { ROOT } from '../support/spawn-postern.ts'
 import { answerJson, startUpstream, type Upstream } from '../support/start-upstream.ts'
-import { SETTINGS } from '../../src/serve/start/settings.ts'
+import { SETTINGS } from '../support/settings.ts'
 
 /** Hashes of `acme-books-secret` and of `alice-password`; the latter takes no time, as that of test/support/demo.yaml. */
 const SECRET = 'sha256:LrS2csIIenKerBXhR_QzSOAnV-FAjLrko9uDiwaZEYQ'

@@ -1,3 +1,4 @@
+import { moduleAt, withBackends } from './over-module.ts'
 import { randomUUID } from 'node:crypto'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
@@ -129,9 +130,7 @@ export async function attackModule(): Promise<AttackedModule> {
   const gateway = await start({
     config: 'examples/sqlite.yaml',
     change: (loaded) => {
-      const { funds } = loaded.backends
-      if (funds?.kind !== 'module') throw new Error('the example has another backend now')
-      return { ...loaded, backends: { funds: { ...funds, file: WITNESS, options } } }
+      return withBackends(loaded, { funds: { ...moduleAt(loaded, 'funds'), file: WITNESS, options } })
     },
   })
   return {

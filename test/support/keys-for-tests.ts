@@ -4,7 +4,7 @@ import type { SigningAlgorithm } from '../../src/base/contracts/people/people.ts
 import type { Clock } from '../../src/base/kernel/clock.ts'
 import { KeyRing } from '../../src/identity/keys/signing/key-ring.ts'
 import type { RotationPlan } from '../../src/identity/keys/signing/schedule.ts'
-import { type Jwk } from '../../src/base/kernel/jwk.ts'
+import type { Jwk } from '../../src/base/kernel/jwk.ts'
 import { generatePrivateJwk } from '../../src/identity/keys/verify/signatures.ts'
 import { toSigningKey } from '../../src/identity/keys/signing/stored-key.ts'
 

@@ -7,10 +7,32 @@ import { startUpstream, type Upstream, type UpstreamBehaviour } from './start-up
 import { ALL_AT_ACME, issueToken } from './tokens.ts'
 import type { Configuration } from '../../src/operate/settings/configuration.ts'
 
-type ModuleConfig = Extract<Configuration['backends'][string], { kind: 'module' }>
+/** As `kind: module` is read. */
+interface Module {
+  readonly kind: 'module'
+  readonly file?: string
+  readonly over?: string
+  readonly options: unknown
+  /** Milliseconds. */
+  readonly timeout: number
+  readonly idle: number
+  readonly responseHeaders: readonly string[]
+}
+
+/** A configuration whose backends may be modules, which its type does not tell. */
+export const withBackends = (
+  loaded: Configuration,
+  backends: Readonly<Record<string, object>>,
+): Configuration => ({ ...loaded, backends: backends as Configuration['backends'] })
+
+export function moduleAt({ backends }: Configuration, name: string): Module {
+  const found: { readonly kind: string } | undefined = backends[name]
+  if (found?.kind !== 'module') throw new TypeError(`${name} is no module`)
+  return found as Module
+}
 
 export interface OverOptions {
-  readonly module?: Partial<ModuleConfig>
+  readonly module?: Partial<Module>
   /** Changes the forwarder's section. */
   readonly under?: Record<string, unknown>
   readonly behaviour?: UpstreamBehaviour
@@ -52,7 +74,7 @@ async function over(
     const { funds } = streaming.backends
     if (funds === undefined) throw new TypeError('no backend "funds"')
     const service = { ...funds, ...options.under } as Configuration['backends'][string]
-    const around: ModuleConfig = {
+    const around: Module = {
       kind: 'module',
       file,
       over: 'service',
@@ -64,7 +86,7 @@ async function over(
     }
     // A module takes no websockets.
     const actions = streaming.actions.filter(({ action }) => action !== 'live/{room}')
-    const changed = { ...streaming, actions, backends: { service, funds: around } }
+    const changed = withBackends({ ...streaming, actions }, { service, funds: around })
     return options.change?.(changed) ?? changed
   }
   const gateway = await open({

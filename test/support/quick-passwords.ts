@@ -1,6 +1,6 @@
 /** The demo's passwords with hashes that take no time, from demo.yaml beside this: for all that does not test hashing. */
 import { fileURLToPath } from 'node:url'
-import { type Configuration } from '../../src/operate/settings/configuration.ts'
+import type { Configuration } from '../../src/operate/settings/configuration.ts'
 import { DEMO_HASHES } from '../../src/operate/settings/dangers.ts'
 import { SETTINGS } from '../../src/serve/start/settings.ts'
 

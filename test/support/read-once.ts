@@ -1,4 +1,4 @@
-import { type ReadConfiguration } from '../../src/operate/settings/configuration.ts'
+import type { ReadConfiguration } from '../../src/operate/settings/configuration.ts'
 import { SETTINGS } from '../../src/serve/start/settings.ts'
 
 const known = new Map<string, ReadConfiguration>()

@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { epochSeconds, systemClock, type Clock } from '../../src/base/kernel/clock.ts'
-import { type Jwk } from '../../src/base/kernel/jwk.ts'
+import type { Jwk } from '../../src/base/kernel/jwk.ts'
 import { generatePrivateJwk } from '../../src/identity/keys/verify/signatures.ts'
 
 /** More than a test has services at once, so that none of them trusts another's key. */

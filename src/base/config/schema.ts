@@ -252,29 +252,53 @@ export const section = <T extends TProperties>(
 }
 
 /**
- * A schema with further keys in one of its sections, which its type does not tell: whoever adds them reads them by their schemas.
+ * A schema with further keys in one of its sections. The type of the result does not have them: whoever adds keys reads their values.
  *
  * @param place the way to the section: keys, `*` for each item of a list or a map, or a `kind`
- * @throws TypeError if there is no such section
+ * @throws TypeError if there is no such section, or if it has one of the keys
  */
-export const withKeys = <T extends TSchema>(schema: T, place: readonly string[], keys: TProperties): T =>
-  joined(viewOf(schema), place, viewOf(section(keys))) as unknown as T
+export const withKeys = <T extends TSchema>(schema: T, place: readonly string[], keys: TProperties): T => {
+  const added = viewOf(section(keys))
+  return changedAt(schema, place, (of) => ({
+    ...of,
+    properties: apart(of.properties, added.properties),
+    required: [...(of.required ?? []), ...(added.required ?? [])],
+  }))
+}
 
-function joined(of: SchemaView, [first, ...rest]: readonly string[], added: SchemaView): SchemaView {
-  if (first === undefined)
-    return {
-      ...of,
-      properties: { ...of.properties, ...added.properties },
-      required: [...(of.required ?? []), ...(added.required ?? [])],
-    }
-  if (first === '*' && of.items !== undefined) return { ...of, items: joined(of.items, rest, added) }
-  for (const where of ['properties', 'patternProperties', 'shapes'] as const) {
-    const [key, below] =
-      Object.entries(of[where] ?? {}).find(([name]) => name === first || first === '*') ?? []
-    if (key !== undefined && below !== undefined)
-      return { ...of, [where]: { ...of[where], [key]: joined(below, rest, added) } }
+/** The same with further kinds of one of its `kinds`. */
+export const withShapes = <T extends TSchema>(schema: T, place: readonly string[], shapes: TProperties): T =>
+  changedAt(schema, place, (of) => ({ ...of, shapes: apart(of.shapes, shapes) }))
+
+type Views = Readonly<Record<string, SchemaView>>
+
+function apart(own: Views | undefined, added: Views = {}): Views {
+  const twice = Object.keys(added).find((key) => own !== undefined && key in own)
+  if (twice !== undefined) throw new TypeError(`there is a "${twice}" already`)
+  return { ...own, ...added }
+}
+
+type Change = (of: SchemaView) => SchemaView
+
+const changedAt = <T extends TSchema>(schema: T, place: readonly string[], change: Change): T =>
+  changed(viewOf(schema), place, change) as unknown as T
+
+function changed(of: SchemaView, [first, ...rest]: readonly string[], change: Change): SchemaView {
+  if (first === undefined) return change(of)
+  if (first === '*') return changedItems(of, rest, change)
+  for (const where of ['properties', 'shapes'] as const) {
+    const below = of[where]?.[first]
+    if (below !== undefined)
+      return { ...of, [where]: { ...of[where], [first]: changed(below, rest, change) } }
   }
   throw new TypeError(`no section ${first}`)
+}
+
+function changedItems(of: SchemaView, rest: readonly string[], change: Change): SchemaView {
+  if (of.items !== undefined) return { ...of, items: changed(of.items, rest, change) }
+  const map = mapItem(of)
+  if (map === undefined) throw new TypeError('neither a list nor a map')
+  return { ...of, patternProperties: { [map.keys]: changed(map.item, rest, change) } }
 }
 
 /** A property that may be left out. It is undefined then. */

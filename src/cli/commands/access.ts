@@ -8,7 +8,7 @@ import {
   type MatrixSection,
   type OperationAccess,
 } from '../../operate/settings/access-matrix.ts'
-import { isSidecar } from '../../operate/settings/configuration.ts'
+import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import type { Parties } from '../../operate/settings/parties.ts'
 import { commandOf, configurationFile } from '../line/command.ts'
 import { foundOrRefused, orTellTrouble, readAccess, UnknownName } from './read-access.ts'

@@ -1,7 +1,7 @@
 /** `postern check --expect FILE`: whether a configuration decides as a file expects (C14.6). */
 import { pathText, type Problems } from '../../base/config/problems.ts'
 import { countOf, printable, type Terminal } from '../../operate/operation/terminal.ts'
-import { isSidecar } from '../../operate/settings/configuration.ts'
+import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import {
   callOf,
   compareRow,

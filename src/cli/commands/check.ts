@@ -1,4 +1,5 @@
 /** The commands that read configurations and change nothing. */
+import { checkConfiguration, loadConfiguration } from '../../operate/settings/check-configuration.ts'
 import { problemRows, type Problems } from '../../base/config/problems.ts'
 import { systemClock } from '../../base/kernel/clock.ts'
 import { accessChangeText } from '../../operate/service/configuration.ts'
@@ -20,7 +21,7 @@ export const checkCommand = commandOf(CHECK, {
     orStoreTrouble(async () => {
       const file = configurationFile(named, terminal)
       const { connect = false, expect, json = false, strict = false } = values
-      const problems = await SETTINGS.check(file, terminal.env, strict)
+      const problems = await checkConfiguration(SETTINGS, file, terminal.env, strict)
       if (!json) writeChecked(file, problems, terminal)
       const found =
         expect === undefined || problems.failed
@@ -41,7 +42,7 @@ const MARK = { fine: '  ok ', warning: 'WARN ', error: 'FAIL ' } as const
 
 /** What connecting to the store shows. */
 async function tryStore(file: string, terminal: Terminal): Promise<readonly Finding[]> {
-  const { configuration } = SETTINGS.load(file, terminal.env)
+  const { configuration } = loadConfiguration(SETTINGS, file, terminal.env)
   if (configuration?.store.kind !== 'postgres')
     return [{ level: 'fine', text: 'The store is of this machine alone: there is nothing to connect to' }]
   const { diagnose } = await import('../../state/stores/postgres/diagnose.ts')
@@ -96,7 +97,7 @@ interface Read {
 }
 
 function read(file: string, terminal: Terminal): Read | undefined {
-  const { configuration, problems } = SETTINGS.load(file, terminal.env)
+  const { configuration, problems } = loadConfiguration(SETTINGS, file, terminal.env)
   if (configuration !== undefined) return { file, configuration, problems }
   writeReport(file, problems, terminal)
   return undefined

@@ -1,4 +1,5 @@
 /** What commands read that tell who has access: a configuration, and the clients and users of its store. */
+import { loadConfiguration } from '../../operate/settings/check-configuration.ts'
 import { didYouMeanOfFew } from '../../base/config/problem-text.ts'
 import type { Problems } from '../../base/config/problems.ts'
 import { MARK_KINDS, marksIn } from '../../identity/directory/records/marks.ts'
@@ -19,7 +20,8 @@ import {
 import { systemClock } from '../../base/kernel/clock.ts'
 import { countOf, type Terminal } from '../../operate/operation/terminal.ts'
 import { EXIT } from '../../operate/operation/verb.ts'
-import { type Configuration, isSidecar } from '../../operate/settings/configuration.ts'
+import type { Configuration } from '../../operate/settings/configuration.ts'
+import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import {
   NOTHING_STORED,
   type Parties,
@@ -104,7 +106,7 @@ export interface ReadAccess {
 
 /** Undefined after the problems were written. Throws StoreError if the store cannot be read. */
 export async function readAccess(file: string, terminal: Terminal): Promise<ReadAccess | undefined> {
-  const { configuration, problems } = SETTINGS.load(file, terminal.env)
+  const { configuration, problems } = loadConfiguration(SETTINGS, file, terminal.env)
   const parties = configuration && (await partiesOf(configuration, problems, terminal))
   if (configuration === undefined || parties === undefined) {
     writeReport(file, problems, terminal)

@@ -1,9 +1,11 @@
+import { checkConfiguration, loadConfiguration } from '../../operate/settings/check-configuration.ts'
 import { ConfigurationError } from '../../base/config/problems.ts'
 import { systemClock } from '../../base/kernel/clock.ts'
 import type { Terminal } from '../../operate/operation/terminal.ts'
 import { EXIT } from '../../operate/operation/verb.ts'
 import { onSignals } from '../../serve/processes/signals.ts'
-import { type Configuration, isSidecar } from '../../operate/settings/configuration.ts'
+import type { Configuration } from '../../operate/settings/configuration.ts'
+import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import { takeBackFromGroup } from '../../serve/parts/data-folder.ts'
 import { type Running, startPostern } from '../../serve/start/service.ts'
 import { commandOf, configurationFile, writeReport } from '../line/command.ts'
@@ -43,7 +45,7 @@ const isRefusal = (error: unknown): boolean =>
 
 /** Writes the same report as `check`, whichever step found the first problem. */
 async function refuse(file: string, terminal: Terminal): Promise<number> {
-  writeReport(file, await SETTINGS.check(file, terminal.env), terminal)
+  writeReport(file, await checkConfiguration(SETTINGS, file, terminal.env), terminal)
   return EXIT.refused
 }
 
@@ -88,7 +90,7 @@ interface Loaded {
 
 /** Undefined if the file is refused. The report is not kept: it holds the line of every value. */
 function load(file: string, terminal: Terminal): Loaded | undefined {
-  const { configuration, problems } = SETTINGS.load(file, terminal.env)
+  const { configuration, problems } = loadConfiguration(SETTINGS, file, terminal.env)
   if (configuration === undefined) return undefined
   writeReport(file, problems, terminal)
   return { configuration, file, files: problems.files }

@@ -13,12 +13,11 @@ import {
   type SourcedService,
   SourceError,
 } from '../../operate/hooks/first-configuration.ts'
-import { EXTENSIONS, SETTINGS } from '../../serve/start/settings.ts'
 import { commandOf, OWN_FILE, writeReport } from '../line/command.ts'
 import { commandText, startedBy, type Started } from '../line/started.ts'
 import { type Answers, answersOf } from './answers.ts'
 import { configurationText, SAMPLE_CALL } from './configuration-text.ts'
-import { INIT, SOURCES } from './table.ts'
+import { EXTENSIONS, INIT, SOURCES } from './table.ts'
 
 // The commands that serve a file and try it, as they can be typed in the folder where this Postern was started.
 
@@ -202,7 +201,9 @@ async function checkWritten(
   asked: Terminal | undefined,
   terminal: Terminal,
 ): Promise<number> {
-  const problems = await SETTINGS.check(file, terminal.env)
+  const { checkConfiguration } = await import('../../operate/settings/check-configuration.ts')
+  const { SETTINGS } = await import('../../serve/start/settings.ts')
+  const problems = await checkConfiguration(SETTINGS, file, terminal.env)
   if (!problems.failed) {
     if (asked !== undefined || open === undefined) return EXIT.done
     terminal.stderr.write(open)

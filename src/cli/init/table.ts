@@ -1,8 +1,11 @@
 /** What is typed for `postern init`: its own options, and those of the sources of a configuration. */
 import type { FirstConfigurationSource } from '../../operate/hooks/first-configuration.ts'
-import { EXTENSIONS } from '../../serve/start/settings.ts'
+import type { Extension } from '../../operate/hooks/extension.ts'
+import * as extensions from '../../serve/start/extensions.ts'
 import type { CommandTable } from '../line/command.ts'
 import { JSON_ANSWER } from '../line/call-options.ts'
+
+export const EXTENSIONS: readonly Extension[] = Object.values<Extension>(extensions)
 
 /** The sources that there are. */
 export const SOURCES: readonly FirstConfigurationSource[] = EXTENSIONS.flatMap(

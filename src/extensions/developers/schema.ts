@@ -1,6 +1,7 @@
 import { choice, either, optional, section, type Static, text } from '../../base/config/schema.ts'
 import type { Problems } from '../../base/config/problems.ts'
-import { type Configuration, isSidecar } from '../../operate/settings/configuration.ts'
+import type { Configuration } from '../../operate/settings/configuration.ts'
+import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import { CODE_PATTERN } from '../../identity/directory/records/schema.ts'
 
 const sample = section(

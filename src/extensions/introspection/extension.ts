@@ -1,4 +1,5 @@
 /** Opaque tokens of a sidecar's issuer are introspected there (RFC 7662). */
+import { Fault } from '../../base/kernel/faults.ts'
 import type { Extension } from '../../operate/hooks/extension.ts'
 import { checkIntrospection, introspectionOf, KEYS } from './schema.ts'
 
@@ -18,11 +19,20 @@ export const extension = {
         const where = url === undefined ? endpoint : () => Promise.resolve(url)
         const opening = import('./introspection.ts').then(
           ({ Introspector }) => new Introspector({ ...parts, ...client, endpoint: where }),
+          (cause: unknown) => {
+            throw new Fault('token_judge_unavailable', { cause })
+          },
         )
+        // Told to each call that waits for it.
+        opening.catch(() => undefined)
         return {
           verify: async (token, policy) => (await opening).verify(token, policy),
           verifyLocally: async (token, policy) => (await opening).verifyLocally(token, policy),
-          close: () => void opening.then((opened) => opened.close()),
+          close: () =>
+            void opening.then(
+              (opened) => opened.close(),
+              () => undefined,
+            ),
         }
       },
     }

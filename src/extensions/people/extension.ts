@@ -1,6 +1,6 @@
 /** People that live elsewhere: code of the operator's finds them (C5.7). */
 import type { Extension } from '../../operate/hooks/extension.ts'
-import { KEYS, peopleOf, refusePeopleOfSidecar } from './schema.ts'
+import { KEYS, type PeopleConfig, peopleOf, refusePeopleOfSidecar } from './schema.ts'
 
 export const extension = {
   settings: {
@@ -9,6 +9,7 @@ export const extension = {
     partChecks: [
       {
         needs: ['directory'],
+        whole: ['issuers'],
         run: async ({ directory }, problems) => {
           const config = peopleOf(directory)
           if (config === undefined) return
@@ -20,11 +21,9 @@ export const extension = {
   },
   people: {
     configOf: peopleOf,
-    open: async (directory, opening) => {
-      const config = peopleOf(directory)
-      if (config === undefined) return undefined
+    open: async (config, opening) => {
       const { openPeopleSource } = await import('./module-people.ts')
-      return openPeopleSource(config, opening)
+      return openPeopleSource(config as PeopleConfig, opening)
     },
   },
 } as const satisfies Extension

@@ -23,7 +23,7 @@ import { LayeredPeople } from '../../identity/directory/records/people.ts'
 import { type ModuleDirectory, openPeople } from './module-directory.ts'
 import type { PeopleConfig } from './schema.ts'
 
-export interface ModulePeopleParts extends Omit<PeopleLayerParts, 'hasher'> {
+interface ModulePeopleParts extends Omit<PeopleLayerParts, 'hasher'> {
   readonly module: ModuleDirectory
 }
 

@@ -2,7 +2,8 @@ import { moduleKeys } from '../../base/config/modules/import-file.ts'
 import type { Problems } from '../../base/config/problems.ts'
 import { kinds, optional, section, type Static } from '../../base/config/schema.ts'
 import type { DirectoryConfig } from '../../identity/directory/records/schema.ts'
-import { type Configuration, isSidecar } from '../../operate/settings/configuration.ts'
+import type { Configuration } from '../../operate/settings/configuration.ts'
+import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 
 const people = kinds(
   {

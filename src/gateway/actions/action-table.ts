@@ -37,7 +37,7 @@ interface KeptField {
 export interface AuditRule {
   /**
    * Which calls have a record: `each`; `upgrade`: those that open a websocket; `change`: those for which code of the
-   * user's sends a request that is not safe (C8.9).
+   * user's sends a request that is not safe.
    */
   readonly calls: 'each' | 'upgrade' | 'change'
   readonly fields: readonly KeptField[]

@@ -1,6 +1,6 @@
 import { type BoundNames, warnOfLostNames } from '../backends/forward/kept-out.ts'
 import type { OfferedOperation } from '../backends/forward/target/offered-operations.ts'
-import type { OpenedBackend } from '../backends/open.ts'
+import type { OpenedBackend } from '../backends/kinds.ts'
 import { reportUnknownName } from '../../base/config/problem-text.ts'
 import { type KeyPath, pathText, type Problems } from '../../base/config/problems.ts'
 import type { Catalogue } from '../../base/config/scopes/catalogue.ts'

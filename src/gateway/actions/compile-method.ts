@@ -1,7 +1,7 @@
 import type { ClientsBody } from '../backends/templates/check-templates.ts'
 import type { BoundNames } from '../backends/forward/kept-out.ts'
 import type { OfferedOperation, PublicSegment } from '../backends/forward/target/offered-operations.ts'
-import type { OpenedBackend } from '../backends/open.ts'
+import type { OpenedBackend } from '../backends/kinds.ts'
 import { reportUnknownName } from '../../base/config/problem-text.ts'
 import type { KeyPath, Problems } from '../../base/config/problems.ts'
 import type { Catalogue } from '../../base/config/scopes/catalogue.ts'

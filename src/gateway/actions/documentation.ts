@@ -3,7 +3,7 @@ import type { ExampleDescription } from '../../base/contracts/calls/api-descript
 import { type BodySchema, isNothing, typesOf } from '../../base/http/body/body-schema.ts'
 import type { JsonValue, ScalarValue } from '../../base/http/body/json.ts'
 import { type BodyProblem, compileProblems } from '../../base/http/body/validate-body.ts'
-import { type Documentation } from './action-table.ts'
+import type { Documentation } from './action-table.ts'
 import { type PatternSegment, takes } from './path-pattern.ts'
 import type { QueryRule } from './parameters.ts'
 import { MOST_REST_SEGMENTS } from './rest-routes.ts'

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { contentsOf } from '../../base/config/modules/import-file.ts'
 import { reportUnknownName } from '../../base/config/problem-text.ts'
 import type { Problems } from '../../base/config/problems.ts'
 import type { Backend } from '../../base/contracts/calls/backend.ts'
 import { Fault } from '../../base/kernel/faults.ts'
-import { compileForwarding, type ForwardingDependencies, readOrReport } from './forward/compile-forwarding.ts'
+import { compileForwarding, readOrReport } from './forward/compile-forwarding.ts'
 import {
   compileOperationBackend,
   compileUnmatched,
@@ -13,33 +12,13 @@ import {
 } from './forward/compile-request.ts'
 import type { HttpBackend } from './forward/http.ts'
 import { type BoundNames, boundNames } from './forward/kept-out.ts'
-import type { OperationUpstream } from './forward/schema/schema.ts'
-import type { ModuleDependencies } from './open-module.ts'
-import {
-  type BackendConfig,
-  type BackendOfKind,
-  type BackendsConfig,
-  backendUnder,
-  type ModuleConfig,
-} from './schema.ts'
-
-/** A backend, and what compiles the views that operations have of it. Absent where they cannot say anything different. */
-export interface OpenedBackend extends Backend {
-  readonly forOperation?: (operation: ForwardedOperation, problems: Problems) => Backend
-  /** What takes calls that match no action, as a report-only area forwards them. Reports why it cannot. */
-  readonly forUnmatched?: (area: string, bound: BoundNames, problems: Problems) => Backend
-  /** The names by which calls of an operation tell the business. @param upstream its section */
-  readonly boundNames?: (upstream: OperationUpstream | undefined) => readonly string[]
-  /** The backend whose operations keep these names out. */
-  readonly service?: string
-}
-
-export type BackendDependencies = ForwardingDependencies & ModuleDependencies
+import type { AddedKinds, BackendDependencies, OpenedBackend } from './kinds.ts'
+import { type BackendConfig, type BackendOfKind, type BackendsConfig, backendUnder } from './schema.ts'
 
 /**
  * Opens every configured backend, or reports why not. Only the chosen kinds are imported: an unused proxy library costs
  * start time. None connects before its first call.
- * @param reused backends that are open already, which a module may run around
+ * @param reused backends that are open already, which others may run around
  */
 export async function compileBackends(
   slice: BackendsConfig,
@@ -72,16 +51,17 @@ async function openAll<C>(
 const isOverAnother = (config: BackendConfig): config is BackendConfig & OverAnother =>
   backendUnder(config) !== undefined
 
-async function openBackend(
+function openBackend(
   name: string,
   config: BackendConfig,
   problems: Problems,
   dependencies: BackendDependencies,
 ): Promise<OpenedBackend | undefined> {
-  if (config.kind === 'memory') return openMemory(name, config, problems, dependencies)
-  if (config.kind !== 'module') return openForwarding(name, config, problems, dependencies)
-  const { openBackendModule } = await import('./open-module.ts')
-  return openBackendModule(name, config, problems, dependencies)
+  const added = dependencies.kinds.get(config.kind)
+  if (added !== undefined) return added.open(name, config, problems, dependencies)
+  return config.kind === 'memory'
+    ? openMemory(name, config, problems, dependencies)
+    : openForwarding(name, config, problems, dependencies)
 }
 
 async function openMemory(
@@ -139,25 +119,26 @@ const reasonOf = (error: unknown): string => {
   return error instanceof Error ? error.message : 'it could not be read'
 }
 
-/** The section of a module that names the backend which it runs around. */
-interface OverAnother extends ModuleConfig {
+/** A section that names the backend which it runs around. */
+interface OverAnother {
+  readonly kind: BackendConfig['kind']
   readonly over: string
 }
 
 interface OtherBackends {
   /** Those that are opened now. */
   readonly slice: Readonly<Record<string, { readonly kind: string }>>
-  /** Those that are open, but for modules around others. */
+  /** Those that are open, but for those around others. */
   readonly open: ReadonlyMap<string, OpenedBackend>
 }
 
-/** A module around a backend that forwards, and around that backend's views. */
+/** A backend around one that forwards, and around that one's views. */
 async function openOver(
   name: string,
   config: OverAnother,
   others: OtherBackends,
   problems: Problems,
-  dependencies: ModuleDependencies,
+  dependencies: BackendDependencies,
 ): Promise<OpenedBackend | undefined> {
   const under = others.open.get(config.over)
   if (!isForwarder(under)) {
@@ -167,8 +148,8 @@ async function openOver(
   const [first, ...more] = under.rules.targets
   if (more.some(({ basePath }) => basePath !== first?.basePath))
     problems.error(['backends', name, 'over'], 'names a backend whose targets have different paths')
-  const { openForwardingModule } = await import('./open-module.ts')
-  const around = await openForwardingModule(name, config, under, problems, dependencies)
+  const kind = dependencies.kinds.get(config.kind)
+  const around = await kind?.openOver(name, config, under, problems, dependencies)
   if (around === undefined) return undefined
   return Object.assign(around, {
     forOperation: (operation: ForwardedOperation, problems: Problems) => {
@@ -199,11 +180,16 @@ const isForwarder = (backend: OpenedBackend | undefined): backend is OpenedBacke
 
 /**
  * Digests of the files that a backend has beside the configuration: it is to be opened anew when one has changed, though
- * its section is the same. Taken before it is opened (`now`), so that what changes meanwhile counts as changed; for a
- * module, whose files are known once it is open, also of what was `loaded`.
+ * its section is the same. Taken before it is opened (`now`), so that what changes meanwhile counts as changed; for an added
+ * kind, whose files are known once it is open, also of what was `loaded`.
  */
-export async function contentsOfBackend(config: BackendConfig, when: 'now' | 'loaded'): Promise<string> {
-  if (config.kind === 'module') return contentsOf(config, when)
+export async function contentsOfBackend(
+  config: BackendConfig,
+  when: 'now' | 'loaded',
+  kinds: AddedKinds,
+): Promise<string> {
+  const added = kinds.get(config.kind)
+  if (added !== undefined) return added.contents(config, when)
   const files = config.kind === 'memory' ? [config.data] : filesOfForwarder(config)
   const digests = await Promise.all(files.map(digestOfFile))
   return digests.join(' ')

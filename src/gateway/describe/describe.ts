@@ -15,7 +15,7 @@ import { type Format, PLAIN_TYPES, vendorType } from '../../base/http/head/accep
 import type { BodySchema } from '../../base/http/body/body-schema.ts'
 import { MEDIA_TYPE_OF } from '../../base/http/head/media-type.ts'
 import { isReportOnly, type Operation } from '../actions/action-table.ts'
-import { type PatternSegment } from '../actions/path-pattern.ts'
+import type { PatternSegment } from '../actions/path-pattern.ts'
 import { API_VERSION } from '../decide/checks.ts'
 import type { CompiledActions, ConfiguredRoute } from '../actions/compile-actions.ts'
 import type { AreasConfig } from '../actions/schema.ts'

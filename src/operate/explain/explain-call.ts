@@ -8,7 +8,7 @@ import type { DescribedCall, Explanation } from '../../base/contracts/calls/expl
 import { WorkerRequestError } from '../../base/contracts/processes/open-requests.ts'
 import type { RecalledCall } from '../../base/contracts/processes/worker-pool.ts'
 import { compareDecisions } from '../settings/compare-decisions.ts'
-import { isSidecar } from '../settings/configuration.ts'
+import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import type { LoggedCall } from '../watch/log/call-lines.ts'
 import type { Difference, PastAnswer } from '../watch/past-calls.ts'
 import type { ServiceContext } from '../operation/context.ts'

@@ -2,6 +2,7 @@
  * The configuration in force, and the file on disk beside it (C11.5.4). Imported only where a configuration is looked at:
  * commands do not need its schema.
  */
+import { checkConfiguration, loadConfiguration } from '../settings/check-configuration.ts'
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { problemLines, Problems } from '../../base/config/problems.ts'
@@ -23,7 +24,8 @@ import {
   USER,
 } from '../../identity/directory/records/stored-directory.ts'
 import { type AccessChange, accessOf, compareAccess } from '../settings/access.ts'
-import { changedSettings, type Configuration, fixedChanges, isSidecar } from '../settings/configuration.ts'
+import { changedSettings, type Configuration, fixedChanges } from '../settings/configuration.ts'
+import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import { NOTHING_STORED, type PartiesParts } from '../settings/parties.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { ServiceContext } from '../operation/context.ts'
@@ -85,8 +87,8 @@ export async function checkFile({
   configuration: inForce,
 }: ServiceContext): Promise<FileCheck | NoFile> {
   if (file === undefined) return NO_FILE
-  const problems = await settings.check(file, environment)
-  const { configuration } = settings.load(file, environment)
+  const problems = await checkConfiguration(settings, file, environment)
+  const { configuration } = loadConfiguration(settings, file, environment)
   const needsRestart = configuration === undefined ? [] : fixedChanges(inForce(), configuration)
   return {
     fits: !problems.failed && needsRestart.length === 0,
@@ -106,7 +108,7 @@ export async function compareFile(
   mostPaths: number,
 ): Promise<FileDifference | NoFile> {
   if (file === undefined) return NO_FILE
-  const { configuration: next, problems } = settings.load(file, environment)
+  const { configuration: next, problems } = loadConfiguration(settings, file, environment)
   if (next === undefined) return { unreadable: problemLines(problems) }
   const before = configuration()
   const changed = changedSettings(before, next)

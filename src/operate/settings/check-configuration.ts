@@ -1,5 +1,6 @@
 /** Checks beyond the schema: each folder's own check, run on every section that could be read. */
 import { compileAudit } from '../../state/audit/format/schema.ts'
+import type { AddedKinds } from '../../gateway/backends/kinds.ts'
 import { compileBackends } from '../../gateway/backends/open.ts'
 import { Problems } from '../../base/config/problems.ts'
 import { compileScopes } from '../../base/config/scopes/schema.ts'
@@ -26,13 +27,9 @@ import { inspectStore } from '../../state/stores/read-store.ts'
 import { compileStore } from '../../state/stores/schema.ts'
 import { compileAdmin } from './admin.ts'
 import { reportMissingValues, reportWrongTargets, warnOfSameValues } from './business-values.ts'
-import {
-  checkListeners,
-  closableNames,
-  type Configuration,
-  isSidecar,
-  type ReadConfiguration,
-} from './configuration.ts'
+import type { AddedChecks, Check, Shared } from './added-checks.ts'
+import { checkListeners, closableNames, type Configuration } from './configuration.ts'
+import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import {
   reportDangers,
   reportOpenedDemo,
@@ -43,6 +40,7 @@ import {
   warnOfUnverifiedUpstreams,
 } from './dangers.ts'
 import { unopened } from './parties.ts'
+import type { Settings } from './settings.ts'
 import { readablePart, type ReadablePart } from './readable-part.ts'
 import {
   warnOfFewDescriptors,
@@ -53,26 +51,6 @@ import {
   warnOfUnusedBackends,
   warnOfUnusedScopes,
 } from './warnings.ts'
-
-/** @typeParam Section sections of the top level; of an extension its own too */
-export interface Check<Section extends string = keyof Configuration> {
-  /** Sections that must have been read; of their entries, those that could be read are there. */
-  readonly needs: readonly Section[]
-  /** Sections that must have been read with all their entries. */
-  readonly whole?: readonly Section[]
-  readonly run: (
-    configuration: Configuration,
-    problems: Problems,
-    environment: Environment,
-    shared: Shared,
-  ) => unknown
-}
-
-interface Shared {
-  readonly unreadable: ReadonlySet<unknown>
-  /** The compiled directory; the first call reports its problems. */
-  readonly directory: () => Promise<Directory>
-}
 
 /** Stands for the service's keys, which a check does not open. */
 const NO_SIGNER: Signer = { sign: () => Promise.reject(new Fault('internal')) }
@@ -144,7 +122,7 @@ const SECTION_CHECKS: readonly Check[] = [
   },
 ]
 
-/** The checks that `openParts` (serve/start/compile-service.ts) makes when it opens a configuration for serving. */
+/** The checks that `openParts` (serve/parts/parts.ts) makes when it opens a configuration for serving. */
 const PART_CHECKS: readonly Check[] = [
   { needs: ['scopes'], run: ({ scopes }, problems) => compileScopes(scopes, problems) },
   { needs: ['directory', 'scopes'], run: (_all, _report, _environment, { directory }) => directory() },
@@ -176,8 +154,8 @@ const PART_CHECKS: readonly Check[] = [
   {
     needs: ['backends', 'vendor'],
     whole: ['issuers'],
-    run: async (all, problems, _environment, { unreadable }) => {
-      const opened = await openBackends(all, problems)
+    run: async (all, problems, _environment, { unreadable, kinds }) => {
+      const opened = await openBackends(all, problems, kinds)
       // Actions are compiled as for serving; a backend that could not be opened was reported, and is only a name here.
       const backends = new Map(
         Object.keys(all.backends).map((name) => [name, opened.get(name) ?? unopened(name)]),
@@ -199,7 +177,11 @@ const PART_CHECKS: readonly Check[] = [
   },
 ]
 
-const openBackends = (all: Configuration, problems: Problems): ReturnType<typeof compileBackends> =>
+const openBackends = (
+  all: Configuration,
+  problems: Problems,
+  kinds: AddedKinds,
+): ReturnType<typeof compileBackends> =>
   compileBackends(all.backends, problems, {
     vendor: all.vendor,
     clock: systemClock,
@@ -210,6 +192,7 @@ const openBackends = (all: Configuration, problems: Problems): ReturnType<typeof
     tokenChanged: () => undefined,
     moduleFailed: () => undefined,
     answerLimit: 0, // no call is made
+    kinds,
   })
 
 const areReadable = (keys: readonly string[], without: ReadonlySet<unknown>): boolean =>
@@ -218,10 +201,15 @@ const areReadable = (keys: readonly string[], without: ReadonlySet<unknown>): bo
 const canRun = ({ needs, whole = [] }: Check<string>, { unreadable, partial }: ReadablePart): boolean =>
   areReadable([...needs, ...whole], unreadable) && areReadable(whole, partial)
 
-function sharedBy({ configuration, unreadable }: ReadablePart, problems: Problems, env: Environment): Shared {
+function sharedBy(
+  { configuration, unreadable }: ReadablePart,
+  problems: Problems,
+  env: Environment,
+  { kinds }: AddedChecks,
+): Shared {
   let compiled: Promise<Directory> | undefined
   const compile = () => compileDirectory(configuration.directory, catalogueOf(configuration), problems, env)
-  return { unreadable, directory: () => (compiled ??= compile()) }
+  return { unreadable, kinds, directory: () => (compiled ??= compile()) }
 }
 
 function correctPaths({ list: problems }: Problems, first: number, { pathInFile }: ReadablePart): void {
@@ -230,29 +218,22 @@ function correctPaths({ list: problems }: Problems, first: number, { pathInFile 
   for (const problem of found) problems.push({ ...problem, path: pathInFile(problem.path) })
 }
 
-/** The checks of extensions. */
-export interface AddedChecks {
-  /** Of what the schema cannot say: cheap, and they open nothing. */
-  readonly checks: readonly Check<string>[]
-  /** Those that open something. The service makes them when it opens a configuration for serving. */
-  readonly partChecks: readonly Check<string>[]
-}
-
 export interface LoadedConfiguration {
   /** Absent if `problems` has failed. */
   readonly configuration?: Configuration
   readonly problems: Problems
 }
 
-/** A configuration that was read, for serving. Runs only the cheap checks; `openParts` makes the others. */
+/** Reads a file for serving. Runs only the cheap checks; `openParts` makes the others. */
 export function loadConfiguration(
-  { configuration, problems }: ReadConfiguration,
+  { read, added }: Settings,
+  file: string,
   environment: Environment,
-  added: AddedChecks,
 ): LoadedConfiguration {
+  const { configuration, problems } = read(file, environment)
   if (configuration === undefined) return { problems }
   const part = readablePart(configuration, problems)
-  const shared = sharedBy(part, problems, environment)
+  const shared = sharedBy(part, problems, environment, added)
   const first = problems.list.length
   for (const check of [...SECTION_CHECKS, ...added.checks])
     if (canRun(check, part)) check.run(part.configuration, problems, environment, shared)
@@ -282,16 +263,21 @@ const LAST_CHECKS: readonly Check[] = [
 
 const STRICT_CHECKS: readonly Check[] = [{ needs: ['actions'], run: warnOfUndocumented }]
 
-/** Reports every problem of a configuration that was read (`Settings.check`). */
+/**
+ * Reads a file and reports every problem. Writes nothing and opens no connection.
+ *
+ * @param strict also warns of what is legal, and could be better for clients
+ */
 export async function checkConfiguration(
-  { configuration, problems }: ReadConfiguration,
+  { read, added }: Settings,
+  file: string,
   environment: Environment,
-  added: AddedChecks,
   strict = false,
 ): Promise<Problems> {
+  const { configuration, problems } = read(file, environment)
   if (configuration === undefined) return problems
   const part = readablePart(configuration, problems)
-  const shared = sharedBy(part, problems, environment)
+  const shared = sharedBy(part, problems, environment, added)
   const first = problems.list.length
   const run = async (checks: readonly Check<string>[]): Promise<void> => {
     for (const check of checks)

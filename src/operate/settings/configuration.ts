@@ -19,7 +19,7 @@ import {
 } from '../../gateway/actions/schema.ts'
 import { identitySchema } from '../../identity/dependencies/schema.ts'
 import { bindingOf, type ListenAddress, splitListenAddress } from '../../base/kernel/listen-address.ts'
-import { issuerNames, issuersSchema } from '../../identity/keys/issuers/issuers-schema.ts'
+import { isSidecar, issuerNames, issuersSchema } from '../../identity/keys/issuers/issuers-schema.ts'
 import { keysSchema } from '../../identity/keys/signing/schema.ts'
 import { loadSchema } from '../../gateway/limits/schema.ts'
 import { type ClosableNames, maintenanceSchema } from '../../gateway/maintenance/schema.ts'
@@ -171,9 +171,6 @@ export function readConfiguration(
 /** The data folder that a file names, though it may have mistakes elsewhere. Undefined if that cannot be read. */
 export const readDataFolder = (file: string, environment: Environment): string | undefined =>
   environment['POSTERN_DATA'] || loadKey(dataSchema, file, 'data', environment)
-
-/** Whether it is a sidecar: it serves `/api` only, for tokens of foreign issuers, and writes nothing to disk (C11.2). */
-export const isSidecar = ({ issuers }: Pick<Configuration, 'issuers'>): boolean => issuers.length > 0
 
 type Named = Pick<Configuration, 'areas' | 'backends' | 'directory' | 'issuers'>
 

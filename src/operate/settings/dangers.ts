@@ -3,7 +3,8 @@ import type { Directory } from '../../identity/directory/records/compile.ts'
 import { Hasher, hashSecret } from '../../identity/directory/hashing/hasher.ts'
 import { isLoopback, splitListenAddress } from '../../base/kernel/listen-address.ts'
 import { countWorkers } from '../../base/contracts/processes/worker-pool.ts'
-import { type Configuration, isSidecar } from './configuration.ts'
+import type { Configuration } from './configuration.ts'
+import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 
 /** Secrets that the documentation prints (C10), so everybody knows them. */
 const CLIENT_SECRETS: Readonly<Record<string, string>> = {

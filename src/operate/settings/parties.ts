@@ -1,4 +1,4 @@
-import type { OpenedBackend } from '../../gateway/backends/open.ts'
+import type { OpenedBackend } from '../../gateway/backends/kinds.ts'
 import type { Problems } from '../../base/config/problems.ts'
 import type { Catalogue } from '../../base/config/scopes/catalogue.ts'
 import { compileScopes } from '../../base/config/scopes/schema.ts'

@@ -1,54 +1,49 @@
 /** Reading and checking configuration files, with what extensions add to them. */
-import type { Problems } from '../../base/config/problems.ts'
-import { type TProperties, withKeys } from '../../base/config/schema.ts'
+import { type TProperties, withKeys, withShapes } from '../../base/config/schema.ts'
+import type { AddedKind, AddedKinds } from '../../gateway/backends/kinds.ts'
 import type { Environment } from '../../base/config/validate.ts'
-import {
-  type AddedChecks,
-  checkConfiguration,
-  type LoadedConfiguration,
-  loadConfiguration,
-} from './check-configuration.ts'
+import type { AddedChecks } from './added-checks.ts'
 import { configurationSchema, type ReadConfiguration, readConfiguration } from './configuration.ts'
 
 /** What an extension adds to the configuration. */
-export interface AddedSettings extends Partial<AddedChecks> {
+export interface AddedSettings extends Partial<Omit<AddedChecks, 'kinds'>> {
   /**
    * Keys with their schemas, by the section that they stand in: its path from the top level (`''`), such as `issuers.*`. The core
    * carries their values unread.
    */
-  readonly keys: Readonly<Record<string, TProperties>>
+  readonly keys?: Readonly<Record<string, TProperties>>
+  /** Kinds of backends. */
+  readonly backends?: Readonly<Record<string, AddedKind>>
   /** A line that `postern init` writes for it. */
   readonly first?: string
 }
 
+/** What configuration files are read and checked by. */
 export interface Settings {
   /** Of a whole file. */
   readonly schema: typeof configurationSchema
+  /** What extensions add to the checks. */
+  readonly added: AddedChecks
   /** Reads a file. Reports the schema's problems only. */
   readonly read: (file: string, environment: Environment) => ReadConfiguration
-  /** Reads a file for serving. Runs only the cheap checks; `openParts` makes the others. */
-  readonly load: (file: string, environment: Environment) => LoadedConfiguration
-  /**
-   * Reads a file and reports every problem. Writes nothing and opens no connection.
-   *
-   * @param strict also warns of what is legal, and could be better for clients
-   */
-  readonly check: (file: string, environment: Environment, strict?: boolean) => Promise<Problems>
 }
 
+const schemasOf = (kinds: AddedKinds): TProperties =>
+  Object.fromEntries([...kinds].map(([kind, { schema }]) => [kind, schema]))
+
 export function settingsWith(added: readonly AddedSettings[]): Settings {
+  const kinds = new Map(added.flatMap(({ backends = {} }) => Object.entries(backends)))
+  const withKinds = withShapes(configurationSchema, ['backends', '*'], schemasOf(kinds))
   const schema = added
-    .flatMap(({ keys }) => Object.entries(keys))
-    .reduce((of, [place, keys]) => withKeys(of, place.split('.').filter(Boolean), keys), configurationSchema)
-  const all: AddedChecks = {
-    checks: added.flatMap(({ checks = [] }) => checks),
-    partChecks: added.flatMap(({ partChecks = [] }) => partChecks),
-  }
-  const read: Settings['read'] = (file, environment) => readConfiguration(schema, file, environment)
+    .flatMap(({ keys = {} }) => Object.entries(keys))
+    .reduce((of, [place, keys]) => withKeys(of, place.split('.').filter(Boolean), keys), withKinds)
   return {
-    ...{ schema, read },
-    load: (file, environment) => loadConfiguration(read(file, environment), environment, all),
-    check: (file, environment, strict) =>
-      checkConfiguration(read(file, environment), environment, all, strict),
+    schema,
+    added: {
+      kinds,
+      checks: added.flatMap(({ checks = [] }) => checks),
+      partChecks: added.flatMap(({ partChecks = [] }) => partChecks),
+    },
+    read: (file, environment) => readConfiguration(schema, file, environment),
   }
 }

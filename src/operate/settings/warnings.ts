@@ -12,7 +12,8 @@ import { isSafe } from '../../base/http/head/head.ts'
 import { isMachine } from '../../identity/grants/grants.ts'
 import { descriptors } from '../../base/files/descriptors.ts'
 import { sectionOf } from './business-values.ts'
-import { type Configuration, isSidecar } from './configuration.ts'
+import type { Configuration } from './configuration.ts'
+import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 
 // Entries that nothing refers to: often a name that was misspelt elsewhere, or left over.
 

@@ -15,7 +15,7 @@ import {
   withStored,
 } from '../../identity/directory/records/holdings.ts'
 import { Fault } from '../../base/kernel/faults.ts'
-import { isSidecar } from '../../operate/settings/configuration.ts'
+import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import type { Parts } from './parts.ts'
 
 /** Maps and sets as lists: JSON knows neither. */

@@ -1,12 +1,8 @@
 /** Opens what a configuration names: the parts that need no address yet. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import {
-  type BackendDependencies,
-  compileBackends,
-  contentsOfBackend,
-  type OpenedBackend,
-} from '../../gateway/backends/open.ts'
+import type { AddedKinds, BackendDependencies, OpenedBackend } from '../../gateway/backends/kinds.ts'
+import { compileBackends, contentsOfBackend } from '../../gateway/backends/open.ts'
 import { type BackendConfig, backendUnder } from '../../gateway/backends/schema.ts'
 import { ConfigurationError, Problems } from '../../base/config/problems.ts'
 import type { Catalogue } from '../../base/config/scopes/catalogue.ts'
@@ -37,7 +33,8 @@ import type { ClientKeySets } from '../../identity/keys/remote/client-keys.ts'
 import type { IssuerKeys } from '../../identity/keys/issuers/issuer-keys.ts'
 import type { ServiceKeys } from '../../identity/keys/signing/service-keys.ts'
 import { reportMissingValues, reportWrongTargets } from '../../operate/settings/business-values.ts'
-import { type Configuration, isSidecar } from '../../operate/settings/configuration.ts'
+import type { Configuration } from '../../operate/settings/configuration.ts'
+import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import { reportOpenedDemo } from '../../operate/settings/dangers.ts'
 import type { Extension } from '../../operate/hooks/extension.ts'
 import type { RevocationRules } from '../../state/stores/feed/revocations.ts'
@@ -47,6 +44,8 @@ import { type OpenedPeople, openPeopleOf } from './people.ts'
 /** The parts that outlive a configuration: state, keys, switches, limits. */
 export interface Dependencies {
   readonly extensions: readonly Extension[]
+  /** Those of backends that they add. */
+  readonly kinds: AddedKinds
   readonly clock: Clock
   readonly environment: Environment
   /** Absent in a sidecar, which issues nothing (C11.2). */
@@ -90,9 +89,9 @@ export interface Parts {
   /** By backend: a digest of its files as they were when it was opened. */
   readonly contents: ReadonlyMap<string, string>
   readonly actions: CompiledActions
-  /** Those that live elsewhere. */
+  /** People that live elsewhere. */
   readonly people: OpenedPeople | undefined
-  /** Those of extensions. */
+  /** Endpoints of extensions. */
   readonly endpoints: readonly MakeEndpoints[]
 }
 
@@ -128,7 +127,11 @@ export async function openParts(
   await reportOpenedDemo(configuration, directory, problems)
   if (!problems.failed && !isSidecar(configuration))
     await reportTakenIds(directory, dependencies.store, problems)
-  const now = await contentsOf(configuration, 'now')
+  const { extensions, kinds } = dependencies
+  const endpoints = await Promise.all(
+    extensions.flatMap((extension) => extension.endpoints?.(configuration) ?? []),
+  )
+  const now = await contentsOf(configuration, 'now', kinds)
   const reused = reusedBackends(configuration, now, before)
   const wanted = Object.entries(configuration.backends).filter(([name]) => !reused.has(name))
   const backendParts = {
@@ -141,6 +144,7 @@ export async function openParts(
     tokenChanged: dependencies.tokenChanged,
     moduleFailed: dependencies.moduleFailed,
     answerLimit: configuration.server.limits.answer,
+    kinds,
   }
   const opened = await compileBackends(Object.fromEntries(wanted), problems, backendParts, reused)
   const people = await openPeopleOf(configuration.directory, dependencies, problems, before?.people)
@@ -156,10 +160,10 @@ export async function openParts(
   reportMissingValues(configuration, directory, problems)
   reportWrongTargets(configuration, directory, problems)
   if (!problems.failed) {
-    const contents = new Map([...now, ...(await contentsOf(configuration, 'loaded', isModule))])
-    const endpoints = await Promise.all(
-      dependencies.extensions.flatMap((extension) => extension.endpoints?.(configuration) ?? []),
-    )
+    const contents = new Map([
+      ...now,
+      ...(await contentsOf(configuration, 'loaded', kinds, ({ kind }) => kinds.has(kind))),
+    ])
     return { configuration, catalogue, directory, backends, contents, actions, people, endpoints }
   }
   const fresh = people === before?.people ? undefined : people
@@ -167,16 +171,17 @@ export async function openParts(
   throw new ConfigurationError(problems)
 }
 
-const isModule = ({ kind }: BackendConfig): boolean => kind === 'module'
-
 /** By backend: a digest of its files. @param which the backends that are looked at */
 async function contentsOf(
   { backends }: Configuration,
   when: 'now' | 'loaded',
+  kinds: AddedKinds,
   which: (config: BackendConfig) => boolean = () => true,
 ): Promise<Map<string, string>> {
   const chosen = Object.entries(backends).filter(([, config]) => which(config))
-  const digests = chosen.map(async ([name, config]) => [name, await contentsOfBackend(config, when)] as const)
+  const digests = chosen.map(
+    async ([name, config]) => [name, await contentsOfBackend(config, when, kinds)] as const,
+  )
   return new Map(await Promise.all(digests))
 }
 

@@ -47,7 +47,7 @@ export async function openPeopleOf(
   if (source === undefined || config === undefined) return undefined
   const same = isDeepStrictEqual(config, before?.config)
   if (same && before !== undefined && areAsLoaded(before.source.files)) return before
-  const opened = await source.open(directory, { clock, problems, note: peopleFailed })
+  const opened = await source.open(config, { clock, problems, note: peopleFailed })
   return opened && { config, source: opened }
 }
 

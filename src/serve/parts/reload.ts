@@ -1,4 +1,5 @@
 /** A reload: reads and checks a configuration, opens it in every process, then puts it in force. Or refuses, unchanged. */
+import { checkConfiguration, loadConfiguration } from '../../operate/settings/check-configuration.ts'
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
@@ -246,7 +247,7 @@ export class Reloader {
   /** Rejects with ContentsChanged if the workers read other contents than this process. */
   async #readAndServe(operator: Operator): Promise<ReloadOutcome> {
     const { file, environment, settings, pool, read, changed, recorder } = this.#parts
-    const { configuration, problems } = settings.load(file, environment)
+    const { configuration, problems } = loadConfiguration(settings, file, environment)
     read(problems.files)
     const files = digestFiles(problems.files, this.#parts.audit)
     if (configuration === undefined) return this.#refuse()
@@ -342,7 +343,7 @@ export class Reloader {
     const { file, environment, settings, recorder } = this.#parts
     let problems: Problems
     try {
-      problems = await settings.check(file, environment)
+      problems = await checkConfiguration(settings, file, environment)
     } catch (thrown) {
       recorder.note('error', 'reload_failed', { cause: thrown })
       return refusedNow(causeOf(thrown))

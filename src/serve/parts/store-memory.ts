@@ -5,7 +5,8 @@ import type { AuditQuery, AuditRow } from '../../base/contracts/records/audit-qu
 import type { Recorder } from '../../base/contracts/records/recorder.ts'
 import { AUDIT_EVENTS, type AuditEvent } from '../../base/kernel/audit-events.ts'
 import type { Clock } from '../../base/kernel/clock.ts'
-import { type Configuration, isSidecar } from '../../operate/settings/configuration.ts'
+import type { Configuration } from '../../operate/settings/configuration.ts'
+import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import type { ChangeFeed } from '../../state/stores/feed/change-feed.ts'
 import {
   LOST_BY_FAILOVER,

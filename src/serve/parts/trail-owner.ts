@@ -20,7 +20,8 @@ import {
 } from '../../state/audit/write/trail.ts'
 import { after as systemAfter } from '../../base/kernel/clock.ts'
 import type { WorkerMessages } from '../../base/contracts/processes/worker-pool.ts'
-import { type Configuration, isSidecar } from '../../operate/settings/configuration.ts'
+import type { Configuration } from '../../operate/settings/configuration.ts'
+import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 
 type TrailOwnerParts = Omit<TrailParts, 'bodyKey' | 'announced'> &
   Pick<SignerParts, 'anchorFailed' | 'linger'> & {

@@ -28,12 +28,13 @@ import { type IssuerConfig, provesKeys } from '../../identity/keys/issuers/issue
 import { createOutboundClient } from '../../identity/keys/remote/outbound.ts'
 import { createTokenVerifier } from '../../identity/keys/verify/token-verifier.ts'
 import type { ServiceUrls } from '../../gateway/server/schema.ts'
-import { type Configuration, isSidecar } from '../../operate/settings/configuration.ts'
+import type { Configuration } from '../../operate/settings/configuration.ts'
+import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import type { Dependencies, Parts } from '../parts/parts.ts'
 import { peopleOf } from '../parts/people.ts'
 import { foreignAuthority, ownAuthority } from './token-authorities.ts'
 
-/** What clients are told of the API is made from it. */
+/** The description of the API, from which all is made that clients are told of it. */
 function describedApi(
   { configuration, actions, catalogue }: Pick<Parts, 'configuration' | 'actions' | 'catalogue'>,
   { baseUrl }: Pick<ServiceUrls, 'baseUrl'>,

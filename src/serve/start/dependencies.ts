@@ -1,6 +1,6 @@
 /** The parts of a worker that are opened once and kept over reloads: keys, store, change feed, limits, switches. */
 import type { FindOpaqueTokens } from '../../identity/keys/issuers/opaque-tokens.ts'
-import { EXTENSIONS } from './settings.ts'
+import { EXTENSIONS, SETTINGS } from './settings.ts'
 import { announceAside } from '../../state/audit/format/announcement.ts'
 import { openAuditKeys } from '../../state/audit/format/keys.ts'
 import { planAudit } from '../../state/audit/format/schema.ts'
@@ -33,7 +33,8 @@ import { compileLoad } from '../../gateway/limits/schema.ts'
 import type { MaintenanceSwitches } from '../../gateway/maintenance/maintenance.ts'
 import type { MaintenanceRecords } from '../../gateway/maintenance/records.ts'
 import { countWorkers, type WorkerMessages } from '../../base/contracts/processes/worker-pool.ts'
-import { type Configuration, isSidecar } from '../../operate/settings/configuration.ts'
+import type { Configuration } from '../../operate/settings/configuration.ts'
+import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import type { ChangeFeed } from '../../state/stores/feed/change-feed.ts'
 import { ClientTallies } from '../../operate/watch/metrics/counts.ts'
 import type { GaugeSources } from '../../operate/watch/metrics/gauges.ts'
@@ -114,6 +115,7 @@ export async function openDependencies(
   if (store.shared !== undefined) await storedPlaces.readAll()
   return {
     extensions: EXTENSIONS,
+    kinds: SETTINGS.added.kinds,
     clock,
     machine,
     environment,

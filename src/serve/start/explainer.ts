@@ -2,6 +2,7 @@
  * Explains calls by a configuration file, without a service: for your own tests of who may call what. Published as
  * `postern/explain`, and described in config/explain.md.
  */
+import { loadConfiguration } from '../../operate/settings/check-configuration.ts'
 import { SETTINGS } from './settings.ts'
 import { Buffer } from 'node:buffer'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -22,7 +23,8 @@ import { type Clock, systemClock } from '../../base/kernel/clock.ts'
 import { splitListenAddress } from '../../base/kernel/listen-address.ts'
 import { compileMaintenance } from '../../gateway/maintenance/schema.ts'
 import { serviceUrls } from '../../gateway/server/schema.ts'
-import { closableNames, type Configuration, isSidecar } from '../../operate/settings/configuration.ts'
+import { closableNames, type Configuration } from '../../operate/settings/configuration.ts'
+import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import { inspectStore } from '../../state/stores/read-store.ts'
 import { openDependencies, type WorkerDependencies } from './dependencies.ts'
 import { explainPartsOf } from './explain.ts'
@@ -96,7 +98,7 @@ export class ExplainerError extends Error {
  */
 export async function openExplainer(file: string, options: ExplainerOptions = {}): Promise<Explainer> {
   const environment = options.environment ?? process.env
-  const { configuration, problems } = SETTINGS.load(file, environment)
+  const { configuration, problems } = loadConfiguration(SETTINGS, file, environment)
   if (configuration === undefined) throw new ExplainerError(file, problemLines(problems))
   await using opened = new AsyncDisposableStack()
   const folder = await mkdtemp(join(tmpdir(), 'postern-explain-'))

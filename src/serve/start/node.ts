@@ -8,7 +8,8 @@ import { type After, after as systemAfter, type Clock } from '../../base/kernel/
 import { toFault } from '../../base/kernel/faults.ts'
 import { newSecret } from '../../base/kernel/ids.ts'
 import { countWorkers } from '../../base/contracts/processes/worker-pool.ts'
-import { type Configuration, isSidecar } from '../../operate/settings/configuration.ts'
+import type { Configuration } from '../../operate/settings/configuration.ts'
+import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import type { State } from '../parts/state.ts'
 import { VERSION } from '../parts/version.ts'
 

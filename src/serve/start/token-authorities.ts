@@ -83,7 +83,7 @@ function openIssuer(config: IssuerConfig, name: string | undefined, clock: Clock
 
 /**
  * Verifies tokens of these issuers only. The unverified `iss` claim of a JWS selects the issuer whose policy and keys are
- * used. An opaque token is verified as the one issuer says that has such tokens; without one it is refused.
+ * used. An opaque token is verified for the first issuer that accepts such tokens. If there is none, it is refused.
  */
 export function foreignAuthority(
   configs: readonly IssuerConfig[],

@@ -2,13 +2,13 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { sampleLogin } from '../../../src/extensions/developers/schema.ts'
 import { type FaultRow, FAULTS } from '../../../src/base/kernel/fault-table.ts'
-import { type Configuration } from '../../../src/operate/settings/configuration.ts'
+import type { Configuration } from '../../../src/operate/settings/configuration.ts'
 import { configFiles } from '../../support/config-files.ts'
 import { codeBlocks, unescaped } from './read-page.ts'
 import { SHIPPED } from '../../support/shipped.ts'
 import { replacedService } from '../../support/replaced-service.ts'
 import { postern, type StartedPostern, startPostern } from '../../support/start-postern.ts'
-import { SETTINGS } from '../../../src/serve/start/settings.ts'
+import { SETTINGS } from '../../support/settings.ts'
 
 /** C11.4: the developer pages, over real sockets. */
 

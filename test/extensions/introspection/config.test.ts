@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { Problems } from '../../../src/base/config/problems.ts'
 import { checkIntrospection } from '../../../src/extensions/introspection/schema.ts'
 import type { Configuration } from '../../../src/operate/settings/configuration.ts'
-import { SETTINGS } from '../../../src/serve/start/settings.ts'
+import { SETTINGS } from '../../support/settings.ts'
 import { configFiles } from '../../support/config-files.ts'
 import { startIssuerServer } from '../../support/issuer-server.ts'
 

@@ -15,9 +15,9 @@ const ROLES = {
   scopeMap: { 'funds-reader': ['fund.read'] },
 }
 
-async function sidecarFor(issuer: Parameters<typeof scene>[0][number]) {
+async function sidecarFor(...issuers: Parameters<typeof scene>[0]) {
   const clock = movableClock(Date.now())
-  return { ...(await scene([issuer], { clock })), clock }
+  return { ...(await scene(issuers, { clock })), clock }
 }
 
 describe('C11.2 the opaque tokens of issuers that others wrote', () => {
@@ -52,5 +52,17 @@ describe('C11.2 the opaque tokens of issuers that others wrote', () => {
     expect(await call('anything')).toBe(401)
     expect(issuer.asked('/introspect')).toBe(1)
     expect(upstream.requests).toEqual([])
+  })
+
+  it('C11.2 are told apart from the signed ones of another issuer, also by upstreams', async () => {
+    const [staff, partners] = [await startMockServer(['funds-reader']), await startOidcProvider('opaque')]
+    const { call, told } = await sidecarFor(
+      { name: 'staff', issuer: staff.url, targetClaim: BUSINESS, ...ROLES },
+      { name: 'partners', issuer: partners.url, ...OPAQUE },
+    )
+    expect(await call(await staff.token())).toBe(200)
+    expect(told('x-postern-issuer')).toEqual([staff.url])
+    expect(await call(await partners.token())).toBe(200)
+    expect(told('x-postern-issuer')).toEqual([partners.url])
   })
 })

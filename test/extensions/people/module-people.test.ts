@@ -128,7 +128,7 @@ describe('C5.7 C6.1.5 where passwords are verified', () => {
   })
 })
 
-describe('C6.1.5a the tokens of a machine', () => {
+describe('T3.19 the id of a machine', () => {
   it('T3.19 C5.7 C6.1.5a finds nobody whose subject is the id of a machine', async () => {
     const dora = { subject: 'nightly', username: 'dora' }
     const found = { findUserByName: () => dora, findUserBySubject: () => dora, verifyPassword: () => true }

@@ -11,7 +11,7 @@ import { bearer, send } from '../../support/requests.ts'
 import { DEMO } from '../../support/spawn-postern.ts'
 import { postern, startPostern, type StartedPostern } from '../../support/start-postern.ts'
 import { issueToken } from '../../support/tokens.ts'
-import { SETTINGS } from '../../../src/serve/start/settings.ts'
+import { SETTINGS } from '../../support/settings.ts'
 
 /** C5.7: people whom code of the operator's finds, at the doors where they log in. */
 

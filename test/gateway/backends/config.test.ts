@@ -1,3 +1,4 @@
+import { SETTINGS } from '../../../src/serve/start/settings.ts'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { compileBackends } from '../../../src/gateway/backends/open.ts'
@@ -26,9 +27,10 @@ const HTTP = {
 
 const data = (path: string): string => fileURLToPath(new URL(`../../../${path}`, import.meta.url))
 
-async function compile(slice: BackendsConfig) {
+/** @param slice may have kinds of extensions, which its type does not tell */
+async function compile(slice: Readonly<Record<string, object>>) {
   const report = new Problems()
-  const backends = await compileBackends(slice, report, {
+  const backends = await compileBackends(slice as BackendsConfig, report, {
     vendor: 'postern',
     clock: systemClock,
     funds: undefined,
@@ -38,6 +40,7 @@ async function compile(slice: BackendsConfig) {
     tokenChanged: () => undefined,
     moduleFailed: () => undefined,
     answerLimit: 1024,
+    kinds: SETTINGS.added.kinds,
   })
   for (const backend of backends.values()) await backend.close()
   return { backends, problems: report.list.map(({ path, message }) => `${path.join('.')} ${message}`) }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { reportText } from '../../../src/base/config/problems.ts'
 import { configFiles } from '../../support/config-files.ts'
-import { SETTINGS } from '../../../src/serve/start/settings.ts'
+import { SETTINGS } from '../../support/settings.ts'
 
 const told = async (tls: string): Promise<string> => {
   const file = configFiles({

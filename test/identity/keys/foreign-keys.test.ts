@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { ForeignKeys } from '../../../src/identity/keys/issuers/foreign-keys.ts'
-import { type Jwk } from '../../../src/base/kernel/jwk.ts'
+import type { Jwk } from '../../../src/base/kernel/jwk.ts'
 import { generatePrivateJwk, publicPart } from '../../../src/identity/keys/verify/signatures.ts'
 import { movableClock } from '../../support/movable-clock.ts'
 import { settled } from '../../support/settled.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { admitKeys, fetchJwks, KeySetReader } from '../../../src/identity/keys/remote/key-set-reader.ts'
-import { type Jwk } from '../../../src/base/kernel/jwk.ts'
+import type { Jwk } from '../../../src/base/kernel/jwk.ts'
 import { generatePrivateJwk, publicPart } from '../../../src/identity/keys/verify/signatures.ts'
 import { startForeignIssuer, type ForeignIssuer } from '../../support/foreign-issuer.ts'
 import { movableClock } from '../../support/movable-clock.ts'

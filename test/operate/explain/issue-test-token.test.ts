@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { NO_TRAIL } from '../../../src/base/contracts/records/audit.ts'
-import { type Configuration } from '../../../src/operate/settings/configuration.ts'
+import type { Configuration } from '../../../src/operate/settings/configuration.ts'
 import type { ServiceContext } from '../../../src/operate/operation/context.ts'
 import { issueTestToken } from '../../../src/operate/explain/issue-test-token.ts'
 import { WorkerRequestError } from '../../../src/base/contracts/processes/open-requests.ts'

@@ -3,7 +3,7 @@ import { Problems } from '../../../src/base/config/problems.ts'
 import { descriptorsOf } from '../../../src/base/files/descriptors.ts'
 import { warnOfFewDescriptors } from '../../../src/operate/settings/warnings.ts'
 import { configFiles } from '../../support/config-files.ts'
-import { SETTINGS } from '../../../src/serve/start/settings.ts'
+import { SETTINGS } from '../../support/settings.ts'
 
 const fileWith = (backends: string): string =>
   configFiles({ 'postern.yaml': `extends: ${process.cwd()}/config/upstream.yaml\n${backends}` })(

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { configFiles } from '../../support/config-files.ts'
 import { startIssuerServer } from '../../support/issuer-server.ts'
-import { SETTINGS } from '../../../src/serve/start/settings.ts'
+import { SETTINGS } from '../../support/settings.ts'
 
 const pathOf = (name: string): string => fileURLToPath(new URL(`../../../config/${name}`, import.meta.url))
 

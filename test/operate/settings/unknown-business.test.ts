@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { reportText } from '../../../src/base/config/problems.ts'
 import { configFiles } from '../../support/config-files.ts'
 import { readPage, recipeNames } from '../../support/recipes/page.ts'
-import { SETTINGS } from '../../../src/serve/start/settings.ts'
+import { SETTINGS } from '../../support/settings.ts'
 
 const demo = fileURLToPath(new URL('../../../config/demo.yaml', import.meta.url))
 

@@ -18,7 +18,7 @@ import { manualAfter } from '../../support/manual-after.ts'
 import { keepNotes } from '../../support/notes.ts'
 import { sealKey } from '../../support/seal-key.ts'
 import { ROOT } from '../../support/spawn-postern.ts'
-import { SETTINGS } from '../../../src/serve/start/settings.ts'
+import { SETTINGS } from '../../support/settings.ts'
 
 const BUSINESSES = '{"code":"ONE","name":"One","funds":[]}\n{"code":"TWO","name":"Two","funds":[]}\n'
 

@@ -1,6 +1,6 @@
 /**
  * What a deployment offers its clients (C11.3): made once for each configuration from the compiled actions
- * (gateway/describe). The OpenAPI document and the developer pages are made from it. It names no backend and no address
+ * (gateway/describe). The OpenAPI document, and what extensions tell clients, are made from it. It names no backend and no address
  * of an upstream. Texts are the operator's own, as written: whoever shows them must escape them.
  */
 import type { Format } from '../../http/head/accept.ts'

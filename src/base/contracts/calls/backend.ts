@@ -295,7 +295,7 @@ export interface Backend {
   readonly bodyUse?: BodyMaking | undefined
   /** What of a client's call does not reach it (C8.7). Undefined: no name is kept out. */
   readonly keptOut?: KeptOut | undefined
-  /** Whether the operator's code sends requests for a call (C8.9). Each unsafe one awaits the call's record. */
+  /** Whether the operator's code sends requests for a call. Each unsafe one awaits the call's record. */
   readonly sendsAnything?: boolean
   /** Whether its templates name values of a business (C8.7). Without it, calls have none. */
   readonly namesValues?: boolean

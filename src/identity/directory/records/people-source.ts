@@ -37,7 +37,7 @@ export interface PeopleLayerParts {
   readonly hasher: Pick<Hasher, 'verify' | 'requireRoom'>
 }
 
-export interface PeopleLayer {
+interface PeopleLayer {
   readonly people: People
   /** Verifies passwords of all people, wherever their hashes are. */
   readonly passwords: PasswordVerifier
@@ -57,8 +57,8 @@ export interface OpenedSource {
 export interface PeopleSource {
   /** What a configuration says of it; undefined: nothing. A reload that says the same keeps what is open. */
   readonly configOf: (directory: DirectoryConfig) => object | undefined
-  /** Resolves with undefined, and reports a problem, if it cannot be used. */
-  readonly open: (directory: DirectoryConfig, opening: PeopleOpening) => Promise<OpenedSource | undefined>
+  /** Resolves with undefined, and reports a problem, if it cannot be used. @param config what `configOf` gave */
+  readonly open: (config: object, opening: PeopleOpening) => Promise<OpenedSource | undefined>
 }
 
 /** The source that a configuration has. */

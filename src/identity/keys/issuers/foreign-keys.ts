@@ -4,7 +4,7 @@ import type { Recorder } from '../../../base/contracts/records/recorder.ts'
 import type { Clock } from '../../../base/kernel/clock.ts'
 import { Fault } from '../../../base/kernel/faults.ts'
 import { admitKeys, INTERVAL, type KeyRemark, KeySetReader } from '../remote/key-set-reader.ts'
-import { type Jwk } from '../../../base/kernel/jwk.ts'
+import type { Jwk } from '../../../base/kernel/jwk.ts'
 import { fitsAlgorithm, importPublicKey, publicPart, type PublicKey } from '../verify/signatures.ts'
 import { type KeyFinder, Standing, type TrustedKey } from '../verify/token-verifier.ts'
 

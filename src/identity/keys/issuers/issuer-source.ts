@@ -2,7 +2,7 @@ import type { Recorder } from '../../../base/contracts/records/recorder.ts'
 import { isFetchable } from '../../../base/kernel/listen-address.ts'
 import { fetchJsonBytes, UnexpectedStatus } from '../remote/fetch-json.ts'
 import { fetchJwks } from '../remote/key-set-reader.ts'
-import { type Jwk } from '../../../base/kernel/jwk.ts'
+import type { Jwk } from '../../../base/kernel/jwk.ts'
 
 interface IssuerSourceParts {
   readonly issuer: string

@@ -112,6 +112,10 @@ export const issuersSchema = list(issuer, {
 
 export type IssuerConfig = Static<typeof issuer>
 
+/** Whether it is a sidecar: it serves `/api` only, for tokens of foreign issuers, and writes nothing to disk (C11.2). */
+export const isSidecar = ({ issuers }: { readonly issuers: readonly unknown[] }): boolean =>
+  issuers.length > 0
+
 type IssuerCheck = (config: IssuerConfig, at: KeyPath, problems: Problems, catalogue: Catalogue) => void
 
 const checkAddresses: IssuerCheck = (config, at, problems) => {

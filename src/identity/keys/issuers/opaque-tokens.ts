@@ -1,4 +1,4 @@
-/** How tokens of foreign issuers are verified that are no JWS: an extension does (C11.2). */
+/** Tokens of foreign issuers that are no JWS: an extension verifies them (C11.2). */
 import type { TokenPolicy, Verified } from '../../../base/contracts/people/keys.ts'
 import type { Recorder } from '../../../base/contracts/records/recorder.ts'
 import type { Clock } from '../../../base/kernel/clock.ts'

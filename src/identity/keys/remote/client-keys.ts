@@ -8,7 +8,7 @@ import { ALGORITHMS } from '../verify/algorithms.ts'
 import { UnexpectedStatus, withoutMark } from './fetch-json.ts'
 import { admitKeys, JWKS_TYPES, parseJwks } from './key-set-reader.ts'
 import { type OutboundClient, OutboundRefused } from './outbound.ts'
-import { type Jwk } from '../../../base/kernel/jwk.ts'
+import type { Jwk } from '../../../base/kernel/jwk.ts'
 import { fitsAlgorithm, importPublicKey, isSignedBy, type PublicKey } from '../verify/signatures.ts'
 
 /** Milliseconds for which keys that were read count. Then a key that is gone counts no more. */

@@ -1,6 +1,6 @@
 import type { SigningAlgorithm } from '../../../base/contracts/people/people.ts'
 import { type Clock, epochSeconds } from '../../../base/kernel/clock.ts'
-import { type Jwk } from '../../../base/kernel/jwk.ts'
+import type { Jwk } from '../../../base/kernel/jwk.ts'
 import {
   generatePrivateJwk,
   importPrivateKey,

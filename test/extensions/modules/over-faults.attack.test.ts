@@ -3,11 +3,16 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { HOSTILE } from '../support/hostile-segments.ts'
-import { bearer, expectFault, send } from '../support/requests.ts'
-import { DEMO, KEEPS_NOTHING, spawnPostern, type SpawnedPostern } from '../support/spawn-postern.ts'
-import { answerJson, openUpstream, type Upstream, type UpstreamBehaviour } from '../support/start-upstream.ts'
-import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
+import { HOSTILE } from '../../support/hostile-segments.ts'
+import { bearer, expectFault, send } from '../../support/requests.ts'
+import { DEMO, KEEPS_NOTHING, spawnPostern, type SpawnedPostern } from '../../support/spawn-postern.ts'
+import {
+  answerJson,
+  openUpstream,
+  type Upstream,
+  type UpstreamBehaviour,
+} from '../../support/start-upstream.ts'
+import { ALL_AT_ACME, issueToken } from '../../support/tokens.ts'
 
 /**
  * C8.9: what a module over a forwarder does wrong is the fault of its call: nothing of it reaches the upstream, nobody

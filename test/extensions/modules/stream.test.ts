@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Readable } from 'node:stream'
 import { expect, it } from 'vitest'
-import { ModuleStream } from '../../../src/gateway/backends/module/stream.ts'
+import { ModuleStream } from '../../../src/extensions/modules/stream.ts'
 import { manualAfter } from '../../support/manual-after.ts'
 
 it('C8.4 a stream does all that it does on account of its call, also when others read on or let go of it', async () => {

@@ -1,8 +1,8 @@
 import { Buffer } from 'node:buffer'
-import type { BackendBody } from '../../../base/contracts/calls/backend.ts'
-import type { JsonObject, JsonValue, RawNumber } from '../../../base/http/body/json.ts'
-import { Fault } from '../../../base/kernel/faults.ts'
-import { Slices } from '../../../base/kernel/slices.ts'
+import type { BackendBody } from '../../base/contracts/calls/backend.ts'
+import type { JsonObject, JsonValue, RawNumber } from '../../base/http/body/json.ts'
+import { Fault } from '../../base/kernel/faults.ts'
+import { Slices } from '../../base/kernel/slices.ts'
 import { broken } from './stream.ts'
 
 /** A module's code is trusted, but its mistakes must not take the process with them: a circle ends here. */

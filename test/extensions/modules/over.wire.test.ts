@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { describe, expect, it } from 'vitest'
-import { replacedOver, startOver } from '../support/over-module.ts'
-import { openRaw } from '../support/raw-http.ts'
-import { bearer, expectFault, requestBytes } from '../support/requests.ts'
-import { answerJson, startUpstream, type UpstreamConnection } from '../support/start-upstream.ts'
-import { at } from '../support/streaming.ts'
+import { replacedOver, startOver } from '../../support/over-module.ts'
+import { openRaw } from '../../support/raw-http.ts'
+import { bearer, expectFault, requestBytes } from '../../support/requests.ts'
+import { answerJson, startUpstream, type UpstreamConnection } from '../../support/start-upstream.ts'
+import { at } from '../../support/streaming.ts'
 
 const over = replacedOver()
 

@@ -1,12 +1,13 @@
+import { factsOf } from '../../../src/extensions/modules/call.ts'
 import { readableOf } from '../../../src/base/http/body/pieces.ts'
 import { Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import { UserModule } from '../../../src/gateway/backends/module/module.ts'
+import { UserModule } from '../../../src/extensions/modules/module.ts'
 import type { ModuleBackend, ModuleCall } from '../../../src/base/contracts/calls/module.ts'
 import { parseJson } from '../../../src/base/http/body/json.ts'
 import { systemClock } from '../../../src/base/kernel/clock.ts'
 import { Fault } from '../../../src/base/kernel/faults.ts'
-import { makeCall, type CallOverrides } from '../../support/calls.ts'
+import { makeCall, PRINCIPAL, type CallOverrides } from '../../support/calls.ts'
 import { manualAfter } from '../../support/manual-after.ts'
 
 /** What user code may answer when it runs: anything at all. */
@@ -503,5 +504,13 @@ describe('C8.1: the life of a module', () => {
   it('is closed, and may fail at it without keeping others from closing', async () => {
     const close = () => Promise.reject(new Error('no'))
     await expect(over(() => ({}), { close }).backend.close()).resolves.toBeUndefined()
+  })
+})
+
+describe('T3.19 the service behind', () => {
+  it('T3.19 C8.3 is a module that learns the client and no subject', () => {
+    const principal = { ...PRINCIPAL, subject: 'nightly', client: 'nightly', isMachine: true } as const
+    const { caller } = factsOf(makeCall({ principal }), new AbortController().signal)
+    expect(caller).toMatchObject({ client: 'nightly', subject: undefined })
   })
 })

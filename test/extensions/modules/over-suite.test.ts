@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest'
-import { ModuleOverForwarder } from '../../../src/gateway/backends/over/over.ts'
+import { ModuleOverForwarder } from '../../../src/extensions/modules/over.ts'
 import type { Backend } from '../../../src/base/contracts/calls/backend.ts'
 import type { ForwardingModule } from '../../../src/base/contracts/calls/module.ts'
 import { systemClock } from '../../../src/base/kernel/clock.ts'

@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Readable } from 'node:stream'
-import { accountOfNow } from '../../../base/config/modules/blame.ts'
-import type { After } from '../../../base/kernel/clock.ts'
-import { Fault } from '../../../base/kernel/faults.ts'
+import { accountOfNow } from '../../base/config/modules/blame.ts'
+import type { After } from '../../base/kernel/clock.ts'
+import { Fault } from '../../base/kernel/faults.ts'
 
 export interface StreamRules {
   /** Milliseconds between two pieces, while somebody waits for them. */

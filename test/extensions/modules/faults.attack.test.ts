@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { bearer, expectFault, send, type Sent } from '../support/requests.ts'
-import { DEMO, KEEPS_NOTHING, spawnPostern, type SpawnedPostern } from '../support/spawn-postern.ts'
-import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
+import { bearer, expectFault, send, type Sent } from '../../support/requests.ts'
+import { DEMO, KEEPS_NOTHING, spawnPostern, type SpawnedPostern } from '../../support/spawn-postern.ts'
+import { ALL_AT_ACME, issueToken } from '../../support/tokens.ts'
 
 /**
  * C8.4: what a module's code does in its own time is the fault of the call that it was done for, and never the end of

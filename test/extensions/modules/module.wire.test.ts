@@ -1,14 +1,15 @@
+import { moduleAt, withBackends } from '../../support/over-module.ts'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Configuration } from '../../src/operate/settings/configuration.ts'
-import { configFiles } from '../support/config-files.ts'
-import { lint, readDescription } from '../support/openapi.ts'
-import { bearer, expectFault, send, type Sent } from '../support/requests.ts'
-import { spawnPostern } from '../support/spawn-postern.ts'
-import { startPostern, type StartedPostern } from '../support/start-postern.ts'
-import { ALL_AT_ACME, issueToken, MEMBER } from '../support/tokens.ts'
-import { SETTINGS } from '../../src/serve/start/settings.ts'
+import type { Configuration } from '../../../src/operate/settings/configuration.ts'
+import { configFiles } from '../../support/config-files.ts'
+import { lint, readDescription } from '../../support/openapi.ts'
+import { bearer, expectFault, send, type Sent } from '../../support/requests.ts'
+import { spawnPostern } from '../../support/spawn-postern.ts'
+import { startPostern, type StartedPostern } from '../../support/start-postern.ts'
+import { ALL_AT_ACME, issueToken, MEMBER } from '../../support/tokens.ts'
+import { SETTINGS } from '../../support/settings.ts'
 
 const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
 const CREATE = '/api/1.0/b/ACME/fund-data/fund-create'
@@ -22,13 +23,11 @@ async function inFrontOf(
   options: Record<string, unknown>,
 ): Promise<StartedPostern> {
   const change = (loaded: Configuration): Configuration => {
-    const example = loaded.backends['funds']
-    if (example?.kind !== 'module') throw new Error('the example has another backend now')
+    const example = moduleAt(loaded, 'funds')
     const given = { ...(example.options as object), ...options }
-    return {
-      ...loaded,
-      backends: { funds: { ...example, ...(file !== undefined && { file }), options: given } },
-    }
+    return withBackends(loaded, {
+      funds: { ...example, ...(file !== undefined && { file }), options: given },
+    })
   }
   return startPostern({ config: 'examples/sqlite.yaml', keeps: 'nothing', change })
 }
@@ -66,7 +65,7 @@ describe('C8.1: the example of a module, a SQLite file', () => {
   afterAll(() => Promise.all([gateway.close(), demo.close()]))
 
   it('is can be served as it is shipped', async () => {
-    const file = new URL('../../config/examples/sqlite.yaml', import.meta.url).pathname
+    const file = new URL('../../../config/examples/sqlite.yaml', import.meta.url).pathname
     expect((await SETTINGS.check(file, {})).list).toEqual([])
   })
 
@@ -147,7 +146,7 @@ describe('C8.4: a module with bugs', () => {
     })
     writeFileSync(
       files('broken.yaml'),
-      `extends: ${new URL('../../config/examples/sqlite.yaml', import.meta.url).pathname}
+      `extends: ${new URL('../../../config/examples/sqlite.yaml', import.meta.url).pathname}
 backends:
   funds: { file: ${files('broken.ts')} }
 `,

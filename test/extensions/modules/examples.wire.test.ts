@@ -1,10 +1,14 @@
 import { createHash, createHmac } from 'node:crypto'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { bearer, expectFault, send, type Sent } from '../support/requests.ts'
-import { shared } from '../support/shared.ts'
-import { postern } from '../support/start-postern.ts'
-import { startUpstream, type UpstreamBehaviour, type UpstreamConnection } from '../support/start-upstream.ts'
-import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
+import { bearer, expectFault, send, type Sent } from '../../support/requests.ts'
+import { shared } from '../../support/shared.ts'
+import { postern } from '../../support/start-postern.ts'
+import {
+  startUpstream,
+  type UpstreamBehaviour,
+  type UpstreamConnection,
+} from '../../support/start-upstream.ts'
+import { ALL_AT_ACME, issueToken } from '../../support/tokens.ts'
 
 /** The examples of config/examples that run over a forwarder, as they are shipped, in front of a service of their kind. */
 

@@ -1,22 +1,22 @@
 import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
-import type { Call, CallBody } from '../../../base/contracts/calls/backend.ts'
-import { foldName, HOP_BY_HOP } from '../../../base/http/head/end-to-end-headers.ts'
-import { isBodiless, isSafe } from '../../../base/http/head/head.ts'
-import { isHeaderValue, isToken } from '../../../base/http/head/header-text.ts'
-import { stringifyJson } from '../../../base/http/body/json.ts'
+import type { Call, CallBody } from '../../base/contracts/calls/backend.ts'
+import { foldName, HOP_BY_HOP } from '../../base/http/head/end-to-end-headers.ts'
+import { isBodiless, isSafe } from '../../base/http/head/head.ts'
+import { isHeaderValue, isToken } from '../../base/http/head/header-text.ts'
+import { stringifyJson } from '../../base/http/body/json.ts'
 import {
   DEFAULT_TARGET_LIMIT,
   NO_AUTHORITIES,
   parseRequestTarget,
-} from '../../../base/http/head/request-target.ts'
-import { toFault } from '../../../base/kernel/faults.ts'
-import { carryDirectly } from '../forward/forwarding.ts'
-import type { HttpBackend } from '../forward/http.ts'
-import type { Redirects } from '../forward/target/redirects.ts'
-import { bufferOf, lengthOf, mediaTypeOf, membersOf, MOST_HEAD, MOST_LINES } from '../module/answer.ts'
-import { broken, ModuleStream, type StreamRules } from '../module/stream.ts'
-import { jsonBodyOf } from '../module/value.ts'
+} from '../../base/http/head/request-target.ts'
+import { toFault } from '../../base/kernel/faults.ts'
+import { carryDirectly } from '../../gateway/backends/forward/forwarding.ts'
+import type { HttpBackend } from '../../gateway/backends/forward/http.ts'
+import type { Redirects } from '../../gateway/backends/forward/target/redirects.ts'
+import { bufferOf, lengthOf, mediaTypeOf, membersOf, MOST_HEAD, MOST_LINES } from './answer.ts'
+import { broken, ModuleStream, type StreamRules } from './stream.ts'
+import { jsonBodyOf } from './value.ts'
 
 /**
  * What a module changes of the request that a forwarder would send (C8.9), checked: user code has no types when it runs.

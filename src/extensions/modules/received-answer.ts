@@ -1,19 +1,19 @@
 import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
-import type { BackendAnswer, UpstreamResponse } from '../../../base/contracts/calls/backend.ts'
-import type { Json, UpstreamAnswer, UpstreamBody } from '../../../base/contracts/calls/module.ts'
+import type { BackendAnswer, UpstreamResponse } from '../../base/contracts/calls/backend.ts'
+import type { Json, UpstreamAnswer, UpstreamBody } from '../../base/contracts/calls/module.ts'
 import {
   AUDIT_HEADER,
   connectionNames,
   foldName,
   HOP_BY_HOP,
-} from '../../../base/http/head/end-to-end-headers.ts'
-import { parseJsonInSlices } from '../../../base/http/body/json.ts'
-import { readableOf } from '../../../base/http/body/pieces.ts'
-import { Fault } from '../../../base/kernel/faults.ts'
-import { type ResponseHeaders, upstreamFault } from '../forward/response/response.ts'
-import { AccountedStream } from '../module/stream.ts'
-import { plainValue } from '../module/value.ts'
+} from '../../base/http/head/end-to-end-headers.ts'
+import { parseJsonInSlices } from '../../base/http/body/json.ts'
+import { readableOf } from '../../base/http/body/pieces.ts'
+import { Fault } from '../../base/kernel/faults.ts'
+import { type ResponseHeaders, upstreamFault } from '../../gateway/backends/forward/response/response.ts'
+import { AccountedStream } from './stream.ts'
+import { plainValue } from './value.ts'
 
 /** Bytes of answers that may be read for one call, and those that were. */
 export interface ReadBudget {

@@ -1,10 +1,14 @@
 import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
-import type { BackendAnswer, BackendBody, BackendError } from '../../../base/contracts/calls/backend.ts'
-import { isHeaderValue, isToken } from '../../../base/http/head/header-text.ts'
-import { StreamInPieces } from '../../../base/http/body/pieces.ts'
-import { Fault } from '../../../base/kernel/faults.ts'
-import { checkStatus, type ResponseHeaders, statusFault } from '../forward/response/response.ts'
+import type { BackendAnswer, BackendBody, BackendError } from '../../base/contracts/calls/backend.ts'
+import { isHeaderValue, isToken } from '../../base/http/head/header-text.ts'
+import { StreamInPieces } from '../../base/http/body/pieces.ts'
+import { Fault } from '../../base/kernel/faults.ts'
+import {
+  checkStatus,
+  type ResponseHeaders,
+  statusFault,
+} from '../../gateway/backends/forward/response/response.ts'
 import { broken, ModuleStream, type StreamRules } from './stream.ts'
 import { jsonBodyOf } from './value.ts'
 

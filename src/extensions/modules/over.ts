@@ -1,4 +1,4 @@
-import { onAccountOf } from '../../../base/config/modules/blame.ts'
+import { onAccountOf } from '../../base/config/modules/blame.ts'
 import type {
   BodyMaking,
   ActionFacts,
@@ -9,7 +9,7 @@ import type {
   KeptOut,
   Payload,
   PossibleAnswers,
-} from '../../../base/contracts/calls/backend.ts'
+} from '../../base/contracts/calls/backend.ts'
 import type {
   Forward,
   ForwardedBody,
@@ -18,19 +18,14 @@ import type {
   Json,
   OutgoingRequest,
   RequestChanges,
-} from '../../../base/contracts/calls/module.ts'
-import {
-  type JsonPointer,
-  type JsonValue,
-  parseJson,
-  parseJsonInSlices,
-} from '../../../base/http/body/json.ts'
-import type { PlainXmlRules } from '../../../base/http/xml/plain-document.ts'
-import { type After, after as realAfter, type Clock } from '../../../base/kernel/clock.ts'
-import { toFault } from '../../../base/kernel/faults.ts'
-import type { HttpBackend } from '../forward/http.ts'
-import { checkAnswer, checkHeaders, checkStatusOf, membersOf } from '../module/answer.ts'
-import { factsOf, streamOf } from '../module/call.ts'
+} from '../../base/contracts/calls/module.ts'
+import { type JsonPointer, type JsonValue, parseJson, parseJsonInSlices } from '../../base/http/body/json.ts'
+import type { PlainXmlRules } from '../../base/http/xml/plain-document.ts'
+import { type After, after as realAfter, type Clock } from '../../base/kernel/clock.ts'
+import { toFault } from '../../base/kernel/faults.ts'
+import type { HttpBackend } from '../../gateway/backends/forward/http.ts'
+import { checkAnswer, checkHeaders, checkStatusOf, membersOf } from './answer.ts'
+import { factsOf, streamOf } from './call.ts'
 import {
   AnswerChecks,
   begunAnswer,
@@ -42,8 +37,8 @@ import {
   questionOf,
   type QuestionRules,
   withoutStream,
-} from '../module/module.ts'
-import { plainValue } from '../module/value.ts'
+} from './module.ts'
+import { plainValue } from './value.ts'
 import { Forwards } from './forwards.ts'
 import { ReceivedAnswer, ReceivedBody } from './received-answer.ts'
 import {

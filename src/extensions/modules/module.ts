@@ -1,17 +1,17 @@
-import { type Blamed, onAccountOf } from '../../../base/config/modules/blame.ts'
+import { type Blamed, onAccountOf } from '../../base/config/modules/blame.ts'
 import type {
   ActionFacts,
   Backend,
   BackendAnswer,
   Call,
   PossibleAnswers,
-} from '../../../base/contracts/calls/backend.ts'
-import type { ModuleBackend } from '../../../base/contracts/calls/module.ts'
-import { isBodiless } from '../../../base/http/head/head.ts'
-import { Passage, StreamInPieces } from '../../../base/http/body/pieces.ts'
-import { type After, after as realAfter, type Clock } from '../../../base/kernel/clock.ts'
-import { Fault, type FaultCode } from '../../../base/kernel/faults.ts'
-import { answersByStatus, passedNames } from '../forward/response/response.ts'
+} from '../../base/contracts/calls/backend.ts'
+import type { ModuleBackend } from '../../base/contracts/calls/module.ts'
+import { isBodiless } from '../../base/http/head/head.ts'
+import { Passage, StreamInPieces } from '../../base/http/body/pieces.ts'
+import { type After, after as realAfter, type Clock } from '../../base/kernel/clock.ts'
+import { Fault, type FaultCode } from '../../base/kernel/faults.ts'
+import { answersByStatus, passedNames } from '../../gateway/backends/forward/response/response.ts'
 import { type AnswerRules, checkAnswer, discard, faultOf } from './answer.ts'
 import { callOf } from './call.ts'
 import { ModuleStream } from './stream.ts'

@@ -9,22 +9,14 @@ import type {
   ModuleContext,
   ModuleFactory,
 } from '../../base/contracts/calls/module.ts'
-import type { FundRegistry } from '../../base/contracts/people/places.ts'
-import type { Clock } from '../../base/kernel/clock.ts'
-import type { HttpBackend } from './forward/http.ts'
-import { isForbiddenResponseHeader } from './forward/response/response.ts'
-import { ModuleOverForwarder } from './over/over.ts'
+import type { BackendDependencies } from '../../gateway/backends/kinds.ts'
+import type { HttpBackend } from '../../gateway/backends/forward/http.ts'
+import { isForbiddenResponseHeader } from '../../gateway/backends/forward/response/response.ts'
+import { ModuleOverForwarder } from './over.ts'
 import type { ModuleConfig } from './schema.ts'
-import { type ModuleFailed, type ModuleRules, UserModule } from './module/module.ts'
+import { type ModuleFailed, type ModuleRules, UserModule } from './module.ts'
 
-export interface ModuleDependencies {
-  readonly clock: Clock
-  /** Gets the funds that a backend creates. */
-  readonly funds: FundRegistry | undefined
-  /** Most bytes of an answer that is held: `server.limits.answer`. */
-  readonly answerLimit: number
-  readonly moduleFailed: (backend: string, thrown: unknown, call: string | undefined) => void
-}
+type ModuleDependencies = Pick<BackendDependencies, 'clock' | 'funds' | 'answerLimit' | 'moduleFailed'>
 
 /** Imports a module and lets it make its backend; undefined, and a problem reported, if it can't. */
 export async function openBackendModule(

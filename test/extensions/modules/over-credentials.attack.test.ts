@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { startOver } from '../support/over-module.ts'
-import { answerJson, startUpstream } from '../support/start-upstream.ts'
-import { grantEach, oauth2 } from '../support/token-endpoint.ts'
-import { at } from '../support/streaming.ts'
+import { startOver } from '../../support/over-module.ts'
+import { answerJson, startUpstream } from '../../support/start-upstream.ts'
+import { grantEach, oauth2 } from '../../support/token-endpoint.ts'
+import { at } from '../../support/streaming.ts'
 
 /** C8.7 and C8.9: credentials of a backend, and a module around it that would like to see or replace them. */
 

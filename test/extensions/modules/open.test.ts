@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { openBackendModule } from '../../../src/gateway/backends/open-module.ts'
-import type { ModuleConfig } from '../../../src/gateway/backends/schema.ts'
+import { openBackendModule } from '../../../src/extensions/modules/open-module.ts'
+import type { ModuleConfig } from '../../../src/extensions/modules/schema.ts'
 import { Problems } from '../../../src/base/config/problems.ts'
 import { systemClock } from '../../../src/base/kernel/clock.ts'
 import { makeCall } from '../../support/calls.ts'

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream'
-import type { Call, CallBody } from '../../../base/contracts/calls/backend.ts'
-import type { Json, ModuleBody, ModuleCall } from '../../../base/contracts/calls/module.ts'
-import { Fault } from '../../../base/kernel/faults.ts'
-import { withoutTypes } from '../templates/places.ts'
+import type { Call, CallBody } from '../../base/contracts/calls/backend.ts'
+import type { Json, ModuleBody, ModuleCall } from '../../base/contracts/calls/module.ts'
+import { Fault } from '../../base/kernel/faults.ts'
+import { withoutTypes } from '../../gateway/backends/templates/places.ts'
 import { AccountedStream } from './stream.ts'
 import { plainValue } from './value.ts'
 

@@ -1,0 +1,28 @@
+/** Code of the operator's as a backend, alone or around one that forwards (C8.1, C8.9). */
+import type { Extension } from '../../operate/hooks/extension.ts'
+import { type ModuleConfig, moduleSchema } from './schema.ts'
+
+/** What the schema has read. */
+const asModule = (config: object): ModuleConfig => config as ModuleConfig
+
+export const extension = {
+  settings: {
+    backends: {
+      module: {
+        schema: moduleSchema,
+        open: async (name, config, problems, dependencies) => {
+          const { openBackendModule } = await import('./open-module.ts')
+          return openBackendModule(name, asModule(config), problems, dependencies)
+        },
+        openOver: async (name, config, under, problems, dependencies) => {
+          const { openForwardingModule } = await import('./open-module.ts')
+          return openForwardingModule(name, asModule(config), under, problems, dependencies)
+        },
+        contents: async (config, when) => {
+          const { contentsOf } = await import('../../base/config/modules/import-file.ts')
+          return contentsOf(asModule(config), when)
+        },
+      },
+    },
+  },
+} as const satisfies Extension

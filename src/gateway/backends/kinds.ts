@@ -1,0 +1,63 @@
+/** What is opened for a backend, and the kinds of backends that extensions add. */
+import type { Problems } from '../../base/config/problems.ts'
+import type { TSchema } from '../../base/config/schema.ts'
+import type { Backend } from '../../base/contracts/calls/backend.ts'
+import type { FundRegistry } from '../../base/contracts/people/places.ts'
+import type { ForwardingDependencies } from './forward/compile-forwarding.ts'
+import type { ForwardedOperation } from './forward/compile-request.ts'
+import type { HttpBackend } from './forward/http.ts'
+import type { BoundNames } from './forward/kept-out.ts'
+import type { OperationUpstream } from './forward/schema/schema.ts'
+
+/** A backend, and what compiles the views that operations have of it. Absent where they cannot say anything different. */
+export interface OpenedBackend extends Backend {
+  readonly forOperation?: (operation: ForwardedOperation, problems: Problems) => Backend
+  /** What takes calls that match no action, as a report-only area forwards them. Reports why it cannot. */
+  readonly forUnmatched?: (area: string, bound: BoundNames, problems: Problems) => Backend
+  /** The names by which calls of an operation tell the business. @param upstream its section */
+  readonly boundNames?: (upstream: OperationUpstream | undefined) => readonly string[]
+  /** The backend whose operations keep these names out. */
+  readonly service?: string
+}
+
+export interface BackendDependencies extends ForwardingDependencies {
+  /** Gets the funds that a backend creates. */
+  readonly funds: FundRegistry | undefined
+  /** Most bytes of an answer that is held: `server.limits.answer`. */
+  readonly answerLimit: number
+  readonly moduleFailed: (backend: string, thrown: unknown, call: string | undefined) => void
+  readonly kinds: AddedKinds
+}
+
+/** A backend around one that forwards. */
+export interface AroundBackend extends Backend {
+  /** The same around a view of that one. */
+  around(view: HttpBackend): Backend
+}
+
+/** The section of a backend, with `kind`; read by the schema of its kind. */
+type Section = { readonly kind: string }
+
+/** A kind of backend. What opens it reports a problem, and gives undefined, if it cannot be used. */
+export interface AddedKind {
+  readonly schema: TSchema
+  readonly open: (
+    name: string,
+    config: Section,
+    problems: Problems,
+    dependencies: BackendDependencies,
+  ) => Promise<Backend | undefined>
+  /** Of one whose section names another backend as `over`. */
+  readonly openOver: (
+    name: string,
+    config: Section,
+    under: HttpBackend,
+    problems: Problems,
+    dependencies: BackendDependencies,
+  ) => Promise<AroundBackend | undefined>
+  /** A digest of its files, which are known once it is open. */
+  readonly contents: (config: Section, when: 'now' | 'loaded') => Promise<string>
+}
+
+/** By `kind`. */
+export type AddedKinds = ReadonlyMap<string, AddedKind>

@@ -1,0 +1,37 @@
+/** What checks of a configuration are: those of the core, and those that extensions add. */
+import type { Problems } from '../../base/config/problems.ts'
+import type { Environment } from '../../base/config/validate.ts'
+import type { AddedKinds } from '../../gateway/backends/kinds.ts'
+import type { Directory } from '../../identity/directory/records/compile.ts'
+import type { Configuration } from './configuration.ts'
+
+/** @typeParam Section sections of the top level; of an extension its own too */
+export interface Check<Section extends string = keyof Configuration> {
+  /** Sections that must have been read; of their entries, those that could be read are there. */
+  readonly needs: readonly Section[]
+  /** Sections that must have been read with all their entries. */
+  readonly whole?: readonly Section[]
+  readonly run: (
+    configuration: Configuration,
+    problems: Problems,
+    environment: Environment,
+    shared: Shared,
+  ) => unknown
+}
+
+/** What several checks need. */
+export interface Shared {
+  readonly unreadable: ReadonlySet<unknown>
+  readonly kinds: AddedKinds
+  /** The compiled directory; the first call reports its problems. */
+  readonly directory: () => Promise<Directory>
+}
+
+/** The checks of extensions. */
+export interface AddedChecks {
+  /** Of what the schema cannot say: cheap, and they open nothing. */
+  readonly checks: readonly Check<string>[]
+  /** Those that open something. The service makes them when it opens a configuration for serving. */
+  readonly partChecks: readonly Check<string>[]
+  readonly kinds: AddedKinds
+}

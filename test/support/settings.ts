@@ -1,0 +1,11 @@
+/** Reads and checks configuration files with the keys of all extensions, as the programs do. */
+import type { Environment } from '../../src/base/config/validate.ts'
+import { checkConfiguration, loadConfiguration } from '../../src/operate/settings/check-configuration.ts'
+import { SETTINGS as OWN } from '../../src/serve/start/settings.ts'
+
+export const SETTINGS = {
+  ...OWN,
+  load: (file: string, environment: Environment) => loadConfiguration(OWN, file, environment),
+  check: (file: string, environment: Environment, strict?: boolean) =>
+    checkConfiguration(OWN, file, environment, strict),
+}
