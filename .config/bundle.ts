@@ -105,6 +105,7 @@ export const OFFERED: readonly string[] = [
     'base/kernel/thrown',
   ],
   ...[
+    'identity/keys/issuers/issuers-schema',
     'identity/keys/remote/client-keys',
     'identity/keys/dpop/nonces',
     'identity/keys/dpop/proofs',

@@ -1,6 +1,6 @@
 /**
  * `npm run doors [NAME …]`: whether extensions can be deleted. In a copy of the repository it deletes the folder, the line and the
- * tests of each extension, and its keys in what is shipped (default: of every one, then of all together); what is left must have no type error, serve (the smoke
+ * tests of each extension, and its keys of the top level in what is shipped (default: of every one, then of all together); what is left must have no type error, serve (the smoke
  * tests) and say what is missing (`test/doors`).
  */
 import { execFileSync, spawn } from 'node:child_process'

@@ -57,7 +57,7 @@ export default defineConfig(
     },
   },
   {
-    // In tests of programs of others there are processes, whose clocks nobody can inject.
+    // Tests with programs of others start processes, and nobody can inject their clocks.
     files: ['test/**/*.test.ts'],
     ignores: ['test/interop/**', 'test/**/*.interop.test.ts'],
     rules: {

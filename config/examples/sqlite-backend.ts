@@ -1,6 +1,6 @@
 /**
  * A worked example of `kind: module`: the demo's data in a SQLite file. Copy it, and put your own tables in its place.
- * sqlite.yaml beside it serves it; the contract, `postern/backend`, is explained in src/gateway/backends/README.md.
+ * sqlite.yaml beside it serves it; the contract, `postern/backend`, is explained in config/modules.md.
  */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'

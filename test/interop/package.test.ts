@@ -432,7 +432,7 @@ actions:
         expect((await verb(env, 'audit', 'verify')).stdout).toContain('whole')
       })
       // What an operator reads at night are places in the sources.
-      expect(first.output()).toMatch(/ at [^\\]*\(src\/gateway\/backends\/[a-z/-]+\.ts:\d+:\d+\)/)
+      expect(first.output()).toMatch(/ at [^\\]*\(src\/extensions\/modules\/[a-z/-]+\.ts:\d+:\d+\)/)
       // The store is examined, in a process of its own, and has kept the login.
       await served(environment, yaml, async (service) => {
         const params = { grant_type: 'refresh_token', refresh_token: refresh }

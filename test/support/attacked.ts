@@ -1,4 +1,3 @@
-import { moduleAt, withBackends } from './over-module.ts'
 import { randomUUID } from 'node:crypto'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
@@ -12,6 +11,7 @@ import { startPostern, type StartedPostern, type StartOptions } from './start-po
 import { openUpstream, type ReceivedRequest, type Upstream } from './start-upstream.ts'
 import { ALL_AT_ACME, issueToken } from './tokens.ts'
 import type { WitnessedCall, WitnessOptions } from './witness-module.ts'
+import { moduleAt, withBackends } from './over-module.ts'
 
 /** A Postern under attack, and the witness behind it who tells what got through. */
 export interface Attacked {

@@ -252,7 +252,8 @@ export const section = <T extends TProperties>(
 }
 
 /**
- * A schema with further keys in one of its sections. The type of the result does not have them: whoever adds keys reads their values.
+ * A schema with further keys in one of its sections. The static type stays the same, so
+ * whoever adds keys must also read their values.
  *
  * @param place the way to the section: keys, `*` for each item of a list or a map, or a `kind`
  * @throws TypeError if there is no such section, or if it has one of the keys
@@ -273,7 +274,7 @@ export const withShapes = <T extends TSchema>(schema: T, place: readonly string[
 type Views = Readonly<Record<string, SchemaView>>
 
 function apart(own: Views | undefined, added: Views = {}): Views {
-  const twice = Object.keys(added).find((key) => own !== undefined && key in own)
+  const twice = Object.keys(added).find((key) => own !== undefined && Object.hasOwn(own, key))
   if (twice !== undefined) throw new TypeError(`there is a "${twice}" already`)
   return { ...own, ...added }
 }
@@ -287,7 +288,7 @@ function changed(of: SchemaView, [first, ...rest]: readonly string[], change: Ch
   if (first === undefined) return change(of)
   if (first === '*') return changedItems(of, rest, change)
   for (const where of ['properties', 'shapes'] as const) {
-    const below = of[where]?.[first]
+    const below = Object.entries(of[where] ?? {}).find(([key]) => key === first)?.[1]
     if (below !== undefined)
       return { ...of, [where]: { ...of[where], [first]: changed(below, rest, change) } }
   }

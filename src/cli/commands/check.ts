@@ -1,5 +1,4 @@
 /** The commands that read configurations and change nothing. */
-import { checkConfiguration, loadConfiguration } from '../../operate/settings/check-configuration.ts'
 import { problemRows, type Problems } from '../../base/config/problems.ts'
 import { systemClock } from '../../base/kernel/clock.ts'
 import { accessChangeText } from '../../operate/service/configuration.ts'
@@ -14,6 +13,7 @@ import { commandOf, configurationFile, writeReport } from '../line/command.ts'
 import { orStoreTrouble, readStoredPeople } from './read-access.ts'
 import { CHECK, DIFF } from '../line/tables.ts'
 import { SETTINGS } from '../../serve/start/settings.ts'
+import { checkConfiguration, loadConfiguration } from '../../operate/settings/check-configuration.ts'
 
 /** `postern check [FILE]`: reports the problems of a file. The exit code is 2 if `serve` would refuse it. */
 export const checkCommand = commandOf(CHECK, {

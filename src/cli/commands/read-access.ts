@@ -1,5 +1,4 @@
 /** What commands read that tell who has access: a configuration, and the clients and users of its store. */
-import { loadConfiguration } from '../../operate/settings/check-configuration.ts'
 import { didYouMeanOfFew } from '../../base/config/problem-text.ts'
 import type { Problems } from '../../base/config/problems.ts'
 import { MARK_KINDS, marksIn } from '../../identity/directory/records/marks.ts'
@@ -32,6 +31,7 @@ import { readStoredRecords } from '../../state/stores/read-store.ts'
 import { StoreError } from '../../state/stores/link/store-error.ts'
 import { writeReport } from '../line/command.ts'
 import { hasPeopleElsewhere, SETTINGS } from '../../serve/start/settings.ts'
+import { loadConfiguration } from '../../operate/settings/check-configuration.ts'
 
 // The directory of the store, for commands that only read: the service may run meanwhile.
 

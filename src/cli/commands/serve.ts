@@ -1,4 +1,3 @@
-import { checkConfiguration, loadConfiguration } from '../../operate/settings/check-configuration.ts'
 import { ConfigurationError } from '../../base/config/problems.ts'
 import { systemClock } from '../../base/kernel/clock.ts'
 import type { Terminal } from '../../operate/operation/terminal.ts'
@@ -11,6 +10,7 @@ import { type Running, startPostern } from '../../serve/start/service.ts'
 import { commandOf, configurationFile, writeReport } from '../line/command.ts'
 import { SERVE } from '../line/tables.ts'
 import { SETTINGS } from '../../serve/start/settings.ts'
+import { checkConfiguration, loadConfiguration } from '../../operate/settings/check-configuration.ts'
 
 /** Whether an operator can correct it (a port in use, a folder without permission). Then no stack is shown. */
 const isPlain = (error: unknown): error is Error =>

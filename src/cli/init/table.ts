@@ -5,6 +5,7 @@ import * as extensions from '../../serve/start/extensions.ts'
 import type { CommandTable } from '../line/command.ts'
 import { JSON_ANSWER } from '../line/call-options.ts'
 
+/** Not from serve/start/settings.ts, which loads the schema of the whole configuration. */
 export const EXTENSIONS: readonly Extension[] = Object.values<Extension>(extensions)
 
 /** The sources that there are. */

@@ -20,10 +20,10 @@ export const extension = {
         const opening = import('./introspection.ts').then(
           ({ Introspector }) => new Introspector({ ...parts, ...client, endpoint: where }),
           (cause: unknown) => {
-            throw new Fault('token_judge_unavailable', { cause })
+            throw new Fault('token_judge_unavailable', { cause, detail: 'introspection cannot be loaded' })
           },
         )
-        // Told to each call that waits for it.
+        // Each call that awaits it gets the fault. Without this, Node would also report an unhandled rejection.
         opening.catch(() => undefined)
         return {
           verify: async (token, policy) => (await opening).verify(token, policy),

@@ -2,7 +2,7 @@
 import type { Extension } from '../../operate/hooks/extension.ts'
 import { type ModuleConfig, moduleSchema } from './schema.ts'
 
-/** What the schema has read. */
+/** The core has read the section by `moduleSchema`. */
 const asModule = (config: object): ModuleConfig => config as ModuleConfig
 
 export const extension = {

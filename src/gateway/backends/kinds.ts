@@ -30,8 +30,8 @@ export interface BackendDependencies extends ForwardingDependencies {
 }
 
 /** A backend around one that forwards. */
-export interface AroundBackend extends Backend {
-  /** The same around a view of that one. */
+interface AroundBackend extends Backend {
+  /** The same backend around a view of that one: what an operation changes of it. */
   around(view: HttpBackend): Backend
 }
 
@@ -47,15 +47,18 @@ export interface AddedKind {
     problems: Problems,
     dependencies: BackendDependencies,
   ) => Promise<Backend | undefined>
-  /** Of one whose section names another backend as `over`. */
-  readonly openOver: (
+  /** Opens one whose section names another backend in `over`. @param under that backend */
+  readonly openOver?: (
     name: string,
     config: Section,
     under: HttpBackend,
     problems: Problems,
     dependencies: BackendDependencies,
   ) => Promise<AroundBackend | undefined>
-  /** A digest of its files, which are known once it is open. */
+  /**
+   * A digest of its files: as they are `now`, or as they were when they were `loaded`. Before it was opened once, its files are not
+   * known.
+   */
   readonly contents: (config: Section, when: 'now' | 'loaded') => Promise<string>
 }
 

@@ -31,10 +31,10 @@ export async function compileBackends(
   const others = all.filter(([, config]) => !isOverAnother(config))
   const opened = await openAll(others, (name, config) => openBackend(name, config, problems, dependencies))
   const open = new Map([...reused, ...opened])
-  const modules = await openAll(around, (name, config) =>
+  const outer = await openAll(around, (name, config) =>
     openOver(name, config, { slice, open }, problems, dependencies),
   )
-  return new Map([...opened, ...modules])
+  return new Map([...opened, ...outer])
 }
 
 async function openAll<C>(
@@ -148,16 +148,14 @@ async function openOver(
   const [first, ...more] = under.rules.targets
   if (more.some(({ basePath }) => basePath !== first?.basePath))
     problems.error(['backends', name, 'over'], 'names a backend whose targets have different paths')
-  const kind = dependencies.kinds.get(config.kind)
-  const around = await kind?.openOver(name, config, under, problems, dependencies)
+  const openOver = dependencies.kinds.get(config.kind)?.openOver
+  if (openOver === undefined) throw new TypeError(`a backend of kind ${config.kind} runs around no other`)
+  const around = await openOver(name, config, under, problems, dependencies)
   if (around === undefined) return undefined
   return Object.assign(around, {
     forOperation: (operation: ForwardedOperation, problems: Problems) => {
       if (operation.calls.reportOnly)
-        problems.error(
-          operation.at,
-          `is report-only, and ${name} is a module, which takes no unverified calls`,
-        )
+        problems.error(operation.at, `is report-only, and ${name} takes no unverified calls`)
       const view = compileOperationBackend(under, operation, problems)
       return view === under ? around : around.around(view)
     },

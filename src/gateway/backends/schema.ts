@@ -32,7 +32,7 @@ export type BackendConfig = Static<typeof backendSchema>
 export type BackendOfKind<K extends BackendConfig['kind']> = Extract<BackendConfig, { kind: K }>
 export type BackendsConfig = Readonly<Record<string, BackendConfig>>
 
-/** The backend that one of a kind that an extension adds runs around; undefined for any other backend. */
+/** The name of the backend that this one runs around (`over`). Only kinds of extensions have it. Undefined for all others. */
 export const backendUnder = (config: BackendConfig): string | undefined =>
   (config as { readonly over?: string }).over
 

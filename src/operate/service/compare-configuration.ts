@@ -2,7 +2,6 @@
  * The configuration in force, and the file on disk beside it (C11.5.4). Imported only where a configuration is looked at:
  * commands do not need its schema.
  */
-import { checkConfiguration, loadConfiguration } from '../settings/check-configuration.ts'
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { problemLines, Problems } from '../../base/config/problems.ts'
@@ -29,6 +28,7 @@ import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import { NOTHING_STORED, type PartiesParts } from '../settings/parties.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { ServiceContext } from '../operation/context.ts'
+import { checkConfiguration, loadConfiguration } from '../settings/check-configuration.ts'
 
 /** The configuration does not come from a file, or cannot be read: each line is a problem. */
 export interface NoFile {

@@ -1,4 +1,4 @@
-/** What checks of a configuration are: those of the core, and those that extensions add. */
+/** What a check of a configuration is, and what extensions add to the checks. */
 import type { Problems } from '../../base/config/problems.ts'
 import type { Environment } from '../../base/config/validate.ts'
 import type { AddedKinds } from '../../gateway/backends/kinds.ts'
@@ -27,11 +27,12 @@ export interface Shared {
   readonly directory: () => Promise<Directory>
 }
 
-/** The checks of extensions. */
+/** What extensions add. */
 export interface AddedChecks {
   /** Of what the schema cannot say: cheap, and they open nothing. */
   readonly checks: readonly Check<string>[]
   /** Those that open something. The service makes them when it opens a configuration for serving. */
   readonly partChecks: readonly Check<string>[]
+  /** Kinds of backends: checks open them. */
   readonly kinds: AddedKinds
 }

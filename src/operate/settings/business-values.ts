@@ -24,7 +24,7 @@ interface NamedBy {
   readonly names: ReadonlySet<string>
 }
 
-/** The section of a backend that forwards; of a module, that of the backend which it runs around. */
+/** The section of a backend that forwards; of one that runs around another, that of the other. */
 export function sectionOf(backends: Configuration['backends'], name: string): TemplateSections | undefined {
   const config = backends[name]
   const under = config && backendUnder(config)

@@ -218,7 +218,7 @@ function correctPaths({ list: problems }: Problems, first: number, { pathInFile 
   for (const problem of found) problems.push({ ...problem, path: pathInFile(problem.path) })
 }
 
-export interface LoadedConfiguration {
+interface LoadedConfiguration {
   /** Absent if `problems` has failed. */
   readonly configuration?: Configuration
   readonly problems: Problems

@@ -1,6 +1,6 @@
-/** Reading and checking configuration files, with what extensions add to them. */
+/** How configuration files are read, with what extensions add to them. */
 import { type TProperties, withKeys, withShapes } from '../../base/config/schema.ts'
-import type { AddedKind, AddedKinds } from '../../gateway/backends/kinds.ts'
+import type { AddedKind } from '../../gateway/backends/kinds.ts'
 import type { Environment } from '../../base/config/validate.ts'
 import type { AddedChecks } from './added-checks.ts'
 import { configurationSchema, type ReadConfiguration, readConfiguration } from './configuration.ts'
@@ -18,7 +18,7 @@ export interface AddedSettings extends Partial<Omit<AddedChecks, 'kinds'>> {
   readonly first?: string
 }
 
-/** What configuration files are read and checked by. */
+/** What is needed to read and check configuration files. */
 export interface Settings {
   /** Of a whole file. */
   readonly schema: typeof configurationSchema
@@ -28,12 +28,15 @@ export interface Settings {
   readonly read: (file: string, environment: Environment) => ReadConfiguration
 }
 
-const schemasOf = (kinds: AddedKinds): TProperties =>
-  Object.fromEntries([...kinds].map(([kind, { schema }]) => [kind, schema]))
+const schemasOf = (kinds: Readonly<Record<string, AddedKind>>): TProperties =>
+  Object.fromEntries(Object.entries(kinds).map(([kind, { schema }]) => [kind, schema]))
 
 export function settingsWith(added: readonly AddedSettings[]): Settings {
   const kinds = new Map(added.flatMap(({ backends = {} }) => Object.entries(backends)))
-  const withKinds = withShapes(configurationSchema, ['backends', '*'], schemasOf(kinds))
+  const withKinds = added.reduce(
+    (of, { backends = {} }) => withShapes(of, ['backends', '*'], schemasOf(backends)),
+    configurationSchema,
+  )
   const schema = added
     .flatMap(({ keys = {} }) => Object.entries(keys))
     .reduce((of, [place, keys]) => withKeys(of, place.split('.').filter(Boolean), keys), withKinds)

@@ -89,7 +89,7 @@ function* operationsWithSubject({ actions, areas, backends }: Configuration, cat
     }
 }
 
-/** The backends that answer calls, and those that modules in use run around. */
+/** The backends that answer calls, and those that they run around. */
 function usedBackends({ areas, backends, ...rest }: Configuration): ReadonlySet<string> {
   const used = new Set([
     ...Object.values(areas).map(({ backend }) => backend),

@@ -1,5 +1,4 @@
 /** The configuration in force, and what follows it in the process that supervises. */
-import type { DirectoryConfig } from '../../identity/directory/records/schema.ts'
 import { problemsOfValues, targetValuesOf } from '../../gateway/backends/forward/schema/origins.ts'
 import { Problems } from '../../base/config/problems.ts'
 import { compileScopes } from '../../base/config/scopes/schema.ts'
@@ -19,6 +18,7 @@ import { closableNames, type Configuration } from '../../operate/settings/config
 import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import { adoptSeals, keysPlanOf } from './key-plan.ts'
 import type { State } from './state.ts'
+import type { DirectoryConfig } from '../../identity/directory/records/schema.ts'
 
 export interface EditorParts {
   /** Where the keys are, beside which secrets of records are sealed. */

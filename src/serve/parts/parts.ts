@@ -44,7 +44,7 @@ import { type OpenedPeople, openPeopleOf } from './people.ts'
 /** The parts that outlive a configuration: state, keys, switches, limits. */
 export interface Dependencies {
   readonly extensions: readonly Extension[]
-  /** Those of backends that they add. */
+  /** The kinds of backends that extensions add. */
   readonly kinds: AddedKinds
   readonly clock: Clock
   readonly environment: Environment
@@ -193,7 +193,7 @@ interface PartsBefore {
   readonly contents: ReadonlyMap<string, string>
 }
 
-/** A module that runs around another backend is reused only with that one. */
+/** A backend that runs around another one is reused only with that one. */
 function reusedBackends(
   { backends, vendor, server }: Configuration,
   now: ReadonlyMap<string, string>,

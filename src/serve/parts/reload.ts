@@ -1,5 +1,4 @@
 /** A reload: reads and checks a configuration, opens it in every process, then puts it in force. Or refuses, unchanged. */
-import { checkConfiguration, loadConfiguration } from '../../operate/settings/check-configuration.ts'
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
@@ -34,6 +33,7 @@ import type { RevocationRules } from '../../state/stores/feed/revocations.ts'
 import type { ConfigurationStanding, PassingCause } from '../../operate/watch/status/status.ts'
 import { digestOfHoldings, lossesServed, recordHoldings, servedHoldings } from './holdings-record.ts'
 import { unfitSeals } from './key-plan.ts'
+import { checkConfiguration, loadConfiguration } from '../../operate/settings/check-configuration.ts'
 
 /** Most rows of access, and most files, that one record names; their numbers always stand in it. */
 const MOST_ROWS = 100

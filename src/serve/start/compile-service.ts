@@ -34,7 +34,7 @@ import type { Dependencies, Parts } from '../parts/parts.ts'
 import { peopleOf } from '../parts/people.ts'
 import { foreignAuthority, ownAuthority } from './token-authorities.ts'
 
-/** The description of the API, from which all is made that clients are told of it. */
+/** The description of the API. All that clients are told of the API is made from it. */
 function describedApi(
   { configuration, actions, catalogue }: Pick<Parts, 'configuration' | 'actions' | 'catalogue'>,
   { baseUrl }: Pick<ServiceUrls, 'baseUrl'>,

@@ -1,5 +1,4 @@
 /** The parts of a worker that are opened once and kept over reloads: keys, store, change feed, limits, switches. */
-import type { FindOpaqueTokens } from '../../identity/keys/issuers/opaque-tokens.ts'
 import { EXTENSIONS, SETTINGS } from './settings.ts'
 import { announceAside } from '../../state/audit/format/announcement.ts'
 import { openAuditKeys } from '../../state/audit/format/keys.ts'
@@ -43,6 +42,7 @@ import { keysPlanOf } from '../parts/key-plan.ts'
 import { type Measures, readKeys } from '../parts/measures.ts'
 import type { Dependencies } from '../parts/parts.ts'
 import type { State } from '../parts/state.ts'
+import type { FindOpaqueTokens } from '../../identity/keys/issuers/opaque-tokens.ts'
 
 /** On what a process serves: opened before it, by the process that serves and supervises, or by a worker process. */
 export interface WorkerBase {

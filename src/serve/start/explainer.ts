@@ -2,7 +2,6 @@
  * Explains calls by a configuration file, without a service: for your own tests of who may call what. Published as
  * `postern/explain`, and described in config/explain.md.
  */
-import { loadConfiguration } from '../../operate/settings/check-configuration.ts'
 import { SETTINGS } from './settings.ts'
 import { Buffer } from 'node:buffer'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -41,6 +40,7 @@ export type {
   Refusal,
   Verdict,
 } from '../../base/contracts/calls/explanation.ts'
+import { loadConfiguration } from '../../operate/settings/check-configuration.ts'
 
 /** A call that is not made. Either `token`, or `client` and, unless it is a machine, `user`; or nobody calls. */
 export interface CallToExplain {

@@ -3,7 +3,6 @@
  * is loaded or opened that the operation does not need; the trail is opened with its first record, so that what is refused before
  * it was begun leaves nothing behind.
  */
-import { hasPeopleElsewhere } from './settings.ts'
 import type { TrailLock } from '../../state/audit/write/lock.ts'
 import { planAudit } from '../../state/audit/format/schema.ts'
 import { ConfigurationError, Problems } from '../../base/config/problems.ts'
@@ -28,6 +27,7 @@ import type { EditorParts } from '../parts/in-force.ts'
 import { keysPlanOf, OpenedKeys } from '../parts/key-plan.ts'
 import type { State } from '../parts/state.ts'
 import type { TrailOwner } from '../parts/trail-owner.ts'
+import { hasPeopleElsewhere } from './settings.ts'
 
 /**
  * The trail of a command. `none`: none is kept, or the operation leaves no record. A lock: of its folder; it is handed over.

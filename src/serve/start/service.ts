@@ -1,5 +1,4 @@
 /** The start of a service, from top to bottom: what is opened, in which order, and how it ends. */
-import { hasPeopleElsewhere, SETTINGS } from './settings.ts'
 import { resolve } from 'node:path'
 import type { Operator } from '../../base/contracts/records/audited-change.ts'
 import type { Environment } from '../../base/config/validate.ts'
@@ -55,6 +54,7 @@ import { compareWithMemory, rememberOwn } from '../parts/store-memory.ts'
 import { openTrailOwner, type TrailOwner } from '../parts/trail-owner.ts'
 import { Turns } from './turns.ts'
 import { VERSION } from '../parts/version.ts'
+import { hasPeopleElsewhere, SETTINGS } from './settings.ts'
 
 export interface StartOptions extends ObservationOptions {
   readonly clock: Clock

@@ -6,7 +6,7 @@ import * as extensions from './extensions.ts'
 
 export const EXTENSIONS: readonly Extension[] = Object.values<Extension>(extensions)
 
-/** Reads and checks configuration files, with the keys of all extensions. */
+/** By what configuration files are read and checked: with the keys, kinds and checks of all extensions. */
 export const SETTINGS = settingsWith(EXTENSIONS.flatMap(({ settings }) => settings ?? []))
 
 const PEOPLE_SOURCES = EXTENSIONS.flatMap(({ people }) => people ?? [])

@@ -34,7 +34,9 @@ describe('C10 keys that extensions add to a schema', () => {
     const view = viewOf(withShapes(schema, ['sources', '*'], { two: section(KEYS) }))
     const [item] = Object.values(view.properties?.['sources']?.patternProperties ?? {})
     expect(Object.keys(item?.shapes ?? {})).toEqual(['one', 'two'])
-    expect(viewOf(withKeys(schema, ['sources', '*', 'one'], KEYS))).toMatchObject({ type: 'object' })
+    const further = viewOf(withKeys(schema, ['sources', '*', 'one'], KEYS)).properties?.['sources']
+    const [of] = Object.values(further?.patternProperties ?? {})
+    expect(of?.shapes?.['one']?.required).toEqual(['more'])
   })
 
   it('C10 are refused where there is no such section, and where the key is there already', () => {

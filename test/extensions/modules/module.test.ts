@@ -1,4 +1,3 @@
-import { factsOf } from '../../../src/extensions/modules/call.ts'
 import { readableOf } from '../../../src/base/http/body/pieces.ts'
 import { Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
@@ -9,6 +8,7 @@ import { systemClock } from '../../../src/base/kernel/clock.ts'
 import { Fault } from '../../../src/base/kernel/faults.ts'
 import { makeCall, PRINCIPAL, type CallOverrides } from '../../support/calls.ts'
 import { manualAfter } from '../../support/manual-after.ts'
+import { factsOf } from '../../../src/extensions/modules/call.ts'
 
 /** What user code may answer when it runs: anything at all. */
 const over = (answer: (call: ModuleCall) => unknown, more: Partial<ModuleBackend> = {}) => {

@@ -1,4 +1,3 @@
-import { moduleAt, withBackends } from '../../support/over-module.ts'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -10,6 +9,7 @@ import { spawnPostern } from '../../support/spawn-postern.ts'
 import { startPostern, type StartedPostern } from '../../support/start-postern.ts'
 import { ALL_AT_ACME, issueToken, MEMBER } from '../../support/tokens.ts'
 import { SETTINGS } from '../../support/settings.ts'
+import { moduleAt, withBackends } from '../../support/over-module.ts'
 
 const LIST = '/api/1.0/b/ACME/fund-data/fund-list'
 const CREATE = '/api/1.0/b/ACME/fund-data/fund-create'
@@ -64,7 +64,7 @@ describe('C8.1: the example of a module, a SQLite file', () => {
   })
   afterAll(() => Promise.all([gateway.close(), demo.close()]))
 
-  it('is can be served as it is shipped', async () => {
+  it('C8.1 can be served as it is shipped', async () => {
     const file = new URL('../../../config/examples/sqlite.yaml', import.meta.url).pathname
     expect((await SETTINGS.check(file, {})).list).toEqual([])
   })

@@ -1,6 +1,6 @@
 /**
  * The contract of `kind: module` (C8.1): what your own file or package must export to answer calls. Published as
- * `postern/backend`. It holds types only: import it with `import type`. Explained in src/gateway/backends/README.md.
+ * `postern/backend`. It holds types only: import it with `import type`. Explained in config/modules.md.
  */
 import type { Readable } from 'node:stream'
 
