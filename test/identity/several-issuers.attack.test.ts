@@ -5,7 +5,7 @@ import {
   keyOfOne,
   keyOfTwo,
   LIST,
-  provenScene,
+  openProvenScene,
   scene,
   seconds,
   sign,
@@ -88,6 +88,7 @@ describe('C11.2 an issuer of which only `issuer` is configured', () => {
 })
 
 describe('C11.2 an issuer whose bound tokens are proven', () => {
+  const provenScene = shared(openProvenScene)
   const own = prover()
   const headersOf = (token: string, claims = {}) =>
     provenHeaders(own, token, { target: LIST, baseUrl: AUDIENCE }, claims)

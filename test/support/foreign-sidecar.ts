@@ -2,7 +2,6 @@ import { type CryptoKey, SignJWT } from 'jose'
 import type { IssuerConfig } from '../../src/identity/keys/issuers/issuers-schema.ts'
 import { makeIssuerKey } from './foreign-issuer.ts'
 import { startIssuerServer } from './issuer-server.ts'
-import { shared } from './shared.ts'
 import { postern, type StartedPostern, type StartOptions } from './start-postern.ts'
 import { answerJson, startUpstream, type Upstream } from './start-upstream.ts'
 
@@ -72,8 +71,8 @@ export async function scene(issuers: readonly IssuerChanges[], options: StartOpt
   }
 }
 
-/** One whose bound tokens are proven (C4.4a). */
-export const provenScene = shared(async (more: Omit<IssuerChanges, 'issuer'> = {}) => {
+/** One whose bound tokens are proven (C4.4a). To be `shared` in the test's own file: this one outlives it. */
+export const openProvenScene = async (more: Omit<IssuerChanges, 'issuer'> = {}) => {
   const server = await startIssuerServer([keyOfOne.jwk])
   const withAddress: NonNullable<StartOptions['change']> = (loaded) => ({
     ...loaded,
@@ -83,4 +82,4 @@ export const provenScene = shared(async (more: Omit<IssuerChanges, 'issuer'> = {
   const send = (headers: Record<string, string>) =>
     fetch(`http://127.0.0.1:${made.sidecar.port}${LIST}`, { headers })
   return { ...made, server, send }
-})
+}

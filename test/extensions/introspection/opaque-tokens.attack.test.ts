@@ -8,7 +8,7 @@ import {
   keyOfOne,
   keyOfTwo,
   LIST,
-  provenScene,
+  openProvenScene,
   scene,
   seconds,
   sign,
@@ -151,7 +151,7 @@ describe('C11.2 an issuer with opaque tokens', () => {
 it('C4.4a is asked of opaque tokens too', async () => {
   const own = prover()
   const introspection = { clientId: 'postern', clientSecret: 'secret' }
-  const { server, send } = await provenScene({ introspection })
+  const { server, send } = await openProvenScene({ introspection })
   server.answers.set(INTROSPECTION, {
     ...{ active: true, sub: 'someone', client_id: 'app', scope: 'fund.read target:b/ACME' },
     ...{ aud: AUDIENCE, exp: seconds() + 600, token_type: 'DPoP', cnf: { jkt: own.jkt } },
