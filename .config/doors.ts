@@ -1,7 +1,7 @@
 /**
- * `npm run doors [NAME …]`: whether extensions can be deleted. In a copy of the repository it deletes the folder, the line and the
- * tests of each extension, and its keys of the top level in what is shipped (default: of every one, then of all together); what is left must have no type error, serve (the smoke
- * tests) and say what is missing (`test/doors`).
+ * `npm run doors [NAME …]`: whether extensions can be deleted (default: each of them, then all together). In a copy of the repository
+ * it deletes the folder, the line and the tests, and the extension's keys of the top level in `config/`. What is left must have no type
+ * error, serve (the smoke tests) and say what is missing (`test/doors`).
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -59,7 +59,7 @@ function deleteIn(folder: string, names: readonly string[]): void {
 const withoutSection = (text: string, key: string): string =>
   text.replace(new RegExp(`^${key}:.*\\n(?:[ #].*\\n|\\n(?= ))*`, 'm'), '')
 
-/** What is shipped uses what is there. */
+/** The configurations that are shipped may use what is deleted. */
 async function deleteKeysIn(folder: string, names: readonly string[]): Promise<void> {
   const keys: string[] = []
   for (const name of names) {
@@ -95,7 +95,7 @@ function openHost(options: ts.CompilerOptions): ts.CompilerHost {
   return host
 }
 
-/** The sources whose types the list may change: those that lead to it by their imports, and those that import a file that is gone. */
+/** The sources that may have an error now: they lead to the list by their imports, or import a file that is gone. */
 function affected(program: ts.Program, folder: string): readonly ts.SourceFile[] {
   const files = program.getSourceFiles().filter(({ fileName }) => fileName.startsWith(join(folder, 'src')))
   const targets = (file: ts.SourceFile): readonly string[] =>
@@ -115,18 +115,12 @@ function affected(program: ts.Program, folder: string): readonly ts.SourceFile[]
   return files.filter(({ fileName }) => found.has(fileName))
 }
 
-/** What the sources say where some extensions are missing. */
+/** Whether the sources have no type error; prints those that they have. */
 function sourcesFit(folder: string): boolean {
-  const { config } = ts.readConfigFile(join(folder, 'tsconfig.json'), (name) =>
-    readFileSync(name, 'utf8'),
-  ) as {
-    config: object
-  }
-  const { options, fileNames } = ts.parseJsonConfigFileContent(
-    { ...config, include: ['src'] },
-    ts.sys,
-    folder,
-  )
+  const read = (file: string): string => readFileSync(file, 'utf8')
+  const { config } = ts.readConfigFile(join(folder, 'tsconfig.json'), read) as { config: object }
+  const sources = { ...config, include: ['src'] }
+  const { options, fileNames } = ts.parseJsonConfigFileContent(sources, ts.sys, folder)
   const program = ts.createProgram(fileNames, options, openHost(options))
   const files = affected(program, folder)
   const errors = files.flatMap((file) => [

@@ -7,7 +7,7 @@ import { openPushedRequests } from './stored/pushed-requests.ts'
 import { openConsents } from './stored/consents.ts'
 import { openSessions, sessionCookie } from './stored/sessions.ts'
 import { hashedPasswords, holdersOf, type IdentityDeps } from './dependencies/dependencies.ts'
-import type { AddedEndpoints, EndpointParts, MakeEndpoints } from './steps/added-endpoints.ts'
+import type { AddedEndpoints, MakeEndpoints } from './steps/added-endpoints.ts'
 import type { Attempt, Endpoint, StepDependencies } from './steps/endpoint.ts'
 import { ENDPOINTS } from './endpoints.ts'
 import { describeService, RESOURCE_PATH, resourceAt } from './endpoints/documents.ts'
@@ -29,12 +29,8 @@ export interface Identity {
   readonly links: readonly AddedEndpoints['link'][]
 }
 
-/** What `EndpointParts` has of the gateway, and the endpoints of extensions. */
-export interface Added extends Pick<EndpointParts, 'api'> {
-  readonly endpoints: readonly MakeEndpoints[]
-}
-
-export function openIdentity(deps: IdentityDeps, added: Added): Identity {
+/** @param added endpoints of extensions */
+export function openIdentity(deps: IdentityDeps, added: readonly MakeEndpoints[] = []): Identity {
   const issuerPath = new URL(deps.urls.issuer).pathname.replace(/\/$/, '')
   const theme = compileTheme(deps.config.pages, issuerPath)
   const metadata = describeService(deps, ENDPOINTS)
@@ -56,9 +52,9 @@ export function openIdentity(deps: IdentityDeps, added: Added): Identity {
     transport: transportOf(deps.urls),
   }
   const { catalogue, config: identity } = deps
-  const parts = { ...{ api: added.api, catalogue, identity }, ...{ theme, metadata } }
-  const further = added.endpoints.map((make) => make(parts))
-  const endpoints = [...ENDPOINTS, ...further.flatMap((each) => each.endpoints)]
+  const further = added.map((make) => make({ catalogue, identity, theme, metadata }))
+  // Of two at one path the last counts: Postern's own.
+  const endpoints = [...further.flatMap((each) => each.endpoints), ...ENDPOINTS]
   return {
     dependencies,
     links: further.map(({ link }) => link),

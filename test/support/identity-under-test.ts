@@ -276,11 +276,7 @@ export function openTestIdentity({ clients, users, config, deps, store: kept }: 
     clientMethods: { current: () => Promise.resolve(new Set([...CLIENT_AUTH_METHODS, 'dpop' as const])) },
     ...deps,
   }
-  const api = {
-    ...{ title: '', description: undefined, baseUrl: API, vendor: 'postern', defaultFormat: 'xml' as const },
-    ...{ scopes: [], areas: [] },
-  }
-  const identity = openIdentity(all, { api, endpoints: [] })
+  const identity = openIdentity(all)
   const door = identityDoor(() => identity, outside)
   const authorities = compileAuthorities([all.urls.issuer, all.urls.api])
   const send = async (sent: Sent): Promise<JsonAnswer> =>

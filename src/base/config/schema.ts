@@ -252,8 +252,8 @@ export const section = <T extends TProperties>(
 }
 
 /**
- * A schema with further keys in one of its sections. The static type stays the same, so
- * whoever adds keys must also read their values.
+ * A schema with further keys in one of its sections. The static type stays the same, so whoever adds keys
+ * must also read their values.
  *
  * @param place the way to the section: keys, `*` for each item of a list or a map, or a `kind`
  * @throws TypeError if there is no such section, or if it has one of the keys

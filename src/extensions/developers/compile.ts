@@ -6,7 +6,8 @@ import { refuseAsPage } from '../../identity/steps/answers.ts'
 import type { Endpoint } from '../../identity/steps/endpoint.ts'
 import { pageHeaders } from '../../identity/pages/layout.ts'
 import { asset, type Asset } from '../../identity/pages/theme.ts'
-import type { AddedEndpoints, MakeEndpoints } from '../../identity/steps/added-endpoints.ts'
+import type { AddedEndpoints } from '../../identity/steps/added-endpoints.ts'
+import type { EndpointsOfApi } from '../../operate/hooks/extension.ts'
 import type { Configuration } from '../../operate/settings/configuration.ts'
 import { areaPage } from './area-page.ts'
 import { changesPage } from './changes-page.ts'
@@ -97,13 +98,14 @@ function developerEndpoints(parts: DeveloperParts): AddedEndpoints {
   }
 }
 
-export function developerPages(configuration: Configuration): MakeEndpoints {
+export function developerPages(configuration: Configuration): EndpointsOfApi {
   const { openapi } = configuration
   const contact = openapi === 'off' ? undefined : openapi?.contact
-  return (parts) =>
+  return (api) => (parts) =>
     developerEndpoints({
       ...parts,
-      openapiUrl: openapi === 'off' ? undefined : `${parts.api.baseUrl}/.well-known/openapi.json`,
+      api,
+      openapiUrl: openapi === 'off' ? undefined : `${api.baseUrl}/.well-known/openapi.json`,
       contact: contact?.url ?? contact?.email,
       sample: sampleLogin(configuration),
     })

@@ -1,10 +1,12 @@
 import { brandOf, documentOf, html, type Html } from '../../identity/pages/layout.ts'
 import type { Asset, Theme } from '../../identity/pages/theme.ts'
+import type { ApiDescription } from '../../base/contracts/calls/api-description.ts'
 import type { EndpointParts } from '../../identity/steps/added-endpoints.ts'
 import type { SampleLogin } from './schema.ts'
 import { FRAME_TEXTS as T } from './texts.ts'
 
 export interface DeveloperParts extends EndpointParts {
+  readonly api: ApiDescription
   /** Where the description for programs is (C11.3); undefined where it is not offered. */
   readonly openapiUrl: string | undefined
   /** An https or http URL, or an e-mail address. */

@@ -46,7 +46,7 @@ export const KEYS = {
 
 type DevelopersConfig = Static<typeof KEYS.developers>
 
-/** What a configuration says of the pages. The core carries it unread. */
+/** The value of `developers`. Only this folder reads it. */
 export const developersOf = (configuration: Configuration): DevelopersConfig =>
   (configuration as Configuration & { readonly developers: DevelopersConfig }).developers
 

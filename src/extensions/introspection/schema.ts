@@ -24,7 +24,7 @@ export const KEYS = { introspection: optional(introspection) }
 
 type Introspection = Static<typeof introspection>
 
-/** What an issuer's configuration says of it. The core carries it unread. */
+/** The value of an issuer's `introspection`. Only this folder reads it. */
 export const introspectionOf = (issuer: Pick<IssuerConfig, 'issuer'>): Introspection | undefined =>
   (issuer as { readonly introspection?: Introspection }).introspection
 

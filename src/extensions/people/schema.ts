@@ -18,7 +18,7 @@ export const KEYS = { people: optional(people) }
 
 export type PeopleConfig = Static<typeof people>
 
-/** What a configuration says of it. The core carries it unread. */
+/** The value of `directory.people`. Only this folder reads it. */
 export const peopleOf = (directory: DirectoryConfig): PeopleConfig | undefined =>
   (directory as { readonly people?: PeopleConfig }).people
 

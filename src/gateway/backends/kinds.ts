@@ -1,4 +1,4 @@
-/** What is opened for a backend, and the kinds of backends that extensions add. */
+/** The type of an open backend, and the kinds of backends that extensions add. */
 import type { Problems } from '../../base/config/problems.ts'
 import type { TSchema } from '../../base/config/schema.ts'
 import type { Backend } from '../../base/contracts/calls/backend.ts'
@@ -12,7 +12,7 @@ import type { OperationUpstream } from './forward/schema/schema.ts'
 /** A backend, and what compiles the views that operations have of it. Absent where they cannot say anything different. */
 export interface OpenedBackend extends Backend {
   readonly forOperation?: (operation: ForwardedOperation, problems: Problems) => Backend
-  /** What takes calls that match no action, as a report-only area forwards them. Reports why it cannot. */
+  /** The view for calls of a report-only area that match no action. Reports a problem if there can be none. */
   readonly forUnmatched?: (area: string, bound: BoundNames, problems: Problems) => Backend
   /** The names by which calls of an operation tell the business. @param upstream its section */
   readonly boundNames?: (upstream: OperationUpstream | undefined) => readonly string[]

@@ -1,13 +1,11 @@
 /** Endpoints that an extension adds to those of identity (C6). */
 import type { Catalogue } from '../../base/config/scopes/catalogue.ts'
-import type { ApiDescription } from '../../base/contracts/calls/api-description.ts'
 import type { IdentityConfig } from '../dependencies/schema.ts'
 import type { Theme } from '../pages/theme.ts'
 import type { Endpoint } from './endpoint.ts'
 
 /** What they are made of, once for each configuration. */
 export interface EndpointParts {
-  readonly api: ApiDescription
   readonly catalogue: Catalogue
   readonly identity: IdentityConfig
   readonly theme: Theme

@@ -1,4 +1,5 @@
 /** What an extension may add to Postern: one literal, in `extension.ts` of its folder. Its work is loaded by `import()`. */
+import type { ApiDescription } from '../../base/contracts/calls/api-description.ts'
 import type { PeopleSource } from '../../identity/directory/records/people-source.ts'
 import type { FindOpaqueTokens } from '../../identity/keys/issuers/opaque-tokens.ts'
 import type { MakeEndpoints } from '../../identity/steps/added-endpoints.ts'
@@ -6,13 +7,16 @@ import type { Configuration } from '../settings/configuration.ts'
 import type { AddedSettings } from '../settings/settings.ts'
 import type { FirstConfigurationSource } from './first-configuration.ts'
 
+/** Endpoints that tell clients of the API, which is described once the public addresses are known. */
+export type EndpointsOfApi = (api: ApiDescription) => MakeEndpoints
+
 export interface Extension {
   /** A source of the configuration that `postern init` writes (C10). */
   readonly firstConfiguration?: FirstConfigurationSource
   /** Keys of the configuration. */
   readonly settings?: AddedSettings
   /** Endpoints at `{auth_url}` (C6). Undefined where a configuration has none of them. */
-  readonly endpoints?: (configuration: Configuration) => Promise<MakeEndpoints> | undefined
+  readonly endpoints?: (configuration: Configuration) => Promise<EndpointsOfApi> | undefined
   /** People that live elsewhere. A configuration has one such source at most. */
   readonly people?: PeopleSource
   /** How opaque tokens of a foreign issuer are verified (C11.2). */

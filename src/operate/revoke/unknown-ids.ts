@@ -7,8 +7,7 @@ import { CONSENT } from '../../identity/stored/consents.ts'
 import { SESSION } from '../../identity/stored/sessions.ts'
 import { CODE } from '../../identity/stored/codes.ts'
 import { FAMILY } from '../../identity/stored/families.ts'
-import type { IssuerConfig } from '../../identity/keys/issuers/issuers-schema.ts'
-import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
+import { isSidecar, type IssuerConfig } from '../../identity/keys/issuers/issuers-schema.ts'
 import type { ServiceContext } from '../operation/context.ts'
 
 /** The form of newSecret(16). Access tokens are not stored, so every id of this form counts as known. */

@@ -15,6 +15,7 @@ import { systemClock } from '../../base/kernel/clock.ts'
 import { Fault } from '../../base/kernel/faults.ts'
 import {
   compileIssuers,
+  isSidecar,
   issuerNames,
   requireAddressOfProofs,
 } from '../../identity/keys/issuers/issuers-schema.ts'
@@ -29,7 +30,6 @@ import { compileAdmin } from './admin.ts'
 import { reportMissingValues, reportWrongTargets, warnOfSameValues } from './business-values.ts'
 import type { AddedChecks, Check, Shared } from './added-checks.ts'
 import { checkListeners, closableNames, type Configuration } from './configuration.ts'
-import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import {
   reportDangers,
   reportOpenedDemo,

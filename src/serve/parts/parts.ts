@@ -27,7 +27,6 @@ import { compileActions, type CompiledActions } from '../../gateway/actions/comp
 import type { Conversions } from '../../gateway/conversion/conversions.ts'
 import type { LogoutQueue } from '../../identity/stored/logout-queue.ts'
 import type { StoreTokenRevoker } from '../../identity/stored/token-revoker.ts'
-import type { MakeEndpoints } from '../../identity/steps/added-endpoints.ts'
 import type { Clock } from '../../base/kernel/clock.ts'
 import type { ClientKeySets } from '../../identity/keys/remote/client-keys.ts'
 import type { IssuerKeys } from '../../identity/keys/issuers/issuer-keys.ts'
@@ -36,7 +35,7 @@ import { reportMissingValues, reportWrongTargets } from '../../operate/settings/
 import type { Configuration } from '../../operate/settings/configuration.ts'
 import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import { reportOpenedDemo } from '../../operate/settings/dangers.ts'
-import type { Extension } from '../../operate/hooks/extension.ts'
+import type { EndpointsOfApi, Extension } from '../../operate/hooks/extension.ts'
 import type { RevocationRules } from '../../state/stores/feed/revocations.ts'
 import type { ClientTallies } from '../../operate/watch/metrics/counts.ts'
 import { type OpenedPeople, openPeopleOf } from './people.ts'
@@ -92,7 +91,7 @@ export interface Parts {
   /** People that live elsewhere. */
   readonly people: OpenedPeople | undefined
   /** Endpoints of extensions. */
-  readonly endpoints: readonly MakeEndpoints[]
+  readonly endpoints: readonly EndpointsOfApi[]
 }
 
 /** What is to be closed when no configuration needs it any more. */

@@ -24,12 +24,11 @@ import { openNonces } from '../../identity/keys/dpop/nonces.ts'
 import { nonceRules, openProofVerifier } from '../../identity/keys/dpop/proofs.ts'
 import type { IssuerKeys } from '../../identity/keys/issuers/issuer-keys.ts'
 import { metadataUrls } from '../../identity/keys/issuers/issuer-source.ts'
-import { type IssuerConfig, provesKeys } from '../../identity/keys/issuers/issuers-schema.ts'
+import { isSidecar, type IssuerConfig, provesKeys } from '../../identity/keys/issuers/issuers-schema.ts'
 import { createOutboundClient } from '../../identity/keys/remote/outbound.ts'
 import { createTokenVerifier } from '../../identity/keys/verify/token-verifier.ts'
 import type { ServiceUrls } from '../../gateway/server/schema.ts'
 import type { Configuration } from '../../operate/settings/configuration.ts'
-import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import type { Dependencies, Parts } from '../parts/parts.ts'
 import { peopleOf } from '../parts/people.ts'
 import { foreignAuthority, ownAuthority } from './token-authorities.ts'
@@ -227,7 +226,10 @@ function openOwnIdentity(
     outbound,
     cors: corsOf(configuration),
   }
-  return openIdentity(identity, { api: description, endpoints: parts.endpoints })
+  return openIdentity(
+    identity,
+    parts.endpoints.map((ofApi) => ofApi(description)),
+  )
 }
 
 const corsOf = ({ server: { cors } }: Configuration): Cors | undefined => cors && new Cors(cors)

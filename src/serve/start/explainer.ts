@@ -2,7 +2,6 @@
  * Explains calls by a configuration file, without a service: for your own tests of who may call what. Published as
  * `postern/explain`, and described in config/explain.md.
  */
-import { SETTINGS } from './settings.ts'
 import { Buffer } from 'node:buffer'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -22,11 +21,13 @@ import { type Clock, systemClock } from '../../base/kernel/clock.ts'
 import { splitListenAddress } from '../../base/kernel/listen-address.ts'
 import { compileMaintenance } from '../../gateway/maintenance/schema.ts'
 import { serviceUrls } from '../../gateway/server/schema.ts'
+import { loadConfiguration } from '../../operate/settings/check-configuration.ts'
 import { closableNames, type Configuration } from '../../operate/settings/configuration.ts'
 import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 import { inspectStore } from '../../state/stores/read-store.ts'
 import { openDependencies, type WorkerDependencies } from './dependencies.ts'
 import { explainPartsOf } from './explain.ts'
+import { SETTINGS } from './settings.ts'
 import { openMeasures } from '../parts/measures.ts'
 import { openState } from '../parts/state.ts'
 import { closablesOf, closeAll, openParts } from '../parts/parts.ts'
@@ -40,7 +41,6 @@ export type {
   Refusal,
   Verdict,
 } from '../../base/contracts/calls/explanation.ts'
-import { loadConfiguration } from '../../operate/settings/check-configuration.ts'
 
 /** A call that is not made. Either `token`, or `client` and, unless it is a machine, `user`; or nobody calls. */
 export interface CallToExplain {

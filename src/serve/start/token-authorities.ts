@@ -97,7 +97,7 @@ export function foreignAuthority(
       openIssuer(config, named ? config.name : undefined, clock, keys),
     ]),
   )
-  const ofOpaque = [...issuers.values()].find(({ opaque }) => opaque !== undefined)
+  const takesOpaque = [...issuers.values()].find(({ opaque }) => opaque !== undefined)
   const issuerOf = ({ iss }: Claims): Issuer => {
     const issuer = typeof iss === 'string' ? issuers.get(iss) : undefined
     if (issuer === undefined) throw badToken('claim: iss')
@@ -108,8 +108,8 @@ export function foreignAuthority(
     how: 'verify' | 'verifyLocally',
     caller?: Caller,
   ): Promise<Principal> => {
-    if (ofOpaque?.opaque !== undefined && isOpaque(token))
-      return ofOpaque.read(await ofOpaque.opaque[how](token, ofOpaque.policy))
+    if (takesOpaque?.opaque !== undefined && isOpaque(token))
+      return takesOpaque.read(await takesOpaque.opaque[how](token, takesOpaque.policy))
     const parsed = parseCompactToken(token)
     const { read, verifier, policy } = issuerOf(parsed.payload)
     return read(await verifier[how](parsed, policy, caller))

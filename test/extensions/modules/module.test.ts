@@ -1,6 +1,6 @@
-import { readableOf } from '../../../src/base/http/body/pieces.ts'
 import { Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
+import { readableOf } from '../../../src/base/http/body/pieces.ts'
 import { UserModule } from '../../../src/extensions/modules/module.ts'
 import type { ModuleBackend, ModuleCall } from '../../../src/base/contracts/calls/module.ts'
 import { parseJson } from '../../../src/base/http/body/json.ts'

@@ -1,7 +1,7 @@
-import type { Configuration } from '../../../src/operate/settings/configuration.ts'
 import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { BroadcastChannel } from 'node:worker_threads'
+import type { Configuration } from '../../../src/operate/settings/configuration.ts'
 import type { PeopleCall, PeopleUser } from '../../../src/base/contracts/people/people-module.ts'
 import type { PeopleConfig } from '../../../src/extensions/people/schema.ts'
 

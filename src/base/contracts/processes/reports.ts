@@ -1,6 +1,6 @@
-// What processes report to each other. All of it is plain data.
+// Reports between processes: plain data only.
 
-/** What was added to the series of one family of metrics. */
+/** Amounts to add to the series of one family of metrics. */
 export interface Delta {
   /** The name of the family. */
   readonly name: string

@@ -22,7 +22,7 @@ export interface PeopleOpening {
   ) => void
 }
 
-/** What finds people with the roles of one configuration. */
+/** The parts of one configuration from which a layer of people is made. */
 export interface PeopleLayerParts {
   /** The people of the configuration and of the store: their names and subjects are taken, and the ids of machines. */
   readonly earlier: People
@@ -45,7 +45,7 @@ interface PeopleLayer {
 
 /** It outlives a configuration. */
 export interface OpenedSource {
-  /** Of the code, as it was loaded. */
+  /** The files of its code, in the versions that were loaded. */
   readonly files: readonly LoadedFile[]
   readonly layer: (parts: PeopleLayerParts) => PeopleLayer
   /** Verifications of passwords that wait for a place. */
@@ -55,7 +55,7 @@ export interface OpenedSource {
 }
 
 export interface PeopleSource {
-  /** What a configuration says of it; undefined: nothing. A reload that says the same keeps what is open. */
+  /** Its section of the configuration; undefined if there is none. A reload with the same section keeps the source open. */
   readonly configOf: (directory: DirectoryConfig) => object | undefined
   /** Resolves with undefined, and reports a problem, if it cannot be used. @param config what `configOf` gave */
   readonly open: (config: object, opening: PeopleOpening) => Promise<OpenedSource | undefined>

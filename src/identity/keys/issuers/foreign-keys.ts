@@ -130,7 +130,7 @@ export class ForeignKeys implements KeyFinder {
     throw new Fault('token_judge_unavailable', { detail: NEEDS_ISSUER })
   }
 
-  /** Where opaque tokens are verified, by the metadata. Rejects with Fault `token_judge_unavailable` if that cannot be read, or names none. */
+  /** The endpoint for opaque tokens, by the metadata. Rejects with Fault `token_judge_unavailable` if that cannot be read, or names none. */
   async endpoint(): Promise<string> {
     const known = (): string | undefined => this.#parts.endpoint?.()
     this.#endpointAsked = true
