@@ -49,7 +49,7 @@ const HOUSE: Readonly<Record<string, readonly (readonly string[])[]>> = {
   gateway: [
     ['backends/templates', 'limits', 'maintenance', 'server', 'upstream'],
     ['backends/forward/response', 'backends/forward/schema', 'backends/memory'],
-    ['backends/forward/auth', 'backends/forward/target', 'backends/websocket', 'conversion'],
+    ['backends/forward/auth', 'backends/forward/target', 'conversion'],
     ['backends/forward'],
     ['backends'],
     ['actions'],

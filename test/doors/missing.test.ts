@@ -4,11 +4,14 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { runVerb } from '../support/command-line.ts'
+import { attackUpstream, bytesOf } from '../support/attacked.ts'
 import { configFiles } from '../support/config-files.ts'
 import { scene } from '../support/foreign-sidecar.ts'
 import { INTROSPECTION, startIssuerServer } from '../support/issuer-server.ts'
 import { DEMO } from '../support/spawn-postern.ts'
+import { sendRaw } from '../support/raw-http.ts'
 import { postern } from '../support/start-postern.ts'
+import { at, withStream } from '../support/streaming.ts'
 
 const without = (process.env['POSTERN_WITHOUT'] ?? '').split(' ').filter((name) => name !== '')
 
@@ -66,6 +69,27 @@ const MISSING: Readonly<Record<string, () => Promise<void>>> = {
       2,
       expect.stringMatching(/a\.yaml:2 +directory\.people +is not a known key/),
     ])
+  },
+  async websocket() {
+    const backends = 'backends: { live: { kind: stream, target: http://127.0.0.1:9, closeOnExpiry: false } }'
+    const action =
+      '  - { level: fund, area: fund-data, action: live, methods: { GET: { scopes: { any: [fund.read] }, websocket: true } } }'
+    const file = configFiles({ 'a.yaml': `extends: ${DEMO}\n${backends}\nactions:\n${action}\n` })('a.yaml')
+    const { code, stderr } = await runVerb(['check', file])
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringMatching(/a\.yaml:2 +backends\.live\.closeOnExpiry +is not a known key/),
+    ])
+    expect(stderr).toMatch(/a\.yaml:4 +actions\[0\]\.methods\.GET\.websocket +is not a known key/)
+    const attacked = await attackUpstream({ change: withStream })
+    const handshake =
+      'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n'
+    const { status } = await sendRaw(
+      attacked.port,
+      bytesOf({ target: at('live/lobby'), lines: attacked.authorization + handshake }),
+    )
+    expect([status, attacked.received().map(({ headers }) => headers['upgrade'])]).toEqual([200, [undefined]])
+    await attacked.close()
   },
   async 'from-openapi'() {
     const description = configFiles({ 'api.yaml': 'openapi: 3.0.3\n' })('api.yaml')

@@ -33,7 +33,7 @@ const reportOnly: Change = (loaded) => ({
 })
 const ownTypesOverHttp: Change = (loaded) => ({
   ...withHeaders()(loaded),
-  actions: withOwnTypes(loaded).actions.filter(({ methods }) => methods.GET?.websocket !== true),
+  actions: withOwnTypes(loaded).actions.filter(({ methods }) => !('websocket' in (methods.GET ?? {}))),
 })
 
 let upstream: Upstream

@@ -207,6 +207,9 @@ describe('C8.7 an operation’s own timeouts and backend', () => {
   })
 })
 
+/** The types of the core do not tell the keys of extensions. */
+const withWebsocket = <T extends object>(operation: T): T => ({ ...operation, websocket: true })
+
 it('C8.7 the handshake of a websocket gets the same path, query and headers', async () => {
   const live = await startWebsocketUpstream()
   const websocket = await startPostern({
@@ -227,7 +230,7 @@ it('C8.7 the handshake of a websocket gets the same path, query and headers', as
         backends: { ...loaded.backends, live: stream },
         actions: [
           ...loaded.actions,
-          action('prices/{market}', { GET: { ...anybody, websocket: true, upstream: upstreamKeys } }),
+          action('prices/{market}', { GET: withWebsocket({ ...anybody, upstream: upstreamKeys }) }),
         ],
       }
     },

@@ -255,16 +255,19 @@ export const section = <T extends TProperties>(
  * A schema with further keys in one of its sections. The static type stays the same, so whoever adds keys
  * must also read their values.
  *
- * @param place the way to the section: keys, `*` for each item of a list or a map, or a `kind`
+ * @param place the way to the section: keys, `*` for each item of a list or a map and for each key of a section, or a `kind`
  * @throws TypeError if there is no such section, or if it has one of the keys
  */
 export const withKeys = <T extends TSchema>(schema: T, place: readonly string[], keys: TProperties): T => {
   const added = viewOf(section(keys))
-  return changedAt(schema, place, (of) => ({
-    ...of,
-    properties: apart(of.properties, added.properties),
-    required: [...(of.required ?? []), ...(added.required ?? [])],
-  }))
+  return changedAt(schema, place, (of) => {
+    if (of.properties === undefined) throw new TypeError('no section')
+    return {
+      ...of,
+      properties: apart(of.properties, added.properties),
+      required: [...(of.required ?? []), ...(added.required ?? [])],
+    }
+  })
 }
 
 /** The same with further kinds of one of its `kinds`. */
@@ -298,8 +301,15 @@ function changed(of: SchemaView, [first, ...rest]: readonly string[], change: Ch
 function changedItems(of: SchemaView, rest: readonly string[], change: Change): SchemaView {
   if (of.items !== undefined) return { ...of, items: changed(of.items, rest, change) }
   const map = mapItem(of)
-  if (map === undefined) throw new TypeError('neither a list nor a map')
+  if (map === undefined) return changedProperties(of, rest, change)
   return { ...of, patternProperties: { [map.keys]: changed(map.item, rest, change) } }
+}
+
+/** All keys of a section. */
+function changedProperties(of: SchemaView, rest: readonly string[], change: Change): SchemaView {
+  if (of.properties === undefined) throw new TypeError('neither a list, a map nor a section')
+  const properties = Object.entries(of.properties).map(([key, below]) => [key, changed(below, rest, change)])
+  return { ...of, properties: Object.fromEntries(properties) as Views }
 }
 
 /** A property that may be left out. It is undefined then. */

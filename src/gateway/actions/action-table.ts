@@ -36,7 +36,7 @@ interface KeptField {
 /** What the audit trail keeps of an operation's calls (C12.1.1). */
 export interface AuditRule {
   /**
-   * Which calls have a record: `each`; `upgrade`: those that open a websocket; `change`: those for which code of the
+   * Which calls have a record: `each`; `upgrade`: those that upgrade their connection; `change`: those for which code of the
    * user's sends a request that is not safe.
    */
   readonly calls: 'each' | 'upgrade' | 'change'
@@ -65,8 +65,8 @@ export interface Operation {
   readonly versions: ActionVersions
   readonly produces: readonly string[] | undefined
   readonly consumes: readonly string[] | undefined
-  /** Whether a GET may be an upgrade to websocket. */
-  readonly websocket: boolean
+  /** Whether a GET may ask for an upgrade of its connection. */
+  readonly upgrade: boolean
   /** Undefined: none of its query's parameters is declared. */
   readonly query: QueryRule | undefined
   readonly body: BodyRule

@@ -3,7 +3,6 @@ import type { OfferedOperation } from '../backends/forward/target/offered-operat
 import type { OpenedBackend } from '../backends/kinds.ts'
 import { reportUnknownName } from '../../base/config/problem-text.ts'
 import { type KeyPath, pathText, type Problems } from '../../base/config/problems.ts'
-import type { Catalogue } from '../../base/config/scopes/catalogue.ts'
 import type { Backend } from '../../base/contracts/calls/backend.ts'
 import {
   type Action,
@@ -385,19 +384,23 @@ function compileAction(
 }
 
 /** Whether its calls may change something (RFC 9110 §9.2.1), by what the configuration says of it. */
-const mayChange = (method: string, { audit, upstream, websocket }: OperationConfig): boolean =>
-  audit !== 'none' && (!isSafe(upstream?.method ?? method) || websocket === true)
+const mayChange = (method: string, operation: OperationConfig, upgrade: CompileContext['upgrade']): boolean =>
+  operation.audit !== 'none' &&
+  (!isSafe(operation.upstream?.method ?? method) || upgrade?.isAllowed(operation) === true)
 
 /**
  * The scope values whose tokens may change data, for the consent page (C6.2.2): those that a changing operation
  * requires, and those that imply them. Of values that are required together (`all`), those that a read requires too do
  * not count, unless reads require all of them.
  */
-export function changingScopes(actions: readonly ActionConfig[], catalogue: Catalogue): ReadonlySet<string> {
+export function changingScopes(
+  actions: readonly ActionConfig[],
+  { catalogue, upgrade }: Pick<CompileContext, 'catalogue' | 'upgrade'>,
+): ReadonlySet<string> {
   const operations = actions.flatMap(({ methods }) =>
     Object.entries(methods).map(([method, operation]) => ({
       operation,
-      changes: mayChange(method, operation),
+      changes: mayChange(method, operation, upgrade),
     })),
   )
   const reading = new Set(

@@ -1,7 +1,7 @@
 import type { ClientsBody } from '../backends/templates/check-templates.ts'
 import type { BoundNames } from '../backends/forward/kept-out.ts'
 import type { OfferedOperation, PublicSegment } from '../backends/forward/target/offered-operations.ts'
-import type { OpenedBackend } from '../backends/kinds.ts'
+import type { AddedUpgrade, OpenedBackend } from '../backends/kinds.ts'
 import { reportUnknownName } from '../../base/config/problem-text.ts'
 import type { KeyPath, Problems } from '../../base/config/problems.ts'
 import type { Catalogue } from '../../base/config/scopes/catalogue.ts'
@@ -34,6 +34,8 @@ export interface CompileContext {
   readonly schemas?: NamedSchemas
   /** Whether tokens of several issuers are accepted (C11.2). */
   readonly severalIssuers?: boolean
+  /** Undefined: no operation may be upgraded. */
+  readonly upgrade?: AddedUpgrade | undefined
 }
 
 export interface ActionContext extends CompileContext {
@@ -63,10 +65,11 @@ export function compileMethod(
   const defaultVersion = config.defaultVersion ?? versions[0] ?? 1
   if (!versions.includes(defaultVersion))
     problems.error([...path, 'defaultVersion'], `is not one of the versions ${versions.join(', ')}`)
-  const websocket = config.websocket === true
+  const upgrade = context.upgrade?.isAllowed(config) ?? false
   const safe = isSafe(method) && isSafe(config.upstream?.method ?? method)
   checkBodyKeys(method, config, path, problems)
-  if (websocket) checkWebsocket(method, config, backend, path, problems)
+  if (upgrade)
+    context.upgrade?.check({ method, upstreamMethod: config.upstream?.method, backend, path }, problems)
   return {
     action,
     method,
@@ -87,10 +90,10 @@ export function compileMethod(
     versions: { versions, defaultVersion },
     produces: config.produces,
     consumes: config.consumes,
-    websocket,
+    upgrade,
     query,
     body: compileBody(config.body, [...path, 'body'], problems),
-    audit: compileAuditRule(config, { safe, websocket, backend }, path, problems),
+    audit: compileAuditRule(config, { safe, upgrade, backend }, path, problems),
     items: config.items,
     documentation: compileDocumentation(
       config,
@@ -113,23 +116,6 @@ function checkBodyKeys(method: string, config: OperationConfig, path: KeyPath, p
   const sent = config.upstream?.method
   if (sent !== undefined && isBodiless(sent) && (config.body ?? config.consumes))
     problems.error([...path, 'upstream', 'method'], `is ${sent}, and the body of a ${sent} has no meaning`)
-}
-
-function checkWebsocket(
-  method: string,
-  config: OperationConfig,
-  backend: Backend,
-  path: KeyPath,
-  problems: Problems,
-): void {
-  const sent = config.upstream?.method
-  if (sent !== undefined && sent !== 'GET')
-    problems.error(
-      [...path, 'upstream', 'method'],
-      'is for a websocket, which begins with a GET (RFC 6455 §4.1)',
-    )
-  if (method !== 'GET') problems.error([...path, 'websocket'], 'is for GET only (RFC 6455 §4.1)')
-  if (backend.upgrade === undefined) problems.error([...path, 'websocket'], 'needs a backend of kind stream')
 }
 
 export const NO_NAMES: BoundNames = { names: [], lost: [] }
@@ -284,7 +270,7 @@ export function reportUnknownScopes(
 interface Nature {
   /** By the client's method and by the one that its upstream is sent. */
   readonly safe: boolean
-  readonly websocket: boolean
+  readonly upgrade: boolean
   readonly backend: Backend
 }
 
@@ -306,10 +292,10 @@ function compileAuditRule(
 
 function whichCalls(
   { audit }: OperationConfig,
-  { safe, websocket, backend }: Nature,
+  { safe, upgrade, backend }: Nature,
 ): AuditRule['calls'] | undefined {
   if (!safe || audit === 'intent') return 'each'
-  if (websocket) return 'upgrade'
+  if (upgrade) return 'upgrade'
   return backend.sendsAnything === true ? 'change' : undefined
 }
 

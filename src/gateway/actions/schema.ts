@@ -108,12 +108,6 @@ const operation = section(
       }),
     ),
     upstream: optional(operationUpstreamSchema),
-    websocket: optional(
-      flag({
-        description:
-          'Allow a websocket. Only for GET, and if the backend is of kind `stream`. Default: `false`.',
-      }),
-    ),
     audit: optional(
       choice(['intent', 'none'], {
         description:

@@ -1,12 +1,14 @@
-/** The type of an open backend, and the kinds of backends that extensions add. */
-import type { Problems } from '../../base/config/problems.ts'
+/** The type of an open backend, and what extensions add to backends: further kinds, and upgrades. */
+import type { KeyPath, Problems } from '../../base/config/problems.ts'
 import type { TSchema } from '../../base/config/schema.ts'
 import type { Backend } from '../../base/contracts/calls/backend.ts'
 import type { FundRegistry } from '../../base/contracts/people/places.ts'
+import type { Clock } from '../../base/kernel/clock.ts'
 import type { ForwardingDependencies } from './forward/compile-forwarding.ts'
 import type { ForwardedOperation } from './forward/compile-request.ts'
 import type { HttpBackend } from './forward/http.ts'
 import type { BoundNames } from './forward/kept-out.ts'
+import type { HttpBackendRules } from './forward/rules.ts'
 import type { OperationUpstream } from './forward/schema/schema.ts'
 
 /** A backend, and what compiles the views that operations have of it. Absent where they cannot say anything different. */
@@ -26,7 +28,7 @@ export interface BackendDependencies extends ForwardingDependencies {
   /** Most bytes of an answer that is held: `server.limits.answer`. */
   readonly answerLimit: number
   readonly moduleFailed: (backend: string, thrown: unknown, call: string | undefined) => void
-  readonly kinds: AddedKinds
+  readonly added: AddedBackends
 }
 
 /** A backend around one that forwards. */
@@ -62,5 +64,29 @@ export interface AddedKind {
   readonly contents: (config: Section, when: 'now' | 'loaded') => Promise<string>
 }
 
-/** By `kind`. */
-export type AddedKinds = ReadonlyMap<string, AddedKind>
+/** An operation that allows an upgrade. */
+export interface UpgradedOperation {
+  readonly method: string
+  /** The method that its upstream is sent, if the operation says one. */
+  readonly upstreamMethod: string | undefined
+  readonly backend: Pick<Backend, 'upgrade'>
+  /** Where its section stands. */
+  readonly path: KeyPath
+}
+
+/** Connections that change to another protocol (RFC 9110 §7.8), by way of backends of kind `stream`. */
+export interface AddedUpgrade {
+  /** Whether calls of an operation may ask for it. @param operation its section */
+  readonly isAllowed: (operation: object) => boolean
+  /** Reports what does not fit where it is allowed. */
+  readonly check: (operation: UpgradedOperation, problems: Problems) => void
+  /** Opens a backend of kind `stream` that can upgrade. @param config its section */
+  readonly open: (config: Section, rules: HttpBackendRules, clock: Clock) => Promise<HttpBackend>
+}
+
+/** What extensions add to backends. */
+export interface AddedBackends {
+  /** By `kind`. */
+  readonly kinds: ReadonlyMap<string, AddedKind>
+  readonly upgrade: AddedUpgrade | undefined
+}

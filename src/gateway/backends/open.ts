@@ -12,7 +12,7 @@ import {
 } from './forward/compile-request.ts'
 import type { HttpBackend } from './forward/http.ts'
 import { type BoundNames, boundNames } from './forward/kept-out.ts'
-import type { AddedKinds, BackendDependencies, OpenedBackend } from './kinds.ts'
+import type { AddedBackends, BackendDependencies, OpenedBackend } from './kinds.ts'
 import { type BackendConfig, type BackendOfKind, type BackendsConfig, backendUnder } from './schema.ts'
 
 /**
@@ -57,7 +57,7 @@ function openBackend(
   problems: Problems,
   dependencies: BackendDependencies,
 ): Promise<OpenedBackend | undefined> {
-  const added = dependencies.kinds.get(config.kind)
+  const added = dependencies.added.kinds.get(config.kind)
   if (added !== undefined) return added.open(name, config, problems, dependencies)
   return config.kind === 'memory'
     ? openMemory(name, config, problems, dependencies)
@@ -92,12 +92,11 @@ async function openForwarding(
 ): Promise<OpenedBackend | undefined> {
   const rules = await compileForwarding(name, config, problems, dependencies)
   if (rules === undefined) return undefined
-  if (config.kind === 'stream') {
-    const { StreamBackend } = await import('./forward/stream.ts')
-    return withViews(new StreamBackend(rules, config.closeOnExpiry, dependencies.clock))
-  }
+  const { added, clock } = dependencies
+  if (config.kind === 'stream' && added.upgrade !== undefined)
+    return withViews(await added.upgrade.open(config, rules, clock))
   const { HttpBackend } = await import('./forward/http.ts')
-  return withViews(new HttpBackend(rules, dependencies.clock))
+  return withViews(new HttpBackend(rules, clock))
 }
 
 const withViews = (backend: HttpBackend): OpenedBackend =>
@@ -148,7 +147,7 @@ async function openOver(
   const [first, ...more] = under.rules.targets
   if (more.some(({ basePath }) => basePath !== first?.basePath))
     problems.error(['backends', name, 'over'], 'names a backend whose targets have different paths')
-  const openOver = dependencies.kinds.get(config.kind)?.openOver
+  const openOver = dependencies.added.kinds.get(config.kind)?.openOver
   if (openOver === undefined) throw new TypeError(`a backend of kind ${config.kind} runs around no other`)
   const around = await openOver(name, config, under, problems, dependencies)
   if (around === undefined) return undefined
@@ -184,7 +183,7 @@ const isForwarder = (backend: OpenedBackend | undefined): backend is OpenedBacke
 export async function contentsOfBackend(
   config: BackendConfig,
   when: 'now' | 'loaded',
-  kinds: AddedKinds,
+  { kinds }: AddedBackends,
 ): Promise<string> {
   const added = kinds.get(config.kind)
   if (added !== undefined) return added.contents(config, when)

@@ -1,19 +1,13 @@
 /** The configuration of backends. What opens them is in open.ts, so that whoever only reads a file loads little. */
-import { flag, kinds, mapOf, path, section, type Static } from '../../base/config/schema.ts'
+import { kinds, mapOf, path, section, type Static } from '../../base/config/schema.ts'
 import { forwarding, httpSchema, timeouts } from './forward/schema/schema.ts'
 
 const stream = section(
   {
     ...forwarding,
     timeouts: timeouts('5m'),
-    closeOnExpiry: flag({
-      default: true,
-      description: 'Close a websocket (code 1008) when the token that opened it expires or is revoked.',
-    }),
   },
-  {
-    description: 'Forwards what takes long or is large: websockets, event streams, uploads, downloads.',
-  },
+  { description: 'Forwards what takes long or is large: event streams, uploads, downloads.' },
 )
 
 const memory = section(

@@ -13,7 +13,7 @@ const REFUSALS: ReadonlySet<FaultCode> = new Set<FaultCode>([
   'audit_unavailable',
 ])
 
-/** Undefined for a call that needs none (C12.1.1). @param upgrade whether the call opens a websocket */
+/** Undefined for a call that needs none (C12.1.1). @param upgrade whether the call upgrades its connection */
 export function recordOf(
   runtime: Runtime,
   exchange: Exchange,

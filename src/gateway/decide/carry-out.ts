@@ -355,7 +355,7 @@ export async function carryUpgrade(
 ): Promise<Answer> {
   const { operation } = decision
   // A reload may have come between the reading of the upgrade and the decision: then the upgrade is ignored (T2.5).
-  if (exchange.upgrade === undefined || !operation.websocket)
+  if (exchange.upgrade === undefined || !operation.upgrade)
     return carryOut(runtime, exchange, decision, findings)
   const record = recordOf(runtime, exchange, decision, findings, true)
   findings.version = decision.negotiated.version

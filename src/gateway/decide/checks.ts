@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import { readCode, type Target } from '../../base/config/scopes/scope-token.ts'
 import type { Exchange } from '../../base/contracts/calls/exchange.ts'
 import type { Place, Places } from '../../base/contracts/people/places.ts'
@@ -240,12 +241,13 @@ export function negotiate(negotiation: Negotiation, { headers }: Head, operation
 }
 
 /**
- * Whether this target has an action that takes websockets (T2.5). It decides only how the request is read: one that
- * asks for a websocket where there is none passes the same checks, as a call of HTTP/1.1.
+ * Whether a request asks for an upgrade that the action of its target allows (T2.5). It decides only how the request is read:
+ * one that asks for an upgrade where there is none passes the same checks, as a call of HTTP/1.1.
  */
-export function takesWebsocket({ actions }: Runtime, target: RequestTarget): boolean {
+export function takesUpgrade({ actions }: Runtime, request: IncomingMessage, target: RequestTarget): boolean {
   try {
-    return matchAction(actions, target, 'GET').operation.websocket
+    const { upgrade, backend } = matchAction(actions, target, 'GET').operation
+    return upgrade && backend.asksUpgrade?.(request) === true
   } catch {
     return false
   }

@@ -161,7 +161,7 @@ function record(
 /** A revocation is in force in every process within 250 ms; a tunnel ends within a second of it (C4.16). */
 const SWEEP_MS = 250
 
-/** The open websocket tunnels of this process. They are counted, and each ends with the token that opened it (C4.16). */
+/** The open tunnels of this process. They are counted, and each ends with the token that opened it (C4.16). */
 export class OpenTunnels {
   readonly #current: () => Runtime
   readonly #watched = new Map<Tunnel, Principal>()

@@ -184,7 +184,7 @@ export class RecordedCall implements CallRecord, OutcomeRecord {
     return true
   }
 
-  /** The websocket is open: that is the outcome of its intent. */
+  /** The tunnel is open: that is the outcome of its intent. */
   async opened(tunnel: Tunnel): Promise<void> {
     const intent = await this.#intent
     if (intent === undefined) return

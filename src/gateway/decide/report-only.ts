@@ -176,7 +176,7 @@ export function unmatched(
       versions: { versions: [1], defaultVersion: 1 },
       produces: ANYTHING,
       consumes: ANYTHING,
-      websocket: false,
+      upgrade: false,
       query: undefined,
       body: { kind: 'none', schema: undefined, validate: undefined },
       audit: isSafe(method) ? undefined : EACH,

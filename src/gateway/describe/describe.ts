@@ -134,7 +134,7 @@ function describeOperation(
     ...versions,
     answer: answerOf(operation, answers, typesOf, reportOnly),
     body: bodyOf(operation, described.bodyLimit),
-    websocket: operation.websocket,
+    websocket: operation.upgrade,
     examples: documentation?.examples ?? [],
     faults: faultsOf({ operation, answers, limits: described.limits, typed, reportOnly }),
     ownErrors: answers.ownErrors,

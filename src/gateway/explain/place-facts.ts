@@ -14,13 +14,13 @@ export function describeAction(progress: Progress, { fault }: CheckResult): Chec
   const { target, runtime, exchange, named } = progress
   if (target === undefined) return { facts: {}, words: 'The path is not known.' }
   if (fault === undefined && named !== undefined) {
-    const { action, backend, websocket } = named.operation
+    const { action, backend, upgrade } = named.operation
     const facts = {
       problem: undefined,
       area: action.area,
       action: action.name,
       backend: backend.name,
-      websocket,
+      websocket: upgrade,
     }
     return {
       facts,

@@ -137,7 +137,7 @@ interface EntranceParts {
   readonly clock: Clock
   /** Absent: every request goes on to its door. */
   readonly earlyAdmission: EarlyAdmission | undefined
-  /** Keeps the open websockets. */
+  /** Keeps the open tunnels. */
   readonly upgrades: Upgrades
   /** Milliseconds that a client has to read each piece of its answer. */
   readonly patience: number

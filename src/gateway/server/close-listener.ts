@@ -23,7 +23,7 @@ interface CloseTimes {
 interface ClosingParts {
   readonly server: Server
   readonly connections: OpenConnections
-  /** Ends the websockets, with the reason for their clients. */
+  /** Ends the tunnels, with the reason for their clients. */
   readonly endTunnels: () => void
   /** Stops listening; resolves when all connections are closed. */
   readonly stop: () => PromiseLike<unknown>
@@ -32,7 +32,7 @@ interface ClosingParts {
 
 /**
  * Closes a listener (T5.10). A connection is closed after an answer that said `Connection: close`, or after a while of
- * silence, but not while a request may be on its way. Websockets are ended at once, since no answer of theirs will.
+ * silence, but not while a request may be on its way. Tunnels are ended at once, since no answer of theirs will.
  */
 export class ListenerEnd {
   readonly #parts: ClosingParts

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { EarlyAdmission } from '../../base/contracts/calls/admission.ts'
 import type { Recorder } from '../../base/contracts/records/recorder.ts'
 import type { TrustedProxies } from '../../base/http/head/addresses.ts'
-import type { Authorities, RequestTarget } from '../../base/http/head/request-target.ts'
+import type { Authorities } from '../../base/http/head/request-target.ts'
 import type { Clock } from '../../base/kernel/clock.ts'
 import { descriptorOf } from '../../base/files/descriptors.ts'
 import { bindingOf, namingSetting } from '../../base/kernel/listen-address.ts'
@@ -16,7 +16,7 @@ import { WholeBodies } from './exchange.ts'
 import { CHECK_INTERVAL_MS, SlowBodies } from './request-body.ts'
 import { schemeOf, type ServerConfig } from './schema.ts'
 import type { RenderFault } from './unreadable.ts'
-import { Upgrades } from './upgrades.ts'
+import { type TakesUpgrade, Upgrades } from './upgrades.ts'
 
 interface PublicListenerOptions {
   readonly config: ServerConfig
@@ -34,8 +34,8 @@ interface BehindListener {
   readonly doors: Doors
   readonly authorities: Authorities
   readonly renderFault: RenderFault
-  /** Whether a websocket that is asked for at this target is to be taken; absent takes none. */
-  readonly takesWebsocket?: (target: RequestTarget) => boolean
+  /** Absent: no upgrade is taken. */
+  readonly takesUpgrade?: TakesUpgrade
 }
 
 export interface PublicListener {
@@ -46,7 +46,7 @@ export interface PublicListener {
   renewCertificate(): void
   /** When the certificate that is shown expires, milliseconds since the epoch; undefined without TLS. */
   certificateValidTo(): number | undefined
-  /** Every answer closes its connection from now on, and websockets are closed. New connections are taken. */
+  /** Every answer closes its connection from now on, and tunnels are closed. New connections are taken. */
   drain(): void
   /**
    * Stops: drains, takes no more connections after `lameDuck` milliseconds (`timeouts.lameDuck` if not given), finishes
@@ -109,13 +109,13 @@ function refuseBeyond(limit: ConnectionLimit, server: Server, connections: OpenC
 
 function partsOf(
   { config, trustedProxies, recorder, clock, earlyAdmission }: PublicListenerOptions,
-  { doors, authorities, renderFault, takesWebsocket }: BehindListener,
+  { doors, authorities, renderFault, takesUpgrade }: BehindListener,
   watch: SlowBodies,
   isDraining: () => boolean,
 ): ListenerParts {
   const { limits } = config
   const scheme = schemeOf(config)
-  const upgrades = new Upgrades({ authorities, limits, takesWebsocket, isDraining })
+  const upgrades = new Upgrades({ authorities, limits, takesUpgrade, isDraining })
   const entrance = new Entrance({
     rules: { authorities, trustedProxies, limits, clock, watch, scheme, room: new WholeBodies() },
     route: compileRouting(doors),

@@ -9,31 +9,15 @@ import {
 } from '../../base/http/head/request-target.ts'
 import { connectionOf } from './connection.ts'
 
+/** Decides by the head alone. @param target the request's, parsed */
+export type TakesUpgrade = (request: IncomingMessage, target: RequestTarget) => boolean
+
 interface UpgradeParts {
   readonly authorities: Authorities
   readonly limits: { readonly target: number }
-  /** Whether an upgrade at this target is to be taken; undefined takes none. */
-  readonly takesWebsocket: ((target: RequestTarget) => boolean) | undefined
+  /** Whether the upgrade that a request asks for is to be taken; undefined takes none. */
+  readonly takesUpgrade: TakesUpgrade | undefined
   readonly isDraining: () => boolean
-}
-
-/** RFC 6455 §4.2.1: 16 bytes in base64. */
-const KEY = /^[A-Za-z0-9+/]{22}==$/
-/** Browsers say `keep-alive, Upgrade`. What names anything else would take a header of the handshake away (T2.1). */
-const CONNECTION = /^(?:keep-alive, *)?upgrade(?:, *keep-alive)?$/i
-
-/** Whether this is a complete websocket handshake. Any other upgrade is ignored (RFC 9110 §7.8). */
-function isHandshake({ method, httpVersion, headers }: IncomingMessage): boolean {
-  return (
-    method === 'GET' &&
-    httpVersion === '1.1' &&
-    headers.upgrade?.toLowerCase() === 'websocket' &&
-    CONNECTION.test(headers.connection ?? '') &&
-    KEY.test(headers['sec-websocket-key'] ?? '') &&
-    headers['sec-websocket-version'] === '13' &&
-    headers['content-length'] === undefined &&
-    headers['transfer-encoding'] === undefined
-  )
 }
 
 /** Decides which upgrades are taken, and keeps the open tunnels, since node forgets their connections. */
@@ -46,13 +30,13 @@ export class Upgrades {
     this.#parts = parts
   }
 
-  /** Decides by the head alone: node needs the answer at once. Ignored while another call is being answered. */
+  /** Node needs the answer at once. An upgrade that is not taken is ignored (RFC 9110 §7.8), as is each while another call is being answered. */
   takes(request: IncomingMessage): boolean {
-    const { takesWebsocket, isDraining } = this.#parts
-    if (takesWebsocket === undefined || !isHandshake(request) || isDraining()) return false
+    const { takesUpgrade, isDraining } = this.#parts
+    if (takesUpgrade === undefined || isDraining()) return false
     if (connectionOf(request.socket).isBusy) return false
     const target = this.#targetOf(request.url ?? '')
-    return target !== undefined && takesWebsocket(target)
+    return target !== undefined && takesUpgrade(request, target)
   }
 
   #targetOf(rawTarget: string): RequestTarget | undefined {

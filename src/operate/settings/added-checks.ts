@@ -1,7 +1,7 @@
 /** What a check of a configuration is, and what extensions add to the checks. */
 import type { Problems } from '../../base/config/problems.ts'
 import type { Environment } from '../../base/config/validate.ts'
-import type { AddedKinds } from '../../gateway/backends/kinds.ts'
+import type { AddedBackends } from '../../gateway/backends/kinds.ts'
 import type { Directory } from '../../identity/directory/records/compile.ts'
 import type { Configuration } from './configuration.ts'
 
@@ -22,7 +22,7 @@ export interface Check<Section extends string = keyof Configuration> {
 /** What several checks need. */
 export interface Shared {
   readonly unreadable: ReadonlySet<unknown>
-  readonly kinds: AddedKinds
+  readonly added: AddedBackends
   /** The compiled directory; the first call reports its problems. */
   readonly directory: () => Promise<Directory>
 }
@@ -33,6 +33,6 @@ export interface AddedChecks {
   readonly checks: readonly Check<string>[]
   /** Those that open something. The service makes them when it opens a configuration for serving. */
   readonly partChecks: readonly Check<string>[]
-  /** Kinds of backends: checks open them. */
-  readonly kinds: AddedKinds
+  /** Checks open backends of these kinds. */
+  readonly backends: AddedBackends
 }

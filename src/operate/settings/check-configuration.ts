@@ -1,6 +1,6 @@
 /** Checks beyond the schema: each folder's own check, run on every section that could be read. */
 import { compileAudit } from '../../state/audit/format/schema.ts'
-import type { AddedKinds } from '../../gateway/backends/kinds.ts'
+import type { AddedBackends } from '../../gateway/backends/kinds.ts'
 import { compileBackends } from '../../gateway/backends/open.ts'
 import { Problems } from '../../base/config/problems.ts'
 import { compileScopes } from '../../base/config/scopes/schema.ts'
@@ -108,7 +108,11 @@ const SECTION_CHECKS: readonly Check[] = [
   { needs: ['areas', 'backends', 'actions'], run: warnOfReportOnly },
   { needs: ['areas', 'backends', 'actions'], run: warnOfUncheckedCredentials },
   { needs: ['areas', 'backends', 'actions'], run: warnOfUnknownBusiness },
-  { needs: ['audit', 'data'], whole: ['issuers', 'actions'], run: warnOfUnrecordedChanges },
+  {
+    needs: ['audit', 'data'],
+    whole: ['issuers', 'actions'],
+    run: (all, problems, _environment, { added }) => warnOfUnrecordedChanges(all, added.upgrade, problems),
+  },
   { needs: ['backends'], run: warnOfUnverifiedUpstreams },
   { needs: ['backends', 'store'], run: (all, problems) => warnOfFewDescriptors(all, problems) },
   { needs: ['demo', 'server', 'directory'], whole: ['issuers'], run: reportDangers },
@@ -154,8 +158,8 @@ const PART_CHECKS: readonly Check[] = [
   {
     needs: ['backends', 'vendor'],
     whole: ['issuers'],
-    run: async (all, problems, _environment, { unreadable, kinds }) => {
-      const opened = await openBackends(all, problems, kinds)
+    run: async (all, problems, _environment, { unreadable, added }) => {
+      const opened = await openBackends(all, problems, added)
       // Actions are compiled as for serving; a backend that could not be opened was reported, and is only a name here.
       const backends = new Map(
         Object.keys(all.backends).map((name) => [name, opened.get(name) ?? unopened(name)]),
@@ -169,6 +173,7 @@ const PART_CHECKS: readonly Check[] = [
             areas: all.areas,
             schemas: all.schemas,
             severalIssuers: all.issuers.length > 1,
+            upgrade: added.upgrade,
           },
           problems,
         )
@@ -180,7 +185,7 @@ const PART_CHECKS: readonly Check[] = [
 const openBackends = (
   all: Configuration,
   problems: Problems,
-  kinds: AddedKinds,
+  added: AddedBackends,
 ): ReturnType<typeof compileBackends> =>
   compileBackends(all.backends, problems, {
     vendor: all.vendor,
@@ -192,7 +197,7 @@ const openBackends = (
     tokenChanged: () => undefined,
     moduleFailed: () => undefined,
     answerLimit: 0, // no call is made
-    kinds,
+    added,
   })
 
 const areReadable = (keys: readonly string[], without: ReadonlySet<unknown>): boolean =>
@@ -205,11 +210,11 @@ function sharedBy(
   { configuration, unreadable }: ReadablePart,
   problems: Problems,
   env: Environment,
-  { kinds }: AddedChecks,
+  { backends: added }: AddedChecks,
 ): Shared {
   let compiled: Promise<Directory> | undefined
   const compile = () => compileDirectory(configuration.directory, catalogueOf(configuration), problems, env)
-  return { unreadable, kinds, directory: () => (compiled ??= compile()) }
+  return { unreadable, added, directory: () => (compiled ??= compile()) }
 }
 
 function correctPaths({ list: problems }: Problems, first: number, { pathInFile }: ReadablePart): void {
@@ -261,7 +266,12 @@ const LAST_CHECKS: readonly Check[] = [
   },
 ]
 
-const STRICT_CHECKS: readonly Check[] = [{ needs: ['actions'], run: warnOfUndocumented }]
+const STRICT_CHECKS: readonly Check[] = [
+  {
+    needs: ['actions'],
+    run: (all, problems, _environment, { added }) => warnOfUndocumented(all, added.upgrade, problems),
+  },
+]
 
 /**
  * Reads a file and reports every problem. Writes nothing and opens no connection.

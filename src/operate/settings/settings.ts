@@ -1,12 +1,12 @@
 /** How configuration files are read, with what extensions add to them. */
 import { type TProperties, withKeys, withShapes } from '../../base/config/schema.ts'
-import type { AddedKind } from '../../gateway/backends/kinds.ts'
+import type { AddedBackends, AddedKind } from '../../gateway/backends/kinds.ts'
 import type { Environment } from '../../base/config/validate.ts'
 import type { AddedChecks } from './added-checks.ts'
 import { configurationSchema, type ReadConfiguration, readConfiguration } from './configuration.ts'
 
 /** What an extension adds to the configuration. */
-export interface AddedSettings extends Partial<Omit<AddedChecks, 'kinds'>> {
+export interface AddedSettings extends Partial<Omit<AddedChecks, 'backends'>> {
   /**
    * Keys with their schemas, by the section that they stand in: its path from the top level (`''`), such as `issuers.*`. The core
    * carries their values unread.
@@ -14,6 +14,8 @@ export interface AddedSettings extends Partial<Omit<AddedChecks, 'kinds'>> {
   readonly keys?: Readonly<Record<string, TProperties>>
   /** Kinds of backends. */
   readonly backends?: Readonly<Record<string, AddedKind>>
+  /** How backends of kind `stream` upgrade connections. One extension has it at most. */
+  readonly upgrade?: AddedBackends['upgrade']
   /** A line that `postern init` writes for it. */
   readonly first?: string
 }
@@ -43,7 +45,7 @@ export function settingsWith(added: readonly AddedSettings[]): Settings {
   return {
     schema,
     added: {
-      kinds,
+      backends: { kinds, upgrade: added.find(({ upgrade }) => upgrade !== undefined)?.upgrade },
       checks: added.flatMap(({ checks = [] }) => checks),
       partChecks: added.flatMap(({ partChecks = [] }) => partChecks),
     },

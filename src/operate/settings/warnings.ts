@@ -1,5 +1,6 @@
 import { planAudit } from '../../state/audit/format/schema.ts'
 import { namesBusiness, namesSubject } from '../../gateway/backends/forward/schema/named-values.ts'
+import type { AddedUpgrade } from '../../gateway/backends/kinds.ts'
 import { backendUnder } from '../../gateway/backends/schema.ts'
 import type { KeyPath, Problems } from '../../base/config/problems.ts'
 import type { Catalogue } from '../../base/config/scopes/catalogue.ts'
@@ -114,10 +115,14 @@ export function warnOfUnusedBackends(configuration: Configuration, problems: Pro
 const WANTED = ['summary', 'description', 'data', 'examples'] as const
 
 /** Warns of each operation that leaves out what clients could know of it (C11.3.7). */
-export function warnOfUndocumented({ actions }: Pick<Configuration, 'actions'>, problems: Problems): void {
+export function warnOfUndocumented(
+  { actions }: Pick<Configuration, 'actions'>,
+  upgrade: AddedUpgrade | undefined,
+  problems: Problems,
+): void {
   for (const [index, { methods }] of actions.entries())
     for (const [method, operation] of Object.entries(methods)) {
-      const missing = wantedOf(operation).filter((key) => operation[key] === undefined)
+      const missing = wantedOf(operation, upgrade).filter((key) => operation[key] === undefined)
       if (missing.length > 0)
         problems.warn(
           ['actions', index, 'methods', method],
@@ -127,18 +132,27 @@ export function warnOfUndocumented({ actions }: Pick<Configuration, 'actions'>, 
 }
 
 /** Answers without an envelope have no `Data` to be described. */
-const wantedOf = ({ produces, websocket }: OperationConfig): readonly (typeof WANTED)[number][] =>
-  produces !== undefined || websocket === true ? ['summary', 'description'] : WANTED
+const wantedOf = (
+  operation: OperationConfig,
+  upgrade: AddedUpgrade | undefined,
+): readonly (typeof WANTED)[number][] =>
+  operation.produces !== undefined || upgrade?.isAllowed(operation) === true
+    ? ['summary', 'description']
+    : WANTED
 
 /**
  * Warns where data may change without a record in the audit trail (C12.1.1): of each operation that leaves none, and once
  * if no trail is kept beside operations that need it.
  */
-export function warnOfUnrecordedChanges(configuration: Configuration, problems: Problems): void {
+export function warnOfUnrecordedChanges(
+  configuration: Configuration,
+  upgrade: AddedUpgrade | undefined,
+  problems: Problems,
+): void {
   const operations = configuration.actions.flatMap(placedOperations)
   for (const { path, operation } of operations)
     if (operation.audit === 'none') problems.warn([...path, 'audit'], warningOf(operation))
-  const needs = operations.filter(needsRecord)
+  const needs = operations.filter((each) => needsRecord(each, upgrade))
   const { audit, data } = configuration
   if (needs.length > 0 && planAudit(audit, data, isSidecar(configuration)) === undefined)
     problems.warn(
@@ -164,9 +178,10 @@ const placedOperations = ({ methods }: ActionConfig, index: number): readonly Pl
     operation,
   }))
 
-function needsRecord({ method, operation: { audit, upstream, websocket } }: Placed): boolean {
+function needsRecord({ method, operation }: Placed, upgrade: AddedUpgrade | undefined): boolean {
+  const { audit, upstream } = operation
   if (audit !== undefined) return audit === 'intent'
-  return !isSafe(method) || !isSafe(upstream?.method ?? method) || websocket === true
+  return !isSafe(method) || !isSafe(upstream?.method ?? method) || upgrade?.isAllowed(operation) === true
 }
 
 type BackendConfig = Configuration['backends'][string]

@@ -1,7 +1,7 @@
 /** Opens what a configuration names: the parts that need no address yet. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import type { AddedKinds, BackendDependencies, OpenedBackend } from '../../gateway/backends/kinds.ts'
+import type { AddedBackends, BackendDependencies, OpenedBackend } from '../../gateway/backends/kinds.ts'
 import { compileBackends, contentsOfBackend } from '../../gateway/backends/open.ts'
 import { type BackendConfig, backendUnder } from '../../gateway/backends/schema.ts'
 import { ConfigurationError, Problems } from '../../base/config/problems.ts'
@@ -43,8 +43,8 @@ import { type OpenedPeople, openPeopleOf } from './people.ts'
 /** The parts that outlive a configuration: state, keys, switches, limits. */
 export interface Dependencies {
   readonly extensions: readonly Extension[]
-  /** The kinds of backends that extensions add. */
-  readonly kinds: AddedKinds
+  /** What extensions add to backends. */
+  readonly addedBackends: AddedBackends
   readonly clock: Clock
   readonly environment: Environment
   /** Absent in a sidecar, which issues nothing (C11.2). */
@@ -126,11 +126,11 @@ export async function openParts(
   await reportOpenedDemo(configuration, directory, problems)
   if (!problems.failed && !isSidecar(configuration))
     await reportTakenIds(directory, dependencies.store, problems)
-  const { extensions, kinds } = dependencies
+  const { extensions, addedBackends: added } = dependencies
   const endpoints = await Promise.all(
     extensions.flatMap((extension) => extension.endpoints?.(configuration) ?? []),
   )
-  const now = await contentsOf(configuration, 'now', kinds)
+  const now = await contentsOf(configuration, 'now', added)
   const reused = reusedBackends(configuration, now, before)
   const wanted = Object.entries(configuration.backends).filter(([name]) => !reused.has(name))
   const backendParts = {
@@ -143,7 +143,7 @@ export async function openParts(
     tokenChanged: dependencies.tokenChanged,
     moduleFailed: dependencies.moduleFailed,
     answerLimit: configuration.server.limits.answer,
-    kinds,
+    added,
   }
   const opened = await compileBackends(Object.fromEntries(wanted), problems, backendParts, reused)
   const people = await openPeopleOf(configuration.directory, dependencies, problems, before?.people)
@@ -153,6 +153,7 @@ export async function openParts(
     {
       ...{ catalogue, backends, areas, schemas: configuration.schemas },
       severalIssuers: configuration.issuers.length > 1,
+      upgrade: added.upgrade,
     },
     problems,
   )
@@ -161,7 +162,7 @@ export async function openParts(
   if (!problems.failed) {
     const contents = new Map([
       ...now,
-      ...(await contentsOf(configuration, 'loaded', kinds, ({ kind }) => kinds.has(kind))),
+      ...(await contentsOf(configuration, 'loaded', added, ({ kind }) => added.kinds.has(kind))),
     ])
     return { configuration, catalogue, directory, backends, contents, actions, people, endpoints }
   }
@@ -174,12 +175,12 @@ export async function openParts(
 async function contentsOf(
   { backends }: Configuration,
   when: 'now' | 'loaded',
-  kinds: AddedKinds,
+  added: AddedBackends,
   which: (config: BackendConfig) => boolean = () => true,
 ): Promise<Map<string, string>> {
   const chosen = Object.entries(backends).filter(([, config]) => which(config))
   const digests = chosen.map(
-    async ([name, config]) => [name, await contentsOfBackend(config, when, kinds)] as const,
+    async ([name, config]) => [name, await contentsOfBackend(config, when, added)] as const,
   )
   return new Map(await Promise.all(digests))
 }

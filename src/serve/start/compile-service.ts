@@ -216,7 +216,10 @@ function openOwnIdentity(
     config: configuration.identity,
     strictHeaderNames: configuration.server.strictHeaderNames,
     anySchemeCase: configuration.identity.strictRfc6749,
-    changingScopes: changingScopes(configuration.actions, catalogue),
+    changingScopes: changingScopes(configuration.actions, {
+      catalogue,
+      upgrade: dependencies.addedBackends.upgrade,
+    }),
     longestTarget: configuration.server.limits.target,
     clientMethods: new DirectoryMethods({
       configured: directory.clients.values(),

@@ -115,7 +115,7 @@ export async function openDependencies(
   if (store.shared !== undefined) await storedPlaces.readAll()
   return {
     extensions: EXTENSIONS,
-    kinds: SETTINGS.added.kinds,
+    addedBackends: SETTINGS.added.backends,
     clock,
     machine,
     environment,

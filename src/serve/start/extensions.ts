@@ -5,3 +5,4 @@ export { extension as fromOpenapi } from '../../extensions/from-openapi/extensio
 export { extension as introspection } from '../../extensions/introspection/extension.ts'
 export { extension as modules } from '../../extensions/modules/extension.ts'
 export { extension as people } from '../../extensions/people/extension.ts'
+export { extension as websocket } from '../../extensions/websocket/extension.ts'

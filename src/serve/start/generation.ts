@@ -27,7 +27,7 @@ import type { GaugeReading } from '../../base/contracts/processes/reports.ts'
 
 /**
  * One configuration that is or was in force, with its service, metrics and log, and the number of its calls in flight. A
- * call, stream or websocket finishes on the configuration that it began with.
+ * call, stream or tunnel finishes on the configuration that it began with.
  */
 export class Generation {
   readonly parts: Parts
@@ -64,7 +64,7 @@ export class Generation {
     exchange.onEnd(this.#leave)
   }
 
-  /** The number of calls in flight, websockets included. */
+  /** The number of calls in flight, tunnels included. */
   get calls(): number {
     return this.#calls
   }

@@ -8,7 +8,7 @@ import type { DescribedCall, Explanation } from '../../base/contracts/calls/expl
 import type { Recorder } from '../../base/contracts/records/recorder.ts'
 import type { FeedReading, Store, View } from '../../base/contracts/records/store.ts'
 import { CLIENT } from '../../identity/directory/records/stored-directory.ts'
-import { takesWebsocket } from '../../gateway/decide/checks.ts'
+import { takesUpgrade } from '../../gateway/decide/checks.ts'
 import { apiDoor } from '../../gateway/decide/door.ts'
 import { explainCall } from '../../gateway/explain/explain.ts'
 import { descriptionDoor, type ServedDescription } from '../../gateway/openapi/door.ts'
@@ -295,7 +295,7 @@ export class ServingWorker implements WorkerPool<Configuration> {
       authorities,
       // Read at each call: a reload may change the vendor or the default format.
       renderFault: (...args) => this.#current.service.renderFault(...args),
-      takesWebsocket: (target) => takesWebsocket(this.#current.service.runtime, target),
+      takesUpgrade: (...asked) => takesUpgrade(this.#current.service.runtime, ...asked),
     })
     return Promise.resolve()
   }

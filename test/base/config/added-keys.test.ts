@@ -30,6 +30,16 @@ describe('C10 keys that extensions add to a schema', () => {
     expect(viewOf(schema).properties?.['things']?.items?.required).toEqual(['name'])
   })
 
+  it('C10 stand below each key of a section, where its place says so', () => {
+    const inner = section({ one: section({}), two: optional(section({})) })
+    const view = viewOf(withKeys(section({ inner }), ['inner', '*'], KEYS)).properties?.['inner']
+    expect(Object.values(view?.properties ?? {}).map(({ required }) => required)).toEqual([
+      ['more'],
+      ['more'],
+    ])
+    expect(view?.required).toEqual(['one'])
+  })
+
   it('C10 may be a kind of its own', () => {
     const view = viewOf(withShapes(schema, ['sources', '*'], { two: section(KEYS) }))
     const [item] = Object.values(view.properties?.['sources']?.patternProperties ?? {})

@@ -72,7 +72,7 @@ function carrying(wanted: Parts) {
   const carry = (exchange = exchangeOf(FUND_LIST)) => carryOut(runtime, exchange, decided(exchange), findings)
   const switchOver = (exchange: Exchange) => {
     const decision = decided(exchange)
-    const operation = { ...decision.operation, websocket: true }
+    const operation = { ...decision.operation, upgrade: true }
     return carryUpgrade(runtime, exchange, { ...decision, operation }, findings)
   }
   const { clock, calls } = gateway

@@ -1,3 +1,5 @@
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { SnapshotPlaces } from '../../../src/identity/directory/records/places.ts'
 import { compileScopeRule, satisfies } from '../../../src/gateway/actions/action-table.ts'
@@ -12,7 +14,7 @@ import {
   requireApiVersion,
   requirePlace,
   requireScope,
-  takesWebsocket,
+  takesUpgrade,
 } from '../../../src/gateway/decide/checks.ts'
 import { Findings } from '../../../src/gateway/decide/pipeline.ts'
 import {
@@ -66,11 +68,17 @@ describe('C4.6 the action of a call', () => {
     expect(() => requireApiVersion(targetOf(FUND_LIST))).not.toThrow()
   })
 
-  it('T2.5 takes a websocket only where it says so', () => {
-    expect([takesWebsocket(runtime, targetOf(FUND_LIST)), takesWebsocket(runtime, targetOf('b'))]).toEqual([
-      false,
-      false,
-    ])
+  it('T2.5 takes an upgrade only where it says so, and only one that its backend makes', () => {
+    const takes = (path: string, upgrade: boolean, asked: boolean): boolean => {
+      const { actions } = makeGateway({ backend: { asksUpgrade: () => asked } }).runtime
+      const { operation } = matchAction(actions, targetOf(FUND_LIST), 'GET')
+      Object.assign(operation, { upgrade })
+      return takesUpgrade({ ...runtime, actions }, new IncomingMessage(new Socket()), targetOf(path))
+    }
+    expect(takes(FUND_LIST, true, true)).toBe(true)
+    expect(takes(FUND_LIST, true, false)).toBe(false)
+    expect(takes(FUND_LIST, false, true)).toBe(false)
+    expect(takes('b', true, true)).toBe(false)
   })
 })
 

@@ -148,7 +148,10 @@ directory:
     ])
     const { configuration } = SETTINGS.load(at('a.yaml'), {})
     await expect(
-      openParts(configuration!, { environment: {}, extensions: [] } as unknown as Dependencies),
+      openParts(configuration!, {
+        ...{ environment: {}, extensions: [] },
+        addedBackends: { kinds: new Map(), upgrade: undefined },
+      } as unknown as Dependencies),
     ).rejects.toThrow(ConfigurationError)
   })
 

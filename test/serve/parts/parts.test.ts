@@ -15,7 +15,7 @@ it('C10 where endpoints of an extension cannot be made, nothing was opened', asy
   const dependencies = {
     ...{ clock, environment: {}, store: new MemoryStore(clock) },
     extensions: [{ endpoints: () => Promise.reject(new Error('cannot be loaded')) }],
-    kinds: new Map([['puppet', puppet]]),
+    addedBackends: { kinds: new Map([['puppet', puppet]]), upgrade: undefined },
   } as unknown as Dependencies
   await expect(openParts({ ...configuration!, backends }, dependencies)).rejects.toThrow('cannot be loaded')
   expect(opened).toEqual([])

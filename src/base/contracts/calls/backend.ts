@@ -10,7 +10,7 @@ import type { BusinessValues, Place } from '../people/places.ts'
 import type { Principal } from '../people/principal.ts'
 import type { BodyRecipe, PlaceholderValues } from './templates.ts'
 import type { Buffer } from 'node:buffer'
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 
 /** The format of a backend's request and answer bodies. `value` is a JSON value in memory that is never serialised. */
 export type BackendFormat = 'value' | 'json' | 'xml'
@@ -212,7 +212,7 @@ export interface PossibleAnswers {
 }
 
 export interface UpstreamTraffic {
-  /** Connections that a call uses, websockets included. */
+  /** Connections that a call uses, tunnels included. */
   readonly active: number
   readonly idle: number
   readonly waiting: number
@@ -310,11 +310,13 @@ export interface Backend {
   /** Rejects with a Fault if there is no usable answer (C8.4). */
   answer(call: Call): Promise<BackendAnswer>
   /**
-   * Takes a connection over, after the same decision as for `answer` (websocket only). If it rejects with a Fault, it
+   * Takes a connection over, after the same decision as for `answer`. If it rejects with a Fault, it
    * has written nothing to the socket, so that the fault can be answered there over HTTP.
    * @param head bytes that the client has already sent after its request
    */
   upgrade?(call: Call, socket: Socket, head: Buffer): Promise<UpgradeOutcome>
+  /** Whether a request asks for the upgrade that it makes. Decided by the head alone. */
+  asksUpgrade?(request: IncomingMessage): boolean
   /** Whether it can answer now; for /health/ready and metrics. */
   healthy?(): boolean
   /** For metrics. Absent where there is no upstream. */

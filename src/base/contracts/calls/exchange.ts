@@ -36,11 +36,11 @@ export interface Exchange {
   readonly carrier: Carrier
   /** Set before the door is called if the service refuses the request, for example under overload. The first check throws it. */
   readonly refusal?: Fault | undefined
-  /** Set if the client requests a websocket on an action that has one. A door may then answer with a tunnel. */
+  /** Set if the client asks for an upgrade that the action allows. A door may then answer with a tunnel. */
   readonly upgrade?: Upgrade | undefined
 }
 
-/** A connection whose client requests a websocket (RFC 6455 §4.1). */
+/** A connection whose client asks for an upgrade (RFC 9110 §7.8). */
 export interface Upgrade {
   readonly socket: Socket
   /** Bytes that the client has already sent after its request. */

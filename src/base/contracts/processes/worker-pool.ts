@@ -124,7 +124,7 @@ export interface WorkerPool<C> extends AsyncDisposable {
   isServing?(): boolean
   /** Replaces every process, one after the other, without losing a call. Resolves with their number. Absent for one process. */
   restart?(): Promise<number>
-  /** From now on responses close their connections and websockets are asked to close. New connections are accepted. */
+  /** From now on responses close their connections and tunnels are asked to close. New connections are accepted. */
   drain(): void
   /**
    * Stops accepting calls after `lameDuck` milliseconds (default: the configured time), finishes those in flight, then

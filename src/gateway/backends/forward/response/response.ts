@@ -160,7 +160,7 @@ const BY_CODE: Readonly<Record<string, FaultCode>> = {
   ERR_INVALID_CHAR: 'internal',
 }
 
-/** Codes of node's parser, which reads the answers to handshakes of websockets: the connection closed in the middle. */
+/** Codes of node's parser, which reads the answers to upgrades: the connection closed in the middle. */
 const CUT: ReadonlySet<string> = new Set(['HPE_INVALID_EOF_STATE', 'HPE_CLOSED_CONNECTION'])
 
 /** Codes that blame this process or machine, and not the service: it has too many files and connections open. */

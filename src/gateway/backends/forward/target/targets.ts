@@ -284,7 +284,7 @@ export class UpstreamTarget {
     )
   }
 
-  /** For an attempt that is sent by other means (a websocket): the result is to be called with its outcome. */
+  /** For an attempt that is sent by other means (an upgrade): the result is to be called with its outcome. */
   enter(): (outcome: AttemptOutcome) => void {
     return this.#ejection.enter()
   }

@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { certificateFolder, makeCertificate } from '../support/certificates.ts'
-import { postern } from '../support/start-postern.ts'
-import { at, streaming, type StreamChanges } from '../support/streaming.ts'
-import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
+import { certificateFolder, makeCertificate } from '../../support/certificates.ts'
+import { postern } from '../../support/start-postern.ts'
+import { at, streaming, type StreamChanges } from '../../support/streaming.ts'
+import { ALL_AT_ACME, issueToken } from '../../support/tokens.ts'
 import {
   askWebsocket,
   messageOn,
   startWebsocketUpstream,
   type Asked,
   type Whereabouts,
-} from '../support/websocket-upstream.ts'
+} from '../../support/websocket-upstream.ts'
 
 /** Websockets to upstreams behind TLS and unix sockets. */
 

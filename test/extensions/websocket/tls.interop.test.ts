@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { Agent, fetch } from 'undici'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { certificateFolder, makeCertificate } from '../support/certificates.ts'
-import { postern, type StartedPostern } from '../support/start-postern.ts'
-import { at, streaming } from '../support/streaming.ts'
-import { ALL_AT_ACME, basic } from '../support/tokens.ts'
+import { certificateFolder, makeCertificate } from '../../support/certificates.ts'
+import { postern, type StartedPostern } from '../../support/start-postern.ts'
+import { at, streaming } from '../../support/streaming.ts'
+import { ALL_AT_ACME, basic } from '../../support/tokens.ts'
 import {
   askWebsocket,
   closeOf,
@@ -12,7 +12,7 @@ import {
   startWebsocketUpstream,
   type Asked,
   type WebsocketUpstream,
-} from '../support/websocket-upstream.ts'
+} from '../../support/websocket-upstream.ts'
 
 /** Websockets of the `ws` package's client over the gateway's own TLS (wss), its certificate verified. */
 

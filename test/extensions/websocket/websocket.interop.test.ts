@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
-import { urlOfNobody } from '../support/free-port.ts'
-import { movableClock } from '../support/movable-clock.ts'
-import { postern, startPostern, type StartedPostern, type StartOptions } from '../support/start-postern.ts'
-import { at, streaming, type StreamChanges } from '../support/streaming.ts'
-import { openUpstream, type Upstream, type UpstreamBehaviour } from '../support/start-upstream.ts'
-import { ALL_AT_ACME, basic, issueToken } from '../support/tokens.ts'
+import { urlOfNobody } from '../../support/free-port.ts'
+import { movableClock } from '../../support/movable-clock.ts'
+import { postern, startPostern, type StartedPostern, type StartOptions } from '../../support/start-postern.ts'
+import { at, streaming, type StreamChanges } from '../../support/streaming.ts'
+import { openUpstream, type Upstream, type UpstreamBehaviour } from '../../support/start-upstream.ts'
+import { ALL_AT_ACME, basic, issueToken } from '../../support/tokens.ts'
 import {
   askWebsocket,
   closeOf,
@@ -13,7 +13,7 @@ import {
   startWebsocketUpstream,
   type Asked,
   type WebsocketUpstream,
-} from '../support/websocket-upstream.ts'
+} from '../../support/websocket-upstream.ts'
 
 /** Websockets of the `ws` package's client to its server, through the gateway. */
 

@@ -1,34 +1,33 @@
+import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Call, Tunnel, UpgradeOutcome, UpstreamTraffic } from '../../../base/contracts/calls/backend.ts'
-import { AUDIT_HEADER, withoutOwnCookies } from '../../../base/http/head/end-to-end-headers.ts'
-import { followedBy, type HeaderText } from '../../../base/http/head/header-text.ts'
-import type { Clock } from '../../../base/kernel/clock.ts'
-import { Fault } from '../../../base/kernel/faults.ts'
-import type { UpstreamAddress } from '../../upstream/socket.ts'
-import { WebsocketTunnel } from '../websocket/tunnel.ts'
+import type { Call, Tunnel, UpgradeOutcome, UpstreamTraffic } from '../../base/contracts/calls/backend.ts'
+import { AUDIT_HEADER, withoutOwnCookies } from '../../base/http/head/end-to-end-headers.ts'
+import { followedBy, type HeaderText } from '../../base/http/head/header-text.ts'
+import type { Clock } from '../../base/kernel/clock.ts'
+import { Fault } from '../../base/kernel/faults.ts'
+import { HttpBackend } from '../../gateway/backends/forward/http.ts'
+import { urlOf } from '../../gateway/backends/forward/target/redirects.ts'
 import {
-  type Handshake,
-  handshakeHeaders,
-  type HandshakeOutcome,
-  openWebsocket,
-  switchedHeaders,
-} from '../websocket/upstream.ts'
-import { HttpBackend } from './http.ts'
-import { urlOf } from './target/redirects.ts'
-import { checkStatus, type StatusVerdict, upstreamFault } from './response/response.ts'
-import type { ExchangeRules, HttpBackendRules } from './rules.ts'
-import { attemptOutcome, NONE_TRIED } from './target/targets.ts'
-import type { CallTargets } from './target/varying-targets.ts'
+  checkStatus,
+  type StatusVerdict,
+  upstreamFault,
+} from '../../gateway/backends/forward/response/response.ts'
+import type { ExchangeRules, HttpBackendRules } from '../../gateway/backends/forward/rules.ts'
+import { attemptOutcome, NONE_TRIED } from '../../gateway/backends/forward/target/targets.ts'
+import type { CallTargets } from '../../gateway/backends/forward/target/varying-targets.ts'
+import type { UpstreamAddress } from '../../gateway/upstream/socket.ts'
+import { handshakeHeaders, isHandshake, switchedHeaders } from './handshake.ts'
+import { WebsocketTunnel } from './tunnel.ts'
+import { type Handshake, type HandshakeOutcome, openWebsocket } from './upstream.ts'
 
 const SWITCHING = 101
 const UNAUTHORIZED = 401
 
 /**
- * Forwards what takes long or is large (C8.1): websockets by http-proxy-3, everything else (event streams, uploads,
- * downloads) the way of the `http` backend, whose pool streams both ways in constant memory and keeps a call one call
- * whatever its framing (T2.4).
+ * A backend of kind `stream` that takes websockets over, by http-proxy-3. All other calls go the way of the `http` backend (C8.1),
+ * whose pool streams both ways in constant memory and keeps a call one call whatever its framing (T2.4).
  */
-export class StreamBackend extends HttpBackend {
+export class WebsocketBackend extends HttpBackend {
   readonly #clock: Clock
   readonly #closeOnExpiry: boolean
   readonly #tunnels: Set<Tunnel>
@@ -41,7 +40,7 @@ export class StreamBackend extends HttpBackend {
     rules: HttpBackendRules,
     closeOnExpiry: boolean,
     clock: Clock,
-    owner?: StreamBackend,
+    owner?: WebsocketBackend,
     at?: CallTargets,
   ) {
     super(rules, clock, owner, at)
@@ -50,12 +49,16 @@ export class StreamBackend extends HttpBackend {
     this.#tunnels = owner === undefined ? new Set() : owner.#tunnels
   }
 
-  override withRules(rules: Partial<ExchangeRules>): StreamBackend {
-    return new StreamBackend({ ...this.rules, ...rules }, this.#closeOnExpiry, this.#clock, this)
+  override withRules(rules: Partial<ExchangeRules>): WebsocketBackend {
+    return new WebsocketBackend({ ...this.rules, ...rules }, this.#closeOnExpiry, this.#clock, this)
   }
 
-  protected override viewAt(rules: HttpBackendRules, targets: CallTargets): StreamBackend {
-    return new StreamBackend(rules, this.#closeOnExpiry, this.#clock, this, targets)
+  protected override viewAt(rules: HttpBackendRules, targets: CallTargets): WebsocketBackend {
+    return new WebsocketBackend(rules, this.#closeOnExpiry, this.#clock, this, targets)
+  }
+
+  asksUpgrade(request: IncomingMessage): boolean {
+    return isHandshake(request)
   }
 
   async upgrade(call: Call, socket: Socket, head: Buffer): Promise<UpgradeOutcome> {

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { attackUpstream, bytesOf, type AttackedUpstream } from '../support/attacked.ts'
-import { exchangeRaw, openRaw, sendRaw, type RawResponse } from '../support/raw-http.ts'
-import type { ReceivedRequest, UpstreamBehaviour } from '../support/start-upstream.ts'
-import { at, withStream } from '../support/streaming.ts'
-import { ALL_AT_ACME, issueToken } from '../support/tokens.ts'
+import { attackUpstream, bytesOf, type AttackedUpstream } from '../../support/attacked.ts'
+import { exchangeRaw, openRaw, sendRaw, type RawResponse } from '../../support/raw-http.ts'
+import type { ReceivedRequest, UpstreamBehaviour } from '../../support/start-upstream.ts'
+import { at, withStream } from '../../support/streaming.ts'
+import { ALL_AT_ACME, issueToken } from '../../support/tokens.ts'
 
 /** T1, T2.1, T2.2, T2.5 and T3 once more, on upgrades: what is refused there must not reach the upstream either. */
 

@@ -1,6 +1,6 @@
 import { connect, createServer, type Socket } from 'node:net'
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { WebsocketTunnel } from '../../../src/gateway/backends/websocket/tunnel.ts'
+import { WebsocketTunnel } from '../../../src/extensions/websocket/tunnel.ts'
 import { eventually } from '../../support/eventually.ts'
 import { listen } from '../../support/upstream-connections.ts'
 

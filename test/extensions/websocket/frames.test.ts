@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { closeFrame, FrameFollower } from '../../../src/gateway/backends/websocket/tunnel.ts'
+import { closeFrame, FrameFollower } from '../../../src/extensions/websocket/tunnel.ts'
 
 /** A frame by RFC 6455 §5.2, with a payload of this many bytes. */
 function frame(length: number, masked: boolean): Buffer {

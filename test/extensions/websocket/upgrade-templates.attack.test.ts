@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { attackUpstream, bytesOf, type AttackedUpstream } from '../support/attacked.ts'
-import { HOSTILE } from '../support/hostile-segments.ts'
-import { sendRaw, type RawResponse } from '../support/raw-http.ts'
-import { at, withStream } from '../support/streaming.ts'
-import type { Configuration } from '../../src/operate/settings/configuration.ts'
+import { attackUpstream, bytesOf, type AttackedUpstream } from '../../support/attacked.ts'
+import { HOSTILE } from '../../support/hostile-segments.ts'
+import { sendRaw, type RawResponse } from '../../support/raw-http.ts'
+import { at, withStream } from '../../support/streaming.ts'
+import type { Configuration } from '../../../src/operate/settings/configuration.ts'
 
 /** T2.10 and C8.8 on handshakes of websockets: they are sent, and answered, as any call. */
 

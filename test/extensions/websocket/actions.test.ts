@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Backend } from '../../../src/base/contracts/calls/backend.ts'
 import { Problems } from '../../../src/base/config/problems.ts'
 import { compileActions } from '../../../src/gateway/actions/compile-actions.ts'
+import { SETTINGS } from '../../support/settings.ts'
 import { compileScopes } from '../../../src/base/config/scopes/schema.ts'
 
 const plain: Backend = {
@@ -26,6 +27,7 @@ function compile(backend: string, method: 'GET' | 'POST'): readonly string[] {
       catalogue: compileScopes({ live: { description: 'Live', implies: [] } }, problems),
       backends: new Map([plain, streaming].map((each) => [each.name, each])),
       areas: { live: { backend } },
+      upgrade: SETTINGS.added.backends.upgrade,
     },
     problems,
   )

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import type { Socket } from 'node:net'
-import type { Tunnel, TunnelEnd } from '../../../base/contracts/calls/backend.ts'
-import { isLost } from '../../../base/http/body/read-body.ts'
+import type { Tunnel, TunnelEnd } from '../../base/contracts/calls/backend.ts'
+import { isLost } from '../../base/http/body/read-body.ts'
 
 /** Follows the frames of a websocket (RFC 6455 §5.2) by their heads alone, whatever pieces the bytes come in. */
 export class FrameFollower {
