@@ -2,18 +2,12 @@ import { monotonicMs } from '../../../base/kernel/clock.ts'
 import { STORE_TIME } from '../../../base/kernel/store-budget.ts'
 import { messageOf } from '../../../base/kernel/thrown.ts'
 import type { SqlitePlan } from './sqlite-file.ts'
-import type { SqliteLinks } from './sqlite-link.ts'
+import type { SqliteRequests } from './sqlite.ts'
 import { type OpenedRequests, openRequests, type Reply, type VerbRequest } from './sqlite-requests.ts'
 import type { SqliteVerb } from './sqlite-verbs.ts'
 import { StoreError, type TroubleListener } from '../link/store-error.ts'
 import { countConnection } from './store-files.ts'
 import { RefusedWrites, unavailable } from '../link/store-link.ts'
-
-/** How SqliteStore asks. */
-export type SqliteRequests = Pick<
-  SqliteLinks,
-  'read' | 'write' | 'close' | 'trouble' | 'refusesWrites' | 'patience'
->
 
 /** Answers verbs in the thread that asks, which waits: for a command, whose few verbs take less time than a thread to start. */
 export class SqliteHere implements SqliteRequests {
@@ -55,9 +49,10 @@ export class SqliteHere implements SqliteRequests {
     return this.#plan.deadline
   }
 
-  readonly write: SqliteLinks['write'] = (verb, ...args) => Promise.try(() => this.#ask(verb, args)) as never
+  readonly write: SqliteRequests['write'] = (verb, ...args) =>
+    Promise.try(() => this.#ask(verb, args)) as never
 
-  readonly read: SqliteLinks['read'] = (verb, ...args) => Promise.try(() => this.#ask(verb, args)) as never
+  readonly read: SqliteRequests['read'] = (verb, ...args) => Promise.try(() => this.#ask(verb, args)) as never
 
   close(): Promise<void> {
     this.#opened.close()

@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { Page, StoreIndex } from '../../../base/contracts/records/store.ts'
 import { byEscapedKey, endOfPrefix, escapedKey } from '../../../base/kernel/key-order.ts'
-import type { ChangeRow, RecordRow } from './sqlite-file.ts'
+import type { ChangeRow, RecordRow } from './sqlite-schema.ts'
 
 const isOpen = ({ isTransaction }: DatabaseSync): boolean => isTransaction
 
@@ -106,23 +106,62 @@ const finestOf = (where: IndexColumns): StoreIndex | undefined =>
 
 type Values = Record<string, SQLInputValue>
 
-const changed = (statement: StatementSync, parameters: Values): number =>
-  Number(statement.run(parameters).changes)
+/** A statement that is prepared when it is first run: a connection runs a few of them, and to prepare all takes 6 ms. */
+class Statement {
+  readonly #db: DatabaseSync
+  readonly #sql: string
+  #prepared: StatementSync | undefined
+
+  constructor(db: DatabaseSync, sql: string) {
+    this.#db = db
+    this.#sql = sql
+  }
+
+  get #statement(): StatementSync {
+    return (this.#prepared ??= this.#db.prepare(this.#sql))
+  }
+
+  run(values: Values): ReturnType<StatementSync['run']> {
+    return this.#statement.run(values)
+  }
+
+  get(values: Values = {}): ReturnType<StatementSync['get']> {
+    return this.#statement.get(values)
+  }
+
+  all(values: Values): ReturnType<StatementSync['all']> {
+    return this.#statement.all(values)
+  }
+}
+
+const changed = (of: Statement, parameters: Values): number => Number(of.run(parameters).changes)
 
 function recordVerbs(db: DatabaseSync) {
-  const insert = db.prepare(`
+  const insert = new Statement(
+    db,
+    `
     INSERT INTO record (kind, key, value, expires_at, family, subject, client, business)
     VALUES (:kind, :key, :value, :expiresAt, :family, :subject, :client, :business)
     ON CONFLICT (kind, key) DO UPDATE SET
       value = excluded.value, version = 1, expires_at = excluded.expires_at, used_at = NULL, family = excluded.family,
       subject = excluded.subject, client = excluded.client, business = excluded.business
-    WHERE record.expires_at <= :now`)
-  const select = db.prepare(`SELECT ${COLUMNS} FROM record WHERE kind = :kind AND key = :key AND ${LIVE}`)
-  const update = db.prepare(`
+    WHERE record.expires_at <= :now`,
+  )
+  const select = new Statement(
+    db,
+    `SELECT ${COLUMNS} FROM record WHERE kind = :kind AND key = :key AND ${LIVE}`,
+  )
+  const update = new Statement(
+    db,
+    `
     UPDATE record SET value = :value, version = version + 1, expires_at = coalesce(:expiresAt, expires_at)
-    WHERE kind = :kind AND key = :key AND version = :version AND ${LIVE}`)
-  const remove = db.prepare(`
-    DELETE FROM record WHERE kind = :kind AND key = :key AND version = coalesce(:version, version) AND ${LIVE}`)
+    WHERE kind = :kind AND key = :key AND version = :version AND ${LIVE}`,
+  )
+  const remove = new Statement(
+    db,
+    `
+    DELETE FROM record WHERE kind = :kind AND key = :key AND version = coalesce(:version, version) AND ${LIVE}`,
+  )
 
   return {
     create: (now: number, kind: string, key: string, row: NewRow): boolean =>
@@ -148,10 +187,13 @@ type Taken = { readonly first: boolean; readonly row: RecordRow } | undefined
 
 /** Two statements. The first one decides. The second may find nothing any more, but its caller is never first. */
 function useVerbs(db: DatabaseSync, { find, create }: ReturnType<typeof recordVerbs>) {
-  const use = (set: string): StatementSync =>
-    db.prepare(`
+  const use = (set: string): Statement =>
+    new Statement(
+      db,
+      `
       UPDATE record SET used_at = :now${set} WHERE kind = :kind AND key = :key AND used_at IS NULL AND ${LIVE}
-      RETURNING ${COLUMNS}`)
+      RETURNING ${COLUMNS}`,
+    )
   const take = use('')
   const settle = use(', value = :value, version = version + 1, expires_at = coalesce(:expiresAt, expires_at)')
   const taken = (row: unknown, now: number, kind: string, key: string): Taken => {
@@ -175,13 +217,18 @@ function useVerbs(db: DatabaseSync, { find, create }: ReturnType<typeof recordVe
 }
 
 function setVerbs(db: DatabaseSync) {
-  const list = db.prepare(
+  const list = new Statement(
+    db,
     `SELECT ${COLUMNS} FROM record WHERE ${PART_OF_KIND} AND ${LIVE} ORDER BY key LIMIT :limit`,
   )
-  const listBy = perIndex((index) =>
-    db.prepare(`
+  const listBy = perIndex(
+    (index) =>
+      new Statement(
+        db,
+        `
       SELECT ${COLUMNS} FROM record INDEXED BY record_by_${index}
-      WHERE kind = :kind AND ${index} = :value AND ${LIVE}`),
+      WHERE kind = :kind AND ${index} = :value AND ${LIVE}`,
+      ),
   )
 
   return {
@@ -199,15 +246,19 @@ function whereVerbs(db: DatabaseSync) {
       ? `record WHERE kind = :kind AND ${rest}`
       : `record INDEXED BY record_by_${index} WHERE ${index} = :${index} AND kind = :kind AND ${rest}`
   const statementsOf = (index: StoreIndex | undefined) => ({
-    count: db.prepare(`SELECT count(*) AS live FROM ${set(index)} AND ${LIVE}`),
-    lastUse: db.prepare(`SELECT max(used_at) AS at FROM ${set(index)} AND ${LIVE}`),
+    count: new Statement(db, `SELECT count(*) AS live FROM ${set(index)} AND ${LIVE}`),
+    lastUse: new Statement(db, `SELECT max(used_at) AS at FROM ${set(index)} AND ${LIVE}`),
     // Each index ends with kind and key, so a page is one range of it.
-    page: db.prepare(
+    page: new Statement(
+      db,
       `SELECT ${COLUMNS} FROM ${set(index)} AND ${PART_OF_KIND} AND ${LIVE} ORDER BY key LIMIT :limit`,
     ),
-    remove: db.prepare(`
+    remove: new Statement(
+      db,
+      `
       DELETE FROM record WHERE (kind, key) IN (SELECT kind, key FROM ${set(index)} LIMIT :limit)
-      RETURNING ${LIVE} AS live`),
+      RETURNING ${LIVE} AS live`,
+    ),
   })
   const ofKind = statementsOf(undefined)
   const byIndex = perIndex(statementsOf)
@@ -235,15 +286,21 @@ function whereVerbs(db: DatabaseSync) {
 }
 
 function feedVerbs(db: DatabaseSync) {
-  const append = db.prepare(`
+  const append = new Statement(
+    db,
+    `
     INSERT INTO change (sequence, topic, value, expires_at, runs_until)
     VALUES (
       max(:now, :above + 1, 1 + coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'change'), 0)),
       :topic, :value, :expiresAt, :ran + :expiresAt - :now
-    )`)
-  const changes = db.prepare(`
+    )`,
+  )
+  const changes = new Statement(
+    db,
+    `
     SELECT sequence, topic, value, expires_at, runs_until FROM change
-    WHERE sequence > :sequence AND (${LIVE} OR runs_until > :ran) ORDER BY sequence LIMIT :limit`)
+    WHERE sequence > :sequence AND (${LIVE} OR runs_until > :ran) ORDER BY sequence LIMIT :limit`,
+  )
 
   return {
     append: (times: Times, topic: string, value: string, expiresAt: number | null, above: number): number =>
@@ -255,10 +312,12 @@ function feedVerbs(db: DatabaseSync) {
 }
 
 function purgeVerb(db: DatabaseSync) {
-  const statements = ENDINGS.map(([table, key, ended]) =>
-    db.prepare(
-      `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${ended} LIMIT :limit)`,
-    ),
+  const statements = ENDINGS.map(
+    ([table, key, ended]) =>
+      new Statement(
+        db,
+        `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${ended} LIMIT :limit)`,
+      ),
   )
   const purge = (times: Times, limit: number): number => {
     let left = limit
@@ -277,8 +336,8 @@ function purgeVerb(db: DatabaseSync) {
  * its result. They run at the same time, so the highest count is right, and never too high.
  */
 function runningVerbs(db: DatabaseSync) {
-  const select = db.prepare('SELECT ms FROM running')
-  const update = db.prepare('UPDATE running SET ms = max(ms, :ran)')
+  const select = new Statement(db, 'SELECT ms FROM running')
+  const update = new Statement(db, 'UPDATE running SET ms = max(ms, :ran)')
   return {
     running: (): number => Number(select.get()?.['ms']),
     ran: (ran: number): number => changed(update, { ran }),

@@ -14,14 +14,20 @@ import type {
 import type { Clock } from '../../../base/kernel/clock.ts'
 import { escapedKey } from '../../../base/kernel/key-order.ts'
 import { NO_MARK, toPage } from '../feed/feed-changes.ts'
-import { type SqlitePlan, toChange, toEntry } from './sqlite-file.ts'
-import { SqliteHere, type SqliteRequests } from './sqlite-here.ts'
-import { SqliteLinks } from './sqlite-link.ts'
+import type { SqlitePlan } from './sqlite-file.ts'
+import type { SqliteLinks } from './sqlite-link.ts'
+import { toChange, toEntry } from './sqlite-schema.ts'
 import { type IndexColumns, type NewRow, partOf, type Times } from './sqlite-verbs.ts'
 import type { TroubleListener } from '../link/store-error.ts'
 
 /** Records removed in one statement: some milliseconds in which no other process can write. */
 const BATCH = 500
+
+/** How this store asks. */
+export type SqliteRequests = Pick<
+  SqliteLinks,
+  'read' | 'write' | 'close' | 'trouble' | 'refusesWrites' | 'patience'
+>
 
 /** One file for all processes of a machine; not for network file systems, whose locks are unreliable. */
 export class SqliteStore implements Store {
@@ -32,7 +38,8 @@ export class SqliteStore implements Store {
   readonly #ranBefore: number
   readonly #openedAt: number
 
-  private constructor(links: SqliteRequests, clock: Clock, ranBefore: number) {
+  /** @param ranBefore milliseconds that the service had run on this store before */
+  protected constructor(links: SqliteRequests, clock: Clock, ranBefore: number) {
     this.#links = links
     this.#clock = clock
     this.#ranBefore = ranBefore
@@ -41,8 +48,7 @@ export class SqliteStore implements Store {
 
   /** Rejects with StoreError if the file cannot be used (T7). */
   static async open(plan: SqlitePlan, clock: Clock, onTrouble?: TroubleListener): Promise<SqliteStore> {
-    const links =
-      plan.here === true ? new SqliteHere(plan, onTrouble) : await SqliteLinks.open(plan, onTrouble)
+    const links = await openRequests(plan, onTrouble)
     try {
       return new SqliteStore(links, clock, await links.read('running'))
     } catch (error) {
@@ -182,6 +188,12 @@ export class SqliteStore implements Store {
     const ran = this.#ranBefore + Math.floor(this.#clock.monotonic() - this.#openedAt)
     return { now: Math.floor(this.#now()), ran }
   }
+}
+
+/** Only the code of the way in use is loaded. */
+async function openRequests(plan: SqlitePlan, onTrouble?: TroubleListener): Promise<SqliteRequests> {
+  if (plan.here === true) return new (await import('./sqlite-here.ts')).SqliteHere(plan, onTrouble)
+  return (await import('./sqlite-link.ts')).SqliteLinks.open(plan, onTrouble)
 }
 
 const rowOf = ({ value, expiresAt, indexes = {} }: NewEntry): NewRow => ({
