@@ -3,7 +3,14 @@ import { didYouMean } from '../base/config/problem-text.ts'
 import type { Terminal } from '../operate/operation/terminal.ts'
 import { EXIT, UsageError } from '../operate/operation/verb.ts'
 import { VERSION } from '../serve/parts/version.ts'
-import { type CommandName, type CommandRow, COMMANDS, GROUPS, tableOfCommand } from './command-list.ts'
+import {
+  type CommandName,
+  type CommandRow,
+  COMMANDS,
+  GROUPS,
+  RETIRED,
+  tableOfCommand,
+} from './command-list.ts'
 import { chosenVerb, DEFAULT_FILE, printing } from './line/command.ts'
 import { loadCommand } from './commands.ts'
 import { columnOf, commandHelp, entriesText, usageLine, verbHelp } from './line/help-text.ts'
@@ -71,6 +78,11 @@ async function runCommand(name: CommandName, args: readonly string[], terminal: 
 }
 
 function refuseCommand(word: string, { stderr }: Terminal): number {
+  const instead = RETIRED.get(word)
+  if (instead !== undefined) {
+    stderr.write(`postern: "${word}" is retired: write \`${instead}\`\n`)
+    return EXIT.refused
+  }
   const hint = didYouMean(word, [...Object.keys(COMMANDS), '--help', '--version'])
   stderr.write(
     `postern: there is no command "${word}"${hint === undefined ? '' : ` — ${hint}`}\n\nAll commands: postern --help\n`,

@@ -47,16 +47,8 @@ const START = {
 
 const ACCESS = {
   access: {
-    summary: 'Show who may call what, and what others lack',
+    summary: 'Show who may call what, which scopes a call needs, who gains and loses',
     table: async () => (await import('./line/tables.ts')).ACCESS,
-  },
-  scopes: {
-    summary: 'Show which scopes a call needs, and who has them',
-    table: async () => (await import('./line/tables.ts')).SCOPES,
-  },
-  diff: {
-    summary: 'Show who gains or loses access between two configurations',
-    table: async () => (await import('./line/tables.ts')).DIFF,
   },
   explain: {
     summary: 'Show whether a running service would let a call in, and why not',
@@ -124,7 +116,7 @@ const SERVICE = {
     },
     verbs: ['check', 'diff', 'reload', 'show'],
     notes: [
-      'The running service reads its own file; `postern check` and `postern diff` do it without one. While nothing of the file can be read, give --admin-url and your own token.',
+      'The running service reads its own file; `postern check` and `postern access --against` do it without one. While nothing of the file can be read, give --admin-url and your own token.',
     ],
   },
   reload: {
@@ -214,6 +206,12 @@ export const GROUPS = {
 const BY_NAME = { ...START, ...ACCESS, ...DIRECTORY, ...SERVICE, ...KEEPING }
 
 export type CommandName = keyof typeof BY_NAME
+
+/** Commands of earlier versions, and what does the same now. */
+export const RETIRED: ReadonlyMap<string, string> = new Map([
+  ['scopes', 'postern access METHOD PATH'],
+  ['diff', 'postern access --against OLD --config NEW'],
+])
 
 /** The commands that have verbs which are none of an operation: `commands.ts` says what those do. */
 export type NameWithTable = {

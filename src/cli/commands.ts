@@ -11,8 +11,6 @@ const LOADS: Readonly<Record<NameWithTable, () => Promise<Command>>> = {
   'hash-password': async () => (await import('./commands/secrets.ts')).hashPasswordCommand,
   completion: async () => (await import('./completion.ts')).completionCommand,
   access: async () => (await import('./commands/access.ts')).accessCommand,
-  scopes: async () => (await import('./commands/scopes.ts')).scopesCommand,
-  diff: async () => (await import('./commands/check.ts')).diffCommand,
   migrate: async () => (await import('./commands/shared-store.ts')).migrateCommand,
   store: async () => (await import('./commands/store-copy.ts')).storeCommand,
   nodes: async () => (await import('./commands/shared-store.ts')).nodesCommand,

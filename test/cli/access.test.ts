@@ -227,8 +227,8 @@ directory: { businesses: { INITECH: { funds: [] } } }`,
   })
 })
 
-describe('postern scopes', () => {
-  const scopes = (...args: string[]) => run(['scopes', ...args])
+describe('postern access METHOD PATH', () => {
+  const scopes = (...args: string[]) => run(['access', ...args])
 
   it('C14.5 shows which scopes would do, what implies them, and which clients and roles have them', async () => {
     const { code, stdout } = await scopes('GET', '/api/1.0/b/ACME/fund-data/fund-list?page=2')
@@ -248,7 +248,7 @@ describe('postern scopes', () => {
 
   it('C14.5 shows what the area needs besides, and who has both', async () => {
     const { stdout } = await run(
-      ['scopes', 'GET', 'fund-data/fund-list', '--json'],
+      ['access', 'GET', 'fund-data/fund-list', '--json'],
       `areas: { fund-data: { backend: sample, scopes: [api1] } }
 directory: { clients: { acme-books: { scopes: [fund.read], defaultScope: fund.read, disabled: true }, ledgerline: { disabled: true } } }`,
     )
@@ -281,5 +281,24 @@ directory: { clients: { acme-books: { scopes: [fund.read], defaultScope: fund.re
     const { code, stdout, stderr } = await scopes(method, path)
     expect([code, stdout]).toEqual([2, ''])
     expect(stderr).toContain(told)
+  })
+
+  it.each([
+    [['GET'], 'expected METHOD and PATH, got 1 argument'],
+    [['GET', 'fund-data/fund-list', '--csv'], 'expected METHOD and PATH or --csv, not both'],
+    [['GET', 'fund-data/fund-list', '--against', DEMO], 'expected METHOD and PATH or --against, not both'],
+    [['--against', DEMO, '--client', 'acme-books'], 'expected --against or --client, not both'],
+  ])('C14.5 C11.6 refuses what means nothing together: %j', async (args, told) => {
+    const { code, stdout, stderr } = await run(['access', ...args])
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toContain(`postern: ${told}\n`)
+  })
+
+  it.each([
+    ['scopes', 'postern access METHOD PATH'],
+    ['diff', 'postern access --against OLD --config NEW'],
+  ])('C14.5 %s, its name before, is refused, and the message says what to write', async (name, instead) => {
+    const { code, stdout, stderr } = await runVerb([name, 'GET', 'fund-data/fund-list'])
+    expect([code, stdout, stderr]).toEqual([2, '', `postern: "${name}" is retired: write \`${instead}\`\n`])
   })
 })

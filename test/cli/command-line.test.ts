@@ -27,7 +27,7 @@ describe('postern', () => {
     const { code, stdout } = await postern(['--help'])
     expect(code).toBe(0)
     for (const command of ['serve', 'check', 'hash-password']) expect(stdout).toContain(command)
-    expect(stdout).toMatch(/^ {2}diff +Show who gains/m)
+    expect(stdout).toMatch(/^ {2}access +Show who may call what/m)
     expect((await postern(['check', '--help'])).stdout).toContain('Usage: postern check [FILE]')
   })
 
@@ -128,7 +128,7 @@ async function processOntoFullDisk(args: readonly string[]): Promise<Output> {
 }
 
 describe('standard output that cannot be written', () => {
-  it.each([['scopes', 'GET', 'fund-data/fund-list'], ['access'], ['check']])(
+  it.each([['access', 'GET', 'fund-data/fund-list'], ['access'], ['check']])(
     'is told by %s, with the exit code of no answer',
     async (...args) => {
       const { code, stderr } = await (args[0] === 'check' ? processOntoFullDisk : ontoFullDisk)(args)

@@ -46,7 +46,7 @@ describe('postern completion bash', () => {
     ],
     ['serve config/demo.y', ['config/demo.yaml']],
     ['check --expect config/demo.y', ['config/demo.yaml']],
-    ['diff config/demo.yaml config/demo.y', ['config/demo.yaml']],
+    ['access --against config/demo.y', ['config/demo.yaml']],
     ['audit verify conf', ['config']],
     ['audit verify config conf', ['config']],
     ['revoke --admin-token @READ', ['@README.md']],

@@ -167,7 +167,7 @@ describe('C11.5.1 C6.3.6 a client or user of the configuration that a command di
     // It would give the client more, if the mark did not take everything.
     const less = `extends: ${DEMO}\ndirectory: { clients: { acme-books: { businesses: [ACME] } } }\n`
     const file = configFiles({ 'less.yaml': less })('less.yaml')
-    const diff = await runVerb(['diff', file, DEMO], { env })
+    const diff = await runVerb(['access', '--against', file, '--config', DEMO], { env })
     expect(diff).toMatchObject({ code: 0, stdout: expect.not.stringContaining('acme-books') })
     const explain = [
       'explain',

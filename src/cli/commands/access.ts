@@ -1,7 +1,7 @@
-/** `postern access`: who may call what by a configuration and its store (C14.5). */
+/** `postern access`: who may call what by a configuration and its store; by a call or `--against`, what else it shows (C14.5). */
 import { csvLine } from '../../operate/operation/csv.ts'
 import { printAll, rowLines } from '../../operate/operation/terminal.ts'
-import { EXIT, UsageError } from '../../operate/operation/verb.ts'
+import { EXIT, type Given, UsageError } from '../../operate/operation/verb.ts'
 import {
   accessMatrix,
   type MatrixFilter,
@@ -101,17 +101,47 @@ function* asCsv(sections: Iterable<MatrixSection>): Generator<string> {
     }
 }
 
+/** Options of the table of all actions alone. */
+const OF_ALL = ['client', 'user', 'business', 'csv'] as const
+
+/** @throws UsageError */
+function checkTogether(
+  positionals: readonly string[],
+  values: Given<(typeof ACCESS.verbs)['']>['values'],
+): void {
+  if (positionals.length === 1) throw new UsageError('expected METHOD and PATH, got 1 argument')
+  const asked = [
+    ...(positionals.length > 0 ? ['METHOD and PATH'] : []),
+    ...(values.against === undefined ? [] : ['--against']),
+  ]
+  const ofAll = OF_ALL.filter((name) => values[name] !== undefined).map((name) => `--${name}`)
+  const [first, second] = asked.length > 0 ? [...asked, ...ofAll] : []
+  if (first !== undefined && second !== undefined)
+    throw new UsageError(`expected ${first} or ${second}, not both`)
+  if (values.csv === true && values.json === true) throw new UsageError('expected --csv or --json, not both')
+}
+
 export const accessCommand = commandOf(ACCESS, {
-  '': ({ values }, terminal) => {
-    if (values.csv === true && values.json === true)
-      throw new UsageError('expected --csv or --json, not both')
+  '': async ({ positionals, values }, terminal) => {
+    checkTogether(positionals, values)
     const file = configurationFile(values.config, terminal)
+    const [method, path] = positionals
+    const { against, json = false } = values
+    if (against !== undefined)
+      return (await import('./compare-access.ts')).showAccessChange(against, file, json, terminal)
+    if (method !== undefined && path !== undefined)
+      return (await import('./needed-scopes.ts')).showNeededScopes(
+        method,
+        path,
+        { config: file, json },
+        terminal,
+      )
     return orTellTrouble(async () => {
       const read = await readAccess(file, terminal)
       if (read === undefined) return EXIT.refused
       if (isSidecar(read.configuration)) throw new UnknownName(SIDECAR)
       const sections = accessMatrix(read.parties, filterOf(values, read.parties))
-      const write = values.csv === true ? asCsv : values.json === true ? asJson : asText
+      const write = values.csv === true ? asCsv : json ? asJson : asText
       await printAll(write(sections), terminal)
       return EXIT.done
     }, terminal)
@@ -119,4 +149,4 @@ export const accessCommand = commandOf(ACCESS, {
 })
 
 const SIDECAR =
-  'a sidecar has no clients and users of its own: its issuers say who has which scope. `postern scopes METHOD PATH` tells which scopes a call needs'
+  'a sidecar has no clients and users of its own: its issuers say who has which scope. `postern access METHOD PATH` tells which scopes a call needs'

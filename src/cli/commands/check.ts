@@ -1,17 +1,13 @@
-/** The commands that read configurations and change nothing. */
+/** `postern check`: the problems of a configuration, and whether it decides as is expected. */
 import { problemRows, type Problems } from '../../base/config/problems.ts'
-import { systemClock } from '../../base/kernel/clock.ts'
-import { accessChangeText } from '../../operate/service/configuration.ts'
 import { printJson, type Terminal } from '../../operate/operation/terminal.ts'
 import { EXIT } from '../../operate/operation/verb.ts'
 import { countWorkers } from '../../base/contracts/processes/worker-pool.ts'
-import { type AccessChange, accessOf, compareAccess } from '../../operate/settings/access.ts'
-import type { Configuration } from '../../operate/settings/configuration.ts'
 import type { Finding } from '../../state/stores/postgres/diagnose.ts'
 import type { Compared } from './check-expectations.ts'
 import { commandOf, configurationFile, writeReport } from '../line/command.ts'
-import { orStoreTrouble, readStoredPeople } from './read-access.ts'
-import { CHECK, DIFF } from '../line/tables.ts'
+import { orStoreTrouble } from './read-access.ts'
+import { CHECK } from '../line/tables.ts'
 import { SETTINGS } from '../../serve/start/settings.ts'
 import { checkConfiguration, loadConfiguration } from '../../operate/settings/check-configuration.ts'
 
@@ -88,50 +84,4 @@ const checkedJson = (file: string, problems: Problems, compared: Compared | unde
   canBeServed: !problems.failed,
   problems: [problems, ...(compared === undefined ? [] : [compared.problems])].flatMap(problemRows),
   ...(compared?.problems.failed === false && { calls: compared.calls, mismatches: compared.mismatches }),
-})
-
-interface Read {
-  readonly file: string
-  readonly configuration: Configuration
-  readonly problems: Problems
-}
-
-function read(file: string, terminal: Terminal): Read | undefined {
-  const { configuration, problems } = loadConfiguration(SETTINGS, file, terminal.env)
-  if (configuration !== undefined) return { file, configuration, problems }
-  writeReport(file, problems, terminal)
-  return undefined
-}
-
-/** Undefined, after the problems were written, if the scopes or the directory of one have problems. */
-async function compare(before: Read, after: Read, terminal: Terminal): Promise<AccessChange | undefined> {
-  // Both are combined with the same records, because only the configurations are compared.
-  const both = [before.configuration, after.configuration]
-  const none = 'Only clients and users of the configurations are compared.'
-  const stored = await readStoredPeople(both, none, terminal)
-  const parts = { environment: terminal.env, stored, clock: systemClock }
-  const access = [before, after].map(({ configuration, problems }) =>
-    accessOf(configuration, parts, problems),
-  )
-  const [old = [], next = []] = await Promise.all(access)
-  const refused = [before, after].filter(({ problems }) => problems.failed)
-  for (const { file, problems } of refused) writeReport(file, problems, terminal)
-  return refused.length > 0 ? undefined : compareAccess(old, next)
-}
-
-/** `postern diff OLD NEW`: shows who gains and who loses access to which actions. */
-export const diffCommand = commandOf(DIFF, {
-  '': ({ positionals: [old = '', next = ''], values }, terminal) => {
-    const before = read(old, terminal)
-    const after = read(next, terminal)
-    if (before === undefined || after === undefined) return EXIT.refused
-    return orStoreTrouble(async () => {
-      const changes = await compare(before, after, terminal)
-      if (changes === undefined) return EXIT.refused
-      const { gained, lost } = changes
-      if (values.json === true) printJson({ gained, lost }, terminal)
-      else terminal.stdout.write(accessChangeText({ gained, lost }))
-      return EXIT.done
-    }, terminal)
-  },
 })

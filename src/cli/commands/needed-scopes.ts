@@ -1,10 +1,10 @@
-/** `postern scopes METHOD PATH`: which scopes a call needs, and who has them (C14.5). */
+/** `postern access METHOD PATH`: which scopes a call needs, and who has them (C14.5). */
 import { didYouMean } from '../../base/config/problem-text.ts'
 import { Problems } from '../../base/config/problems.ts'
 import { compileAuthorities, parseRequestTarget } from '../../base/http/head/request-target.ts'
 import { Fault } from '../../base/kernel/faults.ts'
 import { splitListenAddress } from '../../base/kernel/listen-address.ts'
-import { printJson } from '../../operate/operation/terminal.ts'
+import { printJson, type Terminal } from '../../operate/operation/terminal.ts'
 import { EXIT } from '../../operate/operation/verb.ts'
 import { serviceUrls } from '../../gateway/server/schema.ts'
 import {
@@ -16,9 +16,7 @@ import {
 } from '../../operate/settings/access-matrix.ts'
 import type { Configuration } from '../../operate/settings/configuration.ts'
 import { compileUnopened, type ListedOperation, type Parties } from '../../operate/settings/parties.ts'
-import { commandOf, configurationFile } from '../line/command.ts'
 import { orTellTrouble, readAccess, type ReadAccess, UnknownName } from './read-access.ts'
-import { SCOPES } from '../line/tables.ts'
 
 const nameOf = ({ area, action }: ListedOperation): string => `${area}/${action}`
 
@@ -107,18 +105,19 @@ function plain({ operation, groups, clients, roles }: ScopeNeeds) {
   }
 }
 
-export const scopesCommand = commandOf(SCOPES, {
-  '': ({ positionals, values }, terminal) => {
-    const [method = '', path = ''] = positionals
-    const file = configurationFile(values.config, terminal)
-    return orTellTrouble(async () => {
-      const read = await readAccess(file, terminal)
-      if (read === undefined) return EXIT.refused
-      const operations = operationsAt(method, path, read)
-      const needs = operations.map((operation) => scopeNeeds(operation, read.parties))
-      if (values.json === true) printJson(needs.map(plain), terminal)
-      else terminal.stdout.write(needs.map(needsText).join('\n'))
-      return EXIT.done
-    }, terminal)
-  },
-})
+/** The promise gives the exit code. @param path of a call, or `area/action` */
+export const showNeededScopes = (
+  method: string,
+  path: string,
+  { config, json }: { readonly config: string; readonly json: boolean },
+  terminal: Terminal,
+): Promise<number> =>
+  orTellTrouble(async () => {
+    const read = await readAccess(config, terminal)
+    if (read === undefined) return EXIT.refused
+    const operations = operationsAt(method, path, read)
+    const needs = operations.map((operation) => scopeNeeds(operation, read.parties))
+    if (json) printJson(needs.map(plain), terminal)
+    else terminal.stdout.write(needs.map(needsText).join('\n'))
+    return EXIT.done
+  }, terminal)

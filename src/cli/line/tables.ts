@@ -90,11 +90,15 @@ export const COMPLETION = { verbs: { bash: BASH, zsh: ZSH } } as const satisfies
 export const ACCESS = {
   verbs: {
     '': {
-      summary: 'Show for each action and method who may call it, or what they lack',
+      summary: 'Show who may call what, what a call needs, or what another configuration would change',
+      usage: '[METHOD PATH | --against OLD] [OPTIONS]',
       notes: [
-        'Clients and users of the store are included. The store is only read, and the service may run meanwhile. Without --client and --user, every client and every user is shown: a client as if it acted for a user who may do everything, a user as if through a client that may have everything. Maintenance, rates and what a token asks for are not looked at: `postern explain` does that.',
+        'Shows for each action and method who may call it, or what they lack. Without --client and --user, every client and every user is shown: a client as if it acted for a user who may do everything, a user as if through a client that may have everything. Maintenance, rates and what a token asks for are not looked at: `postern explain` does that.',
+        'With METHOD and PATH it shows which scopes that call needs, what implies them, and which clients and roles have them. PATH is that of a call, or an action as it is listed (`area/action`). A token is for a client and for a user: both must have the scope.',
+        'With --against it shows who gains (+) and who loses (-) access compared with the configuration OLD: clients and roles by action, users by their role at a business. An area that becomes report-only is open to anybody. Versions that an operation gains or loses are told by operation. The exit code is 2 if the scopes or the directory of one have problems.',
+        'Clients and users of the store are included. The store is only read, and the service may run meanwhile.',
       ],
-      arguments: [],
+      arguments: METHOD_AND_PATH.map((each) => ({ ...each, optional: true })),
       options: {
         client: { type: 'string', value: 'ID', help: 'This client only' },
         user: {
@@ -102,13 +106,14 @@ export const ACCESS = {
           help: 'This user only; with --client, what a token of that client for this user opens',
         },
         business: { type: 'string', value: 'CODE', help: 'This business only' },
+        against: { ...{ type: 'string', kind: 'file' }, help: 'Compare with this configuration' },
         csv: {
           type: 'boolean',
           help: "For spreadsheets; a text that a spreadsheet would run as a formula gets a ' before it",
         },
         json: {
           type: 'boolean',
-          help: 'A list of {client, user, role, business, level, area, action, method, versions, access, missing}',
+          help: 'A list of {client, user, role, business, level, area, action, method, versions, access, missing}; of a call, of {level, area, action, method, versions, reportOnly, groups, clients, roles}; with --against {gained, lost}, each a list of {kind, who, what, where}',
         },
         ...CONFIG,
       },
@@ -118,51 +123,13 @@ export const ACCESS = {
           does: 'show what bob may do through this client',
         },
         { line: 'postern access --csv', does: 'print all of it for a spreadsheet' },
-      ],
-    },
-  },
-} as const satisfies CommandTable
-
-export const SCOPES = {
-  verbs: {
-    '': {
-      summary: 'Show which scopes a call needs, what implies them, and which clients and roles have them',
-      notes: [
-        'Clients of the store are included. PATH is that of a call, or an action as `postern access` lists it. A token is for a client and for a user: both must have the scope.',
-      ],
-      arguments: METHOD_AND_PATH,
-      options: {
-        json: {
-          type: 'boolean',
-          help: 'A list of {level, area, action, method, versions, reportOnly, groups, clients, roles}',
-        },
-        ...CONFIG,
-      },
-      examples: [
-        { line: 'postern scopes GET /api/1.0/b/ACME/fund-data/fund-list', does: 'by the path of a call' },
-        { line: 'postern scopes GET fund-data/fund-list', does: 'by the name of an action' },
-      ],
-    },
-  },
-} as const satisfies CommandTable
-
-export const DIFF = {
-  verbs: {
-    '': {
-      summary: 'Show who gains (+) and who loses (-) access between two configurations',
-      notes: [
-        'Clients and roles are shown by action, users by their role at a business. Clients and users of the store are included. The store is only read. An area that becomes report-only is open to anybody. Versions that an operation gains or loses are told by operation. The exit code is 2 if the scopes or the directory of one have problems.',
-      ],
-      arguments: [
-        { name: 'OLD', kind: 'file' },
-        { name: 'NEW', kind: 'file' },
-      ],
-      options: {
-        json: { type: 'boolean', help: '{gained, lost}, each a list of {kind, who, what, where}' },
-      },
-      examples: [
         {
-          line: 'postern diff my.yaml next.yaml',
+          line: 'postern access GET /api/1.0/b/ACME/fund-data/fund-list',
+          does: 'show which scopes this call needs, and who has them',
+        },
+        { line: 'postern access GET fund-data/fund-list', does: 'the same by the name of an action' },
+        {
+          line: 'postern access --against my.yaml --config next.yaml',
           does: 'show what the change of a file would open and close',
         },
       ],

@@ -102,7 +102,7 @@ type AreaConfig = AreasConfig[string]
 /**
  * The scope rule of a method (C5.3): its own rule, and every value that its area requires. A challenge lists the area's
  * values last (C4.13). Implication is applied here, when the configuration is loaded: a group holds every value that
- * satisfies it. The gateway and `postern diff` both use this function, so that they cannot disagree.
+ * satisfies it. The gateway and `postern access --against` both use this function, so that they cannot disagree.
  * A rule must have either `any` or `all`. Where it has both, which `compileActions` reports, only `all` is read; where
  * it has neither, no token satisfies it.
  */

@@ -29,7 +29,7 @@ async function compare({ changes, before = '', data }: Compared, ...options: str
     'next.yaml': `extends: ${DEMO}\n${before}${changes}`,
   })
   const [stdout, stderr] = [new PassThrough(), new PassThrough()]
-  const args = ['diff', at('old.yaml'), at('next.yaml'), ...options]
+  const args = ['access', '--against', at('old.yaml'), '--config', at('next.yaml'), ...options]
   const env = { POSTERN_DATA: data ?? at('nothing') }
   const code = await runCommandLine(args, { env, stdin: process.stdin, stdout, stderr })
   stdout.end()
@@ -39,7 +39,7 @@ async function compare({ changes, before = '', data }: Compared, ...options: str
 
 const diff = (changes: string, ...options: string[]) => compare({ changes }, ...options)
 
-describe('postern diff', () => {
+describe('postern access --against', () => {
   it('says so where nobody gains or loses anything', async () => {
     expect(await diff('vendor: other')).toEqual({
       code: 0,
@@ -113,7 +113,7 @@ actions:
     const at = configFiles({ 'old.yaml': `extends: ${DEMO}\n${AREAS}`, 'next.yaml': `extends: ${DEMO}\n` })
     const [stdout, stderr] = [new PassThrough(), new PassThrough()]
     const env = { POSTERN_DATA: at('nothing') }
-    await runCommandLine(['diff', at('old.yaml'), at('next.yaml')], {
+    await runCommandLine(['access', '--against', at('old.yaml'), '--config', at('next.yaml')], {
       env,
       stdin: process.stdin,
       stdout,
@@ -231,7 +231,7 @@ directory:
       .replace(found, 'versions: [2]')
       .replace('demo-data.json', join(dirname(DEMO), 'demo-data.json'))
     const files = configFiles({ 'next.yaml': next })
-    const { code, stdout } = await runVerb(['diff', DEMO, files('next.yaml')], {
+    const { code, stdout } = await runVerb(['access', '--against', DEMO, '--config', files('next.yaml')], {
       env: { POSTERN_DATA: await dataFolder() },
     })
     expect([code, stdout]).toEqual([
