@@ -2,14 +2,14 @@
  * A worked example of a module over a forwarder: the service calls things by other names than the API. The module
  * changes them in both directions; connections, retries, TLS and health stay the forwarder's. map-fields.yaml serves it.
  */
-import type { ForwardingModuleFactory, Json } from 'postern/backend'
+import type { Json, ModuleFactory } from 'postern/backend'
 
 interface Options {
   /** By name of the API: the name that the service has for it. */
   readonly names: Readonly<Record<string, string>>
 }
 
-const createModule: ForwardingModuleFactory<Options> = ({ names }) => {
+const createModule: ModuleFactory<Options> = ({ names }) => {
   const toService = new Map(Object.entries(names))
   const toApi = new Map(Object.entries(names).map(([own, theirs]) => [theirs, own]))
   return {

@@ -2,10 +2,10 @@
  * A worked example of a module over a forwarder: one action whose answer is made of two requests to the service, which
  * are sent at the same time. merge-calls.yaml serves it.
  */
-import type { Forward, ForwardingModuleFactory, Json, UpstreamAnswer } from 'postern/backend'
+import type { ForwardedCall, Json, ModuleFactory } from 'postern/backend'
 
-const createModule: ForwardingModuleFactory = () => ({
-  answer: async ({ action, business, fund = '' }, forward) => {
+const createModule: ModuleFactory = () => ({
+  answer: async ({ action, business, fund = '', forward }: ForwardedCall) => {
     if (action !== 'fund-data/fund-detail') return forward()
     const path = `/businesses/${encodeURIComponent(business)}/funds/${encodeURIComponent(fund)}`
     const [detail, members] = await Promise.all([forward({ path }), membersOf(path, forward)])
@@ -17,8 +17,8 @@ const createModule: ForwardingModuleFactory = () => ({
 })
 
 /** The members of a fund; none if the service has none. It throws where the service does not answer: that is 503. */
-async function membersOf(path: string, forward: Forward): Promise<Json> {
-  const answer: UpstreamAnswer = await forward({ path: `${path}/members`, query: { limit: '100' } })
+async function membersOf(path: string, forward: ForwardedCall['forward']): Promise<Json> {
+  const answer = await forward({ path: `${path}/members`, query: { limit: '100' } })
   if (answer.status === 404) return []
   if (answer.status !== 200) throw new Error(`members: the service answered ${answer.status}`)
   return answer.json()

@@ -3,7 +3,7 @@
  * receives. sign-requests.yaml serves it.
  */
 import { createHash, createHmac } from 'node:crypto'
-import type { ForwardingModuleFactory, OutgoingRequest } from 'postern/backend'
+import type { ModuleFactory, OutgoingRequest } from 'postern/backend'
 
 interface Options {
   readonly keyId: string
@@ -11,7 +11,7 @@ interface Options {
   readonly keyVariable: string
 }
 
-const createModule: ForwardingModuleFactory<Options> = ({ keyId, keyVariable }) => {
+const createModule: ModuleFactory<Options> = ({ keyId, keyVariable }) => {
   const key = process.env[keyVariable]
   if (key === undefined || key === '')
     throw new Error(`${keyVariable} is not set: it holds the key of the signatures`)

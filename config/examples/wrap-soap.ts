@@ -4,13 +4,7 @@
  * Where envelopes and faults are all that has to change, no code is needed: config/recipes/soap.md.
  */
 import { XMLParser } from 'fast-xml-parser'
-import type {
-  ForwardedAnswer,
-  ForwardedCall,
-  ForwardingModuleFactory,
-  Json,
-  UpstreamAnswer,
-} from 'postern/backend'
+import type { ForwardedCall, Json, ModuleAnswer, ModuleFactory, UpstreamAnswer } from 'postern/backend'
 
 interface Options {
   /** The namespace of the service's operations. */
@@ -56,12 +50,12 @@ const TYPE = 'text/xml; charset=utf-8'
 /** All text: numbers would lose leading zeros. */
 const parser = new XMLParser({ removeNSPrefix: true, parseTagValue: false, ignoreDeclaration: true })
 
-const createModule: ForwardingModuleFactory<Options> = ({ namespace }) => ({
-  answer: async (call, forward) => {
+const createModule: ModuleFactory<Options> = ({ namespace }) => ({
+  answer: async (call: ForwardedCall) => {
     const operation = OPERATIONS[`${call.method} ${call.action}`]
     if (operation === undefined) return { status: 404 }
     const { name, parameters, data } = operation
-    const answer = await forward({
+    const answer = await call.forward({
       method: 'POST',
       path: '/soap',
       query: '',
@@ -112,7 +106,7 @@ async function soapBodyOf(answer: UpstreamAnswer): Promise<Members> {
 }
 
 /** SOAP 1.1 §4.4: the code may be qualified, by a prefix or with dots: `f:Client.NotFound`. */
-function refusalOf(fault: Members): ForwardedAnswer {
+function refusalOf(fault: Members): ModuleAnswer {
   const code = textOf(fault['faultcode']).replace(/^.*[:.]/, '')
   const status = FAULTS[code]
   const message = textOf(fault['faultstring'])

@@ -348,7 +348,7 @@ describe('C8.8 a 200 or 500 is an error where `present` leads to something', () 
 
   it.each([
     '{ response: (_call, answer) => answer }',
-    '{ answer: (_call, forward) => forward() }',
+    '{ answer: (call) => call.forward() }',
     '{ request: () => ({}) }',
   ])('C8.9 what a module returns as it came is searched as without it: %s', async (source) => {
     const over = await startOver(source, { under: rpc })

@@ -167,7 +167,7 @@ describe('C8.4a modules', () => {
   it('C8.4a, C8.9 one whose second request is refused, after the first was carried out', async () => {
     let count = 0
     const { ask } = await over(
-      `{ answer: async (call, forward) => { await forward(); throw await forward().then((a) => a.json()) } }`,
+      `{ answer: async ({ forward }) => { await forward(); throw await forward().then((a) => a.json()) } }`,
       {
         behaviour: (connection) => {
           count += 1

@@ -252,7 +252,7 @@ describe('C12.2.2 X-Postern-Audit of an upstream', () => {
       gateway: over,
       ask: send,
     } = await startOver(
-      `{ answer: async (call, forward) => {
+      `{ answer: async ({ forward }) => {
         const first = await forward()
         await forward({ method: 'PUT', path: '/second', body: { kind: 'none' } })
         return { status: 200, body: { kind: 'value', value: { names: Object.keys(first.headers) } } }

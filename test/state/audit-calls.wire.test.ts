@@ -261,7 +261,7 @@ describe('C12.1.3 the outcome of a call', () => {
 describe('C12.1.3 a call of which a module makes another', () => {
   const over = replacedOver()
   afterEach(() => vi.restoreAllMocks())
-  const SENDS_TWO = `{ answer: async (call, forward) => {
+  const SENDS_TWO = `{ answer: async ({ forward }) => {
     const read = await forward()
     await forward({ method: 'POST', path: '/changed', body: { kind: 'none' } })
     return read
@@ -292,7 +292,7 @@ describe('C12.1.3 a call of which a module makes another', () => {
   })
 
   it('C12.1.3 has no record if the module sends what is safe only', async () => {
-    const { gateway: served, ask: read } = await over('{ answer: (call, forward) => forward() }')
+    const { gateway: served, ask: read } = await over('{ answer: (call) => call.forward() }')
     const answer = await read({ target: LIST })
     expect(answer.status).toBe(200)
     expect(recordsOfCall(served, answer)).toEqual([])
@@ -304,7 +304,7 @@ describe('C12.1.3 a call of which a module makes another', () => {
       gateway: served,
       ask: read,
     } = await over(
-      `{ answer: async (call, forward) => {
+      `{ answer: async ({ forward }) => {
         const failed = await forward({ method: 'DELETE' }).then(() => 'no', (error) => error.code)
         return { status: 200, body: { kind: 'value', value: { failed } } }
       } }`,

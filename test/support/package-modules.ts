@@ -27,11 +27,11 @@ const createPeople: PeopleFactory<{ password: string }> = (options) => ({
 export default createPeople
 `
 /** A module over a forwarder. */
-export const AROUND = `import type { ForwardedAnswer, ForwardingModuleFactory, UpstreamAnswer } from 'postern/backend'
+export const AROUND = `import type { ModuleAnswer, ModuleFactory, UpstreamAnswer } from 'postern/backend'
 
-const createModule: ForwardingModuleFactory<{ tenant: string }> = ({ tenant }) => ({
+const createModule: ModuleFactory<{ tenant: string }> = ({ tenant }) => ({
   request: ({ upstream, business }) => ({ query: { tenant, business }, headers: { 'X-Target': upstream.target } }),
-  response: async (_call, answer: UpstreamAnswer): Promise<ForwardedAnswer> =>
+  response: async (_call, answer: UpstreamAnswer): Promise<ModuleAnswer> =>
     answer.status === 404 ? { ...answer, status: 410 } : { body: { kind: 'value', value: await answer.json() } },
 })
 

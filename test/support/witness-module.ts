@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel'
 import { text } from 'node:stream/consumers'
-import type { ModuleBackend, ModuleCall } from '../../src/base/contracts/calls/module.ts'
+import type { Module, ModuleCall } from '../../src/base/contracts/calls/module.ts'
 
 /** What a module was given, told once its body is whole. */
 export interface WitnessedCall {
@@ -18,7 +18,7 @@ export interface WitnessOptions {
 }
 
 /** A module (C8.1) that tells of each call, and answers what was asked for. */
-export default function createWitness(options: WitnessOptions): ModuleBackend {
+export default function createWitness(options: WitnessOptions): Module {
   const told = channel(options.channel)
   return {
     answer: async (call) => {

@@ -3,7 +3,6 @@ import { Readable } from 'node:stream'
 import type { BackendAnswer, BackendBody, BackendError } from '../../base/contracts/calls/backend.ts'
 import { isHeaderValue, isToken } from '../../base/http/head/header-text.ts'
 import { StreamInPieces } from '../../base/http/body/pieces.ts'
-import { Fault } from '../../base/kernel/faults.ts'
 import {
   checkStatus,
   type ResponseHeaders,
@@ -168,8 +167,8 @@ export function discard(body: BackendBody): void {
   if (body.kind === 'stream') body.pieces.cancel()
 }
 
-/** What a module threw, as its client's fault; it stands in the log. */
-export const faultOf = (thrown: unknown): Fault =>
-  thrown instanceof Fault
-    ? thrown
-    : new Fault('upstream_broken', { cause: thrown, detail: 'the module threw' })
+export function withoutStream(answer: BackendAnswer): BackendAnswer {
+  if (answer.body.kind !== 'stream') return answer
+  discard(answer.body)
+  return { ...answer, body: { kind: 'none' } }
+}

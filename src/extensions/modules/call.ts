@@ -1,16 +1,37 @@
 import type { Readable } from 'node:stream'
 import type { Call, CallBody } from '../../base/contracts/calls/backend.ts'
-import type { Json, ModuleBody, ModuleCall } from '../../base/contracts/calls/module.ts'
+import type {
+  ForwardedCall,
+  Json,
+  ModuleBody,
+  ModuleCall,
+  OutgoingRequest,
+} from '../../base/contracts/calls/module.ts'
+import { JSON_LIMITS, parseJson, parseJsonInSlices } from '../../base/http/body/json.ts'
 import { Fault } from '../../base/kernel/faults.ts'
 import { withoutTypes } from '../../gateway/backends/templates/places.ts'
+import type { Forwards } from './forwards.ts'
 import { AccountedStream } from './stream.ts'
 import { plainValue } from './value.ts'
 
 /** The call as a module sees it: copies where what is behind them is shared, since its code may change what it gets. */
-export const callOf = (call: Call, signal: AbortSignal): ModuleCall => ({
-  ...factsOf(call, signal),
-  body: bodyOf(call.body),
-})
+export function callOf(
+  call: Call,
+  body: ModuleBody,
+  { signal }: { readonly signal: AbortSignal },
+  forwards: Forwards | undefined,
+): ModuleCall | ForwardedCall {
+  const facts = { ...factsOf(call, signal), body }
+  if (forwards === undefined) return facts
+  let upstream: OutgoingRequest | undefined
+  return {
+    ...facts,
+    forward: (changes) => forwards.forward(changes),
+    get upstream() {
+      return (upstream ??= forwards.unchanged())
+    },
+  }
+}
 
 export function factsOf(call: Call, signal: AbortSignal): Omit<ModuleCall, 'body'> {
   const { principal } = call
@@ -38,11 +59,32 @@ export function factsOf(call: Call, signal: AbortSignal): Omit<ModuleCall, 'body
   }
 }
 
-function bodyOf(body: CallBody): ModuleBody {
+/** Bytes of JSON that are parsed at once, in about a millisecond. */
+const AT_ONCE = 64 * 1024
+const CONVERTED = { ...JSON_LIMITS, converts: true }
+
+/** The body as a module reads it. A promise only where it is large, and is parsed in slices. */
+export function bodyOf(body: CallBody, forwards: Forwards | undefined): ModuleBody | Promise<ModuleBody> {
+  if (body.kind === 'stream') return streamOf(body, () => forwards?.bodyTaken())
   if (body.kind === 'value') return { kind: 'value', value: plainValue(body.value) as Json }
-  if (body.kind === 'stream') return streamOf(body, () => undefined)
   if (body.kind === 'none') return body
-  throw new Fault('internal', { detail: 'a module was given a body that was not parsed' })
+  const { bytes, contentType } = body
+  if (forwards === undefined)
+    throw new Fault('internal', { detail: 'a module was given a body that was not parsed' })
+  if (!forwards.sendsJson) return { kind: 'bytes', bytes, contentType }
+  if (bytes.length <= AT_ONCE) return lazyValue(() => parseJson(bytes, CONVERTED) as Json)
+  return parseJsonInSlices(bytes, CONVERTED).then((value) => ({ kind: 'value', value: value as Json }))
+}
+
+/** Many modules never look at it, and the bytes that were checked go on as they are. */
+function lazyValue(parse: () => Json): ModuleBody {
+  let parsed: { readonly value: Json } | undefined
+  return {
+    kind: 'value',
+    get value() {
+      return (parsed ??= { value: parse() }).value
+    },
+  }
 }
 
 /**
@@ -50,7 +92,7 @@ function bodyOf(body: CallBody): ModuleBody {
  * the answer to this call, and brings the next one.
  * @param taken called whenever the module takes it
  */
-export function streamOf(
+function streamOf(
   { stream, contentType, length }: Extract<CallBody, { kind: 'stream' }>,
   taken: () => void,
 ): Extract<ModuleBody, { kind: 'stream' }> {

@@ -11,12 +11,12 @@ export const extension = {
       module: {
         schema: moduleSchema,
         open: async (name, config, problems, dependencies) => {
-          const { openBackendModule } = await import('./open-module.ts')
-          return openBackendModule(name, asModule(config), problems, dependencies)
+          const { openUserModule } = await import('./open-module.ts')
+          return openUserModule(name, asModule(config), problems, dependencies)
         },
         openOver: async (name, config, under, problems, dependencies) => {
-          const { openForwardingModule } = await import('./open-module.ts')
-          return openForwardingModule(name, asModule(config), under, problems, dependencies)
+          const { openUserModule } = await import('./open-module.ts')
+          return openUserModule(name, asModule(config), problems, dependencies, under)
         },
         contents: async (config, when) => {
           const { contentsOf } = await import('../../base/config/modules/import-file.ts')

@@ -1,13 +1,15 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { onAccountOf } from '../../base/config/modules/blame.ts'
 import type { Call, UpstreamResponse } from '../../base/contracts/calls/backend.ts'
+import type { OutgoingRequest } from '../../base/contracts/calls/module.ts'
 import { isSafe } from '../../base/http/head/head.ts'
-import { Fault } from '../../base/kernel/faults.ts'
-import type { ForwardingBackend, ResponseSource } from '../../gateway/backends/forward/forwarding.ts'
+import { Fault, toFault } from '../../base/kernel/faults.ts'
 import type { HttpBackend } from '../../gateway/backends/forward/http.ts'
-import type { Question } from './module.ts'
-import { broken } from './stream.ts'
+import type { AnsweringModule } from './answering.ts'
+import type { Question } from './question.ts'
 import { type ReadBudget, ReceivedAnswer } from './received-answer.ts'
 import { type ChangeRules, checkChanges, type PreparedRequest, prepareRequest } from './request.ts'
+import { broken } from './stream.ts'
 
 /** Requests that a module may send for one call, and how many of them at once. */
 const MOST_FORWARDS = 20
@@ -16,11 +18,17 @@ const MOST_AT_ONCE = 8
 /** The context of connections: they serve other calls later, and must not be bound to the one that opened them. */
 const outside = AsyncLocalStorage.snapshot()
 
+interface ForwardsParts {
+  readonly sender: HttpBackend
+  readonly question: Question
+  readonly rules: ChangeRules
+}
+
 /** The requests that a module sends for one call (C8.9): bounded, and ended with the call. */
 export class Forwards {
-  readonly #call: Call
-  readonly #sender: HttpBackend
-  readonly #rules: ChangeRules
+  /** What is sent if the module changes nothing. */
+  readonly #base: Call
+  readonly #parts: ForwardsParts
   readonly #budget: ReadBudget
   readonly #open = new Set<OpenForward>()
   readonly #waiting: (() => void)[] = []
@@ -29,54 +37,89 @@ export class Forwards {
   #bodySent = false
   #ended = false
 
-  constructor(call: Call, sender: HttpBackend, { signal }: Pick<Question, 'signal'>, rules: ChangeRules) {
-    this.#call = call
-    this.#sender = sender
-    this.#rules = rules
-    this.#budget = { limit: rules.limit, used: 0 }
-    signal.addEventListener('abort', () => this.#end(() => true), { once: true })
+  constructor(call: Call, sees: AnsweringModule['sees'], parts: ForwardsParts) {
+    this.#base = baseOf(call, sees)
+    this.#parts = parts
+    this.#budget = { limit: parts.rules.limit, used: 0 }
+    parts.question.signal.addEventListener('abort', () => this.#end(() => true), { once: true })
   }
 
-  /** Rejects with the upstream's fault, or `upstream_broken` for changes that cannot be sent or a request too many. */
-  send(given: unknown): Promise<ReceivedAnswer> {
-    return outside(async () => {
-      if (++this.#sent > MOST_FORWARDS) throw broken(`sent more than ${MOST_FORWARDS} requests for one call`)
-      const changes = await checkChanges(given, this.#rules)
-      const prepared = prepareRequest(this.#call, this.#sender, changes)
-      await this.#intend(prepared)
-      await this.#turn()
-      try {
-        return await this.#sendNow(prepared)
-      } finally {
-        this.#atOnce -= 1
-        this.#waiting.shift()?.()
-      }
-    })
+  /** Whether the client's body is sent as JSON. */
+  get sendsJson(): boolean {
+    const { sender } = this.#parts
+    return (sender.bodyUse?.recipe?.format ?? sender.format) === 'json'
+  }
+
+  /** What is sent if the module changes nothing, as it sees it. */
+  unchanged(): OutgoingRequest {
+    return this.#outgoing(prepareRequest(this.#base, this.#parts.sender))
+  }
+
+  #outgoing({ call, path, query }: PreparedRequest): OutgoingRequest {
+    const { sender, rules } = this.#parts
+    const { method, body } = call
+    const [target] = sender.targets.all
+    return {
+      method,
+      path,
+      query,
+      target: `${target?.address.basePath ?? ''}${path}${query}`,
+      host: sender.host ?? (sender.targets.all.length === 1 ? target?.address.host : undefined),
+      body: body.kind === 'bytes' ? body.bytes : undefined,
+      contentType: body.kind === 'bytes' || body.kind === 'stream' ? body.contentType : undefined,
+      with: async (changes) =>
+        this.#outgoing(prepareRequest(this.#base, sender, await checkChanges(changes, rules))),
+    }
+  }
+
+  /**
+   * Rejects with the upstream's fault, or `upstream_broken` for changes that cannot be sent or a request too many; on the
+   * module's account: what it does not handle is its own, and never the end of the process.
+   */
+  forward(changes: unknown): Promise<ReceivedAnswer> {
+    const { promise, resolve, reject } = Promise.withResolvers<ReceivedAnswer>()
+    const fail = (thrown: unknown): void => {
+      // It was cancelled with its call: nobody waits for it any more.
+      if (this.#ended && toFault(thrown).code === 'client_gone') promise.catch(() => undefined)
+      onAccountOf(this.#parts.question, () => reject(thrown))
+    }
+    outside(() => this.#send(changes)).then(resolve, fail)
+    return promise
+  }
+
+  async #send(given: unknown): Promise<ReceivedAnswer> {
+    if (++this.#sent > MOST_FORWARDS) throw broken(`sent more than ${MOST_FORWARDS} requests for one call`)
+    const { sender, rules } = this.#parts
+    const prepared = prepareRequest(this.#base, sender, await checkChanges(given, rules))
+    await this.#intend(prepared.call)
+    while (this.#atOnce >= MOST_AT_ONCE) await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    this.#atOnce += 1
+    try {
+      return await this.#sendNow(prepared)
+    } finally {
+      this.#atOnce -= 1
+      this.#waiting.shift()?.()
+    }
   }
 
   /** What may change something is sent only when its intent is in the audit trail (C12.1.3). */
-  #intend({ method }: PreparedRequest): Promise<void> | undefined {
+  #intend({ method }: Call): Promise<void> | undefined {
     if (isSafe(method)) return undefined
     if (this.#ended) throw isOver()
-    return this.#call.record?.beforeChange(method)
-  }
-
-  async #turn(): Promise<void> {
-    while (this.#atOnce >= MOST_AT_ONCE) await new Promise<void>((resolve) => this.#waiting.push(resolve))
-    this.#atOnce += 1
+    return this.#base.record?.beforeChange(method)
   }
 
   async #sendNow(prepared: PreparedRequest): Promise<ReceivedAnswer> {
     if (this.#ended) throw isOver()
-    this.#takeBody(prepared)
-    const open = new OpenForward()
+    this.#takeBody(prepared.call)
+    const { sender } = this.#parts
+    const open: OpenForward = { answer: undefined, listeners: [] }
     this.#open.add(open)
     try {
-      const call: Call = { ...prepared.call, onCancel: (listener) => open.onCancel(listener) }
-      const { response, source } = await this.#sender.send(call, sentAs(this.#sender, prepared))
-      const passOn = (as: UpstreamResponse) => this.#sender.answerOf(call, as, source)
-      open.answer = new ReceivedAnswer(response, passOn, this.#budget)
-      return open.answer
+      const call: Call = { ...prepared.call, onCancel: (listener) => void open.listeners.push(listener) }
+      const { response, source } = await sender.send(call, prepared)
+      const passOn = (as: UpstreamResponse) => sender.answerOf(call, as, source)
+      return (open.answer = new ReceivedAnswer(response, passOn, this.#budget))
     } catch (thrown) {
       this.#open.delete(open)
       throw thrown
@@ -89,13 +132,9 @@ export class Forwards {
     return new Fault(thrown.code, { ...thrown.facts, unchanged: false })
   }
 
-  get isOver(): boolean {
-    return this.#ended
-  }
-
-  #takeBody({ call: { body } }: PreparedRequest): void {
+  #takeBody({ body }: Call): void {
     if (body.kind !== 'stream') return
-    const isClients = this.#call.body.kind === 'stream' && this.#call.body.stream === body.stream
+    const isClients = this.#base.body.kind === 'stream' && this.#base.body.stream === body.stream
     if (isClients && this.#bodySent) throw broken('sent the client’s body, which streams, a second time')
     this.#bodySent ||= isClients
   }
@@ -116,7 +155,7 @@ export class Forwards {
       for (const open of this.#open)
         if (which(open)) {
           this.#open.delete(open)
-          open.cancel()
+          for (const cancel of open.listeners) cancel()
         }
     })
   }
@@ -130,36 +169,22 @@ export class Forwards {
 const isOver = (): Fault => broken('sent a request for a call that was over')
 
 /** A request that was sent, until its answer is let go. */
-class OpenForward {
+interface OpenForward {
   answer: ReceivedAnswer | undefined
-  readonly #listeners: (() => void)[] = []
-
-  onCancel(listener: () => void): void {
-    this.#listeners.push(listener)
-  }
-
-  cancel(): void {
-    for (const listener of this.#listeners) listener()
-  }
+  /** Called where it is cancelled. */
+  readonly listeners: (() => void)[]
 }
 
-interface Received {
-  readonly response: UpstreamResponse
-  readonly source: ResponseSource
-}
+/** Of the upstream's own bytes, which a module that sees the answer need not pass on. */
+const OF_BYTES: ReadonlySet<string> = new Set(['accept-encoding', 'range', 'if-range'])
+/** Of one representation, where an answer may be made of several. */
+const OF_ONE: ReadonlySet<string> = new Set([...OF_BYTES, 'if-none-match', 'if-modified-since'])
 
-/** The response itself, unread. */
-const sentAs = (
-  sender: HttpBackend,
-  { method, path, query, retries, redirects }: PreparedRequest,
-): ForwardingBackend<Received> => ({
-  host: sender.host,
-  conceals: sender.conceals,
-  targets: sender.targets,
-  timeouts: sender.timeouts,
-  redirects,
-  retries,
-  methodOf: () => method,
-  pathOf: () => path + query,
-  answerOf: (_call, response, source) => ({ response, source }),
-})
+/** What is sent upstream for a call before a module changes anything: one that sees the answer gets it whole. */
+function baseOf(call: Call, sees: AnsweringModule['sees']): Call {
+  if (sees === 'no answer') return call
+  const method = call.method === 'HEAD' ? 'GET' : call.method
+  const left = sees === 'all answers' && method === 'GET' ? OF_ONE : OF_BYTES
+  const headers = Object.fromEntries(Object.entries(call.headers).filter(([name]) => !left.has(name)))
+  return { ...call, headers, method }
+}

@@ -1,145 +1,28 @@
 import { type Blamed, onAccountOf } from '../../base/config/modules/blame.ts'
-import type {
-  ActionFacts,
-  Backend,
-  BackendAnswer,
-  Call,
-  PossibleAnswers,
-} from '../../base/contracts/calls/backend.ts'
-import type { ModuleBackend } from '../../base/contracts/calls/module.ts'
+import type { Backend, BackendAnswer, Call } from '../../base/contracts/calls/backend.ts'
+import type { Module } from '../../base/contracts/calls/module.ts'
 import { isBodiless } from '../../base/http/head/head.ts'
-import { Passage, StreamInPieces } from '../../base/http/body/pieces.ts'
-import { type After, after as realAfter, type Clock } from '../../base/kernel/clock.ts'
-import { Fault, type FaultCode } from '../../base/kernel/faults.ts'
+import type { Clock } from '../../base/kernel/clock.ts'
+import type { FaultCode } from '../../base/kernel/faults.ts'
+import type { HttpBackend } from '../../gateway/backends/forward/http.ts'
 import { answersByStatus, passedNames } from '../../gateway/backends/forward/response/response.ts'
-import { type AnswerRules, checkAnswer, discard, faultOf } from './answer.ts'
-import { callOf } from './call.ts'
-import { ModuleStream } from './stream.ts'
+import {
+  type AnswerRules,
+  checkAnswer,
+  checkHeaders,
+  checkStatusOf,
+  membersOf,
+  withoutStream,
+} from './answer.ts'
+import { type AnsweringModule, weakened } from './answering.ts'
+import { bodyOf, callOf } from './call.ts'
+import { Forwards } from './forwards.ts'
+import { Question, type QuestionRules } from './question.ts'
+import { ReceivedAnswer, ReceivedBody } from './received-answer.ts'
 
-export interface QuestionRules {
-  /** Milliseconds until an answer must have begun: of a stream, until its first piece. */
-  readonly timeout: number
-  readonly after: After
-  /** Called with what the module's code threw where no call could be failed for it any more. Must not throw. */
-  readonly failed: ModuleFailed
-}
-
-/** @param call the id of the call that it was done for; none at start */
-export type ModuleFailed = (thrown: unknown, call: string | undefined) => void
-
-/** One question to a module, and all that its code does for it. */
-export class Question implements Blamed {
-  readonly #abort = new AbortController()
-  readonly #reject: (fault: Fault) => void
-  readonly #log: (thrown: unknown) => void
-  readonly #rules: QuestionRules
-  #body: Passage | undefined
-  #answered = false
-
-  constructor(call: Call, rules: QuestionRules, reject: (fault: Fault) => void) {
-    this.#rules = rules
-    this.#reject = reject
-    this.#log = (thrown) => rules.failed(thrown, call.id)
-    call.onCancel(() =>
-      this.stop(new Fault('client_gone', { detail: 'the client left while the module was working' })),
-    )
-  }
-
-  get signal(): AbortSignal {
-    return this.#abort.signal
-  }
-
-  /** Rejects with the fault of what the code throws, or with `upstream_timeout`. */
-  async run<T>(work: () => T | Promise<T>): Promise<T> {
-    const { after, timeout } = this.#rules
-    const cancel = after(timeout, () => this.stop(new Fault('upstream_timeout')))
-    try {
-      return await onAccountOf(this, work)
-    } catch (thrown) {
-      throw faultOf(thrown)
-    } finally {
-      cancel()
-    }
-  }
-
-  /** Its listeners are the module's, and may throw. */
-  stop(fault: Fault): void {
-    if (this.signal.aborted) return
-    onAccountOf(this, () => this.#abort.abort(fault))
-    this.#body?.break(fault)
-    this.#reject(fault)
-  }
-
-  /** What it threw outside of its answer is the fault of this call for as long as there is one. */
-  failed(thrown: unknown): void {
-    // It throws the reason for which it was stopped.
-    if (this.signal.aborted && thrown === this.signal.reason) return
-    const over = this.#answered ? this.#body?.isOver !== false : this.signal.aborted
-    if (over || this.#answered) this.#log(thrown)
-    if (!over) this.stop(faultOf(thrown))
-  }
-
-  /** Binds the body to this call. */
-  hold(answer: BackendAnswer): BackendAnswer {
-    const { body } = answer
-    if (body.kind !== 'stream') return answer
-    this.#body = new Passage(body.pieces)
-    return { ...answer, body: { ...body, pieces: this.#body } }
-  }
-
-  answered(): void {
-    this.#answered = true
-  }
-}
-
-/** Lets a module answer a call. Resolves with what `work` makes, unless the question ends before; then it is let go. */
-export function questionOf(
-  call: Call,
-  rules: QuestionRules,
-  work: (question: Question) => Promise<BackendAnswer>,
-): Promise<BackendAnswer> {
-  const { promise, resolve, reject } = Promise.withResolvers<BackendAnswer>()
-  const question = new Question(call, rules, reject)
-  void work(question).then((answer) => {
-    question.answered()
-    if (question.signal.aborted) discard(answer.body)
-    else resolve(answer)
-  }, reject)
-  return promise
-}
-
-/**
- * The answer once it has begun: a stream that fails, or says nothing, before its first piece is a fault and no 200. Not
- * an event stream, which may have nothing to say for long: its client learns at once that it is open. Of an answer to
- * HEAD the stream is let go.
- */
-export async function begunAnswer(
-  answer: BackendAnswer,
-  method: string,
-  question: Question,
-): Promise<BackendAnswer> {
-  const held = question.hold(answer)
-  if (question.signal.aborted) discard(held.body)
-  else if (method !== 'HEAD') await begun(answer)
-  return method === 'HEAD' ? withoutStream(held) : held
-}
-
-async function begun({ body }: BackendAnswer): Promise<void> {
-  if (body.kind !== 'stream' || !(body.pieces instanceof StreamInPieces)) return
-  const { stream } = body.pieces
-  if (!(stream instanceof ModuleStream)) return
-  if (body.contentType?.toLowerCase().startsWith('text/event-stream') === true) return
-  await stream.begin()
-}
-
-export function withoutStream(answer: BackendAnswer): BackendAnswer {
-  if (answer.body.kind !== 'stream') return answer
-  discard(answer.body)
-  return { ...answer, body: { kind: 'none' } }
-}
-
-export interface ModuleRules extends Omit<QuestionRules, 'after'> {
+export interface ModuleRules extends QuestionRules {
   readonly name: string
+  readonly clock: Clock
   /** Milliseconds between two pieces of a stream. */
   readonly idle: number
   readonly responseHeaders: readonly string[]
@@ -147,91 +30,129 @@ export interface ModuleRules extends Omit<QuestionRules, 'after'> {
   readonly answerLimit: number
 }
 
+export interface UserModule extends Backend {
+  /** The same module around another view of the same backend. */
+  around(under: HttpBackend): UserModule
+}
+
 /** What a module fails with besides the statuses that it answers. */
-export const MODULE_FAULTS: readonly FaultCode[] = ['upstream_timeout', 'upstream_broken', 'answer_too_large']
+const MODULE_FAULTS: readonly FaultCode[] = ['upstream_timeout', 'upstream_broken', 'answer_too_large']
 
-/** A file or package of the user's (C8.1). It runs in this process: its bugs are caught here, as far as that goes. */
-export class UserModule implements Backend {
-  readonly name: string
-  readonly format = 'value'
-  readonly payload = 'bare'
-  readonly #module: ModuleBackend
-  readonly #rules: ModuleRules & QuestionRules
-  readonly #answers: AnswerChecks
-
-  constructor(module: ModuleBackend, rules: ModuleRules, clock: Clock, after: After = realAfter) {
-    this.name = rules.name
-    this.#module = module
-    this.#rules = { ...rules, after }
-    this.#answers = new AnswerChecks(rules, clock, after)
-  }
-
-  /** Rejects with a fault of C8.4: `upstream_broken` for whatever the module does wrong, `upstream_timeout`. */
-  answer(call: Call): Promise<BackendAnswer> {
-    return questionOf(call, this.#rules, (question) => question.run(() => this.#ask(call, question)))
-  }
-
-  async #ask(call: Call, question: Question): Promise<BackendAnswer> {
-    const given: unknown = await this.#module.answer(callOf(call, question.signal))
-    return begunAnswer(await checkAnswer(given, this.#answers.rulesOf(call)), call.method, question)
-  }
-
-  possibleAnswers(_action: ActionFacts, method: string): PossibleAnswers {
-    return answersByStatus({ method, faults: MODULE_FAULTS })
-  }
-
-  healthy(): boolean {
-    return isWell(this.#module, this.#rules)
-  }
-
-  close(): Promise<void> {
-    return closeModule(this.#module, this.#rules)
+/**
+ * A file or package of the user's as a backend (C8.1). It runs in this process: its bugs are caught here, as far as that
+ * goes. Around another backend it has the formats of that one, so that what the code leaves alone passes as it would
+ * without it.
+ * @param under what it runs around (C8.9); of an operation, that backend's view. It is closed by whoever opened it
+ */
+export function userModule(module: AnsweringModule, rules: ModuleRules, under?: HttpBackend): UserModule {
+  const { name } = rules
+  const responseHeaders = [...(under?.rules.responseHeaders ?? []), ...rules.responseHeaders]
+  const headers = passedNames(responseHeaders)
+  const sender = rules.responseHeaders.length === 0 ? under : under?.withRules({ responseHeaders })
+  return {
+    name,
+    ...(sender === undefined ? VALUE : formatsOf(sender)),
+    // Rejects with a fault of C8.4: the forwarder's, or one of MODULE_FAULTS.
+    answer: (call) => {
+      const run = { call, module, name, sender: sender?.at(call), rules: answerRules(call, rules, headers) }
+      return Question.answer(call, rules, (question) => answered(run, question))
+    },
+    possibleAnswers: (action, method) => {
+      if (sender === undefined) return answersByStatus({ method, faults: MODULE_FAULTS })
+      const answers = sender.possibleAnswers(action, method)
+      return { ...answers, faults: [...new Set([...answers.faults, ...MODULE_FAULTS])] }
+    },
+    healthy: () => sender?.healthy() !== false && isWell(module.made, rules),
+    close: () => closeModule(module.made, rules),
+    around: (view) => userModule(module, rules, view),
   }
 }
 
-export class AnswerChecks {
-  readonly #rules: Pick<ModuleRules, 'idle' | 'answerLimit'>
-  readonly #passed: ReadonlySet<string>
-  readonly #clock: Clock
-  readonly #after: After
+const VALUE = { format: 'value', payload: 'bare' } as const
 
-  constructor(
-    rules: Pick<ModuleRules, 'idle' | 'answerLimit' | 'responseHeaders'>,
-    clock: Clock,
-    after: After,
-  ) {
-    this.#rules = rules
-    this.#passed = passedNames(rules.responseHeaders)
-    this.#clock = clock
-    this.#after = after
-  }
-
-  rulesOf({ headers, method }: Pick<Call, 'headers' | 'method'>): AnswerRules {
-    const reads = isBodiless(method)
-    return {
-      passed: this.#passed,
-      conditional:
-        reads && (headers['if-none-match'] !== undefined || headers['if-modified-since'] !== undefined),
-      ranged: reads && headers['range'] !== undefined,
-      now: this.#clock.now(),
-      streams: { idle: this.#rules.idle, after: this.#after },
-      limit: this.#rules.answerLimit,
-    }
-  }
-}
-
-interface ModuleLife {
-  healthy?(): boolean
-  close?(): void | Promise<void>
-}
-
-/** For what it does when no call asks it. */
-const ownAccount = ({ failed }: Pick<ModuleRules, 'failed'>): Blamed => ({
-  failed: (thrown) => failed(thrown, undefined),
+const formatsOf = (sender: HttpBackend) => ({
+  format: sender.format,
+  payload: sender.payload,
+  types: sender.types,
+  isSearched: sender.isSearched,
+  ranges: sender.ranges,
+  xml: sender.xml,
+  data: sender.data,
+  namesValues: sender.namesValues,
+  bodyUse: sender.bodyUse,
+  keptOut: sender.keptOut,
+  requestHeaders: sender.requestHeaders,
+  sendsAnything: true,
 })
 
+function answerRules(
+  { headers, method }: Call,
+  rules: ModuleRules,
+  passed: ReadonlySet<string>,
+): AnswerRules {
+  const reads = isBodiless(method)
+  return {
+    passed,
+    conditional:
+      reads && (headers['if-none-match'] !== undefined || headers['if-modified-since'] !== undefined),
+    ranged: reads && headers['range'] !== undefined,
+    now: rules.clock.now(),
+    streams: { idle: rules.idle, after: rules.after },
+    limit: rules.answerLimit,
+  }
+}
+
+/** One call of a module. */
+interface Run {
+  readonly call: Call
+  readonly module: AnsweringModule
+  readonly name: string
+  /** Undefined: the module runs around no other backend. */
+  readonly sender: HttpBackend | undefined
+  readonly rules: AnswerRules
+}
+
+async function answered(run: Run, question: Question): Promise<BackendAnswer> {
+  const { call, module, sender, rules } = run
+  const forwards = sender && new Forwards(call, module.sees, { sender, question, rules })
+  try {
+    const body = bodyOf(call.body, forwards)
+    const given = callOf(call, body instanceof Promise ? await body : body, question, forwards)
+    question.startTime()
+    return await finished(await module.answer(given, question), run, question, forwards)
+  } catch (thrown) {
+    throw forwards === undefined ? thrown : forwards.afterOthers(thrown)
+  } finally {
+    forwards?.end()
+  }
+}
+
+/** The client's answer, once it has begun. @param given what the module answered */
+async function finished(
+  given: unknown,
+  run: Run,
+  question: Question,
+  forwards: Forwards | undefined,
+): Promise<BackendAnswer> {
+  if (given instanceof ReceivedAnswer) return passed(await given.body.pass(), run)
+  const { status = 200, headers = {}, body } = membersOf(given, 'an answer')
+  if (body instanceof ReceivedBody)
+    return passed(await body.pass(checkStatusOf(status), checkHeaders(membersOf(headers, 'headers'))), run)
+  const begun = await question.begin(await checkAnswer(given, run.rules), run.call.method)
+  if (forwards === undefined) return begun
+  const own = forwards.cameWith(begun.headers['etag']) ? weakened(begun.headers) : begun.headers
+  return { ...begun, headers: own, answerFormat: { name: run.name, ...VALUE } }
+}
+
+/** A module that sees answers got that of a GET, with a body that an answer to HEAD has not. */
+const passed = (answer: BackendAnswer, { call, module }: Run): BackendAnswer =>
+  call.method === 'HEAD' && module.sees !== 'no answer' ? withoutStream(answer) : answer
+
+/** For what a module does when no call asks it. */
+const ownAccount = ({ failed }: ModuleRules): Blamed => ({ failed: (thrown) => failed(thrown, undefined) })
+
 /** A module that throws is not well. */
-export function isWell(module: ModuleLife, rules: Pick<ModuleRules, 'failed'>): boolean {
+function isWell(module: Module, rules: ModuleRules): boolean {
   try {
     return onAccountOf(ownAccount(rules), () => module.healthy?.()) !== false
   } catch {
@@ -240,7 +161,7 @@ export function isWell(module: ModuleLife, rules: Pick<ModuleRules, 'failed'>): 
 }
 
 /** Never rejects: nothing is asked any more. */
-export async function closeModule(module: ModuleLife, rules: Pick<ModuleRules, 'failed'>): Promise<void> {
+async function closeModule(module: Module, rules: ModuleRules): Promise<void> {
   try {
     await onAccountOf(ownAccount(rules), () => module.close?.())
   } catch {

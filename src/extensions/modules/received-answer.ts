@@ -13,7 +13,6 @@ import { readableOf } from '../../base/http/body/pieces.ts'
 import { Fault } from '../../base/kernel/faults.ts'
 import { type ResponseHeaders, upstreamFault } from '../../gateway/backends/forward/response/response.ts'
 import { AccountedStream } from './stream.ts'
-import { plainValue } from './value.ts'
 
 /** Bytes of answers that may be read for one call, and those that were. */
 export interface ReadBudget {
@@ -24,8 +23,8 @@ export interface ReadBudget {
 /** Makes of a response what the client would get of it without a module. */
 type PassOn = (response: UpstreamResponse) => BackendAnswer | Promise<BackendAnswer>
 
-/** As of an answer that the gateway converts. */
-const LIMITS = { depth: 200, nodes: 1_000_000 }
+/** As of an answer that the gateway converts; but numbers are JavaScript's. */
+const LIMITS = { depth: 200, nodes: 1_000_000, converts: true }
 
 /** Stands for the body of an upstream's answer. Returned by a module, it passes byte for byte; nobody can make one. */
 export class ReceivedBody implements UpstreamBody {
@@ -99,14 +98,10 @@ const incoming = (headers: ResponseHeaders): Incoming =>
   )
 
 /** Headers about the bytes, which are the upstream's. */
-function ofBody(came: Incoming): Incoming {
-  const { 'content-type': type, 'content-length': length, 'content-encoding': coding } = came
-  return {
-    ...(type !== undefined && { 'content-type': type }),
-    ...(length !== undefined && { 'content-length': length }),
-    ...(coding !== undefined && { 'content-encoding': coding }),
-  }
-}
+const OF_BODY: ReadonlySet<string> = new Set(['content-type', 'content-length', 'content-encoding'])
+
+const ofBody = (came: Incoming): Incoming =>
+  Object.fromEntries(Object.entries(came).filter(([name]) => OF_BODY.has(name)))
 
 async function readWhole({ body }: UpstreamResponse, budget: ReadBudget): Promise<Buffer> {
   const pieces: Buffer[] = []
@@ -142,7 +137,7 @@ export class ReceivedAnswer implements UpstreamAnswer {
     const bytes = await this.#decoded()
     if (bytes.length === 0) return null
     try {
-      return plainValue(await parseJsonInSlices(bytes, LIMITS)) as Json
+      return (await parseJsonInSlices(bytes, LIMITS)) as Json
     } catch (cause) {
       throw new Fault('upstream_broken', { detail: 'the upstream answered what is no JSON', cause })
     }

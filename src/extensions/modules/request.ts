@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
-import type { Call, CallBody } from '../../base/contracts/calls/backend.ts'
+import type { Call, CallBody, UpstreamResponse } from '../../base/contracts/calls/backend.ts'
 import { foldName, HOP_BY_HOP } from '../../base/http/head/end-to-end-headers.ts'
 import { isBodiless, isSafe } from '../../base/http/head/head.ts'
 import { isHeaderValue, isToken } from '../../base/http/head/header-text.ts'
@@ -11,9 +11,12 @@ import {
   parseRequestTarget,
 } from '../../base/http/head/request-target.ts'
 import { toFault } from '../../base/kernel/faults.ts'
-import { carryDirectly } from '../../gateway/backends/forward/forwarding.ts'
+import {
+  carryDirectly,
+  type ForwardingBackend,
+  type ResponseSource,
+} from '../../gateway/backends/forward/forwarding.ts'
 import type { HttpBackend } from '../../gateway/backends/forward/http.ts'
-import type { Redirects } from '../../gateway/backends/forward/target/redirects.ts'
 import { bufferOf, lengthOf, mediaTypeOf, membersOf, MOST_HEAD, MOST_LINES } from './answer.ts'
 import { broken, ModuleStream, type StreamRules } from './stream.ts'
 import { jsonBodyOf } from './value.ts'
@@ -23,14 +26,14 @@ import { jsonBodyOf } from './value.ts'
  * What is undefined stays as the forwarder has it.
  */
 interface Changes {
-  readonly method: string | undefined
+  readonly method?: string | undefined
   /** Canonical (C3.4). */
-  readonly path: string | undefined
+  readonly path?: string | undefined
   /** Empty, or with its `?`. */
-  readonly query: string | undefined
+  readonly query?: string | undefined
   /** By lower-case name; undefined: the client's is left out. */
-  readonly headers: ReadonlyMap<string, string | undefined>
-  readonly body: CallBody | undefined
+  readonly headers?: ReadonlyMap<string, string | undefined> | undefined
+  readonly body?: CallBody | undefined
 }
 
 export interface ChangeRules {
@@ -39,23 +42,15 @@ export interface ChangeRules {
   readonly streams: StreamRules
 }
 
-export const NO_CHANGES: Changes = {
-  method: undefined,
-  path: undefined,
-  query: undefined,
-  headers: new Map(),
-  body: undefined,
-}
-
 /** Rejects with Fault `upstream_broken` for what cannot be sent, and says in its detail what it is. */
 export async function checkChanges(given: unknown, rules: ChangeRules): Promise<Changes> {
-  if (given === undefined || given === null) return NO_CHANGES
+  if (given === undefined || given === null) return {}
   const { method, path, query, headers, body } = membersOf(given, 'changes of a request')
   return {
     method: method === undefined ? undefined : checkMethod(method),
     path: path === undefined ? undefined : checkPath(path),
     query: query === undefined ? undefined : checkQuery(query),
-    headers: headers === undefined ? NO_CHANGES.headers : checkRequestHeaders(membersOf(headers, 'headers')),
+    headers: headers === undefined ? undefined : checkRequestHeaders(membersOf(headers, 'headers')),
     body: body === undefined ? undefined : await checkBody(membersOf(body, 'a body'), rules),
   }
 }
@@ -148,16 +143,19 @@ function typeOf(given: unknown): string {
   return type
 }
 
-export interface PreparedRequest {
+/** What is sent, and how: the response comes unread. */
+export interface PreparedRequest extends ForwardingBackend<Received> {
   /** The client's call, with what a module has changed of it. */
   readonly call: Call
-  readonly method: string
   /** Without the base path of the target. */
   readonly path: string
   /** Empty, or with its `?`. */
   readonly query: string
-  readonly retries: number
-  readonly redirects: Redirects | undefined
+}
+
+interface Received {
+  readonly response: UpstreamResponse
+  readonly source: ResponseSource
 }
 
 /**
@@ -165,31 +163,32 @@ export interface PreparedRequest {
  * headers, credentials) is added to them as well, and wins.
  * @throws Fault upstream_broken for changes that do not fit together
  */
-export function prepareRequest(call: Call, sender: HttpBackend, changes: Changes): PreparedRequest {
+export function prepareRequest(call: Call, sender: HttpBackend, changes: Changes = {}): PreparedRequest {
   const method = changes.method ?? sender.methodOf(call)
-  const body = bodyFor(method, call.body, changes)
-  const named = changes.headers.get('accept')
+  const path = changes.path ?? sender.pathWithoutQuery(call)
+  const query =
+    changes.query === undefined
+      ? sender.queryOf(call, call.target.query)
+      : queryFor(call, sender, changes.query)
   const changed: Call = {
     ...call,
     method,
-    body,
+    body: bodyFor(method, call.body, changes),
     headers: headersFor(call, changes),
     // The module's own goes with the other headers.
-    authorization: changes.headers.has('authorization') ? undefined : call.authorization,
-    accept: named ?? call.accept,
+    authorization: changes.headers?.has('authorization') === true ? undefined : call.authorization,
+    accept: changes.headers?.get('accept') ?? call.accept,
     carrier: carryDirectly,
   }
+  const { host, conceals, targets, timeouts } = sender
   return {
-    call: changed,
-    method,
-    path: changes.path ?? sender.pathWithoutQuery(call),
-    query:
-      changes.query === undefined
-        ? sender.queryOf(call, call.target.query)
-        : queryFor(call, sender, changes.query),
+    ...{ call: changed, path, query, host, conceals, targets, timeouts },
     // Both the client's method and the one that is sent must allow it: the forwarder sees the latter.
     retries: isSafe(call.method) ? sender.retries : 0,
     redirects: isSafe(call.method) ? sender.redirects : undefined,
+    methodOf: () => method,
+    pathOf: () => path + query,
+    answerOf: (_call, response, source) => ({ response, source }),
   }
 }
 
@@ -211,7 +210,7 @@ function bodyFor(method: string, given: CallBody, { body }: Changes): CallBody {
 /** In an object without a prototype: `__proto__` is a name like others. */
 function headersFor({ headers }: Call, changes: Changes): Call['headers'] {
   const merged = Object.assign(Object.create(null) as Record<string, string>, headers)
-  for (const [name, value] of changes.headers)
+  for (const [name, value] of changes.headers ?? [])
     if (name === 'accept') continue
     else if (value === undefined) Reflect.deleteProperty(merged, name)
     else merged[name] = value

@@ -2,9 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { UserModule } from '../../../src/extensions/modules/module.ts'
+import { answeringModule } from '../../../src/extensions/modules/answering.ts'
+import { userModule } from '../../../src/extensions/modules/module.ts'
 import createBackend from '../../../config/examples/sqlite-backend.ts'
-import { systemClock } from '../../../src/base/kernel/clock.ts'
+import { after, systemClock } from '../../../src/base/kernel/clock.ts'
 import { backendContract } from '../../support/suites/backend.contract.ts'
 
 /** The example that is shipped: what holds for it holds for what is copied from it. */
@@ -15,11 +16,13 @@ backendContract('module', async () => {
   const module = await createBackend(options, { name: 'funds', addFund: () => Promise.resolve() })
   const rules = {
     name: 'funds',
+    clock: systemClock,
+    after,
     timeout: 10_000,
     idle: 10_000,
     responseHeaders: [],
     answerLimit: 1024 ** 2,
     failed: () => undefined,
   }
-  return new UserModule(module, rules, systemClock)
+  return userModule(answeringModule(module, false), rules)
 })

@@ -1,8 +1,9 @@
 import { Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import { readableOf } from '../../../src/base/http/body/pieces.ts'
-import { UserModule } from '../../../src/extensions/modules/module.ts'
-import type { ModuleBackend, ModuleCall } from '../../../src/base/contracts/calls/module.ts'
+import { answeringModule } from '../../../src/extensions/modules/answering.ts'
+import { userModule } from '../../../src/extensions/modules/module.ts'
+import type { Module, ModuleCall } from '../../../src/base/contracts/calls/module.ts'
 import { parseJson } from '../../../src/base/http/body/json.ts'
 import { systemClock } from '../../../src/base/kernel/clock.ts'
 import { Fault } from '../../../src/base/kernel/faults.ts'
@@ -11,19 +12,20 @@ import { manualAfter } from '../../support/manual-after.ts'
 import { factsOf } from '../../../src/extensions/modules/call.ts'
 
 /** What user code may answer when it runs: anything at all. */
-const over = (answer: (call: ModuleCall) => unknown, more: Partial<ModuleBackend> = {}) => {
+const over = (answer: (call: ModuleCall) => unknown, more: Partial<Module> = {}) => {
   const timers = manualAfter()
   const failures: unknown[] = []
   const rules = {
     name: 'mine',
+    clock: systemClock,
+    after: timers.after,
     timeout: 30_000,
     idle: 60_000,
     responseHeaders: ['Location'],
     answerLimit: 16 * 1024 ** 2,
     failed: (thrown: unknown) => void failures.push(thrown),
   }
-  const module = { answer, ...more } as ModuleBackend
-  return { backend: new UserModule(module, rules, systemClock, timers.after), timers, failures }
+  return { backend: userModule(answeringModule({ answer, ...more }, false), rules), timers, failures }
 }
 
 const answering = (given: unknown, call: CallOverrides = {}) =>
@@ -87,6 +89,12 @@ describe('C8.1: what a module is given', () => {
     })
     await backend.answer(call)
     expect([...(call.principal?.scopes ?? [])]).toEqual(['fund.read', 'target:b/ACME'])
+  })
+
+  it('C8.9 has no `forward` and no `upstream` where it runs around no backend', async () => {
+    const given = await seen({})
+    expect(given).not.toHaveProperty('forward')
+    expect(given).not.toHaveProperty('upstream')
   })
 
   it('never gives the Authorization of the client', async () => {
@@ -491,7 +499,7 @@ describe('C8.4: the time of a module', () => {
 
 describe('C8.1: the life of a module', () => {
   it('is healthy unless it says no, or cannot say', () => {
-    const healthOf = (healthy?: () => boolean) => over(() => ({}), healthy && { healthy }).backend.healthy()
+    const healthOf = (healthy?: () => boolean) => over(() => ({}), healthy && { healthy }).backend.healthy?.()
     expect(healthOf()).toBe(true)
     expect(healthOf(() => false)).toBe(false)
     expect(

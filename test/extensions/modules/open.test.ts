@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { openBackendModule } from '../../../src/extensions/modules/open-module.ts'
+import { openUserModule } from '../../../src/extensions/modules/open-module.ts'
 import type { ModuleConfig } from '../../../src/extensions/modules/schema.ts'
 import { Problems } from '../../../src/base/config/problems.ts'
 import { systemClock } from '../../../src/base/kernel/clock.ts'
@@ -10,7 +10,7 @@ async function open(source: Partial<ModuleConfig>) {
   const report = new Problems()
   const config = { options: {}, timeout: 60_000, idle: 60_000, responseHeaders: [], ...source }
   const funds: string[] = []
-  const backend = await openBackendModule('mine', config, report, {
+  const backend = await openUserModule('mine', config, report, {
     clock: systemClock,
     answerLimit: 1024,
     moduleFailed: () => undefined,
@@ -44,6 +44,13 @@ describe('C8.1: a module is found', () => {
     expect(backend).toMatchObject({ name: 'mine', format: 'value', payload: 'bare' })
     expect((await backend!.answer(makeCall())).body).toEqual({ kind: 'value', value: { a: [1] } })
     await backend!.close()
+  })
+
+  it('C8.9 with functions of its own that are called `request` and `response`', async () => {
+    const text = `export default (options) => ({ request() {}, response() {}, ${VALUE} })`
+    const { backend, problems } = await opened('backend.mjs', text)
+    expect(problems).toEqual([])
+    expect((await backend!.answer(makeCall())).status).toBe(200)
   })
 
   it('is told its name, and tells of funds that it makes', async () => {
@@ -80,6 +87,16 @@ describe('C8.1: a broken module is told with its name and why', () => {
     ['whose factory throws no error', `export default () => { throw 'why not' }`, /why not/],
     ['that makes nothing', 'export default () => {}', /no function `answer`/],
     ['that makes something else', 'export default () => ({ answer: 1 })', /no function `answer`/],
+    [
+      'C8.9 that has `request` and no backend to send it to',
+      'export default () => ({ request() {} })',
+      /no backend to send requests to; name one in `over`, or make a function `answer`$/,
+    ],
+    [
+      'C8.9 that has `response` and no backend that answers',
+      'export default () => ({ response() {} })',
+      /no backend to send requests to; name one in `over`, or make a function `answer`$/,
+    ],
   ])('%s', async (_case, text, told) => {
     const { backend, problems } = await opened('backend.mjs', text)
     expect(backend).toBeUndefined()

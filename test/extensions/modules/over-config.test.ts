@@ -52,6 +52,7 @@ describe('C8.9: the configuration of a module over a forwarder', () => {
   it.each([
     ['{}', 'has none of the functions `request`, `response` and `answer`'],
     ['{ answer: () => 1, response: () => 1 }', 'has `answer` beside `request` or `response`'],
+    ['{ answer: () => 1, request: () => 1 }', 'has `answer` beside `request` or `response`'],
   ])('C8.9 a module that makes %s is refused', async (source, problem) => {
     const { problems } = await compile({ around: module('funds', source), funds: HTTP })
     expect(problems).toEqual([expect.stringContaining(problem)])

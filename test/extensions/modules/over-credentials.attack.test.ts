@@ -27,8 +27,8 @@ describe('C8.7 credentials of a backend under a module', () => {
   })
 
   it('C8.9 the module sees them neither in the call nor in what is sent', async () => {
-    const source = `{ answer: async (call, forward) => {
-      const answer = await forward()
+    const source = `{ answer: async (call) => {
+      const answer = await call.forward()
       const { inspect } = await import('node:util')
       const seen = inspect([call, call.upstream, answer], { depth: 8, showHidden: true, getters: true })
       return { body: { kind: 'value', value: { seen } } }

@@ -71,8 +71,8 @@ const BUGGY = `
     fine: async (given, call, forward) => value(await (await forward({ path: '/ok' })).json()),
   }
   export default () => ({
-    answer: (call, forward) =>
-      bugs[call.query.get('bug')](JSON.parse(call.query.get('given') ?? 'null') ?? undefined, call, forward),
+    answer: (call) =>
+      bugs[call.query.get('bug')](JSON.parse(call.query.get('given') ?? 'null') ?? undefined, call, call.forward),
   })`
 
 const config = (url: string): string => `extends: ${DEMO}

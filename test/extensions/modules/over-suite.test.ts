@@ -1,14 +1,16 @@
 import { onTestFinished } from 'vitest'
-import { ModuleOverForwarder } from '../../../src/extensions/modules/over.ts'
-import type { Backend } from '../../../src/base/contracts/calls/backend.ts'
-import type { ForwardingModule } from '../../../src/base/contracts/calls/module.ts'
-import { systemClock } from '../../../src/base/kernel/clock.ts'
+import { answeringModule } from '../../../src/extensions/modules/answering.ts'
+import { userModule } from '../../../src/extensions/modules/module.ts'
+import type { ForwardedCall, Module } from '../../../src/base/contracts/calls/module.ts'
+import { after, systemClock } from '../../../src/base/kernel/clock.ts'
 import { startExampleUpstream } from '../../support/example-upstream.ts'
 import { openHttpBackend } from '../../support/http-backend.ts'
 import { backendContract } from '../../support/suites/backend.contract.ts'
 
 const RULES = {
   name: 'around',
+  clock: systemClock,
+  after,
   timeout: 10_000,
   idle: 10_000,
   responseHeaders: [],
@@ -17,7 +19,7 @@ const RULES = {
 }
 
 /** In front of the demo's data: modules that change nothing of them, in each of the ways that there are. */
-const MODULES: Readonly<Record<string, ForwardingModule>> = {
+const MODULES: Readonly<Record<string, Module>> = {
   'module with request': { request: () => undefined },
   'module with response': {
     response: async (_call, answer) =>
@@ -25,7 +27,7 @@ const MODULES: Readonly<Record<string, ForwardingModule>> = {
         ? { headers: answer.headers, body: { kind: 'value', value: await answer.json() } }
         : answer,
   },
-  'module with answer': { answer: (_call, forward) => forward() },
+  'module with answer': { answer: (call: ForwardedCall) => call.forward() },
 }
 
 for (const [name, module] of Object.entries(MODULES))
@@ -37,6 +39,5 @@ for (const [name, module] of Object.entries(MODULES))
       server.close()
       server.closeAllConnections()
     })
-    const over: Backend = new ModuleOverForwarder(module, under, RULES, systemClock)
-    return over
+    return userModule(answeringModule(module, true), RULES, under)
   })

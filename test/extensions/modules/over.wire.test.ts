@@ -199,6 +199,18 @@ describe('C8.9: what a module makes of an answer', () => {
     expectFault(await ask({ target: `${LIST}?status=302` }), 'upstream_broken')
   })
 
+  it('C8.9 `request` and `response` are short for an `answer` that forwards once', async () => {
+    const parts = `const request = ({ business }) => ({ query: 'of=' + business })
+      const response = async (call, answer) => ({ body: { kind: 'value', value: { got: await answer.json() } } })`
+    const form = (members: string) => `(() => { ${parts}; return ${members} })()`
+    const long = `{ answer: async (call) => response(call, await call.forward(await request(call))) }`
+    for (const members of ['{ request, response }', long]) {
+      const { upstream, ask } = await over(form(members), { behaviour: ITEM })
+      expect(dataOf(await ask({ target: `${LIST}?x=1` }))).toEqual({ got: { a: 1 } })
+      expect(upstream.requests.map(({ target }) => target)).toEqual([`${LIST}?of=ACME`])
+    }
+  })
+
   it('C8.9 an answer whose status and headers alone it changes keeps its body, byte for byte', async () => {
     const text = '{"b":1.10,\n"a":"\\u0041"} '
     const { ask } = await over(
@@ -330,7 +342,7 @@ describe('C8.9: a module that sends several requests', () => {
     let open = 0
     let most = 0
     const { upstream, ask } = await over(
-      `{ answer: async ({ query }, forward) => {
+      `{ answer: async ({ query, forward }) => {
           const count = Number(query.get('n'))
           const all = await Promise.all(Array.from({ length: count }, (_, n) => forward({ path: '/n/' + n, query: '' })))
           return { body: { kind: 'value', value: all.length } } } }`,
@@ -357,10 +369,10 @@ describe('C8.9: a module that sends several requests', () => {
       body: 'abc',
       headers: { 'Content-Type': 'application/octet-stream' },
     }
-    const once = await over(`{ answer: (call, forward) => forward() }`)
+    const once = await over(`{ answer: (call) => call.forward() }`)
     expect((await once.ask(upload)).status).toBe(200)
     expect(String(once.upstream.requests[0]?.body)).toBe('abc')
-    const twice = await over(`{ answer: async (call, forward) => (await forward(), forward()) }`)
+    const twice = await over(`{ answer: async (call) => (await call.forward(), call.forward()) }`)
     expectFault(await twice.ask(upload), 'outcome_unknown')
     expect(twice.upstream.requests).toHaveLength(1)
     const own = await over(
@@ -372,7 +384,7 @@ describe('C8.9: a module that sends several requests', () => {
 
   it('C8.9 a request that fails tells why by its code; thrown on it is 503, as a cause 500', async () => {
     const { ask } = await over(
-      `{ answer: async ({ query }, forward) => {
+      `{ answer: async ({ query, forward }) => {
           try { return await forward() } catch (error) {
             if (query.has('throw')) throw error
             if (query.has('wrap')) throw new Error('wrapped', { cause: error })
@@ -386,9 +398,9 @@ describe('C8.9: a module that sends several requests', () => {
 
   it('C8.9 what is under way when the call is answered is cancelled', async () => {
     const { upstream, ask } = await over(
-      `{ answer: async (call, forward) => {
-          const slow = forward({ path: '/slow' })
-          await forward({ path: '/fast' })
+      `{ answer: async (call) => {
+          const slow = call.forward({ path: '/slow' })
+          await call.forward({ path: '/fast' })
           return { body: { kind: 'value', value: {} } } } }`,
       {
         behaviour: (connection) =>
@@ -401,7 +413,7 @@ describe('C8.9: a module that sends several requests', () => {
   })
 
   it('C8.9 what is under way when its client leaves is cancelled', async () => {
-    const { upstream, gateway, token } = await over(`{ answer: (call, forward) => forward() }`, {
+    const { upstream, gateway, token } = await over(`{ answer: (call) => call.forward() }`, {
       behaviour: () => undefined,
     })
     const client = await openRaw(gateway.port)
@@ -414,8 +426,8 @@ describe('C8.9: a module that sends several requests', () => {
 
   it('C8.9 all that a call reads of answers has a limit', async () => {
     const { ask } = await startOver(
-      `{ answer: async (call, forward) => {
-          for (let n = 0; n < 3; n++) await (await forward()).text()
+      `{ answer: async (call) => {
+          for (let n = 0; n < 3; n++) await (await call.forward()).text()
           return { body: { kind: 'value', value: {} } } } }`,
       {
         behaviour: answerJson('x'.repeat(600)),

@@ -1,5 +1,5 @@
 /**
- * The contract of `kind: module` (C8.1): what your own file or package must export to answer calls. Published as
+ * The contract of `kind: module` (C8.1, C8.9): what your own file or package must export to answer calls. Published as
  * `postern/backend`. It holds types only: import it with `import type`. Explained in config/modules.md.
  */
 import type { Readable } from 'node:stream'
@@ -16,7 +16,7 @@ export type Json =
 export type ModuleFactory<Options = unknown> = (
   options: Options,
   context: ModuleContext,
-) => ModuleBackend | Promise<ModuleBackend>
+) => Module | Promise<Module>
 
 export interface ModuleContext {
   /** The backend's name in the configuration. */
@@ -29,10 +29,24 @@ export interface ModuleContext {
   addFund(business: string, fund: string): Promise<void>
 }
 
-export interface ModuleBackend {
-  /** Answers one authorised call. If it throws, the client gets a 500 and the log gets the error. */
-  answer(call: ModuleCall): ModuleAnswer | Promise<ModuleAnswer>
-  /** Whether it can answer now, for readiness; true if the method is absent. */
+/** Has `answer`. With `over` in its section it may have `request`, `response` or both in its place. */
+export interface Module {
+  /**
+   * Answers one authorised call. If it throws, the client gets a 500 and the log gets the error. With `over` the call
+   * is a ForwardedCall: `answer: (call: ForwardedCall) => call.forward()`.
+   */
+  answer?(call: ModuleCall): ModuleAnswer | Promise<ModuleAnswer>
+  /**
+   * For an `answer` of one request: what is changed of it. If it returns nothing, nothing is changed. Without
+   * `response` the client gets what the upstream answers.
+   */
+  request?(call: ForwardedCall): RequestChanges | undefined | Promise<RequestChanges | undefined>
+  /**
+   * For an `answer` of one request: makes the client's answer of the upstream's, whatever its status is. It is not
+   * called for a 304, nor if there was no answer: then the client gets 503.
+   */
+  response?(call: ForwardedCall, answer: UpstreamAnswer): ModuleAnswer | Promise<ModuleAnswer>
+  /** Whether it can answer now, for readiness; true if the method is absent. With `over` the upstream's health counts too. */
   healthy?(): boolean
   /** Called once, after the last call. */
   close?(): void | Promise<void>
@@ -78,10 +92,24 @@ export interface ModuleCall {
   readonly signal: AbortSignal
 }
 
+/** The call of a module with `over`, which runs around a backend that forwards (C8.9). */
+export interface ForwardedCall extends ModuleCall {
+  /** What the upstream is sent if nothing is changed. */
+  readonly upstream: OutgoingRequest
+  /**
+   * Sends the client's request, with changes, to the upstream: at most 20 times for a call, 8 at once. Resolves with
+   * the answer, whatever its status is. Rejects with a ForwardError if there is none; thrown on, it becomes the answer
+   * that the client would have got without the module.
+   */
+  readonly forward: (changes?: RequestChanges) => Promise<UpstreamAnswer>
+}
+
 export type ModuleBody =
   | { readonly kind: 'none' }
   /** JSON, XML or a form, read and checked by the action's schema. Objects have no prototype. */
   | { readonly kind: 'value'; readonly value: Json }
+  /** With `over`: XML for an upstream that speaks XML. */
+  | { readonly kind: 'bytes'; readonly bytes: Uint8Array; readonly contentType: string }
   /** Of an action with `consumes`, unread. `length` in bytes if declared. */
   | {
       readonly kind: 'stream'
@@ -117,44 +145,12 @@ export type ModuleAnswerBody =
     }
   /** With a 4xx: the errors that the client gets. */
   | { readonly kind: 'errors'; readonly errors: readonly ModuleError[] }
+  | UpstreamBody
 
 export interface ModuleError {
   readonly code: string
   readonly message: string
 }
-
-/**
- * The default export of a module with `over` in its section: it runs around a backend that forwards. Called as a
- * `ModuleFactory` is.
- */
-export type ForwardingModuleFactory<Options = unknown> = (
-  options: Options,
-  context: ModuleContext,
-) => ForwardingModule | Promise<ForwardingModule>
-
-/** Has `request`, `response` or both; or `answer` alone. */
-export interface ForwardingModule {
-  /** Changes what the upstream is sent. If it returns nothing, nothing is changed. */
-  request?(call: ForwardedCall): RequestChanges | undefined | Promise<RequestChanges | undefined>
-  /**
-   * Makes the client's answer of the upstream's, whatever its status is. It is not called for a 304, nor if there was
-   * no answer: then the client gets 503.
-   */
-  response?(call: ForwardedCall, answer: UpstreamAnswer): ForwardedAnswer | Promise<ForwardedAnswer>
-  /** Answers by as many requests to the upstream as it takes. */
-  answer?(call: ForwardedCall, forward: Forward): ForwardedAnswer | Promise<ForwardedAnswer>
-  /** Whether it can answer now, for readiness; true if the method is absent. The upstream's health counts as well. */
-  healthy?(): boolean
-  /** Called once, after the last call. */
-  close?(): void | Promise<void>
-}
-
-/**
- * Sends the client's request, with changes, to the upstream: at most 20 times for a call, 8 at once. Resolves with the
- * answer, whatever its status is. Rejects with a ForwardError if there is none; thrown on, it becomes the answer that
- * the client would have got without the module.
- */
-export type Forward = (changes?: RequestChanges) => Promise<UpstreamAnswer>
 
 export interface ForwardError extends Error {
   /**
@@ -163,18 +159,6 @@ export interface ForwardError extends Error {
    */
   readonly code: string
 }
-
-/** One authorised call, and what is sent for it. */
-export interface ForwardedCall extends Omit<ModuleCall, 'body'> {
-  readonly body: ForwardedBody
-  /** What the upstream is sent if nothing is changed. */
-  readonly upstream: OutgoingRequest
-}
-
-export type ForwardedBody =
-  | ModuleBody
-  /** XML for an upstream that speaks XML. */
-  | { readonly kind: 'bytes'; readonly bytes: Uint8Array; readonly contentType: string }
 
 /** A request as the upstream receives it, for signatures. */
 export interface OutgoingRequest {
@@ -247,15 +231,10 @@ export interface UpstreamAnswer {
   stream(): Readable
 }
 
-/** Stands for the body of an UpstreamAnswer, which passes on as it came. */
+/** Stands for the body of an UpstreamAnswer, which passes on as it came. Only `answer.body` itself does. */
 export interface UpstreamBody {
   readonly kind: 'upstream'
   readonly contentType: string | undefined
   /** Bytes, if known. */
   readonly length: number | undefined
-}
-
-/** As of any module, or with the upstream's body. */
-export interface ForwardedAnswer extends Omit<ModuleAnswer, 'body'> {
-  readonly body?: ModuleAnswerBody | UpstreamBody
 }

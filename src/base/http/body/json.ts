@@ -109,7 +109,8 @@ interface JsonLimits {
   readonly converts?: boolean
 }
 
-const JSON_LIMITS: JsonLimits = { depth: 100, nodes: 100_000 }
+/** Of a client's body. */
+export const JSON_LIMITS: JsonLimits = { depth: 100, nodes: 100_000 }
 
 /**
  * Strict JSON (C7.6, T4.5): UTF-8 with at most one BOM, no duplicate keys, no lone surrogates, bounded in depth and
