@@ -8,10 +8,11 @@ import type {
   OutgoingRequest,
 } from '../../base/contracts/calls/module.ts'
 import { JSON_LIMITS, parseJson, parseJsonInSlices } from '../../base/http/body/json.ts'
+import { StreamInPieces } from '../../base/http/body/pieces.ts'
 import { Fault } from '../../base/kernel/faults.ts'
 import { withoutTypes } from '../../gateway/backends/templates/places.ts'
 import type { Forwards } from './forwards.ts'
-import { AccountedStream } from './stream.ts'
+import { accountedStream } from './stream.ts'
 import { plainValue } from './value.ts'
 
 /** The call as a module sees it: copies where what is behind them is shared, since its code may change what it gets. */
@@ -87,9 +88,15 @@ function lazyValue(parse: () => Json): ModuleBody {
   }
 }
 
+/** Closing it leaves the client's connection open: it takes the answer to this call, and brings the next one. */
+class ClientBody extends StreamInPieces {
+  override cancel(): void {
+    this.stream.pause()
+  }
+}
+
 /**
- * An opaque body as a module reads it. Closing it stops the reading, and leaves the client's connection open: it takes
- * the answer to this call, and brings the next one.
+ * An opaque body as a module reads it.
  * @param taken called whenever the module takes it
  */
 function streamOf(
@@ -101,7 +108,7 @@ function streamOf(
     kind: 'stream',
     get stream() {
       taken()
-      return (accounted ??= new AccountedStream(stream, (source) => source.pause()))
+      return (accounted ??= accountedStream(new ClientBody(stream)))
     },
     contentType,
     length,

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import type { BackendAnswer, UpstreamResponse } from '../../base/contracts/calls/backend.ts'
 import type { Json, UpstreamAnswer, UpstreamBody } from '../../base/contracts/calls/module.ts'
 import {
@@ -9,10 +9,10 @@ import {
   HOP_BY_HOP,
 } from '../../base/http/head/end-to-end-headers.ts'
 import { parseJsonInSlices } from '../../base/http/body/json.ts'
-import { readableOf } from '../../base/http/body/pieces.ts'
+import { BytesInPieces, readableOf } from '../../base/http/body/pieces.ts'
 import { Fault } from '../../base/kernel/faults.ts'
 import { type ResponseHeaders, upstreamFault } from '../../gateway/backends/forward/response/response.ts'
-import { AccountedStream } from './stream.ts'
+import { accountedStream } from './stream.ts'
 
 /** Bytes of answers that may be read for one call, and those that were. */
 export interface ReadBudget {
@@ -65,9 +65,7 @@ export class ReceivedBody implements UpstreamBody {
     if (this.#use !== undefined) throw alreadyStreamed()
     this.#use = 'streamed'
     const { body } = this.#response
-    return new AccountedStream(Buffer.isBuffer(body) ? Readable.from([body]) : readableOf(body), (source) =>
-      source.destroy(),
-    )
+    return accountedStream(Buffer.isBuffer(body) ? new BytesInPieces(body) : body)
   }
 
   /** With what a module says of status and headers (by lower-case name), or as they came. */

@@ -106,7 +106,7 @@ const BODIES: Readonly<Record<string, BodyCheck>> = {
   none: () => ({ kind: 'none' }),
   value: async ({ value, contentType = 'application/json' }, { limit }) => {
     const written = await jsonBodyOf(value, limit)
-    const bytes = written.kind === 'value' ? Buffer.from(stringifyJson(written.value)) : bytesOf(written)
+    const bytes = written.kind === 'value' ? Buffer.from(stringifyJson(written.value)) : written.bytes
     return { kind: 'bytes', bytes, contentType: typeOf(contentType) }
   },
   text: ({ text, contentType }) => {
@@ -123,9 +123,6 @@ const BODIES: Readonly<Record<string, BodyCheck>> = {
     return { kind: 'stream', stream: new ModuleStream(stream, streams), ...facts }
   },
 }
-
-const bytesOf = (body: { readonly kind: string; readonly bytes?: Buffer }): Buffer =>
-  body.bytes ?? Buffer.alloc(0)
 
 function checkBody(
   body: Readonly<Record<string, unknown>>,

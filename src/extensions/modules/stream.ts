@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Readable } from 'node:stream'
 import { accountOfNow } from '../../base/config/modules/blame.ts'
+import { type PieceSource, readableOf } from '../../base/http/body/pieces.ts'
 import type { After } from '../../base/kernel/clock.ts'
 import { Fault } from '../../base/kernel/faults.ts'
 
@@ -109,50 +110,25 @@ export const broken = (detail: string, cause?: unknown): Fault =>
   new Fault('upstream_broken', { detail: `the module ${detail.slice(0, LONGEST_DETAIL)}`, cause })
 
 /**
- * Another side's stream as a module reads it. The events of a socket come in the context of the socket. Here they come
- * in that of the module's call, so that a listener of the module's that throws fails this call and not the process. It gets
- * nothing more then.
+ * Another side's body as a module reads it. The events of a socket come in the context of the socket. Here they come in
+ * that of the module's call, so that a listener of the module's that throws fails this call and not the process. It gets
+ * nothing more then. To be made in the context of the call, by the module's own code.
  */
-export class AccountedStream extends Readable {
-  readonly #source: Readable
-  readonly #onAccount = accountOfNow(() => this.destroy())
-  readonly #letGo: (source: Readable) => void
-  #listening = false
-
-  /** To be made in the context of the call, by the module's own code. @param letGo called when this side is closed */
-  constructor(source: Readable, letGo: (source: Readable) => void) {
-    super()
-    this.#source = source
-    this.#letGo = letGo
-    // Whoever reads listens for itself.
-    this.on('error', () => undefined)
-    source.on('error', (error) => this.#onAccount(() => this.destroy(error)))
-  }
-
-  override _read(): void {
-    if (!this.#listening) this.#listen()
-    this.#source.resume()
-  }
-
-  #listen(): void {
-    this.#listening = true
-    this.#source
-      .on('data', (piece: unknown) => this.#onAccount(() => this.#take(piece)))
-      .once('end', () => this.#onAccount(() => this.push(null)))
-      .once('close', () => this.#onAccount(() => this.#closed()))
-  }
-
-  #take(piece: unknown): void {
-    if (this.destroyed) return
-    if (!this.push(piece)) this.#source.pause()
-  }
-
-  #closed(): void {
-    if (!this.#source.readableEnded) this.destroy(this.#source.errored ?? new Error('the sender broke off'))
-  }
-
-  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
-    this.#letGo(this.#source)
-    done(error)
-  }
+export function accountedStream(source: PieceSource): Readable {
+  const onAccount = accountOfNow(() => stream.destroy())
+  const stream: Readable = readableOf({
+    read: (sink) =>
+      source.read({
+        piece: (bytes) =>
+          onAccount(() => {
+            if (!stream.destroyed) sink.piece(bytes)
+          }),
+        end: (last) => onAccount(() => sink.end(last)),
+        fail: (error) => onAccount(() => sink.fail(error)),
+      }),
+    pause: () => source.pause(),
+    resume: () => source.resume(),
+    cancel: () => source.cancel(),
+  })
+  return stream
 }

@@ -15,13 +15,15 @@ const MOST_MEMBERS = 100_000
 const AT_ONCE = 2000
 const TEXT_AT_ONCE = 64 * 1024
 
+type ValueBody = Extract<BackendBody, { kind: 'value' | 'bytes' }>
+
 /**
  * The body of a value that a module answered: a copy if it is small, else JSON text, written in slices so that nobody
  * else waits (T4.7). A large value must therefore not be changed until its answer was sent.
  * @param limit bytes of a value as JSON
  * @throws Fault upstream_broken, answer_too_large; at once, or by the promise
  */
-export function jsonBodyOf(given: unknown, limit: number): BackendBody | Promise<BackendBody> {
+export function jsonBodyOf(given: unknown, limit: number): ValueBody | Promise<ValueBody> {
   const value = new Copier().copyAll(given)
   if (value !== undefined) return { kind: 'value', value }
   return writeLargeValue(given, limit).then((bytes) => ({ kind: 'bytes', bytes, contentType: undefined }))
