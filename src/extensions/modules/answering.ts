@@ -9,9 +9,9 @@ export interface AnsweringModule {
   answer(call: ModuleCall, time: ModuleTime): unknown
 }
 
-/** The time that a module has: it begins before `answer` is called, and ends when the answer has begun. */
+/** The time that a module has. It runs when `answer` is called, and stops when the answer has begun. */
 interface ModuleTime {
-  /** All of it, from now on. */
+  /** Gives the module all of its time, from now on. */
   startTime(): void
   stopTime(): void
 }

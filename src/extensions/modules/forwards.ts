@@ -171,7 +171,7 @@ const isOver = (): Fault => broken('sent a request for a call that was over')
 /** A request that was sent, until its answer is let go. */
 interface OpenForward {
   answer: ReceivedAnswer | undefined
-  /** Called where it is cancelled. */
+  /** Called when the request is cancelled. */
   readonly listeners: (() => void)[]
 }
 

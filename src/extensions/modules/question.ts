@@ -37,8 +37,9 @@ export class Question implements Blamed {
   }
 
   /**
-   * Runs what a module does for a call, on its account and in its time. Resolves with what `work` makes, unless the
+   * Runs what a module does for a call on its account, until `work` ends. Resolves with what that makes, unless the
    * question ends before; then that is let go. Rejects with the fault of what the code throws, or `upstream_timeout`.
+   * @param work starts the time of the module
    */
   static answer(
     call: Call,
@@ -47,7 +48,6 @@ export class Question implements Blamed {
   ): Promise<BackendAnswer> {
     const { promise, resolve, reject } = Promise.withResolvers<BackendAnswer>()
     const question = new Question(call, rules, reject)
-    question.startTime()
     void onAccountOf(question, () => work(question))
       .finally(() => question.stopTime())
       .then(
@@ -65,7 +65,7 @@ export class Question implements Blamed {
     return this.#abort.signal
   }
 
-  /** The module has all of its time from now on. */
+  /** Gives the module all of its time, from now on. */
   startTime(): void {
     this.stopTime()
     this.#cancelTimer = this.#rules.after(this.#rules.timeout, () =>

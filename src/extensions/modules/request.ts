@@ -140,7 +140,7 @@ function typeOf(given: unknown): string {
   return type
 }
 
-/** What is sent, and how: the response comes unread. */
+/** A request that can be sent. Its response comes unread. */
 export interface PreparedRequest extends ForwardingBackend<Received> {
   /** The client's call, with what a module has changed of it. */
   readonly call: Call

@@ -29,7 +29,7 @@ export interface ModuleContext {
   addFund(business: string, fund: string): Promise<void>
 }
 
-/** Has `answer`. With `over` in its section it may have `request`, `response` or both in its place. */
+/** Has `answer`. With `over` in its section it may have the short forms `request` and `response` instead. */
 export interface Module {
   /**
    * Answers one authorised call. If it throws, the client gets a 500 and the log gets the error. With `over` the call
@@ -37,13 +37,13 @@ export interface Module {
    */
   answer?(call: ModuleCall): ModuleAnswer | Promise<ModuleAnswer>
   /**
-   * For an `answer` of one request: what is changed of it. If it returns nothing, nothing is changed. Without
-   * `response` the client gets what the upstream answers.
+   * Short form of an `answer` that forwards once: returns the changes of that request. If it returns nothing, nothing
+   * is changed. Without `response` the client gets what the upstream answers.
    */
   request?(call: ForwardedCall): RequestChanges | undefined | Promise<RequestChanges | undefined>
   /**
-   * For an `answer` of one request: makes the client's answer of the upstream's, whatever its status is. It is not
-   * called for a 304, nor if there was no answer: then the client gets 503.
+   * Short form of an `answer` that forwards once: makes the client's answer of the upstream's, whatever its status is.
+   * It is not called for a 304, nor if there was no answer: then the client gets 503.
    */
   response?(call: ForwardedCall, answer: UpstreamAnswer): ModuleAnswer | Promise<ModuleAnswer>
   /** Whether it can answer now, for readiness; true if the method is absent. With `over` the upstream's health counts too. */
@@ -145,6 +145,7 @@ export type ModuleAnswerBody =
     }
   /** With a 4xx: the errors that the client gets. */
   | { readonly kind: 'errors'; readonly errors: readonly ModuleError[] }
+  /** With `over`: the body of an UpstreamAnswer, unread. */
   | UpstreamBody
 
 export interface ModuleError {

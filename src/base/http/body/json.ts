@@ -109,7 +109,7 @@ interface JsonLimits {
   readonly converts?: boolean
 }
 
-/** Of a client's body. */
+/** The limits of a client's body. */
 export const JSON_LIMITS: JsonLimits = { depth: 100, nodes: 100_000 }
 
 /**
