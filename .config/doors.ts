@@ -139,7 +139,8 @@ async function passes(
   without: readonly string[],
 ): Promise<boolean> {
   const running = spawn(process.execPath, [join('node_modules', program), ...args], {
-    ...{ cwd: folder, stdio: 'inherit' },
+    cwd: folder,
+    stdio: 'inherit',
     // Node keys what it has compiled by its path, and the copy's is another one each time.
     env: {
       ...process.env,

@@ -29,6 +29,13 @@ export default defineConfig(
     // Node makes these globals getters. Each use costs a lookup, and a call has a dozen: an import has none.
     files: ['src/**/*.ts'],
     rules: {
+      'no-restricted-syntax': [
+        ...NO_UNUSED_RESULTS,
+        {
+          selector: 'ObjectExpression > SpreadElement > ObjectExpression.argument',
+          message: 'Write the members by themselves, without `...{ }` around them.',
+        },
+      ],
       'no-restricted-globals': [
         'error',
         { name: 'Buffer', message: "Import it from 'node:buffer'." },

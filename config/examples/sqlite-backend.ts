@@ -21,7 +21,12 @@ type Verb = (call: ModuleCall, tables: Tables, context: ModuleContext) => Module
 const VERBS: Readonly<Record<string, Verb>> = {
   'GET fund-data/fund-list': ({ business }, tables) => {
     const summary = ({ Code, Name, Status, LegalEntityType, ABN, Tags }: Document): Document => ({
-      ...{ Code, Name, Status, LegalEntityType, ABN, Tags },
+      Code,
+      Name,
+      Status,
+      LegalEntityType,
+      ABN,
+      Tags,
     })
     return listed('FundSummaries', tables.list('funds', business).map(summary))
   },
@@ -40,7 +45,10 @@ const VERBS: Readonly<Record<string, Verb>> = {
     change(tables, 'funds', call.business, call.fund ?? '', call),
   'GET member-data/member-list': (call, tables) => {
     const summary = ({ MemberId, DisplayName, Status, MemberNumber }: Document): Document => ({
-      ...{ MemberId, DisplayName, Status, MemberNumber },
+      MemberId,
+      DisplayName,
+      Status,
+      MemberNumber,
     })
     return listed('MemberSummaries', tables.list('members', placeOf(call)).map(summary))
   },

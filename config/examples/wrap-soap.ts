@@ -34,7 +34,8 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
   'POST fund-data/fund-detail': {
     name: 'UpdateFund',
     parameters: ({ business, fund, body }) => ({
-      ...{ Business: business, Code: fund },
+      Business: business,
+      Code: fund,
       Changes: body.kind === 'value' ? body.value : {},
     }),
     data: () => ({}),

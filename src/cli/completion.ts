@@ -44,7 +44,10 @@ const message = (text: string): string => text.replaceAll(':', String.raw`\:`)
 const firstSentence = (text: string): string => text.split(/[.;:](?: |$)/, 1)[0] ?? ''
 
 const ACTIONS = {
-  ...{ nothing: '', files: '_files', folders: '_files -/', 'at-files': '_postern_at_files' },
+  nothing: '',
+  files: '_files',
+  folders: '_files -/',
+  'at-files': '_postern_at_files',
 } as const
 
 const actionOf = (proposal: Proposal): string =>

@@ -209,11 +209,18 @@ function commonKeywords(formats: readonly string[], schema: ReadNode): Keywords 
     additionalProperties: (node, path, problems) =>
       node.shape === 'scalar' && typeof node.value === 'boolean' ? node.value : schema(node, path, problems),
     items: schema,
-    ...{ minItems: count, maxItems: count, minLength: count, maxLength: count },
-    ...{ enum: values, const: value, minimum: limit, maximum: limit },
+    minItems: count,
+    maxItems: count,
+    minLength: count,
+    maxLength: count,
+    enum: values,
+    const: value,
+    minimum: limit,
+    maximum: limit,
     pattern,
     format: as({ enum: formats }),
-    ...{ title: text, description: text },
+    title: text,
+    description: text,
   }
 }
 

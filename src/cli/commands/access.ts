@@ -74,8 +74,17 @@ function flat(section: MatrixSection, each: OperationAccess) {
   const { client, user, business } = section
   const { level, area, action, method, versions } = each.operation
   return {
-    ...{ client: client?.id, user: user?.username, role: roleOf(section), business },
-    ...{ level, area, action, method, versions, access: each.access, missing: each.missing },
+    client: client?.id,
+    user: user?.username,
+    role: roleOf(section),
+    business,
+    level,
+    area,
+    action,
+    method,
+    versions,
+    access: each.access,
+    missing: each.missing,
   }
 }
 

@@ -72,7 +72,7 @@ function rowOf(
 ): MismatchRow {
   const { call = '', client, user, target } = calls[mismatch.row] ?? {}
   const place = problems.locate(['calls', mismatch.row])
-  return { file: place?.file ?? file, line: place?.line ?? 0, ...{ call, client, user, target }, ...mismatch }
+  return { file: place?.file ?? file, line: place?.line ?? 0, call, client, user, target, ...mismatch }
 }
 
 function rowText({

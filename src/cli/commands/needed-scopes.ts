@@ -100,7 +100,14 @@ function needsText({ operation, groups, clients, roles }: ScopeNeeds): string {
 function plain({ operation, groups, clients, roles }: ScopeNeeds) {
   const { level, area, action, method, versions, reportOnly } = operation
   return {
-    ...{ level, area, action, method, versions, reportOnly, groups, roles },
+    level,
+    area,
+    action,
+    method,
+    versions,
+    reportOnly,
+    groups,
+    roles,
     clients: clients.map(({ client: { id, businesses }, by, missing }) => ({ id, businesses, by, missing })),
   }
 }

@@ -61,7 +61,8 @@ export async function readStoredPeople(
       `postern: including ${countOf(clients.length, 'client')} and ${countOf(users.length, 'user')} of the store ${place}\n`,
     )
     return {
-      ...{ clients, users },
+      clients,
+      users,
       businesses: records[BUSINESS].map(readBusiness),
       funds: records[FUND].map(readFund),
       roles: records[ROLE].map(readRole),

@@ -63,7 +63,8 @@ async function copy({ file, keys: folder, to, node, json }: Copy, terminal: Term
   let sealed: readonly string[] = []
   const { copyStore } = await import('../../state/stores/postgres/copy-store.ts')
   const { records, changes } = await copyStore({
-    ...{ from: file, to },
+    from: file,
+    to,
     progress: (progress) => bar.show(progress),
     add: async (store) => {
       const place = new SealedKeys(store, seals)

@@ -43,19 +43,27 @@ const NAME = new RegExp(NAME_PATTERN, 'u')
 
 const QUESTIONS = {
   upstream: {
-    ...{ option: '--upstream', asks: 'URL of your service', pattern: new RegExp(UPSTREAM_PATTERN) },
+    option: '--upstream',
+    asks: 'URL of your service',
+    pattern: new RegExp(UPSTREAM_PATTERN),
     expected: 'a URL such as http://127.0.0.1:9000, without a user or a fragment',
   },
   business: {
-    ...{ option: '--business', asks: 'Codes of its businesses, separated by spaces' },
-    ...{ pattern: new RegExp(CODE_PATTERN), expected: 'a code that can stand in a path, such as ACME' },
+    option: '--business',
+    asks: 'Codes of its businesses, separated by spaces',
+    pattern: new RegExp(CODE_PATTERN),
+    expected: 'a code that can stand in a path, such as ACME',
   },
   client: {
-    ...{ option: '--client', asks: 'Id of the first client', pattern: new RegExp(CLIENT_ID_PATTERN) },
+    option: '--client',
+    asks: 'Id of the first client',
+    pattern: new RegExp(CLIENT_ID_PATTERN),
     expected: 'at most 128 characters of ASCII, without spaces and colons',
   },
   user: {
-    ...{ option: '--user', asks: 'Name of the first user', pattern: new RegExp(USERNAME_PATTERN, 'u') },
+    option: '--user',
+    asks: 'Name of the first user',
+    pattern: new RegExp(USERNAME_PATTERN, 'u'),
     expected: USERNAME_EXPECTED,
   },
 } as const satisfies Readonly<Record<keyof GivenAnswers, Question>>

@@ -125,8 +125,11 @@ async function show(made: Made, { json }: InitValues, terminal: Terminal): Promi
   const call = firstCall(made)
   const tried = call === undefined ? undefined : tryCommandText(file, call, started)
   const shown = {
-    ...{ configuration: file, client_id: answers.client, client_secret: secrets.clientSecret },
-    ...{ username: answers.user, password: secrets.password },
+    configuration: file,
+    client_id: answers.client,
+    client_secret: secrets.clientSecret,
+    username: answers.user,
+    password: secrets.password,
   }
   if (json === true) {
     await print(

@@ -32,11 +32,14 @@ export const INIT = {
       arguments: [{ name: 'FOLDER', kind: 'folder', optional: true }],
       options: {
         upstream: {
-          ...{ type: 'string', kind: 'url' },
+          type: 'string',
+          kind: 'url',
           help: `Where your service is. Default: ${address}http://127.0.0.1:9000`,
         },
         business: {
-          ...{ type: 'string', value: 'CODE[=NAME]', multiple: true },
+          type: 'string',
+          value: 'CODE[=NAME]',
+          multiple: true,
           help: 'A business, by the code that stands in paths, and its name for people. Default: EXAMPLE',
         },
         client: { type: 'string', value: 'ID', help: 'The first client. Default: first-client' },

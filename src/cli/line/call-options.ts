@@ -20,7 +20,8 @@ export const CONFIG = {
 export const ORDER = {
   reason: { type: 'string', help: `Why, for the log and the audit trail; at most ${MOST_REASON} bytes` },
   'admin-token': {
-    ...{ type: 'string', kind: 'at-file' },
+    type: 'string',
+    kind: 'at-file',
     help: 'Your own token, in place of the one in the data folder. Also POSTERN_ADMIN_TOKEN',
   },
   ...CONFIG,
@@ -30,11 +31,13 @@ export const ORDER = {
 export const SERVICE_ORDER = {
   ...ORDER,
   'admin-url': {
-    ...{ type: 'string', kind: 'url' },
+    type: 'string',
+    kind: 'url',
     help: 'The admin listener. Default: where the running service says. Also POSTERN_ADMIN_URL',
   },
   data: {
-    ...{ type: 'string', kind: 'folder' },
+    type: 'string',
+    kind: 'folder',
     help: 'The data folder of the running service, in place of a configuration that cannot be read',
   },
 } as const satisfies Options

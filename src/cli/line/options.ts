@@ -31,8 +31,12 @@ export function parse<V extends Verb>(verb: V, args: readonly string[]): Given<V
   const { options } = verb
   const allowNegative = Object.values(options).some(({ negatable }) => negatable)
   const { values, positionals, tokens } = parseArgs({
-    ...{ args: [...args], options, strict: false, tokens: true },
-    ...{ allowPositionals: true, allowNegative },
+    args: [...args],
+    options,
+    strict: false,
+    tokens: true,
+    allowPositionals: true,
+    allowNegative,
   })
   const seen = new Set<string>()
   for (const token of tokens)

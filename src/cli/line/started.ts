@@ -50,8 +50,10 @@ function programOf(started: Started): string {
 }
 
 export const startedBy = ({ env }: Terminal): Started => ({
-  ...{ environment: env, cwd: process.cwd() },
-  ...{ node: process.execPath, entry: process.argv[1] ?? '' },
+  environment: env,
+  cwd: process.cwd(),
+  node: process.execPath,
+  entry: process.argv[1] ?? '',
 })
 
 /** @param words what follows `postern` */

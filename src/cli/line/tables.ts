@@ -20,7 +20,8 @@ export const CHECK = {
           help: 'Also list the operations that do not tell clients their summary, description, data or examples. Any warning makes the exit code 1',
         },
         expect: {
-          ...{ type: 'string', kind: 'file' },
+          type: 'string',
+          kind: 'file',
           help: 'Also tell whether calls are decided as this file expects: rows of a call, its client, user and target, and `allowed` or the reason of the refusal. Each row that is decided otherwise is shown with its line and with what would change it: exit code 1. No service needs to run. The store is only read',
         },
         connect: {
@@ -102,11 +103,12 @@ export const ACCESS = {
       options: {
         client: { type: 'string', value: 'ID', help: 'This client only' },
         user: {
-          ...{ type: 'string', value: 'NAME' },
+          type: 'string',
+          value: 'NAME',
           help: 'This user only; with --client, what a token of that client for this user opens',
         },
         business: { type: 'string', value: 'CODE', help: 'This business only' },
-        against: { ...{ type: 'string', kind: 'file' }, help: 'Compare with this configuration' },
+        against: { type: 'string', kind: 'file', help: 'Compare with this configuration' },
         csv: {
           type: 'boolean',
           help: "For spreadsheets; a text that a spreadsheet would run as a formula gets a ' before it",
@@ -210,7 +212,8 @@ export const STORE = {
       arguments: [],
       options: {
         from: {
-          ...{ type: 'string', value: 'sqlite:PATH' },
+          type: 'string',
+          value: 'sqlite:PATH',
           help: 'The old store: `sqlite:` and the path of its file. It is only read',
         },
         keys: {
@@ -258,11 +261,14 @@ export const VERIFY = {
   arguments: FOLDERS,
   options: {
     anchor: {
-      ...{ type: 'string', kind: 'file', multiple: true },
+      type: 'string',
+      kind: 'file',
+      multiple: true,
       help: 'A log, or a file of anchors, which shows whether everything was cut back',
     },
     key: {
-      ...{ type: 'string', kind: 'file' },
+      type: 'string',
+      kind: 'file',
       help: 'The public key of the trail. Default: the one in its folder, which may have been replaced',
     },
     ...JSON_ANSWER,
@@ -307,7 +313,8 @@ export const ADMIN_TOKEN = {
       arguments: [{ name: 'NAME' }],
       options: {
         role: {
-          ...{ type: 'string', words: ROLES },
+          type: 'string',
+          words: ROLES,
           help: 'What the operator may do. Required',
         },
         expires: {

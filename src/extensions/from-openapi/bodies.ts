@@ -167,7 +167,7 @@ function fieldOf(schema: BodySchema, book: NamedSchemaSet): BodySchema | undefin
   if (type === undefined || (others.length > 0 && told.includes('array'))) return undefined
   const own: BodySchema = {
     ...without(resolved, 'type', 'enum'),
-    ...{ type: others.length === 0 ? type : told },
+    type: others.length === 0 ? type : told,
     ...(values && { enum: values }),
   }
   if (type !== 'array') return isScalar(own) ? own : undefined

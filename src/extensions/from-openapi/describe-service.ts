@@ -369,13 +369,12 @@ export function describeService(
   const kept = new Map(named.map((each) => [each.operation, each]))
   return {
     service: {
-      ...{ scopes: scopes.scopes, readScopes: scopes.readScopes },
-      ...{
-        areas: areasOf(actions, document),
-        actions,
-        schemas: work.book.schemasIn(JSON.stringify(actions)),
-        path: '/{action}',
-      },
+      scopes: scopes.scopes,
+      readScopes: scopes.readScopes,
+      areas: areasOf(actions, document),
+      actions,
+      schemas: work.book.schemasIn(JSON.stringify(actions)),
+      path: '/{action}',
       ...(host && { host: hostTemplate(document, host) }),
       identity: asked.some(({ kind }) => kind === 'identity'),
       usesFunds: actions.some(({ level }) => level === 'fund'),

@@ -205,7 +205,8 @@ function describe(file: string, description: Description, options: DescriptionOp
   const targets = {
     business: folded(named ?? USUAL.business),
     fund: folded(fund ?? USUAL.fund),
-    ...{ places, notBusiness },
+    places,
+    notBusiness,
   }
   const chosen = chosenOperations(description.document, only)
   requireOperations(file, chosen, 'shared', shared)

@@ -16,35 +16,50 @@ export const extension = {
   firstConfiguration: {
     options: {
       from: {
-        ...{ type: 'string', kind: 'file' },
+        type: 'string',
+        kind: 'file',
         help: 'An OpenAPI description of your service (3.1, 3.0 or 2.0, YAML or JSON): its operations become areas, actions and proposed scopes. What does not fit is told',
       },
       'business-parameter': {
-        ...{ type: 'string', value: 'NAME', multiple: true },
+        type: 'string',
+        value: 'NAME',
+        multiple: true,
         help: 'Is gone: --business-in takes its place',
       },
       'business-in': {
-        ...{ type: 'string', value: 'PLACE[=VALUE]', multiple: true },
+        type: 'string',
+        value: 'PLACE[=VALUE]',
+        multiple: true,
         help: 'With --from: where the service takes the business from: header:NAME, path:NAME, query:NAME, body:/POINTER, host or identity. Postern puts {business} there, its code, or VALUE, such as {business.tenant}. Default: parameters named business, businessId, businessCode, tenant, tenantId',
       },
       'not-business': {
-        ...{ type: 'string', value: 'PLACE', multiple: true },
+        type: 'string',
+        value: 'PLACE',
+        multiple: true,
         help: 'With --from: a place that has the name of a business and is none: body:/POINTER, query:NAME, header:NAME, path:NAME or cookie:NAME. The client writes it',
       },
       shared: {
-        ...{ type: 'string', value: 'OPERATION', multiple: true },
+        type: 'string',
+        value: 'OPERATION',
+        multiple: true,
         help: "With --from: an operation that belongs to no business, such as 'GET /currencies'; * is any text",
       },
       value: {
-        ...{ type: 'string', value: 'CODE.KEY=VALUE', multiple: true },
+        type: 'string',
+        value: 'CODE.KEY=VALUE',
+        multiple: true,
         help: 'With --from: a value of a business that --business-in names: ACME.tenant=t-7',
       },
       only: {
-        ...{ type: 'string', value: 'TAG', multiple: true },
+        type: 'string',
+        value: 'TAG',
+        multiple: true,
         help: "With --from: only the operations of this tag, or of a path such as 'GET /funds*'",
       },
       'fund-parameter': {
-        ...{ type: 'string', value: 'NAME', multiple: true },
+        type: 'string',
+        value: 'NAME',
+        multiple: true,
         help: 'With --from: the same for the code of the fund. Default: fund, fundId, fundCode',
       },
       verbose: {

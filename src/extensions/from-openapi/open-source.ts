@@ -27,12 +27,15 @@ async function serviceOf(
   const places =
     given !== undefined ? placesGiven(given) : asked && (await placesChosen(open.places(), asked))
   const { service, notes, kinds, operations } = open.described({
-    ...{ places, fund: givenList(values['fund-parameter']) },
-    ...{ only: listOf(values['only']), shared: listOf(values['shared']) },
+    places,
+    fund: givenList(values['fund-parameter']),
+    only: listOf(values['only']),
+    shared: listOf(values['shared']),
     notBusiness: notBusinessGiven(listOf(values['not-business'])),
   })
   return {
-    ...{ service, notes },
+    service,
+    notes,
     told: toldText(notes, values['verbose'] === true ? notes : kinds),
     valuesOf: (businesses) => valuesOf(listOf(values['value']), places ?? [], businesses, asked),
     operations: { list: operations, table: operationsTable(operations) },

@@ -160,7 +160,8 @@ function formOf(fields: readonly JsonObject[], consumes: readonly string[]): Des
   const usual = fields.some(isFile) ? 'multipart/form-data' : FORM
   const names = fields.filter(({ required }) => required === true).map(({ name }) => nameOf(name))
   const schema: JsonObject = {
-    ...{ type: 'object', required: names },
+    type: 'object',
+    required: names,
     properties: Object.fromEntries(fields.map(({ name, schema = {} }) => [nameOf(name), schema])),
   }
   return {

@@ -295,7 +295,11 @@ export function convertSchema(
 ): ConvertedSchema {
   const { within, nullable = false } = options
   const work: Work = {
-    ...{ side, schemas, lost: new Set(), items: new Map(), left: MOST_SCHEMAS },
+    side,
+    schemas,
+    lost: new Set(),
+    items: new Map(),
+    left: MOST_SCHEMAS,
     within: within === undefined ? [] : [within],
   }
   const read = convert(value, work, 0)

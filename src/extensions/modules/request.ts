@@ -179,7 +179,13 @@ export function prepareRequest(call: Call, sender: HttpBackend, changes: Changes
   }
   const { host, conceals, targets, timeouts } = sender
   return {
-    ...{ call: changed, path, query, host, conceals, targets, timeouts },
+    call: changed,
+    path,
+    query,
+    host,
+    conceals,
+    targets,
+    timeouts,
     // Both the client's method and the one that is sent must allow it: the forwarder sees the latter.
     retries: isSafe(call.method) ? sender.retries : 0,
     redirects: isSafe(call.method) ? sender.redirects : undefined,

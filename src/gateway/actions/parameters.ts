@@ -112,7 +112,11 @@ function compileParameter(
   if (readingsOf(name).includes(''))
     problems.error(at, 'is a name of nothing but brackets, dots and the like, which services leave out')
   const parameter = (schema: BodySchema, problemsOf: QueryParameter['problemsOf']): QueryParameter => ({
-    ...{ name, schema, required, default: given, problemsOf },
+    name,
+    schema,
+    required,
+    default: given,
+    problemsOf,
   })
   if (typeof type !== 'string' || !TYPES.includes(type)) {
     problems.error(

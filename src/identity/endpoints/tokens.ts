@@ -94,7 +94,12 @@ function refreshOf(granted: Granted, dependencies: StepDependencies): AnswerToke
     return undefined
   const { asOf, authTime, client, grant, scope, sid, user } = granted
   const record = {
-    ...{ client: client.id, subject: user.subject, scope: scope.text, authTime, grant, asOf },
+    client: client.id,
+    subject: user.subject,
+    scope: scope.text,
+    authTime,
+    grant,
+    asOf,
     ...(sid !== undefined && isNotified(client) && { sid }),
     ...wordsOf(granted),
     ...bindingOf(granted),

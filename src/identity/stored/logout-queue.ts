@@ -40,7 +40,8 @@ export interface Delivery extends Pick<Entry, 'key' | 'version'> {
 }
 
 export const deliveryOf = ({ key, version, value }: Entry): Delivery => ({
-  ...{ key, version },
+  key,
+  version,
   value: value as StoredValue & DeliveryRecord,
 })
 

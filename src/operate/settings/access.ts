@@ -64,7 +64,9 @@ function userAccess({ directory: { businesses } }: Parties, user: User): Access[
 const versionsOf = ({ operations }: Parties): Access[] =>
   operations.flatMap((operation) =>
     operation.versions.map((version) => ({
-      ...{ kind: 'operation' as const, who: textOf(operation), where: '' },
+      kind: 'operation' as const,
+      who: textOf(operation),
+      where: '',
       what: `version ${version}`,
     })),
   )

@@ -34,7 +34,11 @@ export interface StoredRecords {
 }
 
 export const NOTHING_STORED: StoredRecords = {
-  ...{ clients: [], users: [], businesses: [], funds: [], roles: [] },
+  clients: [],
+  users: [],
+  businesses: [],
+  funds: [],
+  roles: [],
   marks: [],
 }
 

@@ -151,7 +151,10 @@ export async function openParts(
   const actions = compileActions(
     configuration.actions,
     {
-      ...{ catalogue, backends, areas, schemas: configuration.schemas },
+      catalogue,
+      backends,
+      areas,
+      schemas: configuration.schemas,
       severalIssuers: configuration.issuers.length > 1,
       upgrade: added.upgrade,
     },

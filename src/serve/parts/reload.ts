@@ -131,8 +131,10 @@ async function describeReload(
   const text = textOf(subjectsOf(before.holdings, after.holdings))
   return {
     files: fileChanges(before.files, after.files),
-    ...{ gainedCount: gained.length, gained: gained.slice(0, MOST_ROWS).map(text) },
-    ...{ lostCount: lost.length, lost: lost.slice(0, MOST_ROWS).map(text) },
+    gainedCount: gained.length,
+    gained: gained.slice(0, MOST_ROWS).map(text),
+    lostCount: lost.length,
+    lost: lost.slice(0, MOST_ROWS).map(text),
   }
 }
 

@@ -142,7 +142,10 @@ export function rememberOwn(
     const { sequence, doubted } = ends || feed.seen.doubted ? feed.seen : feed.settled
     const now = clock.now()
     return {
-      ...{ store, boot, doubted, since },
+      store,
+      boot,
+      doubted,
+      since,
       sequence: Math.max(sequence, before?.sequence ?? 0),
       // Not each moment: so the file is written every five minutes.
       at: ends ? now : now - (now % LOST_BY_FAILOVER),

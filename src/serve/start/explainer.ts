@@ -162,7 +162,10 @@ function describe(call: CallToExplain): DescribedCall {
   if (client !== undefined && token !== undefined)
     throw new TypeError('expected a token, or a client: not both')
   return {
-    ...{ method, path, from, token },
+    method,
+    path,
+    from,
+    token,
     headers: Object.entries(headers).flatMap(([name, value]) =>
       [value].flat().map((each) => [name, each] as const),
     ),

@@ -170,7 +170,10 @@ async function start(configuration: Configuration, options: StartOptions): Promi
   serves.resolve(pool)
 
   const current = new InForce(configuration, {
-    ...{ state, clock, environment, hasPeopleElsewhere },
+    state,
+    clock,
+    environment,
+    hasPeopleElsewhere,
     pause: options.pause,
   })
   const inForce = (next: Configuration): void => {

@@ -302,8 +302,11 @@ export class ServingWorker implements WorkerPool<Configuration> {
 }
 
 const describedBy = ({ runtime, document, renderFault }: Service): ServedDescription => ({
-  ...{ document, renderFault },
-  ...{ cors: runtime.cors, clock: runtime.clock, recorder: runtime.recorder },
+  document,
+  renderFault,
+  cors: runtime.cors,
+  clock: runtime.clock,
+  recorder: runtime.recorder,
 })
 
 const openedBy = (parts: Parts): string => digestOfHoldings(servedHoldings(parts))

@@ -143,7 +143,11 @@ export class VaryingTargets {
     const own = addresses.map((address, at) => this.#target(address, tls, opened[at]?.target))
     const found = {
       targets: new UpstreamTargets(own, this.#rules, this.#others),
-      ...{ addresses, host, tls, conceals, opened },
+      addresses,
+      host,
+      tls,
+      conceals,
+      opened,
     }
     this.#kept.delete(key)
     const [oldest] = this.#kept.keys()
@@ -184,7 +188,9 @@ export class VaryingTargets {
     const opened: OpenedOrigin = {
       target,
       stopChecks: () => undefined,
-      ...{ probes: 0, used: this.#turn, isRetired: false },
+      probes: 0,
+      used: this.#turn,
+      isRetired: false,
     }
     this.#startChecks(opened, asked)
     this.#opened.set(key, opened)
