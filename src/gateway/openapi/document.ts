@@ -8,12 +8,13 @@ import type {
   ParameterDescription,
   QueryParameterDescription,
 } from '../../base/contracts/calls/api-description.ts'
+import type { ScalarValue } from '../../base/http/body/json.ts'
 import { FURTHER_METHODS } from '../../base/http/head/head.ts'
 import { API_VERSION } from '../decide/checks.ts'
 import type { OpenapiConfig } from '../actions/description-schema.ts'
 import { Components, type JsonText, markdown, mergedText, type Node, objectText } from './components.ts'
-import { type NamedOperation, withNames } from './names.ts'
-import { bodySchema, responsesOf } from './responses.ts'
+import { namedApart, type NamedOperation, withNames } from './names.ts'
+import { bodySchema, OWN_XML, responsesOf } from './responses.ts'
 import { namesWithin } from './schemas.ts'
 
 /** The security schemes by name: one of our own, or one for each issuer whose tokens a sidecar accepts (C11.2). */
@@ -126,7 +127,11 @@ const schemasOf = ({ answer, body }: OperationDescription) => [
   ...(body?.kind === 'parsed' && body.schema !== undefined ? [body.schema] : []),
 ]
 
-const tagOf = ({ name, description = `Operations of ${name}`, mode }: AreaDescription): Node => ({
+const tagOf = ({
+  name,
+  description = `The operations of the area ${name}.`,
+  mode,
+}: AreaDescription): Node => ({
   name,
   description: markdown(description),
   ...(mode === 'report-only' && { 'x-postern-mode': mode }),
@@ -135,10 +140,10 @@ const tagOf = ({ name, description = `Operations of ${name}`, mode }: AreaDescri
 /** OpenAPI 3.1 has no place for them (§4.8.9). */
 const WITHOUT_PLACE: ReadonlySet<string> = new Set(FURTHER_METHODS)
 
-/** An operation of the document, and the others whose paths differ from its own in the types of parameters only. */
-interface Documented {
-  readonly operation: OperationDescription
-  readonly others: readonly OperationDescription[]
+/** An operation of the document, and those for which it stands: itself, then others that differ in the types of the path. */
+interface Documented<Operation = OperationDescription> {
+  readonly operation: Operation
+  readonly variants: readonly OperationDescription[]
 }
 
 /**
@@ -150,9 +155,10 @@ function documentedOf(operations: readonly OperationDescription[]): readonly Doc
   return [...byShape.values()].flatMap((same) => {
     const path = same[0]?.path ?? ''
     const byMethod = [...Map.groupBy(same, ({ method }) => method).values()]
-    return byMethod.flatMap(([first, ...others]) =>
-      first === undefined ? [] : [{ operation: renamed(first, path), others }],
-    )
+    return byMethod.flatMap((variants) => {
+      const [first] = variants
+      return first === undefined ? [] : [{ operation: renamed(first, path), variants }]
+    })
   })
 }
 
@@ -163,31 +169,51 @@ function pathsOf(
 ): JsonText {
   const documented = documentedOf(operations)
   const names = withNames(documented.map(({ operation }) => operation))
-  const all = names.map((operation, at) => ({ operation, others: documented[at]?.others ?? [] }))
-  const textOf = ({ operation, others }: (typeof all)[number]) =>
-    [operation, operationText(operation, others, authorization, components)] as const
+  const all = names.map((operation, at) => ({ operation, variants: documented[at]?.variants ?? [] }))
+  const textOf = ({ operation, variants }: Documented<NamedOperation>) =>
+    [operation, operationText(operation, variants.slice(1), authorization, components)] as const
   const isKnown = ({ operation }: Documented): boolean => !WITHOUT_PLACE.has(operation.method)
   const known = all.filter(isKnown).map(textOf)
   components.beginExtensions()
   const further = all.filter((each) => !isKnown(each)).map(textOf)
-  const [knownAt, furtherAt] = [known, further].map((texts) => Map.groupBy(texts, ([{ path }]) => path))
+  const several = all
+    .filter(({ operation, variants }) => variants.length > 1 || variants[0]?.path !== operation.path)
+    .map(({ operation, variants }) => {
+      const texts = variants.map((each) => variantText(each, operation, authorization, components))
+      return [operation, `[${texts.join()}]`] as const
+    })
+  const [knownAt, furtherAt, severalAt] = [known, further, several].map((texts) =>
+    Map.groupBy(texts, ([{ path }]) => path),
+  )
   return objectText(
     [...new Set(names.map(({ path }) => path))].map((path) => {
-      const inExtension = furtherAt?.get(path) ?? []
       const item = [
         ...(knownAt?.get(path) ?? []).map(([{ method }, text]) => [method.toLowerCase(), text] as const),
-        ...(inExtension.length > 0
-          ? [
-              [
-                'x-postern-operations',
-                objectText(inExtension.map(([{ method }, text]) => [method, text] as const)),
-              ] as const,
-            ]
-          : []),
+        ...membersByMethod('x-postern-operations', furtherAt?.get(path)),
+        ...membersByMethod('x-postern-variants', severalAt?.get(path)),
       ]
       return [path, objectText(item)] as const
     }),
   )
+}
+
+/** A member of a path item with something for each method; none where there is nothing. */
+const membersByMethod = (
+  name: string,
+  texts: readonly (readonly [NamedOperation, JsonText])[] = [],
+): readonly (readonly [name: string, value: JsonText])[] =>
+  texts.length === 0 ? [] : [[name, objectText(texts.map(([{ method }, text]) => [method, text] as const))]]
+
+/** @param documented the first of the variants, whose components have its name */
+function variantText(
+  variant: OperationDescription,
+  documented: NamedOperation,
+  authorization: AuthorizationDescription,
+  components: Components,
+): JsonText {
+  const named = variant.id === documented.id ? { ...variant, name: documented.name } : namedApart(variant)
+  const text = operationText(named, [], authorization, components)
+  return mergedText(text, JSON.stringify({ 'x-postern-path': variant.path }))
 }
 
 function renamed(operation: OperationDescription, path: string): OperationDescription {
@@ -203,15 +229,20 @@ function operationText(
   authorization: AuthorizationDescription,
   components: Components,
 ): JsonText {
-  const { id, area, action, method, summary = `${method} ${area}/${action}`, level, mode, body } = operation
+  const { id, area, action, method, summary = `${method} ${area}/${action}`, level, mode } = operation
+  const { answer, body, defaultVersion, examples, versions } = operation
   const own = {
     operationId: id,
     summary,
     description: wordsOf(operation, others),
     tags: [area],
     ...(body && { requestBody: requestBody(body, operation, components) }),
+    'x-postern-action': action,
     'x-postern-target': level,
     ...(mode === 'report-only' && { 'x-postern-mode': mode }),
+    ...(versions.length > 1 && { 'x-postern-default-version': defaultVersion }),
+    ...(answer.kind === 'envelope' && hasMembers(answer.items) && { 'x-postern-items': answer.items }),
+    ...(examples.length > 0 && { 'x-postern-examples': wholeExamples(examples) }),
   }
   const security = components.remember(`security ${mode} ${JSON.stringify(operation.scopes)}`, () =>
     securityOf(operation, authorization),
@@ -226,6 +257,17 @@ function operationText(
   )
 }
 
+const hasMembers = (object: object): boolean => Object.keys(object).length > 0
+
+/** OpenAPI has no word for which request an answer is of: what has this name in the operation belongs together. */
+const wholeExamples = (examples: OperationDescription['examples']): Node =>
+  Object.fromEntries(
+    examples.map(({ name, summary, version }) => [
+      name,
+      { ...(summary !== undefined && { summary }), version },
+    ]),
+  )
+
 /** All that `parametersOf` reads; `values` come from `type`. Types stand last, since they may hold anything. */
 function parametersKey(operation: OperationDescription, others: readonly OperationDescription[]): string {
   const { notModified, precondition, ranges, otherUnits } = operation.answer.successes
@@ -235,6 +277,8 @@ function parametersKey(operation: OperationDescription, others: readonly Operati
       key += ` ${name} ${kind} ${String(rest)} ${JSON.stringify(type)}`
     if (query.length > 0)
       key += ` ${JSON.stringify([query, examples.map((each) => [each.name, each.query])])}`
+    if (examples.some((each) => hasMembers(each.parameters)))
+      key += ` ${JSON.stringify(examples.map((each) => [each.name, each.parameters]))}`
   }
   return key
 }
@@ -289,8 +333,8 @@ function schemaOf({ kind, type, values, rest }: ParameterDescription): Node {
 }
 
 const KINDS = {
-  business: 'Code of the business. Its case counts.',
-  fund: 'Code of the fund. Its case counts.',
+  business: 'The code of the business. The token must be for it. Its case counts.',
+  fund: 'The code of a fund of the business. Its case counts.',
 } as const
 
 /** A declared parameter of the query, with the values that examples have for it. */
@@ -298,18 +342,32 @@ function queryParameter(
   { name, schema: { description, ...schema }, required, default: value }: QueryParameterDescription,
   examples: OperationDescription['examples'],
 ): Node {
-  const found = examples.flatMap((each) =>
-    Object.hasOwn(each.query, name) ? [[each.name, { value: each.query[name] }] as const] : [],
-  )
   return {
     name,
     in: 'query',
     ...(description !== undefined && { description: markdown(description) }),
     ...(required && { required }),
     schema: { ...schema, ...(value !== undefined && { default: value }) },
-    ...(found.length > 0 && { examples: Object.fromEntries(found) }),
+    ...valuesOf(name, examples, 'query'),
   }
 }
+
+/** The values that examples have for a parameter. */
+function valuesOf(
+  name: string,
+  examples: OperationDescription['examples'],
+  place: 'parameters' | 'query',
+  type?: string,
+): Node {
+  const found = examples.flatMap((each) =>
+    Object.hasOwn(each[place], name) ? [[each.name, { value: typed(each[place][name], type) }] as const] : [],
+  )
+  return found.length === 0 ? {} : { examples: Object.fromEntries(found) }
+}
+
+/** A number where the parameter is one, unless it is too large to be exact in JSON. */
+const typed = (value: ScalarValue | undefined, type?: string): ScalarValue | undefined =>
+  (type === 'integer' || type === 'signed') && Number.isSafeInteger(Number(value)) ? Number(value) : value
 
 /** What the types of one path's parameters lead to has the parameters of all in its query: none is required of each. */
 function inQuery(
@@ -334,7 +392,7 @@ function parametersOf(
   components: Components,
 ): readonly unknown[] {
   const inPath = parameters.map((parameter, at) => {
-    const { name, kind, rest } = parameter
+    const { name, kind, rest, type } = parameter
     const types = new Map(
       [parameter, ...others.flatMap((other) => other.parameters[at] ?? [])].map((each) => [
         `${String(each.rest)} ${each.type}`,
@@ -345,7 +403,12 @@ function parametersOf(
     const schema = schemas.length === 1 ? schemas[0] : { anyOf: schemas }
     const node = {
       ...{ name, in: 'path', required: true, schema },
-      ...(rest && { description: REST, 'x-postern-rest': true }),
+      ...(rest && {
+        description: REST,
+        'x-postern-rest': true,
+        'x-postern-segment': schemaOf({ ...parameter, rest: false }),
+      }),
+      ...valuesOf(name, examples, 'parameters', type),
     }
     if (kind === 'own') return node
     return components.share('parameters', name, () => ({ ...node, description: KINDS[kind] }))
@@ -387,14 +450,14 @@ const UNITS = [
 
 function requestBody(body: BodyDescription, operation: NamedOperation, components: Components): Node {
   if (body.kind === 'opaque') return { content: Object.fromEntries(body.types.map((type) => [type, {}])) }
-  const { schema, required, types, ownXml } = body
+  const { schema, required, types, ownXml, limit } = body
   const media = schema === undefined ? {} : { schema: bodySchema(schema, operation, components) }
   const examples = bodyExamples(operation, components)
   const content = types.map((type) => {
-    if (/[/+]xml$/.test(type) && ownXml) return [type, {}] as const
+    if (/[/+]xml$/.test(type) && ownXml) return [type, OWN_XML] as const
     return [type, { ...media, ...(type.endsWith('/json') && examples && { examples }) }] as const
   })
-  return { required, content: Object.fromEntries(content) }
+  return { required, content: Object.fromEntries(content), 'x-postern-limit': limit }
 }
 
 function bodyExamples(

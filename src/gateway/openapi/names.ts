@@ -48,3 +48,9 @@ export function withNames(operations: readonly OperationDescription[]): readonly
     }
   })
 }
+
+/** For an operation whose path another one stands for: its names never depend on that one, nor are they the same. */
+export const namedApart = (operation: OperationDescription): NamedOperation => ({
+  ...operation,
+  name: `${nameFrom(operation)}_${digestOf(operation.id)}`,
+})

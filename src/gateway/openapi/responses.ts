@@ -229,6 +229,9 @@ function partOf(
 /** In a report-only area, whoever asks for a type that there is not gets the data service's own. */
 const unconverted = (mode: NamedOperation['mode']): Node => (mode === 'report-only' ? { '*/*': {} } : {})
 
+/** XML with the data service's own elements: no schema of JSON tells them (C7.7). */
+export const OWN_XML = { 'x-postern-own-xml': true } as const
+
 /** Every type of C7.1, or those of the operation's own. */
 function successContent(operation: NamedOperation, components: Components): JsonText {
   const { answer, mode } = operation
@@ -241,8 +244,8 @@ function successContent(operation: NamedOperation, components: Components): Json
     JSON.stringify({ schema, examples: examplesOf(operation, version, components) }),
   )
   const types = answer.types.map(({ type, format, version }) => {
-    const described = format === 'xml' && answer.ownXml ? undefined : media[versions.indexOf(version)]
-    return [type, described ?? '{}'] as const
+    if (format === 'xml' && answer.ownXml) return [type, JSON.stringify(OWN_XML)] as const
+    return [type, media[versions.indexOf(version)] ?? '{}'] as const
   })
   return objectText(new Map([...types, ...rest]))
 }
@@ -304,14 +307,13 @@ interface Failure {
 
 function failure({ status, codes, isOwn, hasRateHeaders }: Failure, components: Components): Reference {
   const rows: readonly FaultRow[] = codes.map((code) => FAULTS[code])
+  const wires = [...new Set(rows.map(({ wire }) => wire))]
   const key = `${codes.join(' ')} ${isOwn} ${hasRateHeaders}`
   return components.shareEqual('responses', `Failure${status}`, key, () => ({
     description: [...new Set(rows.map(({ text }) => `- ${text}`))].join('\n'),
     headers: headersOf(status, hasRateHeaders ? RATE : [], components),
-    content: failureContent(
-      isOwn ? undefined : [...new Set(rows.map(({ wire }) => wire))].toSorted(),
-      components,
-    ),
+    content: failureContent(isOwn ? undefined : wires.toSorted(), components),
+    'x-postern-codes': wires,
   }))
 }
 

@@ -16,6 +16,7 @@ import {
   lint,
   lintBySpectral,
   type OpenapiDocument,
+  type OpenapiOperation,
   type OpenapiResponse,
   resolved,
 } from '../../support/openapi.ts'
@@ -80,6 +81,8 @@ function documentOf(given: Given = {}) {
   const { license, contact } = openapi
   return JSON.parse(openapiDocument(api, { authorization, license, contact })) as OpenapiDocument
 }
+
+type Own = OpenapiOperation & { readonly 'x-postern-path': string }
 
 const AREAS: AreasConfig = { funds: { backend: backend.name } }
 const rule = { scopes: { any: ['fund.read'] }, versions: [1], items: {} }
@@ -487,12 +490,116 @@ describe('C11.3 the OpenAPI document', () => {
     })
     expect(Object.keys(document.paths)).toEqual(['/api/1.0/b/{businessCode}/funds/{id}'])
     const [item] = Object.values(document.paths)
-    expect(Object.keys(item!)).toEqual(['get', 'delete'])
+    expect(Object.keys(item!)).toEqual(['get', 'delete', 'x-postern-variants'])
     expect(item!['get']!.description).toContain('`get-business-funds-number`')
     expect(item!['get']!.parameters[1]).toMatchObject({
       name: 'id',
       schema: { anyOf: [{ format: 'uuid' }, { type: 'integer' }] },
     })
     expect(item!['delete']!.parameters[1]).toMatchObject({ name: 'id', schema: { type: 'integer' } })
+  })
+
+  it('C11.3.9 has each operation as it is where the types of parameters lead to several, or name them otherwise', () => {
+    const data = (name: string) => ({ type: 'object', properties: { [name]: text } })
+    const examplesOf = (name: string) => ({ data: data(name), examples: { one: { data: { [name]: name } } } })
+    const document = documentOf({
+      actions: [
+        action('{id:uuid}', { GET: { ...rule, ...examplesOf('A'), parameters: { all: text } } }),
+        action('{number:integer}', { GET: { ...rule, ...examplesOf('B') }, DELETE: rule }),
+      ],
+    })
+    const [item] = Object.values(document.paths) as unknown as [Record<string, Record<string, Own[]>>]
+    const { GET: got = [], DELETE: [removed] = [] } = item['x-postern-variants']!
+    const own = (of: unknown): boolean => !Object.hasOwn(Object(of), '$ref')
+    expect(got.map((each) => each.parameters.filter(own))).toEqual([
+      [
+        { name: 'id', in: 'path', required: true, schema: { type: 'string', format: 'uuid' } },
+        expect.objectContaining({ name: 'all' }),
+      ],
+      [expect.objectContaining({ name: 'number', schema: { type: 'integer', format: 'int64', minimum: 0 } })],
+    ])
+    const shown = got.map((each) => {
+      const { content } = resolved(document, each.responses['200']) as OpenapiResponse
+      const { examples } = content!['application/json']!
+      return (resolved(document, examples!['one']) as { value: { Data: object } }).value.Data
+    })
+    expect(shown).toEqual([{ A: 'A' }, { B: 'B' }])
+    expect(removed).toMatchObject({
+      operationId: 'delete-business-funds-number',
+      'x-postern-path': '/api/1.0/b/{businessCode}/funds/{number}',
+    })
+    expect(Object.keys(document.components['schemas']!).filter((name) => name.includes('_'))).toEqual([])
+  })
+
+  it('C11.3.9 says what an action is called, which version is the usual one, and what items are called in XML', () => {
+    const own = (operation: object, name?: string) =>
+      onlyOperation(documentOf({ actions: [action(name ?? 'list', { GET: { ...rule, ...operation } })] }))
+    expect(own({}, 'of/{id:uuid}')).toMatchObject({ 'x-postern-action': 'of/{id:uuid}' })
+    expect(own({ versions: [1, 3], defaultVersion: 3 })).toMatchObject({ 'x-postern-default-version': 3 })
+    expect(own({ items: { Tags: 'Tag' } })).toMatchObject({ 'x-postern-items': { Tags: 'Tag' } })
+    const plain = Object.keys(own({ produces: ['text/csv'] }))
+    expect(plain.filter((name) => name.startsWith('x-'))).toEqual(['x-postern-action', 'x-postern-target'])
+  })
+
+  it('C11.3.9 says what belongs together in an example, and has its values of the path', () => {
+    const examples = {
+      one: { summary: 'Few', parameters: { id: '7', word: 'a' }, data: { A: 'x' } },
+      other: { version: 2, parameters: { id: '9007199254740993', word: 'b' } },
+    }
+    const of = { ...rule, versions: [1, 2], data: { type: 'object' }, examples }
+    const operation = onlyOperation(documentOf({ actions: [action('{id:integer}/{word}', { GET: of })] }))
+    expect(operation).toMatchObject({
+      'x-postern-examples': { one: { summary: 'Few', version: 1 }, other: { version: 2 } },
+    })
+    expect(operation.parameters.slice(1, 3)).toMatchObject([
+      { name: 'id', examples: { one: { value: 7 }, other: { value: '9007199254740993' } } },
+      { name: 'word', examples: { one: { value: 'a' }, other: { value: 'b' } } },
+    ])
+  })
+
+  it('C11.3.9 says what each segment of a long parameter is', () => {
+    const [, rest] = onlyOperation(
+      documentOf({ actions: [action('{path...:uuid}', { GET: rule })] }),
+    ).parameters
+    expect(rest).toMatchObject({
+      'x-postern-rest': true,
+      'x-postern-segment': { type: 'string', format: 'uuid' },
+    })
+  })
+
+  it('C11.3.9 says how large a body may be that is read, and nothing of one that is not', () => {
+    const bodyOf = (operation: object) =>
+      onlyOperation(documentOf({ actions: [action('list', { POST: { ...rule, ...operation } })] }))
+        .requestBody
+    expect(bodyOf({ body: { required: true } })).toMatchObject({ 'x-postern-limit': 100 })
+    expect(bodyOf({ consumes: ['text/csv'] })).toEqual({ content: { 'text/csv': {} } })
+  })
+
+  it('C11.3.9 says which XML is of the data service’s own', () => {
+    const document = documentOf({
+      areas: { funds: { backend: inXml.name } },
+      actions: [action('list', { POST: { ...rule, data: entry, body: { required: true } } })],
+    })
+    const contents = [onlyOperation(document).requestBody?.content, responseOf(document, '200').content]
+    const own = contents.map((content = {}) =>
+      Object.keys(content).filter((type) => Object.hasOwn(content[type]!, 'x-postern-own-xml')),
+    )
+    expect(own).toEqual([['application/xml'], ['application/xml', 'application/vnd.acme.action.v1+xml']])
+  })
+
+  it('C11.3.9 names the codes of each failure, also where the data service may tell its own', () => {
+    const document = documentOf()
+    const statuses = Object.keys(onlyOperation(document).responses).filter((status) =>
+      /^(?!416)[45]\d\d$/.test(status),
+    )
+    expect(statuses).toContain('404')
+    const codes = statuses.map((status) => [status, Object(responseOf(document, status))['x-postern-codes']])
+    for (const [status, named] of codes)
+      expect([status, named]).toEqual([status, expect.arrayContaining([expect.stringMatching(/^API_/)])])
+    expect(Object.fromEntries(codes)).toMatchObject({
+      401: ['API_NOT_AUTHORISED'],
+      404: ['API_NOT_FOUND'],
+      500: ['API_INTERNAL_ERROR'],
+    })
   })
 })
