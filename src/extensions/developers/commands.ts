@@ -1,6 +1,7 @@
 import { plainText } from '../../base/http/body/json.ts'
 import type { Catalogue } from '../../base/config/scopes/catalogue.ts'
-import type { ExampleDescription, OperationDescription } from '../../base/contracts/calls/api-description.ts'
+import type { Operation, WholeExample } from './document.ts'
+import type { Code } from './elements.ts'
 import type { SampleLogin } from './schema.ts'
 
 export interface CurlCall {
@@ -32,7 +33,7 @@ function methodOption({ method, form, body }: CurlCall): readonly string[] {
   return method === undefined || method === chosen ? [] : [`-X ${method}`]
 }
 
-export function curlCommand(call: CurlCall): string {
+export function curlCommand(call: CurlCall): Code {
   const { bearer, body, form = [], headers = [], url, user } = call
   const options = [
     ...methodOption(call),
@@ -42,12 +43,15 @@ export function curlCommand(call: CurlCall): string {
     ...form.map(field),
     ...(body === undefined ? [] : [`--data-binary ${shellWord(body)}`]),
   ]
-  return [`curl -s ${shellWord(url)}`, ...options].join(' \\\n  ')
+  return { kind: 'Shell', text: [`curl -s ${shellWord(url)}`, ...options].join(' \\\n  ') }
 }
 
 const TOKEN_MEMBER = `sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/'`
 
-export const keepToken = (call: CurlCall): string => `TOKEN=$(${curlCommand(call)} \\\n  | ${TOKEN_MEMBER})`
+export const keepToken = (call: CurlCall): Code => ({
+  kind: 'Shell',
+  text: `TOKEN=$(${curlCommand(call).text} \\\n  | ${TOKEN_MEMBER})`,
+})
 
 /** What the commands on the pages fill in: the sample login, or words in capitals for the reader to replace. */
 export interface Login extends SampleLogin {
@@ -78,29 +82,28 @@ export const tokenCall = (login: Login, tokenUrl: string, scopes: readonly strin
 })
 
 /** A path with values in place of its parameters; those without a value stay as words in capitals. */
-export function filledPath(
-  { parameters, path }: OperationDescription,
-  login: Login,
-  own: Readonly<Record<string, string>> = {},
-): string {
-  return parameters.reduce((filled, { kind, name, rest }) => {
-    const value = kind === 'own' ? (own[name] ?? name.toUpperCase()) : login[kind]
-    const segments = rest ? value.split('/') : [value]
+export function filledPath(operation: Operation, login: Login, example?: WholeExample): string {
+  const places = [login.business, login.fund].slice(0, operation.places)
+  return operation.parametersIn('path').reduce((filled, parameter, at) => {
+    const { name, 'x-postern-segment': segment } = parameter
+    const value = places[at] ?? plainText(example?.valueOf(parameter) ?? name.toUpperCase())
+    const segments = segment === undefined ? [value] : value.split('/')
     return filled.replace(`{${name}}`, () => segments.map(encodeURIComponent).join('/'))
-  }, path)
+  }, operation.path)
 }
 
 /** The query of an example; else required parameters with words in capitals. Empty, or with its `?`. */
-export function queryOf({ query }: OperationDescription, example: ExampleDescription | undefined): string {
-  const pairs = query.flatMap(({ name, required }) => {
-    const value = example?.query[name] ?? (required ? name.toUpperCase() : undefined)
+export function queryOf(operation: Operation, example: WholeExample | undefined): string {
+  const pairs = operation.parametersIn('query').flatMap((parameter) => {
+    const { name, required = false } = parameter
+    const value = example?.valueOf(parameter) ?? (required ? name.toUpperCase() : undefined)
     return value === undefined ? [] : [`${encodeURIComponent(name)}=${encodeURIComponent(plainText(value))}`]
   })
   return pairs.length === 0 ? '' : `?${pairs.join('&')}`
 }
 
 /** Of the lists of scope values that satisfy an operation, the one that allows least. */
-export function leastScopes({ scopes }: OperationDescription, catalogue: Catalogue): readonly string[] {
+export function leastScopes({ scopes }: Operation, catalogue: Catalogue): readonly string[] {
   const weight = (values: readonly string[]): number => catalogue.close(values).size
   const [least = []] = [...scopes].sort((one, other) => weight(one) - weight(other))
   return least

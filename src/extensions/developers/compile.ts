@@ -12,6 +12,7 @@ import type { Configuration } from '../../operate/settings/configuration.ts'
 import { areaPage } from './area-page.ts'
 import { changesPage } from './changes-page.ts'
 import { errorsPage } from './errors-page.ts'
+import { ApiDocument } from './document.ts'
 import {
   type DeveloperPage,
   type DeveloperParts,
@@ -23,7 +24,6 @@ import {
 import { sampleLogin } from './schema.ts'
 import { scopesPage } from './scopes-page.ts'
 import { startPage } from './start-page.ts'
-import { FRAME_TEXTS } from './texts.ts'
 import { xmlPage } from './xml-page.ts'
 
 /** Seconds; short, since a reload may change the pages. A browser that has a page then asks whether it still holds. */
@@ -31,15 +31,6 @@ const MAX_AGE_SECONDS = 300
 
 const STYLESHEET_PATH = '/connect/assets/developers.css'
 const RULES = readFileSync(new URL('developers.css', import.meta.url))
-
-const pagesOf = (parts: DeveloperParts): readonly DeveloperPage[] => [
-  startPage(parts),
-  ...parts.api.areas.map((area) => areaPage(area, parts)),
-  scopesPage(parts),
-  errorsPage(parts),
-  xmlPage(parts),
-  changesPage(parts),
-]
 
 const readyPage = async (frame: Frame, page: DeveloperPage): Promise<ReadyDocument> =>
   readyDocument(Buffer.from(await renderPage(frame, page)), {
@@ -83,30 +74,41 @@ const endpointOf = (path: string, document: Ready): Endpoint => ({
   refuse: refuseAsPage,
 })
 
-function developerEndpoints(parts: DeveloperParts): AddedEndpoints {
+function developerEndpoints(parts: DeveloperParts, areas: readonly string[]): AddedEndpoints {
   const { theme } = parts
   const stylesheet = asset(RULES, 'text/css; charset=utf-8', theme.at(STYLESHEET_PATH))
-  const frame = frameOf(parts, stylesheet)
+  const pages = [
+    [startPage(parts)],
+    areas.map((area) => areaPage(area, parts)),
+    [scopesPage(parts), errorsPage(parts), xmlPage(parts), changesPage(parts)],
+  ] as const
+  const frame = frameOf(parts, pages, stylesheet)
   const sheet = readyStylesheet(stylesheet)
   const whenAsked = pagesWhenAsked(frame)
   return {
     endpoints: [
       endpointOf(STYLESHEET_PATH, () => sheet),
-      ...pagesOf(parts).map((page) => endpointOf(DEVELOPERS_PATH + page.path, whenAsked(page))),
+      ...pages.flat().map((page) => endpointOf(DEVELOPERS_PATH + page.path, whenAsked(page))),
     ],
-    link: { href: frame.root, text: FRAME_TEXTS.link },
+    link: { href: frame.root, text: 'Read how to write an application' },
   }
 }
 
 export function developerPages(configuration: Configuration): EndpointsOfApi {
-  const { openapi } = configuration
-  const contact = openapi === 'off' ? undefined : openapi?.contact
-  return (api) => (parts) =>
-    developerEndpoints({
-      ...parts,
-      api,
-      openapiUrl: openapi === 'off' ? undefined : `${api.baseUrl}/.well-known/openapi.json`,
-      contact: contact?.url ?? contact?.email,
-      sample: sampleLogin(configuration),
-    })
+  const { defaultFormat, vendor } = configuration
+  return ({ areas, document, url }) => {
+    let read: ApiDocument | undefined
+    return (parts) =>
+      developerEndpoints(
+        {
+          ...parts,
+          document: () => (read ??= new ApiDocument(document())),
+          vendor,
+          defaultFormat,
+          openapiUrl: url,
+          sample: sampleLogin(configuration),
+        },
+        areas,
+      )
+  }
 }

@@ -1,43 +1,18 @@
-import type { OperationDescription } from '../../base/contracts/calls/api-description.ts'
 import { successEnvelope } from '../../base/http/envelope.ts'
 import type { JsonObject, JsonValue } from '../../base/http/body/json.ts'
 import { type ItemNames, writeXml } from '../../base/http/xml/write.ts'
 import { html, type Html, type Slot } from '../../identity/pages/layout.ts'
 
-const MARKED = /(`[^`]*`|\*\*[^*]*\*\*)/
-
-const markedPart = (part: string): Slot => {
-  if (part.startsWith('`')) return html`<code>${part.slice(1, -1)}</code>`
-  return part.startsWith('**') ? html`<strong>${part.slice(2, -2)}</strong>` : part
+export interface Code {
+  readonly kind: 'Shell' | 'JSON' | 'XML' | 'URL'
+  readonly text: string
 }
-
-/** Our own text: parts between backticks are code, those between `**` are strong. For texts of others, use a slot. */
-export const prose = (text: string): Html => html`${text.split(MARKED).map(markedPart)}`
-
-/** The operator's Markdown: paragraphs, lists with `- `, code and `**`. The rest is shown as it was written. */
-export const markdown = (text: string): Html =>
-  html`${text
-    .trim()
-    .split(/\n{2,}/)
-    .map(markdownBlock)}`
-
-function markdownBlock(block: string): Html {
-  const lines = block.split('\n')
-  if (!lines.every((line) => /^[-*] /.test(line))) return paragraph(block)
-  return bullets(lines.map((line) => prose(line.slice(2))))
-}
-
-export const paragraph = (text: string): Html => html`<p>${prose(text)}</p>`
-
-export const paragraphs = (texts: readonly string[]): Html => html`${texts.map(paragraph)}`
-
-type CodeKind = 'Shell' | 'HTTP' | 'JSON' | 'XML' | 'URL'
 
 /**
  * Code as it stands. What is too long scrolls within its box, which can be focused to be scrolled by keyboard.
  * @param label what it shows, for screen readers
  */
-export const codeBlock = (kind: CodeKind, label: string, text: string): Html =>
+export const codeBlock = ({ kind, text }: Code, label: string): Html =>
   html`<figure class="code">
     <figcaption>${kind}</figcaption>
     <pre tabindex="0" role="group" aria-label="${label}"><code>${text}</code></pre>
@@ -59,7 +34,7 @@ export const bullets = (items: readonly Slot[]): Html =>
     ${items.map((item) => html`<li>${item}</li>`)}
   </ul>`
 
-export const table = (label: string, heads: readonly string[], rows: readonly (readonly Slot[])[]): Html =>
+export const table = (label: string, heads: readonly Slot[], rows: readonly (readonly Slot[])[]): Html =>
   html`<div class="table" tabindex="0" role="group" aria-label="${label}">
     <table>
       <thead>
@@ -78,39 +53,25 @@ export const table = (label: string, heads: readonly string[], rows: readonly (r
     </table>
   </div>`
 
-export const proseTable = (
-  label: string,
-  heads: readonly string[],
-  rows: readonly (readonly string[])[],
-): Html =>
-  table(
-    label,
-    heads,
-    rows.map((row) => row.map(prose)),
-  )
-
 export const part = (id: string, title: Slot, ...body: readonly Slot[]): Html =>
   html`<section aria-labelledby="${id}">
     <h2 id="${id}">${title}</h2>
     ${body}
   </section>`
 
-export const operationTitle = ({
-  action,
-  method,
-  summary,
-}: Pick<OperationDescription, 'action' | 'method' | 'summary'>): string => summary ?? `${method} ${action}`
-
 /** The id of a code's part of the page about errors. @param key code and status: `API_NOT_FOUND 404` */
 export const errorAnchor = (key: string): string => key.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')
 
 /** JSON as people read it: with line ends and indents, which the service leaves out. */
-export const prettyJson = (json: Buffer | string): string => JSON.stringify(JSON.parse(String(json)), null, 2)
+export const inJson = (json: Buffer | string): Code => ({
+  kind: 'JSON',
+  text: JSON.stringify(JSON.parse(String(json)), null, 2),
+})
 
 const TAG = /<[^<>]*>|[^<]+/g
 
 /** Our own XML, one element a line. White space between elements means nothing (C7.5). */
-export function prettyXml(xml: Buffer | string): string {
+export function inXml(xml: Buffer | string): Code {
   const lines: string[] = []
   let depth = 0
   let open = false
@@ -123,28 +84,24 @@ export function prettyXml(xml: Buffer | string): string {
     open = !closes && !/^<\?|\/>$/.test(piece)
     if (open && piece.startsWith('<')) depth += 1
   }
-  return lines.join('\n')
+  return { kind: 'XML', text: lines.join('\n') }
 }
 
-/** Undefined for a value that XML cannot hold. */
-function unlessUnfit(write: () => Buffer | string): string | undefined {
+/** A value in both formats. The second is undefined if XML cannot hold it. */
+export type InBoth = readonly [json: Code, xml: Code | undefined]
+
+const bothOf = (json: Buffer | string, writeIt: () => Buffer | string): InBoth => {
   try {
-    return prettyXml(write())
+    return [inJson(json), inXml(writeIt())]
   } catch {
-    return undefined
+    return [inJson(json), undefined]
   }
 }
 
-/** An answer with this `Data` (C2.1). */
-export const answerInJson = (data: JsonValue): string =>
-  prettyJson(successEnvelope('json', data as JsonObject))
+/** An answer with this `Data` (C2). */
+export const answerInBoth = (data: JsonValue, items: ItemNames): InBoth =>
+  bothOf(successEnvelope('json', data as JsonObject), () => successEnvelope('xml', data as JsonObject, items))
 
-/** The same in XML (C2.2); undefined if XML cannot hold it. */
-export const answerInXml = (data: JsonValue, items: ItemNames): string | undefined =>
-  unlessUnfit(() => successEnvelope('xml', data as JsonObject, items))
-
-export const bodyInJson = (body: JsonValue): string => JSON.stringify(body, null, 2)
-
-/** The root may have any name (C7.5). */
-export const bodyInXml = (body: JsonValue, items: ItemNames): string | undefined =>
-  unlessUnfit(() => writeXml(body, 'Request', items))
+/** In XML the root may have any name (C7.5). */
+export const bodyInBoth = (body: JsonValue, items: ItemNames): InBoth =>
+  bothOf(JSON.stringify(body), () => writeXml(body, 'Request', items))

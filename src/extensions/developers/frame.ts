@@ -1,16 +1,16 @@
 import { brandOf, documentOf, html, type Html } from '../../identity/pages/layout.ts'
 import type { Asset, Theme } from '../../identity/pages/theme.ts'
-import type { ApiDescription } from '../../base/contracts/calls/api-description.ts'
 import type { EndpointParts } from '../../identity/steps/added-endpoints.ts'
+import type { ApiDocument, Operation } from './document.ts'
 import type { SampleLogin } from './schema.ts'
-import { FRAME_TEXTS as T } from './texts.ts'
 
 export interface DeveloperParts extends EndpointParts {
-  readonly api: ApiDescription
+  /** Read when the first page that tells of it is made. */
+  readonly document: () => ApiDocument
+  readonly vendor: string
+  readonly defaultFormat: 'json' | 'xml'
   /** Where the description for programs is (C11.3); undefined where it is not offered. */
   readonly openapiUrl: string | undefined
-  /** An https or http URL, or an e-mail address. */
-  readonly contact: string | undefined
   /** The login that the commands use, if they are to work as they stand. */
   readonly sample: SampleLogin | undefined
 }
@@ -21,9 +21,15 @@ export const addressOf = ({ metadata }: Pick<DeveloperParts, 'metadata'>, member
 export interface DeveloperPage {
   /** Below the first page: empty for that one, else `/errors`. */
   readonly path: string
+  /** In the menu. */
+  readonly name: string
+  readonly content: () => PageContent | Promise<PageContent>
+}
+
+export interface PageContent {
   readonly title: string
   readonly lead: Html | string | undefined
-  readonly body: () => Html | Promise<Html>
+  readonly body: Html
 }
 
 interface Link {
@@ -46,29 +52,32 @@ export interface Frame {
 
 export const DEVELOPERS_PATH = '/developers'
 
-/** The pages of the reference, by path. An area may have one of these names. */
-const REFERENCE = {
-  '/scopes': T.scopes,
-  '/errors': T.errors,
-  '/xml': T.xml,
-  '/changes': T.changes,
-} as const
+/** Names of pages, which an area may have too. */
+const TAKEN: ReadonlySet<string> = new Set(['areas', 'scopes', 'errors', 'xml', 'changes'])
 
 /** The path of an area's page: its name, or below `areas` where another page has that name. */
-export const areaPath = (area: string): string => {
-  const path = `/${area}`
-  return path in REFERENCE || path === '/areas' ? `/areas/${area}` : path
-}
+export const areaPath = (area: string): string => (TAKEN.has(area) ? `/areas/${area}` : `/${area}`)
 
-export function frameOf({ api, openapiUrl, theme }: DeveloperParts, stylesheet: Asset): Frame {
+export const operationLink = (
+  { theme }: Pick<DeveloperParts, 'theme'>,
+  { area, id, node }: Operation,
+): Html => html`<a href="${theme.at(DEVELOPERS_PATH + areaPath(area))}#${id}">${node.summary}</a>`
+
+/** @param pages the first one, those of areas, and the reference */
+export function frameOf(
+  { openapiUrl, theme }: DeveloperParts,
+  pages: readonly (readonly DeveloperPage[])[],
+  stylesheet: Asset,
+): Frame {
   const root = theme.at(DEVELOPERS_PATH)
-  const areaLinks = api.areas.map(({ name }) => ({ href: root + areaPath(name), text: name }))
-  const reference = Object.entries(REFERENCE).map(([path, text]) => ({ href: root + path, text }))
-  const document = openapiUrl === undefined ? [] : [{ href: openapiUrl, text: T.openapi }]
+  const linksTo = (some: readonly DeveloperPage[] = []): readonly Link[] =>
+    some.map(({ name, path }) => ({ href: root + path, text: name }))
+  const [first, areas, reference] = pages.map(linksTo)
+  const document = openapiUrl === undefined ? [] : [{ href: openapiUrl, text: 'OpenAPI document' }]
   const groups = [
-    { title: T.section, links: [{ href: root, text: T.home }] },
-    { title: T.operations, links: areaLinks },
-    { title: T.reference, links: [...reference, ...document] },
+    { title: 'Developers', links: first ?? [] },
+    { title: 'Operations', links: areas ?? [] },
+    { title: 'Reference', links: [...(reference ?? []), ...document] },
   ].filter(({ links }) => links.length > 0)
   return { theme, stylesheet, root, groups }
 }
@@ -88,18 +97,20 @@ export async function renderPage(
   { groups, root, stylesheet, theme }: Frame,
   page: DeveloperPage,
 ): Promise<string> {
-  const content = await page.body()
-  const body = html`<a class="skip" href="#content">${T.skip}</a>
+  const { title, lead, body: content } = await page.content()
+  const body = html`<a class="skip" href="#content">Skip to the content</a>
     <header class="top">
-      <a class="brand" href="${root}">${brandOf(theme)}<span class="where">${T.section}</span></a>
+      <a class="brand" href="${root}">${brandOf(theme)}<span class="where">Developers</span></a>
     </header>
     <div class="guide">
-      <nav aria-label="${T.pages}">${groups.map((group, at) => groupOf(group, at, root + page.path))}</nav>
+      <nav aria-label="Pages for developers">
+        ${groups.map((group, at) => groupOf(group, at, root + page.path))}
+      </nav>
       <main id="content" tabindex="-1">
-        <h1>${page.title}</h1>
-        ${page.lead && html`<p class="lead">${page.lead}</p>`} ${content}
+        <h1>${title}</h1>
+        ${lead && html`<p class="lead">${lead}</p>`} ${content}
       </main>
     </div>`
   const head = html`<link rel="stylesheet" href="${stylesheet.href}" />`
-  return documentOf(theme, { title: page.title, head, body })
+  return documentOf(theme, { title, head, body })
 }

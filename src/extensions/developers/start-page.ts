@@ -1,4 +1,3 @@
-import type { ApiDescription, OperationDescription } from '../../base/contracts/calls/api-description.ts'
 import { contactLink, html, type Html } from '../../identity/pages/layout.ts'
 import {
   curlCommand,
@@ -9,126 +8,131 @@ import {
   loginOf,
   tokenCall,
 } from './commands.ts'
-import { bullets, codeBlock, facts, paragraph, paragraphs, part, prose, proseTable } from './elements.ts'
+import { type ApiDocument, type Operation, plain } from './document.ts'
+import { type Code, codeBlock, facts, inJson } from './elements.ts'
 import { addressOf, type DeveloperPage, type DeveloperParts } from './frame.ts'
-import { START_TEXTS as T, timeText } from './texts.ts'
+import { readGuide, type Values } from './guide.ts'
+import { paragraph } from './markdown.ts'
 
+/** How a client gets a token, and calls with it. */
 export function startPage(parts: DeveloperParts): DeveloperPage {
-  const { api } = parts
+  const guide = readGuide('start')
   return {
     path: '',
-    title: api.title,
-    lead: api.description ?? T.lead,
-    body: () =>
-      html`${whatItIs(parts)} ${firstCall(parts)}
-      ${part('kinds', T.kinds, paragraph(T.kindsText), proseTable(T.kinds, T.kindHeads, T.kindRows))}
-      ${targets()} ${codeFlow(parts)} ${refresh(parts)}
-      ${part('good', T.good, bullets(T.goodRules.map(prose)))}`,
+    name: guide.title,
+    content: () => {
+      const { description, title } = parts.document().info
+      const values = { ...firstCall(parts), ...codeFlow(parts), ...refresh(parts) }
+      const body = html`${guide.parts({ addresses: addresses(parts), ...values })}`
+      return { title, lead: plain(description), body }
+    },
   }
 }
 
 const code = (text: string): Html => html`<code>${text}</code>`
 
-function whatItIs(parts: DeveloperParts): Html {
-  const { api, contact, openapiUrl } = parts
-  const T2 = T.addresses
+function addresses(parts: DeveloperParts): Html {
+  const { document, openapiUrl } = parts
+  const { baseUrl, info } = document()
+  const contact = info.contact.url ?? info.contact.email
   const rows: [string, Html][] = [
-    [T2.api, code(`${api.baseUrl}/api/1.0`)],
-    [T2.token, code(addressOf(parts, 'token_endpoint'))],
-    [T2.authorize, code(addressOf(parts, 'authorization_endpoint'))],
-    [T2.metadata, code(`${addressOf(parts, 'issuer')}/.well-known/openid-configuration`)],
+    ['Address of the API', code(`${baseUrl}/api/1.0`)],
+    ['Token endpoint', code(addressOf(parts, 'token_endpoint'))],
+    ['Login page for users', code(addressOf(parts, 'authorization_endpoint'))],
+    ['Metadata for OAuth libraries', code(`${addressOf(parts, 'issuer')}/.well-known/openid-configuration`)],
   ]
-  if (openapiUrl !== undefined) rows.push([T2.openapi, html`<a href="${openapiUrl}">${openapiUrl}</a>`])
-  if (contact !== undefined) rows.push([T2.help, contactLink(contact)])
-  return part('what', T.what, paragraphs(T.whatText), facts(rows))
+  if (openapiUrl !== undefined)
+    rows.push(['OpenAPI document', html`<a href="${openapiUrl}">${openapiUrl}</a>`])
+  if (contact !== undefined) rows.push(['Help', contactLink(contact)])
+  return facts(rows)
 }
 
 /** An operation that needs nothing but a place: to be called first. */
-const simplest = ({ areas }: ApiDescription, login: Login): OperationDescription | undefined =>
-  areas
-    .flatMap(({ operations }) => operations)
-    .filter(({ answer, method }) => method === 'GET' && answer.kind === 'envelope')
-    .find(
-      ({ level, parameters }) =>
-        parameters.every(({ kind }) => kind !== 'own') && (level === 'business' || login.fund !== ''),
-    )
-
-function firstCall(parts: DeveloperParts): Html {
-  const { api, catalogue, sample } = parts
-  const login = loginOf(sample)
-  const operation = simplest(api, login)
-  const scopes = operation === undefined ? ['openid'] : leastScopes(operation, catalogue)
-  const token = keepToken(tokenCall(login, addressOf(parts, 'token_endpoint'), scopes))
-  return part(
-    'first-call',
-    T.first,
-    paragraph(sample === undefined ? T.firstOwn : T.firstSample),
-    html`<h3>${T.stepToken}</h3>`,
-    codeBlock('Shell', T.stepToken, token),
-    paragraph(T.stepTokenText),
-    paragraph(T.answerOfToken),
-    codeBlock('JSON', T.answerOfToken, tokenAnswer(parts, scopes, login)),
-    paragraph(T.tokenScope),
-    operation === undefined ? askUser(parts) : callTwice(api, operation, login),
+const simplest = ({ operations }: ApiDocument, login: Login): Operation | undefined =>
+  operations.find(
+    (operation) =>
+      operation.method === 'GET' &&
+      operation.answer.data !== undefined &&
+      operation.parametersIn('path').length === operation.places &&
+      (operation.places === 1 || login.fund !== ''),
   )
+
+function firstCall(parts: DeveloperParts): Values {
+  const { catalogue, sample } = parts
+  const document = parts.document()
+  const login = loginOf(sample)
+  const operation = simplest(document, login)
+  const scopes = operation === undefined ? ['openid'] : leastScopes(operation, catalogue)
+  return {
+    before:
+      sample === undefined
+        ? 'Before you copy these commands, replace the words in capital letters: `CLIENT_ID` and `CLIENT_SECRET` are what you got for your software, `USERNAME` and `PASSWORD` belong to one of your users, `BUSINESS` is the code of a business.'
+        : 'These commands work as they stand. They use a client and a user that were made for trying the API. Copy them into a terminal, in this order.',
+    token: keepToken(tokenCall(login, addressOf(parts, 'token_endpoint'), scopes)),
+    tokenAnswer: tokenAnswer(parts, scopes, login),
+    calls: operation === undefined ? askUser(parts) : callTwice(document, operation, login),
+  }
 }
 
 /** The answer of the token endpoint, its token shortened. */
-const tokenAnswer = ({ identity }: DeveloperParts, scopes: readonly string[], login: Login): string =>
-  JSON.stringify(
-    {
+const tokenAnswer = ({ identity }: DeveloperParts, scopes: readonly string[], login: Login): Code =>
+  inJson(
+    JSON.stringify({
       access_token: 'eyJhbGciOiJFUzI1NiIs…',
       token_type: identity.strictRfc6749 ? 'Bearer' : 'bearer',
       expires_in: Math.floor(identity.accessToken.lifetime / 1000),
       scope: [...scopes, `target:b/${login.business}`].join(' '),
-    },
-    null,
-    2,
+    }),
   )
 
-function callTwice(api: ApiDescription, operation: OperationDescription, login: Login): Html {
-  const call = { url: api.baseUrl + filledPath(operation, login), bearer: 'TOKEN' } as const
+const step = (title: string, command: Code): Html =>
+  html`<h3>${title}</h3>
+    ${codeBlock(command, title)}`
+
+function callTwice({ baseUrl }: ApiDocument, operation: Operation, login: Login): Html {
+  const call = { url: baseUrl + filledPath(operation, login), bearer: 'TOKEN' } as const
   const asXml = { ...call, headers: [['Accept', 'application/xml']] } as const
-  return html`<h3>${T.stepCall}</h3>
-    ${codeBlock('Shell', T.stepCall, curlCommand(call))}
-    <h3>${T.stepXml}</h3>
-    ${codeBlock('Shell', T.stepXml, curlCommand(asXml))} ${paragraph(T.stepXmlText)}`
+  return html`${step('2. Call the API', curlCommand(call))}
+  ${step('3. Read the same answer as XML', curlCommand(asXml))}
+  ${paragraph('Only the header `Accept` is different.')}`
 }
 
 const askUser = (parts: DeveloperParts): Html =>
-  html`<h3>${T.stepUser}</h3>
-    ${codeBlock('Shell', T.stepUser, curlCommand({ url: addressOf(parts, 'userinfo_endpoint'), bearer: 'TOKEN' }))}`
-
-const targets = (): Html =>
-  part(
-    'targets',
-    T.targets,
-    paragraphs(T.targetsText),
-    proseTable(T.targets, T.targetHeads, T.targetRows),
-    bullets(T.targetsRules.map(prose)),
+  step(
+    '2. Ask who is logged in',
+    curlCommand({ url: addressOf(parts, 'userinfo_endpoint'), bearer: 'TOKEN' }),
   )
 
-function refresh(parts: DeveloperParts): Html {
+function refresh(parts: DeveloperParts): Values {
   const { accessToken, refreshToken } = parts.identity
-  const grace = refreshToken.grace === 0 ? undefined : timeText(refreshToken.grace)
-  const command = curlCommand({
-    url: addressOf(parts, 'token_endpoint'),
-    user: 'CLIENT_ID:CLIENT_SECRET',
-    form: [
+  return {
+    accessLifetime: timeText(accessToken.lifetime),
+    loginLifetime: timeText(refreshToken.lifetime),
+    refresh: tokenCommand(parts, [
       ['grant_type', 'refresh_token'],
       ['refresh_token', 'REFRESH_TOKEN'],
-    ],
-  })
-  return part(
-    'refresh',
-    T.refresh,
-    paragraphs(T.refreshText(timeText(accessToken.lifetime), timeText(refreshToken.lifetime))),
-    codeBlock('Shell', T.refresh, command),
-    bullets(T.refreshRules(grace).map(prose)),
-  )
+    ]),
+    lostAnswer:
+      refreshToken.grace === 0
+        ? 'An old refresh token does not work again.'
+        : `If an answer got lost, send the old one again within ${timeText(refreshToken.grace)}: you get the same new one.`,
+  }
 }
 
-const STEPS = T.codeSteps
+/** A time in the largest unit in which it is a whole number: `15 minutes`. */
+function timeText(milliseconds: number): string {
+  const units = [
+    [86_400_000, 'day'],
+    [3_600_000, 'hour'],
+    [60_000, 'minute'],
+  ] as const
+  const [unit, name] = units.find(([each]) => milliseconds % each === 0) ?? [1000, 'second']
+  const count = Math.round(milliseconds / unit)
+  return count === 1 ? `one ${name}` : `${count} ${name}s`
+}
+
+const tokenCommand = (parts: DeveloperParts, form: readonly (readonly [string, string])[]): Code =>
+  curlCommand({ url: addressOf(parts, 'token_endpoint'), user: 'CLIENT_ID:CLIENT_SECRET', form })
 
 /** RFC 7636 §4.1, §4.2: 64 characters, and the hash of them. */
 const PROOF = `VERIFIER=$(openssl rand -base64 48 | tr '+/' '-_' | tr -d '\\n')
@@ -138,59 +142,32 @@ STATE=$(openssl rand -hex 16)`
 const REDIRECT_URI = 'https://your-app.example/callback'
 
 /** One line a parameter; to be joined before it is used. */
-const authorizeUrl = (endpoint: string, scope: string): string =>
-  [
-    `${endpoint}?response_type=code`,
-    'client_id=CLIENT_ID',
-    `redirect_uri=${encodeURIComponent(REDIRECT_URI)}`,
-    `scope=${encodeURIComponent(scope)}`,
-    'state=STATE',
-    'code_challenge=CHALLENGE',
-    'code_challenge_method=S256',
-  ].join('\n  &')
-
-const returnUrl = (issuer: string): string =>
-  [`${REDIRECT_URI}?code=CODE`, 'state=STATE', `iss=${encodeURIComponent(issuer)}`].join('\n  &')
-
-const step = (title: string, text: string, ...more: readonly Html[]): Html =>
-  html`<li>
-    <h3>${title}</h3>
-    ${paragraph(text)} ${more}
-  </li>`
+const urlOf = (...lines: readonly string[]): Code => ({ kind: 'URL', text: lines.join('\n  &') })
 
 /** The code flow with the addresses of this deployment (C6.2). */
-function codeFlow(parts: DeveloperParts): Html {
-  const [scope = ''] = parts.api.scopes.map(({ name }) => name)
+function codeFlow(parts: DeveloperParts): Values {
+  const [scope = ''] = parts.document().scopes
   const asked = ['openid', 'offline_access', scope, 'target:b'].filter(Boolean).join(' ')
   const issuer = addressOf(parts, 'issuer')
-  const redeem = curlCommand({
-    url: addressOf(parts, 'token_endpoint'),
-    user: 'CLIENT_ID:CLIENT_SECRET',
-    form: [
+  return {
+    proof: { kind: 'Shell', text: PROOF },
+    authorize: urlOf(
+      `${addressOf(parts, 'authorization_endpoint')}?response_type=code`,
+      'client_id=CLIENT_ID',
+      `redirect_uri=${encodeURIComponent(REDIRECT_URI)}`,
+      `scope=${encodeURIComponent(asked)}`,
+      'state=STATE',
+      'code_challenge=CHALLENGE',
+      'code_challenge_method=S256',
+    ),
+    issuer,
+    returned: urlOf(`${REDIRECT_URI}?code=CODE`, 'state=STATE', `iss=${encodeURIComponent(issuer)}`),
+    codeLifetime: timeText(parts.identity.code.lifetime),
+    redeem: tokenCommand(parts, [
       ['grant_type', 'authorization_code'],
       ['code', 'CODE'],
       ['redirect_uri', REDIRECT_URI],
       ['code_verifier', 'VERIFIER'],
-    ],
-  })
-  const sent = authorizeUrl(addressOf(parts, 'authorization_endpoint'), asked)
-  return part(
-    'code-flow',
-    T.code,
-    paragraph(T.codeText),
-    html`<ol class="steps">
-      ${step(STEPS.proof, STEPS.proofText, codeBlock('Shell', STEPS.proof, PROOF))}
-      ${step(STEPS.send, STEPS.sendText, codeBlock('URL', STEPS.send, sent))}
-      ${step(STEPS.back, STEPS.backText(issuer), codeBlock('URL', STEPS.back, returnUrl(issuer)))}
-      ${step(
-        STEPS.redeem,
-        STEPS.redeemText(timeText(parts.identity.code.lifetime)),
-        codeBlock('Shell', STEPS.redeem, redeem),
-      )}
-      <li>
-        <h3>${STEPS.call}</h3>
-        <p>${prose(STEPS.callText)}</p>
-      </li>
-    </ol>`,
-  )
+    ]),
+  }
 }

@@ -38,7 +38,7 @@ export interface Described {
 const TITLE = 'Data API'
 
 export function describeApi(described: Described): ApiDescription {
-  const { openapi, baseUrl, vendor, defaultFormat } = described
+  const { openapi, baseUrl } = described
   const about = openapi === undefined || openapi === 'off' ? {} : openapi
   const hidden = new Set(about.hide)
   const areas = describeAreas(described, hidden)
@@ -46,8 +46,6 @@ export function describeApi(described: Described): ApiDescription {
     title: about.title ?? TITLE,
     description: about.description,
     baseUrl,
-    vendor,
-    defaultFormat,
     scopes: describeScopes(described, areas, hidden),
     areas,
   }

@@ -17,6 +17,7 @@ import {
   undecided,
   type UnreadableParts,
 } from './unreadable.ts'
+import { DESCRIPTION_PATH } from './schema.ts'
 import { UpgradeResponse, type Upgrades } from './upgrades.ts'
 import { writeAnswer } from './write-answer.ts'
 
@@ -204,8 +205,6 @@ export interface Doors {
 }
 
 const API = 'api'
-
-const DESCRIPTION_PATH = '/.well-known/openapi.json'
 
 /** Chooses the door by the path alone, never by Host (contract, preface). */
 export function compileRouting(doors: Doors): (target: RequestTarget | Fault) => Door {

@@ -201,6 +201,9 @@ export { splitListenAddress }
 
 export type ServerConfig = Static<typeof serverSchema>
 
+/** Where the OpenAPI document is, below `{base_url}` (C11.3.8). */
+export const DESCRIPTION_PATH = '/.well-known/openapi.json'
+
 /** The URLs of the service, without a trailing slash. */
 export interface ServiceUrls {
   readonly authUrl: string

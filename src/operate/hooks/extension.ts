@@ -1,5 +1,4 @@
 /** What an extension may add to Postern: one literal, in `extension.ts` of its folder. Its work is loaded by `import()`. */
-import type { ApiDescription } from '../../base/contracts/calls/api-description.ts'
 import type { PeopleSource } from '../../identity/directory/records/people-source.ts'
 import type { FindOpaqueTokens } from '../../identity/keys/issuers/opaque-tokens.ts'
 import type { MakeEndpoints } from '../../identity/steps/added-endpoints.ts'
@@ -7,8 +6,18 @@ import type { Configuration } from '../settings/configuration.ts'
 import type { AddedSettings } from '../settings/settings.ts'
 import type { FirstConfigurationSource } from './first-configuration.ts'
 
+/** What an extension may tell clients of the API. */
+export interface PublishedApi {
+  /** The areas that are described, in their order. */
+  readonly areas: readonly string[]
+  /** The OpenAPI document as JSON (C11.3). Where `openapi: off` keeps it unserved, it is made when this is first called. */
+  readonly document: () => string
+  /** Where it is served; undefined with `openapi: off`. */
+  readonly url: string | undefined
+}
+
 /** Endpoints that tell clients of the API, which is described once the public addresses are known. */
-export type EndpointsOfApi = (api: ApiDescription) => MakeEndpoints
+export type EndpointsOfApi = (api: PublishedApi) => MakeEndpoints
 
 export interface Extension {
   /** A source of the configuration that `postern init` writes (C10). */

@@ -27,7 +27,8 @@ import { metadataUrls } from '../../identity/keys/issuers/issuer-source.ts'
 import { isSidecar, type IssuerConfig, provesKeys } from '../../identity/keys/issuers/issuers-schema.ts'
 import { createOutboundClient } from '../../identity/keys/remote/outbound.ts'
 import { createTokenVerifier } from '../../identity/keys/verify/token-verifier.ts'
-import type { ServiceUrls } from '../../gateway/server/schema.ts'
+import { DESCRIPTION_PATH, type ServiceUrls } from '../../gateway/server/schema.ts'
+import type { PublishedApi } from '../../operate/hooks/extension.ts'
 import type { Configuration } from '../../operate/settings/configuration.ts'
 import type { Dependencies, Parts } from '../parts/parts.ts'
 import { peopleOf } from '../parts/people.ts'
@@ -63,7 +64,7 @@ function limitsOf(configuration: Configuration): Limits {
 const MAX_AGE = 300
 
 /**
- * The OpenAPI document, ready to be sent (C11.3.8); undefined if there is none.
+ * The OpenAPI document, ready to be sent (C11.3.8).
  * @param metadata the service's own, as JSON; undefined in a sidecar
  */
 function openapiOf(
@@ -71,10 +72,9 @@ function openapiOf(
   description: ApiDescription,
   metadata: string | undefined,
   issuerKeys: IssuerKeys,
-): ReadyDocument | undefined {
-  if (openapi === 'off') return undefined
+): ReadyDocument {
   const authorization = metadata === undefined ? foreign(issuers, issuerKeys) : ownAuthorization(metadata)
-  const { license, contact } = openapi ?? {}
+  const { license, contact } = openapi === 'off' ? {} : (openapi ?? {})
   const document = openapiDocument(description, { authorization, license, contact })
   return readyDocument(Buffer.from(document), {
     'Content-Type': 'application/json; charset=utf-8',
@@ -113,9 +113,7 @@ export interface Service {
   readonly identity: Identity | undefined
   readonly authorities: Authorities
   readonly renderFault: FaultRenderer
-  /** What clients learn of the API (C11.3). */
-  readonly description: ApiDescription
-  /** The same as an OpenAPI document; undefined if there is none (`openapi: off`). */
+  /** What clients learn of the API (C11.3), as an OpenAPI document; undefined if none is served (`openapi: off`). */
   readonly document: ReadyDocument | undefined
 }
 
@@ -132,7 +130,16 @@ export function compileService(
   const tokens = openTokenCheck(parts, dependencies, urls, recorder)
   const description = describedApi(parts, urls)
   const proofs = openProofs(parts, dependencies, urls)
-  const identity = openOwnIdentity(parts, dependencies, urls, { tokens, proofs }, recorder, description)
+  const isServed = configuration.openapi !== 'off'
+  let document: ReadyDocument | undefined
+  const identity = openOwnIdentity(parts, dependencies, urls, { tokens, proofs }, recorder, {
+    areas: description.areas.map(({ name }) => name),
+    document: () => String((document ??= makeDocument()).body),
+    url: isServed ? urls.baseUrl + DESCRIPTION_PATH : undefined,
+  })
+  const makeDocument = (): ReadyDocument =>
+    openapiOf(configuration, description, identity?.dependencies.metadata, dependencies.issuerKeys)
+  if (isServed) document = makeDocument()
   const runtime: Runtime = Object.freeze({
     ...dependencies,
     actions: parts.actions.table,
@@ -159,8 +166,7 @@ export function compileService(
     identity,
     authorities: compileAuthorities([urls.authUrl, urls.baseUrl]),
     renderFault: compileFaultRenderer(negotiation, runtime),
-    description,
-    document: openapiOf(configuration, description, identity?.dependencies.metadata, dependencies.issuerKeys),
+    document: isServed ? document : undefined,
   }
 }
 
@@ -192,7 +198,7 @@ function openOwnIdentity(
   urls: ServiceUrls,
   { tokens, proofs }: { readonly tokens: TokenCheck; readonly proofs: CallProofs | undefined },
   recorder: Recorder,
-  description: ApiDescription,
+  api: PublishedApi,
 ): Identity | undefined {
   const { configuration, directory, catalogue } = parts
   const { keys, clock } = dependencies
@@ -231,7 +237,7 @@ function openOwnIdentity(
   }
   return openIdentity(
     identity,
-    parts.endpoints.map((ofApi) => ofApi(description)),
+    parts.endpoints.map((ofApi) => ofApi(api)),
   )
 }
 

@@ -216,25 +216,18 @@ describe('C11.4 the developer pages', () => {
 
   it('C11.4 answers 500 where a page cannot be made, tells nothing of why, and makes it when it can', async () => {
     let isBroken = false
-    const data = {
-      get Name(): string {
-        if (isBroken) throw new Error('the heart of the matter')
-        return 'Harbour View'
+    // The first page that is made reads the login first.
+    const sample = {
+      ...{ client: 'acme-books', secret: 'acme-books-secret', username: 'alice', password: 'alice-password' },
+      get business(): string {
+        if (isBroken) {
+          isBroken = false
+          throw new Error('the heart of the matter')
+        }
+        return 'ACME'
       },
     }
-    const examples = { one: { data } } as never
-    const broken = await replaced(
-      changed(({ actions }) => ({
-        actions: actions.map((action) =>
-          action.action === 'fund-list'
-            ? {
-                ...action,
-                methods: { GET: { ...action.methods['GET']!, data: { type: 'object' }, examples } },
-              }
-            : action,
-        ),
-      })),
-    )
+    const broken = await replaced(changed(() => ({ developers: { sample } })))
     isBroken = true
     const [page, other] = await Promise.all(
       ['/developers/fund-data', '/developers/member-data'].map((path) => get(broken, path)),
@@ -244,7 +237,6 @@ describe('C11.4 the developer pages', () => {
     expect(page?.headers.get('content-security-policy')).toMatch(/^default-src 'none'/)
     expect(await page?.text()).not.toContain('heart')
     expect(broken.log().filter(({ level }) => level === 'error')).not.toEqual([])
-    isBroken = false
     expect((await get(broken, '/developers/fund-data')).status).toBe(200)
     expect(await textAt(broken, '/developers/fund-data')).toContain('Harbour View')
   })
@@ -262,6 +254,35 @@ describe('C11.4 the developer pages', () => {
     expect(text).toContain(`${plain.authUrl}/connect/authorize`)
     expect(text).toContain('-u CLIENT_ID:CLIENT_SECRET')
     expect(text).not.toMatch(/acme-books|openapi\.json/)
+  })
+
+  it('C11.4 tell the same where `openapi: off` keeps the document unserved', async () => {
+    const document = '/.well-known/openapi.json'
+    const served = await replaced()
+    expect((await get(served, document)).status).toBe(200)
+    const bodyOf = (page: string): string => page.slice(page.indexOf('<main'))
+    const told = bodyOf(await textAt(served, '/developers/fund-data'))
+    const off = await replaced(changed(() => ({ openapi: 'off' })))
+    expect((await get(off, document)).status).toBe(404)
+    expect(bodyOf(await textAt(off, '/developers/fund-data'))).toBe(told)
+  })
+
+  it('C11.4 tells of every operation where types of the path lead to several', async () => {
+    const told = await replaced(
+      changed(({ actions }) => ({
+        actions: actions.flatMap((each) =>
+          each.action === 'fund-list'
+            ? ['item/{id:uuid}', 'item/{number:integer}'].map((action) => ({ ...each, action }))
+            : [each],
+        ),
+      })),
+    )
+    const text = await textAt(told, '/developers/fund-data')
+    for (const name of ['id', 'number']) {
+      expect(text).toContain(`id="get-business-fund-data-item-${name}"`)
+      expect(text).toContain(`/api/1.0/b/{businessCode}/fund-data/item/{${name}}`)
+    }
+    expect(text).toContain('A whole number from 0.')
   })
 
   it('C11.4 has every text of the table of faults that a client can read', async () => {

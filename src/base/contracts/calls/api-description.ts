@@ -1,7 +1,7 @@
 /**
  * What a deployment offers its clients (C11.3): made once for each configuration from the compiled actions
- * (gateway/describe). The OpenAPI document, and what extensions tell clients, are made from it. It names no backend and no address
- * of an upstream. Texts are the operator's own, as written: whoever shows them must escape them.
+ * (gateway/describe). The OpenAPI document is made from it. It names no backend and no address of an upstream. Texts are the
+ * operator's own, as written: whoever shows them must escape them.
  */
 import type { Format } from '../../http/head/accept.ts'
 import type { BodySchema } from '../../http/body/body-schema.ts'
@@ -13,10 +13,6 @@ export interface ApiDescription {
   readonly description: string | undefined
   /** `{base_url}`, without a slash at its end. */
   readonly baseUrl: string
-  /** The `{vendor}` of `application/vnd.{vendor}.action.v1+json`. */
-  readonly vendor: string
-  /** Of answers where `Accept` does not decide. */
-  readonly defaultFormat: Format
   /** The catalogue of scope values, in its order, but for those that only hidden areas need. */
   readonly scopes: readonly ScopeDescription[]
   /** In the order of the configuration. Areas that are hidden, and those without operations, are left out. */

@@ -1,0 +1,132 @@
+/** What a schema of the document says, in words. */
+import { plainText } from '../../base/http/body/json.ts'
+import { typesOf } from '../../base/http/body/body-schema.ts'
+import { html, type Html } from '../../identity/pages/layout.ts'
+import { type ApiDocument, nameOf, plain, type Schema } from './document.ts'
+import { table } from './elements.ts'
+import { prose } from './markdown.ts'
+
+/** Deeper members, and more of them, are left out: a page is no place for them. */
+const DEEPEST = 8
+const MOST_ROWS = 300
+
+type Row = readonly [member: Html, type: string, rule: Html]
+
+/** The members of an object's schema, folded away; nothing for a schema that names none. A schema with a name is told once. */
+export function memberTable(
+  label: string,
+  schema: Schema | undefined,
+  document: ApiDocument,
+): Html | undefined {
+  const rows: Row[] = []
+  const told = new Set<string>()
+  const tell = (node: Schema, under: string, depth: number): void => {
+    const name = nameOf(node)
+    if (depth > DEEPEST || (name !== undefined && told.has(name))) return
+    if (name !== undefined) told.add(name)
+    const { properties = {}, required, items } = document.resolved<Schema>(node)
+    for (const [key, member] of Object.entries(properties)) {
+      if (rows.length >= MOST_ROWS) return
+      if (member.not) continue
+      const path = under === '' ? key : `${under}.${key}`
+      rows.push(rowOf(path, member, required?.includes(key) ?? false, document))
+      tell(member, path, depth + 1)
+    }
+    if (items !== undefined) tell(items, `${under}[]`, depth + 1)
+  }
+  if (schema !== undefined) tell(schema, '', 0)
+  if (rows.length === 0) return undefined
+  return html`<details>
+    <summary>${prose(label)}</summary>
+    ${table(label.replaceAll('`', ''), T.memberHeads, rows)}
+  </details>`
+}
+
+/** @param path `Address.Locality`; the items of a list are `Tags[]` */
+function rowOf(path: string, member: Schema, required: boolean, document: ApiDocument): Row {
+  const schema = document.resolved<Schema>(member)
+  const rule = [...(required ? [T.required] : []), ...rulesOf(schema)].join('; ')
+  const { description = schema.title } = schema
+  const words = description !== undefined && html`${rule !== '' && '. '}${plain(description)}`
+  return [html`<code>${path}</code>`, typeText(schema, document), html`${rule}${words}`]
+}
+
+/** The type, the rules, whether it must be there, and what it is without being sent. */
+export const schemaWords = (schema: Schema, required: boolean, document: ApiDocument): string =>
+  [
+    typeText(schema, document),
+    ...rulesOf(schema),
+    ...(required ? [T.required] : []),
+    ...(schema.default === undefined ? [] : [T.byDefault(plainText(schema.default))]),
+  ].join('; ')
+
+function typeText(schema: Schema, document: ApiDocument): string {
+  const { items } = schema
+  const types = typesOf(schema)
+  if (types.length === 0) return T.anything
+  const word = (type: (typeof types)[number]): string =>
+    type === 'array' && items
+      ? T.list(nameOf(items) ?? typeText(document.resolved<Schema>(items), document))
+      : T.typeWords[type]
+  return types.map(word).join(T.or)
+}
+
+const has = (...values: readonly unknown[]): boolean => values.some((value) => value !== undefined)
+
+function rulesOf(schema: Schema): readonly string[] {
+  const { format, maxItems, maxLength, maximum, minItems, minLength, minimum, pattern } = schema
+  const R = T.rules
+  return [
+    ...(schema.not ? [R.never] : []),
+    ...(schema.enum ? [R.enum(schema.enum.map(plainText))] : []),
+    ...(schema.const === undefined ? [] : [R.const(plainText(schema.const))]),
+    ...(format ? [R.format[format]] : []),
+    ...(pattern === undefined ? [] : [R.pattern(pattern)]),
+    ...(has(minLength, maxLength) ? [R.length(minLength, maxLength)] : []),
+    ...(has(minItems, maxItems) ? [R.items(minItems, maxItems)] : []),
+    ...(has(minimum, maximum) ? [R.range(minimum, maximum)] : []),
+    ...(schema.additionalProperties === false ? [R.closed] : []),
+  ]
+}
+
+const T = {
+  memberHeads: ['Member', 'Type', 'Rule'],
+  required: 'required',
+  byDefault: (value: string) => `without it ${value}`,
+  anything: 'anything',
+  list: (of: string) => `list of ${of}`,
+  or: ' or ',
+  typeWords: {
+    string: 'text',
+    number: 'number',
+    integer: 'whole number',
+    boolean: 'true or false',
+    array: 'list',
+    object: 'object',
+    null: 'null',
+  },
+  rules: {
+    never: 'must be left out',
+    enum: (values: readonly string[]) => `one of ${values.join(', ')}`,
+    const: (value: string) => `always ${value}`,
+    pattern: (pattern: string) => `fits ${pattern}`,
+    length: (least: number | undefined, most: number | undefined) => between(least, most, 'characters'),
+    items: (least: number | undefined, most: number | undefined) => between(least, most, 'items'),
+    range: (least: number | undefined, most: number | undefined) => between(least, most, ''),
+    format: {
+      date: 'a date, as 2026-01-31',
+      'date-time': 'date and time (RFC 3339)',
+      uuid: 'a UUID',
+      email: 'an e-mail address',
+    },
+    closed: 'no other members',
+  },
+} as const
+
+function between(least: number | undefined, most: number | undefined, of: string): string {
+  const bounds = [
+    ...(least === undefined ? [] : [`at least ${least}`]),
+    ...(most === undefined ? [] : [`at most ${most}`]),
+  ]
+  return `${bounds.join(', ')} ${of}`.trim()
+}
