@@ -402,7 +402,10 @@ function parametersOf(
     const schemas = [...types.values()].map(schemaOf)
     const schema = schemas.length === 1 ? schemas[0] : { anyOf: schemas }
     const node = {
-      ...{ name, in: 'path', required: true, schema },
+      name,
+      in: 'path',
+      required: true,
+      schema,
       ...(rest && {
         description: REST,
         'x-postern-rest': true,

@@ -41,7 +41,13 @@ function describedApi(
 ): ApiDescription {
   const { areas, openapi, vendor, defaultFormat, server } = configuration
   return describeApi({
-    ...{ actions, areas, catalogue, openapi, baseUrl, vendor, defaultFormat },
+    actions,
+    areas,
+    catalogue,
+    openapi,
+    baseUrl,
+    vendor,
+    defaultFormat,
     bodyLimit: server.limits.body,
     limits: limitsOf(configuration),
   })
