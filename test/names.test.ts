@@ -12,9 +12,12 @@ const read = (file: string): string => readFileSync(file, 'utf8')
 const rowsOf = (page: string): readonly (readonly string[])[] =>
   [...page.matchAll(/^\| (.*) \|$/gm)].map(([, row]) => (row ?? '').split('|').map((cell) => cell.trim()))
 
-/** The words of the first column of src/names.md that stand in back quotes. */
+/** The page tells before it how sentences and messages are written. */
+const namesPart = (page: string): string => page.slice(page.indexOf('\n## Names\n'))
+
+/** The words of the first column of src/words.md that stand in back quotes. */
 const RETIRED: ReadonlySet<string> = new Set(
-  rowsOf(read(join(SOURCE, 'names.md'))).flatMap(([cell = '']) =>
+  rowsOf(namesPart(read(join(SOURCE, 'words.md')))).flatMap(([cell = '']) =>
     [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => (name ?? '').toLowerCase()),
   ),
 )
@@ -36,8 +39,11 @@ function exportedNames(file: string): readonly string[] {
   })
 }
 
+/** Each extension exports one literal by this name, and the list of them is needed by two programs. */
+const ONE_THING: ReadonlySet<string> = new Set(['extension', 'EXTENSIONS'])
+
 describe('names', () => {
-  it('no exported name has a word that src/names.md retires', () => {
+  it('no exported name has a word that src/words.md retires', () => {
     const wrong = sourceFiles(SOURCE).flatMap((file) =>
       exportedNames(file)
         .filter((name) => wordsOf(name).some((word) => RETIRED.has(word)))
@@ -45,6 +51,15 @@ describe('names', () => {
     )
     expect(RETIRED.size).toBeGreaterThan(20)
     expect(wrong).toEqual([])
+  })
+
+  it('an exported name stands for one thing', () => {
+    const files = new Map<string, string[]>()
+    for (const file of sourceFiles(SOURCE))
+      for (const name of new Set(exportedNames(file)))
+        files.set(name, [...(files.get(name) ?? []), relative(ROOT, file)])
+    const several = [...files].filter(([name, where]) => where.length > 1 && !ONE_THING.has(name))
+    expect(several).toEqual([])
   })
 
   it('the glossary of src/README.md has at most 60 terms, each once and in one line', () => {

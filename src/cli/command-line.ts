@@ -83,7 +83,7 @@ function refuseCommand(word: string, { stderr }: Terminal): number {
     stderr.write(`postern: "${word}" is retired: write \`${instead}\`\n`)
     return EXIT.refused
   }
-  const hint = didYouMean(word, [...Object.keys(COMMANDS), '--help', '--version'])
+  const hint = didYouMean(word, [...Object.keys(COMMANDS), ...RETIRED.keys(), '--help', '--version'])
   stderr.write(
     `postern: there is no command "${word}"${hint === undefined ? '' : ` — ${hint}`}\n\nAll commands: postern --help\n`,
   )

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { runVerb } from '../support/command-line.ts'
 import { attackUpstream, bytesOf } from '../support/attacked.ts'
 import { configFiles } from '../support/config-files.ts'
@@ -82,6 +82,7 @@ const MISSING: Readonly<Record<string, () => Promise<void>>> = {
     ])
     expect(stderr).toMatch(/a\.yaml:4 +actions\[0\]\.methods\.GET\.websocket +is not a known key/)
     const attacked = await attackUpstream({ change: withStream })
+    onTestFinished(() => attacked.close())
     const handshake =
       'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n'
     const { status } = await sendRaw(
@@ -89,7 +90,6 @@ const MISSING: Readonly<Record<string, () => Promise<void>>> = {
       bytesOf({ target: at('live/lobby'), lines: attacked.authorization + handshake }),
     )
     expect([status, attacked.received().map(({ headers }) => headers['upgrade'])]).toEqual([200, [undefined]])
-    await attacked.close()
   },
   async 'from-openapi'() {
     const description = configFiles({ 'api.yaml': 'openapi: 3.0.3\n' })('api.yaml')

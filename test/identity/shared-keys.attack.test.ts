@@ -94,7 +94,7 @@ describe('keys in the store that nodes share', needing('postgresql'), () => {
     const list = store.list.bind(store)
     const confirm = keys.confirm.bind(keys)
     Object.assign(store, { list: () => Promise.reject(new Fault('identity_unavailable')) })
-    // A reading of the change feed that finds nothing new is as good as one of the keys: there is none either.
+    // A reading of the change feed that finds nothing new is as good as one of the keys: it is switched off too.
     Object.assign(keys, { confirm: () => false })
     expect(await call(service, unknown)).toBe(503)
     expect(await call(service, token)).toBe(200)

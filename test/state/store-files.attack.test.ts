@@ -323,6 +323,20 @@ describe('T5.12 a damaged store', () => {
     expect(readFileSync(path).equals(before)).toBe(true)
   })
 
+  it.each([
+    ['an index', 'DROP INDEX record_by_family', 'record_by_family'],
+    ['a table', 'DROP TABLE running', 'running'],
+  ])('T7 that lacks %s is refused at the start, with advice', async (_what, sql, name) => {
+    const { path, store } = await newStore()
+    await store.close()
+    const db = new DatabaseSync(path)
+    db.exec(sql)
+    db.close()
+    const error = await refused(SqliteStore.open(planOf(path), systemClock))
+    expect(error).toBeInstanceOf(StoreError)
+    expect((error as StoreError).message).toMatch(new RegExp(`lacks ${name}\\. .*restore a backup`, 'i'))
+  })
+
   it('that takes long to examine is served meanwhile, and told afterwards', async () => {
     const path = await damaged((file, pages) => overwrite(file, Math.floor(pages / 2) * PAGE, PAGE))
     const { later } = await examineSqlite(planOf(path), 0)

@@ -99,6 +99,7 @@ export function makeGateway(parts: GatewayParts = {}): Gateway {
       catalogue: CATALOGUE,
       backends: new Map([[backend.name, backend]]),
       areas: parts.areas ?? { 'fund-data': { backend: 'funds' } },
+      upgrade: undefined,
     },
     problems,
   )

@@ -103,9 +103,10 @@ export async function startListener(
     identity?: Door
     earlyAdmission?: EarlyAdmission
     connectionLimit?: ConnectionLimit
+    takesUpgrade?: () => boolean
   } = {},
 ): Promise<TestListener> {
-  const { identity, earlyAdmission, connectionLimit, limits, timeouts, ...rest } = overrides
+  const { identity, earlyAdmission, connectionLimit, takesUpgrade, limits, timeouts, ...rest } = overrides
   const config: ServerConfig = {
     ...SERVER_DEFAULTS,
     ...rest,
@@ -132,6 +133,7 @@ export async function startListener(
     doors: { api: watched, description: watched, identity },
     authorities: compileAuthorities([url]),
     renderFault: renderSimply,
+    ...(takesUpgrade && { takesUpgrade }),
   })
   atEnd(async () => {
     await listener.close()

@@ -1,4 +1,4 @@
-/** `postern access`: who may call what by a configuration and its store; by a call or `--against`, what else it shows (C14.5). */
+/** `postern access`: who may call what; with METHOD and PATH, the scopes of a call; with `--against`, what changed (C14.5). */
 import { csvLine } from '../../operate/operation/csv.ts'
 import { printAll, rowLines } from '../../operate/operation/terminal.ts'
 import { EXIT, type Given, UsageError } from '../../operate/operation/verb.ts'
@@ -110,7 +110,7 @@ function* asCsv(sections: Iterable<MatrixSection>): Generator<string> {
     }
 }
 
-/** Options of the table of all actions alone. */
+/** Options that only the whole table takes. */
 const OF_ALL = ['client', 'user', 'business', 'csv'] as const
 
 /** @throws UsageError */
@@ -118,7 +118,12 @@ function checkTogether(
   positionals: readonly string[],
   values: Given<(typeof ACCESS.verbs)['']>['values'],
 ): void {
-  if (positionals.length === 1) throw new UsageError('expected METHOD and PATH, got 1 argument')
+  if (positionals.length === 1)
+    throw new UsageError(
+      values.against === undefined
+        ? 'expected METHOD and PATH, got 1 argument'
+        : 'expected options only, got an argument; the new configuration is named by --config',
+    )
   const asked = [
     ...(positionals.length > 0 ? ['METHOD and PATH'] : []),
     ...(values.against === undefined ? [] : ['--against']),
@@ -137,7 +142,10 @@ export const accessCommand = commandOf(ACCESS, {
     const [method, path] = positionals
     const { against, json = false } = values
     if (against !== undefined)
-      return (await import('./compare-access.ts')).showAccessChange(against, file, json, terminal)
+      return (await import('./compare-access.ts')).showAccessChange(
+        { old: against, next: file, json },
+        terminal,
+      )
     if (method !== undefined && path !== undefined)
       return (await import('./needed-scopes.ts')).showNeededScopes(
         method,

@@ -42,9 +42,7 @@ async function compare(before: Read, after: Read, terminal: Terminal): Promise<A
 
 /** The promise gives the exit code. */
 export async function showAccessChange(
-  old: string,
-  next: string,
-  json: boolean,
+  { old, next, json }: { readonly old: string; readonly next: string; readonly json: boolean },
   terminal: Terminal,
 ): Promise<number> {
   const before = read(old, terminal)

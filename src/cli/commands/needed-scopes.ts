@@ -16,6 +16,7 @@ import {
 } from '../../operate/settings/access-matrix.ts'
 import type { Configuration } from '../../operate/settings/configuration.ts'
 import { compileUnopened, type ListedOperation, type Parties } from '../../operate/settings/parties.ts'
+import { SETTINGS } from '../../serve/start/settings.ts'
 import { orTellTrouble, readAccess, type ReadAccess, UnknownName } from './read-access.ts'
 
 const nameOf = ({ area, action }: ListedOperation): string => `${area}/${action}`
@@ -57,7 +58,11 @@ function operationsAt(
 ): readonly ListedOperation[] {
   if (!path.startsWith('/') && !path.includes('://')) return namedOperations(method, path, parties)
   const problems = new Problems()
-  const actions = compileUnopened(configuration, parties.catalogue, problems)
+  const actions = compileUnopened(
+    configuration,
+    { catalogue: parties.catalogue, upgrade: SETTINGS.added.backends.upgrade },
+    problems,
+  )
   if (problems.failed) throw new UnknownName('the actions have problems: `postern check` tells which')
   try {
     const target = parseRequestTarget(path, authoritiesOf(configuration))

@@ -108,14 +108,19 @@ export const ACCESS = {
           help: 'This user only; with --client, what a token of that client for this user opens',
         },
         business: { type: 'string', value: 'CODE', help: 'This business only' },
-        against: { type: 'string', kind: 'file', help: 'Compare with this configuration' },
+        against: {
+          type: 'string',
+          kind: 'file',
+          value: 'OLD',
+          help: 'Compare with this older configuration; the new one is --config',
+        },
         csv: {
           type: 'boolean',
           help: "For spreadsheets; a text that a spreadsheet would run as a formula gets a ' before it",
         },
         json: {
           type: 'boolean',
-          help: 'A list of {client, user, role, business, level, area, action, method, versions, access, missing}; of a call, of {level, area, action, method, versions, reportOnly, groups, clients, roles}; with --against {gained, lost}, each a list of {kind, who, what, where}',
+          help: 'A list of {client, user, role, business, level, area, action, method, versions, access, missing}. With METHOD and PATH: a list of {level, area, action, method, versions, reportOnly, groups, clients, roles}. With --against: {gained, lost}, each a list of {kind, who, what, where}',
         },
         ...CONFIG,
       },

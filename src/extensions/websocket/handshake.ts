@@ -1,7 +1,7 @@
-/** The handshake of a websocket (RFC 6455 §4): which the client's is taken, what the upstream is sent, what the client gets. */
+/** The handshake of a websocket (RFC 6455 §4): which requests are one, what the upstream is sent, what the client gets. */
 import { createHash } from 'node:crypto'
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import type { Call } from '../../base/contracts/calls/backend.ts'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Call, UpgradeHead } from '../../base/contracts/calls/backend.ts'
 import { headersOf, type HeaderText } from '../../base/http/head/header-text.ts'
 import { Fault } from '../../base/kernel/faults.ts'
 import type { ResponseHeaders } from '../../gateway/backends/forward/response/response.ts'
@@ -13,16 +13,12 @@ const KEY_TEXT = /^[A-Za-z0-9+/]{22}==$/
 const CONNECTION = /^(?:keep-alive, *)?upgrade(?:, *keep-alive)?$/i
 
 /** Whether a request is a complete handshake (RFC 6455 §4.1). */
-export function isHandshake({ method, httpVersion, headers }: IncomingMessage): boolean {
+export function isHandshake({ headers }: UpgradeHead): boolean {
   return (
-    method === 'GET' &&
-    httpVersion === '1.1' &&
     headers.upgrade?.toLowerCase() === 'websocket' &&
     CONNECTION.test(headers.connection ?? '') &&
     KEY_TEXT.test(headers[KEY] ?? '') &&
-    headers['sec-websocket-version'] === '13' &&
-    headers['content-length'] === undefined &&
-    headers['transfer-encoding'] === undefined
+    headers['sec-websocket-version'] === '13'
   )
 }
 

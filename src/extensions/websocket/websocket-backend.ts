@@ -1,6 +1,11 @@
-import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Call, Tunnel, UpgradeOutcome, UpstreamTraffic } from '../../base/contracts/calls/backend.ts'
+import type {
+  BackendUpgrade,
+  Call,
+  Tunnel,
+  UpgradeOutcome,
+  UpstreamTraffic,
+} from '../../base/contracts/calls/backend.ts'
 import { AUDIT_HEADER, withoutOwnCookies } from '../../base/http/head/end-to-end-headers.ts'
 import { followedBy, type HeaderText } from '../../base/http/head/header-text.ts'
 import type { Clock } from '../../base/kernel/clock.ts'
@@ -57,11 +62,12 @@ export class WebsocketBackend extends HttpBackend {
     return new WebsocketBackend(rules, this.#closeOnExpiry, this.#clock, this, targets)
   }
 
-  asksUpgrade(request: IncomingMessage): boolean {
-    return isHandshake(request)
+  readonly upgrade: BackendUpgrade = {
+    isAsked: isHandshake,
+    take: (call, socket, head) => this.#take(call, socket, head),
   }
 
-  async upgrade(call: Call, socket: Socket, head: Buffer): Promise<UpgradeOutcome> {
+  async #take(call: Call, socket: Socket, head: Buffer): Promise<UpgradeOutcome> {
     const own = this.at(call)
     const outcome = await own.#attempt(call, socket, head)
     if (outcome.kind === 'open') return outcome

@@ -35,7 +35,7 @@ export interface CompileContext {
   /** Whether tokens of several issuers are accepted (C11.2). */
   readonly severalIssuers?: boolean
   /** Undefined: no operation may be upgraded. */
-  readonly upgrade?: AddedUpgrade | undefined
+  readonly upgrade: AddedUpgrade | undefined
 }
 
 export interface ActionContext extends CompileContext {
@@ -126,7 +126,7 @@ const ABSENT: Backend = {
   format: 'value',
   payload: 'bare',
   answer: () => Promise.reject(new Fault('internal')),
-  upgrade: () => Promise.reject(new Fault('internal')),
+  upgrade: { isAsked: () => false, take: () => Promise.reject(new Fault('internal')) },
   close: () => Promise.resolve(),
 }
 

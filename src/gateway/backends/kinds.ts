@@ -78,7 +78,7 @@ export interface UpgradedOperation {
 export interface AddedUpgrade {
   /** Whether calls of an operation may ask for it. @param operation its section */
   readonly isAllowed: (operation: object) => boolean
-  /** Reports what does not fit where it is allowed. */
+  /** Reports the problems of an operation that allows it. */
   readonly check: (operation: UpgradedOperation, problems: Problems) => void
   /** Opens a backend of kind `stream` that can upgrade. @param config its section */
   readonly open: (config: Section, rules: HttpBackendRules, clock: Clock) => Promise<HttpBackend>

@@ -392,7 +392,7 @@ async function handOver(
   let outcome: string = ANSWERED
   try {
     if (backend.upgrade === undefined) throw new Fault('internal', { detail: 'a backend without upgrades' })
-    return await backend.upgrade(call, socket, head)
+    return await backend.upgrade.take(call, socket, head)
   } catch (thrown) {
     outcome = toFault(thrown).code
     throw thrown

@@ -1,5 +1,5 @@
-import type { IncomingMessage } from 'node:http'
 import { readCode, type Target } from '../../base/config/scopes/scope-token.ts'
+import type { UpgradeHead } from '../../base/contracts/calls/backend.ts'
 import type { Exchange } from '../../base/contracts/calls/exchange.ts'
 import type { Place, Places } from '../../base/contracts/people/places.ts'
 import type { Principal } from '../../base/contracts/people/principal.ts'
@@ -244,10 +244,10 @@ export function negotiate(negotiation: Negotiation, { headers }: Head, operation
  * Whether a request asks for an upgrade that the action of its target allows (T2.5). It decides only how the request is read:
  * one that asks for an upgrade where there is none passes the same checks, as a call of HTTP/1.1.
  */
-export function takesUpgrade({ actions }: Runtime, request: IncomingMessage, target: RequestTarget): boolean {
+export function takesUpgrade({ actions }: Runtime, request: UpgradeHead, target: RequestTarget): boolean {
   try {
     const { upgrade, backend } = matchAction(actions, target, 'GET').operation
-    return upgrade && backend.asksUpgrade?.(request) === true
+    return upgrade && backend.upgrade?.isAsked(request) === true
   } catch {
     return false
   }

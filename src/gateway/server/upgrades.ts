@@ -1,6 +1,6 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Tunnel } from '../../base/contracts/calls/backend.ts'
+import type { Tunnel, UpgradeHead } from '../../base/contracts/calls/backend.ts'
 import type { Upgrade } from '../../base/contracts/calls/exchange.ts'
 import {
   type Authorities,
@@ -10,7 +10,7 @@ import {
 import { connectionOf } from './connection.ts'
 
 /** Decides by the head alone. @param target the request's, parsed */
-export type TakesUpgrade = (request: IncomingMessage, target: RequestTarget) => boolean
+export type TakesUpgrade = (request: UpgradeHead, target: RequestTarget) => boolean
 
 interface UpgradeParts {
   readonly authorities: Authorities
@@ -19,6 +19,13 @@ interface UpgradeParts {
   readonly takesUpgrade: TakesUpgrade | undefined
   readonly isDraining: () => boolean
 }
+
+/** Whatever it asks for. A method that changes something, and a body, would come past the checks (T2.1, T2.5). */
+const mayUpgrade = ({ method, httpVersion, headers }: IncomingMessage): boolean =>
+  method === 'GET' &&
+  httpVersion === '1.1' &&
+  headers['content-length'] === undefined &&
+  headers['transfer-encoding'] === undefined
 
 /** Decides which upgrades are taken, and keeps the open tunnels, since node forgets their connections. */
 export class Upgrades {
@@ -30,10 +37,13 @@ export class Upgrades {
     this.#parts = parts
   }
 
-  /** Node needs the answer at once. An upgrade that is not taken is ignored (RFC 9110 §7.8), as is each while another call is being answered. */
+  /**
+   * Node needs the answer at once. False means that the upgrade is ignored, and the request is served as HTTP/1.1 (RFC 9110
+   * §7.8). Always false while another call of the connection is being answered.
+   */
   takes(request: IncomingMessage): boolean {
     const { takesUpgrade, isDraining } = this.#parts
-    if (takesUpgrade === undefined || isDraining()) return false
+    if (takesUpgrade === undefined || !mayUpgrade(request) || isDraining()) return false
     if (connectionOf(request.socket).isBusy) return false
     const target = this.#targetOf(request.url ?? '')
     return target !== undefined && takesUpgrade(request, target)

@@ -84,7 +84,10 @@ export function reportMissingValues(
       )
     }
   if (count > MOST)
-    problems.error(['directory'], `lacks ${count - MOST} more values of businesses that operations name`)
+    problems.error(
+      ['directory'],
+      `lacks ${count - MOST} more values that operations use and businesses do not have`,
+    )
 }
 
 /** Reports businesses of the configuration whose values would lead calls to where no `origins` lets them go. */

@@ -93,8 +93,8 @@ function refuseHttpIssuer(configuration: Configuration, problems: Problems): voi
     if (value === undefined && tls !== undefined && EVERY_ADDRESS.has(host)) {
       problems.error(
         ['server', key],
-        'is derived from a listener on every address, which is no name to call',
-        'expected an https URL',
+        `is derived from \`server.listen\`, and ${host} is no address for clients`,
+        'write the https URL that clients use',
       )
       continue
     }

@@ -18,6 +18,7 @@ import type {
 import type { StoredClient, StoredUser } from '../../identity/directory/records/stored-directory.ts'
 import { compileScopeRule, isReportOnly, type ScopeRule } from '../../gateway/actions/action-table.ts'
 import { compileActions, type CompiledActions } from '../../gateway/actions/compile-actions.ts'
+import type { CompileContext } from '../../gateway/actions/compile-method.ts'
 import type { Clock } from '../../base/kernel/clock.ts'
 import { Fault } from '../../base/kernel/faults.ts'
 import type { Configuration } from './configuration.ts'
@@ -166,7 +167,10 @@ export const unopened = (name: string): OpenedBackend => ({
   format: 'value',
   payload: 'bare',
   answer: () => Promise.reject(new Fault('internal', { detail: `backend ${name} is not open` })),
-  upgrade: () => Promise.reject(new Fault('internal', { detail: `backend ${name} is not open` })),
+  upgrade: {
+    isAsked: () => false,
+    take: () => Promise.reject(new Fault('internal', { detail: `backend ${name} is not open` })),
+  },
   close: () => Promise.resolve(),
   forOperation: () => unopened(name),
 })
@@ -174,7 +178,7 @@ export const unopened = (name: string): OpenedBackend => ({
 /** The actions of a configuration as the gateway compiles them, with no backend open. */
 export const compileUnopened = (
   { actions, areas, backends, issuers, schemas }: Configuration,
-  catalogue: Catalogue,
+  { catalogue, upgrade }: Pick<CompileContext, 'catalogue' | 'upgrade'>,
   problems: Problems,
 ): CompiledActions =>
   compileActions(
@@ -184,6 +188,7 @@ export const compileUnopened = (
       areas,
       schemas,
       severalIssuers: issuers.length > 1,
+      upgrade,
       backends: new Map(Object.keys(backends).map((name) => [name, unopened(name)])),
     },
     problems,

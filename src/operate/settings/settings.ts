@@ -33,6 +33,11 @@ export interface Settings {
 const schemasOf = (kinds: Readonly<Record<string, AddedKind>>): TProperties =>
   Object.fromEntries(Object.entries(kinds).map(([kind, { schema }]) => [kind, schema]))
 
+function onlyOne<T>([first, second]: readonly T[]): T | undefined {
+  if (second !== undefined) throw new TypeError('two extensions upgrade connections')
+  return first
+}
+
 export function settingsWith(added: readonly AddedSettings[]): Settings {
   const kinds = new Map(added.flatMap(({ backends = {} }) => Object.entries(backends)))
   const withKinds = added.reduce(
@@ -45,7 +50,10 @@ export function settingsWith(added: readonly AddedSettings[]): Settings {
   return {
     schema,
     added: {
-      backends: { kinds, upgrade: added.find(({ upgrade }) => upgrade !== undefined)?.upgrade },
+      backends: {
+        kinds,
+        upgrade: onlyOne(added.flatMap(({ upgrade }) => (upgrade === undefined ? [] : [upgrade]))),
+      },
       checks: added.flatMap(({ checks = [] }) => checks),
       partChecks: added.flatMap(({ partChecks = [] }) => partChecks),
     },

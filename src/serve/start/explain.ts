@@ -59,7 +59,8 @@ const sidecarCallers = (issuers: readonly NamedIssuer[], clock: Clock): ClaimedC
 
 function grant(caller: ClaimedCaller, issuers: readonly NamedIssuer[], clock: Clock): ClaimedGrant {
   const { user: subject } = caller
-  if (subject === undefined) throw new Fault('invalid_grant', { detail: 'say the user, by the subject' })
+  if (subject === undefined)
+    throw new Fault('invalid_grant', { detail: 'give the subject of the user, not the name' })
   const { issuer, client } = clientOf(caller.client, issuers)
   const values = scopeOf(caller)
   const [target] = values.filter(isTargetValue)

@@ -15,7 +15,7 @@ const plain: Backend = {
 const streaming: Backend = {
   ...plain,
   name: 'streaming',
-  upgrade: () => Promise.reject(new Error('not asked')),
+  upgrade: { isAsked: () => false, take: () => Promise.reject(new Error('not asked')) },
 }
 
 function compile(backend: string, method: 'GET' | 'POST'): readonly string[] {

@@ -10,7 +10,7 @@ const CATALOGUE = compileCatalogue([
 ])
 
 const changing = (methods: Readonly<Record<string, object>>): readonly string[] => [
-  ...changingScopes([{ methods } as unknown as ActionConfig], { catalogue: CATALOGUE }),
+  ...changingScopes([{ methods } as unknown as ActionConfig], { catalogue: CATALOGUE, upgrade: undefined }),
 ]
 
 const BOTH = { scopes: { all: ['pets.read', 'pets.write'] } }

@@ -22,7 +22,7 @@ function compile(
   areas: AreasConfig = { 'fund-data': { backend: 'funds' } },
 ) {
   const report = new Problems()
-  const known = { catalogue: CATALOGUE, backends: new Map([['funds', BACKEND]]), areas }
+  const known = { catalogue: CATALOGUE, backends: new Map([['funds', BACKEND]]), areas, upgrade: undefined }
   const compiled = compileActions(actions, known, report)
   return {
     ...compiled,

@@ -35,6 +35,7 @@ function compile(written: readonly Written[]) {
     catalogue: CATALOGUE,
     backends: new Map([['upstream', BACKEND]]),
     areas: { docs: { backend: 'upstream' } },
+    upgrade: undefined,
   }
   const { table, actions } = compileActions(written.map(actionOf), known, problems)
   const call = (method: string, path: string) => {

@@ -3,7 +3,12 @@ import { type Duplex, PassThrough, Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { NO_TRAIL } from '../../../src/base/contracts/records/audit.ts'
-import type { Backend, BackendAnswer, Call, Tunnel } from '../../../src/base/contracts/calls/backend.ts'
+import type {
+  BackendAnswer,
+  BackendUpgrade,
+  Call,
+  Tunnel,
+} from '../../../src/base/contracts/calls/backend.ts'
 import type { Exchange } from '../../../src/base/contracts/calls/exchange.ts'
 import type { BackendEvent } from '../../../src/base/contracts/records/recorder.ts'
 import { carryOut, carryUpgrade } from '../../../src/gateway/decide/carry-out.ts'
@@ -13,11 +18,9 @@ import { Fault } from '../../../src/base/kernel/faults.ts'
 import { PRINCIPAL } from '../../support/calls.ts'
 import { exchangeOf, FUND_LIST, type GatewayParts, jsonAnswer, makeGateway } from '../../support/gateway.ts'
 
-type Upgrading = NonNullable<Backend['upgrade']>
-
 interface Parts {
   readonly answer?: (call: Call) => Promise<BackendAnswer>
-  readonly upgrade?: Upgrading
+  readonly upgrade?: BackendUpgrade['take']
   readonly requestHeaders?: ReadonlySet<string>
   /** Refuses calls that are counted for a client. */
   readonly isClientBusy?: boolean
@@ -36,7 +39,7 @@ function carrying(wanted: Parts) {
     ...(reportOnly && { areas: { 'fund-data': { backend: 'funds', mode: 'report-only' } } }),
     backend: {
       ...(answer && { answer }),
-      ...(upgrade && { upgrade }),
+      ...(upgrade && { upgrade: { isAsked: () => true, take: upgrade } }),
       ...(requestHeaders && { requestHeaders }),
     },
     admission: {

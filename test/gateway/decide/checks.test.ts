@@ -1,5 +1,3 @@
-import { IncomingMessage } from 'node:http'
-import { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { SnapshotPlaces } from '../../../src/identity/directory/records/places.ts'
 import { compileScopeRule, satisfies } from '../../../src/gateway/actions/action-table.ts'
@@ -70,10 +68,12 @@ describe('C4.6 the action of a call', () => {
 
   it('T2.5 takes an upgrade only where it says so, and only one that its backend makes', () => {
     const takes = (path: string, upgrade: boolean, asked: boolean): boolean => {
-      const { actions } = makeGateway({ backend: { asksUpgrade: () => asked } }).runtime
+      const { actions } = makeGateway({
+        backend: { upgrade: { isAsked: () => asked, take: () => Promise.reject(new Error('not taken')) } },
+      }).runtime
       const { operation } = matchAction(actions, targetOf(FUND_LIST), 'GET')
       Object.assign(operation, { upgrade })
-      return takesUpgrade({ ...runtime, actions }, new IncomingMessage(new Socket()), targetOf(path))
+      return takesUpgrade({ ...runtime, actions }, { headers: {} }, targetOf(path))
     }
     expect(takes(FUND_LIST, true, true)).toBe(true)
     expect(takes(FUND_LIST, true, false)).toBe(false)

@@ -42,7 +42,7 @@ function describedOf({ actions, areas = { 'fund-data': { backend: 'funds' } }, m
   const report = new Problems()
   const compiled = compileActions(
     actions as unknown as readonly ActionConfig[],
-    { catalogue: CATALOGUE, backends: new Map([['funds', backend]]), areas },
+    { catalogue: CATALOGUE, backends: new Map([['funds', backend]]), areas, upgrade: undefined },
     report,
   )
   const api = describeApi({

@@ -1,3 +1,4 @@
+import { SETTINGS } from '../../support/settings.ts'
 import { describe, expect, it } from 'vitest'
 import { answersByStatus } from '../../../src/gateway/backends/forward/response/response.ts'
 import { Problems } from '../../../src/base/config/problems.ts'
@@ -28,7 +29,7 @@ const backend: Backend = {
   payload: 'envelope',
   possibleAnswers: (_action, method) => answersByStatus({ method, faults: ['upstream_timeout'] }),
   answer: () => Promise.reject(new Error('nothing is called')),
-  upgrade: () => Promise.reject(new Error('nothing is called')),
+  upgrade: { isAsked: () => false, take: () => Promise.reject(new Error('nothing is called')) },
   close: () => Promise.resolve(),
 }
 
@@ -60,6 +61,7 @@ function documentOf(given: Given = {}) {
       catalogue: CATALOGUE,
       backends: new Map([backend, inXml].map((each) => [each.name, each])),
       areas,
+      upgrade: SETTINGS.added.backends.upgrade,
       ...(schemas && { schemas }),
     },
     problems,

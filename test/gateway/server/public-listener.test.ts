@@ -111,6 +111,34 @@ describe('public listener', () => {
     connection.destroy()
   })
 
+  it('T2.1 T2.5 takes no Upgrade of a method but GET, of HTTP/1.0 or with a body, whatever protocol is offered', async () => {
+    const { port, seen } = await startListener(undefined, { takesUpgrade: () => true })
+    const upgrade = 'Connection: Upgrade\r\nUpgrade: anything\r\n'
+    const connection = await openRaw(port)
+    connection.send(`POST /api/up HTTP/1.1\r\n${HOST}${upgrade}Content-Length: 4\r\n\r\nbody`)
+    expect(await connection.response()).toMatchObject({ status: 200, body: 'POST /api/up body' })
+    connection.send(`DELETE /api/up HTTP/1.1\r\n${HOST}${upgrade}\r\n`)
+    expect((await connection.response()).status).toBe(200)
+    connection.send(get('/api/up', `${upgrade}Content-Length: 4\r\n`) + 'body')
+    expect((await connection.response()).status).toBe(200)
+    connection.send(get('/api/up', `${upgrade}Transfer-Encoding: chunked\r\n`) + '0\r\n\r\n')
+    expect((await connection.response()).status).toBe(200)
+    connection.destroy()
+    await sendRaw(port, `GET /api/up HTTP/1.0\r\n${HOST}${upgrade}\r\n`)
+    expect(seen.map((exchange) => exchange.upgrade)).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+    ])
+    const taken = await openRaw(port)
+    taken.send(get('/api/up', upgrade))
+    await taken.response()
+    expect(seen.at(-1)?.upgrade).toBeDefined()
+    taken.destroy()
+  })
+
   it('T2.6 sends 100 Continue only when the body is about to be read', async () => {
     const { port } = await startListener()
     const head = `POST /api HTTP/1.1\r\n${HOST}Expect: 100-continue\r\nContent-Length: 2\r\n\r\n`

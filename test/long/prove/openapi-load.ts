@@ -73,7 +73,7 @@ const authorization: AuthorizationDescription = {
 const problems = new Problems()
 const compiled = compileActions(
   actions as unknown as readonly ActionConfig[],
-  { catalogue: CATALOGUE, backends: new Map([[backend.name, backend]]), areas },
+  { catalogue: CATALOGUE, backends: new Map([[backend.name, backend]]), areas, upgrade: undefined },
   problems,
 )
 if (problems.list.some(({ severity }) => severity === 'error')) throw new Error('the actions are refused')

@@ -180,7 +180,9 @@ directory:
         `demo: false\nserver: { listen: "${listen}", tls: { certificate: ${certificate}, key: ${key} } }`,
       )
     expect(about(await served('10.0.0.1:443'), 'server')).toEqual([])
-    expect(about(await served('0.0.0.0:443'), 'server.authUrl')[0]).toContain('which is no name to call')
+    expect(about(await served('0.0.0.0:443'), 'server.authUrl')[0]).toContain(
+      '0.0.0.0 is no address for clients',
+    )
     const unread = await problems('server: { tls: { certificate: absent.pem, key: absent.key } }')
     expect(about(unread, 'server.tls.certificate')[0]).toContain(
       'cannot be read (ENOENT: there is no such file or folder)',

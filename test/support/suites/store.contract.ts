@@ -87,6 +87,16 @@ export function describeStore(subject: StoreUnderTest): void {
       })
     })
 
+    it('may expire within a millisecond, as clients write a NumericDate with fractions', async () => {
+      const { store, clock } = await opened()
+      const expiresAt = clock.now() + 5.25
+      await store.create('code', 'k', make({}, { expiresAt }))
+      await store.replace('code', 'k', 1, {}, expiresAt)
+      await store.redeem('code', 'k', { value: {}, expiresAt }, [])
+      await store.append('topic', {}, { expiresAt })
+      expect((await store.find('code', 'k'))?.expiresAt).toBe(clock.now() + 6)
+    })
+
     it('are created once: a second create changes nothing', async () => {
       const { store } = await opened()
       await store.create('code', 'k', make({ by: 1 }))

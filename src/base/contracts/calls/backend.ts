@@ -273,6 +273,21 @@ export interface Previewing {
   preview(call: Call): Promise<SentRequest>
 }
 
+/** The head of a request that asks for an upgrade (RFC 9110 §7.8): a GET of HTTP/1.1 without a body. */
+export type UpgradeHead = Pick<IncomingMessage, 'headers'>
+
+/** How a backend takes connections over. */
+export interface BackendUpgrade {
+  /** Whether a request asks for the protocol that the backend upgrades to. */
+  isAsked(request: UpgradeHead): boolean
+  /**
+   * Takes a connection over, after the same decision as for `answer`. If it rejects with a Fault, it
+   * has written nothing to the socket, so that the fault can be answered there over HTTP.
+   * @param head bytes that the client has already sent after its request
+   */
+  take(call: Call, socket: Socket, head: Buffer): Promise<UpgradeOutcome>
+}
+
 /** A source of data behind the gateway (C8.1). */
 export interface Backend {
   readonly name: string
@@ -309,14 +324,8 @@ export interface Backend {
   masked?(call: Call): Backend & Previewing
   /** Rejects with a Fault if there is no usable answer (C8.4). */
   answer(call: Call): Promise<BackendAnswer>
-  /**
-   * Takes a connection over, after the same decision as for `answer`. If it rejects with a Fault, it
-   * has written nothing to the socket, so that the fault can be answered there over HTTP.
-   * @param head bytes that the client has already sent after its request
-   */
-  upgrade?(call: Call, socket: Socket, head: Buffer): Promise<UpgradeOutcome>
-  /** Whether a request asks for the upgrade that it makes. Decided by the head alone. */
-  asksUpgrade?(request: IncomingMessage): boolean
+  /** How it takes connections over. Absent: it does not. */
+  readonly upgrade?: BackendUpgrade
   /** Whether it can answer now; for /health/ready and metrics. */
   healthy?(): boolean
   /** For metrics. Absent where there is no upstream. */

@@ -1,20 +1,23 @@
 import { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../../../base/kernel/clock.ts'
-import { type SqliteRequests, SqliteStore } from './sqlite.ts'
+import { describeTrouble } from '../link/store-error.ts'
+import { unavailable } from '../link/store-link.ts'
+import { SqliteStore } from './sqlite.ts'
+import type { SqliteRequests } from './sqlite-link.ts'
 import { migrate } from './sqlite-schema.ts'
-import { prepareVerbs, type SqliteVerb } from './sqlite-verbs.ts'
+import { verbsOf, type SqliteVerb } from './sqlite-verbs.ts'
 
 /** Answers at once, in the thread that asks: nobody else has this database, and no disk is waited for. */
 class InMemory implements SqliteRequests {
   readonly #db = new DatabaseSync(':memory:')
-  readonly #verbs: ReturnType<typeof prepareVerbs>
+  readonly #verbs: ReturnType<typeof verbsOf>
   readonly trouble = undefined
   readonly refusesWrites = undefined
   readonly patience = undefined
 
   constructor() {
     migrate(this.#db, ':memory:')
-    this.#verbs = prepareVerbs(this.#db)
+    this.#verbs = verbsOf(this.#db)
   }
 
   readonly write: SqliteRequests['write'] = (verb, ...args) =>
@@ -23,13 +26,19 @@ class InMemory implements SqliteRequests {
   readonly read: SqliteRequests['read'] = (verb, ...args) => Promise.try(() => this.#ask(verb, args)) as never
 
   close(): Promise<void> {
-    this.#db.close()
+    if (this.#db.isOpen) this.#db.close()
     return Promise.resolve()
   }
 
   #ask(verb: SqliteVerb, args: readonly unknown[]): unknown {
-    // As in SqliteLink: the compiler does not see that verb and arguments belong together.
-    return (this.#verbs[verb] as (...given: readonly unknown[]) => unknown)(...args)
+    if (!this.#db.isOpen) throw unavailable('it is closed')
+    try {
+      // As in SqliteLink: the compiler does not see that verb and arguments belong together.
+      return (this.#verbs[verb] as (...given: readonly unknown[]) => unknown)(...args)
+    } catch (thrown) {
+      const trouble = describeTrouble(thrown)
+      throw trouble === undefined ? thrown : unavailable(trouble)
+    }
   }
 }
 

@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url'
 import { mayOthersAccess, PRIVATE_FILE } from '../../../base/files/file-modes.ts'
 import { isBusy, reasonOf, StoreError } from '../link/store-error.ts'
 import { createOnce, logOf, markStore, recoveryAdvice, requireNotLost, requireSame } from './store-files.ts'
-import { migrate } from './sqlite-schema.ts'
+import { migrate, missingParts } from './sqlite-schema.ts'
 
 /** How many frames are in the -wal, as SQLite has it in the -shm. Changes nothing, and waits for nothing. */
 export const framesOf = (db: DatabaseSync): number =>
@@ -51,6 +51,9 @@ function configure(db: DatabaseSync, { path, synchronous, maxSize }: SqlitePlan)
   db.exec(`PRAGMA journal_size_limit = ${WAL_LIMIT}`)
   if (maxSize !== undefined) db.exec(`PRAGMA max_page_count = ${Math.ceil(maxSize / PAGE_SIZE)}`)
   migrate(db, path)
+  const missing = missingParts(db)
+  if (missing.length > 0)
+    throw new StoreError(`The store ${path} lacks ${missing.join(', ')}. ${recoveryAdvice(path)}`)
 }
 
 function tryOpen(plan: SqlitePlan): DatabaseSync {

@@ -2,7 +2,7 @@ import { monotonicMs } from '../../../base/kernel/clock.ts'
 import { STORE_TIME } from '../../../base/kernel/store-budget.ts'
 import { messageOf } from '../../../base/kernel/thrown.ts'
 import type { SqlitePlan } from './sqlite-file.ts'
-import type { SqliteRequests } from './sqlite.ts'
+import type { SqliteRequests } from './sqlite-link.ts'
 import { type OpenedRequests, openRequests, type Reply, type VerbRequest } from './sqlite-requests.ts'
 import type { SqliteVerb } from './sqlite-verbs.ts'
 import { StoreError, type TroubleListener } from '../link/store-error.ts'
@@ -16,6 +16,7 @@ export class SqliteHere implements SqliteRequests {
   readonly #opened: OpenedRequests
   readonly #refusals = new RefusedWrites()
   #reply: Reply | undefined
+  #closed = false
   #trouble: string | undefined
 
   /** Throws StoreError if the file cannot be used (T7). */
@@ -55,7 +56,8 @@ export class SqliteHere implements SqliteRequests {
   readonly read: SqliteRequests['read'] = (verb, ...args) => Promise.try(() => this.#ask(verb, args)) as never
 
   close(): Promise<void> {
-    this.#opened.close()
+    if (!this.#closed) this.#opened.close()
+    this.#closed = true
     this.#connection.end()
     return Promise.resolve()
   }

@@ -255,6 +255,12 @@ class SqliteLink {
   }
 }
 
+/** The reads and writes that a SqliteStore sends to its database. */
+export type SqliteRequests = Pick<
+  SqliteLinks,
+  'read' | 'write' | 'close' | 'trouble' | 'refusesWrites' | 'patience'
+>
+
 /**
  * The threads of one store. One does all that is asked, until it holds up something: it waits for a lock, a disk or a long
  * list then, and a reading that comes later would have too little time left on a busy machine. From then on a second one

@@ -2,7 +2,7 @@ import { openSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { monotonicMs } from '../../../base/kernel/clock.ts'
 import { BUSY_TIMEOUT, framesOf, openSqliteFile, type SqlitePlan } from './sqlite-file.ts'
-import { atOnce, prepareVerbs, type SqliteVerb, type SqliteVerbs } from './sqlite-verbs.ts'
+import { atOnce, verbsOf, type SqliteVerb, type SqliteVerbs } from './sqlite-verbs.ts'
 import { describeRefusal, describeTrouble } from '../link/store-error.ts'
 import { FileGuard, logOf } from './store-files.ts'
 
@@ -109,7 +109,7 @@ export class RequestHandler {
 
   constructor(db: DatabaseSync, guard: FileGuard, send: (message: ThreadMessage) => void) {
     this.#db = db
-    this.#verbs = prepareVerbs(db)
+    this.#verbs = verbsOf(db)
     this.#guard = guard
     this.#send = send
   }

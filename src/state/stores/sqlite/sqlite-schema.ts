@@ -94,6 +94,21 @@ export function requireNewestSchema(db: DatabaseSync, path: string): void {
     )
 }
 
+const PARTS = MIGRATIONS.flatMap((sql) =>
+  [...sql.matchAll(/CREATE (?:TABLE|INDEX) (\w+)/g)].map(([, name]) => name),
+)
+
+/** The tables and indexes that a store of the newest schema lacks: it was changed by something else. */
+export function missingParts(db: DatabaseSync): readonly string[] {
+  const there = new Set(
+    db
+      .prepare('SELECT name FROM sqlite_schema')
+      .all()
+      .map(({ name }) => name),
+  )
+  return PARTS.flatMap((name) => (name === undefined || there.has(name) ? [] : [name]))
+}
+
 /** In one transaction: of several processes one does the work. Throws StoreError, and SQLite's own errors. */
 export function migrate(db: DatabaseSync, path: string): void {
   checkSchema(db, path)

@@ -1,4 +1,4 @@
-/** The thread of the store. While the service runs, SQLite runs only here (sqlite-link.ts says why). */
+/** The thread of a store in a file: a service runs its statements only here (sqlite-link.ts says why). */
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { messageOf } from '../../../base/kernel/thrown.ts'
 import type { SqlitePlan } from './sqlite-file.ts'

@@ -106,7 +106,7 @@ const finestOf = (where: IndexColumns): StoreIndex | undefined =>
 
 type Values = Record<string, SQLInputValue>
 
-/** A statement that is prepared when it is first run: a connection runs a few of them, and to prepare all takes 6 ms. */
+/** Prepares its SQL at the first run: a connection runs few of these statements, and to prepare all of them takes 6 ms. */
 class Statement {
   readonly #db: DatabaseSync
   readonly #sql: string
@@ -352,7 +352,7 @@ function runningVerbs(db: DatabaseSync) {
  * Keys, index values and JSON values go in and out as the text of their columns. `now` is milliseconds since the
  * epoch. The verbs throw SQLite's errors.
  */
-export function prepareVerbs(db: DatabaseSync) {
+export function verbsOf(db: DatabaseSync) {
   const records = recordVerbs(db)
   return {
     ...records,
@@ -365,5 +365,5 @@ export function prepareVerbs(db: DatabaseSync) {
   }
 }
 
-export type SqliteVerbs = ReturnType<typeof prepareVerbs>
+export type SqliteVerbs = ReturnType<typeof verbsOf>
 export type SqliteVerb = keyof SqliteVerbs

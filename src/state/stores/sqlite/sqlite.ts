@@ -15,7 +15,7 @@ import type { Clock } from '../../../base/kernel/clock.ts'
 import { escapedKey } from '../../../base/kernel/key-order.ts'
 import { NO_MARK, toPage } from '../feed/feed-changes.ts'
 import type { SqlitePlan } from './sqlite-file.ts'
-import type { SqliteLinks } from './sqlite-link.ts'
+import type { SqliteRequests } from './sqlite-link.ts'
 import { toChange, toEntry } from './sqlite-schema.ts'
 import { type IndexColumns, type NewRow, partOf, type Times } from './sqlite-verbs.ts'
 import type { TroubleListener } from '../link/store-error.ts'
@@ -23,13 +23,7 @@ import type { TroubleListener } from '../link/store-error.ts'
 /** Records removed in one statement: some milliseconds in which no other process can write. */
 const BATCH = 500
 
-/** How this store asks. */
-export type SqliteRequests = Pick<
-  SqliteLinks,
-  'read' | 'write' | 'close' | 'trouble' | 'refusesWrites' | 'patience'
->
-
-/** One file for all processes of a machine; not for network file systems, whose locks are unreliable. */
+/** A store over SQLite, in a file or in memory. */
 export class SqliteStore implements Store {
   readonly #links: SqliteRequests
   readonly #clock: Clock
@@ -46,9 +40,12 @@ export class SqliteStore implements Store {
     this.#openedAt = clock.monotonic()
   }
 
-  /** Rejects with StoreError if the file cannot be used (T7). */
+  /**
+   * Opens one file for all processes of a machine; not on network file systems, whose locks are unreliable. Rejects with StoreError
+   * if the file cannot be used (T7).
+   */
   static async open(plan: SqlitePlan, clock: Clock, onTrouble?: TroubleListener): Promise<SqliteStore> {
-    const links = await openRequests(plan, onTrouble)
+    const links = await openLinks(plan, onTrouble)
     try {
       return new SqliteStore(links, clock, await links.read('running'))
     } catch (error) {
@@ -89,7 +86,7 @@ export class SqliteStore implements Store {
     { value, expiresAt }: { value: StoredValue; expiresAt?: number | undefined },
     creates: readonly NewRecord[],
   ): Promise<{ first: boolean; entry: Entry } | undefined> {
-    const next = { value: JSON.stringify(value), expiresAt: expiresAt ?? null }
+    const next = { value: JSON.stringify(value), expiresAt: whole(expiresAt) }
     const rows = creates.map((record) => ({
       kind: record.kind,
       key: escapedKey(record.key),
@@ -107,7 +104,7 @@ export class SqliteStore implements Store {
     expiresAt?: number,
   ): Promise<boolean> {
     const text = JSON.stringify(value)
-    return this.#links.write('replace', this.#now(), kind, escapedKey(key), version, text, expiresAt ?? null)
+    return this.#links.write('replace', this.#now(), kind, escapedKey(key), version, text, whole(expiresAt))
   }
 
   remove(kind: string, key: string, version?: number): Promise<boolean> {
@@ -150,7 +147,7 @@ export class SqliteStore implements Store {
     { expiresAt, above = 0 }: AppendOptions = {},
   ): Promise<FeedPlace> {
     const text = JSON.stringify(value)
-    const sequence = await this.#links.write('append', this.#times(), topic, text, expiresAt ?? null, above)
+    const sequence = await this.#links.write('append', this.#times(), topic, text, whole(expiresAt), above)
     return { sequence, mark: NO_MARK }
   }
 
@@ -191,14 +188,17 @@ export class SqliteStore implements Store {
 }
 
 /** Only the code of the way in use is loaded. */
-async function openRequests(plan: SqlitePlan, onTrouble?: TroubleListener): Promise<SqliteRequests> {
+async function openLinks(plan: SqlitePlan, onTrouble?: TroubleListener): Promise<SqliteRequests> {
   if (plan.here === true) return new (await import('./sqlite-here.ts')).SqliteHere(plan, onTrouble)
   return (await import('./sqlite-link.ts')).SqliteLinks.open(plan, onTrouble)
 }
 
+/** Times that clients give may have fractions (a NumericDate); columns are whole numbers. */
+const whole = (time: number | undefined): number | null => (time === undefined ? null : Math.ceil(time))
+
 const rowOf = ({ value, expiresAt, indexes = {} }: NewEntry): NewRow => ({
   value: JSON.stringify(value),
-  expiresAt: expiresAt ?? null,
+  expiresAt: whole(expiresAt),
   ...columnsOf(indexes),
 })
 

@@ -166,7 +166,7 @@ const timeoutKeys = (idle: string) => ({
   }),
   idle: duration({
     default: idle,
-    description: 'Between two pieces of an answer, or between any two bytes of a websocket.',
+    description: 'Between two pieces of an answer, or between any two bytes of an upgraded connection.',
   }),
 })
 
