@@ -51,7 +51,7 @@ interface ResolvedCaller {
 
 /**
  * All checks of the token endpoint but those of secrets (C6.1.0).
- * @param withheld a value that is not granted, whoever may have it
+ * @param withheld a value that is not granted, even to clients and users who may have it
  * @throws Fault as `ClaimedCallers.grant` rejects with
  */
 async function resolveCaller(
@@ -138,7 +138,7 @@ function principalOf(
 /**
  * Issues an access token to an operator who tries a service (C11.5.7): what the token endpoint would give this client and
  * user, without their secrets, for a short time, and without a refresh token. It is not recorded here. Faults are answered,
- * since an error that crosses to another process keeps no reason.
+ * because an error that crosses to another process keeps no reason.
  * @param candidates ids of clients that are tried one after the other, where the order names none
  */
 export async function answerTestToken(

@@ -31,7 +31,7 @@ import { useAssertion } from './steps/client-assertion.ts'
 import { readForm, readPushedForm } from './steps/read-form.ts'
 
 const below = (path: string) => (issuerPath: string) => `${issuerPath}${path}`
-/** A well-known path, which stands before the issuer's path (RFC 8414 §3.1). */
+/** A well-known path, which comes before the issuer's path (RFC 8414 §3.1). */
 const inserted = (path: string) => (issuerPath: string) => `${path}${issuerPath}`
 
 const READ = ['GET', 'HEAD'] as const
@@ -179,7 +179,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   },
   {
     name: 'oauth-protected-resource',
-    // Of the API, and so at the root of its host (RFC 9728 §3.1). Those of businesses are found by their form.
+    // It describes the API, so it is at the root of the API's host (RFC 9728 §3.1). Those of businesses are found by their form.
     path: () => RESOURCE_PATH,
     methods: READ,
     closes: false,

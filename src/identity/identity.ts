@@ -25,7 +25,7 @@ export interface Identity {
   readonly dependencies: StepDependencies
   /** By canonical path. */
   readonly endpoints: ReadonlyMap<string, Endpoint>
-  /** Of the page of an unknown path. */
+  /** The links on the page of an unknown path. */
   readonly links: readonly AddedEndpoints['link'][]
 }
 
@@ -53,7 +53,7 @@ export function openIdentity(deps: IdentityDeps, added: readonly MakeEndpoints[]
   }
   const { catalogue, config: identity } = deps
   const further = added.map((make) => make({ catalogue, identity, theme, metadata }))
-  // Of two at one path the last counts: Postern's own.
+  // If two have one path, the last counts: Postern's own.
   const endpoints = [...further.flatMap((each) => each.endpoints), ...ENDPOINTS]
   return {
     dependencies,
@@ -95,7 +95,7 @@ const API = 'api'
 
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
-/** C2.3: people who mistype an address get a page, without the address in it. Undefined where none is due. */
+/** A page for people who mistype an address, without the address in it (C2.3). Undefined where no page is due. */
 function answerUnknownPath(exchange: Exchange, { dependencies, links }: Identity): Answer | undefined {
   const { head, refusal, target } = exchange
   if (target instanceof Fault || target.segments[0] === API || refusal !== undefined) return undefined
@@ -139,7 +139,7 @@ async function answerAt(
   return { ...answer, headers: cors ? cors.onAnswer(exchange.head, headers) : headers }
 }
 
-/** C6.2.3, RFC 6797: other hosts of the domain, and lists that ship with browsers, are for the operator to decide. */
+/** HSTS for this host (C6.2.3, RFC 6797). The operator decides about other hosts of the domain, and browsers' preload lists. */
 const HTTPS_ONLY = { 'Strict-Transport-Security': 'max-age=31536000' }
 
 const transportOf = ({ issuer }: IdentityDeps['urls']): StepDependencies['transport'] =>

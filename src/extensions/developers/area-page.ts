@@ -67,7 +67,7 @@ const contents = (operations: readonly Operation[]): Html =>
     </ul>
   </nav>`
 
-/** Steps of `Slices` that one operation counts as, since it takes about as long. */
+/** How many steps of `Slices` one operation counts as, because it takes about as long. */
 const STEPS = 64
 
 /** In slices: an area may have hundreds of operations, and other calls are served meanwhile. */
@@ -151,7 +151,7 @@ function acceptOf({ answer, defaultVersion, versions }: Operation, version = def
   return type === undefined ? [] : [['Accept', type]]
 }
 
-/** The body of a command: that of an example; else a file that the reader has. */
+/** The body of a command: that of an example, or a file that the reader has. */
 function bodyOf(
   { node: { requestBody } }: Operation,
   example: WholeExample | undefined,

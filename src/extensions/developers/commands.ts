@@ -92,7 +92,7 @@ export function filledPath(operation: Operation, login: Login, example?: WholeEx
   }, operation.path)
 }
 
-/** The query of an example; else required parameters with words in capitals. Empty, or with its `?`. */
+/** The query of an example, or the required parameters with words in capitals. Empty, or with its `?`. */
 export function queryOf(operation: Operation, example: WholeExample | undefined): string {
   const pairs = operation.parametersIn('query').flatMap((parameter) => {
     const { name, required = false } = parameter
@@ -102,7 +102,7 @@ export function queryOf(operation: Operation, example: WholeExample | undefined)
   return pairs.length === 0 ? '' : `?${pairs.join('&')}`
 }
 
-/** Of the lists of scope values that satisfy an operation, the one that allows least. */
+/** The list of scope values that satisfies an operation and allows least. */
 export function leastScopes({ scopes }: Operation, catalogue: Catalogue): readonly string[] {
   const weight = (values: readonly string[]): number => catalogue.close(values).size
   const [least = []] = [...scopes].sort((one, other) => weight(one) - weight(other))

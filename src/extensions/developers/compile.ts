@@ -26,7 +26,7 @@ import { scopesPage } from './scopes-page.ts'
 import { startPage } from './start-page.ts'
 import { xmlPage } from './xml-page.ts'
 
-/** Seconds; short, since a reload may change the pages. A browser that has a page then asks whether it still holds. */
+/** How long a page may be kept, in seconds: short, because a reload may change it. Then a browser asks whether it changed. */
 const MAX_AGE_SECONDS = 300
 
 const STYLESHEET_PATH = '/connect/assets/developers.css'

@@ -12,7 +12,7 @@ export interface Schema extends BodySchema {
   readonly items?: Schema
   readonly anyOf?: readonly Schema[]
   readonly default?: ScalarValue
-  /** Of every value: none fits. */
+  /** A schema that fits every value, so that no value is allowed. */
   readonly not?: object
 }
 
@@ -151,7 +151,7 @@ export class ApiDocument {
     return this.operations.filter((operation) => operation.area === area)
   }
 
-  /** What a reference stands for; anything else is returned as it is. */
+  /** The target of a reference; anything else is returned as it is. */
   resolved<Node extends object>(node: Node | Reference): Node {
     if (!('$ref' in node) || typeof node.$ref !== 'string') return node as Node
     const steps = node.$ref.replace('#/', '').split('/')
@@ -165,7 +165,7 @@ export class ApiDocument {
 /** The name of a schema that has one, and so is a component of the document. */
 export const nameOf = ({ $ref }: Schema): string | undefined => $ref?.slice($ref.lastIndexOf('/') + 1)
 
-/** What a success is made of: the envelope around `Data`, or something of the operation's own. */
+/** The parts of a successful answer: the envelope around `Data`, or a form of the operation's own. */
 export interface Answer {
   readonly types: readonly string[]
   /** Undefined without an envelope. */
@@ -179,14 +179,14 @@ export interface WholeExample extends NamedExample {
   readonly body: JsonValue | undefined
   /** The `Data` of the answer. */
   readonly data: JsonValue | undefined
-  /** Of a parameter of the path or of the query. */
+  /** The value of a parameter of the path or of the query. */
   readonly valueOf: (parameter: Parameter) => JsonValue | undefined
 }
 
 /** The type of an answer in JSON by version (C7.1). */
 const VERSION = /\/vnd\.[^/]+\.v(\d+)\+json$/
 
-/** A method of an action, with what its references stand for. */
+/** A method of an action, with its references resolved. */
 export class Operation {
   readonly method: string
   readonly path: string
@@ -249,7 +249,7 @@ export class Operation {
     return [...this.versions.keys()].some((version) => version !== 1)
   }
 
-  /** Of the answer to a client that asks for none. */
+  /** The version of the answer to a client that asks for none. */
   get defaultVersion(): number | undefined {
     return this.node['x-postern-default-version'] ?? [...this.versions.keys()][0]
   }

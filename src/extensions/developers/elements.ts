@@ -9,8 +9,8 @@ export interface Code {
 }
 
 /**
- * Code as it stands. What is too long scrolls within its box, which can be focused to be scrolled by keyboard.
- * @param label what it shows, for screen readers
+ * Code as it is written. Long lines scroll within their box, which can be focused to be scrolled by keyboard.
+ * @param label the name of its content, for screen readers
  */
 export const codeBlock = ({ kind, text }: Code, label: string): Html =>
   html`<figure class="code">

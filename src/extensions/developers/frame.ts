@@ -11,7 +11,7 @@ export interface DeveloperParts extends EndpointParts {
   readonly defaultFormat: 'json' | 'xml'
   /** Where the description for programs is (C11.3); undefined where it is not offered. */
   readonly openapiUrl: string | undefined
-  /** The login that the commands use, if they are to work as they stand. */
+  /** The login that the commands use, if they are to work without changes. */
   readonly sample: SampleLogin | undefined
 }
 
@@ -19,7 +19,7 @@ export const addressOf = ({ metadata }: Pick<DeveloperParts, 'metadata'>, member
   String(metadata[member])
 
 export interface DeveloperPage {
-  /** Below the first page: empty for that one, else `/errors`. */
+  /** The path below the first page, such as `/errors`; empty for the first page. */
   readonly path: string
   /** In the menu. */
   readonly name: string

@@ -5,7 +5,7 @@ import { type Code, codeBlock, part, table } from './elements.ts'
 import type { DeveloperPage } from './frame.ts'
 import { blocksOf, markdownBlock, paragraph, prose } from './markdown.ts'
 
-/** What `{{name}}` stands for in a guide: words within a line, or a block. Undefined leaves out the part that it stands in. */
+/** The value of `{{name}}` in a guide: words within a line, or a block. Undefined leaves out the part that contains it. */
 export type Values = Readonly<Record<string, string | Html | Code | undefined>>
 
 /** A guide, with its parts in order. */

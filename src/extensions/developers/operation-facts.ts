@@ -1,4 +1,4 @@
-/** What an operation needs and answers: a row for each thing that its reader must know. */
+/** The needs and answers of an operation: a row for each thing that its reader must know. */
 import type { Catalogue } from '../../base/config/scopes/catalogue.ts'
 import { plainText } from '../../base/http/body/json.ts'
 import { html, type Html, type Slot } from '../../identity/pages/layout.ts'
@@ -49,7 +49,7 @@ function pathRow(operation: Operation): Row {
   ]
 }
 
-/** What stands for a parameter of the path. A pattern of the configuration fits the whole value. */
+/** The values that a parameter of the path takes, in words. A pattern of the configuration fits the whole value. */
 function valueText({ enum: values, format, minimum, pattern, type }: Schema): Html {
   if (values !== undefined)
     return html`One of: ${values.map((value, at) => html`${at > 0 && ', '}<code>${plainText(value)}</code>`)}`

@@ -19,7 +19,7 @@ export interface Placed {
 export interface Named extends Placed {
   /** With the types of its parameters. */
   readonly action: string
-  /** What the service is asked for, if it is not the action alone. */
+  /** The path that the service is asked for, if it is not the action alone. */
   readonly path: string | undefined
 }
 
@@ -111,7 +111,7 @@ export function nameActions(
       displaced.push({ placed, action: own, by })
       continue
     }
-    // Parameters of one type at one place are one, whatever their names.
+    // Parameters of one type at one place are one, even with different names.
     const parameters = parametersIn(own)
     const canonical = names.get(key) ?? parameters
     names.set(key, canonical)
@@ -129,7 +129,7 @@ export function nameActions(
   return { named, displaced }
 }
 
-/** What stands at one place in the paths of actions. */
+/** The parameters and words at one place in the paths of actions. */
 interface Spot {
   readonly parameters: { readonly placed: Placed; readonly name: string }[]
   readonly literals: Set<string>
@@ -137,7 +137,7 @@ interface Spot {
 
 /**
  * Types of parameters by operation. Parameters of different types at one place must never fit the same segment, and one must
- * fit more than the words that stand beside it. Those that may lose their types.
+ * fit more than the words at the same place. Those that may lose their types.
  */
 function keptTypes(
   actions: ReadonlyMap<Placed, string>,

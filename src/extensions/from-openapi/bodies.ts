@@ -1,4 +1,4 @@
-/** What goes to the service and what comes back, as an operation of the configuration says it. */
+/** The bodies to and from the service, as an operation of the configuration says them. */
 import { Problems } from '../../base/config/problems.ts'
 import { compileQueryRule } from '../../gateway/actions/parameters.ts'
 import type { ParameterConfig } from '../../gateway/actions/schema.ts'
@@ -30,7 +30,7 @@ interface Found {
 }
 
 interface Sorted {
-  /** What Postern reads and writes as JSON; undefined if it has no schema. The plain type comes first. */
+  /** The body that Postern reads and writes as JSON; undefined if it has no schema. The plain type comes first. */
   readonly json: Found | undefined
   readonly form: Found | undefined
   readonly xml: Found | undefined
@@ -53,7 +53,7 @@ function sorted(contents: Contents, side: Side, document: JsonObject): Sorted {
   const json = all.find(({ type }) => type === PLAIN_JSON) ?? all.find(isJson)
   const form = all.find(({ type }) => type === FORM)
   const xml = all.find(({ type }) => XML_TYPE.test(type))
-  // Of several types of JSON one is read: they may say different things, as those of patches do.
+  // Only one of several types of JSON is read: they may say different things, as those of patches do.
   const others = all.filter((each) => each !== json && each !== form && !XML_TYPE.test(each.type))
   return { json, form, xml, others: others.map(({ type }) => type) }
 }
@@ -204,7 +204,7 @@ function orEmpty(schema: BodySchema): BodySchema | undefined {
   return { ...open, ...(words && { enum: [...new Set([...words, ''])] }) }
 }
 
-/** What is checked of the query: single texts, numbers and booleans. Others pass unchecked. */
+/** The parameters of the query that are checked: single texts, numbers and booleans. Others pass unchecked. */
 export function queryParameters(
   { parameters }: DescribedOperation,
   isPosterns: (name: string) => boolean,
@@ -239,7 +239,7 @@ export function queryParameters(
   return Object.keys(own).length === 0 ? {} : { parameters: own }
 }
 
-/** What the check of a configuration says of parameters. */
+/** The messages of a configuration's check about parameters. */
 function problemsOf(parameters: Readonly<Record<string, ParameterConfig>>): readonly string[] {
   const problems = new Problems()
   compileQueryRule(parameters, [], problems)

@@ -2,7 +2,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../base/http/body/json.ts'
 import { listOf, objectOf, referenced, textOf } from './operations.ts'
 
-/** A member of a body, where it stands nearest to the beginning. */
+/** A member of a body, at its place nearest to the beginning. */
 export interface BodyMember {
   readonly path: readonly string[]
   /** Whether a list, or a map with keys of the client's, is on the way: nothing can be put there. */
@@ -46,7 +46,7 @@ export class BodyMembers {
     this.#isWanted = isWanted
   }
 
-  /** Those of the beginning first. A schema that is met again is not read again. */
+  /** The members nearest to the beginning come first. A schema that is met again is not read again. */
   in(schema: JsonValue | undefined): readonly BodyMember[] {
     const pointer = textOf(objectOf(schema)['$ref'])
     if (pointer === undefined) return this.#find(objectOf(schema))
@@ -59,7 +59,7 @@ export class BodyMembers {
     const seen = new Set<JsonObject>([root])
     const found: BodyMember[] = []
     const left: (Step | undefined)[] = [undefined]
-    // What is added while it is being walked is walked too.
+    // Parts that are added during the walk are walked too.
     for (const before of left)
       for (const own of this.#ownOf(before?.schema ?? root)) {
         const isNew = !seen.has(own.schema) && this.#ownOf(own.schema).length > 0

@@ -48,14 +48,14 @@ import type {
   Level,
 } from '../../operate/hooks/first-configuration.ts'
 
-/** What a configuration cannot say, or somebody must decide. */
+/** A note about something that a configuration cannot say, or that somebody must decide. */
 export interface Note {
-  /** In the description; undefined: of it as a whole. */
+  /** The line in the description; undefined for a note about all of it. */
   readonly line: number | undefined
   readonly what: string
-  /** The same without what differs: notes of one kind can be told in one line. */
+  /** The same without the parts that differ: notes of one kind can be told in one line. */
   readonly kind: string
-  /** What is counted in that line. */
+  /** The names that are counted in that line. */
   readonly names: readonly string[]
 }
 
@@ -79,7 +79,7 @@ export interface ServiceFromDescription {
   /** Where a client would choose the business: nothing of such a description can be served. */
   readonly chosenByClients: readonly (Note & ClientsChoice)[]
   readonly operations: readonly OperationBusiness[]
-  /** Where the business could stand. */
+  /** Where the business could be written. */
   readonly places: readonly FoundPlace[]
   /** Places that were said to be no business, and that no operation has. */
   readonly notBusinessUnused: readonly NamedPlace[]
@@ -241,7 +241,7 @@ function areasOf(actions: readonly DescribedAction[], document: JsonObject): Des
 
 const OWN_TOKEN = 'tokens of clients do not go on. If it shall get one of its own: backends.service.auth'
 
-/** How the service wants to know Postern is for people to set: a secret belongs to it. */
+/** People must set how the service authenticates Postern, because a secret belongs to it. */
 const ADVICE: Readonly<Record<string, (scheme: JsonObject) => string>> = {
   apiKey: (scheme) =>
     scheme['in'] === 'cookie'
@@ -297,13 +297,13 @@ function tellWhole(
 export interface Choice {
   /** The operations that are taken; none: all. */
   readonly only?: readonly string[]
-  /** Those that belong to nobody. */
+  /** The operations that belong to no business. */
   readonly shared?: readonly string[]
 }
 
 const operationText = ({ method, path }: DescribedOperation): string => `${method} ${path}`
 
-/** What the configuration says of operations without a business: by the action. */
+/** Remarks in the configuration about operations without a business, by the action. */
 function remarksOf(
   all: readonly Named[],
   shared: readonly string[],
@@ -400,7 +400,7 @@ export function describeService(
   }
 }
 
-/** Whether something of an operation stands at a place, and has the name of a business. */
+/** Whether an operation has something at a place, with the name of a business. */
 function isTaken(
   operation: DescribedOperation,
   place: NamedPlace,

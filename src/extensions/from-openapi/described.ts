@@ -83,7 +83,7 @@ const isThere = (place: BusinessPlace, found: readonly FoundPlace[]): boolean =>
   // Text around the value makes a whole host: the described one needs no variable.
   (place.kind === 'host' && /[^{}]\{|\}[^{}]/.test(place.value))
 
-/** Whoever misspells a place would let clients choose the business. @throws DescriptionError */
+/** A misspelled place would let clients choose the business. @throws DescriptionError */
 function requireUsed(
   file: string,
   { places = [], fund = [] }: DescriptionOptions,

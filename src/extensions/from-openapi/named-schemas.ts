@@ -1,4 +1,4 @@
-/** The schemas of a description that others refer to: each stands once in the configuration, under `schemas`. */
+/** The schemas of a description that others refer to: each is written once in the configuration, under `schemas`. */
 import type { BodySchema } from '../../base/http/body/body-schema.ts'
 import { type JsonObject, type JsonValue, parseJsonPointer } from '../../base/http/body/json.ts'
 import { listOf, nameOf, objectOf, referenced, referencesIn, slugOf } from './operations.ts'
@@ -31,10 +31,10 @@ export class NamedSchemaSet implements NamedParts {
     this.#tell = tell
   }
 
-  /** Those that operations use, as they stand under `schemas`. @param text the operations as JSON */
+  /** The schemas that operations use, as they are written under `schemas`. @param text the operations as JSON */
   schemasIn(text: string): Readonly<Record<string, BodySchema>> {
     const names = new Set([...text.matchAll(/"#\/schemas\/([^"]+)"/g)].map(([, name = '']) => name))
-    // What is added while it is being walked is walked too.
+    // Names that are added during the walk are walked too.
     for (const name of names)
       for (const inner of namesIn(this.#definitions.get(name)?.schema ?? {})) names.add(inner)
     const used = [...this.#definitions].filter(([name]) => names.has(name))
@@ -92,7 +92,7 @@ export class NamedSchemaSet implements NamedParts {
     for (let next = this.#pending.pop(); next !== undefined; next = this.#pending.pop()) next()
   }
 
-  /** What a schema is: that which it names, if it is a reference. `complete` comes first. */
+  /** The schema itself, or the one that it refers to. `complete` comes first. */
   resolved(schema: BodySchema): BodySchema {
     const name = nameIn(schema)
     return name === undefined ? schema : (this.#definitions.get(name)?.schema ?? {})
@@ -103,7 +103,7 @@ export class NamedSchemaSet implements NamedParts {
     const found = new Map<string, string>()
     if (!this.#hasItems) return found
     const names = new Set(namesIn(schema))
-    // What is added while it is being walked is walked too.
+    // Names that are added during the walk are walked too.
     for (const name of names) {
       const definition = this.#definitions.get(name)
       for (const [array, item] of definition?.items ?? [])
@@ -113,7 +113,7 @@ export class NamedSchemaSet implements NamedParts {
     return found
   }
 
-  /** A schema without the member at a pointer, which Postern sets. What others use stays as it is. */
+  /** A schema without the member at a pointer, which Postern sets. Schemas that others use stay as they are. */
   without(schema: BodySchema, pointer: readonly string[]): BodySchema {
     const [member = '', ...rest] = pointer
     const name = nameIn(schema)
@@ -164,7 +164,7 @@ function isSidedItself(value: JsonValue): boolean {
   return false
 }
 
-/** What references name, and is another schema in requests than in answers: itself, or by what it refers to. */
+/** Referenced schemas that differ between requests and answers: by themselves, or by a schema that they refer to. */
 function sidedParts(document: JsonObject): ReadonlySet<JsonValue> {
   const users = new Map<JsonValue, JsonValue[]>()
   const sided = new Set<JsonValue>()

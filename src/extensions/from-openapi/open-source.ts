@@ -5,7 +5,7 @@ import { openDescription, type OpenDescription } from './described.ts'
 import { openText, operationsTable } from './operations-table.ts'
 import { notBusinessGiven, placesChosen, placesGiven, valuesOf } from './tenancy.ts'
 
-/** Of an option that may stand several times. */
+/** The values of an option that may be given several times. */
 const listOf = (value: SourceValues[string]): readonly string[] => (typeof value === 'object' ? value : [])
 const givenList = (value: SourceValues[string]): readonly string[] | undefined =>
   typeof value === 'object' ? value : undefined

@@ -13,7 +13,7 @@ const placeOf = ({ action, business, shared }: OperationBusiness): string => {
   return shared ? 'shared: it belongs to no business' : business.join(' ')
 }
 
-/** Those without a business stand last, under a heading with their number. */
+/** Operations without a business come last, under a heading with their number. */
 export function operationsTable(operations: readonly OperationBusiness[]): string {
   const open = new Set(withoutBusiness(operations))
   const rows = operations.map((each) => [each.operation, each.action ?? '-', placeOf(each)].map(printable))

@@ -21,7 +21,7 @@ export const listOf = (value: JsonValue | undefined): readonly JsonValue[] =>
 export const textOf = (value: JsonValue | undefined): string | undefined =>
   typeof value === 'string' && value.trim() !== '' ? value : undefined
 
-/** What a reference (`#/components/…`) names. */
+/** The target of a reference (`#/components/…`). */
 export function referenced(document: JsonObject, pointer: string): JsonValue | undefined {
   try {
     return pointer.startsWith('#')
@@ -35,7 +35,7 @@ export function referenced(document: JsonObject, pointer: string): JsonValue | u
 /** All objects within that are references. Anchors of YAML may have made a circle. */
 export function* referencesIn(value: JsonValue): Generator<{ $ref: string }> {
   const seen = new Set<JsonValue>([value])
-  // What is added while it is being walked is walked too.
+  // Parts that are added during the walk are walked too.
   for (const part of seen) {
     if (typeof part !== 'object' || part === null) continue
     if (isJsonObject(part) && typeof part['$ref'] === 'string') yield part as { $ref: string }
@@ -94,7 +94,7 @@ export function slugOf(text: string): string | undefined {
 export type Contents = ReadonlyMap<string, JsonValue | undefined>
 
 export interface DescribedOperation {
-  /** Where it stands in the description. */
+  /** Its path in the description. */
   readonly at: readonly string[]
   readonly path: string
   /** In upper case; also those that a configuration cannot have. */
@@ -106,7 +106,7 @@ export interface DescribedOperation {
   /** Each with `name`, `in` and `schema`. */
   readonly parameters: readonly JsonObject[]
   readonly body: { readonly required: boolean; readonly contents: Contents } | undefined
-  /** Of the successful answers. */
+  /** The contents of the successful answers. */
   readonly answers: Contents
   /** Names of headers of those answers. */
   readonly headers: readonly string[]
@@ -122,7 +122,7 @@ export const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patc
 
 const plainType = (type: string): string => (type.split(';', 1)[0] ?? '').trim().toLowerCase()
 
-/** What has no slash is no media type: nobody could send it. */
+/** The contents of a body by media type. A name without a slash is no media type: nobody could send it. */
 const contentsOf = (document: JsonObject, content: JsonValue | undefined): Contents =>
   new Map(
     Object.entries(partOf(document, content)).flatMap(([type, media]) =>
@@ -135,7 +135,7 @@ const contentsOf = (document: JsonObject, content: JsonValue | undefined): Conte
 const sameSchema = (types: readonly string[], schema: JsonValue | undefined): Contents =>
   new Map(types.filter((type) => parseMediaType(type) !== undefined).map((type) => [plainType(type), schema]))
 
-/** Those of the path hold for each operation that has none of the same name and place. */
+/** Parameters of the path hold for each operation, unless it has one of the same name and place. */
 function parametersOf(
   document: JsonObject,
   shared: JsonObject,
@@ -253,7 +253,7 @@ export const operationsOf = (document: JsonObject): readonly DescribedOperation[
       .map((method) => operationOf(document, path, method)),
   )
 
-/** A method and a path (`GET /funds*`), of which the method may be left out. Anything else is a tag. */
+/** A method and a path (`GET /funds*`), or a path alone. Anything else is a tag. */
 const ONLY_PATH = /^(?:([A-Za-z]+|\*) +)?([/*].*)$/
 
 /** The operations of any one tag or path that is asked for; all, if none is. */
@@ -286,7 +286,7 @@ function addressTemplate(document: JsonObject): string | undefined {
   return `${schemes.includes('https') || schemes.length === 0 ? 'https' : 'http'}://${host}${basePath ?? ''}`
 }
 
-/** What the path of an address may hold (C8.1). */
+/** The characters that a part of an address's path may have (C8.1). */
 const PLAIN_PART = /^[A-Za-z0-9._~!$&'()*+,=:@-]*$/
 
 interface Address {
@@ -315,7 +315,7 @@ function addressIn(document: JsonObject): Address {
 /** The address that the description names first; undefined if it names none. It may be a path alone. */
 export const describedAddress = (document: JsonObject): string | undefined => addressIn(document).address
 
-/** What of that address is left out. */
+/** The parts of that address that are left out. */
 export const unsaidAddress = (document: JsonObject): readonly string[] => addressIn(document).unsaid
 
 /** How the service knows its callers, by the names of the schemes. */

@@ -16,18 +16,18 @@ export type PlaceKind = (typeof KINDS)[number]
 /** A place in a call: a parameter, or a member of the body. */
 export interface NamedPlace {
   readonly kind: PlaceKind | 'cookie'
-  /** Of the parameter; a JSON Pointer into the body; empty for `host` and `identity`. */
+  /** The name of the parameter; a JSON Pointer into the body; empty for `host` and `identity`. */
   readonly name: string
 }
 
-/** The name that stands there: the last step of a pointer. */
+/** The name of the parameter or member: the last step of a pointer. */
 export const lastName = ({ kind, name }: NamedPlace): string =>
   kind === 'body' ? (parseJsonPointer(name).at(-1) ?? '') : name
 
 /** `header:xero-tenant-id={business.tenant}`, read. */
 export interface BusinessPlace extends NamedPlace {
   readonly kind: PlaceKind
-  /** What Postern puts there. */
+  /** The value that Postern writes there. */
   readonly value: string
 }
 
@@ -80,7 +80,7 @@ export interface FoundPlace extends NamedPlace {
   readonly operations: number
 }
 
-/** Where the business could stand, and which of these places have a usual name. */
+/** Where the business could be written, and which of these places have a usual name. */
 export interface ProposedPlaces {
   readonly all: readonly FoundPlace[]
   readonly usual: readonly FoundPlace[]
@@ -92,7 +92,7 @@ const LIKELY =
 
 /**
  * All places, those with likely names first, then those of most operations.
- * @param asked pointers into bodies that are looked for, whatever their names
+ * @param asked pointers into bodies that are looked for under any names
  */
 export function placesOf(
   operations: readonly DescribedOperation[],
@@ -138,16 +138,16 @@ function placesIn(
   return [...sent, ...inPath, ...inBody]
 }
 
-/** Members of bodies that stand deeper are proposed to nobody. */
+/** How deep a member of a body may be to be proposed. */
 const DEEPEST = 4
 
-/** The host of the first server, with its variables as they stand; undefined if there is none. */
+/** The host of the first server, with its variables as they are written; undefined if there is none. */
 export function hostOf(document: JsonObject): string | undefined {
   const url = textOf(objectOf(listOf(document['servers'])[0])['url']) ?? ''
   return /^https?:\/\/([^/?#]+)/.exec(url)?.[1]
 }
 
-/** What the Host of a service is by business. */
+/** The host of a service, with the value of the business in it. */
 export function hostTemplate(document: JsonObject, { value }: BusinessPlace): string {
   const host = hostOf(document)?.replace(/:\d+$/, '')
   return host?.includes('{') === true && /^\{[^{}]+\}$/.test(value)

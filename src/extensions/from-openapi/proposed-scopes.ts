@@ -1,4 +1,4 @@
-/** Proposes scopes for operations: those that the description names, else two for each area. */
+/** Proposes scopes for operations: those that the description names, or two for each area. */
 import { isIdentityScope } from '../../base/config/scopes/catalogue.ts'
 import type { JsonObject } from '../../base/http/body/json.ts'
 import { type DescribedOperation, lineOf, objectOf, textsOf } from './operations.ts'
@@ -24,7 +24,7 @@ export class ProposedScopes {
   readonly #scopes = new Map<string, DescribedService['scopes'][string]>()
   /** Each way in which an operation that changes data is let in: the scopes that it takes together. */
   readonly #changing: (readonly string[])[] = []
-  /** What operations that only read take. */
+  /** The scopes that operations take that only read. */
   readonly #reading = new Set<string>()
 
   constructor(schemes: JsonObject) {
@@ -36,7 +36,7 @@ export class ProposedScopes {
   }
 
   /**
-   * Those that change nothing. A scope that a change takes beside others, and that reading takes too, counts as
+   * Scopes that change nothing. A scope that a change takes together with others, and that reading takes too, counts as
    * reading if one of the others is for changes only: it changes nothing alone.
    */
   get readScopes(): readonly string[] {

@@ -13,13 +13,13 @@ export class DescriptionError extends SourceError {
 }
 
 export interface Description {
-  /** Every reference that is read (`#/…`) leads to a part of it: what other files have stands under `x-files`. */
+  /** Every reference that is read (`#/…`) leads to a part of it: parts of other files are under `x-files`. */
   readonly document: JsonObject
   /** The line of a part, or of the last part on the way that begins a line. */
   readonly lineOf: (path: readonly string[]) => number
   /** Where the description breaks the rules of OpenAPI. */
   readonly breaches: readonly { readonly path: readonly string[]; readonly why: string }[]
-  /** References that lead nowhere. What they stand for counts as not described. */
+  /** References that lead nowhere. Their targets count as not described. */
   readonly broken: readonly BrokenReference[]
 }
 
@@ -57,7 +57,7 @@ async function documentIn(file: string): Promise<JsonObject> {
   try {
     document = await parseFile(resolve(file))
   } catch (thrown) {
-    // The one of YAML counts; the one of JSON goes on until the stack ends.
+    // The parser of YAML counts levels; the one of JSON continues until the stack ends.
     if (thrown instanceof RangeError || messageOf(thrown).includes('nesting exceeded'))
       throw new DescriptionError(`${file} is nested too deep to be read`, { cause: thrown })
     const message = messageOf(thrown)
@@ -89,7 +89,7 @@ interface SchemaBreach {
   readonly params?: Readonly<Record<string, unknown>>
 }
 
-/** What the schema of OpenAPI demands, in words. */
+/** The demand of OpenAPI's schema that is broken, in words. */
 function breachText({ keyword, params = {} }: SchemaBreach): string {
   const named = (name: string): string => `"${String(params[name])}"`
   if (keyword === 'required') return `${named('missingProperty')} is missing`
@@ -101,7 +101,7 @@ function breachText({ keyword, params = {} }: SchemaBreach): string {
   return 'is none of the forms that there are'
 }
 
-/** A description that breaks rules can often be used all the same, so they are noted and do not end the work. */
+/** A description that breaks rules can often still be used, so the breaches are noted and do not end the work. */
 async function breachesOf(document: JsonObject): Promise<Description['breaches']> {
   try {
     await new Parser().validate(document as never, { validate: { spec: false } })

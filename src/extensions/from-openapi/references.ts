@@ -1,6 +1,6 @@
 /**
- * Follows the references of a description, from what is read of it: an example, an extension or an answer of an error may
- * hold any. What other files have is put under `x-files`.
+ * Follows the references of a description, from the parts that are read: an example, an extension or an answer of an error
+ * may hold any. Parts of other files are put under `x-files`.
  */
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -9,12 +9,12 @@ import { listOf, METHODS, objectOf, referenced, schemesOf, successesIn, textOf }
 
 /** A reference that leads nowhere. */
 export interface BrokenReference {
-  /** Where it stands; empty in another file. */
+  /** Its path; empty in another file. */
   readonly path: readonly string[]
   readonly why: string
 }
 
-/** What a part of a description is: it says where references may stand in it. */
+/** The kind of a part of a description: it says where references may be in it. */
 type Role =
   'schemes' | 'item' | 'operation' | 'parameter' | 'body' | 'response' | 'content' | 'media' | 'schema'
 
@@ -31,7 +31,7 @@ const withContent = (part: JsonObject): readonly Inner[] => [
   ['schema', part['schema'], 'schema'],
 ]
 
-/** What is read of each. */
+/** The parts that are read of each. */
 const INSIDE: Readonly<Record<Role, (part: JsonObject) => readonly Inner[]>> = {
   schemes: (part) => Object.entries(part).map(([name, each]) => ['media', each, name]),
   item: (part) => [
@@ -98,7 +98,7 @@ class Follower {
   async follow(roots: readonly Step[]): Promise<void> {
     const seen = new Map<Role, Set<JsonValue>>()
     const left = [...roots]
-    // What is added while it is being walked is walked too.
+    // Parts that are added during the walk are walked too.
     for (const step of left) {
       const { role, value, file } = step
       if (!isJsonObject(value)) continue

@@ -27,7 +27,7 @@ interface Work {
   left: number
 }
 
-/** What schemas with a name become. */
+/** How schemas with a name are converted. */
 export interface NamedParts {
   readonly document: JsonObject
   /** A reference to what a reference of the description names. @param nullable whether it may be null too */
@@ -69,7 +69,7 @@ const isCount = (value: number): boolean => Number.isSafeInteger(value) && value
 
 type Reader = (value: JsonValue, draft: Draft, work: Work, depth: number, schema: JsonObject) => void
 
-/** What each keyword becomes. It tells in `lost` what it cannot say. */
+/** Converts each keyword. It adds to `lost` the ones that a configuration cannot say. */
 const KEYWORDS: Readonly<Record<string, Reader>> = {
   type(value, draft, { lost }) {
     const given = (typeof value === 'string' ? [value] : [...new Set(textsOf(value))]).filter(
@@ -137,7 +137,7 @@ const KEYWORDS: Readonly<Record<string, Reader>> = {
   },
   anyOf: (value, draft, work, depth) => takeOnly('anyOf', value, draft, work, depth),
   oneOf: (value, draft, work, depth) => takeOnly('oneOf', value, draft, work, depth),
-  // In OpenAPI 3.0 the first two are switches beside the limit.
+  // In OpenAPI 3.0 the first two are switches for the limit.
   ...Object.fromEntries(
     ['exclusiveMinimum', 'exclusiveMaximum', 'uniqueItems'].map((keyword): [string, Reader] => [
       keyword,
@@ -180,7 +180,7 @@ function noteItems(name: string, member: JsonValue | undefined, { items }: Work)
 
 const isNull = (schema: JsonValue): boolean => isJsonObject(schema) && schema['type'] === 'null'
 
-/** Of several alternatives, one beside null can be said. */
+/** A configuration can say only one alternative besides null. */
 function takeOnly(keyword: string, value: JsonValue, draft: Draft, work: Work, depth: number): void {
   const all = listOf(value)
   const [only, ...others] = all.filter((each) => !isNull(each) && each !== false)
@@ -229,7 +229,7 @@ function convert(value: JsonValue | undefined, work: Work, depth: number, joined
   const only = joined ? undefined : onlyReference(schema)
   if (only !== undefined) return work.schemas.refer(only.pointer, work.side, only.nullable)
   const draft: Draft = {}
-  // Parts come last, so that what stands beside them is first.
+  // Parts come last, so that the keywords next to them come first.
   const entries = Object.entries(schema).sort(([a], [b]) => Number(isPart(a)) - Number(isPart(b)))
   for (const [keyword, given] of entries) {
     const reader = Object.hasOwn(KEYWORDS, keyword) ? KEYWORDS[keyword] : undefined
@@ -245,7 +245,7 @@ function convert(value: JsonValue | undefined, work: Work, depth: number, joined
   return isNothing(draft) ? NOTHING : draft
 }
 
-/** What demands nothing where a schema is only a reference: its own words are those of what it names. */
+/** Keywords that demand nothing next to a reference: the words come from the schema that it names. */
 const isWord = (keyword: string): boolean =>
   isSilent(keyword) || keyword === 'title' || keyword === 'description'
 

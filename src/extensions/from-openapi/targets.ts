@@ -22,26 +22,26 @@ import type { DescribedMethod, Level } from '../../operate/hooks/first-configura
 
 /** Which parameters are the codes of businesses and of funds, folded. */
 export interface TargetParameters extends Readonly<Record<Level, ReadonlySet<string>>> {
-  /** Where the business stands; undefined: wherever a parameter in path, query or header has one of the names. */
+  /** Where the business is written; undefined: in each parameter of path, query or header with one of the names. */
   readonly places?: readonly BusinessPlace[] | undefined
   /** Places with one of the names that are no business. */
   readonly notBusiness?: readonly NamedPlace[] | undefined
 }
 
-/** What Postern puts where a target stands; undefined: only a client writes it there. */
+/** The value that Postern writes at the place of a target; undefined: only a client writes it there. */
 export function valueAt(target: Level, place: NamedPlace, { places }: TargetParameters): string | undefined {
   if (target === 'fund' || places === undefined) return place.kind === 'body' ? undefined : `{${target}}`
   return places.find((each) => isSamePlace(each, place))?.value
 }
 
-/** What a parameter is the code of; undefined: something else. */
+/** Whether a parameter is the code of a business or of a fund; undefined: neither. */
 export function targetOf(name: string, { business, fund }: TargetParameters): Level | undefined {
   const folded = foldParameter(name)
   if (business.has(folded)) return 'business'
   return fund.has(folded) ? 'fund' : undefined
 }
 
-/** What stands at a place. */
+/** The target whose code is at a place; undefined: none. */
 function targetAt(place: NamedPlace, targets: TargetParameters): Level | undefined {
   const target = targetOf(lastName(place), targets)
   const isNone = targets.notBusiness?.some((each) => isSamePlace(each, place)) === true
@@ -84,7 +84,7 @@ const businessHeaders = (
 const placeKey = (parameter: JsonObject): string =>
   `${nameOf(parameter['in'])} ${nameOf(parameter['name']).toLowerCase()}`
 
-/** What is a code for one operation of a service may be read by the others, also where their description lacks it. */
+/** A code of one operation of a service may be read by the others, even if their description lacks it. */
 export function withCodes(
   operations: readonly DescribedOperation[],
   schemes: JsonObject,
@@ -100,10 +100,10 @@ export function withCodes(
 }
 
 export interface BoundParameters {
-  /** What of them is said in the configuration, in place of what a client sends. */
+  /** The query parameters and headers that the configuration sets, in place of a client's. */
   readonly upstream: Pick<NonNullable<DescribedMethod['upstream']>, 'query' | 'headers'>
   readonly targets: ReadonlySet<Level>
-  /** Those that are the business, with what is put there. */
+  /** Those that are the business, with the value that is put there. */
   readonly business: readonly BusinessPlace[]
 }
 
@@ -191,14 +191,14 @@ export interface MappedPath {
   readonly actions: readonly [string, ...string[]]
   /** The types of its parameters, by their names in `actions`: `uuid`, `integer`, `/a|b/`. */
   readonly types: ReadonlyMap<string, string>
-  /** What the service is asked for. */
+  /** The path that the service is asked for. */
   readonly sent: string
   /** Parameters whose type cannot be said. */
   readonly untyped: readonly string[]
 }
 
 const LITERAL = /^[A-Za-z0-9._~-]+$/
-/** What may stand in a path to a service as it is. */
+/** Text that may be used unchanged in a path to a service. */
 const SENDABLE = /^[A-Za-z0-9._~!$&'()*+,=:@-]*$/
 const PARAMETER = /\{([^{}]+)\}/g
 /** Names that mean something else in the path that a service is asked for (C8.7). */
@@ -302,7 +302,7 @@ const isType = (type: string): boolean => {
   }
 }
 
-/** Whether no number below zero fits. In OpenAPI 3.0 `exclusiveMinimum` is a switch beside the limit. */
+/** Whether no number below zero fits. In OpenAPI 3.0 `exclusiveMinimum` is a switch for the limit. */
 const isNatural = ({ minimum, exclusiveMinimum }: JsonObject): boolean =>
   (typeof minimum === 'number' && minimum > -1) ||
   (typeof exclusiveMinimum === 'number' && exclusiveMinimum >= -1)

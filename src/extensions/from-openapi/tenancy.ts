@@ -39,7 +39,7 @@ export const notBusinessGiven = (texts: readonly string[]): readonly NamedPlace[
 /** How many places are listed. */
 const MOST_LISTED = 12
 
-/** Asks where the business stands. The number of a place in the list stands for it. */
+/** Asks where the business is written. A place is chosen by its number in the list. */
 export async function placesChosen(
   { all, usual }: ProposedPlaces,
   terminal: Terminal,
@@ -70,7 +70,7 @@ export async function placesChosen(
   }
 }
 
-/** Of `--value ACME.tenant=t-7`. @throws UsageError */
+/** The values given by options such as `--value ACME.tenant=t-7`. @throws UsageError */
 function valuesGiven(texts: readonly string[], businesses: readonly FirstBusiness[]): BusinessValues {
   const values: Record<string, Record<string, string>> = {}
   for (const text of texts) {

@@ -28,24 +28,24 @@ interface IntrospectorParts extends OpaqueVerifierParts {
   readonly after?: After
 }
 
-/** Milliseconds that an answer counts: of an active token, and of any other. */
+/** How long an answer counts, for an active token and for any other, in milliseconds. */
 const ACTIVE = 60_000
 const INACTIVE = 10_000
-/** Milliseconds after which an answer about a token in use is asked for again, so that no call waits for it. */
+/** After how long an answer about a token in use is asked for again, so that no call waits for it, in milliseconds. */
 const RENEW = 50_000
-/** Milliseconds between two attempts to renew an answer, and between two requests while the endpoint fails. */
+/** The time between two attempts to renew an answer, and between two requests while the endpoint fails, in milliseconds. */
 const PAUSE = 1_000
 /** Failures in a row after which the endpoint counts as failing. */
 const FAILING = 3
-/** Milliseconds for a whole introspection, the wait for a place included. */
+/** How long a whole introspection may take, the wait for a place included, in milliseconds. */
 const DEADLINE = 2_000
-/** Requests at once, and tokens that may wait for a place. */
+/** How many requests run at once, and how many tokens may wait for a place. */
 const AT_ONCE = 32
 const WAITING = 1_000
-/** Answers that are remembered, and the bytes that they may take together. */
+/** How many answers are remembered, and how many bytes they may take together. */
 const MOST_KNOWN = 10_000
 const LARGEST_KNOWN = 32 * 1024 * 1024
-/** Bytes of a remembered answer beside its text. */
+/** The size of a remembered answer without its text, in bytes. */
 const ENTRY_OVERHEAD = 512
 
 const NOT_ACTIVE = 'introspection: not active'
@@ -53,7 +53,7 @@ const NOT_ACTIVE = 'introspection: not active'
 interface Known {
   /** Undefined if the token is not active. */
   readonly claims: Claims | undefined
-  /** Bytes. */
+  /** How much memory it counts for, in bytes. */
   readonly size: number
   readonly standing: AnswerStanding
 }
@@ -192,12 +192,12 @@ const unavailable = (cause: unknown): Fault =>
 const isUnavailable = (thrown: unknown): boolean =>
   thrown instanceof Fault && thrown.code === 'token_judge_unavailable'
 
-/** Statuses that say something of the endpoint, whatever was asked. */
+/** Statuses that say something about the endpoint, and nothing about the token. */
 const OF_ENDPOINT: ReadonlySet<number> = new Set([401, 404, 405, 408, 429])
 
 /**
- * Whether an endpoint, or a firewall in front of it, refused to read this one token. Whoever sends such tokens must not
- * make the endpoint count as failing for everybody else.
+ * Whether an endpoint, or a firewall in front of it, refused to read this one token. A caller who sends such tokens must
+ * not make the endpoint count as failing for others.
  */
 const isOfOneToken = (cause: unknown): boolean =>
   cause instanceof UnexpectedStatus &&
@@ -252,7 +252,7 @@ class AnswerStanding implements KeyStanding {
   }
 }
 
-/** Bytes. */
+/** The largest answer, in bytes. */
 const LARGEST = 64 * 1024
 
 interface IntrospectionCall {
@@ -266,7 +266,7 @@ interface IntrospectionCall {
 interface IntrospectionAnswer {
   /** Undefined if the token is not active. */
   readonly claims: Claims | undefined
-  /** Bytes of the answer. */
+  /** The length of the answer, in bytes. */
   readonly length: number
 }
 
@@ -298,8 +298,8 @@ function basic({ clientId, clientSecret }: IntrospectionCall): string {
 }
 
 /**
- * The claims of an active token, checked by the policy like those of a JWS. An answer may omit `iss`, since it comes from
- * the issuer, and `iat`: then the earliest moment that the policy allows is taken, so that no revocation rule is missed.
+ * The claims of an active token, checked by the policy like those of a JWS. An answer may omit `iss`, because it comes
+ * from the issuer, and `iat`: then the earliest moment that the policy allows is taken, so that no revocation rule is missed.
  * @throws Fault `invalid_token`
  */
 function checkIntrospected(answer: Claims, policy: TokenPolicy, clock: Clock): Claims {
@@ -324,7 +324,7 @@ function requireAccessToken(answer: Claims, { audience, confirmation }: TokenPol
   throw badToken(`introspection: token_type is not ${isBound ? 'DPoP' : 'Bearer'}`)
 }
 
-/** Limits how many pieces of work go on at once. The others wait in their order, and not more than `mostWaiting`. */
+/** Limits how many pieces of work run at once. Others wait in their order, at most `mostWaiting` of them. */
 export class Slots {
   readonly #most: number
   readonly #mostWaiting: number

@@ -18,7 +18,7 @@ export interface AnswerRules {
   readonly conditional: boolean
   /** The request carried Range, and may be answered 206. */
   readonly ranged: boolean
-  /** Milliseconds since the epoch. */
+  /** The current time, in milliseconds since the epoch. */
   readonly now: number
   readonly streams: StreamRules
   /** Most bytes of a value as JSON. */
@@ -28,8 +28,8 @@ export interface AnswerRules {
 type Members = Readonly<Record<string, unknown>>
 
 /**
- * What a module answered, checked (C8.4): user code has no types when it runs, and its mistakes are a 500 for one
- * client, never the end of the process.
+ * Checks the answer of a module (C8.4): user code has no types when it runs, and its mistakes are a 500 for one client,
+ * never the end of the process.
  * @throws Fault upstream_broken for what is no answer, answer_too_large; the fault of C8.4 for a status that means one
  */
 export async function checkAnswer(given: unknown, rules: AnswerRules): Promise<BackendAnswer> {
@@ -61,7 +61,7 @@ export function membersOf(given: unknown, expected: string): Members {
   throw broken(`answered ${given === null ? 'null' : typeof given} for ${expected}`)
 }
 
-/** Characters of all headers together, and lines: as much as an upstream of the `http` backend may send. */
+/** The limit of all headers together, in characters and in lines: as much as an upstream of the `http` backend may send. */
 export const MOST_HEAD = 16 * 1024
 export const MOST_LINES = 100
 
@@ -150,7 +150,7 @@ export function lengthOf(given: unknown): number | undefined {
 }
 
 const MOST_ERRORS = 100
-/** Characters. */
+/** The longest code of an error, and the longest message, in characters. */
 const MOST_CODE = 100
 const MOST_MESSAGE = 4000
 

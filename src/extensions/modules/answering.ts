@@ -4,7 +4,7 @@ import type { ForwardedCall, Module, ModuleCall } from '../../base/contracts/cal
 /** A module as it is asked: with an `answer`, whichever form its code has. */
 export interface AnsweringModule {
   readonly made: Module
-  /** The answers of the upstream that its code may look at. What is asked of the upstream depends on it. */
+  /** The answers of the upstream that its code may look at. The request to the upstream depends on it. */
   readonly sees: 'no answer' | 'one answer' | 'all answers'
   answer(call: ModuleCall, time: ModuleTime): unknown
 }

@@ -15,7 +15,7 @@ import type { Forwards } from './forwards.ts'
 import { accountedStream } from './stream.ts'
 import { plainValue } from './value.ts'
 
-/** The call as a module sees it: copies where what is behind them is shared, since its code may change what it gets. */
+/** The call as a module sees it. Shared values are copied, because its code may change what it gets. */
 export function callOf(
   call: Call,
   body: ModuleBody,
@@ -60,7 +60,7 @@ export function factsOf(call: Call, signal: AbortSignal): Omit<ModuleCall, 'body
   }
 }
 
-/** Bytes of JSON that are parsed at once, in about a millisecond. */
+/** How much JSON is parsed at once, in bytes: it takes about a millisecond. */
 const AT_ONCE = 64 * 1024
 const CONVERTED = { ...JSON_LIMITS, converts: true }
 
@@ -77,7 +77,7 @@ export function bodyOf(body: CallBody, forwards: Forwards | undefined): ModuleBo
   return parseJsonInSlices(bytes, CONVERTED).then((value) => ({ kind: 'value', value: value as Json }))
 }
 
-/** Many modules never look at it, and the bytes that were checked go on as they are. */
+/** A value that is parsed when it is read. Many modules never read it, and the checked bytes are passed as they are. */
 function lazyValue(parse: () => Json): ModuleBody {
   let parsed: { readonly value: Json } | undefined
   return {

@@ -26,7 +26,7 @@ interface ForwardsParts {
 
 /** The requests that a module sends for one call (C8.9): bounded, and ended with the call. */
 export class Forwards {
-  /** What is sent if the module changes nothing. */
+  /** The request that is sent if the module changes nothing. */
   readonly #base: Call
   readonly #parts: ForwardsParts
   readonly #budget: ReadBudget
@@ -50,7 +50,7 @@ export class Forwards {
     return (sender.bodyUse?.recipe?.format ?? sender.format) === 'json'
   }
 
-  /** What is sent if the module changes nothing, as it sees it. */
+  /** The request that is sent if the module changes nothing, as it sees it. */
   unchanged(): OutgoingRequest {
     return this.#outgoing(prepareRequest(this.#base, this.#parts.sender))
   }
@@ -102,7 +102,7 @@ export class Forwards {
     }
   }
 
-  /** What may change something is sent only when its intent is in the audit trail (C12.1.3). */
+  /** A request that may change something is sent only when its intent is in the audit trail (C12.1.3). */
   #intend({ method }: Call): Promise<void> | undefined {
     if (isSafe(method)) return undefined
     if (this.#ended) throw isOver()
@@ -144,7 +144,7 @@ export class Forwards {
     this.#bodySent = true
   }
 
-  /** The call is answered. What was not passed on is let go, and nothing more is sent. */
+  /** The call is answered. Answers that were not passed on are let go, and nothing more is sent. */
   end(): void {
     this.#end((open) => open.answer?.body.isPassed !== true)
   }
@@ -175,12 +175,12 @@ interface OpenForward {
   readonly listeners: (() => void)[]
 }
 
-/** Of the upstream's own bytes, which a module that sees the answer need not pass on. */
+/** Headers about the upstream's own bytes, which a module that sees the answer need not pass on. */
 const OF_BYTES: ReadonlySet<string> = new Set(['accept-encoding', 'range', 'if-range'])
-/** Of one representation, where an answer may be made of several. */
+/** Headers about one representation, where an answer may be made of several. */
 const OF_ONE: ReadonlySet<string> = new Set([...OF_BYTES, 'if-none-match', 'if-modified-since'])
 
-/** What is sent upstream for a call before a module changes anything: one that sees the answer gets it whole. */
+/** The call as it is sent upstream if a module changes nothing: a module that sees the answer gets it whole. */
 function baseOf(call: Call, sees: AnsweringModule['sees']): Call {
   if (sees === 'no answer') return call
   const method = call.method === 'HEAD' ? 'GET' : call.method

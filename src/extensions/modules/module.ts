@@ -23,7 +23,7 @@ import { ReceivedAnswer, ReceivedBody } from './received-answer.ts'
 export interface ModuleRules extends QuestionRules {
   readonly name: string
   readonly clock: Clock
-  /** Milliseconds between two pieces of a stream. */
+  /** How long a stream may pause between two pieces, in milliseconds. */
   readonly idle: number
   readonly responseHeaders: readonly string[]
   /** Most bytes of a value as JSON. */
@@ -35,14 +35,14 @@ export interface UserModule extends Backend {
   around(under: HttpBackend): UserModule
 }
 
-/** What a module fails with besides the statuses that it answers. */
+/** The faults of a module besides the statuses that it answers. */
 const MODULE_FAULTS: readonly FaultCode[] = ['upstream_timeout', 'upstream_broken', 'answer_too_large']
 
 /**
  * A file or package of the user's as a backend (C8.1). It runs in this process: its bugs are caught here, as far as that
  * goes. Around another backend it has the formats of that one, so that what the code leaves alone passes as it would
  * without it.
- * @param under what it runs around (C8.9); of an operation, that backend's view. It is closed by whoever opened it
+ * @param under the backend that it runs around (C8.9); for an operation, that backend's view. Its opener closes it
  */
 export function userModule(module: AnsweringModule, rules: ModuleRules, under?: HttpBackend): UserModule {
   const { name } = rules

@@ -7,7 +7,7 @@ import { discard, withoutStream } from './answer.ts'
 import { ModuleStream } from './stream.ts'
 
 export interface QuestionRules {
-  /** Milliseconds until an answer must have begun: of a stream, until its first piece. */
+  /** How long an answer may take to begin, a stream to give its first piece, in milliseconds. */
   readonly timeout: number
   readonly after: After
   /** Called with what the module's code threw where no call could be failed for it any more. Must not throw. */
@@ -85,7 +85,7 @@ export class Question implements Blamed {
     this.#reject(fault)
   }
 
-  /** What it threw outside of its answer is the fault of this call for as long as there is one. */
+  /** An error that it threw outside of its answer is the fault of this call, as long as the call lasts. */
   failed(thrown: unknown): void {
     // It throws the reason for which it was stopped.
     if (this.signal.aborted && thrown === this.signal.reason) return
@@ -116,7 +116,7 @@ async function firstPiece({ pieces, contentType }: Extract<BackendBody, { kind: 
   if (stream instanceof ModuleStream && !isOfEvents) await stream.begin()
 }
 
-/** What a module threw, as its client's fault; it stands in the log. */
+/** The fault that a client gets for an error of a module. The error itself is in the log. */
 const faultOf = (thrown: unknown): Fault =>
   thrown instanceof Fault
     ? thrown

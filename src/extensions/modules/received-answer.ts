@@ -14,13 +14,13 @@ import { Fault } from '../../base/kernel/faults.ts'
 import { type ResponseHeaders, upstreamFault } from '../../gateway/backends/forward/response/response.ts'
 import { accountedStream } from './stream.ts'
 
-/** Bytes of answers that may be read for one call, and those that were. */
+/** How much of answers may be read for one call, and how much was, in bytes. */
 export interface ReadBudget {
   readonly limit: number
   used: number
 }
 
-/** Makes of a response what the client would get of it without a module. */
+/** Makes the answer that the client would get of a response without a module. */
 type PassOn = (response: UpstreamResponse) => BackendAnswer | Promise<BackendAnswer>
 
 /** As of an answer that the gateway converts; but numbers are JavaScript's. */
@@ -161,7 +161,7 @@ export class ReceivedAnswer implements UpstreamAnswer {
   }
 }
 
-/** Of the connection, or for the audit trail. */
+/** Whether a header belongs to the connection, or to the audit trail. */
 const isTheServices = (name: string): boolean => HOP_BY_HOP.has(name) || name === AUDIT_HEADER
 
 function endToEnd(headers: Incoming): ResponseHeaders {

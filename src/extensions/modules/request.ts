@@ -22,8 +22,8 @@ import { broken, ModuleStream, type StreamRules } from './stream.ts'
 import { jsonBodyOf } from './value.ts'
 
 /**
- * What a module changes of the request that a forwarder would send (C8.9), checked: user code has no types when it runs.
- * What is undefined stays as the forwarder has it.
+ * A module's changes of the request that a forwarder would send (C8.9), checked: user code has no types when it runs.
+ * Undefined members stay as the forwarder has them.
  */
 interface Changes {
   readonly method?: string | undefined
@@ -55,7 +55,7 @@ export async function checkChanges(given: unknown, rules: ChangeRules): Promise<
   }
 }
 
-/** A CONNECT has no path, and a TRACE shows the upstream's own request to whoever reads its answer. */
+/** A CONNECT has no path, and the answer to a TRACE shows the upstream's own request to its reader. */
 const NEVER_SENT: ReadonlySet<string> = new Set(['CONNECT', 'TRACE'])
 
 function checkMethod(given: unknown): string {
@@ -156,8 +156,8 @@ interface Received {
 }
 
 /**
- * What is sent for a call: what the forwarder would send, but for the changes. What the backend's section adds (query,
- * headers, credentials) is added to them as well, and wins.
+ * The request for a call: the forwarder's own, with the changes. The backend's section adds its query, headers and
+ * credentials to them as well, and these win.
  * @throws Fault upstream_broken for changes that do not fit together
  */
 export function prepareRequest(call: Call, sender: HttpBackend, changes: Changes = {}): PreparedRequest {

@@ -6,19 +6,19 @@ import type { After } from '../../base/kernel/clock.ts'
 import { Fault } from '../../base/kernel/faults.ts'
 
 export interface StreamRules {
-  /** Milliseconds between two pieces, while somebody waits for them. */
+  /** How long a stream may pause between two pieces while somebody waits for them, in milliseconds. */
   readonly idle: number
   readonly after: After
 }
 
 /**
- * A module's stream as the gateway reads it: of bytes, whatever its mode (Readable.from makes one of objects), and
- * bounded in time. It fails where the module's does, with a fault, and lets go of it when it is closed itself.
+ * A module's stream as the gateway reads it: always of bytes (Readable.from makes one of objects), and bounded in time.
+ * It fails where the module's does, with a fault, and lets go of it when it is closed itself.
  */
 export class ModuleStream extends Readable {
   readonly #source: Readable
   readonly #rules: StreamRules
-  /** As the call that it answers: whoever reads further pieces, or stops, does so on nobody's account. */
+  /** Runs work on the account of the call that it answers: later reads, and a stop, would otherwise be on nobody's. */
   readonly #onAccount = AsyncLocalStorage.snapshot()
   readonly #begun = Promise.withResolvers<undefined>()
   #cancelIdle: (() => void) | undefined
@@ -29,9 +29,9 @@ export class ModuleStream extends Readable {
     super()
     this.#source = source
     this.#rules = rules
-    // Kept for good: a stream that fails when nobody listens any more would end the process.
+    // Never removed: a stream that fails when nobody listens any more would end the process.
     source.on('error', (cause: unknown) => this.#fail('failed', cause))
-    // Whoever reads listens for itself.
+    // The reader has its own listener.
     this.on('error', () => undefined)
     this.#begun.promise.catch(() => undefined)
     if (!source.readable) throw broken('answered a stream that had ended or failed before', source.errored)
@@ -102,10 +102,10 @@ export class ModuleStream extends Readable {
   }
 }
 
-/** Characters of what a module did wrong that are logged. */
+/** How much is logged about a module's mistake, in characters. */
 const LONGEST_DETAIL = 200
 
-/** What a module did wrong, for the log; the client gets a 500. */
+/** A module's mistake, for the log; the client gets a 500. */
 export const broken = (detail: string, cause?: unknown): Fault =>
   new Fault('upstream_broken', { detail: `the module ${detail.slice(0, LONGEST_DETAIL)}`, cause })
 

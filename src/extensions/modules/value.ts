@@ -8,18 +8,18 @@ import { broken } from './stream.ts'
 /** A module's code is trusted, but its mistakes must not take the process with them: a circle ends here. */
 const MOST_LEVELS = 200
 const MOST_VALUES = 1_000_000
-/** Of one object: listing the names of 100,000 takes 10 ms, which cannot be interrupted, and of 400,000 takes 64. */
+/** How many members one object may have: to list 100,000 names takes 10 ms without a break, 400,000 names take 64 ms. */
 const MOST_MEMBERS = 100_000
 
-/** Values, and characters of text, that are copied at once: a millisecond's work. */
+/** How many values, and how many characters of text, are copied at once: a millisecond's work. */
 const AT_ONCE = 2000
 const TEXT_AT_ONCE = 64 * 1024
 
 type ValueBody = Extract<BackendBody, { kind: 'value' | 'bytes' }>
 
 /**
- * The body of a value that a module answered: a copy if it is small, else JSON text, written in slices so that nobody
- * else waits (T4.7). A large value must therefore not be changed until its answer was sent.
+ * The body of a value that a module answered: a copy if it is small, otherwise JSON text, written in slices so that other
+ * calls do not wait (T4.7). A large value must therefore not be changed until its answer was sent.
  * @param limit bytes of a value as JSON
  * @throws Fault upstream_broken, answer_too_large; at once, or by the promise
  */
@@ -84,7 +84,7 @@ class Copier {
   }
 }
 
-/** A value for a module: numbers are JavaScript's, whatever their literals were. */
+/** A value for a module: numbers are JavaScript's, without their literals. */
 export function plainValue(value: JsonValue): JsonValue {
   if (typeof value !== 'object' || value === null) return value
   if (JSON.isRawJSON(value)) return Number(value.rawJSON)
@@ -105,7 +105,7 @@ interface Level {
   first: boolean
 }
 
-/** Characters of JSON that become one piece of bytes. */
+/** How much JSON becomes one piece of bytes, in characters. */
 const PIECE = 64 * 1024
 
 /** @param limit in bytes @throws Fault upstream_broken for what JSON cannot say, answer_too_large */
@@ -229,7 +229,7 @@ class ValueWriter {
   }
 }
 
-/** Characters of a name that are logged. */
+/** How much of a name is logged, in characters. */
 const PLACE_NAME = 40
 
 const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff
@@ -238,8 +238,8 @@ const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xd
 type Place = () => string
 
 /**
- * What a module's value is as JSON, its members unread: `toJSON` is called, as JSON.stringify does. What JSON.stringify
- * silently writes as null or leaves out (NaN, functions, maps) is refused.
+ * The JSON form of a module's value, its members unread: `toJSON` is called, as JSON.stringify does. Values that
+ * JSON.stringify silently writes as null or leaves out (NaN, functions, maps) are refused.
  * @throws Fault upstream_broken, naming the place for the log
  */
 function jsonPartOf(

@@ -1,22 +1,22 @@
 import { Buffer } from 'node:buffer'
 
-/** What a log may say of an error that the operator's code threw while it held passwords and hashes. */
+/** The facts that a log may have about an error that the operator's code threw while it held passwords and hashes. */
 
 const REDACTED = '[redacted]'
-/** Characters of a message. */
+/** The longest message, in characters. */
 const MOST_TEXT = 2000
-/** Errors that cause one another. */
+/** How many errors that cause one another are logged. */
 const MOST_CAUSES = 3
 
-/** Characters of a text that are searched. A longer one is left out. */
+/** The longest text that is searched, in characters. A longer one is left out. */
 const MOST_SEARCHED = 100_000
 
 /** Hashes of passwords: crypt and PHC strings (`$2b$…`, `$argon2id$…`), LDAP's (`{SSHA}…`). */
 const MARKED = /\$[\w-]{1,20}\$[\w./+=,$-]+|\{[A-Z][A-Z0-9-]{1,20}\}[\w+/=.$]+/g
-/** Words in which one may stand without a mark. */
+/** Words that may be a hash without a mark. */
 const WORDS = /[\w+/=-]{20,}/g
 const HEX = /^[0-9A-Fa-f]{32,}$/
-/** Characters. Without a slash: file names stay. */
+/** From which length on a word without a slash counts as a hash, in characters. File names have slashes, so they stay. */
 const LONG_WORD = 40
 
 const isHash = (word: string): boolean =>

@@ -7,9 +7,9 @@ import { ModuleThread, type StartRunner } from './module-thread.ts'
 import { PersonMistake } from './plain-person.ts'
 import { type CallMessage, type CallName, type CallReply, type ModulePlan } from './serve-module.ts'
 
-/** Milliseconds that a call of the module may take. */
+/** How long a call of the module may take, in milliseconds. */
 const CALL_DEADLINE = 2000
-/** Milliseconds between two starts of a thread. */
+/** The time between two starts of a thread, in milliseconds. */
 const RESTART_AFTER = 1000
 
 interface ModuleCallParts {
@@ -83,7 +83,7 @@ export class ModuleCalls {
     return this.#files
   }
 
-  /** Rejects with ModuleCallFault. What comes after the deadline is ignored. */
+  /** Rejects with ModuleCallFault. An answer after the deadline is ignored. */
   run<T>({ name, args, read }: ModuleCall<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     if (this.#closed) return Promise.reject(new ModuleCallFault('threw', `${name}: the module is closed`))

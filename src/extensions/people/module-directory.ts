@@ -25,8 +25,8 @@ import { PersonMistake, plainPerson } from './plain-person.ts'
 const MOST_PROBLEMS = 5
 
 /**
- * What the module answered, as a record: undefined for nobody. It is checked like a user of the configuration, after a
- * copy was made.
+ * The module's answer as a record; undefined if there is no such user. A copy of it is checked like a user of the
+ * configuration.
  * @throws PersonMistake
  */
 export function readPerson(given: unknown): PersonRecord | undefined {
@@ -77,11 +77,11 @@ class Lookups {
   }
 }
 
-/** Milliseconds that a user found by subject is remembered: when tokens are refreshed and sessions used. */
+/** How long a user found by subject is remembered, in milliseconds: for refreshes of tokens and uses of sessions. */
 const SUBJECT_KEPT_FOR = 30_000
 /**
- * Milliseconds that an answer by name is remembered, found or not. Both alike: else the time of a second try would show
- * which names exist (T3.9). Short, so that who has just signed up can log in.
+ * How long an answer by name is remembered, found or not, in milliseconds. The time is the same for both, because the time
+ * of a second try would otherwise show which names exist (T3.9). It is short, so that new users can log in at once.
  */
 const NAME_KEPT_FOR = 1000
 /** Records of about 2 KiB. */
@@ -91,7 +91,7 @@ const MOST_NAMES = 1000
 const VERIFIED_AT_ONCE = 4
 const VERIFICATIONS_WAITING = 32
 const DOUBTFUL_WAITING = 4
-/** Milliseconds of one, as long as none was measured. */
+/** How long a verification is thought to take before any was measured, in milliseconds. */
 const EXPECTED_VERIFICATION = 50
 
 interface ModuleDirectoryParts {
@@ -138,7 +138,7 @@ export class ModuleDirectory {
     return this.#queue.waiting
   }
 
-  /** Whom the module means by a name: `username` may be spelled otherwise. */
+  /** The user whom the module means by a name: their `username` may be spelled differently. */
   async findByName(username: string): Promise<PersonRecord | undefined> {
     if (!patternOf(USERNAME_PATTERN).test(username)) return undefined
     const { record } = await this.#byName.find(username, async () => {
@@ -156,7 +156,7 @@ export class ModuleDirectory {
       const answered = await this.#find('findUserBySubject', subject, (record) => {
         if (record.subject !== subject) throw new PersonMistake('a user with another subject')
       })
-      // Nobody is not remembered: a lookup by subject comes from what this service has issued, so it is rare.
+      // An unknown subject is not remembered: it comes from a token or session of this service, so it is rare.
       if (answered.record !== undefined) this.#bySubject.keep(subject, answered)
       return answered
     })
@@ -225,7 +225,7 @@ export class ModuleDirectory {
   }
 }
 
-/** Milliseconds to wait after a verification that was far too quick to have been one. */
+/** How long to wait after a verification that was far too quick to have been one, in milliseconds. */
 const missingTime = (took: number, queue: VerificationQueue): number =>
   took < queue.quickest() / 2 ? Math.max(0, queue.typical() - took) : 0
 

@@ -38,7 +38,7 @@ const LOST_FOR = 30_000
  */
 export class ModulePeople implements People {
   readonly #parts: ModulePeopleParts
-  /** What each user was made of: the module gets a copy of it. */
+  /** The record that each user was made of: the module gets a copy of it. */
   readonly #records = new WeakMap<User, PersonRecord>()
   /** Records whose unknown roles were logged. */
   readonly #checked = new WeakSet<PersonRecord>()
@@ -62,7 +62,7 @@ export class ModulePeople implements People {
     return this.#user(record, marks)
   }
 
-  /** Of a user who is gone, or may hold nothing any more, all tokens and sessions end. */
+  /** Ends all tokens and sessions of a user who is gone, or may no longer hold anything. */
   async findUserBySubject(subject: string): Promise<User | undefined> {
     const owner = await this.#parts.storedDirectory.findSubject(subject)
     if (isOfStore(owner) || (await this.#machineNamed(subject)) !== undefined) return undefined
@@ -72,14 +72,14 @@ export class ModulePeople implements People {
     return record && this.#user(record, marks)
   }
 
-  /** What a user is to the module; undefined if the user is not from here. */
+  /** The module's record of a user; undefined if the user is not from the module. */
   recordOf(user: User): PersonRecord | undefined {
     return this.#records.get(user)
   }
 
   /**
    * Records that a subject is this user's, so that it is never given to another one: before the first token.
-   * @returns false if it is somebody else's meanwhile
+   * @returns false if it belongs to another user meanwhile
    */
   async claim({ subject, username }: User): Promise<boolean> {
     const { storedDirectory, store } = this.#parts
@@ -90,7 +90,7 @@ export class ModulePeople implements People {
     return !isOfStore((await store.find(SUBJECT, subject))?.value as StoredSubject | undefined)
   }
 
-  /** Who else has a subject: the name, or `true` for one of the store who does not count. */
+  /** The other owner of a subject: the name, or `true` for a user of the store who does not count. */
   async #otherOwner(subject: string): Promise<string | true | undefined> {
     const { earlier, storedDirectory } = this.#parts
     const other = await earlier.findUserBySubject(subject)
@@ -182,7 +182,7 @@ export class LayeredPasswords implements PasswordVerifier {
     const { hasher, module, people } = this.#parts
     if (user?.passwordHash !== undefined) {
       if (await hasher.verify(password, user.passwordHash, owner)) return true
-      // That the other system is out of reach is no trouble of a user who is not there.
+      // Ignore the error: the other system may be down, and no user is verified there.
       await module.verify(password, undefined, owner).catch(() => undefined)
       return false
     }

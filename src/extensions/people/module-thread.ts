@@ -8,19 +8,19 @@ import type { LoadedFile } from '../../base/config/modules/import-file.ts'
 import { type ErrorFacts, errorForLog } from './error-for-log.ts'
 import type { CallReply, ModulePlan, ModuleMessage, ThreadData, ThreadMessage } from './serve-module.ts'
 
-/** Milliseconds within which the module must be imported and made. */
+/** How long the import and the making of the module may take, in milliseconds. */
 const OPENED_WITHIN = 30_000
-/** Milliseconds within which the thread must answer a ping: as long as one call may take. */
+/** How long the thread may take to answer a ping, in milliseconds: as long as one call may take. */
 const ANSWERED_WITHIN = 2000
-/** Milliseconds that `close` of the module may take. */
+/** How long `close` of the module may take, in milliseconds. */
 const CLOSED_WITHIN = 3000
-/** Milliseconds that its thread may take to end after that. */
+/** How long its thread may take to end after that, in milliseconds. */
 const EXITED_WITHIN = 1000
-/** MiB of the thread's heap. */
+/** The size of the thread's heap, in MiB. */
 const HEAP = 256
-/** Threads of this process that block in the system, where nothing can end them. */
+/** How many threads of this process may block in the system, where nothing can end them. */
 const MOST_STUCK = 3
-/** Milliseconds of silence after which a thread is thought to be one of these. Surely over when `EXITED_WITHIN` is. */
+/** How long a thread is silent before it counts as one of these, in milliseconds. It is shorter than `EXITED_WITHIN`. */
 const SURELY_STUCK = 500
 
 /** A thread, or what a test puts in its place. */

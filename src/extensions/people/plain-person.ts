@@ -1,7 +1,7 @@
 import { withoutDirectionControls } from '../../base/kernel/clean-text.ts'
 import { withoutHashes } from './error-for-log.ts'
 
-/** What the module answered is no user. The message says why; it holds no value that may be a hash. */
+/** The module's answer is no user. The message says why; it contains no value that may be a hash. */
 export class PersonMistake extends Error {
   override readonly name = 'PersonMistake'
 
@@ -10,9 +10,9 @@ export class PersonMistake extends Error {
   }
 }
 
-/** Members of one object, items of one list. */
+/** How many members one object may have, and how many items one list. */
 const MOST_MEMBERS = 1000
-/** Characters. */
+/** The longest text, in characters. */
 const MOST_TEXT = 4000
 
 export type Plain = string | number | boolean | null | readonly Plain[] | { readonly [key: string]: Plain }
@@ -83,10 +83,10 @@ function copyMembers(
   return Object.fromEntries(entries)
 }
 
-/** Characters of a name that are read: of a longer one there is no such member. */
+/** How much of a member's name is read, in characters: no known member has a longer name. */
 const MOST_NAME = 200
 
-/** Of an object with a class (a map, a date, a row of a library), members may be lost that are no members of its own. */
+/** An object with a class (a map, a date, a row of a library) is not plain: members could be lost that are not its own. */
 function isPlain(given: object): boolean {
   const prototype = Object.getPrototypeOf(given) as object | null
   return prototype === null || Object.getPrototypeOf(prototype) === null

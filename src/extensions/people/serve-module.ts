@@ -1,4 +1,4 @@
-/** What runs in the thread of the module (C5.7), where its code may block without stopping anybody else. */
+/** The code in the thread of the module (C5.7), which may block without stopping others. */
 import type { MessagePort } from 'node:worker_threads'
 import { onAccountOf } from '../../base/config/modules/blame.ts'
 import {
@@ -175,7 +175,7 @@ const FUNCTIONS = [
   'verifyPassword',
 ] as const satisfies readonly CallName[]
 
-/** Of a default export that is a function, what that makes; else the default export itself, else all exports. */
+/** The result of a default export that is a function; otherwise the default export itself, or all exports without one. */
 async function make(exports: unknown, options: unknown): Promise<PeopleModule> {
   const factory = defaultExportOf(exports)
   const made: unknown =

@@ -9,7 +9,7 @@ import type { ResponseHeaders } from '../../gateway/backends/forward/response/re
 const KEY = 'sec-websocket-key'
 /** RFC 6455 §4.2.1: 16 bytes in base64. */
 const KEY_TEXT = /^[A-Za-z0-9+/]{22}==$/
-/** Browsers say `keep-alive, Upgrade`. What names anything else would take a header of the handshake away (T2.1). */
+/** Browsers say `keep-alive, Upgrade`. Any other name would take a header of the handshake away (T2.1). */
 const CONNECTION = /^(?:keep-alive, *)?upgrade(?:, *keep-alive)?$/i
 
 /** Whether a request is a complete handshake (RFC 6455 §4.1). */
@@ -28,12 +28,12 @@ const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
 /** The headers of any call (C8.2), and the upgrade. @param host what Host says */
 export function handshakeHeaders(text: HeaderText, host: string): Record<string, string> {
   const headers = headersOf(text)
-  // What a server may compress is each message, and that is negotiated by an extension.
+  // A server may only compress single messages, and an extension negotiates that.
   delete headers['accept-encoding']
   return { host, ...headers, connection: 'Upgrade', upgrade: 'websocket' }
 }
 
-/** What of a 101 is the websocket's own: the rest passes as from any answer (C8.3). */
+/** The headers of a 101 that belong to the websocket: the others pass as from any answer (C8.3). */
 const OWN: Readonly<Record<string, string>> = {
   'sec-websocket-accept': 'Sec-WebSocket-Accept',
   'sec-websocket-protocol': 'Sec-WebSocket-Protocol',
@@ -49,8 +49,8 @@ const itemsOf = (value: string | undefined): readonly string[] =>
 
 /**
  * RFC 6455 §4.2.2: the subprotocol is one of those that the client offered, in its very case, or there is none; an
- * extension is one that it offered (§9.1), whatever its parameters. Browsers would fail the connection; other clients
- * would go on and read frames by rules that they never agreed to.
+ * extension is one that it offered (§9.1), with any parameters. Browsers would fail the connection; other clients would
+ * continue and read frames by rules that they never agreed to.
  */
 function requireOffered({ headers }: Call, received: IncomingHttpHeaders): void {
   const chosen = received['sec-websocket-protocol']
@@ -65,14 +65,14 @@ function requireOffered({ headers }: Call, received: IncomingHttpHeaders): void 
     throw new Fault('upstream_broken', { detail: 'the upstream chose an extension that was not offered' })
 }
 
-/** Of `permessage-deflate; client_max_window_bits`. A comma in a quoted parameter only makes the check stricter. */
+/** The name in `permessage-deflate; client_max_window_bits`. A comma in a quoted parameter only makes the check stricter. */
 const nameOf = (extension: string): string => (extension.split(';')[0] ?? '').trim()
 
 /**
  * The headers of the 101 that the client gets.
  * @param passed those of the upstream's that pass as from any answer
- * @throws Fault `upstream_broken` if the upstream's 101 is no answer to this handshake (RFC 6455 §4.1): what would
- *   follow is no websocket, whatever it is
+ * @throws Fault `upstream_broken` if the upstream's 101 is no answer to this handshake (RFC 6455 §4.1): the bytes after
+ *   it would be no websocket
  */
 export function switchedHeaders(
   call: Call,

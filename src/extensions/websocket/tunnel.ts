@@ -3,11 +3,11 @@ import type { Socket } from 'node:net'
 import type { Tunnel, TunnelEnd } from '../../base/contracts/calls/backend.ts'
 import { isLost } from '../../base/http/body/read-body.ts'
 
-/** Follows the frames of a websocket (RFC 6455 §5.2) by their heads alone, whatever pieces the bytes come in. */
+/** Follows the frames of a websocket (RFC 6455 §5.2) by their heads alone. The bytes may come in any pieces. */
 export class FrameFollower {
-  /** Of the frame that is being read, its head as far as it has come. */
+  /** The part of the current frame's head that has come so far. */
   #head: number[] = []
-  /** Bytes of its payload, mask included, that are still to come. */
+  /** How many bytes of its payload, mask included, are still to come. */
   #rest = 0
 
   get isBetween(): boolean {
@@ -40,10 +40,10 @@ export class FrameFollower {
   }
 }
 
-/** Bytes that a frame's head takes beyond its first two, by the seven bits of its length. */
+/** How many bytes a frame's head has after its first two, by the seven bits of its length. */
 const LONGER: Readonly<Record<number, number>> = { 126: 2, 127: 8 }
 
-/** Bytes that follow a head: the mask's, if it is masked, and the payload's. Undefined while the head is not whole. */
+/** How many bytes follow a head: the mask, if it is masked, and the payload. Undefined while the head is not whole. */
 function payloadLength(head: readonly number[]): number | undefined {
   const [, second] = head
   if (second === undefined) return undefined
@@ -61,27 +61,27 @@ export function closeFrame(code: number, reason: string): Buffer {
   return Buffer.concat([Buffer.of(0x88, payload.length), payload])
 }
 
-/** What the client gets (RFC 6455 §7.4.1). */
+/** The close frames that the client gets (RFC 6455 §7.4.1). */
 const CLOSES: Readonly<Record<TunnelEnd, Buffer>> = {
   closed: closeFrame(1001, ''),
   token: closeFrame(1008, 'The access token is valid no more'),
   idle: closeFrame(1001, 'Nothing was sent for too long'),
   shutdown: closeFrame(1001, 'The service is restarting'),
 }
-/** Milliseconds for the client to take the close and end its side. */
+/** How long the client may take to read the close and end its side, in milliseconds. */
 const GRACE_MS = 1000
-/** Milliseconds between two looks at whether the client is still there. */
+/** How often it is checked whether the client is still there, in milliseconds. */
 const LOOK_MS = 4000
 
 interface TunnelRules {
   readonly endsWithToken: boolean
-  /** Milliseconds without a byte in either direction. */
+  /** How long no byte may come in either direction, in milliseconds. */
   readonly idle: number
 }
 
 /**
- * A websocket between a client and an upstream. Whoever made it passes the bytes, in pieces no larger than the slower
- * side takes; here it is only watched, so that it can be ended between two frames.
+ * A websocket between a client and an upstream. Its maker passes the bytes, in pieces no larger than the slower side
+ * takes; here it is only watched, so that it can be ended between two frames.
  */
 export class WebsocketTunnel implements Tunnel {
   readonly endsWithToken: boolean

@@ -18,7 +18,7 @@ import { upstreamFault } from '../../gateway/backends/forward/response/response.
  * - it reads method, path and headers off the client's request, folds `..` in the path (T1.1), drops a bare `?`, and
  *   forwards what `Connection` names: it is given a request of our own making, and the checked target is written over
  *   its path;
- * - an answer other than 101 is relayed raw, banner and all, and whatever throws on the way ends the process (T2.1):
+ * - an answer other than 101 is relayed raw, banner and all, and any error on the way ends the process (T2.1):
  *   its listeners for answers and errors are replaced before anything can come;
  * - the upstream's headers of a 101 go to the client as they are: they are replaced before it writes them;
  * - an error of the client's socket ends the process, unless somebody listens to the proxy's own errors;
@@ -30,9 +30,9 @@ export interface Handshake {
   /** Canonical, with the base path of the upstream. */
   readonly path: string
   readonly headers: Record<string, string>
-  /** Makes the headers of the client's 101 of the upstream's; what it throws refuses the upgrade. */
+  /** Makes the headers of the client's 101 from the upstream's; an error that it throws refuses the upgrade. */
   readonly switched: (headers: IncomingHttpHeaders) => Record<string, string | string[]>
-  /** Called as soon as bytes are passed, and before any are. */
+  /** Called just before the first byte is passed. */
   readonly opened: (upstream: Socket) => Tunnel
 }
 

@@ -30,7 +30,7 @@ const UNAUTHORIZED = 401
 
 /**
  * A backend of kind `stream` that takes websockets over, by http-proxy-3. All other calls go the way of the `http` backend (C8.1),
- * whose pool streams both ways in constant memory and keeps a call one call whatever its framing (T2.4).
+ * whose pool streams both ways in constant memory and keeps a call one call for any framing (T2.4).
  */
 export class WebsocketBackend extends HttpBackend {
   readonly #clock: Clock

@@ -20,7 +20,7 @@ const CARRIED = [
   'max_age',
   'login_hint',
   'id_token_hint',
-  // Of our own: what the business picker shows.
+  // Our own parameters: what the business picker shows.
   'find',
   'from',
 ] as const
@@ -44,7 +44,7 @@ export function carry(
   return ofPages === '' ? reference : `${reference}&${ofPages}`
 }
 
-/** As `carry`, for a login by somebody else. */
+/** Like `carry`, for a login by another person. */
 export const carryToSwitch = (request: AuthorizationRequest): string =>
   request.pushed === undefined
     ? carry(request, { prompt: 'login', login_hint: undefined })

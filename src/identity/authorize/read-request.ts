@@ -27,20 +27,20 @@ import {
 const queryOf = ({ exchange }: Arrived): string =>
   exchange.target instanceof Fault ? '' : exchange.target.query.slice(1)
 
-/** The query is the request, whatever the method: so in the forms of our own pages. */
+/** The query is the request for any method, as in the forms of our own pages. */
 export const readQuery: Step<Arrived, FormRead> = (context) => ({
   ...context,
   form: readParameters(queryOf(context)),
   posted: false,
 })
 
-/** OIDC Core §3.1.2.1: by GET in the query, by POST in the body. */
+/** The parameters are in the query of a GET, and in the body of a POST (OIDC Core §3.1.2.1). */
 export const readAuthorization: Step<Arrived, FormRead> = async (context, dependencies) =>
   context.exchange.head.method === 'POST'
     ? { ...context, form: await readFields(context.exchange), posted: true }
     : readQuery(context, dependencies)
 
-/** C6.2.1: an unknown client or a bad redirect_uri, repeated ones too (C6.0), is answered by a page, never by a redirect. */
+/** A page, never a redirect, answers an unknown client or a bad redirect_uri, repeated ones too (C6.2.1, C6.0). */
 export const nameClient: Step<FormRead, ClientNamed> = async (context, dependencies) => {
   const id = onlyValue(context.form, 'client_id')
   const namedClient = id === undefined ? undefined : await orUnavailable(dependencies.people.findClient(id))
@@ -58,11 +58,11 @@ function redirectUriOf(form: Form, client: Client): string {
   return redirectUri
 }
 
-/** What our own pages add to a request: the notice, and what the business picker shows. */
+/** Parameters that our own pages add to a request: the notice, and the state of the business picker. */
 const OF_PAGES: readonly string[] = ['notice', 'find', 'from', SWITCH]
 
 /**
- * C6.2.1a: of a request that was pushed nothing else counts than its `client_id` and `request_uri`.
+ * Reads a pushed request: only the `client_id` and `request_uri` of the query count (C6.2.1a).
  * @throws Fault `invalid_request_uri`, which is answered by a page
  */
 async function readPushed(
@@ -87,7 +87,7 @@ const formOf = (params: Readonly<Record<string, string>>): Form =>
 
 const refuse = (say: string): Fault => new Fault('oauth_bad_request', { say })
 
-/** C6.2.1: answered by a page, since a redirect could not carry it either. */
+/** A request that is too large is answered by a page, because a redirect could not carry it either (C6.2.1). */
 export const requireFit: Step<ClientNamed, ClientNamed> = (context, { longestTarget }) => {
   const { form, pushed } = context
   if (pushed !== undefined) return context
@@ -96,10 +96,10 @@ export const requireFit: Step<ClientNamed, ClientNamed> = (context, { longestTar
   return context
 }
 
-/** Bytes of UTF-8 that a client's own text may have, which is stored, shown or sent back (C6.2.1). */
+/** The longest text of a client's own that is stored, shown or sent back, in bytes of UTF-8 (C6.2.1). */
 const LONGEST_TEXT = 2048
 
-/** Characters of the addresses of our own pages beside the request: their path, and a prompt that is added. */
+/** Room in the addresses of our own pages for their path and an added prompt, in characters. */
 const OWN_PART = 256
 
 /**
@@ -145,7 +145,7 @@ function readPrompt(params: Params): ReadonlySet<Prompt> {
   return prompt
 }
 
-/** Characters: FAPI 2.0 Security Profile §5.3.2.2 asks for as many, and no more are needed. */
+/** The longest nonce of a FAPI 2.0 client, in characters: Security Profile §5.3.2.2 asks for as many, no more are needed. */
 const LONGEST_FAPI2_NONCE = 64
 
 function readNonce(params: Params, { profile }: Client): string | undefined {
@@ -169,7 +169,7 @@ function readMaxAge(params: Params): number | undefined {
   return text === undefined ? undefined : Number(text)
 }
 
-/** C6.2.1, all that can be said without knowing the user. */
+/** Makes all checks of a request that do not need the user (C6.2.1). */
 export const readRequest: Step<ClientNamed, AuthorizationRead> = (context, dependencies) => {
   const { namedClient, pushed } = context
   if (namedClient.requirePar && pushed === undefined)
@@ -205,7 +205,7 @@ const checkRequest: Step<ClientNamed, AuthorizationRead> = async (context, depen
 }
 
 /**
- * C6.2.1a: all checks of a request that its client pushes. They are made again when a browser opens it.
+ * Makes all checks of a request that its client pushes (C6.2.1a). They are made again when a browser opens it.
  * @returns the parameters to keep
  */
 export async function checkPushed(

@@ -9,7 +9,7 @@ const withoutPort = (uri: string): string | undefined => {
   return host === undefined || Number(port) > 65_535 ? undefined : uri.replace(LOOPBACK, host)
 }
 
-/** C6.2.1: exactly the same characters (T6). Only the port of a native app may differ: it takes the one it gets. */
+/** Whether the characters are exactly the same (C6.2.1, T6). Only the port of a native app may differ: it takes a free one. */
 export function isRegistered(uri: string, registered: readonly string[], { kind }: Client): boolean {
   if (registered.includes(uri)) return true
   const bare = kind === 'public' ? withoutPort(uri) : undefined
@@ -18,7 +18,7 @@ export function isRegistered(uri: string, registered: readonly string[], { kind 
 
 /**
  * RFC 8252 §8.6: whether any program on the person's device could have asked under this client's name, and take the
- * code: of a public client, by a loopback address, whatever its port, or by a scheme of the app's own.
+ * code: of a public client, by a loopback address with any port, or by a scheme of the app's own.
  */
 export function anyAppMayTake(uri: string, { kind }: Client): boolean {
   if (kind !== 'public') return false

@@ -47,7 +47,7 @@ export interface AuthorizationRequest {
   /** The thumbprint of the key that the code is bound to. */
   readonly jkt: string | undefined
   readonly prompt: ReadonlySet<Prompt>
-  /** Seconds. */
+  /** How old the user's login may be, in seconds. */
   readonly maxAge: number | undefined
   readonly loginHint: string | undefined
   readonly idTokenHint: string | undefined

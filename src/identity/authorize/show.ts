@@ -39,7 +39,7 @@ export const noticeIn = (form: Form): Notice | undefined => {
   return isNotice(text) ? text : undefined
 }
 
-/** The request once more, from its beginning. By GET, so that the cookie of this browser comes along, whoever posted. */
+/** Starts the request again, by GET: then the cookie of this browser comes along, even if another site posted. */
 export function restartRequest(
   request: AuthorizationRequest,
   { theme }: StepDependencies,
@@ -49,7 +49,7 @@ export function restartRequest(
   return seeOther(theme.at(`/connect/authorize?${carry(request)}${noticeParameter}`))
 }
 
-/** Characters. A longer `login_hint` is cut: nobody has such a user name. */
+/** The longest `login_hint`, in characters. A longer one is cut: nobody has such a user name. */
 const HINT_LENGTH = 200
 
 export function showLogin(
@@ -104,7 +104,7 @@ async function placeOf(question: Question, { places }: StepDependencies): Promis
   return { business, fund: target.level === 'fund' ? target.fund : undefined }
 }
 
-/** Who asks. An address on the person's own device says nothing to them. */
+/** The client as the page shows it. An address on the person's own device says nothing to them. */
 function askingClient({ back, namedClient }: AuthorizationRequest): AskingClient {
   const { name, policyUri, tosUri } = namedClient
   const isOnDevice = anyAppMayTake(back.redirectUri, namedClient)
@@ -148,7 +148,7 @@ const SEARCHED_FROM = 8
 /** Businesses on one page. */
 const SHOWN = 20
 
-/** Characters; a longer search finds nothing that a shorter one would not. */
+/** The longest search, in characters: a longer one would find nothing more. */
 const LONGEST_SEARCH = 100
 
 interface View {
@@ -166,7 +166,7 @@ function viewOf({ params }: AuthorizationRequest): View {
 
 const folded = (text: string): string => text.normalize('NFKC').toLowerCase()
 
-/** Whether each word of the search stands in the business's name or code. */
+/** Whether each word of the search is in the business's name or code. */
 const finds = (find: string): ((choice: BusinessChoice) => boolean) => {
   const words = folded(find).split(/\s+/)
   return ({ code, name }) => {
@@ -193,7 +193,7 @@ async function allChoices(
 }
 
 /**
- * What the request's own parameters `find` and `from` leave of the candidates: those that the user has allowed this client
+ * The candidates that the request's own parameters `find` and `from` leave. Those that the user has allowed this client
  * before come first, then by name.
  * @param at the address of an identity endpoint
  */

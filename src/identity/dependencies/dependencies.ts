@@ -60,12 +60,12 @@ export interface IdentityDeps {
     readonly api: string
   }
   readonly config: IdentityConfig
-  /** C4.14, C6.1.2: the header must be spelled exactly `Authorization`. */
+  /** Whether the header must be spelled exactly `Authorization` (C4.14, C6.1.2). */
   readonly strictHeaderNames: boolean
-  /** C6.1.3: `basic` is taken as `Basic` is. */
+  /** Whether `basic` is accepted like `Basic` (C6.1.3). */
   readonly anySchemeCase: boolean
   readonly changingScopes: ReadonlySet<string>
-  /** Characters of a request target that the public listener takes. */
+  /** The longest request target that the public listener takes, in characters. */
   readonly longestTarget: number
   readonly clientMethods: Pick<DirectoryMethods, 'current'>
   /** Undefined if pages of other origins may not call (C4.18). */

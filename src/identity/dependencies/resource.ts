@@ -32,8 +32,8 @@ interface ResourceParts {
 
 /**
  * The requested scope with the target that `resource` names. It takes the place of a bare `target:b`. Rejects with Fault
- * `invalid_target` for another resource than those of this API, for one that is not the client's, and for one beside another
- * target.
+ * `invalid_target` for another resource than those of this API, for one that is not the client's, and for one that comes
+ * with another target.
  */
 export async function withResource(
   requested: RequestedScope,
@@ -53,7 +53,7 @@ export async function withResource(
   return { values: [...new Set([...values, value])], target }
 }
 
-/** Of a code or a refresh token: it can only repeat what was granted. @throws Fault `invalid_target` */
+/** The `resource` that comes with a code or a refresh token can only repeat the target granted. @throws Fault `invalid_target` */
 export function requireResource(
   resource: string | undefined,
   granted: RequestedScope,

@@ -188,7 +188,7 @@ function keep({ values, target }: RequestedScope, allowed: (value: string) => bo
   return { values: kept, target }
 }
 
-/** What was granted of a scope, in the words that asked for it: a bare `target:b` stands for the target. */
+/** The part of a scope that was granted, in the words that asked for it: a bare `target:b` means the target. */
 export const inWords = (words: string, { target, values }: GrantedScope): string => {
   const granted: ReadonlySet<string> = new Set(values)
   return [...new Set(split(words))]

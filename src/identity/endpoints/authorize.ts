@@ -92,18 +92,18 @@ const answering = (answer: Step<AuthorizationRead, Answer>): Step<Arrived, Answe
 
 const whole = recordRefusals('authorization.refused', answering(answerRequest))
 
-/** Of HEAD, which checks of links and mail scanners send: the head of the login page. Nothing is made, noted or recorded. */
+/** Answers HEAD, which link checkers and mail scanners send: the head of the login page. Nothing is made, noted or recorded. */
 const head = answering(({ exchange, request }, dependencies) =>
   showLogin(request, strangerOf(exchange, dependencies), dependencies),
 )
 
-/** C6.2.1, C6.2.2. */
+/** The authorization endpoint (C6.2.1, C6.2.2). */
 export const authorize: Step<Arrived, Answer> = (context, dependencies) =>
   (context.exchange.head.method === 'HEAD' ? head : whole)(context, dependencies)
 
 type LoggedInDecision = Exclude<Decision, { kind: 'login' }>
 
-/** What was allowed; undefined where a business had to be chosen and none of those offered was. */
+/** The scope that was allowed; undefined if a business had to be chosen and no offered one was. */
 const allowedScope = (asked: LoggedInDecision, business: string | undefined): GrantedScope | undefined =>
   asked.kind === 'choice'
     ? asked.candidates.find((candidate) => candidate.business.code === business)?.scope

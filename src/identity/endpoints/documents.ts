@@ -59,12 +59,12 @@ function announcements(issuer: string, endpoints: readonly Endpoint[]): Readonly
   return Object.fromEntries(members)
 }
 
-// Short, since both may change by a reload; a new key is published well before it signs (C6.3.4).
+// Short, because both may change by a reload; a new key is published well before it signs (C6.3.4).
 const MAX_AGE_SECONDS = 300
 
 const METHODS_MEMBER = /_auth_methods_supported$/
 const ALGORITHMS_MEMBER = /_auth_signing_alg_values_supported$/
-/** What RFC 8414 §2 takes where nothing is announced. */
+/** The method that RFC 8414 §2 takes if nothing is announced. */
 const USUAL: ClientAuthMethod = 'client_secret_basic'
 
 /** OpenID Connect Back-Channel Logout §2.1. */
@@ -100,7 +100,7 @@ function withUses(metadata: string, had: ReadonlySet<string>): string {
   })
 }
 
-/** C6.3.2. One document serves both addresses. */
+/** The discovery document (C6.3.2). One document serves both addresses. */
 export const answerMetadata: Step<Arrived, Answer> = async (_, { metadata, clientMethods }) =>
   publicDocument(withUses(metadata, await clientMethods.current()), MAX_AGE_SECONDS)
 
@@ -119,7 +119,7 @@ export function resourceAt(path: string): string | undefined {
   return rest === '' || (code !== undefined && readCode(code) !== undefined) ? rest : undefined
 }
 
-/** C6.3.2a, RFC 9728: who issues the tokens that the API takes. */
+/** The document that says who issues the tokens that the API takes (C6.3.2a, RFC 9728). */
 export const answerResource: Step<Arrived, Answer> = async (
   { exchange: { target } },
   { catalogue, clientMethods, urls },
@@ -140,7 +140,7 @@ export const answerResource: Step<Arrived, Answer> = async (
 export const answerKeys: Step<Arrived, Answer> = (_, { publicKeys }) =>
   publicDocument(JSON.stringify(publicKeys.jwks()), MAX_AGE_SECONDS)
 
-/** Pages name an asset with its content's hash, so that it may be kept; a day, since nothing forbids to ask without it. */
+/** Pages name an asset with its content's hash, so that it may be kept; for a day, because requests may leave out the hash. */
 const serve =
   (pick: (dependencies: StepDependencies) => Asset | undefined): Step<Arrived, Answer> =>
   (_, dependencies) => {

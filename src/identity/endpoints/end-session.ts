@@ -132,7 +132,7 @@ function confirm(context: LogoutRead, browser: BrowserContext, dependencies: Ste
   return pageAnswer(dependencies.theme, page)
 }
 
-/** On to the client, if that is known to be meant; else the logged-out page, with the client's address on a button. */
+/** Redirects to the client if the user surely meant it. Otherwise shows the logged-out page, with a button to the client. */
 function goodbye({ namedClient, next }: LogoutRead, sure: boolean, dependencies: StepDependencies): Answer {
   const headers = { 'Set-Cookie': dependencies.cookie.clear() }
   if (next !== undefined && sure) return seeOther(next, headers)
@@ -142,5 +142,5 @@ function goodbye({ namedClient, next }: LogoutRead, sure: boolean, dependencies:
   return pageAnswer(dependencies.theme, loggedOutPage({ back, signIn }), headers)
 }
 
-/** C6.3.3, OpenID Connect RP-Initiated Logout 1.0. */
+/** The logout endpoint (C6.3.3, OpenID Connect RP-Initiated Logout 1.0). */
 export const endSession: Step<Arrived, Answer> = flow(readLogout, checkLogout, answerLogout)

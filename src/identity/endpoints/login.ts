@@ -75,7 +75,7 @@ async function beginSession(
   const { login: before } = browser
   const { pushedRequests, sessions } = dependencies
   const name = browserName(exchange.head.headers['user-agent'] ?? '', TEXTS.applications.unknownBrowser)
-  // Clients go on with what they know of this person's login here.
+  // The same person keeps the `sid`, so that clients still know this login.
   const kept = before?.user.subject === subject ? before.session.sid : undefined
   const next = { subject, browser: name, address: exchange.clientAddress, asOf, sid: kept ?? newSecret(16) }
   const { begin, cookie, key } = sessions.draw(next)

@@ -60,7 +60,7 @@ export const issueTokens: Step<Granted, Answer> = async (granted, dependencies) 
   return tokenAnswer(body, dependencies, granted.client)
 }
 
-/** C6.1.3: what was granted, or what was asked for, as far as it was granted, and the target beside it. */
+/** The granted scope, or the granted part of the requested words with the target as a member of its own (C6.1.3). */
 function scopeAnswer({ client, scope, words = scope.text }: Granted): object {
   if (client.answerScope === 'granted') return { scope: scope.text }
   const { target } = scope
@@ -142,8 +142,8 @@ export const requireConfidential: Step<ClientAuthenticated, ClientAuthenticated>
 }
 
 /**
- * C6.3.3, RFC 7662. Whatever is not good, or not this client's to know, is `{"active": false}` and nothing more;
- * clients that are configured as resources may ask about everybody's tokens.
+ * Introspects a token (C6.3.3, RFC 7662). If it is not good, or this client may not know it, the answer is
+ * `{"active": false}` and nothing more; clients that are configured as resources may ask about everybody's tokens.
  */
 export const introspectToken: Step<ClientAuthenticated, Answer> = async (context, dependencies) => {
   const { client, params } = context
@@ -154,7 +154,7 @@ export const introspectToken: Step<ClientAuthenticated, Answer> = async (context
 
 const INACTIVE = { active: false }
 
-/** A token whose user or client is gone or may hold none is no good, even before a revocation rule says so. */
+/** A token is not active if its user or client is gone or may hold no tokens, even before a revocation rule says so. */
 async function describe(found: FoundToken, dependencies: StepDependencies): Promise<object> {
   const { people, urls } = dependencies
   const user = found.isMachine ? undefined : await orUnavailable(people.findUserBySubject(found.subject))
@@ -170,7 +170,7 @@ async function describe(found: FoundToken, dependencies: StepDependencies): Prom
     sub: subject,
     iss: urls.issuer,
     exp: expiresAt,
-    // What only an access token has: a refresh token is for us alone, so it has no audience, and its id is a secret's.
+    // Only an access token has these: a refresh token is for us alone, so it has no audience, and its id is a secret's.
     ...(kind === 'access_token' && {
       token_type: tokenType(dependencies, holder, jkt),
       ...(jkt !== undefined && { cnf: { jkt } }),
@@ -182,8 +182,8 @@ async function describe(found: FoundToken, dependencies: StepDependencies): Prom
 }
 
 /**
- * C6.3.3, RFC 7009. A token that nobody knows is answered as one that was revoked; one of another client is not
- * (invalid_grant). Success is said only when the store has kept it (T3.7).
+ * Revokes a token (C6.3.3, RFC 7009). An unknown token is answered like a revoked one; one of another client is not
+ * (invalid_grant). Success is answered only when the store has kept it (T3.7).
  */
 export const revokeToken: Step<ClientAuthenticated, Answer> = async (context, dependencies) => {
   const { attempt, client, exchange, params } = context

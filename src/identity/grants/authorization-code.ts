@@ -19,7 +19,7 @@ import { requireParam, requireParams } from '../steps/read-form.ts'
 import type { CodeRecord, CodeUse, FoundCode } from '../stored/codes.ts'
 import { lifetimeOf } from '../tokens/signed-tokens.ts'
 
-/** Who ends what a code gave that was used twice. */
+/** The cause of a revocation that is recorded when a code is used twice. */
 const USED_AGAIN: RevocationCause = { via: 'second use of the code' }
 
 interface CodeFound extends GrantChosen {
@@ -133,7 +133,7 @@ const grantScope: Step<UserFound, Granted> = async (context, dependencies) => {
   }
 }
 
-/** What was consented to, as far as client and user may have it still. */
+/** The scope that was consented to, limited to the values that client and user may still have. */
 async function scopeOf(
   { scope }: CodeRecord,
   client: Client,
@@ -150,16 +150,16 @@ async function scopeOf(
   }
 }
 
-/** Milliseconds between this and the issue of the tokens, generously. */
+/** The time from here to the issue of the tokens, generously, in milliseconds. */
 const MARGIN = 5000
 
-/** Milliseconds until the last of the tokens has expired. */
+/** How long it takes until the last of the tokens has expired, in milliseconds. */
 const lifeOfAll = (scope: GrantedScope, client: Client, { config }: StepDependencies): number =>
   hasValue(scope, 'offline_access')
     ? config.refreshToken.lifetime
     : MARGIN + lifetimeOf(client, config) * 1000
 
-/** C6.1.6, in the order of C6.1.0. */
+/** The grant `authorization_code` (C6.1.6), in the order of C6.1.0. */
 export const redeemCode: Step<GrantChosen, Granted> = flow(
   requireParams<GrantChosen>('code'),
   findCode,

@@ -3,7 +3,7 @@ import { withResource } from '../dependencies/resource.ts'
 import { limitToMachine, parseScope } from '../dependencies/scopes.ts'
 import { scopeParameter } from '../steps/read-form.ts'
 
-/** C6.1.5a, RFC 6749 §4.4. A machine asks for itself: nobody has logged in, and nothing lasts longer than the token. */
+/** A machine asks for itself: nobody has logged in, and nothing outlasts the token (C6.1.5a, RFC 6749 §4.4). */
 export const redeemClientCredentials: Step<GrantChosen, Granted> = async (context, dependencies) => {
   const { catalogue, places } = dependencies
   const { client, params } = context

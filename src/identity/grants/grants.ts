@@ -9,18 +9,18 @@ import { redeemPassword } from './password.ts'
 import { redeemRefreshToken } from './refresh-token.ts'
 
 interface GrantRow {
-  /** What a client must be, beside having the grant in its list. */
+  /** Whether a client may use the grant, apart from the list of its record. */
   readonly mayUse: (client: Client, clock: Clock) => boolean
   readonly redeem: Step<GrantChosen, Granted>
 }
 
-/** C6.1.5: customers with an agreement on record that is signed by today: a day, as UTC counts them. */
+/** Customers with an agreement on record whose date has come, by the days of UTC (C6.1.5). */
 const isBoundCustomer = ({ kind, agreement }: Client, clock: Clock): boolean =>
   kind === 'customer' && agreement !== undefined && Date.parse(agreement) <= clock.now()
 
 export const isMachine = ({ kind }: Client): boolean => kind === 'machine'
 
-/** For whoever acts for a person. */
+/** For clients that act for a person. */
 const isForPeople = (client: Client): boolean => !isMachine(client)
 
 export const GRANTS: ReadonlyMap<string, GrantRow> = new Map<Grant, GrantRow>([
@@ -43,7 +43,7 @@ export function firstGrants(client: Client, user: User | undefined, clock: Clock
 
 const isGrant = (name: string): name is Grant => GRANTS.has(name)
 
-/** C6.1.0: grant_type is present, known, and allowed to this client (C6.1.4). */
+/** Requires that grant_type is present, known, and allowed to this client (C6.1.0, C6.1.4). */
 export const chooseGrant: Step<ProofChecked, GrantChosen> = (context, { clock }) => {
   const grant = requireParam(context.params, 'grant_type')
   const row = GRANTS.get(grant)

@@ -39,7 +39,7 @@ interface PasswordAttempt {
 }
 
 /**
- * The user whose name (`key.user`) and password were given; undefined whatever is wrong. Exactly one password is
+ * The user whose name (`key.user`) and password were given; undefined if anything is wrong. Exactly one password is
  * verified in any case, so that the time of a wrong password is also that of a locked user, of another customer's, and
  * of none (T3.9). The one way in: all doors count failures here (T3.8).
  */
@@ -59,9 +59,9 @@ export async function verifyUser(
     subject: named?.subject,
   }
   return guessing.attempt(key, standing, async () => {
-    // Once more: waiting for the turn may have taken minutes, and whoever was locked meanwhile stays out.
+    // Once more: waiting for the turn may have taken minutes, and a user who was locked meanwhile stays out.
     const found = await orUnavailable(people.findUserByName(key.user))
-    // Whoever may not log in here is nobody: a right password shall not show in the time either.
+    // A user who may not log in here counts as unknown: the time must not show that the password is right either.
     const user = found !== undefined && attempt.mayLogIn(found) ? found : undefined
     const right = await passwords.verify(attempt.password, user, hashOwnerOf(key))
     if (!right || user === undefined) return undefined
@@ -76,7 +76,7 @@ const hashOwnerOf = ({ client, network }: GuessingKey): HashOwner => ({
   doubted: false,
 })
 
-/** C6.1.5. Whatever is wrong, the same fault is thrown. */
+/** Verifies name and password. The fault is the same for everything that can be wrong (C6.1.5). */
 export const verifyPassword: Step<ScopeRequested, UserVerified> = async (context, dependencies) => {
   const { attempt, client, exchange, params } = context
   const username = requireParam(params, 'username')
@@ -104,7 +104,7 @@ const grantScope: Step<UserVerified, Granted> = (context, { catalogue }) => {
   return { ...context, scope, openid, nonce: undefined, refresh: { kind: 'open' }, words }
 }
 
-/** C6.1.5, in the order of C6.1.0. */
+/** The grant `password` (C6.1.5), in the order of C6.1.0. */
 export const redeemPassword: Step<GrantChosen, Granted> = flow(
   requireParams<GrantChosen>('username', 'password'),
   requestScope,

@@ -40,7 +40,7 @@ interface ScopeNarrowed extends UserFound {
 
 const refuse = (detail: string): Fault => new Fault('invalid_grant', { detail })
 
-/** C6.1.0: syntax, catalogue and the client's allowance come before the token is looked at. */
+/** Checks syntax, catalogue and the client's allowance before the token is looked at (C6.1.0). */
 const readScope: Step<GrantChosen, ScopeRead> = async (context, { catalogue, places }) => {
   const text = context.params.get('scope')?.trim()
   if (text === undefined || text === '') return { ...context, asked: undefined }
@@ -63,7 +63,7 @@ const findFamily: Step<ScopeRead, FamilyFound> = async (context, dependencies) =
   return { ...context, token, found, granted: readGrantedScope(found.record.scope) }
 }
 
-/** RFC 9449 §5. Whoever lacks the key changes nothing: a thief cannot end the login. */
+/** A call without the key changes nothing, so a thief cannot end the login (RFC 9449 §5). */
 function requireKey({ record: { jkt, needsProof } }: FoundFamily, { proof }: GrantChosen): void {
   if (needsProof === true && proof === undefined) throw proofMissing()
   if (jkt !== undefined && jkt !== proof?.jkt) throw refuse('a proof of another key')
@@ -143,7 +143,7 @@ async function rotate(context: ScopeNarrowed, dependencies: StepDependencies): P
   if (result === 'replayed') throw await endReplayed(found, context, dependencies)
 }
 
-/** C6.1.7, in the order of C6.1.0. */
+/** The grant `refresh_token` (C6.1.7), in the order of C6.1.0. */
 export const redeemRefreshToken: Step<GrantChosen, Granted> = flow(
   requireParams<GrantChosen>('refresh_token'),
   readScope,

@@ -21,7 +21,7 @@ interface FailureTableRules {
   readonly clock: { now(): number; monotonic(): number }
   /** The largest number of entries, each well under a kilobyte. */
   readonly most: number
-  /** Milliseconds after the last failure of a key until all of its failures are forgotten. */
+  /** How long after the last failure of a key all of its failures are forgotten, in milliseconds. */
   readonly forget: () => number
 }
 
@@ -29,8 +29,8 @@ interface FailureTableRules {
 const LEVELS = 64
 
 /**
- * Counts failures by key. Only a key with failures has an entry. A full table first drops an entry whose time is over,
- * else one with the fewest failures, the oldest first. So an attacker who invents many keys displaces those keys, and
+ * Counts failures by key. Only a key with failures has an entry. A full table first drops an entry whose time is over, or
+ * one with the fewest failures, the oldest first. So an attacker who invents many keys displaces those keys, and
  * not a key that has failed often.
  */
 export class FailureTable<K> {
@@ -120,7 +120,7 @@ export class FailureTable<K> {
 const DOUBTED_FROM = 5
 /** Most pairs of client id and network, in each process. */
 const REMEMBERED = 20_000
-/** Characters of an id that count, because an attacker may send long ids. */
+/** How many characters of an id count, because an attacker may send long ids. */
 const LONGEST_ID = 128
 
 /**

@@ -10,12 +10,12 @@ const TRIES = 3
 
 export const systemTimer: Timer = (ms) => delay(timerMs(ms), undefined, { ref: false })
 
-/** Delays the attempts of whoever guesses passwords, and of nobody else (C6.3.5). */
+/** Delays only the attempts of somebody who guesses passwords (C6.3.5). */
 export interface GuessingGuard {
   /**
    * Runs one attempt when the limiter allows it. A failed answer is delayed because of earlier failures from its network.
    * @param verify resolves with undefined if the attempt failed
-   * @throws Fault `invalid_grant` or `identity_unavailable` if too many attempts are waiting, and whatever `verify` throws
+   * @throws Fault `invalid_grant` or `identity_unavailable` if too many attempts are waiting, and everything that `verify` throws
    */
   attempt<T>(
     key: GuessingKey,

@@ -48,7 +48,7 @@ interface BegunLockout {
   readonly client?: string | undefined
   readonly network: string
   readonly failures: number
-  /** Milliseconds. */
+  /** How long the next attempt waits, in milliseconds. */
   readonly delay: number
 }
 
@@ -177,7 +177,7 @@ export class LocalLockouts implements AttemptLimiter {
     return Math.max(here, (await elsewhere) ?? 0)
   }
 
-  /** Returns 1 if the account's attempts were delayed, else 0. */
+  /** Returns 1 if the account's attempts were delayed, otherwise 0. */
   #clearAccount(user: string, accounts: FailureTable<string>): number {
     const slowed = this.#isGuessedAt(accounts.find(user))
     accounts.forget(user)
@@ -198,7 +198,7 @@ export class LocalLockouts implements AttemptLimiter {
     else this.#running.delete(user)
   }
 
-  /** Of several nodes, an attempt that need not wait for failures waits no longer for others of its key here than elsewhere. */
+  /** With shared turns, an attempt without a delay waits for others of its key on this node no longer than on another one. */
   async #enterLine(id: string, isDelayed: boolean): Promise<() => void> {
     const entered = this.#turns.enter(id)
     if (this.#shared === undefined || isDelayed) return entered
@@ -237,7 +237,7 @@ export class LocalLockouts implements AttemptLimiter {
 
   /**
    * If an account is attacked, only one of its attempts from unfamiliar networks runs at a time. Resolves with the
-   * function that ends the attempt. There must be no `await` between reading and counting the running attempts: else a
+   * function that ends the attempt. There must be no `await` between reading and counting the running attempts. Otherwise a
    * thousand that are sent at once would all run before the first of them has failed.
    */
   async #enterAccount(user: string, { accounts }: Counts): Promise<() => void> {

@@ -14,22 +14,22 @@ import { DAY_MS } from '../../base/kernel/units.ts'
 import type { GuessingConfig } from '../dependencies/schema.ts'
 import type { Timer } from './guessing.ts'
 
-/** Milliseconds for which a turn lasts if its node does not renew it: it died, or the store is out of reach. */
+/** How long a turn lasts if its node does not renew it (it died, or the store is out of reach), in milliseconds. */
 const LEASE = 2000
 const RENEW_EVERY = 500
-/** Milliseconds for which an attempt waits for its turn, the delay of its failures apart, and for each answer of the store. */
+/** How long an attempt waits for its turn, without the delay of failures, and for each answer of the store, in milliseconds. */
 export const TURN_WITHIN = 2000
-/** Milliseconds before the end of a turn is sent again. */
+/** The time before the end of a turn is sent again, in milliseconds. */
 const END_AGAIN = 100
 const ID_BYTES = 9
-/** Characters of a digest: 96 bits. */
+/** The length of a digest, in characters: 96 bits. */
 const DIGEST = 16
 /** Failures of an account over all networks are kept for a day, because an attacker may be patient. */
 export const ACCOUNT_FORGET_MS = DAY_MS
-/** Seconds, for Retry-After. */
+/** The value of `Retry-After`, in seconds. */
 const RETRY_AFTER = 1
 
-/** Neither names nor addresses stand in the store: somebody may type a password where the name belongs. */
+/** The store has no names and no addresses, because somebody may type a password where the name belongs. */
 const digest = (text: string): string =>
   createHash('sha256').update(text).digest('base64url').replaceAll('_', '.').slice(0, DIGEST)
 
@@ -48,7 +48,7 @@ export type EndTurn = (right: boolean | undefined) => Promise<boolean>
 
 /**
  * The turns of attempts over all nodes of a shared store, behind those of this node (C6.3.5). A turn is a lease that this
- * node renews while the attempt runs. What cannot be counted is not tried, so every method rejects with Fault
+ * node renews while the attempt runs. An attempt that cannot be counted is not made, so every method rejects with Fault
  * `identity_unavailable` if the store is out of reach.
  */
 export class SharedTurns {
@@ -124,7 +124,7 @@ export class SharedTurns {
     }
   }
 
-  /** Sent again while the turn may last. What does not come through lapses, and nobody knows then whether it was right. */
+  /** Sends the end again while the turn may last. If it fails, the turn lapses, and the outcome of the attempt is unknown. */
   async #end(
     held: AttemptTurns,
     right: boolean | undefined,

@@ -17,27 +17,27 @@ import {
   type LogoutQueue,
 } from '../stored/logout-queue.ts'
 
-/** At once in a process, and of these to one client: one that is slow must leave places for others (T5.20). */
+/** How many notices a process sends at once, and how many of these to one client: a slow one must leave places (T5.20). */
 const MOST_AT_ONCE = 16
 const MOST_OF_CLIENT = 4
-/** Milliseconds that one try may take. */
+/** How long one try may take, in milliseconds. */
 const TRY_MS = 5000
-/** Milliseconds until the next try, after each one that has failed. */
+/** How long to wait for the next try after each failed one, in milliseconds. */
 const RETRIES: readonly number[] = [5000, 30_000, 300_000]
-/** Milliseconds for which a process has a notice that it sends. If it dies, another one takes over then. */
+/** How long a process holds a notice that it sends, in milliseconds. If it dies, another one takes over then. */
 const CLAIM_MS = 15_000
-/** Milliseconds between two looks for what other processes have left. */
+/** How often a process looks for notices that others have left, in milliseconds. */
 const LOOK_MS = 5000
-/** Of several nodes that share a store, one looks. */
+/** One of the nodes that share a store looks: the one that holds this lease. */
 const LEASE = 'deliveries'
-/** Notices that a process remembers, and of these those of one client. All others wait in the store alone. */
+/** How many notices a process remembers, and how many of these for one client. All others wait in the store alone. */
 const MOST_WAITING = 1000
 const MOST_WAITING_OF_CLIENT = 100
-/** A look reads so many records at most, and the next one goes on behind them. */
+/** A look reads at most `PAGES` pages of records. The next look continues after them. */
 const PAGE = 100
 const PAGES = 20
 const FORM = { 'Content-Type': 'application/x-www-form-urlencoded' }
-/** Seconds that a logout token is good for. */
+/** How long a logout token is valid, in seconds. */
 const TOKEN_LIFETIME = 120
 
 /** How a try ended: `again` where a later one may arrive. */
@@ -77,13 +77,13 @@ export class LogoutSender {
     this.#parts = parts
     this.#after = parts.after ?? systemAfter
     parts.queue.queued = (delivery) => {
-      // In a turn of its own: whoever ends a login waits for no notice.
+      // In a turn of its own, so that the end of a login waits for no notice.
       if (this.#keep(delivery)) this.#after(0, () => this.#sendDue())
     }
     this.#cancelLook = this.#after(0, () => this.#look())
   }
 
-  /** What is being sent is broken off: it stays in the store. */
+  /** Breaks off the notices that are being sent. They stay in the store. */
   async stop(): Promise<void> {
     this.#stopped.abort()
     this.#parts.queue.queued = () => undefined
@@ -227,7 +227,7 @@ export class LogoutSender {
       if (pause < CLAIM_MS) this.#keep({ key, version: version + 1, value: next })
       return
     }
-    // Of several that have sent it, since one was slower than its time, one records it.
+    // Several processes may have sent it, because one took longer than `CLAIM_MS`. Only one of them records it.
     if (await store.remove(DELIVERY, key, version)) this.#record(value, result)
   }
 
@@ -255,7 +255,7 @@ const isDue = ({ dueAt }: DeliveryRecord, now: number): boolean =>
 
 const ARRIVED: ReadonlySet<number> = new Set([200, 204])
 
-/** What a client cannot take now, it may take later; what it refuses, or sends elsewhere, it will not. */
+/** A client that cannot take a notice now may take it later. A notice that it refuses or redirects is not sent again. */
 function resultOf({ status }: OutboundAnswer): Result {
   if (ARRIVED.has(status)) return { end: 'arrived' }
   return { end: status >= 500 || status === 429 ? 'again' : 'refused', why: `answered_${status}` }

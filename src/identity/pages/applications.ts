@@ -9,7 +9,7 @@ export interface ConsentListed {
   readonly business: string | undefined
   readonly scopes: readonly string[]
   readonly lasting: boolean
-  /** Milliseconds since the epoch. */
+  /** When the user consented last, in milliseconds since the epoch. */
   readonly at: number
 }
 
@@ -17,9 +17,9 @@ export interface SessionListed {
   readonly key: string
   readonly browser: string
   readonly current: boolean
-  /** Of the login. Milliseconds since the epoch. */
+  /** When the user logged in, in milliseconds since the epoch. */
   readonly at: number
-  /** Milliseconds since the epoch. */
+  /** When it was used last, in milliseconds since the epoch. */
   readonly lastUsedAt: number | undefined
   /** Network address of the last use. */
   readonly address: string | undefined
@@ -43,7 +43,7 @@ function formatsIn(timeZone: string): Formats {
 
 const makeFormats = (timeZone: string): Formats => ({
   day: new Intl.DateTimeFormat(TEXTS.locale, { dateStyle: 'long', timeZone }),
-  // Nobody here knows where the user is: a time of day needs its zone beside it.
+  // Nobody here knows where the user is: a time of day needs its zone next to it.
   moment: new Intl.DateTimeFormat(TEXTS.locale, {
     day: 'numeric',
     month: 'long',
@@ -114,7 +114,7 @@ export function applicationsPage(facts: {
   readonly sessions: readonly SessionListed[]
   /** The act that has led to this page. */
   readonly done: Done | undefined
-  /** Of the times on the page: an IANA name. */
+  /** The zone of the times on the page: an IANA name. */
   readonly timeZone: string
 }): Page {
   const { consents, done, form, sessions, timeZone, user } = facts

@@ -28,13 +28,13 @@ export interface Picker {
   /** Whether there is one business only. It is chosen in advance. */
   readonly isOnly: boolean
   readonly found: number
-  /** How many stand on the pages before this one. */
+  /** How many are on the pages before this one. */
   readonly from: number
   /** Absent where there are few. */
   readonly search:
     | {
         readonly action: string
-        /** What was searched for; empty if nothing was. */
+        /** The search text; empty if there is none. */
         readonly find: string
         /** The client's request, as a query. */
         readonly request: string
@@ -89,7 +89,7 @@ const listOf = (title: string, items: readonly Html[], names: readonly string[] 
           ${items}
         </ul>`
 
-/** What changes data looks different, and says so in words too. */
+/** An item that lets the client change data looks different, and says so in words too. */
 const dataItem = ({ changes, text }: DataWord): Html =>
   changes ? html`<li class="changes">${text} <small>${T.changes}</small></li>` : html`<li>${text}</li>`
 
@@ -104,7 +104,7 @@ const whoIs = ({ user, switchUser }: ConsentDetails): Html =>
 const placeNames = ({ place }: ConsentDetails): readonly string[] =>
   place === undefined ? [] : [place.business, ...(place.fund === undefined ? [] : [place.fund])]
 
-/** A page of the client's, in a window of its own: this one goes on. */
+/** A link to a page of the client's. It opens in a window of its own, so that this page stays open. */
 const ownPage = (uri: string | undefined, text: string): Html | undefined =>
   uri === undefined
     ? undefined
@@ -129,7 +129,7 @@ const hintOf = ({ client, data, picker }: ConsentDetails): string =>
     ? `${T.businessHint(client.name)} ${T.roleLimits}`
     : T.businessHint(client.name)
 
-/** C6.2.2. The first button of the form allows: Enter presses it. */
+/** The consent page (C6.2.2). The first button of the form allows: Enter presses it. */
 export function consentPage(facts: ConsentDetails): Page {
   const { client, data, form, leadsTo, picker, problems } = facts
   if (picker !== undefined && picker.found === 0 && picker.search === undefined) return noBusinessPage(facts)
@@ -163,7 +163,7 @@ function noBusinessPage(facts: ConsentDetails): Page {
   return { title: T.noBusiness, body, leadsTo }
 }
 
-/** The whole of a name that stands shortened nearby; undefined if it is not shortened. */
+/** The whole of a name that is shown shortened nearby; undefined if it is not shortened. */
 const wholeName = (name: string): Html | undefined =>
   isShortened(name)
     ? html`<details>
@@ -172,7 +172,7 @@ const wholeName = (name: string): Html | undefined =>
       </details>`
     : undefined
 
-/** A form of its own: else Enter in the field would press the button that allows. Works without scripts. */
+/** A form of its own, because Enter in the field would otherwise press the button that allows. It works without scripts. */
 function searchForm({ search }: Picker): Html | undefined {
   if (search === undefined) return undefined
   const hidden = [...new URLSearchParams(search.request)].map(

@@ -4,8 +4,8 @@ import { TEXTS } from './texts.ts'
 import type { Theme } from './theme.ts'
 
 /**
- * HTML as a template tag. Whatever is put into a template is escaped, but for what another template made; so text that
- * came from outside cannot become markup (T6). Slots stand in text or in quoted attributes, nowhere else.
+ * HTML as a template tag. Every value in a template is escaped, except the result of another template; so text that
+ * came from outside cannot become markup (T6). Slots are allowed only in text and in quoted attributes.
  */
 class Markup {
   readonly #text: string
@@ -22,7 +22,7 @@ class Markup {
 /** A piece of HTML. Only `html` makes one. */
 export type Html = Markup
 
-/** What may stand in a template; false and undefined are nothing. */
+/** A value that may be put into a template; false and undefined give no text. */
 export type Slot = Html | string | number | false | undefined | readonly Slot[]
 
 const ENTITIES: Readonly<Record<string, string>> = {
@@ -47,7 +47,7 @@ export const html = (strings: TemplateStringsArray, ...slots: readonly Slot[]): 
 /** A text that is HTML already: of files of ours only (T6). */
 export const verbatim = (text: string): Html => new Markup(text)
 
-/** A name that stands by itself: its direction of writing turns nothing else. In sentences: `isolated` of texts.ts. */
+/** A name by itself: its direction of writing does not affect the text around it. In sentences: `isolated` of texts.ts. */
 export const nameAlone = (name: string): Html => html`<bdi>${withoutDirectionControls(name)}</bdi>`
 
 export interface Page {
@@ -57,7 +57,7 @@ export interface Page {
   readonly wide?: boolean
   /** 200 if left out. */
   readonly status?: number
-  /** Where a form of the page may lead to beside ourselves, also by a redirect: the client's URI (C6.2.3). */
+  /** Where a form of the page may lead to besides ourselves, also by a redirect: the client's URI (C6.2.3). */
   readonly leadsTo?: string | undefined
   /** If true, it is isolated from the window that opened it. Not for a client's flow, which may run in a popup. */
   readonly alone?: boolean
@@ -65,7 +65,7 @@ export interface Page {
   readonly script?: string
 }
 
-/** What a form of ours needs to be believed (see identity/steps/browser-context.ts). */
+/** The parts that make us trust a form of ours (see identity/steps/browser-context.ts). */
 export interface OwnForm {
   /** Path and query. */
   readonly action: string
@@ -74,7 +74,7 @@ export interface OwnForm {
 
 /**
  * The source expression of CSP that covers a redirect URI. Browsers check `form-action` on the redirects after a form
- * too. CSP has no word for an IPv6 address or for the path of an app's own scheme: the scheme stands for those.
+ * too. CSP has no word for an IPv6 address or for the path of an app's own scheme: the scheme is used for those.
  */
 function sourceOf(uri: string): string {
   const { hostname, origin, protocol } = new URL(uri)
@@ -94,7 +94,7 @@ function contentPolicy({ leadsTo, script }: Pick<Page, 'leadsTo' | 'script'>): s
   ].join('; ')
 }
 
-/** What every page is sent with, but for how long it may be kept: nothing may frame it (T6). */
+/** The headers of every page, except how long it may be kept: nothing may frame it (T6). */
 export const pageHeaders = (
   page: Pick<Page, 'alone' | 'leadsTo' | 'script'>,
 ): Readonly<Record<string, string>> => ({
@@ -146,7 +146,7 @@ export function documentOf(
   return `${text.toString()}\n`
 }
 
-/** What a browser can open, by the form of the text; the first match wins. */
+/** The links that a browser can open, by the form of the text; the first match wins. */
 const ADDRESSES: readonly (readonly [RegExp, (contact: string) => string])[] = [
   [/^https?:\/\//, (contact) => contact],
   [/^[^\s@]+@[^\s@]+$/, (contact) => `mailto:${contact}`],

@@ -78,7 +78,7 @@ function readScript(name: string): OwnScript {
 
 const SHOW_PASSWORD = readScript('show-password.js')
 
-/** C6.2.2. The password is never sent back; the user name is. */
+/** The login page (C6.2.2). The password is never sent back; the user name is. */
 export function loginPage(facts: LoginForm): Page {
   const { form, client, username, problems } = facts
   const name: Field = {

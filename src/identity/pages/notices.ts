@@ -4,7 +4,7 @@ import { TEXTS } from './texts.ts'
 
 const ERROR = TEXTS.error
 
-/** The texts for people that a fault has; else those for any fault of its kind. */
+/** The texts for people about a fault: its own, or those for any fault of its kind. */
 function wordsFor(fault: Fault): { readonly title: string; readonly text: string; readonly next: string } {
   const { code, publicText, status } = fault
   if (status === 503) return { ...ERROR.unavailable, text: publicText }
@@ -12,7 +12,7 @@ function wordsFor(fault: Fault): { readonly title: string; readonly text: string
   return { ...ERROR.request, ...ERROR.faults[code] }
 }
 
-/** What went wrong, in people's words, with a way on; and for those who can mend it the text of the fault (C2.6). */
+/** A page that says what went wrong and what to do next, with the text of the fault for those who can mend it (C2.6). */
 export function errorPage(
   fault: Fault,
   id: string,
@@ -106,7 +106,7 @@ export function formPostPage({
 
 const LOGOUT = TEXTS.logout
 
-/** Asks before it ends a session, since nothing proves that the user meant it (RP-Initiated Logout §2, T6). */
+/** Asks before it ends a session, because nothing proves that the user meant it (RP-Initiated Logout §2, T6). */
 export function confirmLogoutPage({
   form,
   client,
@@ -139,7 +139,7 @@ export function loggedOutPage({
   everywhere = false,
   signIn,
 }: {
-  /** A registered address of a client, to go on at. */
+  /** A registered address of a client, for the link back to it. */
   readonly back: { readonly client: string; readonly uri: string } | undefined
   readonly signIn: string
   /** In every browser, and not in this one only. */

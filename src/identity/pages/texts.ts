@@ -16,7 +16,7 @@ const POP_ISOLATE = '\u2069'
 export const isolated = (name: string): string =>
   STEERS.test(name) ? `${FIRST_STRONG_ISOLATE}${withoutDirectionControls(name)}${POP_ISOLATE}` : name
 
-/** Characters: about two lines of a heading on a narrow screen. */
+/** The longest name that is not shortened, in characters: about two lines of a heading on a narrow screen. */
 const LONGEST = 48
 
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' })

@@ -71,7 +71,7 @@ const WHITE: Colour = [255, 255, 255]
 
 const BLACK: Colour = [0, 0, 0]
 
-/** The surfaces of postern.css that accent-coloured text stands on, the least favourable of each scheme. */
+/** The surfaces of postern.css behind accent-coloured text, the least favourable of each scheme. */
 const LIGHT_SURFACE: Colour = [0xf4, 0xf5, 0xf8]
 
 const DARK_SURFACE: Colour = [0x1e, 0x22, 0x2b]
@@ -134,7 +134,7 @@ function accentOn(colour: Colour, surface: Colour, towards: Colour): Accent {
   }
 }
 
-/** What a deployment's accent colour becomes in each colour scheme, so that text stays legible (WCAG 2.2 AA). */
+/** A deployment's accent colour, adapted to each colour scheme so that text stays legible (WCAG 2.2 AA). */
 export const accentsOf = (hex: string): { readonly light: Accent; readonly dark: Accent } => ({
   light: accentOn(parse(hex), LIGHT_SURFACE, BLACK),
   dark: accentOn(parse(hex), DARK_SURFACE, WHITE),

@@ -4,7 +4,7 @@ import type { IdentityConfig } from '../dependencies/schema.ts'
 import type { Theme } from '../pages/theme.ts'
 import type { Endpoint } from './endpoint.ts'
 
-/** What they are made of, once for each configuration. */
+/** The parts that they are made of, once for each configuration. */
 export interface EndpointParts {
   readonly catalogue: Catalogue
   readonly identity: IdentityConfig
@@ -15,7 +15,7 @@ export interface EndpointParts {
 
 export interface AddedEndpoints {
   readonly endpoints: readonly Endpoint[]
-  /** Where somebody can go on from the page of an unknown path (C2.3), with the issuer's own path. */
+  /** A link on the page of an unknown path (C2.3), with the issuer's own path. */
   readonly link: { readonly href: string; readonly text: string }
 }
 

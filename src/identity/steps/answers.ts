@@ -8,19 +8,19 @@ import { errorPage } from '../pages/notices.ts'
 
 type Headers = Answer['headers']
 
-/** Seconds; `Retry-After` of a fault that names no time itself. */
+/** `Retry-After` of a fault that names no time itself, in seconds. */
 const RETRY_AFTER = 5
 
 /** Whom an answer is for; undefined where nobody has authenticated. */
 type Asker = Pick<Client, 'strictRfc6749'> | undefined
 
-/** Whether an answer is as RFC 6749 says: as the client has it, else the deployment (C6.1.3). */
+/** Whether an answer is as RFC 6749 says: the client's setting counts, then the deployment's (C6.1.3). */
 const isStrict = ({ config }: StepDependencies, asker: Asker): boolean =>
   asker?.strictRfc6749 ?? config.strictRfc6749
 
 /**
- * C6.1.3: some clients send the type back as the scheme, and C4.14 takes `Bearer` only.
- * @param jkt of the key that the token is bound to
+ * The type of a token, for its client (C6.1.3): some send it back as the scheme, and C4.14 takes `Bearer` only.
+ * @param jkt the thumbprint of the key that the token is bound to
  */
 export const tokenType = (
   dependencies: StepDependencies,
@@ -31,7 +31,7 @@ export const tokenType = (
   return isStrict(dependencies, asker) ? 'Bearer' : 'bearer'
 }
 
-/** C6.1.3 */
+/** Headers of token answers (C6.1.3). */
 const tokenHeaders = (dependencies: StepDependencies, asker: Asker): Headers => ({
   'Content-Type': 'application/json;charset=UTF-8',
   'Cache-Control': isStrict(dependencies, asker) ? 'no-store' : 'no-cache',
@@ -45,7 +45,7 @@ export const tokenAnswer = (body: object, dependencies: StepDependencies, asker:
   body: JSON.stringify(body),
 })
 
-/** A successful answer with `no-store`, whatever the settings. */
+/** A successful answer with `no-store`, for all settings. */
 export const privateAnswer = (body: object, dependencies: StepDependencies): Answer => {
   const answer = tokenAnswer(body, dependencies, undefined)
   return { ...answer, headers: { ...answer.headers, 'Cache-Control': 'no-store' } }

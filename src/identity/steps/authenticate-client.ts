@@ -39,7 +39,7 @@ type Authenticate = (params: Params, where: Where, pairs: readonly ClientPair[])
 
 /**
  * The method that the request uses; with Basic credentials of any kind it is that of the header.
- * @throws Fault `oauth_bad_request` for an assertion beside a secret (RFC 6749 §2.3)
+ * @throws Fault `oauth_bad_request` for an assertion together with a secret (RFC 6749 §2.3)
  */
 function methodOf(basic: ReturnType<typeof parseBasic>['kind'], params: Params): ClientAuthMethod {
   if (params.has('client_assertion') || params.has('client_assertion_type')) {

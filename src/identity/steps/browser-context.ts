@@ -92,8 +92,8 @@ function isOurs(origin: string, issuer: string): boolean {
 
 /**
  * Whether the browser says that another site sent the form. `Sec-Fetch-Site` says it best; older browsers don't send it,
- * and none does to an http address off loopback. Then `Origin` says it. From our own pages that is `null`, since they have
- * the policy `no-referrer` (Fetch §3.2): it calls nobody foreign, and the CSRF token decides.
+ * and none does to an http address off loopback. Then `Origin` says it. From our own pages that is `null`, because they
+ * have the policy `no-referrer` (Fetch §3.2): it calls nobody foreign, and the CSRF token decides.
  */
 export function isForeignForm({ head }: Exchange, { urls }: Pick<StepDependencies, 'urls'>): boolean {
   const { origin = 'null', 'sec-fetch-site': site = 'none' } = head.headers

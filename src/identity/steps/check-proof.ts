@@ -11,9 +11,9 @@ export const PROOF = 'dpop_proof'
 type ProofPlace = 'token' | 'par'
 
 /**
- * Checks the proof of possession, if there is one, and uses it up (C6.1.0, RFC 9449 §5). It stands right behind the client,
- * so that a refused one uses nothing else up: the client sends the same request again, with a nonce. Where tokens are given,
- * a client whose tokens are always bound has to send one.
+ * Checks the proof of possession, if there is one, and uses it up (C6.1.0, RFC 9449 §5). It comes right after the client's
+ * check, so that a refused proof uses nothing else up: the client sends the same request again, with a nonce. Where tokens
+ * are given, a client whose tokens are always bound has to send one.
  * @throws Fault `invalid_dpop_proof`, `use_dpop_nonce`, `proof_replayed`
  */
 export const checkProof =

@@ -87,7 +87,7 @@ function subjectOf({ iss, sub }: Claims, named: string | undefined): string {
   return sub
 }
 
-/** The issuer, the token endpoint, the endpoint called: by configuration alone, whatever host the request names. */
+/** The issuer, the token endpoint, the endpoint called: from the configuration alone, never from the host of the request. */
 function audiencesOf(
   { target }: Parsed['exchange'],
   { profile }: Client,
@@ -99,17 +99,17 @@ function audiencesOf(
   return { audiences: new Set([issuer, `${issuer}/connect/token`, ...here]), textOnly: false }
 }
 
-/** Seconds. */
+/** How long an assertion may live, in seconds. */
 const LONGEST_LIFE = 65 * 60
 const CLOCK_SKEW = 10
-/** Characters. */
+/** The longest `jti`, in characters. */
 const LONGEST_JTI = 256
 
 interface Setting {
   readonly audiences: ReadonlySet<unknown>
   /** Whether a list is refused, also of one audience. */
   readonly textOnly: boolean
-  /** Seconds since the epoch, with fraction. */
+  /** The time of the check, in seconds since the epoch, with fraction. */
   readonly now: number
 }
 
@@ -124,7 +124,7 @@ const isTime = (value: unknown): value is number => typeof value === 'number' &&
 const isPast: ClaimRule['holds'] = (value, { now }) =>
   value === undefined || (isTime(value) && value <= now + CLOCK_SKEW)
 
-/** RFC 7523 §3. Every audience must be this service: else whoever gets an assertion could use it here. */
+/** Every audience must be this service: another recipient of the assertion could use it here (RFC 7523 §3). */
 const CLAIM_RULES: readonly ClaimRule[] = [
   {
     claim: 'aud',
@@ -172,7 +172,7 @@ export async function useAssertion<C extends ClientAuthenticated>(
   if (assertion === undefined) return context
   const until = (assertion.exp + CLOCK_SKEW) * 1000
   if (await isFirstUse(store, ASSERTION, [client.id, assertion.jti], until)) return context
-  // Whoever sends it again has proven nothing.
+  // An assertion that is sent again proves nothing.
   delete attempt.proven
   delete attempt.asker
   throw new Fault('assertion_replayed')

@@ -50,7 +50,7 @@ export interface Attempt {
   redirectedFault?: Fault
   /** How the client wants its answers, once it has authenticated: a refusal must not tell who exists (C6.1.3). */
   asker?: Pick<Client, 'strictRfc6749'>
-  /** A DPoP nonce that is newer than the proof's own. It goes with the answer, whatever that is (RFC 9449 §8.2). */
+  /** A DPoP nonce that is newer than the proof's own. It goes with every answer, refusals too (RFC 9449 §8.2). */
   newerNonce?: string | undefined
 }
 
@@ -62,7 +62,7 @@ export interface Parsed extends Arrived {
 /** A genuine client assertion (C6.1.2). Whether it was used before is not known yet. */
 export interface Assertion {
   readonly jti: string
-  /** Seconds since the epoch. */
+  /** When it expires, in seconds since the epoch. */
   readonly exp: number
 }
 
@@ -104,7 +104,7 @@ export interface Granted extends GrantChosen {
   /** Whether an id_token is issued: `openid` was granted now, or to the family (C6.1.7). */
   readonly openid: boolean
   readonly nonce: string | undefined
-  /** Of the session that it was granted in; absent where there was none, or the client is not told of its end. */
+  /** The id of the session that it was granted in; absent without a session, or if the client is not told of its end. */
   readonly sid?: string | undefined
   readonly refresh: RefreshPlan
   /** The scope as the client has asked for it, now or when its login began (C6.1.3). Absent if nobody knows any more. */
@@ -125,7 +125,7 @@ export const isForUser = (granted: Granted): granted is GrantedForUser => grante
 /** Which refresh token the answer gets. */
 type RefreshPlan =
   | { readonly kind: 'none' }
-  /** That of a new family, if `offline_access` was granted. */
+  /** The token of a new family, if `offline_access` was granted. */
   | { readonly kind: 'open' }
   /** The grant was a refresh token: its successor, which is good after `take`, or itself. */
   | { readonly kind: 'continued'; readonly family: string; readonly token: string }
@@ -228,11 +228,11 @@ export interface FoundToken {
   readonly subject: string
   readonly isMachine: boolean
   readonly scope: ScopeText
-  /** Seconds since the epoch. */
+  /** When it expires, in seconds since the epoch. */
   readonly expiresAt: number | undefined
-  /** Seconds since the epoch; undefined for refresh tokens. */
+  /** When it was issued, in seconds since the epoch; undefined for refresh tokens. */
   readonly issuedAt: number | undefined
-  /** Of the key that an access token is bound to (RFC 9449 §6.2). */
+  /** The thumbprint of the key that an access token is bound to (RFC 9449 §6.2). */
   readonly jkt?: string | undefined
   /** True for a used refresh token that must not be used again, although its family is valid. */
   readonly spent: boolean

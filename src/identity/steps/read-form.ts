@@ -71,10 +71,10 @@ export function paramsOf(form: Form): ReadonlyMap<string, string> {
   return singleValues(form, PARAMETERS)
 }
 
-/** Bytes. Far more than any request of C6 needs. */
+/** The largest form that is read, in bytes: far more than any request of C6 needs. */
 export const FORM_LIMIT = 64 * 1024
 
-/** Bytes: what is pushed is stored. */
+/** The largest form of a pushed request, in bytes. It is small because the request is stored. */
 const PUSHED_LIMIT = 16 * 1024
 
 interface SizeRule {

@@ -1,5 +1,5 @@
 /**
- * What the audit trail keeps of tokens and people (C12.3). One function makes the entry of each event; `give`, `took` and
+ * The entries of the audit trail about tokens and people (C12.3). One function makes the entry of each event; `give`, `took` and
  * `refused` record it as C12.1.4 says. No entry holds a token, a code, a password or the value of a cookie.
  */
 import { isTargetValue } from '../../base/config/scopes/scope-token.ts'
@@ -26,7 +26,7 @@ type Recording = Pick<IdentityDeps, 'audit'>
 /**
  * Records what is about to be given, and then gives it: a failure of the trail leaves nothing in the store. If giving
  * fails, a record with the fault follows, whose `intent` is the first one's `seq`.
- * @throws Fault `audit_unavailable`, and whatever `carryOut` throws
+ * @throws Fault `audit_unavailable`, and everything that `carryOut` throws
  */
 export async function give<T>(
   entry: AuditEntry,
@@ -94,7 +94,7 @@ const failureOf = ({ code, status }: Fault): Pick<AuditEntry, 'outcome' | 'reaso
   reason: code,
 })
 
-/** Who acts, as far as that is proven; whom else it is about. */
+/** The actor, if it has proven who it is, and the others whom the entry is about. */
 function partiesOf({ client, proven, subject }: Attempt): Pick<AuditEntry, 'actor' | 'on'> {
   if (proven === 'client') return { actor: { kind: 'client', client }, on: about({ subject }) }
   if (proven === 'user') return { actor: { kind: 'user', subject }, on: about({ client }) }
@@ -148,7 +148,7 @@ export const tokenRevoked = (exchange: Exchange, found: FoundToken): AuditEntry 
   })
 }
 
-/** Of a family: a token, or the code that began it, was used once more. */
+/** A token of a family, or the code that began it, was used again. */
 interface Replay {
   readonly event: 'token.replayed' | 'code.replayed'
   readonly family: string
@@ -209,7 +209,7 @@ const sessionEntry =
 export const loginSucceeded = sessionEntry('login.succeeded')
 export const loginEnded = sessionEntry('login.ended')
 
-/** By the user, at another browser; or by us, since the user is gone or may not log in any more. */
+/** The user ended it at another browser, or we did because the user is gone or may not log in any more. */
 export const sessionRevoked = (
   exchange: Exchange,
   { key, subject }: BrowserLogin,

@@ -11,9 +11,9 @@ import { begunAs, RememberedRecords } from './families.ts'
  * Kind of record: authorization codes, by their SHA-256 (C6.2.4).
  *
  * The family id of a code's tokens is drawn with the code, so that a second use can revoke all tokens of the first one
- * (C6.1.6). One write uses the code, notes that its tokens are made, and stores their family, before they are sent: so
- * whoever comes second finds either a code that gave nothing, or a family to end. Of many parallel uses the first one
- * succeeds, and its tokens are revoked all the same.
+ * (C6.1.6). One write uses the code, notes that its tokens are made, and stores their family, before they are sent: so a
+ * second use finds either a code that gave nothing, or a family to end. If there are many parallel uses, the first one
+ * succeeds, and its tokens are still revoked.
  *
  * A record is kept for the code's lifetime; once redeemed, until the last of its tokens has expired (C6.1.6).
  *
@@ -22,7 +22,7 @@ import { begunAs, RememberedRecords } from './families.ts'
  */
 export const CODE = 'code'
 
-/** A type alias, since an interface has no index signature and so is no StoredValue. */
+/** A type alias, because an interface has no index signature and so is no StoredValue. */
 export type CodeRecord = {
   readonly client: string
   readonly redirectUri: string
@@ -34,12 +34,12 @@ export type CodeRecord = {
   readonly subject: string
   /** As granted, with the target. */
   readonly scope: string
-  /** Seconds since the epoch. */
+  /** When the user authenticated, in seconds since the epoch. */
   readonly authTime: number
   readonly family: string
   /** `RevocationRules.asOf` of the call that issued it; absent if an older version did. */
   readonly asOf?: number
-  /** Of the session, for a client that is told of its end (C6.3.3a). */
+  /** The id of the session, for a client that is told of its end (C6.3.3a). */
   readonly sid?: string
   /** The scope as it was asked for, for a client that is answered in its own words (C6.1.3). */
   readonly words?: string
@@ -50,7 +50,7 @@ export type CodeRecord = {
 /** A code that is drawn. Nobody can redeem it before `open` has stored it. */
 interface DrawnCode {
   readonly code: string
-  /** Of the tokens that it gives. */
+  /** The family of the tokens that it gives. */
   readonly family: string
   /** @param write stores the record, and resolves with false if there is one already; by default on its own */
   readonly open: (write?: (record: NewRecord) => Promise<boolean>) => Promise<void>
@@ -155,10 +155,10 @@ export async function withdrawCodes(
   return own.map((entry) => recordOf(entry).family)
 }
 
-/** FAPI 2.0 Security Profile §5.3.2.1, milliseconds. */
+/** The longest life of a code of a FAPI 2.0 client, in milliseconds (Security Profile §5.3.2.1). */
 const LONGEST_FAPI2_CODE = 60_000
 
-/** Milliseconds. */
+/** How long a code of the client is valid, in milliseconds. */
 export const codeLifetimeOf = ({ profile }: Client, { code }: IdentityConfig): number =>
   profile === 'fapi2' ? Math.min(code.lifetime, LONGEST_FAPI2_CODE) : code.lifetime
 

@@ -9,7 +9,7 @@ import { FAMILY, type FamilyRecord } from './families.ts'
 /** Kind of record: what a user has allowed a client at a business (C6.2.2). Kept until it is withdrawn. */
 export const CONSENT = 'consent'
 
-/** A type alias, since an interface has no index signature and so is no StoredValue. */
+/** A type alias, because an interface has no index signature and so is no StoredValue. */
 type ConsentRecord = {
   readonly client: string
   readonly subject: string
@@ -116,7 +116,7 @@ async function endIssued(
   const entries = await store.listBy(FAMILY, 'subject', subject)
   const kept = entries.filter(({ value }) => {
     const record = value as FamilyRecord
-    // What a customer's password gave was no matter of consent.
+    // Tokens that a customer got by a password belong to no consent.
     return record.client === client && record.grant === 'authorization_code' && concerns(record.scope)
   })
   // Codes last: one that is being redeemed meanwhile has its family named here, or finds its code gone.

@@ -10,36 +10,36 @@ import { readGrantedTarget } from '../dependencies/scopes.ts'
  *
  * `refresh_family`, by its id: the FamilyRecord. It is all that is stored: the tokens of a family are numbered, and the
  * record has the number of the one in use. A token is `v2.<secret>.<family>.<number>.<mac>`. `secret` names the secret
- * that the `mac` was made with: an HMAC of the family, the number and the family's salt. So whoever has the store alone,
- * or the secret alone, can make no token; and a stolen token tells nothing about the next one.
+ * that the `mac` was made with: an HMAC of the family, the number and the family's salt. So the store alone, or the secret
+ * alone, is not enough to make a token; and a stolen token tells nothing about the next one.
  *
  * A use counts the record's number up by one, with compare-and-set, and gives the next token. Every use of a token gives
  * the same next one. A crash before the write leaves the token unused. A crash after it loses only the answer: a repeat
  * within the grace (counted from `rotatedAt`) gets the same next token, while that one was not used. A later use ends the
  * family. A token with a higher number than the record's is genuine, or its mac would be wrong: the store has lost its
- * last writes (a backup was restored, or a failover lost some), and the client goes on.
+ * last writes (a backup was restored, or a failover lost some), and the client may continue.
  *
  * A family expires with its absolute lifetime and carries the indexes by which `StoreTokenRevoker` finds it. A family
  * that a rule has ended counts as removed, even if its record is still there.
  */
 export const FAMILY = 'refresh_family'
 
-/** A type alias, since an interface has no index signature and so is no StoredValue. */
+/** A type alias, because an interface has no index signature and so is no StoredValue. */
 export type FamilyRecord = {
   readonly client: string
   readonly subject: string
   /** As granted, with the target. A narrower scope of a refresh request changes only the access token. */
   readonly scope: string
-  /** Seconds since the epoch. */
+  /** When the user authenticated, in seconds since the epoch. */
   readonly authTime: number
   readonly grant: string
   /** True if it began with a proof of possession: then each use needs one (C6.1.7). */
   readonly needsProof?: true
-  /** Of a public client: the thumbprint of the only key that will do. */
+  /** For a public client: the thumbprint of the only key that is accepted. */
   readonly jkt?: string
   /** `RevocationRules.asOf` of the call that began it; absent if an older version did. */
   readonly asOf?: number
-  /** Of the session that it was begun in, for a client that is told of its end (C6.3.3a). */
+  /** The id of the session that it was begun in, for a client that is told of its end (C6.3.3a). */
   readonly sid?: string
   /** The scope as it was asked for, for a client that is answered in its own words (C6.1.3). */
   readonly words?: string
@@ -69,9 +69,9 @@ export interface FoundFamily {
   readonly state: TokenState
   /** The token that comes after this one: the same for every use. Good only once `rotate` has stored that it is. */
   readonly successor: string
-  /** What the record says once the token is used. */
+  /** The numbering in the record once the token is used. */
   readonly next: Numbering
-  /** Of the record in the store. */
+  /** The version of the record in the store. */
   readonly version: number
 }
 
@@ -205,7 +205,7 @@ async function findNumbered(
   return readFamily(entry, { salt, number }, deps)
 }
 
-/** What a family's record says of a genuine token; undefined if a rule has ended the family. */
+/** A genuine token, judged by its family's record; undefined if a rule has ended the family. */
 function readFamily(
   { key: id, value, expiresAt, version }: Entry,
   { salt, number }: { readonly salt: string; readonly number: number },
@@ -244,7 +244,7 @@ function isWithinGrace(usedAt: number | undefined, { clock, config, store }: Fam
  */
 export const OLDER_TOKEN = 'refresh_token'
 
-/** A type alias, since an interface has no index signature and so is no StoredValue. */
+/** A type alias, because an interface has no index signature and so is no StoredValue. */
 type OlderRecord = {
   readonly family: string
 }

@@ -17,7 +17,7 @@ export const LOGOUT_PARTY = 'logout_party'
 /** Kind of record: a notice to one client. It is kept until it has arrived or was tried for the last time. */
 export const DELIVERY = 'delivery'
 
-/** A type alias, since an interface has no index signature and so is no StoredValue. */
+/** A type alias, because an interface has no index signature and so is no StoredValue. */
 type PartyRecord = {
   readonly client: string
   readonly subject: string
@@ -28,13 +28,13 @@ export type DeliveryRecord = PartyRecord & {
   /** Tries that have failed. */
   readonly failed: number
   /**
-   * Milliseconds since the epoch. While it is being sent: when another process may try, because the one that sends has
-   * died.
+   * When it is to be sent, in milliseconds since the epoch. While it is being sent: when another process may try, because
+   * the one that sends has died.
    */
   readonly dueAt: number
 }
 
-/** A notice that waits, as it stands in the store. */
+/** A notice that waits, as the store has it. */
 export interface Delivery extends Pick<Entry, 'key' | 'version'> {
   readonly value: DeliveryRecord
 }
@@ -47,7 +47,7 @@ export const deliveryOf = ({ key, version, value }: Entry): Delivery => ({
 
 const DAY = 86_400_000
 
-/** No `sid` is so short. */
+/** The `sid` of a login without a session. No real one is so short. */
 const NO_SESSION = '-'
 
 const digestOf = (...parts: readonly string[]): string => hash('sha256', JSON.stringify(parts), 'base64url')
@@ -61,7 +61,7 @@ interface PartyParts {
 export const isNotified = ({ backchannelLogoutUri }: Pick<Client, 'backchannelLogoutUri'>): boolean =>
   backchannelLogoutUri !== undefined
 
-/** What is stored together with what an id_token came of. It outlives the session and the family. */
+/** The record that is stored with the session or family of an id_token. It outlives both. */
 export function partyOf(
   {
     client,
@@ -89,7 +89,7 @@ const PAGE = 100
 export class LogoutQueue implements LogoutNotices {
   readonly #store: QueueStore
   readonly #clock: Clock
-  /** Called with each notice that this process has stored. Whoever sends them sets it. */
+  /** Called with each notice that this process has stored. The sender sets it. */
   queued: (delivery: Delivery) => void = () => undefined
 
   constructor(store: QueueStore, clock: Clock) {

@@ -8,30 +8,30 @@ import type { IdentityDeps } from '../dependencies/dependencies.ts'
 
 /**
  * Kind of record: authorization requests that clients have pushed, by the SHA-256 of their reference (C6.2.1a). It expires
- * with the request's lifetime, unless a browser has opened it; then when the last browser that may go on has to be done.
- * The decision uses it up in the write that stores the code, so that of many browsers one gets a code.
+ * with the request's lifetime, unless a browser has opened it; then it expires with the time of the last such browser.
+ * The decision uses it up in the write that stores the code, so that only one of many browsers gets a code.
  */
 export const PUSHED_REQUEST = 'pushed_request'
 
 /** Kind of record: a browser has opened a pushed request. The key is that of the request and the cookie's SHA-256. */
 const OPENING = 'pushed_request_opening'
 
-/** RFC 9126 §2.2. */
+/** The beginning of every reference (RFC 9126 §2.2). */
 const PREFIX = 'urn:ietf:params:oauth:request_uri:'
 
-/** How long a browser has, from its first look at the request to the decision. */
+/** How long a browser has, from its first look at the request to the decision, in milliseconds. */
 const OPEN_FOR_MS = 30 * 60_000
 
-/** Requests of one client that may be open at a time; of a public one, which proves nothing, from one network. */
+/** How many requests of one client may be open at a time; for a public one, which proves nothing, from one network. */
 const MOST_OPEN = 1000
 
-/** Browsers of which it is remembered that they have opened a request. Programs look at links before people do. */
+/** How many browsers that opened a request are remembered. Programs look at links before people do. */
 const MOST_BROWSERS = 100
 
-/** Requests that a browser has open, and still has after a login. */
+/** How many open requests a browser keeps after a login. */
 const MOST_KEPT = 20
 
-/** A type alias, since an interface has no index signature and so is no StoredValue. */
+/** A type alias, because an interface has no index signature and so is no StoredValue. */
 type PushedRecord = {
   readonly client: string
   readonly params: Readonly<Record<string, string>>
@@ -138,7 +138,7 @@ export function openPushedRequests({
     async open({ client, entry: { key, version }, opened, opening, params, until }, cookie) {
       if (opening !== undefined) return
       const value: PushedRecord = { client, params, until, opened: true }
-      // Whoever has changed it meanwhile has opened it too, or decided.
+      // If it was changed meanwhile, another browser has opened it too, or decided.
       if (!opened) await store.replace(PUSHED_REQUEST, key, version, value, until + OPEN_FOR_MS)
       const others = await store.list(OPENING, { prefix: `${key}.`, after: undefined, limit: MOST_BROWSERS })
       if (others.length < MOST_BROWSERS)
@@ -151,7 +151,7 @@ export function openPushedRequests({
         await keepOpening({ ...(value as OpeningRecord), loggedIn: true }, next, expiresAt)
     },
     async useUp({ client, entry: { key } }, creates) {
-      // What it asked for is of no use any more.
+      // The parameters are no longer needed.
       const value = { client, params: {}, until: 0, opened: true } satisfies PushedRecord
       const used = await store.redeem(PUSHED_REQUEST, key, { value, expiresAt: clock.now() }, creates)
       if (used?.first !== true) throw refuse('used up')

@@ -24,7 +24,7 @@ interface RevocableRecordsParts {
 }
 
 interface Kind {
-  /** Of the store's record. */
+  /** The kind of the store's record. */
   readonly stored: string
   /** Undefined if a rule has ended it. */
   readonly read: (entry: Entry, parts: RevocableRecordsParts) => Promise<RevocableRecord | undefined>
@@ -97,7 +97,7 @@ export class StoredRevocableRecords {
     this.#parts = parts
   }
 
-  /** In the order of ids. What a revocation rule has ended is left out. */
+  /** In the order of ids, without records that a revocation rule has ended. */
   async list(
     kind: RevocableKind,
     where: RevocableWhere,

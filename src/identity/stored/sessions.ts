@@ -44,7 +44,7 @@ export function sessionCookie(issuer: string): SessionCookie {
 /** Kind of record: logins in browsers, by the SHA-256 of the cookie's value. */
 export const SESSION = 'session'
 
-/** A type alias, since an interface has no index signature and so is no StoredValue. */
+/** A type alias, because an interface has no index signature and so is no StoredValue. */
 export type SessionRecord = {
   readonly subject: string
   /** Time of the user's authentication, seconds since the epoch. */
@@ -69,7 +69,7 @@ export interface Session extends SessionRecord {
 
 type NewSession = Required<Omit<SessionRecord, 'authTime' | 'lastUsedAt'>>
 
-/** How exactly the time of the last use is kept: each page would be a write otherwise. */
+/** How exactly the time of the last use is kept, in milliseconds: otherwise each page would be a write. */
 const USE_STEP_MS = 60_000
 
 /** A session that is drawn. Its cookie is of no use before `begin` has stored it. */
@@ -148,7 +148,7 @@ export function openSessions({
       const now = clock.now()
       if (now - (record.lastUsedAt ?? 0) < USE_STEP_MS) return
       const used: SessionRecord = { ...record, address, lastUsedAt: now }
-      // Whoever changed or ended it meanwhile was later. It is shown to its user only: no page fails for it.
+      // If another call changed or ended it meanwhile, that one was later. Only its user sees the time: no page fails for it.
       await store.replace(SESSION, key, version, used).catch(() => undefined)
     },
     async listOf(subject) {

@@ -14,7 +14,7 @@ type RecordAction = (kind: string, where: IndexValues) => Promise<number>
 /**
  * Makes the revocation rule first, and then removes the records from the store. After a crash in between the rule is in
  * force: every look-up of a session, a code or a family checks the rules (`RevocationRules.hasEnded`), and a rule is kept
- * longer than the records that it ends. Notices to clients (C6.3.3a) are stored before the rule: else a crash would lose them.
+ * longer than the records that it ends. Notices to clients (C6.3.3a) are stored before the rule, or a crash would lose them.
  */
 export class StoreTokenRevoker implements TokenRevoker {
   readonly #store: StoredTokens
@@ -52,7 +52,7 @@ export class StoreTokenRevoker implements TokenRevoker {
   }
 }
 
-/** A family by its id, which is its key; everything else by its indexes. */
+/** A family is found by its id, which is its key; everything else by its indexes. */
 const removing =
   (store: StoredTokens): RecordAction =>
   async (kind, where) => {

@@ -10,7 +10,7 @@ export interface Hint {
   readonly subject: string
 }
 
-/** Seconds. A hint may have expired long ago (RP-Initiated Logout §2). It is valid until its key is removed. */
+/** How long ago a hint may have expired, in seconds (RP-Initiated Logout §2). It is valid until its key is removed. */
 const ANY_AGE = 10 * 365 * 86_400
 
 /** Reads an `id_token_hint`. Undefined if it is no id_token of ours. Never rejects. */

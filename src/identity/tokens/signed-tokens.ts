@@ -12,7 +12,7 @@ import type { IdentityConfig } from '../dependencies/schema.ts'
 
 export interface AccessToken {
   readonly token: string
-  /** Seconds. */
+  /** How long it is valid, in seconds. */
   readonly lifetime: number
   /** The same as the gateway reads in the token. */
   readonly principal: Principal
@@ -97,7 +97,7 @@ export const idTokenAlgorithm = (
   { idToken }: IdentityConfig,
 ): SigningAlgorithm => own ?? idToken.algorithm
 
-/** Issues an id_token (C6.1.8, OIDC Core §2, §3.1.3.6), with the client's signature algorithm or else the configured one. */
+/** Issues an id_token (C6.1.8, OIDC Core §2, §3.1.3.6), with the client's signature algorithm or the configured one. */
 export async function issueIdToken(
   { client, user, scope, authTime, nonce, sid }: GrantedForUser,
   accessToken: string,

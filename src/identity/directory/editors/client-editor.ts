@@ -90,7 +90,7 @@ function needsSecret({ authentication, jwks, jwksUri, kind, profile }: WrittenCl
   return jwks === undefined && jwksUri === undefined
 }
 
-/** Clients of the store, by id. Beside the record stands when an old secret ends. */
+/** Clients of the store, by id. Next to the record is the time when an old secret ends. */
 export class ClientEditor extends MarkableEditor<ClientRecord, Client> {
   constructor(parts: EditingParts) {
     super(CLIENTS, parts)

@@ -12,7 +12,7 @@ import type { Loss } from '../records/holdings.ts'
 import { BUSINESS, ROLE } from '../records/schema.ts'
 import { findAll } from '../records/stored-directory.ts'
 
-/** `problems`: of the record. `missing`: there is no such record. `conflict`: something else is in the way. */
+/** `problems`: the record has some. `missing`: there is no such record. `conflict`: something else is in the way. */
 type RefusalKind = 'problems' | 'missing' | 'conflict'
 
 export class DirectoryRefusal extends Error {
@@ -51,7 +51,7 @@ export interface EditingParts {
 /** Two changes of one record at the same time are rare; four mean that something is wrong. */
 export const ATTEMPTS = 4
 
-/** What a record may name: all of the configuration, and of the store what it does name. */
+/** The names that a record may use: all of the configuration, and those of the given ones that the store has. */
 export async function referable(
   { store, configured }: Pick<EditingParts, 'store' | 'configured'>,
   { businesses, roles }: { readonly businesses: readonly string[]; readonly roles: readonly string[] },
@@ -81,7 +81,7 @@ export const changedByOthers = (key: string): DirectoryRefusal =>
 /** A record in the form in which it is written, by key. */
 export type WrittenRecord = Readonly<Record<string, unknown>>
 
-/** What shall be different. A member that is undefined removes the value of its key. */
+/** The members to change. A member that is undefined removes the value of its key. */
 export type ChangesOf = (before: WrittenRecord) => WrittenRecord
 
 export interface Versions<T> {
@@ -96,12 +96,13 @@ export interface EndedLoss {
 
 /** Something that is done to one record: it was checked, and is not done yet. */
 export interface PlannedStep<T> {
-  /** Of the record as it is shown; undefined for one of the configuration, which may hide that of the store. */
+  /** The version of the record as it is shown; undefined for one of the configuration, which may hide that of the store. */
   readonly version: number | undefined
   readonly written: Pick<Versions<WrittenRecord>, 'before'>
   /**
-   * Does it, and ends what was issued beyond it. In force everywhere when this resolves. Undefined, and the record is as it
-   * was, if somebody else has changed it since this was planned. Rejects with Fault `identity_unavailable`.
+   * Does it, and ends everything issued that it no longer allows. It is in force everywhere when this resolves. Resolves with
+   * undefined, and the record is as it was, if somebody else has changed it since this was planned. Rejects with Fault
+   * `identity_unavailable`.
    *
    * @param exactly this version is meant and no other: nothing ends unless it is the latest
    */
@@ -113,9 +114,9 @@ export interface PlannedChange extends PlannedStep<readonly EndedLoss[]> {
   readonly records: Versions<object>
   readonly written: Versions<WrittenRecord>
   readonly keys: readonly string[]
-  /** What the record after the change makes useless or dangerous. */
+  /** Warnings about anything in the record after the change that makes it useless or dangerous. */
   readonly warnings: readonly Problem[]
-  /** What is shown after the change of something that neither layer has. */
+  /** The record to show after a change of a client or user that neither layer has. */
   readonly shown?: FoundRecord<object>
   /** What happens to the mark that disables it; undefined where the record of the store is changed. */
   readonly mark?: 'set' | 'removed'
@@ -145,9 +146,9 @@ export interface FoundRecord<R> {
   readonly record: R
   /** Grows with each change: that of the record in the store, or of the mark over a record of the configuration. */
   readonly version: number | undefined
-  /** A mark disables it, whatever the record says. */
+  /** A mark disables it, even if the record does not. */
   readonly disabledByCommand?: true
-  /** Of a client: how many secrets are valid now. */
+  /** How many secrets of a client are valid now. */
   readonly validSecrets?: number
   /** When the old secret of a rotation ends, in milliseconds since the epoch; undefined without a rotation. */
   readonly oldSecretEndsAt?: number | undefined
@@ -155,6 +156,6 @@ export interface FoundRecord<R> {
 
 export interface ListedPage<T> {
   readonly items: readonly T[]
-  /** The key to go on after; undefined if nothing follows. */
+  /** The key after which the next page begins; undefined if nothing follows. */
   readonly next: string | undefined
 }

@@ -144,7 +144,7 @@ export class FundEditor extends RecordEditor<FundRecord, ConfiguredFund> {
   }
 }
 
-/** Roles of the store, by name. What a change takes away ends the access tokens that were issued by the role (C6.3.6). */
+/** Roles of the store, by name. A change that takes scopes away ends the access tokens issued by the role (C6.3.6). */
 export class RoleEditor extends RecordEditor<RoleRecord, Access> {
   constructor(parts: EditingParts) {
     super(ROLES, parts)
@@ -152,7 +152,7 @@ export class RoleEditor extends RecordEditor<RoleRecord, Access> {
 }
 
 /**
- * What every editor can do. What changes something is planned first: what is refused, is refused then, before anybody records
+ * The methods of every editor. Each change is planned first. If it is refused, that happens then, before anybody records
  * that it was begun. All methods reject with DirectoryRefusal, and with Fault `identity_unavailable`.
  */
 export interface NounEditor {

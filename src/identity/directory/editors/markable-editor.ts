@@ -40,12 +40,12 @@ export abstract class MarkableEditor<R extends Switchable, C> extends RecordEdit
   /** The subjects of a record, which the mark follows. */
   protected abstract subjectsOf(record: R): readonly string[]
 
-  /** Those of somebody whom neither layer has; undefined if nobody is known. */
+  /** The subjects of a client or user that neither layer has; undefined if nobody is known. */
   protected abstract elsewhere(key: string): Promise<readonly string[] | undefined>
 
   /**
-   * While it is disabled, its requests or logins are refused; what was issued for it ends. May be disabled again. What the
-   * store has is changed there. Anything else gets a mark, and `enable` removes that alone.
+   * While it is disabled, its requests or logins are refused; everything issued for it ends. It may be disabled again. A
+   * record of the store is changed there. Everything else gets a mark, and `enable` removes only that mark.
    */
   override async planSwitch(key: string, disabled: boolean): Promise<PlannedChange> {
     const { store } = this.parts
@@ -100,7 +100,7 @@ export abstract class MarkableEditor<R extends Switchable, C> extends RecordEdit
     return { key, source: 'mark', record: this.#unknown(key, subjects), version: undefined }
   }
 
-  /** What is known of somebody whom neither layer has: to be shown, and never stored. */
+  /** The facts known about a client or user that neither layer has: to be shown, and never stored. */
   #unknown(key: string, [subject]: readonly string[]): R {
     const [name = ''] = NOUNS[this.#what].names
     const known = { [name]: key, ...(subject !== undefined && { subject }), disabled: false }

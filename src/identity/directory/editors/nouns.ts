@@ -18,20 +18,20 @@ export type Written = Readonly<Record<string, unknown>>
 
 export interface Noun {
   readonly plural: string
-  /** Of a record. Its descriptions are those of the configuration. */
+  /** The schema of a record. Its descriptions are those of the configuration. */
   readonly schema: TSchema
   /** The members that name a record, in the order of its address: of a fund its business and its code. */
   readonly names: readonly string[]
   readonly fixed: readonly string[]
   /** Members with hashes, and how they are changed: no answer shows them, and no edit takes them. */
   readonly hidden: Readonly<Record<string, string>>
-  /** Those of them that a new record is given as they are, to be hashed. */
+  /** The hidden members that a new record gives in clear text, to be hashed. */
   readonly hashed: readonly string[]
   /** Members with personal data or secrets: the audit trail names which of them changed, not how. */
   readonly personal: readonly string[]
   /** Members that a configuration may still have, and that are refused in the store: they are offered nowhere. */
   readonly retired?: readonly string[]
-  /** What a new record has where nothing else is written, beside the defaults of the schema. */
+  /** The values of a new record where nothing is written, besides the defaults of the schema. */
   readonly defaults?: (written: Written) => Written
 }
 
@@ -43,7 +43,7 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   machine: ['client_credentials'],
 }
 
-/** Of a kind that there is not, which the schema refuses: as of a customer. */
+/** The grants of a kind. An unknown kind, which the schema refuses, gets those of a customer. */
 const grantsOf = (kind: string): readonly string[] | undefined =>
   Object.hasOwn(GRANTS, kind) ? GRANTS[kind] : GRANTS['customer']
 
@@ -106,7 +106,7 @@ export interface ShownRecord {
   readonly tag: string
 }
 
-/** Characters of base64url. */
+/** The length of the digest in a tag, in characters of base64url. */
 const DIGEST = 12
 
 const withoutHidden = ({ hidden }: Noun, written: Written): Written =>
@@ -149,7 +149,7 @@ export const showRecord = (what: NounName, found: FoundRecord<object>): ShownRec
   tag: tagOf(what, found.version, writtenForm(NOUNS[what].schema, found.record)),
 })
 
-/** Characters of JSON, below what the admin API accepts of commands. */
+/** The longest facts as JSON, in characters: less than the admin API accepts from commands. */
 const MOST_FACTS = 8000
 
 const plain = (members: object): JsonObject => JSON.parse(JSON.stringify(members)) as JsonObject

@@ -48,15 +48,15 @@ export interface RecordKind<R extends Switchable, C> {
   ) => void | Promise<void>
   /**
    * The record as the store keeps it, where that is not as it is written.
-   * @param stands what stands there
+   * @param stands the stored value that it replaces
    */
   readonly keep?: (record: R, parts: EditingParts, stands: StoredValue | undefined) => Promise<object>
   /** Rejects with DirectoryRefusal if such a record may not be added. */
   readonly admit?: (record: R, parts: EditingParts) => Promise<void>
-  /** What others may hold because of it. Undefined: it was removed. */
+  /** Everything that others may hold because of it. Undefined: it was removed. */
   readonly holdings: (record: R | undefined, key: string, parts: EditingParts) => Holdings
   readonly clear?: (key: string, parts: EditingParts) => Promise<unknown>
-  /** Frees what nobody else may get before everything has ended that was issued for it. */
+  /** Frees a name or id that others may get only after everything that was issued for it has ended. */
   readonly free?: (record: R, parts: EditingParts) => Promise<unknown>
 }
 
@@ -64,13 +64,13 @@ interface RecordChange<R> {
   readonly before: R
   readonly after: R
   readonly warnings: readonly Problem[]
-  /** What counts as the record before, where it is asked what is lost. */
+  /** The record that counts as the one before, to find out what is lost. */
   readonly had: R
-  /** What is written; undefined: what stands there, with the record after the change. */
+  /** The value to write; undefined: the stored value, with the record after the change. */
   readonly value?: StoredValue
 }
 
-/** Milliseconds within which every process knows of a change. */
+/** How long it takes until every process knows of a change, in milliseconds. */
 const SPREAD = 1000
 /** Names that are compared with one that is missing. */
 const COMPARED = 500
@@ -160,7 +160,7 @@ export class RecordEditor<R extends Switchable, C> {
     })
   }
 
-  /** What was issued for it ends, consents too. Where the configuration has the key, only the record goes. */
+  /** Ends everything that was issued for it, consents too. Where the configuration has the key, only the record is removed. */
   async planRemoval(key: string): Promise<PlannedStep<true>> {
     const { kind, what, read, clear, free } = this.kind
     const { store } = this.parts
@@ -194,14 +194,14 @@ export class RecordEditor<R extends Switchable, C> {
     }
   }
 
-  /** A change of a record that is not checked anew: it may name what is gone from the configuration meanwhile. */
+  /** A change of a record that is not checked anew: it may name something that the configuration no longer has. */
   protected async planUnchecked(
     key: string,
     change: (before: R, value: StoredValue) => { readonly record: R } & StoredValue,
   ): Promise<PlannedChange> {
     const { entry, before } = await this.#current(key)
     const value = change(before, entry.value)
-    // Of one that is disabled already, everything ends again: it may be left of an attempt that failed half way.
+    // If it is disabled already, everything ends again: an attempt that failed half way may have left something.
     const had = { ...before, disabled: false }
     return this.#planned(entry, {
       before,
@@ -227,7 +227,7 @@ export class RecordEditor<R extends Switchable, C> {
     return lossesBetween(holdings(before), holdings(after))
   }
 
-  /** Whether nothing is held because of a record, since the configuration's counts. */
+  /** Whether nothing is held because of a record, because the configuration's counts. */
   protected isHidden(_record: R, key: string): boolean {
     return this.kind.configured(this.parts).has(key)
   }
@@ -291,11 +291,11 @@ export class RecordEditor<R extends Switchable, C> {
       version,
       keys: keysThatDiffer(written.before, written.after),
       commit: async (exactly = false) => {
-        // Before the change, so that nothing is left that the change does not allow if the store fails in between.
+        // Before the change: if the store fails in between, nothing is left that the change does not allow.
         const earlier = exactly ? [] : await end()
         if (!(await this.parts.store.replace(kind, key, version, value))) return undefined
         await this.announce(key)
-        // After it, since a process that did not know it went on issuing. Its rule comes behind the change on the feed.
+        // After it, because a process that did not know of it issued further tokens. The rule follows the change on the feed.
         const later = await end()
         await this.untilInForce()
         return losses.map((loss, index) => ({ loss, ended: sum(earlier[index], later[index]) }))
@@ -347,7 +347,7 @@ const keysThatDiffer = (before: WrittenRecord, after: WrittenRecord): readonly s
 
 const NOTHING: Ended = { sessions: 0, families: 0, codes: 0, consents: 0 }
 
-/** What was ended in two steps. */
+/** How much was ended in two steps. */
 export const sum = (one = NOTHING, other = NOTHING): Ended => ({
   sessions: one.sessions + other.sessions,
   families: one.families + other.families,

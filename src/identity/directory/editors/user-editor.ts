@@ -63,7 +63,7 @@ const USERS: RecordKind<UserRecord, UserRecord> & { readonly what: 'user' } = {
   free: ({ subject }, { store }) => freeSubject(subject, store),
 }
 
-/** Those of the configuration, and of the store the user's customers and one whose id is the subject. */
+/** The clients of the configuration, and from the store the user's customers and a client whose id is the subject. */
 async function clientsOf(
   { customers, subject }: UserRecord,
   { configured, store }: EditingParts,
@@ -117,7 +117,7 @@ export class UserEditor extends MarkableEditor<UserRecord, UserRecord> {
     return [subject]
   }
 
-  /** Whom `directory.people` has found under this name, and who has logged in: before, nobody holds anything. */
+  /** The users whom `directory.people` has found under this name and who have logged in: before a login, they hold nothing. */
   protected override async elsewhere(username: string): Promise<readonly string[] | undefined> {
     if (!this.#peopleElsewhere) return undefined
     const subjects: string[] = []
@@ -142,7 +142,7 @@ export class UserEditor extends MarkableEditor<UserRecord, UserRecord> {
     return lossesBetween(holdings(before), holdings(after))
   }
 
-  /** What belongs to a user of the configuration with the same subject stays. */
+  /** Whether the configuration has a user with the same subject: what belongs to that user stays. */
   protected override isHidden({ subject }: UserRecord): boolean {
     return this.parts.configured.usersBySubject.has(subject)
   }

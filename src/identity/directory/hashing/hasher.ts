@@ -84,7 +84,7 @@ const TAG_BYTES = 32
 const WAITING = 128
 /** For clients that have failed too often. Few, because a client with the right secret tries again. */
 const DOUBTFUL_WAITING = 4
-/** Milliseconds. */
+/** How long one hash is thought to take before any was measured, in milliseconds. */
 const ONE_HASH = 50
 
 const argon2Async = promisify(argon2)
@@ -101,7 +101,7 @@ const argon2id: Derive = (secret, how) =>
     passes: how.passes,
   })
 
-/** Characters. To compose a text takes a time that grows with the square of its length. */
+/** The longest text that is composed, in characters: the time it takes grows with the square of the length. */
 const LONGEST_COMPOSED = 2048
 
 /** NFC (RFC 8265 §4.2.1): keyboards give one letter as one character, or as two. */
@@ -214,7 +214,7 @@ export class Hasher {
   }
 }
 
-/** Characters of a password that an operator gives to a user (OWASP ASVS 4.0 §2.1.1, §2.1.2). */
+/** How long a password may be that an operator gives to a user, in characters (OWASP ASVS 4.0 §2.1.1, §2.1.2). */
 export const PASSWORD_LENGTH = { least: 12, most: 1024 } as const
 
 /** In place of the hash of a password that was refused, so that the other problems of the record are found too. */

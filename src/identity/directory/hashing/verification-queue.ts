@@ -15,7 +15,7 @@ interface Waiter {
  * token checks, DNS and files need too (C6.3.5).
  *
  * There are two lines, so that jobs that will probably fail can't hold up the others. The ordinary line goes first.
- * Of the jobs that run at once, at most half come from the doubtful line (but one, if only one may run). One owner
+ * At most half of the jobs that run at once come from the doubtful line (but one, if only one may run). One owner
  * has at most half of the places in the ordinary line.
  */
 class HashQueue {
@@ -121,9 +121,9 @@ interface VerificationRules {
   readonly atOnce: number
   readonly waiting: number
   readonly doubtfulWaiting: number
-  /** Milliseconds that one is thought to take before any was measured. */
+  /** How long a verification is thought to take before any was measured, in milliseconds. */
   readonly expected: number
-  /** Whether jobs that only pretend cost what real ones do, and show as well how long one takes. */
+  /** Whether pretended jobs cost as much as real ones, and so also show how long one takes. */
   readonly alike: boolean
   readonly full: FaultCode
   readonly what: string
@@ -133,7 +133,7 @@ interface VerificationRules {
 export const systemTimer = (ms: number): Promise<void> => delay(ms, undefined, { ref: false })
 
 /**
- * Runs verifications of passwords a few at a time (C6.3.5). One that can't succeed, since nobody has the name, takes as
+ * Runs verifications of passwords a few at a time (C6.3.5). One that can't succeed, because nobody has the name, takes as
  * long (T3.9), but holds up nobody: someone who invents names must not keep others from logging in.
  */
 export class VerificationQueue {
@@ -183,17 +183,17 @@ export class VerificationQueue {
     else await this.#queue.run('doubtful', owner, job)
   }
 
-  /** Milliseconds that one of the last verifications took. */
+  /** How long one of the last verifications took, in milliseconds. */
   typical(): number {
     return this.#durations[Math.floor(Math.random() * KEPT_DURATIONS)] ?? this.#rules.expected
   }
 
-  /** Milliseconds that the quickest of the last verifications took. */
+  /** How long the quickest of the last verifications took, in milliseconds. */
   quickest(): number {
     return Math.min(...this.#durations)
   }
 
-  /** Milliseconds that a job in the ordinary line would take now. */
+  /** How long a job in the ordinary line would take now, in milliseconds. */
   #expectedWait(times: number): number {
     const one = this.typical()
     const rounds = Math.floor(this.#queue.ahead / this.#rules.atOnce)

@@ -43,7 +43,7 @@ const hasKeys = ({ jwks, jwksUri }: ClientRecord): boolean => jwks !== undefined
 /** The methods with a secret. */
 export const BY_SECRET: readonly ClientAuthMethod[] = ['client_secret_basic', 'client_secret_post']
 
-/** How the client authenticates (C6.1.2): as written, else as it can. */
+/** How the client authenticates (C6.1.2): as its record says, otherwise in each way that it can. */
 export function methodsOf(record: ClientRecord): readonly ClientAuthMethod[] {
   const { authentication, kind, profile, secretPost, secrets } = record
   if (kind === 'public') return ['none']
@@ -296,7 +296,7 @@ const checkProfile: Rule = (client, _, problems) => {
     problems.error(['profile'], 'needs the client’s keys: `jwks` or `jwksUri`')
 }
 
-/** What the profile decides. `AGAINST_FAPI2` has refused whatever else was written. */
+/** The members that the profile decides. `AGAINST_FAPI2` has refused all other values. */
 const FAPI2 = {
   dpop: 'required',
   requirePar: true,

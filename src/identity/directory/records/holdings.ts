@@ -8,7 +8,7 @@ import type { Directory } from './compile.ts'
 import { readRole, ROLE } from './schema.ts'
 import { findAll, readStoredUser, USER } from './stored-directory.ts'
 
-/** C6.3.5. Nothing else decides this: identity asks it at every endpoint, a reload for both directories. */
+/** Whether one may hold anything (C6.3.5). Only this decides it: at every endpoint, and at a reload for both directories. */
 export const mayHold = ({
   disabled,
   locked = false,
@@ -54,7 +54,7 @@ export const NO_HOLDINGS: Holdings = {
   users: new Map(),
 }
 
-/** Characters of base64url. The hash itself is not kept. */
+/** The length of a digest, in characters of base64url. The hash itself is not kept. */
 const DIGEST = 22
 
 const digestOf = (text: string): string =>
@@ -63,7 +63,7 @@ const digestOf = (text: string): string =>
 const mapped = <A, B>(map: ReadonlyMap<string, A>, to: (value: A) => B): ReadonlyMap<string, B> =>
   new Map([...map].map(([key, value]) => [key, to(value)]))
 
-/** Of a whole directory, or of a part of it. A store can switch a business off, a configuration cannot. */
+/** A whole directory, or a part of it. A store can switch a business off, a configuration cannot. */
 type HoldingParts = {
   readonly [K in 'clients' | 'users' | 'roles']?: Directory[K]
 } & {
@@ -100,7 +100,7 @@ export const holdingsOf = (
 })
 
 export interface Loss {
-  /** What must be ended. */
+  /** Everything that must be ended. */
   readonly tokens: RevokedTokens
   /** Whether consents end too: after a removal, the id may be given to somebody else one day. */
   readonly consents: boolean
@@ -131,7 +131,7 @@ function fewer(
   return [...closed(had, before)].filter((scope) => !kept.has(scope) && !ofAll.has(scope))
 }
 
-/** None where the second directory has no scope values: a sidecar's tokens are given by others. */
+/** Empty if the second directory has no scope values: others issue a sidecar's tokens. */
 function scopesLostByAll(before: Holdings, { scopes }: Holdings): ReadonlySet<string> {
   if (scopes.size === 0) return new Set()
   const lost = ([value, implied]: readonly [string, ReadonlySet<string>]): string[] =>
@@ -147,7 +147,7 @@ function lostByBusiness(
   if (after === undefined) return [losing({ business }, true)]
   if (!before.mayHold) return []
   if (!after.mayHold) return [losing({ business })]
-  // Of `any`, nobody knows which funds there were: one that is not listed now is refused at each call (C4.8).
+  // With `any`, nobody knows which funds there were: one that is not listed now is refused at each call (C4.8).
   const { funds } = after
   if (before.funds === 'any' || funds === 'any') return []
   return [...before.funds].filter((fund) => !funds.has(fund)).map((fund) => losing({ business, fund }))
@@ -201,7 +201,7 @@ function lostByUser(subject: string, before: UserHoldings, compared: Compared): 
 }
 
 /**
- * What must be ended because one directory replaces another (C6.3.6). New entries lose nothing. The only place that decides
+ * The losses to end because one directory replaces another (C6.3.6). New entries lose nothing. The only place that decides
  * it: for the editors of the store, for a reload, and for a start with another configuration.
  *
  * | What is less | What ends |

@@ -1,5 +1,5 @@
 /**
- * Marks of the store: each disables one client or user, wherever that one stands, and gives nothing. They outlast the
+ * Marks of the store: each disables one client or user of any layer, and grants nothing. They outlast the
  * configuration, which no command changes.
  *
  * `disabled_client`, by client id, and `disabled_user`, by user name: a MarkValue. Without index values, as the directory's
@@ -13,7 +13,7 @@ import { DIRECTORY_TOPIC, everyRecord } from './stored-directory.ts'
 
 const MARKS = { client: 'disabled_client', user: 'disabled_user' } as const
 
-/** What can be marked. */
+/** The kinds that can be marked. */
 export type Markable = keyof typeof MARKS
 
 const MARKABLE = Object.keys(MARKS) as readonly Markable[]
@@ -28,9 +28,9 @@ export const markKindOf = (what: Markable): string => MARKS[what]
 /** A type alias, because an interface is not assignable to StoredValue. */
 export type MarkValue = {
   readonly name: string
-  /** The subjects of a user: whoever has one of these is disabled too, under whatever name. Empty for a client. */
+  /** The subjects of a user: a user with one of these is disabled too, under any name. Empty for a client. */
   readonly subjects: readonly string[]
-  /** Milliseconds since the epoch. */
+  /** When it was marked, in milliseconds since the epoch. */
   readonly since: number
 }
 
@@ -73,7 +73,7 @@ export async function marksAmong(
   return found
 }
 
-/** Who is marked, among some. */
+/** The names and subjects that are marked, among some. */
 export class MarkedNames {
   readonly #names: ReadonlySet<string>
   readonly #subjects: ReadonlySet<string>
@@ -129,7 +129,7 @@ export class DisabledMarks {
     return marks
   }
 
-  /** Who is marked now. */
+  /** The names and subjects that are marked now. */
   async current(): Promise<MarkedNames> {
     while (this.#isAllStale || this.#stale.size > 0) {
       // Others may wait for it who have more time left than the caller that begins it.
@@ -176,7 +176,7 @@ export class DisabledMarks {
   }
 }
 
-/** People some of whom marks disable. */
+/** People, without those whom marks disable. */
 export class MarkedPeople implements People {
   readonly #people: People
   readonly #marks: Pick<DisabledMarks, 'current'>

@@ -95,7 +95,7 @@ export class StoredPeople implements People {
 
 /**
  * The people of two layers as one, such as those of the configuration and of the store. If both have one of the same
- * name, the first layer's counts, since no command may change what the configuration says. The second is not asked
+ * name, the first layer's counts, because no command may change what the configuration says. The second is not asked
  * then, so people of the configuration can log in while the store cannot be reached.
  */
 export class LayeredPeople implements People {
@@ -130,7 +130,7 @@ type KnownClient = Pick<
   'authentication' | 'backchannelLogoutUri' | 'disabled' | 'dpop' | 'grants' | 'requirePar'
 >
 
-/** What of identity a client uses, where discovery announces it only for those that do. */
+/** A feature of identity that a client uses, and that discovery announces only if some client does. */
 export type ClientUse =
   | ClientAuthMethod
   | 'backchannel_logout'
@@ -139,7 +139,7 @@ export type ClientUse =
   | 'pushed_requests'
   | 'plain_requests'
 
-/** Who has found these has nothing more to learn: `pushed_requests` tells something only where there are no plain ones. */
+/** Once these are found, nothing more can be learned: `pushed_requests` only matters if there are no plain ones. */
 const ALL_USES: ReadonlySet<ClientUse> = new Set([
   ...CLIENT_AUTH_METHODS,
   'backchannel_logout',
@@ -168,14 +168,13 @@ interface ClientMethodsParts {
   readonly clock: Clock
 }
 
-/** Milliseconds. Clients of the store come and go while the service runs. */
+/** How long a reading counts, in milliseconds. Clients of the store come and go while the service runs. */
 const KEPT_FOR = 60_000
 
 /**
- * What the clients of the configuration and of the store use, as discovery announces it (C6.3.2): how they authenticate,
- * the grant of machines, proofs, notices of logouts. The store is read when somebody asks, once a minute at most, and only until
- * everything was found. What was known before counts
- * too where it cannot be read to its end.
+ * The features that clients of the configuration and of the store use, as discovery announces them (C6.3.2): how they
+ * authenticate, the grant of machines, proofs, notices of logouts. The store is read when somebody asks, once a minute at
+ * most, and only until everything was found. If it cannot be read to its end, earlier findings count too.
  */
 export class DirectoryMethods {
   readonly #parts: ClientMethodsParts
@@ -190,7 +189,7 @@ export class DirectoryMethods {
     this.#known = this.#configured
   }
 
-  /** What some client uses. Never rejects. */
+  /** The features that some client uses. Never rejects. */
   async current(): Promise<ReadonlySet<ClientUse>> {
     const isFresh = this.#parts.clock.monotonic() - this.#readAt < KEPT_FOR
     if (!isFresh && !ALL_USES.isSubsetOf(this.#configured))

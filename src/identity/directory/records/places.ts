@@ -121,7 +121,7 @@ export class LayeredPlaces implements Places {
 export class OpenedFunds implements FundRegistry {
   readonly #stored: Pick<StoredPlaces, 'addFund'>
   readonly #opened: (readonly [business: string, fund: Code])[] = []
-  /** Of modules that added one while they were opened, before there were places. */
+  /** Funds that modules added while they were opened, before there were places. */
   readonly #early: (readonly [business: string, fund: Code])[] = []
   #places: Pick<SnapshotPlaces, 'addFund'> | undefined
 

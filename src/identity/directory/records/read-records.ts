@@ -63,7 +63,7 @@ class FileProblems {
 
 const NOWHERE = { file: '', line: 0 }
 
-/** It may name no file and no variable: whoever sends it must not read the service's. Undefined: an error. */
+/** The record may not name files or variables, because its sender must not read the service's. Undefined: an error. */
 export function readRecord<T extends TSchema>(
   schema: T,
   value: object,
@@ -97,9 +97,9 @@ export function writtenForm(schema: TSchema, record: object): Readonly<Record<st
   return Object.fromEntries(entries) as Readonly<Record<string, unknown>>
 }
 
-/** Bytes. The records of a chunk are read without a pause, in about 2 ms, so that a reload does not delay calls. */
+/** The size of a chunk, in bytes. Its records are read without a pause, in about 2 ms, so that a reload delays no calls. */
 const CHUNK = 64 * 1024
-/** Characters. A record has some hundreds. A file without line ends must not fill the memory. */
+/** The longest line, in characters. A record has some hundreds. A file without line ends must not fill the memory. */
 const LONGEST_LINE = 1024 * 1024
 
 /**

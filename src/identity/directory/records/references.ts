@@ -14,7 +14,7 @@ export interface ReferableNames {
   readonly clients: ReadonlyMap<string, Client>
 }
 
-/** Whether the name is among them; else it is reported. */
+/** Whether the name is among them. If not, it is reported. */
 export function checkReferences(
   what: string,
   name: string,

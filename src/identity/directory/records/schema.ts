@@ -23,20 +23,20 @@ import { DIRECTION_CONTROLS } from '../../../base/kernel/clean-text.ts'
 import type { Jwk } from '../../../base/kernel/jwk.ts'
 import { defaultsOf } from './read-records.ts'
 
-/** Stands in paths and scope values (C3.4, C5.4): pchar of RFC 3986 without `;` and `%`, and no dot segment. */
+/** A code, as it is used in paths and scope values (C3.4, C5.4): pchar of RFC 3986 without `;` and `%`, no dot segment. */
 export const CODE_PATTERN = "^(?!\\.{1,2}$)[A-Za-z0-9._~!$&'()*+,=:@-]{1,64}$"
-/** Names stand in a path of the admin API, where a client removes dot segments, encoded ones too (RFC 3986 §6.2.2.3). */
+/** Names are part of a path of the admin API, where a client removes dot segments, encoded ones too (RFC 3986 §6.2.2.3). */
 const NO_DOT_SEGMENT = '(?!\\.{1,2}$)'
 /** RFC 6749 appendix A.1, without the colon that ends the id in Basic credentials (RFC 7617 §2), and without spaces. */
 export const CLIENT_ID_PATTERN = `^${NO_DOT_SEGMENT}[!-9;-~]{1,128}$`
-/** Whatever a person can type on one line; no space at either end. */
+/** Anything that a person can type on one line; no space at either end. */
 export const USERNAME_PATTERN = `^${NO_DOT_SEGMENT}(?! )[^\\p{Cc}\\p{Cs}${DIRECTION_CONTROLS}]{1,128}(?<! )$`
-/** No control character, no half of a character, no end of a line, and none that turns what stands around a name. */
+/** No control character, no half of a character, no end of a line, and none that changes the direction of the text around it. */
 const ON_ONE_LINE = `[^\\p{Cc}\\p{Cs}\\u2028\\u2029${DIRECTION_CONTROLS}]`
 /** OIDC Core §2: at most 255 ASCII characters. It goes to backends in a header (C8.2). */
 export const SUBJECT_PATTERN = '^[!-~]{1,255}$'
 
-/** What a person can read on one line; no space at either end. As long as a user name: it stands in a path too. */
+/** Any text that a person can read on one line; no space at either end. As long as a user name: it is part of a path too. */
 const ROLE_PATTERN = `^${NO_DOT_SEGMENT}(?!\\s)${ON_ONE_LINE}{1,128}(?<!\\s)$`
 
 const WITHOUT_CONTROLS = 'without characters that steer the direction of writing'
@@ -49,7 +49,7 @@ const ROLE_EXPECTED = `a name of at most 128 characters on one line, ${WITHOUT_C
 const code = (description: string) =>
   text({ description, pattern: CODE_PATTERN, expected: 'a code that can stand in a path, such as "ACME"' })
 
-/** The name of a business, a fund or a client: it stands on pages and in tables. */
+/** The name of a business, a fund or a client: it is shown on pages and in tables. */
 export const NAME_PATTERN = `^${ON_ONE_LINE}{1,256}$`
 export const NAME_EXPECTED = `a text of at most 256 characters on one line, ${WITHOUT_CONTROLS}`
 
@@ -455,7 +455,7 @@ const readerOf = <T extends TSchema>(schema: T): ((value: StoredValue) => Static
 
 const readWhole = readerOf(businessSchema)
 
-/** Of its sealed values it only tells that there are any. */
+/** The record of a business. It says which values are sealed, and does not open them. */
 export function readBusiness(value: StoredValue): BusinessRecord {
   const { values: kept, ...record } = readWhole(value)
   if (kept === undefined) return record

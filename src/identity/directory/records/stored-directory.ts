@@ -4,7 +4,7 @@
  *
  * `directory_client`, by client id: a StoredClient.
  * `directory_user`, by user name: a StoredUser.
- * `directory_subject`, by subject: a StoredSubject. Written first and never changed, since a subject is given only once:
+ * `directory_subject`, by subject: a StoredSubject. Written first and never changed, because a subject is given only once:
  * to a user of the store, to one whom code of the operator's has found, or to a machine, whose id it is (C6.1.5a).
  * `former_subject`, by the SHA-256 of a subject whose user was removed: empty. No machine gets it.
  */
@@ -35,7 +35,7 @@ const FORMER_SUBJECT = 'former_subject'
 /** Topic of the change feed: `{client}`, `{user}`, `{business}`, `{fund}` or `{role}` with the record's key. */
 export const DIRECTORY_TOPIC = 'directory'
 
-/** Milliseconds: far longer than any process caches a record. */
+/** How long an announcement is kept, in milliseconds: far longer than any process caches a record. */
 const ANNOUNCED_FOR = 60 * 60 * 1000
 
 /** Announces to every process that a record has changed. Rejects with Fault `identity_unavailable`. */
@@ -57,9 +57,9 @@ export type StoredUser = {
 
 export type StoredSubject = {
   readonly username: string
-  /** Of a user of `directory.people`, who has no record of their own here. */
+  /** True for a user of `directory.people`, who has no record of their own here. */
   readonly module?: true
-  /** Of a machine, which is no user: `username` is empty. */
+  /** True for a machine, which is no user: `username` is empty. */
   readonly machine?: true
 }
 
@@ -146,7 +146,7 @@ export const timedCache = <T extends object | true>(
 
 /** Records, about 2 KiB each. */
 const CACHED = 10_000
-/** Milliseconds. The feed announces every change; this limits the harm while the feed cannot be read. */
+/** How long a record is cached, in milliseconds. The feed announces changes; this limits the harm while it cannot be read. */
 const KEPT_FOR = 30_000
 
 /** The kind of record that each member of an announcement names. Businesses and funds are cached in stored-places.ts. */

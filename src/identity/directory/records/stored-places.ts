@@ -15,7 +15,7 @@ import { BUSINESS, FUND, fundKey, type FundRecord, readBusiness, readFund, store
 import { areOpen, openValues } from './values.ts'
 import { announce, DIRECTORY_TOPIC, everyPage } from './stored-directory.ts'
 
-/** Characters of values that count as much as a fund. */
+/** The length of values that counts as one fund, in characters. */
 const A_FUND = 200
 
 interface OpenBusiness extends Business {
@@ -23,7 +23,7 @@ interface OpenBusiness extends Business {
   readonly values: BusinessValues
   /** Whether all secrets among them could be opened. */
   readonly areValuesOpen: boolean
-  /** As many funds take as much memory. Told here, since the cache asks for it whenever a fund is added. */
+  /** How many funds take as much memory as the values. Kept here, because the cache asks for it whenever a fund is added. */
   readonly sizeOfValues: number
 }
 
@@ -66,7 +66,7 @@ const isOpenFund = (entry: Entry | undefined): boolean =>
 const findFund = async (store: Finding, code: string, fund: string): Promise<boolean> =>
   isOpenFund(await store.find(FUND, fundKey(code, fund)))
 
-/** The places of the store as one explanation sees them: what is known here, else what the store has. */
+/** The places of the store as one explanation sees them: what is known here comes first, then what the store has. */
 class PreviewedPlaces implements Places {
   readonly #places: StoredPlaces
   readonly #parts: Pick<StoredPlacesParts, 'store' | 'sealer'>
@@ -124,14 +124,14 @@ interface RememberedBusiness {
   readonly hasAllFunds?: boolean
 }
 
-/** Funds of one business that are remembered, and of those that somebody has named and that do not exist. */
+/** How many funds of one business are remembered, and how many that somebody has named and that do not exist. */
 const FUNDS_OF_ONE = 20_000
 const MISSING_OF_ONE = 1000
-/** Milliseconds that a call waits for a place that nobody knows here. */
+/** How long a call waits for a place that this process does not know, in milliseconds. */
 const LOOK_WITHIN = 300
-/** Milliseconds after which a place is read again, beside the calls that go on with what is known. */
+/** After how long a place is read again, in milliseconds. Meanwhile calls use what is known. */
 const FRESH_FOR = 30_000
-/** Milliseconds for which a place is used while the store cannot be reached: an access token lives as long by default. */
+/** How long a place is used while the store cannot be reached, in milliseconds: as long as access tokens live by default. */
 const KEPT_FOR = 15 * 60_000
 
 /** Rejects with Fault `identity_unavailable` after 300 ms. */
@@ -200,14 +200,14 @@ export class StoredPlaces implements Places {
   readonly #known = new LRUCache<string, RememberedBusiness>({
     maxSize: REMEMBERED,
     sizeCalculation: sizeOf,
-    // What had to make room is not known any more, so it is to be read again.
+    // An entry that had to make room is no longer known, so it must be read again.
     dispose: (_known, code, reason) => {
       if (reason === 'evict') this.#changed?.add(code)
     },
   })
-  /** The reads that are under way, by key. What is read while its change is announced may be old: it leaves this map. */
+  /** The reads that are under way, by key. A read that a change overtakes may be old: it is removed from this map. */
   readonly #reads = new Map<string, Promise<unknown>>()
-  /** Codes and keys to be read again, since they have changed. Undefined as long as not all places are known. */
+  /** Codes and keys that have changed and must be read again. Undefined as long as not all places are known. */
   #changed: Set<string> | undefined
   #generation = 0
   /** The changes that were announced since reading began; undefined if nobody asked for all places. */
@@ -292,7 +292,7 @@ export class StoredPlaces implements Places {
     return fund === undefined || business.anyFund || this.#fund(code, fund)
   }
 
-  /** All places are known but those that have changed since. What is known is as fresh as the change feed. */
+  /** All places are known, except those that have changed since. Known places are as fresh as the change feed. */
   #existsAmongAll(code: string, fund: string | undefined, changed: ReadonlySet<string>): boolean | undefined {
     const known = this.#known.peek(code)
     if (known === undefined) return changed.has(code) ? undefined : false
@@ -302,7 +302,7 @@ export class StoredPlaces implements Places {
     return known.missing.has(fund) && !changed.has(fundKey(code, fund)) ? false : undefined
   }
 
-  /** Whether all of them could be remembered. What was announced meanwhile is left out: it may be the old version. */
+  /** Whether all of them could be remembered. Places that were announced meanwhile are left out: the version may be old. */
   async #readPages(changed: ReadonlySet<string>): Promise<boolean> {
     const { store, clock, sealer } = this.#parts
     const readAt = clock.monotonic()
@@ -369,7 +369,7 @@ export class StoredPlaces implements Places {
       await announce(this.#parts, { fund: key })
   }
 
-  /** What the store has, or what was read of it a short while ago. If it cannot be reached, what is known still counts. */
+  /** The business from the store, or from a recent reading. If the store cannot be reached, an older reading still counts. */
   async #business(code: string): Promise<RememberedBusiness> {
     const known = this.#known.get(code)
     if (known === undefined) return this.#readBusiness(code)
@@ -399,7 +399,7 @@ export class StoredPlaces implements Places {
       fundKey(code, fund),
       () => findFund(this.#parts.store, code, fund),
       (exists) => {
-        // Of another reading of the business, which may have been removed and added again in between.
+        // The business was read again meanwhile: it may have been removed and added again.
         if (before === undefined || this.#known.peek(code)?.funds !== before.funds) return
         remember(exists ? before.funds : before.missing, fund, this.#parts.clock.monotonic(), exists)
         if (exists) before.missing.delete(fund)
@@ -436,7 +436,7 @@ export class StoredPlaces implements Places {
     return waitInBudget(reading, tooLate)
   }
 
-  /** Reads a place again while calls go on. If it fails, the next call tries again. */
+  /** Reads a place again while calls continue. If it fails, the next call tries again. */
   #again(code: string, fund?: string): void {
     if (this.#reads.has(fund === undefined ? code : fundKey(code, fund))) return
     const reading = fund === undefined ? this.#readBusiness(code) : this.#fund(code, fund)

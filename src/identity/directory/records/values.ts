@@ -13,7 +13,7 @@ import { BUSINESS } from './schema.ts'
 import { everyRecord } from './stored-directory.ts'
 
 const MOST_VALUES = 64
-/** Of UTF-8. */
+/** The longest value, in bytes of UTF-8. */
 const MOST_BYTES = 1024
 
 export type WrittenValues = Readonly<Record<string, TextOrSecret>>
@@ -68,7 +68,7 @@ export const shownValues = ({ texts, secrets }: BusinessValues): WrittenValues =
   )
 
 interface Around {
-  /** The record as it stands; undefined: it is to be added. */
+  /** The record as it is now; undefined: it is to be added. */
   readonly before: { readonly values?: WrittenValues | undefined; readonly disabled: boolean } | undefined
   /** The values that operations name. */
   readonly named: ReadonlyMap<string, string> | undefined
@@ -77,7 +77,7 @@ interface Around {
 
 /**
  * Reports what is wrong with the values of a record: secrets that it keeps and does not have, values that operations name and
- * it lacks, and values that lead calls to where they may not go. What was wrong already hinders no other change, but for one
+ * it lacks, and values that lead calls to where they may not go. Earlier errors do not hinder other changes, except one
  * that enables the business.
  */
 export function checkWrittenValues(
@@ -109,7 +109,7 @@ type KeptValues = Readonly<Record<string, KeptValue>>
 const keptValuesOf = (value: StoredValue): KeptValues =>
   (value as { readonly record: { readonly values?: KeptValues } }).record.values ?? {}
 
-/** Where a secret of a business stands: it opens nowhere else. */
+/** The place of a secret of a business. It can be opened only there. */
 const placeOf = (code: string, name: string): readonly string[] => [BUSINESS, code, name]
 
 /** Whether all secrets could be opened. */

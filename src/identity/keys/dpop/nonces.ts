@@ -11,7 +11,7 @@ export interface Nonces {
   goodUntil(nonce: string): number | undefined
 }
 
-/** Milliseconds that a nonce stands for. */
+/** How long one nonce is the current one, in milliseconds. */
 const SLOT = 60_000
 /** A nonce is good for 5 minutes from the beginning of its minute. */
 const SLOTS = 5
@@ -19,7 +19,7 @@ const SLOTS = 5
 type Deriver = Pick<SecretDeriver, 'derive' | 'secretId'>
 
 export function openNonces(deriver: Deriver, clock: Pick<Clock, 'now'>): Nonces {
-  /** Of the slot and the secret that it was made for. */
+  /** The latest nonces, with the slot and the secret that they were made for. */
   let made = { slot: Number.NaN, secret: '', nonces: [''] }
   /** The oldest one comes last. */
   const nonces = (): typeof made => {

@@ -7,14 +7,14 @@ import { isPrivateJwk, type Jwk, rsaWeakness } from '../../../base/kernel/jwk.ts
 import { ALGORITHMS, type AlgorithmRow } from '../verify/algorithms.ts'
 import { fitsAlgorithm, publicPart } from '../verify/signatures.ts'
 
-/** The key that stands in the header of a proof: all that verifies its signature. */
+/** The key in the header of a proof, with all that verifies its signature. */
 export interface ProofKey {
   readonly jkt: string
   readonly key: KeyObject
   readonly row: AlgorithmRow
 }
 
-/** What the sender reads: fixed text, without a piece of the proof. */
+/** A fault whose text the sender reads: it is fixed, without a piece of the proof. */
 export const badProof = (say: string): Fault => new Fault('invalid_dpop_proof', { say })
 
 /** Members that make a verifier do more than check a signature with the key of the header (RFC 7515 §4.1, RFC 7797). */
@@ -48,7 +48,7 @@ function keyOf(jwk: Jwk, algorithm: string, row: AlgorithmRow): ProofKey {
   }
 }
 
-/** Bytes. Whoever sends a proof chooses its key: the time that a signature takes grows with it. */
+/** The longest modulus, in bytes. The sender of a proof chooses its key, and a longer key makes its signature slower. */
 const LONGEST_MODULUS = 512
 
 const weaknessOf = (jwk: Jwk): string | undefined =>

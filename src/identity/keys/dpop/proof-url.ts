@@ -1,6 +1,6 @@
 import { canonicalSegment } from '../../../base/http/head/request-target.ts'
 
-/** Scheme, authority and path. What follows is no part of an `htu` (RFC 9449 §4.3). */
+/** Scheme, authority and path. The rest of a URL is no part of an `htu` (RFC 9449 §4.3). */
 const PARTS = /^(https?):\/\/([^/?#\\@\s]+)(\/[^?#]*)?/i
 
 /**

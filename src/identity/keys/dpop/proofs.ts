@@ -10,26 +10,26 @@ import type { Nonces } from './nonces.ts'
 import { badProof, type ProofKey, readProofHeader } from './proof-keys.ts'
 import { canonicalUrl } from './proof-url.ts'
 
-/** Characters. */
+/** The longest proof, and the longest `jti`, in characters. */
 const LONGEST_PROOF = 4096
 const LONGEST_JTI = 256
 
 /** Keys whose proofs are verified without reading the key anew. One is at most as long as a proof. */
 const KNOWN_KEYS = 1000
 
-/** Seconds around now in which a proof without a nonce was made. By so much more may `exp` and `nbf` be off: `AHEAD`. */
+/** How old a proof without a nonce may be, and how far ahead of our clock, in seconds. `exp` and `nbf` may differ by `AHEAD`. */
 const BEFORE = 60
 const AHEAD = 10
 
 interface ProofParts {
   readonly clock: Pick<Clock, 'now'>
-  /** Undefined: proofs are judged by the clock alone, whatever nonce they have. */
+  /** Undefined: proofs are judged by the clock alone, even if they have a nonce. */
   readonly nonces?: Nonces | undefined
   /** Whether a proof without a nonce is refused, though the clock fits. */
   readonly needsNonce?: boolean
 }
 
-/** What a configuration says of nonces, as a verifier takes it. */
+/** The rules of a configuration for nonces, as a verifier takes them. */
 export const nonceRules = (mode: NonceMode, nonces: Nonces): Omit<ProofParts, 'clock'> =>
   mode === 'off' ? {} : { nonces, needsNonce: mode === 'required' }
 

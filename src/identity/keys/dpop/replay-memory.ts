@@ -1,10 +1,10 @@
 import type { ReplayMemory } from '../../../base/contracts/people/dpop.ts'
 import type { Clock } from '../../../base/kernel/clock.ts'
 
-/** Proofs: about 25 MB. */
+/** How many proofs are remembered: about 25 MB. */
 const LIMIT = 200_000
 
-/** Seconds that a proof without a nonce can live at most; those with one live for minutes. */
+/** How long a proof without a nonce can live at most, in seconds. Those with one live for minutes. */
 const SHORT = 70
 
 /** By their id: when each expires, seconds since the epoch. The oldest comes first. */
@@ -23,7 +23,7 @@ interface Parts {
  * memory than that.
  */
 export function openReplayMemory({ clock, limit = LIMIT, onForgotten }: Parts): ReplayMemory {
-  // Two, so that what is expired stands at the front of each.
+  // Two, so that expired proofs are at the front of each.
   const short: Seen = new Map()
   const long: Seen = new Map()
   const makeRoom = (): void => {

@@ -19,10 +19,10 @@ interface ForeignKeysParts {
   readonly pause?: (milliseconds: number) => Promise<void>
 }
 
-/** Milliseconds between two checks whether the key set should be read again. */
+/** The time between two checks whether the key set should be read again, in milliseconds. */
 const TICK = 250
 /**
- * Milliseconds for which a `kid` that a reading did not bring counts as unknown without another reading. No longer than
+ * How long a `kid` that no reading brought counts as unknown without another one, in milliseconds. No longer than
  * the pause between two readings: otherwise someone who guesses the next `kid` could get its first tokens refused.
  */
 const ABSENT = INTERVAL

@@ -14,7 +14,7 @@ export interface IssuerCondition {
 
 type Source = Pick<IssuerConfig, 'issuer' | 'jwks'>
 
-/** They outlive a configuration: a reload keeps what is the same, since an issuer may be down at that moment. */
+/** They outlive a configuration: a reload keeps unchanged ones, because an issuer may be down at that moment. */
 export class IssuerKeys {
   readonly #clock: Clock
   readonly #recorder: Pick<Recorder, 'note'>

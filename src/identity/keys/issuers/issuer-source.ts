@@ -8,7 +8,7 @@ interface IssuerSourceParts {
   readonly issuer: string
   /** The URL of its key set. Undefined: the metadata says it. */
   readonly jwks: string | undefined
-  /** The member of the metadata that is read beside that of the keys; undefined: none. */
+  /** The member of the metadata that is read besides that of the keys; undefined: none. */
   readonly endpoint: string | undefined
   readonly recorder: Pick<Recorder, 'note'>
 }
@@ -78,9 +78,9 @@ export class IssuerSource {
   }
 }
 
-/** Milliseconds for both addresses together. */
+/** How long both addresses together may take, in milliseconds. */
 const TIMEOUT = 5_000
-/** Bytes. The metadata of large issuers has some 10 KB. */
+/** The largest metadata, in bytes. That of large issuers has some 10 KB. */
 const LARGEST = 128 * 1024
 
 /**

@@ -28,7 +28,7 @@ const claim = (description: string, more: { default?: string } = {}) =>
     ...more,
   })
 
-/** Of `application`, since the other types are for no tokens: any other name would match none. */
+/** The name of a media type of `application`: tokens have no other types, so any other name would match nothing. */
 const mediaTypeName = (description: string) =>
   literalText({
     pattern: "^([Aa][Pp]{2}[Ll][Ii][Cc][Aa][Tt][Ii][Oo][Nn]/)?[0-9A-Za-z!#$%&'*+.^_`|~-]{1,127}$",
@@ -213,7 +213,7 @@ export function requireAddressOfProofs(
 export const provesKeys = ({ confirmation }: Pick<IssuerConfig, 'confirmation'>): boolean =>
   confirmation === 'dpop'
 
-/** What an issuer may not have in common with those before it. */
+/** The properties that an issuer may not have in common with those before it. */
 function checkBeside(
   config: IssuerConfig,
   before: readonly IssuerConfig[],

@@ -11,24 +11,24 @@ import { type OutboundClient, OutboundRefused } from './outbound.ts'
 import type { Jwk } from '../../../base/kernel/jwk.ts'
 import { fitsAlgorithm, importPublicKey, isSignedBy, type PublicKey } from '../verify/signatures.ts'
 
-/** Milliseconds for which keys that were read count. Then a key that is gone counts no more. */
+/** How long keys that were read count, in milliseconds. Then a key that is gone counts no more. */
 const FRESH = 5 * 60_000
-/** Milliseconds for which they count while they cannot be read again. */
+/** How long they count while they cannot be read again, in milliseconds. */
 const USABLE = 60 * 60_000
-/** Milliseconds between two readings for one client, whatever the reason. */
+/** The shortest time between any two readings for one client, in milliseconds. */
 const PAUSE = 10_000
-/** Bytes of a key set. */
+/** The largest key set, in bytes. */
 const LARGEST = 128 * 1024
-/** Clients whose keys are kept, in each process. */
+/** How many clients' keys are kept, in each process. */
 const MOST_CLIENTS = 1_000
-/** Keys of one set that are kept, and keys with which one signature is tried. */
+/** How many keys of one set are kept, and with how many of them one signature is tried. */
 const MOST_KEYS = 100
 const MOST_TRIED = 10
-/** Calls that may wait for readings, and of these for that of one client: a slow address must leave places for others. */
+/** How many calls may wait for readings, and how many for that of one client: a slow address must leave places for others. */
 const MOST_WAITING = 1_000
 const MOST_WAITING_FOR_CLIENT = 100
 
-/** What is known of one address of keys. */
+/** The keys and readings of one address. */
 interface KnownKeys {
   keys: readonly Jwk[]
   /** Clock.monotonic() at the start of the last reading that succeeded, and of the last one. */
@@ -38,7 +38,7 @@ interface KnownKeys {
   /** Calls that wait for it. */
   waiting: number
   isFailing: boolean
-  /** What the last reading has told of keys. It is told once. */
+  /** The remarks of the last reading about keys. They are logged once. */
   remarks: string
 }
 
@@ -50,7 +50,7 @@ interface ClientKeysParts {
 /** A client whose keys are at an address. */
 type Remote = KeyHolder & { readonly jwksUri: string }
 
-/** The keys that were read. They outlive a configuration, since an address may be out of reach when another one loads. */
+/** The keys that were read. They outlive a configuration, because an address may be out of reach when another one loads. */
 export interface ClientKeySets {
   /** @param send the guarded client: the address is one of the client's own choice */
   readBy(send: OutboundClient): ClientKeys

@@ -7,7 +7,7 @@ interface JsonRequest {
   /** The name of the answer in error messages: `the key set`. */
   readonly what: string
   readonly accept: string
-  /** Bytes of the answer's body. */
+  /** The largest body of an answer, in bytes. */
   readonly largest: number
   readonly signal: AbortSignal
   /** Only with a body. */

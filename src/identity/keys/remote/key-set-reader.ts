@@ -3,12 +3,12 @@ import type { Clock } from '../../../base/kernel/clock.ts'
 import { isPrivateJwk, type Jwk, rsaWeakness } from '../../../base/kernel/jwk.ts'
 import { fetchJsonBytes } from './fetch-json.ts'
 
-/** Milliseconds. */
+/** How long a request may take, in milliseconds. */
 const TIMEOUT = 5_000
-/** Bytes: room for some hundreds of RSA keys. */
+/** The largest key set, in bytes: room for some hundreds of RSA keys. */
 const LARGEST = 256 * 1024
 
-/** What is asked for: the type of RFC 7517 §8.5, and what most servers say. */
+/** The media types in `Accept`: the type of RFC 7517 §8.5, and the one that most servers send. */
 export const JWKS_TYPES = 'application/jwk-set+json, application/json'
 
 const isKey = (value: unknown): value is Jwk =>
@@ -60,7 +60,7 @@ const namesVerify = (operations: unknown): boolean =>
   Array.isArray(operations) && operations.includes('verify')
 
 const REFUSALS: readonly Refusal[] = [
-  // `info`, since it is usual: issuers that encrypt publish such keys too.
+  // `info`, because it is usual: issuers that encrypt publish such keys too.
   {
     level: 'info',
     reasonOf: ({ use }) => (use === undefined || use === 'sig' ? undefined : 'its `use` is not `sig`'),
@@ -74,8 +74,8 @@ const REFUSALS: readonly Refusal[] = [
 ]
 
 /**
- * Which keys of a foreign key set may verify tokens, and remarks about the others. Of a client's set a key with private
- * members may not: nobody else must be able to sign as the client.
+ * Which keys of a foreign key set may verify tokens, and remarks about the others. In a client's set a key with private
+ * members may not, because others could sign as the client.
  */
 export function admitKeys(set: readonly Jwk[], owner: 'issuer' | 'client' = 'issuer'): AdmittedKeys {
   const remarks: KeyRemark[] = []
@@ -119,12 +119,12 @@ interface KeySetReaderParts {
   readonly pause: (milliseconds: number) => Promise<void>
 }
 
-/** Milliseconds. A key set in use is read again when it is this old. No call waits for that. */
+/** The age at which a key set in use is read again, in milliseconds. No call waits for that. */
 const FRESH = 60_000
-/** Milliseconds between two attempts while it cannot be read. No call waits for these either. */
+/** The time between two attempts while it cannot be read, in milliseconds. No call waits for these either. */
 const RETRY = 5_000
 /**
- * Milliseconds between the starts of two readings, whatever the reason: it limits what unknown ids cost the issuer.
+ * The shortest time between the starts of any two readings, in milliseconds: it limits what unknown ids cost the issuer.
  * From the third failure in a row on it doubles, up to RETRY.
  */
 export const INTERVAL = 1_000

@@ -13,7 +13,7 @@ export interface OutboundRequest {
   readonly headers: Readonly<Record<string, string>>
   /** The body of a POST. Without it the request is a GET. */
   readonly body?: string
-  /** Bytes of the answer's body. Absent: the body is not read. */
+  /** The largest body of an answer, in bytes. Absent: the body is not read. */
   readonly largest?: number
   /** 5 s for the whole request if absent. */
   readonly signal?: AbortSignal
@@ -32,7 +32,7 @@ export interface OutboundAnswer {
  */
 export type OutboundClient = (request: OutboundRequest) => Promise<OutboundAnswer>
 
-/** The message says what an operator can do. It names no address, since whoever chose the name could then scan. */
+/** The message says what an operator can do. It names no address, because the one who chose the name could then scan. */
 export class OutboundRefused extends Error {
   override readonly name = 'OutboundRefused'
 }
@@ -51,15 +51,15 @@ interface OutboundParts {
   readonly resolve?: Resolve
 }
 
-/** Milliseconds. */
+/** How long a request may take, in milliseconds. */
 const TIMEOUT = 5_000
 
 const systemResolve: Resolve = (host, done) => lookup(host, { all: true, order: 'verbatim' }, done)
 
 /**
- * The client for addresses of clients. Whoever may write a client's record, or owns the name in it, must not make this
- * service call what only this service can reach: so the address that a connection goes to is judged, not the name, and
- * each request resolves the name once and makes a connection of its own.
+ * The client for addresses of clients. The writer of a client's record, or the owner of the name in it, must not make this
+ * service call a machine that only this service can reach: so the address that a connection goes to is judged, not the
+ * name, and each request resolves the name once and makes a connection of its own.
  *
  * @throws RangeError if an entry of `allow` is neither an address nor a network
  */
@@ -122,7 +122,7 @@ async function exchange(
 
 const responseOf = (request: ClientRequest, body: string | undefined): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
-    // Node closes a connection that changes its protocol (101), and says no more: whoever waited would wait for ever.
+    // Node closes a connection that changes its protocol (101), and says no more: the caller would wait for ever.
     request.once('close', () => reject(new Error('the connection was closed without an answer')))
     // An error of the connection after the answer is told by the body.
     request.on('error', reject).once('response', resolve).end(body)

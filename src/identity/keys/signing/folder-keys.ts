@@ -40,7 +40,7 @@ const SECRET_FILE = 'successors.secret'
 const SEAL_FILE = 'values.seal'
 
 const ID_LENGTH = 8
-/** For messages: what whoever has read the seal can do. */
+/** For messages: what somebody who has read the seal can do. */
 const VALUES = { folder: 'folder of the signing keys', power: 'read secret values of businesses' }
 
 /** A draft that is left by a process that died while it wrote a file. */
@@ -60,7 +60,7 @@ function nameOfFile(file: string): string | undefined {
  */
 export class FolderKeys implements KeyPlace {
   readonly #folder: string
-  /** Of the folder when it was read last, see `identifyFolder`. */
+  /** The identity of the folder when it was read last, see `identifyFolder`. */
   #identity: string | undefined
   #seals: { readonly stamp: string; readonly seals: Seals } | undefined
 

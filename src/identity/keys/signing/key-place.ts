@@ -50,9 +50,9 @@ export interface Rewrapped {
 export interface KeyPlace extends Sealer {
   /** For messages: `the folder /var/lib/postern/keys`. */
   readonly name: string
-  /** Milliseconds between two readings: every process notices a change within that time. */
+  /** How often it is read, in milliseconds: every process notices a change within that time. */
   readonly every: number
-  /** Milliseconds between two readings because of keys that nobody here knows. */
+  /** The shortest time between two readings because of unknown keys, in milliseconds. */
   readonly pause: number
   /** Makes the place ready. The first start creates it. */
   open(): Promise<void>
@@ -89,7 +89,7 @@ export interface KeyPlace extends Sealer {
 
 export const SECRET_FORM = /^[A-Za-z0-9_-]{43}$/
 
-/** What a place has, by what was read under each name: a key that cannot be read stays as it was known. */
+/** The content of a place, from the readings of each name: a key that cannot be read stays as it was known. */
 export function foundKeys(
   names: readonly string[],
   read: readonly PromiseSettledResult<StoredKey | undefined>[],

@@ -17,7 +17,7 @@ export interface ListedKey {
   readonly signsFrom: number
   /** When it is no longer published; undefined as long as no key follows it. */
   readonly endsAt: number | undefined
-  /** Of the key that signs: when another one does; undefined where none is planned. */
+  /** When another key will sign instead of this one; undefined if it does not sign now, or none is planned. */
   readonly nextRotationAt: number | undefined
 }
 

@@ -27,7 +27,7 @@ export interface ScheduledKey {
   readonly retiresAt: number | undefined
 }
 
-/** Seconds within which every process notices that another key signs, by its own clock. */
+/** How long it takes until every process notices, by its own clock, that another key signs, in seconds. */
 export const NOTICED_WITHIN = 60
 
 const ofAlgorithm = (keys: readonly StoredKey[], algorithm: SigningAlgorithm): readonly StoredKey[] =>
@@ -84,7 +84,7 @@ export function dueGeneration(
   return automatic && newest.signsFrom + every - announce <= now ? newest.generation + 1 : undefined
 }
 
-/** Seconds since the epoch; undefined where no other key is to follow. `schedule`: of all keys. */
+/** When the next key signs, in seconds since the epoch; undefined if none is to follow. @param schedule that of all keys */
 export function nextRotation(
   algorithm: SigningAlgorithm,
   schedule: readonly ScheduledKey[],

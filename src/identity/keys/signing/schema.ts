@@ -52,7 +52,7 @@ export function compileSeals(
 export type KeysConfig = Static<typeof keysSchema>
 
 const MINUTE = 60_000
-/** Milliseconds. Caches may keep our key set for five minutes; some clients keep it longer. */
+/** The shortest `announce` without a warning, in milliseconds. Caches may keep our key set for five minutes, clients longer. */
 const SHORTEST_ANNOUNCEMENT = 10 * MINUTE
 
 export function compileKeys({ rotation }: KeysConfig, problems: Problems): void {
@@ -69,7 +69,8 @@ export function compileKeys({ rotation }: KeysConfig, problems: Problems): void 
 
 /**
  * The plan for the keys of a place. Keys of both algorithms always exist, because clients may ask for either on
- * their id_tokens. `longestLife`: milliseconds that any token may live. A day at least, since a client may have that.
+ * their id_tokens. `longestLife`: how long any token may live, in milliseconds. At least a day counts, because a client
+ * may have that.
  */
 export const planKeys = (place: KeyPlace, { rotation }: KeysConfig, longestLife = DAY_MS): KeysPlan => ({
   place,

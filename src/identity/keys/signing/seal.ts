@@ -46,7 +46,7 @@ export class Seals {
     this.first = first.id
   }
 
-  /** @param place where the text will stand: store, kind and key of its record */
+  /** @param place where the text will be stored: store, kind and key of its record */
   seal(text: string, place: readonly string[]): SealedText {
     const nonce = randomBytes(NONCE_BYTES)
     const cipher = createCipheriv(ALGORITHM, this.#key(this.first, place), nonce, {

@@ -37,14 +37,14 @@ export type KeyStore = Pick<Store, 'list' | 'find' | 'create' | 'replace' | 'rem
 const stampOf = ({ value }: Entry): string => String(value['nonce'])
 
 /**
- * Keys as sealed records of a store that several nodes share. Whoever has a copy of the store alone has no key. Of
- * several nodes that make the key of a generation, the first one made it, and the others read it: so none of them leads.
- * A key that cannot be opened is never replaced.
+ * Keys as sealed records of a store that several nodes share. A copy of the store alone gives no key. If several nodes
+ * make the key of a generation, the first one's counts, and the others read it: so none of them leads. A key that cannot
+ * be opened is never replaced.
  */
 export class SealedKeys implements KeyPlace {
   readonly #store: KeyStore
   #seals: Seals
-  /** Of the store, from its first reading on. */
+  /** The id of the store, known after the first reading. */
   #id: string | undefined
 
   readonly name = 'the store'
@@ -267,8 +267,8 @@ const olderSeal = (seal: string, titles: readonly string[]): KeyFinding => ({
 })
 
 /**
- * Copies the keys and the secret of a folder to a store that nodes share, and seals them there. What was copied before
- * stays as it is. Resolves with the names of the keys, and of the secret. Rejects with KeyError if a key cannot be read, or
+ * Copies the keys and the secret of a folder to a store that nodes share, and seals them there. Those copied before
+ * stay as they are. Resolves with the names of the keys, and of the secret. Rejects with KeyError if a key cannot be read, or
  * if the store has keys of its own; then nothing is written.
  */
 export async function copyKeys(from: FolderKeys, to: SealedKeys): Promise<readonly string[]> {

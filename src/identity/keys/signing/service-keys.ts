@@ -40,14 +40,14 @@ interface OpenedPlace {
   readonly secret: SuccessorSecret
 }
 
-/** Milliseconds that a token with an unknown key waits for a reading of a place that other nodes change. */
+/** How long a token with an unknown key waits for a reading of a place that other nodes change, in milliseconds. */
 const LONGEST_WAIT = 300
 /** Most tokens with unknown keys that wait for such a reading. Further ones are refused at once. */
 const MAX_WAITING = 1_000
 
 /**
  * The service's own keys, kept in step with their place (C6.3.4). Any number of processes may share the place. Each
- * notices within a second what was added or removed. All agree on which key signs, since the keys say when.
+ * notices within a second what was added or removed. All agree on which key signs, because the keys say when.
  *
  * If a key is removed, it and every token that it signed are no longer accepted (T3.10). If it was the last one, a new
  * key is made. But a place that is gone, or replaced by an empty one, is an error: it is logged, and the keys in memory
@@ -297,7 +297,7 @@ export async function openKeys(plan: KeysPlan, clock: Clock): Promise<ServiceKey
   })
 }
 
-/** Milliseconds. Meanwhile another node may have made a key that signs, or removed one. */
+/** How long keys are used without a new reading, in milliseconds. Another node may make or remove a key meanwhile. */
 interface UnreadKeys {
   /** For tokens that are issued. */
   readonly tokens: number
@@ -315,11 +315,11 @@ interface Times {
   readonly monotonic: number
 }
 
-/** When the keys were read last, and what may still be done with them. */
+/** When the keys were read last, and for what they may still be used. */
 class LastReading {
   readonly #clock: Clock
   readonly #unread: UnreadKeys | undefined
-  /** By both clocks, since one of them may stand still while the machine sleeps. */
+  /** By both clocks, because one of them may stop while the machine sleeps. */
   #at: Times
 
   /** @param unread absent for a place that only this machine changes: there, its keys are used for ever */
@@ -333,7 +333,7 @@ class LastReading {
     return { now: this.#clock.now(), monotonic: this.#clock.monotonic() }
   }
 
-  /** A reading begins. To be called back when it has found no trouble. */
+  /** Call this when a reading begins, and the result when it has found no trouble. */
   begin(): () => void {
     const at = this.#times()
     return () => {

@@ -21,9 +21,9 @@ export interface SigningKey {
   readonly publicKey: PublicKey
   /** As published: public members, `kid`, `use`, `alg`. */
   readonly publicJwk: Jwk
-  /** Seconds since the epoch. */
+  /** When it was made, in seconds since the epoch. */
   readonly createdAt: number
-  /** Seconds since the epoch. */
+  /** When it begins to sign, in seconds since the epoch. */
   readonly signsFrom: number
 }
 
@@ -83,7 +83,7 @@ interface KeyName {
 }
 
 export interface NewKey extends KeyName {
-  /** Seconds since the epoch; default: now. */
+  /** When it begins to sign, in seconds since the epoch; default: now. */
   readonly signsFrom?: number
 }
 

@@ -118,7 +118,7 @@ export class KeyWatch {
   #running: Promise<unknown> | undefined
   #states: string
   #trouble: string | undefined
-  /** That of the store before the last reading that has succeeded. */
+  /** The mark of the store before the last successful reading. */
   #mark: string | undefined
   #secretReplaced = false
 

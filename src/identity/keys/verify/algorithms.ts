@@ -9,9 +9,9 @@ export interface AlgorithmRow {
   readonly members: readonly string[]
   /** As node:crypto names it; null where the algorithm says it itself (RFC 8032). */
   readonly hash: string | null
-  /** What node:crypto is told of the padding of RSA, and of the form of ECDSA signatures. */
+  /** The options of node:crypto for the padding of RSA, and for the form of ECDSA signatures. */
   readonly options: SigningOptions
-  /** Bytes of a signature; undefined for RSA, where they are those of the key. */
+  /** The length of a signature, in bytes; undefined for RSA, where it is that of the key. */
   readonly length?: number
   /** Whether one verification takes most of a millisecond. */
   readonly isSlow?: boolean

@@ -3,9 +3,9 @@ import { setImmediate } from 'node:timers'
 import type { Caller } from '../../../base/contracts/people/keys.ts'
 import { Fault } from '../../../base/kernel/faults.ts'
 
-/** Milliseconds of one turn of the event loop for signatures: other calls wait no longer than that for them. */
+/** The time for signatures in one turn of the event loop, in milliseconds: other calls wait no longer than that for them. */
 const TURN = 1
-/** Signatures that may wait for a turn: half a second of work for ES256. */
+/** How many signatures may wait for a turn: half a second of work for ES256. */
 const MOST_WAITING = 5_000
 /** Slow ones at once: as many as libuv's pool has threads, so that a file or a name waits for one of them at most. */
 const SLOW_AT_ONCE = 4
@@ -64,7 +64,7 @@ export class SignatureQueue {
   readonly #nextTurn: (work: () => void) => void
   readonly #quick = new Line(MOST_WAITING, () => this.#spent < TURN)
   readonly #slow = new Line(MOST_SLOW_WAITING, () => this.#slowRunning < SLOW_AT_ONCE)
-  /** Milliseconds of this turn. */
+  /** The time that this turn has taken, in milliseconds. */
   #spent = 0
   #isTurnAwaited = false
   #slowRunning = 0

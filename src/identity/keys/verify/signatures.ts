@@ -61,7 +61,7 @@ export interface PublicKey {
   readonly algorithm: string
   readonly hash: string | null
   readonly input: VerifyKeyObjectInput
-  /** Bytes of a signature; undefined for RSA. */
+  /** The length of a signature, in bytes; undefined for RSA. */
   readonly length: number | undefined
   readonly isSlow: boolean
 }
@@ -119,7 +119,7 @@ const signInPool = promisify(sign)
 
 const base64url = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-/** The protected header as it stands in a token: the same for all that a key signs of one type. */
+/** The protected header as it is written in a token: the same for all tokens of one type that a key signs. */
 const headers = new WeakMap<CryptoKey, Map<string, string>>()
 
 function headerText(header: SignatureHeader, key: CryptoKey): string {
@@ -147,8 +147,8 @@ const queue = new SignatureQueue()
 export const waitingSignatures = (): number => queue.waiting
 
 /**
- * Whether the signature of a compact JWS is one of this key. The header is not looked at: whoever calls has checked that
- * it names `algorithm`.
+ * Whether the signature of a compact JWS is one of this key. The header is not looked at: the caller has checked that it
+ * names `algorithm`.
  *
  * Rejects with TypeError if the key is for another algorithm, which is not the token's fault; with Fault
  * `token_judge_unavailable` if too many signatures wait, and `client_gone` if the caller left while this one did.

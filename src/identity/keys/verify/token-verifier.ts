@@ -44,7 +44,7 @@ export class Standing implements KeyStanding {
     return this.#trusted
   }
 
-  /** From now on no token that this key has signed or verified is accepted, whatever cache holds it. */
+  /** From now on no token that this key has signed or verified is accepted, even from a cache. */
   end(): void {
     this.#trusted = false
   }
@@ -64,7 +64,7 @@ interface CompactToken {
   readonly payload: Claims
 }
 
-/** Characters. Request headers have a limit of their own; this one holds even if that is set high. */
+/** The longest token, in characters. Request headers have a limit of their own; this one holds even if that is set high. */
 export const LONGEST_TOKEN = 16 * 1024
 const LIMITS = { depth: 16, nodes: 2000, converts: true }
 /** The first byte of a byte order mark, which the reader would skip. No JSON begins with it. */
@@ -85,7 +85,7 @@ export function decodePart(part: string, name: string): Buffer {
   return bytes
 }
 
-/** Of two equal keys JSON.parse takes the last, other parsers the first: such a token is refused (T3.3). */
+/** A token with two equal keys is refused: JSON.parse takes the last one, other parsers the first (T3.3). */
 export function parseObject(bytes: Buffer, name: string): Claims {
   let value: JsonValue
   try {
@@ -98,7 +98,7 @@ export function parseObject(bytes: Buffer, name: string): Claims {
   return value
 }
 
-/** Of the token that was parsed last: tokens of one key have the same header. */
+/** The header of the token that was parsed last: tokens of one key have the same header. */
 let lastHeader = { text: '', header: {} as Claims }
 
 function parseHeader(text: string): Claims {
@@ -122,20 +122,20 @@ export function parseCompactToken(token: string): CompactToken {
   }
 }
 
-/** Seconds, if the policy says nothing (T3.3). */
+/** How long a token may live if the policy says nothing, in seconds (T3.3). */
 export const LONGEST_LIFE = LONGEST_ACCESS_TOKEN / 1000
 
-/** Seconds by which clocks of several machines may differ. A token must work at the moment when it is issued. */
+/** How much clocks of several machines may differ, in seconds. A token must work at the moment when it is issued. */
 const CLOCK_SKEW = 5
 
 /**
  * Header members that make a verifier do more than check a signature with a key it knows: use the token's own key,
  * fetch a key, follow an extension, decrypt (RFC 7515 §4.1, RFC 7797, RFC 7516 §4.1). A token with one of them is
- * refused, whatever the value. Own tokens have none, and RFC 9068 needs none (T3.1).
+ * refused for any value. Own tokens have none, and RFC 9068 needs none (T3.1).
  */
 const FORBIDDEN = ['crit', 'b64', 'jwk', 'jku', 'x5u', 'x5c', 'enc', 'zip', 'cty', 'epk', 'p2c'] as const
 
-/** A member for which a token is refused, whatever its value; undefined if it has none. */
+/** A member for which a token is refused, for any value; undefined if it has none. */
 export const forbiddenMember = (header: Claims): string | undefined =>
   FORBIDDEN.find((member) => Object.hasOwn(header, member))
 
@@ -295,11 +295,11 @@ const JOSE_PARTS: ReadonlySet<number> = new Set([3, 5])
 const HEADER = /^\s*\{\s*"[\x20-\x7e]{5}/
 
 /**
- * Whether an access token is opaque: only its issuer knows what it stands for. All others are judged here by their
+ * Whether an access token is opaque: only its issuer knows what it means. All others are judged here by their
  * signature, and are never sent to an introspection endpoint: an endpoint might accept what the rules here refuse, or
  * would learn a token of another issuer (C11.2).
  *
- * A token is not opaque if it has three or five parts of base64url, whatever is in them, or if its first part can be
+ * A token is not opaque if it has three or five parts of base64url, with any content, or if its first part can be
  * read as the beginning of a header, however it is spelled and however many parts follow.
  */
 export function isOpaque(token: string): boolean {
