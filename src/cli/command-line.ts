@@ -44,7 +44,7 @@ async function helpTextOf(name: CommandName, args: readonly string[]): Promise<s
   return chosen === undefined ? commandHelp(name, table) : verbHelp(name, chosen)
 }
 
-/** What is shown beside a message about wrong arguments. */
+/** The text next to a message about wrong arguments. */
 async function usageTextOf(name: CommandName, args: readonly string[]): Promise<string> {
   const chosen = chosenVerb(await tableOfCommand(name), args)
   if (chosen === undefined) return `Verbs and examples: postern ${name} --help\n`
@@ -52,10 +52,10 @@ async function usageTextOf(name: CommandName, args: readonly string[]): Promise<
   return `Usage: ${usageLine(name, chosen.name, chosen.verb)}\nOptions and examples: postern ${verb} --help\n`
 }
 
-/** The service has its own way to go on without standard output (operate/watch/log). */
+/** The service has its own way to continue without standard output (operate/watch/log). */
 const isService = (name: CommandName): boolean => name === 'serve'
 
-/** Behind `--` stand arguments only. */
+/** Behind `--` there are arguments only. */
 function asksForHelp(args: readonly string[]): boolean {
   const end = args.indexOf('--')
   return args.slice(0, end < 0 ? undefined : end).some((arg) => arg === '--help' || arg === '-h')

@@ -1,9 +1,9 @@
-/** What the commands do, each imported only when it is used, so that one starts without loading the others. */
+/** The code of the commands, each imported only when it is used, so that one starts without loading the others. */
 import { type CommandName, COMMANDS, type NameWithTable, tableOfCommand } from './command-list.ts'
 import type { Command } from './line/command.ts'
 import { commandOfOperations } from './operations.ts'
 
-/** Those with verbs that are none of an operation. */
+/** Commands whose verbs are not operations. */
 const LOADS: Readonly<Record<NameWithTable, () => Promise<Command>>> = {
   init: async () => (await import('./init/init.ts')).initCommand,
   check: async () => (await import('./commands/check.ts')).checkCommand,

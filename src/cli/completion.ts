@@ -6,7 +6,7 @@ import { commandOf, type CommandTable, verbNames } from './line/command.ts'
 import { valueName } from './line/options.ts'
 import { COMPLETION } from './line/tables.ts'
 
-// What shells propose as values of options and arguments.
+// The proposals of shells for values of options and arguments.
 
 /** A command with all that a shell has to know. */
 export interface CompletedCommand {
@@ -18,7 +18,7 @@ export interface CompletedCommand {
 /** `nothing`: any text fits, and none is proposed. A list: one of these words. */
 export type Proposal = 'nothing' | 'files' | 'folders' | 'at-files' | readonly string[]
 
-/** What is proposed as the value of an option or of an argument. */
+/** The proposal for the value of an option or of an argument. */
 export function proposalOf(of: Argument | Pick<Option, 'kind' | 'words' | 'proposes'>): Proposal {
   const words = ('words' in of ? of.words : undefined) ?? of.proposes
   if (words !== undefined) return words
@@ -128,7 +128,7 @@ if [[ $zsh_eval_context[-1] == loadautofunc ]]; then _postern "$@"; else compdef
 export const zshCompletion = (commands: readonly CompletedCommand[]): string =>
   [HEAD, ...commands.map(commandFunction), main(commands)].join('')
 
-// The completion of bash, from 3.2 on: plain functions, since that version has no maps.
+// The completion of bash, from 3.2 on: plain functions, because that version has no maps.
 
 const bashQuote = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`
 
@@ -137,9 +137,9 @@ const proposalText = (proposal: Proposal): string =>
   typeof proposal === 'string' ? `<${proposal}>` : proposal.join(' ')
 
 interface Case {
-  /** What is matched, as the shell writes it. */
+  /** The text that is matched, as the shell writes it. */
   readonly pattern: string
-  /** What is printed. */
+  /** The text that is printed. */
   readonly text: string
 }
 
@@ -179,7 +179,7 @@ const valueCases = ({ place, verb }: VerbAt): readonly Case[] =>
       return flagsOf(name, option).map((flag) => ({ pattern: bashQuote(`${place} ${flag}`), text }))
     })
 
-/** What is proposed for an argument, by its place. The last one may stand several times. */
+/** The proposals for an argument, by its place. The last argument may be given several times. */
 function argumentCases({ place, verb }: VerbAt): readonly Case[] {
   return verb.arguments
     .map((argument, at) => ({

@@ -49,7 +49,7 @@ function linesOf(command: string, operations: readonly Operation[]): ReadonlyMap
 /** The options of a command line: its own, then those that many have. */
 function optionsOf({ operation, line }: Line): Options {
   const { reason, ...others } = SERVICE_ORDER
-  // Of a call that is described, `--data` is its body.
+  // A command that describes a call uses `--data` for its body.
   const { data, ...withoutFolder } = others
   const reading = line.options['data'] === undefined ? { ...withoutFolder, data } : withoutFolder
   const common =
@@ -62,7 +62,7 @@ function optionsOf({ operation, line }: Line): Options {
 
 const verbOf = (line: Line): Verb => ({ ...line.line, options: optionsOf(line) })
 
-/** What is typed for those verbs of a command that are operations. */
+/** The table of the verbs of a command that are operations. */
 export const tableOf = (command: string, operations: readonly Operation[]): CommandTable => ({
   verbs: Object.fromEntries([...linesOf(command, operations)].map(([verb, line]) => [verb, verbOf(line)])),
 })
@@ -95,7 +95,7 @@ export function commandOfOperations(
 
 type Given = Typed & { readonly values: CallOptions }
 
-/** Who gives the order and why, in its place in the request: where the schemas of the operation have it. */
+/** Puts who gives the order, and why, in its place in the request: where the schemas of the operation have it. */
 function withWho(
   operation: Operation,
   input: OperationInput,

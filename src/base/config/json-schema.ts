@@ -37,7 +37,7 @@ const as =
 const text = as({ type: 'string' })
 const count = as({ type: 'integer', minimum: 0 })
 
-/** What YAML 1.1 took for true or false. */
+/** Words that YAML 1.1 took for true or false. */
 const WORDS = /^(?:(yes|on|y|true)|no|off|n|false)$/i
 
 function hintFor(node: ConfigNode): string | undefined {
@@ -49,7 +49,7 @@ function hintFor(node: ConfigNode): string | undefined {
   return TYPES.includes(value) ? `write { type: ${value} }` : undefined
 }
 
-/** What `false` becomes: no value fits. `true` becomes a schema without keywords. */
+/** The schema that `false` becomes: no value fits. `true` becomes a schema without keywords. */
 const nothing = (): object => ({ enum: [] })
 
 const schemaReader =
@@ -117,7 +117,7 @@ const names: ReadNode = (node, path, problems) => {
   return report(problems, path, `expected a list of names of members, got ${shown(node, path)}`, hint)
 }
 
-/** RFC 8259 §6. */
+/** A number in JSON (RFC 8259 §6). */
 const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 /** So many digits of any number come back from JavaScript as they were. */
 const EXACT_DIGITS = 15
@@ -226,7 +226,7 @@ function commonKeywords(formats: readonly string[], schema: ReadNode): Keywords 
 
 interface Options {
   readonly description: string
-  /** What `format` may be. */
+  /** The values that `format` may have. */
   readonly formats: readonly string[]
 }
 

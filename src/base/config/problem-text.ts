@@ -43,7 +43,7 @@ const SENSITIVE = /secret|passw|passphrase|private|credential/i
 export const isSensitive = (path: KeyPath, schema: SchemaView): boolean =>
   holdsSecret(schema) || path.some((key) => SENSITIVE.test(String(key)))
 
-/** What was given, shortened to 60 characters. Of a secret only the type is shown. */
+/** The given value, shortened to 60 characters. Of a secret only the type is shown. */
 export function given(node: ConfigNode, sensitive: boolean): string {
   if (node.shape === 'list') return 'a list'
   if (node.shape === 'map') return 'a map'

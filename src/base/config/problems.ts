@@ -46,7 +46,7 @@ export class Problems {
     this.list.push({ path, message, hint, severity: 'warning' })
   }
 
-  /** The place of a problem: its own, else that of its path. */
+  /** The place of a problem: its own, otherwise that of its path. */
   placeOf(problem: Problem): Place | undefined {
     return problem.at ?? this.locate(problem.path)
   }

@@ -20,7 +20,7 @@ import type { ConfigNode } from './tree.ts'
 
 export type { Static, TProperties, TSchema }
 
-/** What JSON Schema has no keyword for. The loader reads it; the published schema leaves it out. */
+/** Marks for facts that JSON Schema has no keyword for. The loader reads them; the published schema leaves them out. */
 export type Mark =
   | 'duration'
   | 'size'
@@ -94,7 +94,7 @@ export const secret = ({
 export const text = (options: TextOptions & { pattern?: string; expected?: string }): TUnsafe<string> =>
   marked('reference', { minLength: 1, ...options })
 
-/** The same with placeholders. What comes from the environment or a file holds none: its braces are doubled. */
+/** The same with placeholders. A text from the environment or a file holds none: its braces are doubled. */
 export const openTemplate = (
   options: TextOptions & { pattern?: string; expected?: string },
 ): TUnsafe<string> => marked('reference', { minLength: 1, isTemplate: true, ...options })
@@ -106,7 +106,7 @@ export const openTemplate = (
 export const template = (options: TextOptions): TUnsafe<string> =>
   marked('template', { minLength: 1, expected: 'a text, { file: … } or { env: … }', ...options })
 
-/** A secret, or a text of which a placeholder is a part: a text without one would be a secret as it is. */
+/** A secret, or a text with a placeholder: a text without one would be a secret as it is. */
 export const secretTemplate = (options: TextOptions): TUnsafe<string> =>
   marked('template', {
     plain: false,
@@ -129,10 +129,10 @@ export const textOrSecret = (options: Described): TUnsafe<TextOrSecret> =>
     ...options,
   })
 
-/** What begins a text of a template that came from a file or the environment: nothing else in a template has a NUL. */
+/** The beginning of a text of a template that came from a file or the environment: nothing else in a template has a NUL. */
 export const REFERRED_BEGINS = '{\0'
 
-/** What `templates` loads: maps in the order in which they are written, whatever their keys. */
+/** The value that `templates` loads: maps in the order in which they are written, whatever their keys. */
 export type WrittenTree =
   | string
   | boolean
@@ -232,7 +232,7 @@ export const mapOf = <T extends TSchema>(
   return schemaOf({ type: 'object', patternProperties: { [keys]: item }, ...expected, ...options })
 }
 
-/** What `optional` has made: a section does not require it. */
+/** The schemas that `optional` has made: a section does not require them. */
 const optionalItems = new WeakSet<object>()
 
 /** An object with known keys. Other keys are problems. */

@@ -98,10 +98,10 @@ const isTemplate = (schema: SchemaView): boolean => schema[MARK] === 'template' 
 
 const SECRETS = new Set<Mark | undefined>(['secret', 'template', 'textOrSecret'])
 
-/** Whether what a reference stands for there is a secret. */
+/** Whether the value that a reference stands for there is a secret. */
 const isSecret = (schema: SchemaView): boolean => SECRETS.has(schema[MARK]) || isTemplate(schema)
 
-/** As a template, the text as it is: what stands in a secret by chance is no placeholder. It is told to nobody (C8.7). */
+/** As a template, the text as it is: braces that a secret has by chance are no placeholder. It is told to nobody (C8.7). */
 const referredText = (text: string): string => `${REFERRED_BEGINS}${text.replaceAll(/[{}]/g, '$&$&')}}`
 
 function loadText(schema: SchemaView, node: ScalarNode, path: KeyPath, context: LoadContext): Loaded {
@@ -348,7 +348,7 @@ function loadMember(
     : undefined
 }
 
-/** Marks of which `null` is a value like another. */
+/** Marks whose values may be `null`, like any other value. */
 const ANY: ReadonlySet<Mark | undefined> = new Set<Mark | undefined>(['opaque', 'templates'])
 
 /** Whether `key:` has no value, and so counts as left out. A section or map is empty then, and not left out. */

@@ -4,17 +4,17 @@
  */
 
 interface YamlPiece {
-  /** A text of its own. One that goes on with a section begins with the section's key again. */
+  /** A text of its own. One that continues a section begins with the section's key again. */
   readonly text: string
-  /** How many lines of the whole text stand before its first one. */
+  /** How many lines of the whole text are before its first one. */
   readonly linesBefore: number
-  /** Whether it goes on with the last section of the piece before. */
+  /** Whether it continues the last section of the piece before. */
   readonly continues: boolean
 }
 
 /** A line that begins an entry of a map, as far as it is written plainly. */
 const ENTRY = /^[A-Za-z0-9_"'/]/
-/** The key of a section that stands below it. */
+/** The key of a section that is below it. */
 const HEADER = /^[A-Za-z0-9_.-]+:[ ]*(?:#.*)?$/
 /** Directives and marks of documents. */
 const MARK = /^(?:%|---|\.\.\.)/

@@ -24,7 +24,7 @@ import { yamlPieces } from './yaml-pieces.ts'
 import type { ConfigNode, Entry, Scalar } from './tree.ts'
 
 const MAX_ALIASES = 1000
-/** A body's template may have 64, below the operation that it stands in. */
+/** A body's template may have 64, below the operation that it is in. */
 const MAX_DEPTH = 80
 
 const MERGE = '<<'
@@ -158,14 +158,14 @@ function targetsOf(document: Document): ReadonlyMap<Alias, Node> {
   return targets
 }
 
-/** The key of `{name}`, which is a map for YAML and a placeholder for whoever wrote it; undefined for any other map. */
+/** The key of `{name}`, which is a map for YAML and a placeholder for its author; undefined for any other map. */
 function bracedKey({ flow, items: [pair, ...others] }: YAMLMap): unknown {
   return flow === true && pair !== undefined && pair.value === null && others.length === 0
     ? pair.key
     : undefined
 }
 
-/** What the library finds where text stands behind a map, as in `{name}/y`, or in a map in braces one behind text: `y/{name}`. */
+/** The library's errors where text is behind a map, as in `{name}/y`; or, in a map in braces, a map behind text: `y/{name}`. */
 const BEHIND: ReadonlySet<string> = new Set(['UNEXPECTED_TOKEN', 'MISSING_CHAR'])
 
 /** Where texts begin that have a placeholder, and should be in quotes. */
@@ -213,7 +213,7 @@ function withPlainTexts(source: string, beginnings: readonly number[]): string {
   return made + source.slice(made.length)
 }
 
-/** One such text can hide others, since the library makes errors of all that stands behind it. */
+/** One such text can hide others, because the library makes errors of all that is behind it. */
 const MOST_PASSES = 8
 
 const OPTIONS = {
@@ -238,7 +238,7 @@ function parse(source: string) {
   }
 }
 
-/** What the library says of a text with thousands of levels, which it cannot follow. */
+/** The library's error for a text with thousands of levels, which it cannot follow. */
 const OVERFLOW = /call stack/
 
 /** The library's message without what it quotes of the source: `password: !x` and `*x` may be passwords. */
@@ -326,7 +326,7 @@ const isLong = (node: unknown): boolean =>
 const isFlat = (node: Node, levels: number): boolean =>
   levels > 0 && nodesOf(node).every((each) => (isCollection(each) ? isFlat(each, levels - 1) : !isLong(each)))
 
-/** A value as YAML 1.2: what is small stands on one line (flow style), the rest on a line for each entry. */
+/** A value as YAML 1.2: a small value is on one line (flow style), the rest on a line for each entry. */
 export function writeYaml(value: unknown): string {
   const document = new Document(value, { version: '1.2', aliasDuplicateObjects: false })
   visit(document, {

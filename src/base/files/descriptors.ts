@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 /** The most that are kept, and the share that is kept where the limit is low. */
 const KEPT = 256
 const KEPT_SHARE = 1 / 4
-/** What a process without calls has open, where that cannot be counted. */
+/** How many files a process without calls has open, where that cannot be counted. */
 const USUAL = 64
 
 export interface Descriptors {

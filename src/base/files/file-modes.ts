@@ -17,7 +17,7 @@ export const mayOthersWrite = (mode: number): boolean => HAS_MODES && (mode & OT
 /** The rights, as `chmod` takes them. */
 export const octalMode = (mode: number): string => (mode & 0o777).toString(8).padStart(4, '0')
 
-/** What else to advise if only the group has rights: a Kubernetes fsGroup opens all files of a volume to it. */
+/** Further advice if only the group has rights: a Kubernetes fsGroup opens all files of a volume to it. */
 export const adviceForGroup = (mode: number): string => ((mode & OTHERS) === 0 ? OWN_GROUP : '')
 
 const OWN_GROUP = ', or set `dataGroup: own` if its group is this service alone'

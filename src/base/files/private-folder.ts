@@ -5,11 +5,11 @@ import { newSecret } from '../kernel/ids.ts'
 import { hasCode, messageOf } from '../kernel/thrown.ts'
 import { KeyError } from '../kernel/key-error.ts'
 
-/** What the keys of a folder are for: the words of its errors. */
+/** The purpose of the keys of a folder: the words of its errors. */
 export interface KeyPurpose {
   /** `folder of the signing keys`. */
   readonly folder: string
-  /** What whoever has read a key can do. */
+  /** What somebody who has read a key can do. */
   readonly power: string
 }
 

@@ -18,7 +18,7 @@ const UTF_8 = new TextDecoder()
 const LINE_END = 0x0a
 const NUL = 0
 
-/** What begins a file of UTF-16, as some editors save it. */
+/** Whether a file begins as UTF-16, as some editors save it. */
 const startsAsUtf16 = (bytes: Buffer): boolean =>
   bytes.length > 1 && [0xfffe, 0xfeff].includes(bytes.readUInt16BE())
 
@@ -66,7 +66,7 @@ export function faultOfSecret(text: string): string | undefined {
   return text === text.trim() ? undefined : 'begins or ends with white space'
 }
 
-/** The same for a token, which stands in a header as it is (RFC 6750 §2.1). */
+/** The same for a token, which is in a header as it is (RFC 6750 §2.1). */
 export function faultOfToken(text: string): string | undefined {
   if (text === '') return 'is empty'
   const other = /^[!-~]+$/.test(text)

@@ -43,7 +43,7 @@ function stringify(data: JsonObject): string {
 export const successEnvelope = (format: Format, data: JsonObject, items?: ItemNames): Buffer =>
   Buffer.from(WRITERS[format]([], data, items))
 
-/** What stands before and behind the root element of an XML envelope's `Data`. */
+/** The text before and behind the root element of an XML envelope's `Data`. */
 const [BEFORE_DATA = '', AFTER_DATA = ''] = writeXmlEnvelope([], {})
   .split('<Data/>')
   .map((part, at) => (at === 0 ? `${part}<Data>` : `</Data>${part}`))
@@ -51,7 +51,7 @@ const [BEFORE_DATA = '', AFTER_DATA = ''] = writeXmlEnvelope([], {})
 /** An enveloped success in XML whose `Data` holds one element, given as well-formed XML (C7.7). */
 export const spliceEnvelope = (element: string): Buffer => Buffer.from(BEFORE_DATA + element + AFTER_DATA)
 
-/** An enveloped failure of one or more errors; `Data` is empty. What XML cannot hold of a message becomes U+FFFD. */
+/** An enveloped failure of one or more errors; `Data` is empty. Characters of a message that XML cannot hold become U+FFFD. */
 export const errorsEnvelope = (format: Format, errors: readonly EnvelopeError[]): Buffer =>
   Buffer.from(WRITERS[format](format === 'xml' ? errors.map(toXmlError) : errors, {}))
 
@@ -106,13 +106,13 @@ export function isEnvelope(value: JsonValue): value is JsonObject & Envelope {
   return Array.isArray(errors) && errors.every(isEntry) && isJsonObject(own(value, 'Data'))
 }
 
-/** The errors of a well-formed envelope that has at least one (C8.4); else undefined. */
+/** The errors of a well-formed envelope that has at least one (C8.4); otherwise undefined. */
 export function errorsOf(value: JsonValue): readonly EnvelopeError[] | undefined {
   if (!isEnvelope(value) || value.Errors.length === 0) return undefined
   return value.Errors.map(({ Code, Message }) => ({ code: Code, message: Message }))
 }
 
-/** What a bare payload is: it decides where the payload stands in `Data` (C8.6). */
+/** The shape of a bare payload: it decides where the payload is in `Data` (C8.6). */
 export type PayloadShape = 'object' | 'array' | 'scalar' | 'null'
 
 /** The member of `Data` that an array or a scalar becomes. An object is `Data` itself; null leaves it empty. */
@@ -130,7 +130,7 @@ const around = (before: string, after: string): readonly [string, string] => [
   `${after}}`,
 ]
 
-/** The same for a payload as JSON text: what stands before and behind it. The text of null is left out. */
+/** The same for a payload as JSON text: the text before and behind it. The text of null is left out. */
 export const TEXT_AROUND: Readonly<Record<PayloadShape, readonly [before: string, after: string]>> = {
   object: around('', ''),
   array: around(`{"${MEMBER.array}":`, '}'),

@@ -1,8 +1,8 @@
 /** All events of the audit trail (C12.3). The documentation lists the rows; a test raises each. */
 
 /**
- * What a record stops if it cannot be written (C12.1.4):
- * - `gives`: what it records is not handed out or put in force before the record is durable, else 503;
+ * The effect of a record that cannot be written (C12.1.4):
+ * - `gives`: what it records is not handed out or put in force before the record is durable; otherwise the answer is 503;
  * - `takes`: what it records takes effect at once; the record is held until it can be written;
  * - `tells`: it stops nothing.
  *
@@ -121,7 +121,7 @@ type AuditGroup = (typeof AUDIT_GROUPS)[number]
 
 type NounOf<E> = E extends `${infer Noun}.${string}` ? Noun : never
 
-/** The group of each event, by what stands before the dot of its name. */
+/** The group of each event, by the part of its name before the dot. */
 const GROUPS = {
   call: 'calls',
   tunnel: 'calls',

@@ -4,7 +4,7 @@ export const REDACTED = '[redacted]'
 
 /**
  * The characters that steer the direction of writing, for a class of a regular expression: marks, embeddings, overrides
- * and isolates (Unicode, UAX #9 §2). They have no shape, and turn around what stands behind them.
+ * and isolates (Unicode, UAX #9 §2). They have no shape, and turn around the text behind them.
  */
 export const DIRECTION_CONTROLS = '\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069'
 const DIRECTION_CONTROL = new RegExp(`[${DIRECTION_CONTROLS}]`, 'g')

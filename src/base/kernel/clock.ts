@@ -14,7 +14,7 @@ export const systemClock: Clock = {
   monotonic: () => performance.now(),
 }
 
-/** Of Clock.monotonic() of this process, against the clock that all processes of the machine share. */
+/** How far the clock that all processes of the machine share is ahead of this process's Clock.monotonic(), in milliseconds. */
 const ORIGIN = Number(process.hrtime.bigint()) / 1e6 - performance.now()
 
 /** A time of Clock.monotonic(), for another process of this machine. */
@@ -31,7 +31,7 @@ export const epochSeconds = (clock: Clock): number => Math.floor(clock.now() / 1
 /** Runs `work` once, after `ms` milliseconds. The returned function cancels it. Tests pass one that they advance. */
 export type After = (ms: number, work: () => void) => () => void
 
-/** Milliseconds, about 24 days. A longer timer of Node fires at once. */
+/** The longest timer of Node, in milliseconds: about 24 days. A longer one fires at once. */
 const LONGEST_TIMER = 2 ** 31 - 1
 
 export const timerMs = (ms: number): number => Math.min(ms, LONGEST_TIMER)

@@ -1,4 +1,4 @@
-/** What clients see of each failure; the cause goes to the log only. Code uses a row, never its name. */
+/** The answers to clients for each failure; the cause goes to the log only. Code uses a row, never its name. */
 
 /** The stable codes of the envelope (contract C2, "Error codes"). */
 export type WireCode =
@@ -15,7 +15,7 @@ export type WireCode =
   | 'API_NOT_IMPLEMENTED'
   | 'API_UNAVAILABLE'
 
-/** RFC 6749 §5.2 and §4.1.2.1, RFC 6750 §3.1, OIDC Core §3.1.2.6, RFC 9449 §12.2, RFC 8707 §2. */
+/** Error codes of OAuth (RFC 6749 §5.2 and §4.1.2.1, RFC 6750 §3.1, OIDC Core §3.1.2.6, RFC 9449 §12.2, RFC 8707 §2). */
 type OAuthError =
   | 'invalid_request'
   | 'invalid_client'
@@ -55,7 +55,7 @@ export interface FaultRow {
   readonly challenge?: ChallengeError
   /** Its `error_description`, where the row has one of its own (C4.17a). */
   readonly description?: string
-  /** Of failures whose challenge is always of this scheme. That of the others is of the scheme of the call (C4.13). */
+  /** The scheme of the challenge, where it is always the same. Otherwise it is the scheme of the call (C4.13). */
   readonly scheme?: 'DPoP'
 }
 
@@ -77,14 +77,14 @@ const unauthorised = (text: string, challenge?: FaultRow['challenge'], descripti
   ...(challenge && { challenge }),
   ...(description && { description }),
 })
-/** RFC 9449 §5, §7.1: 401 under `/api`, and 400 at the identity endpoints. */
+/** A call whose proof is wrong or missing (RFC 9449 §5, §7.1): 401 under `/api`, and 400 at the identity endpoints. */
 const unproven = (error: OAuthError & ChallengeError, text: string): FaultRow => ({
   ...row(401, 'API_NOT_AUTHORISED', error, text),
   explains: true,
   challenge: error,
   scheme: 'DPoP',
 })
-/** RFC 9449 §7.1 */
+/** A token whose binding to a key does not fit the call (RFC 9449 §7.1). */
 const misbound = (text: string, description: string): FaultRow => ({
   ...unauthorised(text, 'invalid_token', description),
   scheme: 'DPoP',
@@ -96,7 +96,7 @@ const large = (status: 413 | 414 | 431, text: string): FaultRow =>
 const INTERNAL = 'Something went wrong on our side. Try again; if it persists, tell us the X-Request-Id.'
 
 export const FAULTS = {
-  // C4.1: the request can be read
+  // The request can be read (C4.1)
   unreadable_request: bad(
     'The request could not be read as HTTP. Check its request line, headers and framing.',
   ),
@@ -118,7 +118,7 @@ export const FAULTS = {
   request_timeout: bad('The request did not arrive in time. Send it again, without pausing.'),
   outside: missing('There is nothing at this path. Data endpoints live under /api/1.0/.'),
 
-  // C4.2, C4.9: maintenance
+  // Maintenance (C4.2, C4.9)
   service_maintenance: unavailable(
     'The service is under maintenance. Try again after the Retry-After time.',
     'info',
@@ -128,7 +128,7 @@ export const FAULTS = {
     'info',
   ),
 
-  // C4.3: version
+  // Version (C4.3)
   unknown_api_version: row(
     501,
     'API_NOT_IMPLEMENTED',
@@ -136,7 +136,7 @@ export const FAULTS = {
     'This API version is not implemented. The only version is 1.0: begin the path with /api/1.0/.',
   ),
 
-  // C4.4: the bearer token
+  // The bearer token (C4.4)
   no_credentials: unauthorised('No access token was sent. Send "Authorization: Bearer" and the token.'),
   other_scheme: unauthorised(
     'The Authorization header does not use the scheme Bearer. Write "Bearer" exactly so, then a space and the token.',
@@ -160,7 +160,7 @@ export const FAULTS = {
     'invalid_token',
     'The access token is for another service',
   ),
-  // C4.4, C6.1.0: the proof of possession
+  // The proof of possession (C4.4, C6.1.0)
   invalid_dpop_proof: unproven(
     'invalid_dpop_proof',
     'The DPoP proof is not good. Make one for this request, with a key of your own.',
@@ -190,7 +190,7 @@ export const FAULTS = {
     'error',
   ),
 
-  // C4.5: rate
+  // Rate (C4.5)
   rate_limited: row(
     429,
     'API_RATE_LIMITED',
@@ -218,7 +218,7 @@ export const FAULTS = {
   overloaded: unavailable('The service is busy. Try again after the Retry-After time.'),
   backend_busy: unavailable('The data service is busy. Try again after the Retry-After time.'),
 
-  // C4.6 to C4.8: the action, the scope and the place that a call names
+  // The action, the scope and the place that a call names (C4.6 to C4.8)
   unknown_action: missing('There is no such area or action at this address.'),
   method_not_allowed: row(
     405,
@@ -238,7 +238,7 @@ export const FAULTS = {
     'error',
   ),
 
-  // C4.10, C4.11: negotiation, the query and the body
+  // Negotiation, the query and the body (C4.10, C4.11)
   not_acceptable: {
     ...row(
       406,
@@ -278,13 +278,13 @@ export const FAULTS = {
   ),
   body_unexpected: bad('This action takes no request body.'),
 
-  // C12.1: the audit trail
+  // The audit trail (C12.1)
   audit_unavailable: unavailable(
     'The record of this change cannot be kept at the moment, so nothing was changed. Try again shortly.',
     'error',
   ),
 
-  // C8.4, C8.7: the upstream
+  // The upstream (C8.4, C8.7)
   upstream_unreachable: unavailable(
     'The data service cannot be reached at the moment. Try again shortly.',
     'error',
@@ -386,7 +386,7 @@ export const FAULTS = {
   ),
   invalid_scope: oauth('invalid_scope', 'The requested scope cannot be granted.'),
   invalid_target: oauth('invalid_target', 'The requested resource cannot be granted.'),
-  // C6.2.1: shown on a page, since there is no address to redirect to
+  // Shown on a page, because there is no address to redirect to (C6.2.1)
   authorize_bad_client: oauth(
     'invalid_request',
     'The application that sent you here is not known to this service.',
@@ -399,7 +399,7 @@ export const FAULTS = {
     'invalid_request_uri',
     'The request that the application has prepared is not known, too old, or was answered already. Start again at the application.',
   ),
-  // C6.2.1: sent to the client by redirect
+  // Sent to the client by redirect (C6.2.1)
   access_denied: oauth('access_denied', 'The user did not allow it.'),
   unsupported_response_type: oauth('unsupported_response_type', 'The only response_type is code.'),
   login_required: oauth('login_required', 'The user has to log in first.'),
@@ -413,7 +413,7 @@ export const FAULTS = {
     'request_uri_not_supported',
     'The parameter request_uri is not supported.',
   ),
-  // C6.2.1a
+  // Pushed authorization requests (C6.2.1a)
   pushed_request_too_large: large(
     413,
     'The pushed request is larger than 16 KiB. Shorten its parameters: state, nonce, login_hint or id_token_hint.',

@@ -15,7 +15,7 @@ export interface FaultFacts {
   readonly quotes?: boolean
   /** Public: the operator's own words about a maintenance, in place of the fixed text (C9.1). */
   readonly notice?: string
-  /** Seconds; becomes Retry-After. */
+  /** After how many seconds a client may try again; becomes Retry-After. */
   readonly retryAfter?: number
   /** Public: the media types or versions that are configured (C2.6). Shown by rows with `offering` only. */
   readonly offered?: readonly string[]

@@ -55,7 +55,7 @@ export class Health {
   }
 }
 
-/** Joins conditions and removes duplicates, since workers usually report the same. */
+/** Joins conditions and removes duplicates, because workers usually report the same. */
 export function mergeConditions(conditions: readonly Condition[]): Condition {
   const degraded = conditions.flatMap((condition) => condition.degraded)
   const first = new Map(degraded.map((each) => [`${each.name}\n${each.reason}`, each]))
@@ -65,7 +65,7 @@ export function mergeConditions(conditions: readonly Condition[]): Condition {
   }
 }
 
-/** The condition of a pool: failed if it fails in every worker, degraded if in some, since the others still serve. */
+/** The condition of a pool: failed if it fails in every worker, degraded if in some, because the others still serve. */
 export function conditionOfPool(workers: readonly Condition[]): Condition {
   const { failing, degraded } = mergeConditions(workers)
   const everywhere = failing.filter((name) => workers.every((worker) => worker.failing.includes(name)))

@@ -3,7 +3,7 @@ import { createHash, hash, randomFillSync, timingSafeEqual } from 'node:crypto'
 
 /** Random bytes that are drawn at once: each drawing costs several microseconds, however many they are. */
 const POOL_BYTES = 4096
-/** Bytes that are converted to text at once. Few, since a substring keeps the whole text in memory. */
+/** Bytes that are converted to text at once. Few, because a substring keeps the whole text in memory. */
 const TEXT_BYTES = 512
 const pool = Buffer.alloc(POOL_BYTES)
 let written = POOL_BYTES
@@ -20,7 +20,7 @@ function randomPart(count: number): Buffer {
   return pool.subarray(written - count, written)
 }
 
-/** Fresh random hex digits, at most 2 × TEXT_BYTES. They are prepared in advance, since every call needs some. */
+/** Fresh random hex digits, at most 2 × TEXT_BYTES. They are prepared in advance, because every call needs some. */
 function randomDigits(count: number): string {
   if (used + count > text.length) refill()
   used += count
@@ -48,14 +48,14 @@ export function newSecret(bytes = 32): string {
 
 /** The characters of base64url in the order of their bytes. */
 const IN_ORDER = '-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz'
-/** Milliseconds that begin alike. */
+/** For how many milliseconds ids begin alike. */
 const TICK = 16
 /** Five characters of time, which begin anew after 198 days, and 102 random bits. */
 const TIME_LENGTH = 5
 const RANDOM_LENGTH = 17
 
 /**
- * An id of 22 characters that nobody else draws. Ids of the same time stand next to each other in an index, so a store writes
+ * An id of 22 characters that nobody else draws. Ids of the same time are next to each other in an index, so a store writes
  * few pages for many new records: for random ones it writes a page of each index for each record. Not a secret.
  * @param now milliseconds since the epoch
  */

@@ -9,10 +9,13 @@ const PRIVATE = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'] as const
 
 export const isPrivateJwk = (key: Jwk): boolean => PRIVATE.some((member) => Object.hasOwn(key, member))
 
-/** Bits of the modulus (RFC 7518 §3.3). */
+/** The fewest bits of the modulus (RFC 7518 §3.3). */
 export const LEAST_RSA_BITS = 2048
 
-/** Bytes. A verification takes the longer the more there are, and with hundreds many times as long as with 65537. */
+/**
+ * The longest exponent, in bytes. The more bytes, the slower a verification; with hundreds, it takes many times as long
+ * as with 65537.
+ */
 const LONGEST_EXPONENT = 4
 
 /** The big-endian bytes of a Base64urlUInt (RFC 7518 §2) without leading zeros; empty if it is no text. */

@@ -1,7 +1,7 @@
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
 
-/** Milliseconds. Revocation rules are kept this long, so no access token of ours may live longer. */
+/** The longest life of an access token of ours, in milliseconds: revocation rules are kept this long. */
 export const LONGEST_ACCESS_TOKEN = 24 * HOUR
 
 /** The longest life of test tokens, in milliseconds (C11.5.7). */

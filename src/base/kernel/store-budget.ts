@@ -2,12 +2,15 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { performance } from 'node:perf_hooks'
 
-/** Milliseconds unless the store says otherwise. So long, since a slow disk shall make logins slow, and fail none. */
+/**
+ * How long one request may wait for the store, in milliseconds, unless the store says otherwise. So long, because a
+ * slow disk shall make logins slow, and not fail them.
+ */
 export const STORE_TIME = 5000
 
 /** What the queries of one piece of work may take. */
 export interface Budget {
-  /** Milliseconds left. Undefined once the work is over: what goes on afterwards has no budget. */
+  /** How many milliseconds are left. Undefined once the work is over: anything that continues afterwards has no budget. */
   left(): number | undefined
   /** Begins a query. The returned function must be called when the query has settled. */
   spend(): () => void

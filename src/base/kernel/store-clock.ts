@@ -1,13 +1,13 @@
 import { type Clock, systemClock } from './clock.ts'
 
-/** Readings of which the median counts. */
+/** How many readings the median is taken from. */
 const READINGS = 8
-/** Milliseconds. A reading that differs more than this, beyond its own error, shows that the store's clock was set. */
+/** A reading that differs by more milliseconds than this, beyond its own error, shows that the store's clock was set. */
 const STEP = 250
-/** Milliseconds. A clock that is set right moves less, and one that differs more was set wrong, or was wrong before. */
+/** A clock that is set right moves by fewer milliseconds than this. One that differs more was set wrong, or was wrong before. */
 export const JUMP = 60_000
 
-/** Where a store's clock stands against Clock.monotonic() of this process. */
+/** The difference between a store's clock and Clock.monotonic() of this process. */
 export class ClockOffset {
   readonly #readings: number[] = []
   #median: number | undefined
@@ -26,7 +26,7 @@ export class ClockOffset {
     const offset = storeNow - (askedAt + error)
     const isStep = this.#median !== undefined && Math.abs(offset - this.#median) > STEP + error
     if (isStep) this.#readings.length = 0
-    // It is less exact than what is known. A process that was paused gets several of them when it goes on.
+    // It is less exact than what is known. A process that was paused gets several of them when it runs again.
     else if (this.#median !== undefined && error > STEP) return
     this.#readings.push(offset)
     if (this.#readings.length > READINGS) this.#readings.shift()
@@ -46,12 +46,12 @@ export class ClockOffset {
 
 /**
  * As ClockOffset, of a clock that may be wrong. When it has jumped by more than a minute against this machine's
- * monotonic clock, it is doubted: time goes on as before, until the clock is back, or somebody says that it is right.
+ * monotonic clock, it is doubted: time continues as before, until the clock is back, or somebody says that it is right.
  */
 export class TrustedOffset {
   readonly #trusted = new ClockOffset()
   readonly #changed: (doubt: number | undefined) => void
-  /** Of the last reading. */
+  /** The offset of the last reading. */
   #seen: number | undefined
   #doubt: number | undefined
   /** The doubt comes from the start, and not from a jump that was seen. */
@@ -138,7 +138,7 @@ function medianOf(values: readonly number[]): number | undefined {
 }
 
 /**
- * The clock of a store that several nodes share, so that all of them mean the same time: else a token that a node with
+ * The clock of a store that several nodes share, so that all of them mean the same time: otherwise a token that a node with
  * a fast clock issues would outlive a revocation rule. Before the first reading it is the clock of this machine.
  */
 export class StoreClock implements Clock {

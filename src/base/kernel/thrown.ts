@@ -16,7 +16,7 @@ const WORDS: Readonly<Record<string, string>> = {
   EROFS: 'its file system can only be read',
 }
 
-/** What a short text for operators names in brackets: `ENOENT: there is no such file or folder`, or else the message. */
+/** The reason that a short text for operators has in brackets: `ENOENT: there is no such file or folder`, or the message. */
 export function reasonInWords(thrown: unknown): string {
   if (!(thrown instanceof Error && 'code' in thrown)) return messageOf(thrown)
   const code = String(thrown.code)

@@ -34,7 +34,7 @@ interface AuditedConfiguration {
 }
 
 /**
- * The configuration (`config`, else the default) and its trail. Undefined, after the reason was written
+ * The configuration (`config`, otherwise the default) and its trail. Undefined, after the reason was written
  * to stderr, if it has problems or keeps no trail.
  */
 function readAudited(config: string | undefined, terminal: Terminal): AuditedConfiguration | undefined {
@@ -165,12 +165,12 @@ function* proofLines(verification: Verification, anchors: readonly string[]): Ge
     yield `  ${countOf(removed, 'file')} removed when their retention had ended, as the manifest says`
 }
 
-/** What the store remembers of a trail, and why its beginning is not known. */
+/** The facts that the store remembers of a trail, and why its beginning is not known. */
 interface Remembered extends RememberedTrails {
   readonly unknown?: string
 }
 
-/** Of the trail of a configuration. The service may run meanwhile. */
+/** Reads what the store remembers of the trail of a configuration. The service may run meanwhile. */
 async function rememberedOf({ configuration, plan }: AuditedConfiguration): Promise<Remembered> {
   const { store, data } = configuration
   if (isSidecar(configuration) || store.kind === 'memory') return { unknown: 'the store is in memory' }

@@ -36,14 +36,14 @@ export const checkCommand = commandOf(CHECK, {
 
 const MARK = { fine: '  ok ', warning: 'WARN ', error: 'FAIL ' } as const
 
-/** What connecting to the store shows. */
+/** Findings of an attempt to connect to the store. */
 async function tryStore(file: string, terminal: Terminal): Promise<readonly Finding[]> {
   const { configuration } = loadConfiguration(SETTINGS, file, terminal.env)
   if (configuration?.store.kind !== 'postgres')
     return [{ level: 'fine', text: 'The store is of this machine alone: there is nothing to connect to' }]
   const { diagnose } = await import('../../state/stores/postgres/diagnose.ts')
   const workers = countWorkers(configuration.workers)
-  // Of several workers, the process that supervises them has connections too.
+  // With several workers, the process that supervises them has connections too.
   return diagnose(configuration.store, workers === 1 ? 1 : workers + 1)
 }
 
@@ -52,7 +52,7 @@ function writeChecked(file: string, problems: Problems, terminal: Terminal): voi
   if (!problems.failed) terminal.stdout.write(`${file}: can be served\n`)
 }
 
-/** What became of the comparison with a file of expectations. */
+/** The outcome of the comparison with a file of expectations. */
 interface Expected {
   readonly code: number
   /** Absent if nothing was compared. */

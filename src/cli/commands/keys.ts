@@ -83,7 +83,10 @@ function printRewrapped({ sealed, already }: Rewrapped, { stdout }: Terminal): v
   for (const title of already) stdout.write(`${title}: was sealed with the first seal already\n`)
 }
 
-/** Does an action with the keys of the configuration. What an operator can mend becomes a message and the exit code 1. */
+/**
+ * Does an action with the keys of the configuration. An error that an operator can mend becomes a message and the exit
+ * code 1.
+ */
 const onKeys =
   (action: Action, reads: boolean) =>
   async ({ values: options }: { readonly values: KeysRequest['options'] }, terminal: Terminal) => {

@@ -21,7 +21,7 @@ import { orTellTrouble, readAccess, type ReadAccess, UnknownName } from './read-
 
 const nameOf = ({ area, action }: ListedOperation): string => `${area}/${action}`
 
-/** `area/action` as `postern access` lists it, for whoever knows no path; it may stand at both levels. */
+/** The operations of an `area/action` as `postern access` lists it, for users who know no path; it may be at both levels. */
 function namedOperations(method: string, name: string, { operations }: Parties): readonly ListedOperation[] {
   const named = method === 'HEAD' ? 'GET' : method
   const same = operations.filter((each) => nameOf(each) === name)
@@ -97,7 +97,7 @@ function needsText({ operation, groups, clients, roles }: ScopeNeeds): string {
     `${method} ${nameOf(operation)} (${level}), ${version}\n${free}`,
     `  a token needs ${groups.map(groupText).join('  and ')}`,
     `  clients that may have it\n${who}`,
-    // What only the person's consent opens needs no role.
+    // An action that only the person's consent opens needs no role.
     level === 'user' ? '' : `  roles that have it: ${roles.length === 0 ? 'none' : roles.join(', ')}\n`,
   ].join('')
 }

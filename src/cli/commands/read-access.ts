@@ -1,4 +1,4 @@
-/** What commands read that tell who has access: a configuration, and the clients and users of its store. */
+/** Reads what commands that tell who has access need: a configuration, and the clients and users of its store. */
 import { didYouMeanOfFew } from '../../base/config/problem-text.ts'
 import type { Problems } from '../../base/config/problems.ts'
 import { MARK_KINDS, marksIn } from '../../identity/directory/records/marks.ts'
@@ -36,7 +36,7 @@ import { loadConfiguration } from '../../operate/settings/check-configuration.ts
 // The directory of the store, for commands that only read: the service may run meanwhile.
 
 /**
- * What the directory has in the store: that of the first configuration that has one which can be read. Tells on stderr
+ * The directory's records in the store: of the first configuration whose store can be read. Tells on stderr
  * which store it is, or `none` where there is none. Rejects with StoreError if it cannot be read.
  */
 export async function readStoredPeople(
@@ -99,7 +99,7 @@ export function foundOrRefused<T>(
   throw new UnknownName(`there is no ${what} "${name}"${hint === undefined ? '' : ` — ${hint}`}`)
 }
 
-/** What a command needs that tells who has access: the parties, unless the configuration has problems. */
+/** The data for a command that tells who has access: the parties, unless the configuration has problems. */
 export interface ReadAccess {
   readonly configuration: Configuration
   readonly parties: Parties

@@ -27,7 +27,7 @@ const PLAIN = new Set([
   'ContentsChanged',
 ])
 
-/** What to do about errors of the system that do not say it. */
+/** Advice for errors of the system that do not say it. */
 const ADVICE: Readonly<Record<string, string>> = {
   EADDRINUSE:
     'another process uses this port; end it, or set another port: `server.listen` or POSTERN_PORT, `admin.listen` or POSTERN_ADMIN_PORT',
@@ -96,7 +96,7 @@ function load(file: string, terminal: Terminal): Loaded | undefined {
   return { configuration, file, files: problems.files }
 }
 
-/** The store, the keys and each writer of the trail may be shared. What a process counts for itself is not. */
+/** The store, the keys and each writer of the trail may be shared. Counts that a process keeps for itself are not. */
 const sharedText = (data: string): string =>
   `another service uses the data folder ${data}. Each of the two counts failed logins and rates for itself, so their ` +
   'limits are doubled, and only one of them signs the audit trail. If this is no replacement, end one of them'

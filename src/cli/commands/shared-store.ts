@@ -20,7 +20,7 @@ interface Shared {
   readonly store: PostgresConfig
 }
 
-/** Does the work on the store of a configuration, if that is shared. What is wrong is written to stderr. */
+/** Does the work on the store of a configuration, if that is shared. Errors are written to stderr. */
 export async function onSharedStore(
   config: string | undefined,
   terminal: Terminal,
@@ -118,7 +118,7 @@ export const nodesCommand = commandOf(NODES, {
     }),
 })
 
-/** Milliseconds. A node that was not seen for so long does not serve any more. */
+/** How long a node counts as serving after it was last seen, in milliseconds. */
 const ALIVE = 10_000
 
 /** The digests of the configurations that are served now. */

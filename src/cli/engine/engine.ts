@@ -9,7 +9,7 @@ import { type AdminAccess, LINES, linesOf, sendTo } from '../../operate/operatio
 import type { Terminal } from '../../operate/operation/terminal.ts'
 import type { CallOptions } from '../line/call-options.ts'
 
-/** What carries operations out. */
+/** Carries operations out. */
 export interface Engine extends AsyncDisposable {
   /** The folder of the trail, if it is known and on this machine. */
   readonly trailFolder?: string | undefined

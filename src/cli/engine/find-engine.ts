@@ -32,7 +32,7 @@ const PAUSE = 100
 /** Its timer keeps the process alive, unlike that of `after`. */
 const SYSTEM_WAITING: Waiting = { monotonic: () => systemClock.monotonic(), pause: wait }
 
-/** What was given beside the configuration goes before it. */
+/** Values that were given in addition to the configuration, and take precedence over it. */
 interface Given {
   /** The operator's own token. */
   readonly own: string | undefined
@@ -40,7 +40,7 @@ interface Given {
   readonly given: string | undefined
 }
 
-/** What a command knows of the service that it is for. */
+/** The facts that a command knows of the service that it is for. */
 interface Ground {
   /** Absent with `--data`. */
   readonly file: string | undefined
@@ -132,7 +132,10 @@ export async function findEngine(purpose: Purpose, given: Given): Promise<Engine
   return { ...engine, trailFolder: trail }
 }
 
-/** Where a running service says that it is, since it may have been started with another port; else as its configuration says. */
+/**
+ * Looks where a running service says that it is, because it may have been started with another port; otherwise where
+ * its configuration says.
+ */
 async function findRemote({ terminal }: Purpose, ground: Ground, given: Given): Promise<Engine> {
   const service = serviceOf(ground)
   if (service !== undefined) {

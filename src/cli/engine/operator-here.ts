@@ -1,4 +1,4 @@
-/** Who gives an order that is carried out in this process, and whether the data folder is theirs. */
+/** Finds who gives an order that is carried out in this process, and whether the data folder is theirs. */
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '../../base/kernel/clock.ts'
@@ -25,7 +25,7 @@ export interface OperatorHere {
 }
 
 /**
- * Who gives the order. A token that is given counts here too: a wrong one is refused. Rejects with AdminError 401.
+ * The operator who gives the order. A token that is given counts here too: a wrong one is refused. Rejects with AdminError 401.
  *
  * @param own the operator's own token, if one is given
  */
@@ -41,7 +41,7 @@ export async function operatorHere(
   return { operator, expired: operators.hasExpired(operator) }
 }
 
-/** What the service makes in its data folder: only its user can use what another user makes there. */
+/** Files that the service makes in its data folder: only its user can use what another user makes there. */
 const OF_SERVICE = ['postern.sqlite', 'keys', 'service.lock', 'admin-token', 'audit']
 
 /**

@@ -69,7 +69,7 @@ export async function recorded(
 }
 
 /**
- * Keeps a record in a part of the trail of its own: under the lock, or beside the service that holds it, which takes that part
+ * Keeps a record in a part of the trail of its own: under the lock, or next to the service that holds it, which takes that part
  * up and signs it. Rejects if the trail cannot be opened.
  */
 async function keep(entry: AuditEntry, configuration: Configuration, { stderr }: Terminal): Promise<void> {

@@ -1,4 +1,4 @@
-/** What `postern init` must know: from options, from questions on the terminal, and from defaults. */
+/** The answers that `postern init` needs: from options, from questions on the terminal, and from defaults. */
 import {
   CLIENT_ID_PATTERN,
   CODE_PATTERN,
@@ -110,7 +110,7 @@ async function answersBy(ask: Prompt, given: GivenAnswers, upstream: string): Pr
 }
 
 /**
- * What is not given is asked on a terminal; without one, or with `yes`, it is the default.
+ * A value that is not given is asked for on a terminal; without one, or with `yes`, it is the default.
  *
  * @param upstream the usual address of the service
  * @throws UsageError if an option has a value that cannot be

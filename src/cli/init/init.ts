@@ -159,7 +159,7 @@ function withBasePath(upstream: string, described: string | undefined): string {
 
 interface Written {
   readonly file: string
-  /** What is left to decide where nobody could be asked. */
+  /** The decisions that are left where nobody could be asked. */
   readonly open: string | undefined
 }
 
@@ -217,7 +217,7 @@ async function checkWritten(
   return EXIT.failed
 }
 
-/** What an operator can correct: the folder cannot be written, the description cannot be read. */
+/** Whether an operator can correct it: the folder cannot be written, the description cannot be read. */
 const isPlain = (thrown: unknown): thrown is Error =>
   thrown instanceof Error && ('code' in thrown || thrown instanceof SourceError)
 
@@ -235,7 +235,7 @@ export const initCommand = commandOf(INIT, {
     const asked = values.yes !== true && terminal.stdin.isTTY ? terminal : undefined
     try {
       const written = await writeFirst(folder, values, source, asked, terminal)
-      // What was read of a description is in memory no more.
+      // The description that was read is in memory no more.
       return source === undefined ? EXIT.done : await checkWritten(written, asked, terminal)
     } catch (thrown) {
       if (!isPlain(thrown)) throw thrown

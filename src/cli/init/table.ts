@@ -1,4 +1,4 @@
-/** What is typed for `postern init`: its own options, and those of the sources of a configuration. */
+/** The words typed for `postern init`: its own options, and those of the sources of a configuration. */
 import type { FirstConfigurationSource } from '../../operate/hooks/first-configuration.ts'
 import type { Extension } from '../../operate/hooks/extension.ts'
 import * as extensions from '../../serve/start/extensions.ts'

@@ -16,7 +16,7 @@ export const CONFIG = {
   config: { type: 'string', kind: 'file', help: `The configuration. Default: ${DEFAULT_FILE}` },
 } as const satisfies Options
 
-/** Of commands that change something, or leave a record. */
+/** Options of commands that change something, or leave a record. */
 export const ORDER = {
   reason: { type: 'string', help: `Why, for the log and the audit trail; at most ${MOST_REASON} bytes` },
   'admin-token': {
@@ -27,7 +27,7 @@ export const ORDER = {
   ...CONFIG,
 } as const satisfies Options
 
-/** Of commands that only a running service carries out. */
+/** Options of commands that only a running service carries out. */
 export const SERVICE_ORDER = {
   ...ORDER,
   'admin-url': {
@@ -77,7 +77,7 @@ function tokenIn(file: string): string {
 }
 
 /**
- * The operator's own token: of `--admin-token @FILE`, else of POSTERN_ADMIN_TOKEN. Undefined if neither is given.
+ * The operator's own token: of `--admin-token @FILE`, otherwise of POSTERN_ADMIN_TOKEN. Undefined if neither is given.
  *
  * @throws UsageError if the file cannot be read or holds no token, or the token itself is an argument
  */
@@ -94,7 +94,7 @@ export function ownToken({ 'admin-token': given }: CallOptions, { env }: Termina
 }
 
 /**
- * The URL of `--admin-url`, else of POSTERN_ADMIN_URL. Undefined if neither is given.
+ * The URL of `--admin-url`, otherwise of POSTERN_ADMIN_URL. Undefined if neither is given.
  *
  * @throws UsageError if it is no http URL
  */

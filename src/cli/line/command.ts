@@ -1,4 +1,4 @@
-/** What every command has: its configuration, its verbs, and standard output that may fail. */
+/** The parts that every command has: its configuration, its verbs, and standard output that may fail. */
 import { existsSync } from 'node:fs'
 import { setImmediate } from 'node:timers'
 import { fileURLToPath } from 'node:url'
@@ -25,7 +25,7 @@ const defaultFile = (environment: Environment): string | undefined =>
 /** The demo that is a part of this Postern, wherever it is installed. */
 const shippedDemo = (): string => fileURLToPath(new URL(`../../../${DEMO}`, import.meta.url))
 
-/** What to do where there is no default: a message of several lines. */
+/** Advice where there is no default: a message of several lines. */
 const adviceWithoutFile = (): string =>
   `no configuration was named, and this folder has no ${OWN_FILE}. Do one of these:
   postern init     makes a configuration of your own, with new secrets
@@ -39,7 +39,7 @@ export interface Command {
 }
 
 /**
- * The configuration file: as it was named, else the default.
+ * The configuration file: the one that was named, otherwise the default.
  *
  * @throws UsageError if none was named and there is no default
  */
@@ -78,7 +78,7 @@ export async function printing(work: () => Promise<number>, { stdout, stderr }: 
   return EXIT.refused
 }
 
-/** What is typed for the verbs of a command: tables.ts, or its operations. */
+/** The verbs of a command, as they are typed: from tables.ts, or its operations. */
 export interface CommandTable {
   /** By the word behind the command's name. The one under `''` is meant if no verb is named. */
   readonly verbs: Readonly<Record<string, Verb>>
@@ -112,7 +112,7 @@ export function chosenVerb({ verbs }: CommandTable, args: readonly string[]): Ch
 export const verbNames = ({ verbs }: CommandTable): readonly string[] =>
   Object.keys(verbs).filter((name) => name !== '')
 
-/** What to say where no verb is named, or none that there is. */
+/** The error where no verb is named, or one that does not exist. */
 export function noVerb(table: CommandTable, [word]: readonly string[]): UsageError {
   const names = verbNames(table)
   const hint = word === undefined ? undefined : didYouMean(word, names)

@@ -19,7 +19,7 @@ function wrapped(text: string, width: number): readonly string[] {
   return [...lines, line]
 }
 
-/** A name and its text beside it, as lines. */
+/** A name and its text next to it, as lines. */
 function entry(name: string, text: string, column: number): string {
   const [first = '', ...more] = wrapped(text, WIDTH - column - 2)
   const indent = ' '.repeat(column)
@@ -37,7 +37,7 @@ export const entriesText = (
   column = columnOf(entries.map(([name]) => name)),
 ): string => entries.map(([name, text]) => entry(name, text, column)).join('')
 
-/** What stands behind the name of an option; empty of a switch. */
+/** The text behind the name of an option; empty for a switch. */
 const valueText = (option: Option): string =>
   option.type === 'boolean' ? '' : ` ${valueName(option)}${option.multiple === true ? ' …' : ''}`
 

@@ -70,7 +70,7 @@ function checkSwitch({ rawName, value }: OptionToken): void {
   if (value !== undefined) throw new UsageError(`${rawName} takes no value`)
 }
 
-/** What help texts and messages call the value of an option. */
+/** The word that help texts and messages have for the value of an option. */
 export const valueName = ({ kind = 'text', value, words }: Option): string =>
   words?.join('|') ?? value ?? KINDS[kind].value
 
@@ -95,20 +95,20 @@ function troubleOf(value: string, { kind = 'text', words }: Option): string | un
   return fits === undefined || fits(value) ? undefined : `expected ${expected}, got "${value}"`
 }
 
-/** Of an option that stands twice, one value would be ignored without a word. */
+/** Refuses an option that is given twice: one of the values would be ignored silently. */
 function checkOnce({ name, rawName }: OptionToken, options: Options, seen: Set<string>): void {
   if (seen.has(name) && options[name]?.multiple !== true && options[name]?.type === 'string')
     throw new UsageError(`${rawName} stands twice, and can have one value only`)
   seen.add(name)
 }
 
-/** `ID`, `[FILE]`, `FOLDER…`, as it stands in usages. */
+/** `ID`, `[FILE]`, `FOLDER…`, as it is in usages. */
 export function argumentText({ name, optional = false, repeated = false }: Argument): string {
   const text = repeated ? `${name}…` : name
   return optional ? `[${text}]` : text
 }
 
-/** Texts that were typed are not repeated: one may be a password that stands in the wrong place. */
+/** Texts that were typed are not repeated: one may be a password in the wrong place. */
 function checkCount({ arguments: expected }: Verb, given: readonly string[]): void {
   const least = expected.filter(({ optional }) => optional !== true).length
   const most = expected.at(-1)?.repeated === true ? Infinity : expected.length

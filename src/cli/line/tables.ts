@@ -1,4 +1,4 @@
-/** What is typed for the commands that are none of an operation: their verbs, options and arguments. */
+/** The tables of the commands that are not operations: their verbs, options and arguments. */
 import { METHOD_AND_PATH } from '../../operate/explain/described-call.ts'
 import type { Verb } from '../../operate/operation/verb.ts'
 import { ROLES } from '../../operate/settings/admin.ts'

@@ -33,7 +33,7 @@ interface DataUse extends Disposable {
   readonly isShared: boolean
 }
 
-/** Of a folder that cannot be written: nobody changes anything in it. */
+/** The use of a folder that cannot be written: nobody changes anything in it. */
 const READ_ONLY: DataUse = { isShared: false, [Symbol.dispose]: () => undefined }
 
 /**

@@ -24,7 +24,10 @@ export class DataSpace implements Disposable {
     this.#timer = setInterval(() => void this.measure(), PERIOD).unref()
   }
 
-  /** Measures now, unless a measurement is under way: a disk may hang. What cannot be read is not shown. Never rejects. */
+  /**
+   * Measures now, unless a measurement is under way: a disk may hang. A value that cannot be read is not shown. Never
+   * rejects.
+   */
   measure(): Promise<void> {
     this.#measuring ??= this.#measure().finally(() => (this.#measuring = undefined))
     return this.#measuring

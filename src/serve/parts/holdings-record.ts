@@ -33,7 +33,7 @@ type Listed<T> =
           ? { readonly [K in keyof T]: Listed<T[K]> }
           : T
 
-/** A type alias, since an interface has no index signature and so is no StoredValue. */
+/** A type alias, because an interface has no index signature and so is no StoredValue. */
 type RecordedHoldings = { readonly [K in keyof Holdings]: Listed<Holdings[K]> }
 
 /** As a record keeps them. */
@@ -54,7 +54,7 @@ const readHoldingsRecord = ({ scopes, businesses, roles, clients, users }: Recor
 })
 
 /**
- * What must be ended because one configuration replaces another. Rejects with Fault `identity_unavailable` if the store
+ * The rights to be ended because one configuration replaces another. Rejects with Fault `identity_unavailable` if the store
  * cannot be read.
  */
 export async function lossesServed(
@@ -80,7 +80,7 @@ const HOLDINGS = 'holdings'
 
 const KEY = 'compared'
 
-/** Of a version that knew fewer rights. It stays as it is, for a return to that version. */
+/** The key that a version which knew fewer rights used. Its record stays as it is, for a return to that version. */
 const EARLIER_KEY = 'served'
 
 /** As an earlier version recorded them: without scope values, roles and funds. */
@@ -93,7 +93,7 @@ interface EarlierRecord {
   ])[]
 }
 
-/** What was not recorded counts as nothing, and so is not lost. No role has an empty name. */
+/** Rights that were not recorded count as none, and so are not lost. No role has an empty name. */
 const readEarlier = ({ businesses, clients, users }: EarlierRecord): Holdings => ({
   ...NO_HOLDINGS,
   businesses: new Map(businesses.map((code) => [code, { mayHold: true, funds: 'any' }])),
@@ -106,7 +106,7 @@ const readEarlier = ({ businesses, clients, users }: EarlierRecord): Holdings =>
   ),
 })
 
-/** What was served last; undefined in a new store. */
+/** The holdings that were served last; undefined in a new store. */
 async function findHoldings(store: Pick<Store, 'find'>): Promise<Holdings | undefined> {
   const entry = await store.find(HOLDINGS, KEY)
   if (entry !== undefined) return readHoldingsRecord(entry.value as RecordedHoldings)
@@ -114,7 +114,7 @@ async function findHoldings(store: Pick<Store, 'find'>): Promise<Holdings | unde
   return earlier && readEarlier(earlier.value as unknown as EarlierRecord)
 }
 
-/** Of a configuration that is compiled. A sidecar gives nobody anything, whatever scope values it knows. */
+/** The holdings of a compiled configuration. A sidecar gives nobody anything, whatever scope values it knows. */
 export const servedHoldings = ({
   configuration,
   directory,
@@ -177,20 +177,20 @@ const SHARED_KEY = 'shared'
 
 const LEASE = 'holdings'
 
-/** Milliseconds: longer than ending takes. */
+/** How long the lease lasts, in milliseconds: longer than ending takes. */
 const LEASE_MS = 60_000
 
-/** Digests of earlier configurations that nodes may still have. */
+/** How many digests are kept of earlier configurations, which nodes may still have. */
 const EARLIER = 20
 
-/** A type alias, since an interface has no index signature and so is no StoredValue. */
+/** A type alias, because an interface has no index signature and so is no StoredValue. */
 type SharedRecord = {
-  /** Of the newest configuration. */
+  /** The digest of the newest configuration. */
   readonly digest: string
   readonly holdings: RecordedHoldings
-  /** Of the one before, as long as nodes may still serve it. */
+  /** The holdings of the configuration before, as long as nodes may still serve it. */
   readonly previous?: RecordedHoldings
-  /** Digests of those that nodes may still serve. */
+  /** Digests of the configurations that nodes may still serve. */
   readonly earlier: readonly string[]
 }
 

@@ -73,7 +73,7 @@ const refusing = (place: Sealer): Sealer => ({
   openText: (sealed, at) => place.openText(sealed, at),
 })
 
-/** What of a service that supervises follows the configuration in force. */
+/** The parts of a supervising service that follow the configuration in force. */
 export class InForce {
   /** Absent in a sidecar. */
   readonly keys: KeyWork | undefined

@@ -1,5 +1,5 @@
 /**
- * Records which signing key is announced, signs or is retired (C6.3.4, C12.3): once for each service. "By the schedule" stands
+ * Records which signing key is announced, signs or is retired (C6.3.4, C12.3): once for each service. "By the schedule" is
  * only where the schedule did it: what an operator did is recorded as theirs.
  */
 import type { AuditTrail } from '../../base/contracts/records/audit.ts'
@@ -61,7 +61,7 @@ export class KeyEvents {
   /** The keys of the first look: who made them is not known. */
   #atStart: ReadonlySet<string> | undefined
   #keys: readonly StoredKey[] = []
-  /** That of the store before the last reading of the keys. */
+  /** The mark of the store before the last reading of the keys. */
   #mark: string | undefined
   #recorded: RecordedEvents | undefined
   #timer: NodeJS.Timeout | undefined
@@ -117,7 +117,7 @@ export class KeyEvents {
     for (const event of events) this.#note(event)
   }
 
-  /** What is to be recorded after `before`. */
+  /** Finds what is to be recorded after `before`. */
   #next(schedule: readonly ScheduledKey[], before: RecordedEvents): Next {
     const recorded: Record<string, string> = {}
     const events: Next['events'][number][] = []

@@ -19,7 +19,7 @@ import { ANSWER_COMMAND_WITHIN, openStore } from '../../state/stores/open-store.
 import { openSqliteToRead } from '../../state/stores/read-store.ts'
 import { sqliteFile } from '../../state/stores/schema.ts'
 
-/** What of a configuration tells where keys are kept, and how they follow each other. */
+/** The parts of a configuration that tell where keys are kept, and how they follow each other. */
 type KeysConfiguration = Pick<Configuration, 'data' | 'keys' | 'identity' | 'store'>
 
 /**
@@ -74,7 +74,7 @@ const sealsOf = ({ store }: KeysConfiguration): unknown =>
 /** The keys of a configuration, as a command opens them that works on them itself. */
 export class OpenedKeys implements AsyncDisposable {
   readonly plan: KeysPlan
-  /** That of the store which has the keys, if there is one. */
+  /** The clock of the store which has the keys, if there is one. */
   readonly clock: Clock
   readonly #configuration: Configuration
   readonly #reads: boolean
@@ -110,7 +110,7 @@ export class OpenedKeys implements AsyncDisposable {
   }
 
   /**
-   * The store beside the keys, opened when it is asked for first; undefined if it has no file yet, or is in the memory of a
+   * The store next to the keys, opened when it is asked for first; undefined if it has no file yet, or is in the memory of a
    * service. Rejects with StoreError if it cannot be opened.
    */
   store(): Promise<Store | undefined> {

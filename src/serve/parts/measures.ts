@@ -1,4 +1,4 @@
-/** What one process counts and reads for the metrics, apart from what belongs to a configuration. */
+/** The counts and readings of one process for the metrics, apart from those that belong to a configuration. */
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { AbandonedIntents } from '../../state/audit/write/abandoned.ts'
@@ -85,7 +85,7 @@ export const readKeys = (keys: Pick<ServiceKeys, 'rotations'>): Readings =>
 export const readCertificateExpiry = (name: string, validTo: number | undefined): Readings =>
   validTo === undefined ? [] : [reading(FAMILIES.certificateExpiry, validTo / 1000, name)]
 
-/** Of the certificates that the backends of a configuration show to their upstreams. Reads their files at once. */
+/** The expiry of the certificates that the backends of a configuration show to their upstreams. Reads their files at once. */
 export const clientCertificates = ({ backends }: Pick<Configuration, 'backends'>): Readings =>
   Object.entries(backends).flatMap(([name, config]) =>
     readCertificateExpiry(`backend/${name}`, validToOf(clientCertificateOf(config))),

@@ -43,7 +43,7 @@ import { type OpenedPeople, openPeopleOf } from './people.ts'
 /** The parts that outlive a configuration: state, keys, switches, limits. */
 export interface Dependencies {
   readonly extensions: readonly Extension[]
-  /** What extensions add to backends. */
+  /** The parts that extensions add to backends. */
   readonly addedBackends: AddedBackends
   readonly clock: Clock
   readonly environment: Environment
@@ -94,7 +94,7 @@ export interface Parts {
   readonly endpoints: readonly EndpointsOfApi[]
 }
 
-/** What is to be closed when no configuration needs it any more. */
+/** The parts to be closed when no configuration needs them any more. */
 export const closablesOf = ({
   backends,
   people,
@@ -188,11 +188,11 @@ async function contentsOf(
   return new Map(await Promise.all(digests))
 }
 
-/** What was served before a reload. */
+/** The parts that were served before a reload. */
 interface PartsBefore {
   readonly configuration: Configuration
   readonly backends: ReadonlyMap<string, OpenedBackend>
-  /** What `contentsOf` gave for them. */
+  /** The results of `contentsOf` for them. */
   readonly contents: ReadonlyMap<string, string>
 }
 

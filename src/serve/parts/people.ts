@@ -1,4 +1,4 @@
-/** Who is found by a configuration: its own people, those of the store, and those that live elsewhere. */
+/** The people that a configuration finds: its own, those of the store, and those that live elsewhere. */
 import { isDeepStrictEqual } from 'node:util'
 import { areAsLoaded } from '../../base/config/modules/import-file.ts'
 import type { Problems } from '../../base/config/problems.ts'
@@ -32,7 +32,7 @@ export interface PeopleDependencies {
   readonly peopleFailed: PeopleOpening['note']
 }
 
-/** What was opened before is kept if neither its section nor its files have changed. */
+/** People that were opened before are kept if neither their section nor its files have changed. */
 export async function openPeopleOf(
   directory: DirectoryConfig,
   { clock, extensions, peopleFailed }: PeopleDependencies,

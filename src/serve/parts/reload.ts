@@ -35,7 +35,7 @@ import { digestOfHoldings, lossesServed, recordHoldings, servedHoldings } from '
 import { unfitSeals } from './key-plan.ts'
 import { checkConfiguration, loadConfiguration } from '../../operate/settings/check-configuration.ts'
 
-/** Most rows of access, and most files, that one record names; their numbers always stand in it. */
+/** Most rows of access, and most files, that one record names; their numbers are always in it. */
 const MOST_ROWS = 100
 const MOST_FILES = 100
 
@@ -57,14 +57,14 @@ export function digestFiles(files: Iterable<string>, audit: Pick<AuditTrail, 'bo
   return digests
 }
 
-/** What one configuration says about access, kept as long as it is in force. */
+/** The access that one configuration gives, kept as long as it is in force. */
 interface ServedAccess {
   readonly configuration: Configuration
   readonly holdings: Holdings
   readonly files: FileDigests
 }
 
-/** Whether clients, users or businesses stand in files, which may have changed since they were read. */
+/** Whether clients, users or businesses are in files, which may have changed since they were read. */
 const usesFiles = ({ directory: { files } }: Configuration): boolean => Object.keys(files).length > 0
 
 /** The same, without clients, users and businesses. */
@@ -100,7 +100,7 @@ const subjectsOf = (...all: readonly Holdings[]): Subjects =>
     all.flatMap(({ users }) => [...users].map(([subject, { username }]) => [username, subject] as const)),
   )
 
-/** Users stand in it by their `sub`: a user name may be a name that a law lets them have erased. */
+/** It names users by their `sub`: a user name may be a name that a law lets them have erased. */
 const textOf =
   (subjects: Subjects) =>
   ({ kind, who, what, where }: Access): string =>
@@ -115,7 +115,7 @@ function fileChanges(before: FileDigests, after: FileDigests): JsonObject {
 
 /**
  * The member `change` of `configuration.reloaded`: `files` by name, `gained` and `lost` as texts (at most 100 each, with
- * their numbers). Clients and users of the store are not compared, since a reload changes none of them.
+ * their numbers). Clients and users of the store are not compared, because a reload changes none of them.
  */
 async function describeReload(
   before: ServedAccess,
@@ -138,7 +138,7 @@ async function describeReload(
   }
 }
 
-/** Who ends what people may no longer have. */
+/** The cause of ending what people may no longer have. */
 const LOST: RevocationCause = { via: 'change of the configuration' }
 
 export interface ReloaderParts {
@@ -185,7 +185,7 @@ const refusedNow = (cause: PassingCause): Refused => ({
   cause,
 })
 
-/** What keeps a configuration without a mistake from being opened. */
+/** The cause that keeps a configuration without a mistake from being opened. */
 const causeOf = (thrown: unknown): PassingCause =>
   thrown instanceof Fault && thrown.code === 'identity_unavailable' ? 'store' : 'unknown'
 
@@ -226,7 +226,7 @@ export class Reloader {
     return outcome
   }
 
-  /** Once for an order that is tried again and again: each attempt stands in the log. */
+  /** Records it once for an order that is tried again and again: each attempt is in the log. */
   #noteRefusal(problems: readonly string[], operator: Operator): void {
     const refusal = { operator, problems }
     if (this.#recorded?.operator === operator && isDeepStrictEqual(this.#recorded, refusal)) return
@@ -379,7 +379,7 @@ export async function readHoldings(
 const FIRST_WAIT = 1000
 const LONGEST_WAIT = 30_000
 
-/** What became of the configuration files that were read: for the metrics and for the status. */
+/** The fate of the configuration files that were read: for the metrics and for the status. */
 export class ConfigurationLoads {
   readonly #clock: Pick<Clock, 'now'>
   readonly #after: After

@@ -119,7 +119,7 @@ interface Seen {
 
 function seenOfShared({ data }: Configuration, { contentsDoubted }: StoreAtStart): Seen {
   const before = readSeen(data)
-  // What was changed since a backup was restored would hide that from a node that starts later.
+  // Changes since a backup was restored would hide that from a node that starts later.
   return { seen: before && { ...before, doubted: before.doubted || contentsDoubted } }
 }
 
@@ -131,11 +131,14 @@ function seenOfOwn({ data }: Configuration, config: StoreConfig): Seen {
   return { seen: { sequence: memory.sequence, doubted: true }, lacks: memory.lacks }
 }
 
-/** Milliseconds. With a store of this machine alone, nobody else can revoke anything while it is out of reach. */
+/**
+ * How old the view may be, in milliseconds, with a store of this machine alone: nobody else can revoke anything while
+ * it is out of reach.
+ */
 const NEVER = Number.POSITIVE_INFINITY
 
 /**
- * With a store that several nodes share, its clock: a node whose own clock is ahead would else issue tokens that outlive
+ * With a store that several nodes share, its clock: a node whose own clock is ahead would otherwise issue tokens that outlive
  * the revocation rules of the others.
  */
 function sharedClock(

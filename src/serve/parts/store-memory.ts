@@ -1,4 +1,4 @@
-/** What the data folder remembers of a store of this machine, so that one that was put back is noticed (C11.7.3). */
+/** The data folder's memory of a store of this machine, so that one that was put back is noticed (C11.7.3). */
 import { readFileSync } from 'node:fs'
 import { planAudit } from '../../state/audit/format/schema.ts'
 import type { AuditQuery, AuditRow } from '../../base/contracts/records/audit-query.ts'
@@ -25,13 +25,13 @@ const fileOf = (configuration: Configuration): string | undefined =>
     ? planSqlite(configuration.store, configuration.data).path
     : undefined
 
-/** Acts each of which appends a change to the feed. */
+/** Acts that each append a change to the feed. */
 const APPENDING = /^(?:client|user|business|fund|role)\.|^revocation\.ordered$|^maintenance\.switched$/
 const EVENTS = (Object.keys(AUDIT_EVENTS) as AuditEvent[]).filter((event) => APPENDING.test(event))
 
-/** Milliseconds. The record of an act may be so much younger than the change that it made. */
+/** By how many milliseconds the record of an act may be younger than the change that the act made. */
 const ACT = 60_000
-/** Changes that are named. */
+/** How many changes are named. */
 const NAMED = 5
 
 /** Drawn by the system at each start of the machine; undefined on a system that has none. */
@@ -50,7 +50,7 @@ interface Comparing {
 }
 
 /**
- * Compares the store with what its data folder and the audit trail have seen, before any process opens it. What it lacks is
+ * Compares the store with what its data folder and the audit trail have seen, before any process opens it. Missing changes are
  * remembered as a doubt, which each process of the service reads. Without a memory of this store there is nothing to doubt.
  *
  * A power cut may take the last changes from the store, and not from the trail. So after another start of the machine the trail

@@ -1,4 +1,7 @@
-/** What only one process of a service does with its audit trail: it holds the lock and signs the heads of all writers. */
+/**
+ * The work with the audit trail that only one process of a service does: it holds the lock and signs the heads of all
+ * writers.
+ */
 import { AbandonedIntents } from '../../state/audit/write/abandoned.ts'
 import { announceAside, type AnnouncedWriter } from '../../state/audit/format/announcement.ts'
 import { RememberedBeginning } from '../../state/audit/format/beginning.ts'
@@ -25,17 +28,20 @@ import { isSidecar } from '../../identity/keys/issuers/issuers-schema.ts'
 
 type TrailOwnerParts = Omit<TrailParts, 'bodyKey' | 'announced'> &
   Pick<SignerParts, 'anchorFailed' | 'linger'> & {
-    /** That of the folder, if this process has it already. It is released with the owner. */
+    /** The lock of the folder, if this process has it already. It is released with the owner. */
     readonly lock?: TrailLock
   }
 
 /** Milliseconds between two looks for what is old enough to be removed. The first is as long after the start. */
 const RETENTION_PERIOD = 3_600_000
-/** Milliseconds that a process whose supervisor was killed may need to end, beside the time of the calls in flight. */
+/** How long a process whose supervisor was killed may need to end, besides the time of the calls in flight, in milliseconds. */
 const LINGER_SLACK = 15_000
 /** Milliseconds that a command waits for a record at least: it begins a part of the trail for that, on a disk that may be slow. */
 const COMMAND_TIMEOUT = 10_000
-/** Milliseconds after which a command takes a disk for one that stands: to open a trail takes up to six syncs. */
+/**
+ * How long a command waits before it takes the disk for one that hangs, in milliseconds: to open a trail takes up to
+ * six syncs.
+ */
 const STANDS = 30_000
 /** Milliseconds between two attempts to take the lock, and between two times that a worker tells its head. */
 const PERIOD = 1000
@@ -52,7 +58,7 @@ export async function openTrailOwner(
   return parts.here === true ? inCommandTime(opening) : opening
 }
 
-/** Rejects with AuditFolderError if a command would have to wait too long: where a disk stands, a sync may never return. */
+/** Rejects with AuditFolderError if a command would have to wait too long: where a disk hangs, a sync may never return. */
 async function inCommandTime<T>(work: Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>()
   const cancel = systemAfter(STANDS, () =>
@@ -97,7 +103,7 @@ export class TrailOwner {
   #abandoned: AbandonedIntents | undefined
   /** Writers that began before this process have names that come before it. */
   readonly #stamp: string
-  /** What workers reported before this process could sign. */
+  /** The heads that workers reported before this process could sign. */
   readonly #heads = new Map<string, SignedHead>()
   readonly #endedBefore: string[] = []
   /** The writers of the worker processes that live. */
@@ -163,7 +169,7 @@ export class TrailOwner {
     this.#tell()
   }
 
-  /** Where it cannot be written, such as on a full disk, the service serves all the same, and tries again. */
+  /** Where it cannot be written, such as on a full disk, the service serves nevertheless, and tries again. */
   #tell(): void {
     if (this.#service === undefined) return
     try {

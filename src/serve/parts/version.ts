@@ -15,7 +15,7 @@ export const VERSION = version
 /** The oldest Node that will do, `24.9`: package.json says `>=24.9`. */
 export const OLDEST_NODE = engines.node.replace(/^>=/, '')
 
-/** What an older Node is told: which version is needed, and the command that brings one along. */
+/** The message for an older Node: which version is needed, and the command that brings one along. */
 export const tooOld = (node: string): string =>
   `postern: needs Node ${OLDEST_NODE} or newer, and this is Node ${node}. npx brings a newer one along:\n  npx -p node@26 -p ./postern-${VERSION}.tgz postern\n`
 

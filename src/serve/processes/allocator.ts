@@ -1,18 +1,18 @@
 /**
- * How memory goes back to the system. glibc and V8 read their settings before a program begins, so they stand in the
+ * How memory goes back to the system. glibc and V8 read their settings before a program begins, so they are in the
  * environment and before the program's name. The image gives all of them, the unit and `npm start` those of the
  * environment. A service that was started without one of them starts itself once more, in the same process. Worker processes
  * inherit them.
  *
  * As glibc comes, it keeps the 19 MiB of each password hash in an arena of each thread that has ever computed one: 118 MB
- * for good. test/long/load/README.md tells what each setting saves and costs.
+ * for ever. test/long/load/README.md tells what each setting saves and costs.
  */
 import { readFileSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
 import { withoutDebugger } from '../../base/kernel/no-debugger.ts'
 
 /**
- * Large blocks come from the system and go back to it; in huge pages where the system has them on request, since 4,900
+ * Large blocks come from the system and go back to it; in huge pages where the system has them on request, because 4,900
  * small ones would cost each hash 14 ms of a processor instead of 3. Other C libraries do this of their own, and do not
  * know the variable. Not from 128 KiB on: a body of an answer would come from the system each time. Two arenas are enough,
  * since calls are served by one thread.
@@ -52,7 +52,10 @@ export function collectSoon({ v8 }: Pick<NodeJS.ProcessVersions, 'v8'>, set = se
   if (KNOWN_V8.test(v8)) for (const option of COLLECTION) set(option)
 }
 
-/** What an operator may have set: then nothing is changed. Settings that are ours were set by the image, the unit or npm. */
+/**
+ * Settings of an operator: if there are any, nothing is changed. Settings that are ours were set by the image, the unit
+ * or npm.
+ */
 const SET_BEFORE = /^(?:GLIBC_TUNABLES$|MALLOC_)/
 
 /**
@@ -67,7 +70,7 @@ export function startWithAllocator(process: NodeJS.Process, hasGlibc = usesGlibc
   if (platform !== 'linux' || argv[2] !== 'serve' || 'send' in process || STARTED_AGAIN in env) return
   const isOurs = env['GLIBC_TUNABLES'] === MALLOC_SETTINGS
   if ((!isOurs && Object.keys(env).some((name) => SET_BEFORE.test(name))) || !hasGlibc()) return
-  // Node 24 ends where the system does not let it start anew; a later one goes on.
+  // Node 24 ends where the system does not let it start anew; a later one continues.
   if (!KNOWN_V8.test(versions.v8)) return
   // V8 heeds some of them only as it begins: set later, they leave 30 to 250 MB after conversions, not 13 to 114.
   const ofV8 = COLLECTION.filter((option) => !execArgv.includes(option))

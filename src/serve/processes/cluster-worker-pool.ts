@@ -39,7 +39,7 @@ interface WorkerPoolParts<C> extends WorkerProcessesParts<C> {
 const ATTEMPTS = 2
 /** Turns of the event loop without an offered connection after which all are handed over. */
 const QUIET_TURNS = 3
-/** A bound, since a frozen worker never accepts what it is offered. */
+/** A bound, because a frozen worker never accepts what it is offered. */
 const LONGEST_HANDOVER_MS = 2000
 
 interface Prepared<C> {
@@ -191,7 +191,7 @@ export class ClusterWorkerPool<C> implements WorkerPool<C> {
     }
   }
 
-  /** All are asked, since the call was one worker's. One that ends or does not answer has nothing to answer with. */
+  /** All are asked, because one worker had the call. A worker that ends or does not answer has no answer to give. */
   async recall(requestId: string): Promise<RecalledCall | undefined> {
     const ask = (worker: WorkerHandle<C>): Promise<RecalledCall | undefined> =>
       worker.request({ type: 'recall', requestId }).catch(() => undefined)

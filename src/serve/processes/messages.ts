@@ -23,7 +23,7 @@ export type SupervisorMessage<C> =
   | { readonly type: 'issueTestToken'; readonly id: number; readonly request: TestTokenRequest }
   | { readonly type: 'recall'; readonly id: number; readonly requestId: string }
   | { readonly type: 'pollChanges' }
-  /** What the supervisor has read of the change feed; times are those of the machine. */
+  /** The supervisor's reading of the change feed; times are those of the machine. */
   | { readonly type: 'reading'; readonly reading: FeedReading }
   | { readonly type: 'usage'; readonly usage: RateUsage }
   /** About a password attempt: it may be made, it is refused, or it is over (`hold` in milliseconds). */
@@ -92,7 +92,7 @@ export type Notice =
 interface ErrorReport {
   readonly name: string
   readonly message: string
-  /** Of a system error, such as `EADDRINUSE`. */
+  /** The code of a system error, such as `EADDRINUSE`. */
   readonly code: string | undefined
 }
 

@@ -135,7 +135,7 @@ export class RemoteAttempts implements AttemptLimiter {
   #giveUp(turn: number, detail: string): void {
     const waiting = this.#waiting.get(turn)
     this.#waiting.delete(turn)
-    // A right password is answered all the same. A wrong one that nobody counts is not: it would be a guess for nothing.
+    // A right password is answered nevertheless. A wrong one that nobody counts is not: it would be a guess for nothing.
     if (waiting?.isRight === true) waiting.resolve(0)
     else waiting?.reject(new Fault('identity_unavailable', { detail }))
   }

@@ -22,7 +22,7 @@ interface ListeningHandle {
 
 /** Turns of the event loop without a connection after which none waits: each turn accepts one. */
 const QUIET_TURNS = 3
-/** A bound, since a flood of connections never leaves a quiet turn. */
+/** A bound, because a flood of connections never leaves a quiet turn. */
 const LONGEST_WAIT_FOR_QUIET_MS = 1000
 
 const isListening = (value: unknown): value is ListeningHandle =>
@@ -82,7 +82,7 @@ export class SharedPorts {
 }
 
 /*
- * OfferedConnections uses internal messages of node:cluster (`newconn` out, `ack` back, `close` in), since it has no API
+ * OfferedConnections uses internal messages of node:cluster (`newconn` out, `ack` back, `close` in), because it has no API
  * for this. test/interop/processes.test.ts pins them. If they change, a client of a worker that dies waits until its own
  * timeout, and a replaced worker may lose one connection in a thousand.
  *

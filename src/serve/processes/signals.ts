@@ -16,7 +16,7 @@ interface DrainHandlers {
 
 /** The service ends by these. */
 const END_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGQUIT'] as const
-/** What the supervisor acts on. Workers get it too where it is sent to the process group. */
+/** The signals that the supervisor acts on. Workers get it too where it is sent to the process group. */
 export const SUPERVISOR_SIGNALS = [...END_SIGNALS, 'SIGHUP', 'SIGUSR2'] as const
 
 /** A signal to a process group arrives twice, once from the terminal or the manager and once from the parent (npm). */

@@ -82,7 +82,7 @@ const answersOf = <C>(serving: () => WorkerPool<C>) => ({
   recall: (requestId: string) => serving().recall(requestId),
 })
 
-/** Starts what serves. What lies beneath it goes on `opened`, disposed at the pool's end and where this rejects. */
+/** Starts to serve. The resources beneath are put onto `opened`; they are disposed at the pool's end and if this rejects. */
 type StartWorker<C> = (
   configuration: C,
   reports: WorkerMessages,
@@ -178,7 +178,7 @@ function endWithSupervisor(close: () => Promise<number>): void {
 /** Sends lines to the supervisor. `done` is called when they have left this process. */
 type SendLines = (text: string, lost: number, done: () => void) => void
 
-/** Characters of one message. Lines are sent together, since a message costs more than a line. */
+/** Characters of one message. Lines are sent together, because a message costs more than a line. */
 const BUNDLE = 32_768
 /** The most characters that wait in this process: a hanging supervisor must not fill its workers' memory (T5.11). */
 const LIMIT = 1024 ** 2

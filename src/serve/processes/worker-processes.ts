@@ -159,7 +159,7 @@ export class WorkerProcesses<C> {
     this.#join(worker, since)
   }
 
-  /** The lowest number that no living process has: one that replaces another goes on with its metrics. */
+  /** The lowest number that no living process has: one that replaces another continues its metrics. */
   #freeNumber(): number {
     const used = new Set(this.all.map(({ number }) => number))
     let number = 1
@@ -184,7 +184,7 @@ export class WorkerProcesses<C> {
     if (!(await this.#tryToAdd())) await this.recover(pauseAfter(this.#hasty))
   }
 
-  /** Starts one more worker. Where that fails, it resolves all the same, and the worker is started when it can be. */
+  /** Starts one more worker. If that fails, it resolves nevertheless, and the worker is started when it can be. */
   async addOrRecover(): Promise<void> {
     if (!(await this.#tryToAdd())) void this.recover(pauseAfter(this.#hasty))
   }
@@ -255,7 +255,7 @@ export class WorkerProcesses<C> {
     return port
   }
 
-  /** A new worker read changed files. A reload is needed, since only a reload revokes what removed people hold. */
+  /** A new worker read changed files. A reload is needed, because only a reload revokes what removed people hold. */
   #compare(opened: string): void {
     this.#opened ??= opened
     if (opened !== this.#opened) this.#parts.contentsChanged()

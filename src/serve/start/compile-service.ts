@@ -66,7 +66,7 @@ function limitsOf(configuration: Configuration): Limits {
   }
 }
 
-/** Seconds. Short, since it may change by a reload. */
+/** How long clients may keep it, in seconds. Short, because it may change by a reload. */
 const MAX_AGE = 300
 
 /**
@@ -89,7 +89,7 @@ function openapiOf(
   })
 }
 
-/** RFC 8414 §2: as the service's metadata says, so that the two cannot disagree. */
+/** The authorization (RFC 8414 §2) as the service's metadata says, so that the two cannot disagree. */
 function ownAuthorization(metadata: string): AuthorizationDescription {
   const members = JSON.parse(metadata) as Readonly<Record<string, unknown>>
   const text = (member: string): string => String(members[member])
@@ -111,7 +111,7 @@ const foreign = (issuers: readonly IssuerConfig[], keys: IssuerKeys): Authorizat
   })),
 })
 
-/** What the public listener's doors serve. */
+/** The parts that the public listener's doors serve. */
 export interface Service {
   readonly parts: Parts
   readonly runtime: Runtime
@@ -119,7 +119,7 @@ export interface Service {
   readonly identity: Identity | undefined
   readonly authorities: Authorities
   readonly renderFault: FaultRenderer
-  /** What clients learn of the API (C11.3), as an OpenAPI document; undefined if none is served (`openapi: off`). */
+  /** The description of the API for clients (C11.3), as an OpenAPI document; undefined if none is served (`openapi: off`). */
   readonly document: ReadyDocument | undefined
 }
 
@@ -179,7 +179,7 @@ export function compileService(
 const takesProofs = (configuration: Configuration): boolean =>
   !isSidecar(configuration) || configuration.issuers.some(provesKeys)
 
-/** What checks the proofs of calls (C4.4a); undefined in a sidecar of whose issuers none has its tokens proven. */
+/** Checks the proofs of calls (C4.4a); undefined in a sidecar where no issuer has its tokens proven. */
 function openProofs(
   { configuration }: Parts,
   { clock, keys, seenProofs }: Dependencies,

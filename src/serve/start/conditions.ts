@@ -12,12 +12,12 @@ export interface StoreCondition {
   readonly doubts: Pick<StoreDoubts, 'reasons'>
 }
 
-/** Milliseconds. */
+/** How old the change feed may be before that is a degradation, in milliseconds. */
 const OLD_FEED = 5000
 
 /**
  * A store that is gone or damaged is a failure: nobody can log in and nothing can be revoked. A store that several nodes share
- * is a degradation at first: no other node would do better, and data calls go on with what is known. So is one that takes no
+ * is a degradation at first: no other node would do better, and data calls continue with what is known. So is one that takes no
  * writes.
  */
 export function conditionOfStore({ view, ...state }: StoreCondition): Condition {

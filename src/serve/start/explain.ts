@@ -1,4 +1,4 @@
-/** What explains calls by a configuration that is in force, or that is only read. */
+/** Explains calls by a configuration that is in force, or that is only read. */
 import { Problems } from '../../base/config/problems.ts'
 import { isTargetValue, joinScope, parseTarget, splitScope } from '../../base/config/scopes/scope-token.ts'
 import type { EarlyAdmission } from '../../base/contracts/calls/admission.ts'

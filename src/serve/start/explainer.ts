@@ -59,14 +59,14 @@ export interface CallToExplain {
   readonly user?: string
   /** `b/ACME` or `f/ACME/SUPER1`. */
   readonly target?: string
-  /** Default: the default scope of the client, else all that the client may have. */
+  /** Default: the default scope of the client, or all that the client may have if it has none. */
   readonly scope?: string
   /** An access token of an issuer that a sidecar trusts. Nobody has signed a token for a service that does not run. */
   readonly token?: string
 }
 
 export interface ExplainerOptions {
-  /** What the configuration reads of the environment. Default: that of the process. */
+  /** The environment that the configuration reads. Default: that of the process. */
   readonly environment?: Environment
   /** The time at which calls are decided, in milliseconds since the epoch. Default: now. */
   readonly now?: () => number

@@ -129,7 +129,7 @@ const degradedIssuer = ({ issuer, state }: IssuerCondition): Degradation => ({
       : 'its keys could not be fetched the last time; those that are known go on',
 })
 
-/** What outlives a configuration. */
+/** The parts that outlive a configuration. */
 interface Lasting {
   readonly dependencies: WorkerDependencies
   readonly reports: Pick<WorkerMessages, 'lines'>

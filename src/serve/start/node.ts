@@ -19,7 +19,7 @@ const VARIABLE = 'POSTERN_NODE_ID'
 /** The processes of a node inherit it by their environment. A service that another one has started is a node of its own. */
 const inherited = cluster.isWorker ? process.env[VARIABLE] : undefined
 
-/** Drawn at each start. It stands in the lines of the log and in the list of nodes. */
+/** Drawn at each start. It is in the lines of the log and in the list of nodes. */
 const NODE_ID = inherited ?? newSecret(ID_BYTES)
 process.env[VARIABLE] = NODE_ID
 
@@ -44,9 +44,9 @@ interface NodeBeatParts {
   readonly after?: After
 }
 
-/** Milliseconds. A node counts as dead after five of them. */
+/** How often a node says that it is alive, in milliseconds. It counts as dead after five such times. */
 const INTERVAL = 2000
-/** Beats. */
+/** How many beats in a row must find all nodes with one configuration. */
 const AGREED = 8
 const DIGEST_CHARACTERS = 12
 
@@ -58,7 +58,7 @@ export class NodeBeat {
   #live: LiveNodes | undefined
   /** Beats in a row at which all nodes had one configuration. */
   #agreements = 0
-  /** What follows from the agreement is done. */
+  /** Whether the work that follows the agreement is done. */
   #isSettled = false
   #cancel: () => void = () => undefined
   #beating: Promise<void> = Promise.resolve()
@@ -76,7 +76,7 @@ export class NodeBeat {
     return this.#live
   }
 
-  /** Of the configuration in force: nodes with the same one serve the same. */
+  /** The digest of the configuration in force: nodes with the same one serve the same. */
   get digest(): string {
     return digestOf(this.#configuration)
   }
@@ -151,7 +151,10 @@ export class NodeBeat {
   }
 }
 
-/** Of all but what each node has of its own: its addresses, its folders, and the files of its anchors. */
+/**
+ * The digest of a configuration, without what each node has of its own: its addresses, its folders, and the files of
+ * its anchors.
+ */
 function digestOf(configuration: Configuration): string {
   const { server, admin, audit } = configuration
   const anchors = audit.anchors.map(({ log, file }) => ({ log, file: file !== undefined }))

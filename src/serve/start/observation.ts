@@ -1,4 +1,4 @@
-/** What a service shows of itself, however many processes serve: its log, its metrics, its health. */
+/** The signs that a service gives of itself, however many processes serve: its log, its metrics, its health. */
 import type { Recorder } from '../../base/contracts/records/recorder.ts'
 import type { Clock } from '../../base/kernel/clock.ts'
 import { CallHistory } from '../../gateway/maintenance/call-history.ts'
@@ -30,7 +30,7 @@ export interface ObservationOptions {
 
 export class Observation implements AsyncDisposable {
   readonly exposition = new Exposition({ version: VERSION, node: process.version })
-  /** What this process counts and reads, other than the worker that it may be too. */
+  /** The counts and readings of this process, without those of the worker that it may be too. */
   readonly measures: Measures
   /** Calls of the last hour, as all processes counted them. */
   readonly callHistory: CallHistory
@@ -88,7 +88,7 @@ export class Observation implements AsyncDisposable {
     return { contentType: this.exposition.contentType, text: this.exposition.text(this.readings(pool)) }
   }
 
-  /** The service goes on without its log, so readiness is the place where somebody learns of it. */
+  /** The service continues without its log, so readiness is the place where somebody learns of it. */
   conditionOfLog(): Condition {
     const { trouble } = this.#sink
     return trouble === undefined ? HEALTHY : { failing: [], degraded: [{ name: 'log', reason: trouble }] }

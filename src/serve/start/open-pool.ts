@@ -1,4 +1,4 @@
-/** What serves: this very process, or several of which it is the supervisor. */
+/** Opens the pool that serves: this very process, or several processes that it supervises. */
 import { fileURLToPath } from 'node:url'
 import { plainFacts } from '../../base/contracts/records/audited-change.ts'
 import type { Environment } from '../../base/config/validate.ts'
@@ -21,7 +21,7 @@ import type { ServingWorker } from './serving-worker.ts'
 import { openState, type State } from '../parts/state.ts'
 import type { TrailOwner } from '../parts/trail-owner.ts'
 
-/** What serving processes report. One process that serves and supervises shares its rates and its state with nobody. */
+/** Takes the reports of serving processes. One process that serves and supervises shares its rates and its state with nobody. */
 export const messagesTo = (
   observation: Observation,
   lockouts: LocalLockouts,
@@ -47,7 +47,7 @@ export interface ServiceBase {
 }
 
 interface Serving {
-  /** Of this process. */
+  /** The state of this process. */
   readonly state: State
   readonly pool: WorkerPool<Configuration>
   readonly worker: ServingWorker | undefined
@@ -83,7 +83,7 @@ export async function serveByProcesses(
   const { measures, health, recorder } = observation
   const state = opened.use(await openState(configuration, { clock, recorder, audit, measures }))
   health.add({ name: 'store', healthy: () => state.store.trouble === undefined })
-  // Only this process tells the other nodes that it is alive: the one write that comes by itself. What fails is reported by those
+  // Only this process tells the other nodes that it is alive: the one write that comes by itself. Failures are reported by those
   // who serve.
   health.include(() => ({ failing: [], degraded: conditionOfStore(state).degraded }))
   const { ClusterWorkerPool } = await import('../processes/cluster-worker-pool.ts')

@@ -31,7 +31,7 @@ import { hasPeopleElsewhere } from './settings.ts'
 
 /**
  * The trail of a command. `none`: none is kept, or the operation leaves no record. A lock: of its folder; it is handed over.
- * `unopened`: why nothing can be recorded; what takes away is done all the same.
+ * `unopened`: why nothing can be recorded; an act that takes away is done nevertheless.
  */
 export type TrailHere = 'none' | { readonly lock: TrailLock } | { readonly unopened: string }
 
@@ -55,7 +55,7 @@ class CommandTrail implements AuditTrail {
   #owner: Promise<TrailOwner | undefined> | undefined
   #trouble: string | undefined
   #closed: Promise<void> | undefined
-  /** What was late, is lost or could not be signed, as events of the log. */
+  /** Records that were late, are lost or could not be signed, as events of the log. */
   readonly problems: string[] = []
   readonly #notes: Promise<void>[] = []
   /** Why what was done is not recorded; undefined if it is. */
@@ -159,7 +159,7 @@ class CommandTrail implements AuditTrail {
   }
 }
 
-/** What operations of a command work on. */
+/** The parts that operations of a command work on. */
 export class OperatedHere implements AsyncDisposable {
   readonly context: OperationContext
   readonly #parts: HereParts
@@ -200,12 +200,12 @@ export class OperatedHere implements AsyncDisposable {
     return this.#trail?.unrecorded
   }
 
-  /** What of the trail was late, is lost or could not be signed, as events of the log. */
+  /** Records of the trail that were late, are lost or could not be signed, as events of the log. */
   get problems(): readonly string[] {
     return this.#trail?.problems ?? []
   }
 
-  /** Why something was not done, of which Fault `audit_unavailable` tells. */
+  /** Why something was not done, where Fault `audit_unavailable` says so. */
   get refusal(): string {
     return this.#trail?.refusal ?? CANNOT_WRITE
   }
@@ -228,7 +228,7 @@ export class OperatedHere implements AsyncDisposable {
     )
   }
 
-  /** What is only read leaves no file behind, and is read also where none can be made. */
+  /** Reading leaves no file behind, and is possible also where no file can be made. */
   async #directoryState(): Promise<EditorParts['state']> {
     const { configuration, reads } = this.#parts
     const { data, store } = configuration

@@ -76,7 +76,7 @@ const INTERVAL = 1000
 const keyOf = ({ id, from, until }: KeptSwitch): string => `${id} ${from ?? ''} ${until ?? ''}`
 
 /**
- * Records when planned maintenance begins and ends by the clock (C9.1, C12.3). What an operator switches, or a reload brings,
+ * Records when planned maintenance begins and ends by the clock (C9.1, C12.3). A switch by an operator, or by a reload,
  * has a record of its own.
  */
 export class WindowWatch {

@@ -81,7 +81,7 @@ export interface Running extends ServiceUrls {
   readonly pool: WorkerPool<Configuration>
   /** The one worker, where this very process serves; absent where there are several. */
   readonly worker: ServingWorker | undefined
-  /** What operations work on. */
+  /** The parts that operations work on. */
   readonly context: ServiceContext
   /**
    * Stops taking calls, finishes those in flight, then ends. Resolves with the number of connections that were cut. May be
@@ -102,7 +102,7 @@ export const startPostern = (configuration: Configuration, options: StartOptions
 async function start(configuration: Configuration, options: StartOptions): Promise<Running> {
   const { clock, environment, source } = options
   const sidecar = isSidecar(configuration)
-  // What the last record and the last line of the log need, and what serves: that ends first.
+  // Holds what the last record and the last line of the log need. The stack below ends first: it holds what serves.
   await using lasting = new AsyncDisposableStack()
   await using serving = new AsyncDisposableStack()
 
@@ -119,7 +119,7 @@ async function start(configuration: Configuration, options: StartOptions): Promi
   const space = sidecar ? undefined : await watchSpace(configuration, observation, lasting)
   const trailOwner = await openTrail(configuration, options, observation, lasting)
   const audit = trailOwner?.trail ?? NO_TRAIL
-  // What is written once is written before anything serves: a full disk must not end a service that does.
+  // Files that are written once are written before anything serves: a full disk must not end a service that does.
   const token = configuration.admin.token ?? (await ownAdminToken(configuration))
   tellWhereTrailIs(configuration)
   if (data?.isShared === true) recorder.note('warn', 'data_shared', { detail: configuration.data })
@@ -128,7 +128,7 @@ async function start(configuration: Configuration, options: StartOptions): Promi
     trailOwner ?? (sidecar ? undefined : lasting.use(new DataFolderLock(resolve(configuration.data))))
   const lockouts = openLockouts(configuration, clock, audit, observation)
 
-  // Before anything serves: where its port is taken, no client has had an answer. What it is asked about the service waits for that.
+  // Before anything serves: where its port is taken, no client has had an answer. Requests about the service wait for that.
   const operators = new Operators(token, configuration.admin.tokens, clock)
   const serves = Promise.withResolvers<WorkerPool<Configuration>>()
   const operated = Promise.withResolvers<ServiceContext>()
@@ -142,7 +142,7 @@ async function start(configuration: Configuration, options: StartOptions): Promi
   })
   serving.defer(() => admin.close())
 
-  // What changes while the service starts is read when everything serves.
+  // A change while the service starts is read when everything serves.
   const ready = Promise.withResolvers<Turns>()
   const reload = (order: Operator): void => void ready.promise.then((turns) => turns.reload(order))
   const loads = new ConfigurationLoads(clock, reload)
@@ -288,7 +288,7 @@ async function start(configuration: Configuration, options: StartOptions): Promi
 }
 
 /**
- * Checks the store before any process opens it. The long part of the check goes on in the background; damage that it
+ * Checks the store before any process opens it. The long part of the check continues in the background; damage that it
  * finds makes the service unready. Rejects as `admitState` does.
  */
 async function admitStore(configuration: Configuration, { health, recorder }: Observation): Promise<void> {

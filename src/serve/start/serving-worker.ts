@@ -1,4 +1,4 @@
-/** What serves in one process: doors, the public listener, and the configurations that calls are decided by. */
+/** Serves in one process: doors, the public listener, and the configurations that calls are decided by. */
 import type { OpenTrail } from '../../state/audit/write/trail.ts'
 import { Problems } from '../../base/config/problems.ts'
 import type { RateUsage } from '../../base/contracts/calls/admission.ts'
@@ -58,7 +58,7 @@ export class ServingWorker implements WorkerPool<Configuration> {
   readonly recorder: Recorder
   readonly #fixtures: ServingParts
   readonly #flusher: NodeJS.Timeout
-  /** Outlives configurations, since a call may be asked about after a reload. */
+  /** Outlives configurations, because a call may be asked about after a reload. */
   readonly #past: PastCalls
   #current: Generation
   #prepared: Generation | undefined
@@ -96,7 +96,7 @@ export class ServingWorker implements WorkerPool<Configuration> {
     return openedBy(this.#current.parts)
   }
 
-  /** Of the configuration in force; undefined in a sidecar. */
+  /** The identity part of the configuration in force; undefined in a sidecar. */
   get identity(): Identity | undefined {
     return this.#current.service.identity
   }
@@ -335,7 +335,7 @@ async function issueTestToken(
 }
 
 /**
- * In the first turn after this process was paused, a call waits until the change feed was read: else it would be answered
+ * In the first turn after this process was paused, a call waits until the change feed was read: otherwise it would be answered
  * by what was known before, and a token that was revoked meanwhile would be accepted.
  */
 const settledDoor =

@@ -18,7 +18,7 @@ import {
 } from '../../identity/keys/verify/token-verifier.ts'
 import type { ServiceUrls } from '../../gateway/server/schema.ts'
 
-/** Of claims that nobody has verified. */
+/** The status of claims that nobody has verified. */
 const UNKNOWN_KEY: KeyStanding = { isTrusted: () => false }
 
 interface Issuer {

@@ -62,7 +62,7 @@ export class Turns {
     return this.#inTurn(() => restart().catch(this.#failed('restart_failed', operator)))
   }
 
-  /** Logs the failure and refuses, since signals and file watches cannot handle an error. */
+  /** Logs the failure and refuses, because signals and file watches cannot handle an error. */
   #failed(event: string, operator: Operator): (cause: unknown) => Refused {
     return (cause) => {
       this.#parts.recorder.note('error', event, { cause, ...operator })

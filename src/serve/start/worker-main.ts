@@ -1,4 +1,4 @@
-/** What a worker process runs: see serve/processes/worker-process.ts. */
+/** The program of a worker process: see serve/processes/worker-process.ts. */
 import '../../base/kernel/no-debugger.ts'
 import module from 'node:module'
 import type { Configuration } from '../../operate/settings/configuration.ts'

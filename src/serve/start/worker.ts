@@ -28,7 +28,7 @@ export interface WorkerOptions {
 
 /**
  * Starts to serve in a worker process, which has a state and a part of the audit trail of its own. Rejects as `startServing`
- * does, and with AuditFolderError. What is opened goes on the stack.
+ * does, and with AuditFolderError. All that is opened is put onto the stack.
  */
 export const startWorker = (
   configuration: Configuration,

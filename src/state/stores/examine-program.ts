@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import type { Examined } from './open-store.ts'
 import { describeDamage, describeTrouble, quickCheck } from './link/store-error.ts'
 
-/** Milliseconds. */
+/** How long it waits for a lock, in milliseconds. */
 const LOCK_TIMEOUT = 5000
 
 function findDamage(path: string): string | undefined {

@@ -70,7 +70,7 @@ function examine(path: string): Promise<StoreError | undefined> {
   })
 }
 
-/** Milliseconds within which the store must answer a command: long enough for another command to end beside it. */
+/** How long the store may take to answer a command, in milliseconds: long enough for another command to end meanwhile. */
 export const ANSWER_COMMAND_WITHIN = 10_000
 
 /**
@@ -94,7 +94,7 @@ export async function openStore(
   const { SqliteStore } = await import('./sqlite/sqlite.ts')
   const planned = planSqlite(config, data)
   if (answerWithin === undefined) return SqliteStore.open(planned, clock, onTrouble)
-  // A write waits for the disk, which may stand, or for locks only, which have an end.
+  // A write waits for the disk, which may hang, or for locks only, which have an end.
   const here = planned.synchronous === 'normal'
   return SqliteStore.open({ ...planned, answerWithin, here }, clock, onTrouble)
 }
@@ -102,7 +102,7 @@ export async function openStore(
 /**
  * Examines a store file before anyone opens it, or waits for the tables of a database that another makes; the service
  * does this once, when it starts. Rejects with StoreError if the store is damaged, or missing in a folder that had one.
- * After 10 seconds the examination of a large store goes on in the background: `later` resolves with the damage that it
+ * After 10 seconds the examination of a large store continues in the background: `later` resolves with the damage that it
  * finds, if any.
  */
 export async function examineStore(
@@ -118,7 +118,7 @@ export async function examineStore(
   return examineSqlite(planSqlite(config, data))
 }
 
-/** Milliseconds. */
+/** The time between two purges, in milliseconds. */
 const INTERVAL = 60_000
 /** Milliseconds for which the node that purges keeps the others from it. */
 const LEASE = 150_000

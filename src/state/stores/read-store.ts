@@ -73,8 +73,8 @@ const cannotRead = (path: string, thrown: unknown): StoreError =>
 const refuse = (): Promise<never> => Promise.reject(new StoreError('The store is open to be read only.'))
 
 /**
- * A store of this machine, to be read only: nothing is made beside its file, so that its folder need not be writable. Where
- * there is no file, it is empty. Each reading opens the file anew, since a service may start meanwhile. Rejects with
+ * A store of this machine, to be read only: nothing is made next to its file, so that its folder need not be writable. Where
+ * there is no file, it is empty. Each reading opens the file anew, because a service may start meanwhile. Rejects with
  * StoreError if it cannot be read. Blocks the thread: for the command line.
  */
 export function openSqliteToRead(data: string, clock: Pick<Clock, 'now'>): Store {
@@ -215,7 +215,7 @@ async function valuesOf<K extends string>(
   return records as Record<K, StoredValue[]>
 }
 
-// Milliseconds. A backup may wait for a lock longer than a call.
+// How long a backup may wait for a lock, in milliseconds: longer than a call may.
 const TIMEOUT = 10_000
 
 /**

@@ -36,7 +36,7 @@ export const storeSchema = kinds(
   },
 )
 
-/** Milliseconds. */
+/** The shortest `deadline`, in milliseconds. */
 const SHORTEST_DEADLINE = 100
 
 export type StoreConfig = Static<typeof storeSchema>

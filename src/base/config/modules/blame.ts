@@ -1,12 +1,12 @@
 /**
  * Finds for whom a module's code was running when it threw where nobody catches: in a timer, a listener, a stream, a
  * promise of its own. Left alone, each of these ends the process, and with it the calls of everybody else. Node keeps
- * the asynchronous context of what throws, so the call is known, and the process goes on: what broke is the module's
+ * the asynchronous context of what throws, so the call is known, and the process continues: what broke is the module's
  * own state.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/** Whoever answers for what a module's code does. */
+/** The one who answers for what a module's code does. */
 export interface Blamed {
   /** Must not throw. */
   failed(thrown: unknown): void
@@ -48,7 +48,10 @@ function install(): void {
   process.on('uncaughtException', attribute)
 }
 
-/** What is nobody's ends the process, as it would without this listener. Rejections that nobody handles come here too. */
+/**
+ * An error that is nobody's ends the process, as it would without this listener. Rejections that nobody handles come
+ * here too.
+ */
 function attribute(thrown: unknown): void {
   const somebody = blamed.getStore()
   if (somebody !== undefined) somebody.failed(thrown)

@@ -23,7 +23,7 @@ const NUMBER = 'postern'
 /** By path of the module's own file. */
 const loaded = new Map<string, Loaded>()
 const numbered = new Map<string, Loaded>()
-/** Of each file that was imported from here, as node reports it. */
+/** The module format of each file that was imported from here, as node reports it. */
 const formats = new Map<string, string | undefined | null>()
 /** By path of each of their files: what CommonJS requires is asked for without a number. */
 const byPath = new Map<string, Loaded>()
@@ -146,7 +146,7 @@ export function sourceOf({ file, package: name }: NamedModule): ModuleSource | u
 export const importSource = (source: ModuleSource): Promise<unknown> =>
   'file' in source ? importFile(source.file) : importPackage(source.package)
 
-/** A package of the project that Postern was started in; else, for packages that only `import` finds, beside Postern. */
+/** A package of the project that Postern was started in; otherwise, for packages that only `import` finds, next to Postern. */
 function importPackage(name: string): Promise<unknown> {
   const file = fileOf({ package: name })
   return file === undefined ? (import(/* @vite-ignore */ name) as Promise<unknown>) : importFile(file)

@@ -10,7 +10,7 @@ interface ReportedOpening {
 }
 
 interface ModuleOpening extends ReportedOpening {
-  /** Milliseconds within which it must be imported and made. */
+  /** How long its import and its making may take, in milliseconds. */
   readonly timeout: number
   /** Called with what its code throws meanwhile where nobody catches. Must not throw. */
   readonly failed: (thrown: unknown) => void

@@ -57,7 +57,7 @@ export function compileCatalogue(configured: readonly ScopeDefinition[]): Catalo
 }
 
 /**
- * Of values of which one is enough, those that allow least: the ones that imply no other of them. Of values that imply
+ * The values that allow least, where one of several is enough: those that imply no other of them. Values that imply
  * each other all stay. `fund.read` and `fund.maintain` become `fund.read`.
  */
 export const leastOf = (values: ReadonlySet<string>, catalogue: Catalogue): readonly string[] =>
@@ -101,7 +101,7 @@ function search(
   return undefined
 }
 
-/** Those of the first values come first. */
+/** Combinations of the first values come first. */
 function* combinations(values: readonly string[], size: number): Generator<readonly string[]> {
   if (size === 0) yield []
   else

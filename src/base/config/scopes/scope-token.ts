@@ -17,7 +17,7 @@ export type Code = ScopeValue & { readonly [CODE]: true }
 /** Scope values with one space between two, or nothing. */
 export type ScopeText = string & { readonly [TEXT]: true }
 
-/** RFC 6749 §3.3, `scope-token`. */
+/** A `scope-token` (RFC 6749 §3.3). */
 export const SCOPE_TOKEN_PATTERN = '^[\\x21\\x23-\\x5B\\x5D-\\x7E]+$'
 const SCOPE_TOKEN = new RegExp(SCOPE_TOKEN_PATTERN)
 /** A scope token without "/", which would end the code, and no dot segment. */
@@ -26,7 +26,7 @@ const PATH_CODE = /^(?!\.{1,2}$)[\x21\x23-\x2E\x30-\x5B\x5D-\x7E]+$/
 export const readScopeValue = (text: string): ScopeValue | undefined =>
   SCOPE_TOKEN.test(text) ? (text as ScopeValue) : undefined
 
-/** What a URL, a target or a directory says is a code; undefined where it can be none. Case counts (C3.5). */
+/** Reads the code in a URL, a target or a directory; undefined where the text cannot be a code. Case counts (C3.5). */
 export const readCode = (text: string): Code | undefined =>
   PATH_CODE.test(text) ? (text as Code) : undefined
 
@@ -43,7 +43,7 @@ export const joinScope = (values: Iterable<ScopeValue>): ScopeText => [...values
 /** The scope value that picks a business (C5.4). */
 export const businessTarget = (business: Code): ScopeValue => `target:b/${business}` as ScopeValue
 
-/** What a token opens: one business, or one fund of it (C5.4). */
+/** The place that a token opens: one business, or one fund of it (C5.4). */
 export type Target =
   | { readonly level: 'business'; readonly business: Code }
   | { readonly level: 'fund'; readonly business: Code; readonly fund: Code }

@@ -19,7 +19,7 @@ export interface Use {
 export interface RateLeft {
   /** Calls per window. */
   readonly requests: number
-  /** Seconds of the window. */
+  /** The length of the window, in seconds. */
   readonly per: number
   /** Calls at once, after a rest. */
   readonly burst: number
@@ -38,7 +38,7 @@ export interface AdmissionPreview {
 export interface BackendPreview {
   /** Fault `backend_busy` or `too_many_backend_calls`; undefined if there is room. */
   readonly refusal: Fault | undefined
-  /** Of all clients, in this process. */
+  /** The calls of all clients, in this process. */
   readonly inFlight: Use
   /** The client's share of them. Undefined if it is not limited. */
   readonly ofClient: Use | undefined
@@ -69,16 +69,16 @@ export interface Admission {
    *   is used up
    */
   occupy?(backend: string, client: string | undefined): Release | undefined
-  /** What `admit` would answer now. Nothing is counted. If the method is absent, that is not known. */
+  /** The answer that `admit` would give now. Nothing is counted. If the method is absent, that is not known. */
   preview?(principal: Principal): AdmissionPreview
   previewBackend?(backend: string, client: string | undefined): BackendPreview
 }
 
 /** Limits that apply to every request, before the decision about it. */
 export interface EarlyAdmission {
-  /** Fault `address_rate_limited` or `overloaded`; undefined if the request may go on. */
+  /** Fault `address_rate_limited` or `overloaded`; undefined if the request may continue. */
   refuse(clientAddress: string): Fault | undefined
-  /** What `refuse` would answer now. Nothing is counted. If the method is absent, nobody can tell. */
+  /** The answer that `refuse` would give now. Nothing is counted. If the method is absent, nobody can tell. */
   previewAddress?(clientAddress: string): EarlyPreview
 }
 
@@ -99,7 +99,7 @@ export interface RateUsage {
 /** Prefix of the keys of addresses. Anybody can use many, so their budgets may be forgotten after two days. */
 export const OF_ADDRESS = 'a:'
 
-/** What one process has used of a rate that all nodes share, and what it asks for. */
+/** The calls of one process under a rate that all nodes share: those used, and those that it asks for. */
 export interface BudgetUse {
   readonly key: string
   /** Calls per millisecond. */
@@ -126,8 +126,8 @@ export const MOST_USES = 500
 /** The budgets of rates that several nodes share. A budget fills up by its rate, to its burst. */
 export interface Budgets {
   /**
-   * Of several keys at once, MOST_USES at most. A number that `who` has used before changes nothing, so
-   * a request may be repeated: then nothing is granted. What has no grant in the answer must be sent again. Rejects with
+   * Exchanges the uses of several keys, MOST_USES at most. A number that `who` has used before changes nothing, so
+   * a request may be repeated: then nothing is granted. A use without a grant in the answer must be sent again. Rejects with
    * Fault `identity_unavailable`.
    */
   exchange(who: string, number: number, uses: readonly BudgetUse[]): Promise<readonly BudgetGrant[]>

@@ -1,5 +1,5 @@
 /**
- * What a deployment offers its clients (C11.3): made once for each configuration from the compiled actions
+ * The API that a deployment offers its clients (C11.3): made once for each configuration from the compiled actions
  * (gateway/describe). The OpenAPI document is made from it. It names no backend and no address of an upstream. Texts are the
  * operator's own, as written: whoever shows them must escape them.
  */
@@ -42,12 +42,12 @@ export interface OperationDescription {
   readonly area: string
   /** As configured: `member-detail/{memberId:uuid}`. */
   readonly action: string
-  /** What its URL, and so the token's target, names. */
+  /** The level that its URL, and so the token's target, names. */
   readonly level: 'business' | 'fund'
   readonly method: string
   /** From `/api` on, with its parameters in braces: `/api/1.0/f/{businessCode}/{fundCode}/member-data/…/{memberId}`. */
   readonly path: string
-  /** Those of the path, from left to right: the codes of business and fund first. */
+  /** Parameters of the path, from left to right: the codes of business and fund first. */
   readonly parameters: readonly ParameterDescription[]
   /** Declared parameters of the query, in the order of the configuration. */
   readonly query: readonly QueryParameterDescription[]
@@ -58,7 +58,7 @@ export interface OperationDescription {
   readonly description: string | undefined
   /** In rising order. */
   readonly versions: readonly number[]
-  /** Of the answer to a client that asks for none. */
+  /** The version of the answer to a client that asks for none. */
   readonly defaultVersion: number
   readonly answer: AnswerDescription
   /** Undefined: a call with a body is refused. */
@@ -89,7 +89,7 @@ export interface ParameterDescription {
 
 export interface QueryParameterDescription {
   readonly name: string
-  /** Of one text, number or boolean: it has a type. */
+  /** The schema of one text, number or boolean: it has a type. */
   readonly schema: BodySchema
   readonly required: boolean
   readonly default: ScalarValue | undefined
@@ -119,7 +119,7 @@ export type AnswerDescription =
   /** Passed through without an envelope. */
   | { readonly kind: 'own'; readonly types: readonly string[]; readonly successes: Successes }
 
-/** What a success may be besides 200. */
+/** A success other than 200. */
 export interface Successes {
   /** The data service may answer another 2xx. */
   readonly other: boolean
@@ -143,7 +143,7 @@ export type BodyDescription =
       readonly schema: BodySchema | undefined
       /** Whether XML bodies have the data service's own elements (C7.7). */
       readonly ownXml: boolean
-      /** Bytes. */
+      /** The largest body, in bytes. */
       readonly limit: number
     }
   /** Streamed through without being parsed: media types or ranges. */

@@ -43,7 +43,7 @@ export type CallBody =
       readonly length: number | undefined
     }
 
-/** What keeps the audit trail's records of one call while a backend works on it (C12.1.3). Absent: none are kept. */
+/** Keeps the audit trail's records of one call while a backend works on it (C12.1.3). Absent: none are kept. */
 export interface CallRecord {
   /**
    * To be awaited before a request that is not safe is sent for a call that is. Rejects with Fault `audit_unavailable`:
@@ -69,7 +69,7 @@ export interface Call {
   readonly query: Readonly<Record<string, ScalarValue>>
   /** Parts of the client's checked body that templates name, by their JSON Pointer. */
   readonly found: Readonly<Record<string, JsonValue>>
-  /** Of the business: what templates name as `{business.KEY}` (C8.7). */
+  /** The values of the business, which templates name as `{business.KEY}` (C8.7). */
   readonly values: BusinessValues
   /** As in the URL, decoded. */
   readonly business: string
@@ -83,7 +83,7 @@ export interface Call {
   readonly place: Place | undefined
   /** The `iss` of the tokens that Postern signs for upstreams (C8.2). */
   readonly issuer: string
-  /** Those that may be forwarded, by lower-case name: not hop-by-hop, and none that Postern sets itself. */
+  /** Headers that may be forwarded, by lower-case name: not hop-by-hop, and none that Postern sets itself. */
   readonly headers: Readonly<Record<string, string>>
   /** The client's Authorization header, for backends configured to pass it on. */
   readonly authorization: string | undefined
@@ -100,7 +100,7 @@ export interface Call {
   readonly carrier: Carrier
   /** Set for a call that the audit trail records, and for one that a module may make a changing one. */
   readonly record?: CallRecord | undefined
-  /** To be called where a cookie of an answer was left out, since only Postern sets it (C8.3). */
+  /** To be called where a cookie of an answer was left out, because only Postern sets it (C8.3). */
   readonly cookieDropped: () => void
   /** Exchange.hold */
   readonly hold: (bytes: number) => boolean
@@ -108,10 +108,10 @@ export interface Call {
   onCancel(listener: () => void): void
 }
 
-/** What a backend's successes are (C8.6): data, envelopes, text that is the data, or nothing that is looked at. */
+/** The successes of a backend (C8.6): data, envelopes, text that is the data, or nothing that is looked at. */
 export type Payload = 'bare' | 'envelope' | 'text' | 'none'
 
-/** What the bytes of an answer are, where that is not what the backend says. */
+/** The format of the bytes of an answer, where the backend does not tell. */
 export interface AnswerFormat extends Pick<Backend, 'name' | 'payload' | 'xml' | 'data'> {
   readonly format: BackendFormat | 'text'
   /** Whether the same bytes of the upstream always become the same bytes. */
@@ -124,22 +124,22 @@ export interface FoundError {
   readonly message: string | undefined
 }
 
-/** What a success has to be searched for before it passes (C8.8). */
+/** The search of a success for errors, before it passes (C8.8). */
 export interface ErrorSearch {
   readonly places: ErrorPlaces
   readonly format: 'json' | 'xml'
-  /** What the client gets of the errors that were found. @throws Fault where it is told none of them */
+  /** The client's answer about the errors that were found. @throws Fault where the client is told none of them */
   readonly answerFound: (found: readonly FoundError[]) => BackendAnswer
 }
 
-/** Where errors stand in an upstream's answers (C8.8). Plain data: it is sent to other threads. */
+/** Where errors are in an upstream's answers (C8.8). Plain data: it is sent to other threads. */
 export interface ErrorPlaces {
   /** Leads to something where a 200 or 500 is an error. Undefined: none is. */
   readonly present: JsonPointer | undefined
   /** Where several errors are listed; the others then start at each item. Undefined: there is one. */
   readonly list: JsonPointer | undefined
   readonly code: JsonPointer | undefined
-  /** Of several the first one that leads to a text. */
+  /** Where the message may be: the first of these that leads to a text counts. */
   readonly messages: readonly JsonPointer[]
 }
 
@@ -155,7 +155,7 @@ export interface BackendAnswer {
   /** End-to-end response headers that may reach the client, by lower-case name; no content-type, no content-length. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>
   readonly body: BackendBody
-  /** What the body is in, where that is not what the backend says. */
+  /** The format of the body, where the backend does not tell. */
   readonly answerFormat?: AnswerFormat | undefined
   /** Undefined: it passes unsearched. */
   readonly search?: ErrorSearch | undefined
@@ -199,7 +199,7 @@ export type UpgradeOutcome =
   | { readonly kind: 'open'; readonly tunnel: Tunnel }
   | { readonly kind: 'refused'; readonly answer: BackendAnswer }
 
-/** What a backend may answer to the calls of one operation (C8.4): the description for clients says so (C11.3). */
+/** The answers that a backend may give to the calls of one operation (C8.4): the description for clients says so (C11.3). */
 export interface PossibleAnswers {
   readonly successes: Successes
   readonly faults: readonly FaultCode[]
@@ -222,11 +222,11 @@ export interface UpstreamTraffic {
   readonly ejected: number
 }
 
-/** What templates need of a client's body, and how another one is made. */
+/** The parts of a client's body that templates need, and how another body is made. */
 export interface BodyMaking {
   /** JSON Pointers of what templates outside the body name. */
   readonly pointers: readonly string[]
-  /** Undefined: the client's body goes on (C7.6). */
+  /** Undefined: the client's body is sent on (C7.6). */
   readonly recipe: BodyRecipe | undefined
   /**
    * The values of the recipe's placeholders, but for those of the client's body.
@@ -256,7 +256,7 @@ export interface KeptMembers {
   readonly isDocument: boolean
 }
 
-/** What an upstream would be sent for a call (C14.1). Plain data: it may cross to another process. */
+/** The request that an upstream would be sent for a call (C14.1). Plain data: it may cross to another process. */
 export interface SentRequest {
   readonly method: string
   /** Where it goes, with the query. Of several targets, the first. */
@@ -269,7 +269,7 @@ export interface SentRequest {
 }
 
 export interface Previewing {
-  /** What a call would be sent as, made by what sends it. Nobody is asked. */
+  /** The request that a call would be sent as, made by the code that sends it. Nobody is asked. */
   preview(call: Call): Promise<SentRequest>
 }
 
@@ -294,7 +294,7 @@ export interface Backend {
   readonly format: BackendFormat
   /** `envelope`: its successful answers are envelopes already. Of all others Postern makes them (C8.6). */
   readonly payload: Payload
-  /** What answers of other media types are read as (C8.8). Undefined: there are none. */
+  /** The formats that answers of other media types are read as (C8.8). Undefined: there are none. */
   readonly types?: ReadonlyMap<string, 'json' | 'xml' | 'text'> | undefined
   /** Whether successes are searched for errors (C8.8): then it must not be asked for codings or parts of bytes. */
   readonly isSearched?: boolean
@@ -304,17 +304,17 @@ export interface Backend {
   readonly xml?: PlainXmlRules | undefined
   /** The part of a bare answer that is the data (C8.8). Undefined: all of it. */
   readonly data?: JsonPointer | undefined
-  /** In lower case. Undefined: all that may be forwarded. None of those that Postern sets itself. */
+  /** In lower case. Undefined: all headers that may be forwarded. Never one that Postern sets itself. */
   readonly requestHeaders?: ReadonlySet<string> | undefined
-  /** What its templates need of a client's body, and how another one is made (C8.7). Undefined: nothing. */
+  /** The parts of a client's body that its templates need, and how another body is made (C8.7). Undefined: nothing. */
   readonly bodyUse?: BodyMaking | undefined
-  /** What of a client's call does not reach it (C8.7). Undefined: no name is kept out. */
+  /** Names of a client's call that do not reach it (C8.7). Undefined: no name is kept out. */
   readonly keptOut?: KeptOut | undefined
   /** Whether the operator's code sends requests for a call. Each unsafe one awaits the call's record. */
   readonly sendsAnything?: boolean
   /** Whether its templates name values of a business (C8.7). Without it, calls have none. */
   readonly namesValues?: boolean
-  /** What it may answer to calls of an operation, by its method. Undefined: anything of C8.4. */
+  /** The answers that it may give to calls of an operation, by its method. Undefined: any answer of C8.4. */
   possibleAnswers?(action: ActionFacts, method: string): PossibleAnswers
   /**
    * The same for one call, with `***` in place of what is told to nobody (C14.1). Absent: code of the operator's makes what
@@ -356,7 +356,7 @@ export interface Carrier {
 export interface UpstreamResponse {
   readonly statusCode: number
   readonly headers: IncomingHttpHeaders
-  /** Whole if it is not long, else in pieces, which fail if the upstream breaks off. */
+  /** Whole if it is not long, otherwise in pieces, which fail if the upstream breaks off. */
   readonly body: Buffer | PieceSource
 }
 

@@ -15,7 +15,7 @@ export interface DescribedCall {
   readonly from: string | undefined
   /** An access token: added as `Authorization: Bearer`. */
   readonly token: string | undefined
-  /** Who shall be taken to call, in place of a token. */
+  /** The caller to decide for, in place of a token. */
   readonly caller: ClaimedCaller | undefined
   /** Whether what the service would be sent is shown too. */
   readonly sent?: boolean
@@ -28,7 +28,7 @@ export type Facts = Readonly<Record<string, unknown>>
 
 export interface ExplainedCheck {
   readonly clause: string
-  /** What must hold. */
+  /** The condition that must hold. */
   readonly title: string
   readonly verdict: Verdict
   /** True behind the first failure: the call would fail here too. */
@@ -37,7 +37,7 @@ export interface ExplainedCheck {
   readonly enforced: boolean
   /** Why it failed, as the log and the metrics name it. */
   readonly reason: FaultCode | undefined
-  /** What was found, by name. Members that are undefined are not known. */
+  /** Facts that were found, by name. Members that are undefined are not known. */
   readonly facts: Facts
   readonly words: string
 }
@@ -49,7 +49,7 @@ export interface Refusal {
   /** The code of the error envelope. */
   readonly code: string
   readonly text: string
-  /** Seconds. */
+  /** After how many seconds the caller may try again. */
   readonly retryAfter: number | undefined
 }
 
@@ -74,7 +74,7 @@ export interface ExplainedAction {
   readonly fund: string | undefined
 }
 
-/** What the service would be sent for a call that is let in, with `***` for what is told to nobody. */
+/** The request that the service would be sent for a call that is let in, with `***` for values that are told to nobody. */
 export type ExplainedSent =
   | (Omit<SentRequest, 'body'> & {
       /** As text. */

@@ -94,7 +94,7 @@ export interface ModuleCall {
 
 /** The call of a module with `over`, which runs around a backend that forwards (C8.9). */
 export interface ForwardedCall extends ModuleCall {
-  /** What the upstream is sent if nothing is changed. */
+  /** The request that the upstream is sent if nothing is changed. */
   readonly upstream: OutgoingRequest
   /**
    * Sends the client's request, with changes, to the upstream: at most 20 times for a call, 8 at once. Resolves with
@@ -110,7 +110,7 @@ export type ModuleBody =
   | { readonly kind: 'value'; readonly value: Json }
   /** With `over`: XML for an upstream that speaks XML. */
   | { readonly kind: 'bytes'; readonly bytes: Uint8Array; readonly contentType: string }
-  /** Of an action with `consumes`, unread. `length` in bytes if declared. */
+  /** The body of an action with `consumes`, unread. `length` in bytes if declared. */
   | {
       readonly kind: 'stream'
       readonly stream: Readable
@@ -140,7 +140,7 @@ export type ModuleAnswerBody =
       readonly kind: 'stream'
       readonly stream: Readable
       readonly contentType?: string
-      /** Bytes, if known. */
+      /** The length in bytes, if known. */
       readonly length?: number
     }
   /** With a 4xx: the errors that the client gets. */
@@ -180,7 +180,7 @@ export interface OutgoingRequest {
   with(changes: RequestChanges): Promise<OutgoingRequest>
 }
 
-/** What a request to the upstream has in place of what the forwarder would send. What is absent stays as it is. */
+/** The parts of a request to the upstream that the module replaces. A part that is absent stays as it is. */
 export interface RequestChanges {
   /** With GET and HEAD the client's body is left out. */
   readonly method?: string
@@ -189,7 +189,7 @@ export interface RequestChanges {
   /** The whole query; what the backend's `query` adds is added to it. */
   readonly query?: string | URLSearchParams | Readonly<Record<string, string | readonly string[] | undefined>>
   /**
-   * Set beside the client's headers or in place of them; undefined leaves one out. Host, Content-Type, Content-Length
+   * Set in addition to the client's headers or in place of them; undefined leaves one out. Host, Content-Type, Content-Length
    * and others that frame a message are not allowed, nor are those that Postern makes: X-Postern-…, X-Request-Id,
    * traceparent, Forwarded, X-Forwarded-…. The backend's own `headers` and `auth` win.
    */
@@ -207,12 +207,12 @@ export type RequestBody =
       readonly kind: 'stream'
       readonly stream: Readable
       readonly contentType: string
-      /** Bytes, if known. */
+      /** The length in bytes, if known. */
       readonly length?: number
     }
 
 /**
- * What the upstream answered. Returned as it is, it becomes what it would be without the module. `{ ...answer, status }`
+ * The upstream's answer. Returned as it is, it becomes what it would be without the module. `{ ...answer, status }`
  * and the like pass its body on unread.
  */
 export interface UpstreamAnswer {
@@ -228,7 +228,7 @@ export interface UpstreamAnswer {
   /** The body as UTF-8. */
   text(): Promise<string>
   bytes(): Promise<Uint8Array>
-  /** The body while it comes. It can be taken once, and not beside `json`, `text` and `bytes`. */
+  /** The body while it comes. It can be taken once, and not together with `json`, `text` and `bytes`. */
   stream(): Readable
 }
 
@@ -236,6 +236,6 @@ export interface UpstreamAnswer {
 export interface UpstreamBody {
   readonly kind: 'upstream'
   readonly contentType: string | undefined
-  /** Bytes, if known. */
+  /** The length in bytes, if known. */
   readonly length: number | undefined
 }

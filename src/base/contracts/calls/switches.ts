@@ -15,7 +15,7 @@ export interface ClosedBy {
 export interface Closure {
   /** The operator's text for clients; undefined for the fixed text. */
   readonly message: string | undefined
-  /** Seconds, for `Retry-After`. */
+  /** After how many seconds a client shall try again, for `Retry-After`. */
   readonly retryAfter: number
   /** Whether calls from this client address pass in spite of the switch. */
   admitsAddress(address: string): boolean

@@ -4,10 +4,10 @@
  */
 import type { JsonPointer, JsonValue, ScalarValue } from '../../http/body/json.ts'
 
-/** Stands in explanations for what is told to nobody (C14.1). */
+/** Replaces, in explanations, a value that is told to nobody (C14.1). */
 export const MASK = '***'
 
-/** What a placeholder stands for. */
+/** The value that a placeholder names. */
 export type Reference =
   /** A built-in name, or a path parameter. */
   | { readonly kind: 'name'; readonly name: string }
@@ -25,7 +25,7 @@ export interface Placeholder {
   /** As it is written, without its braces. */
   readonly written: string
   readonly to: Reference
-  /** The marks between which it stands quoted, nested ones too: they stand before it and behind it. None: it is not quoted. */
+  /** The marks between which it is quoted, nested ones too: they are before it and behind it. None: it is not quoted. */
   readonly quotes: readonly string[]
 }
 
@@ -38,7 +38,7 @@ export interface TemplateText {
 
 export type TemplatePart = TemplateText | Placeholder
 
-/** A parsed text: no two parts of kind text stand side by side. */
+/** A parsed text: no two parts of kind text are side by side. */
 export type Template = readonly TemplatePart[]
 
 /** A leaf of a body's template: what the configuration says, or a text with placeholders. */
@@ -76,9 +76,9 @@ export interface BodyRecipe {
   readonly template: BodyTree | undefined
   readonly set: readonly PlacedLeaf[]
   readonly require: readonly PlacedLeaf[]
-  /** Names that a form which goes on byte for byte may not hide either; undefined: none but those of `require`. */
+  /** Names that a form that is sent on byte for byte may not hide either; undefined: none but those of `require`. */
   readonly kept?: readonly string[]
 }
 
-/** By placeholder, as it is written. What a call does not have is not there. */
+/** By placeholder, as it is written. A value that a call does not have is not there. */
 export type PlaceholderValues = Readonly<Record<string, JsonValue>>

@@ -1,14 +1,14 @@
 import type { FaultCode } from '../../kernel/faults.ts'
 import type { Principal } from './principal.ts'
 
-/** Who shall be taken to call, without a token: the parts of a request to the token endpoint (C14.1). */
+/** A caller to be assumed, without a token: the parts of a request to the token endpoint (C14.1). */
 export interface ClaimedCaller {
   readonly client: string
   /** The user's name, or the subject. Undefined: the client is a machine, which calls for itself. */
   readonly user: string | undefined
   /** `b/ACME` or `f/ACME/SUPER1`; undefined takes the one of the scope, if it has one. */
   readonly target: string | undefined
-  /** Undefined takes the client's default, else all that the client may have. */
+  /** Undefined takes the client's default, or all that the client may have if it has none. */
   readonly scope: string | undefined
 }
 
@@ -31,7 +31,7 @@ export interface ClaimedCallers {
 
 /** A test token that an operator asks for (C11.5.7). Plain data: it may cross to another process. */
 export interface TestTokenRequest extends Omit<ClaimedCaller, 'client'> {
-  /** Undefined takes the first client that is granted one; only beside a user. */
+  /** Undefined takes the first client that is granted one; only together with a user. */
   readonly client: string | undefined
   readonly from: string
 }
@@ -48,7 +48,7 @@ export interface TestToken {
   readonly target: string | undefined
   readonly business: string | undefined
   readonly fund: string | undefined
-  /** Seconds. */
+  /** How long the token lives, in seconds. */
   readonly expiresIn: number
   readonly dropped: readonly string[]
 }

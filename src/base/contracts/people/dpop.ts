@@ -1,6 +1,6 @@
 /** Proofs of possession (DPoP, RFC 9449): what a token is bound to, and how a request shows that it has the key. */
 
-/** What a proof must be made for (RFC 9449 §4.3). */
+/** The call that a proof must be made for (RFC 9449 §4.3). */
 export interface ProofPurpose {
   readonly method: string
   /**
@@ -19,7 +19,7 @@ export interface ProofPurpose {
 export interface Proof {
   /** The thumbprint of its key (RFC 7638, SHA-256): what `cnf.jkt` of a bound token says. */
   readonly jkt: string
-  /** The SHA-256 of its key and its `jti`, base64url. Whoever sees it twice sees one proof twice. */
+  /** The SHA-256 of its key and its `jti`, base64url. The same value twice means that one proof was used twice. */
   readonly id: string
   /** From when on it would be refused anyway, milliseconds since the epoch. */
   readonly expiresAt: number
@@ -27,7 +27,7 @@ export interface Proof {
   readonly newerNonce?: string
 }
 
-/** Verifies proofs at once, since a decision waits for nothing. */
+/** Verifies proofs at once, because a decision waits for nothing. */
 export interface ProofVerifier {
   /**
    * @param text the value of the header `DPoP`

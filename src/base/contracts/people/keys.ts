@@ -12,7 +12,7 @@ export interface KeyStanding {
   isTrusted(): boolean
 }
 
-/** Of what no key has signed: nothing can withdraw it. */
+/** The status of something that no key has signed: nothing can withdraw it. */
 export const NO_KEY: KeyStanding = { isTrusted: () => true }
 
 /** A compact JWS that was signed here, and the key that signed it. */
@@ -26,7 +26,7 @@ export interface Signer {
   sign(claims: Claims, how: { readonly typ: string; readonly algorithm: SigningAlgorithm }): Promise<Signed>
 }
 
-/** A text that whoever has the store alone cannot read. All members but the id are base64url. */
+/** A text that cannot be read with the store alone. All members but the id are base64url. */
 export interface SealedText {
   /** The id of the seal that it was sealed with. */
   readonly seal: string
@@ -80,7 +80,10 @@ export interface TokenPolicy {
    * at least 5 s are used, because the clocks of several nodes may differ by that much.
    */
   readonly leeway: number
-  /** Seconds. A token with a later exp is refused: it would outlive its revocation rules. One day if absent. */
+  /**
+   * The longest life, in seconds. A token with a later exp is refused: it would outlive its revocation rules. One day
+   * if absent.
+   */
   readonly longestLife?: number
   /** Whether the bearer of a genuine token may learn why it is refused (C4.17a). That costs a signature check. */
   readonly tellsWhy?: boolean
@@ -91,7 +94,7 @@ export interface TokenPolicy {
   readonly confirmation?: Confirmation
 }
 
-/** Who waits for a verification: none is made for a client that has left. */
+/** The caller that waits for a verification: none is made for a client that has left. */
 export interface Caller {
   readonly gone?: boolean
 }
@@ -111,7 +114,7 @@ export interface TokenVerifier {
   verifyLocally(token: string, policy: TokenPolicy): Promise<Verified>
 }
 
-/** What the header of a compact JWS says of its signature. Nothing of it is trusted. */
+/** The facts that the header of a compact JWS tells of its signature. Nothing of it is trusted. */
 export interface JwsHeader {
   readonly alg: string
   readonly kid: string | undefined
@@ -123,7 +126,7 @@ export type KeyHolder = Pick<Client, 'id' | 'jwks' | 'jwksUri'>
 /** The public keys of clients: of their own records, or where those say (C6.1.2). */
 export interface ClientKeys {
   /**
-   * Whether a key of the client has signed a compact JWS. The header is taken as it is: whoever calls has checked that
+   * Whether a key of the client has signed a compact JWS. The header is taken as it is: the caller has checked that
    * the algorithm is one for clients. Takes as long where there is no such client or key.
    *
    * Rejects with Fault `identity_unavailable` if the keys cannot be read, or too many signatures wait.

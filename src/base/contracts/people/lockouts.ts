@@ -7,7 +7,7 @@ export interface GuessingKey {
   readonly network: string
 }
 
-/** What is known about an attempt before it is made. It decides how the attempt is counted, never the answer. */
+/** The facts known about an attempt before it is made. It decides how the attempt is counted, never the answer. */
 export interface AttemptStanding {
   /** True if a user has this name. Invented names are counted apart, so that they displace no counts of real ones. */
   readonly nameExists: boolean
@@ -77,18 +77,18 @@ export interface TakenTurn {
   readonly taken: boolean
   /** Whether nobody else may run meanwhile. */
   readonly alone: boolean
-  /** Whether it may not run because somebody else has the turn; else the delay of the failures has not passed. */
+  /** Why it may not run: true if somebody else has the turn, false if the delay of the failures has not passed. */
   readonly isBusy: boolean
-  /** Milliseconds after which it may be tried again; 0 if it was taken. */
+  /** How long to wait before it may be tried again, in milliseconds; 0 if it was taken. */
   readonly wait: number
 }
 
 export interface AttemptTurns {
   /** Drawn for each attempt. */
   readonly by: string
-  /** Of `take`. */
+  /** The key that `take` was called with. */
   readonly key: string
-  /** Of `count`, and whether it has the turn alone. */
+  /** The key that `count` was called with, and whether it has the turn alone. */
   readonly account?: { readonly key: string; readonly alone: boolean } | undefined
 }
 

@@ -14,7 +14,7 @@
 export type PeopleFactory<Options = unknown> = (options: Options) => PeopleModule | Promise<PeopleModule>
 
 /**
- * Each call must answer within 2 seconds, with plain data. What throws, rejects, is late or answers something else is 503
+ * Each call must answer within 2 seconds, with plain data. A call that throws, rejects, is late or answers something else is 503
  * to the client of that call, and a line in the log. A call may block: nothing waits but the other calls of this module.
  */
 export interface PeopleModule {
@@ -28,7 +28,7 @@ export interface PeopleModule {
   /**
    * Whether this is the user's password: true or false, nothing else. It is called with undefined where nobody has the
    * name: do the same work then, so that the time does not tell who exists. The answer does not matter in that case.
-   * @param user a copy of what was found; read the hash again, since it may have changed meanwhile
+   * @param user a copy of what was found; read the hash again, because it may have changed meanwhile
    * @param password never empty for a user
    */
   verifyPassword(user: PeopleUser | undefined, password: string, call: PeopleCall): boolean | Promise<boolean>

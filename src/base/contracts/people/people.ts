@@ -10,7 +10,7 @@ export interface Client {
   readonly kind: ClientKind
   /** Shown to people on the consent page and in lists. */
   readonly name: string
-  /** Encoded hashes: `sha256:…` of generated secrets, else `$argon2id$…`. Two during a rotation, none for public clients. */
+  /** Encoded hashes: `sha256:…` of generated secrets, otherwise `$argon2id$…`. Two during a rotation, none for public clients. */
   readonly secretHashes: readonly string[]
   readonly grants: readonly Grant[]
   /** Codes of the businesses that its tokens may have as target. */
@@ -27,7 +27,7 @@ export interface Client {
   readonly policyUri?: string
   readonly tosUri?: string
   readonly disabled: boolean
-  /** Seconds. */
+  /** How long its access tokens live, in seconds. */
   readonly accessTokenLifetime?: number
   readonly idTokenAlgorithm?: SigningAlgorithm
   /** How it may authenticate (C6.1.2): `none` alone for a public client, never for another one. */
@@ -46,7 +46,7 @@ export interface Client {
   readonly answerScope: 'granted' | 'asked'
   /** Instead of `identity.strictRfc6749`, for answers to this client (C6.1.3). */
   readonly strictRfc6749?: boolean
-  /** FAPI 2.0 Security Profile. What follows from it stands in the other members too. */
+  /** FAPI 2.0 Security Profile. Its consequences are in the other members too. */
   readonly profile?: 'fapi2'
   /** Is told when a person logs out (OpenID Connect Back-Channel Logout 1.0). */
   readonly backchannelLogoutUri?: string
@@ -54,7 +54,7 @@ export interface Client {
   readonly resource: boolean
 }
 
-/** What a user may do at one business. */
+/** The rights of a user at one business. */
 export interface Access {
   /** Shown to people, and sent as `service_profile.service_role`. */
   readonly role: string
@@ -89,7 +89,7 @@ export interface User {
   readonly claims: PersonClaims
 }
 
-/** Those that a configuration may name. */
+/** Methods that a configuration may name. */
 export const CONFIDENTIAL_AUTH_METHODS = [
   'client_secret_basic',
   'client_secret_post',

@@ -15,10 +15,10 @@ export interface Business {
   readonly phoneNumber?: string
 }
 
-/** Names of a business's values: in templates they stand behind a dot. */
+/** Names of a business's values: in templates they are behind a dot. */
 export const VALUE_NAME_PATTERN = '^[A-Za-z][A-Za-z0-9_-]{0,63}$'
 
-/** What a business is known by to services: texts, by name (C8.7). */
+/** The values that services know a business by: texts, by name (C8.7). */
 export interface BusinessValues {
   readonly texts: Readonly<Record<string, string>>
   /**
@@ -57,7 +57,7 @@ export interface Places {
   exists(business: string, fund?: string): boolean | undefined
   /** The same, wherever it has to be read. Rejects with Fault `identity_unavailable` if the store cannot be reached. */
   look(business: string, fund?: string): Promise<boolean>
-  /** Those of these that exist, by code. Rejects as `look` does. */
+  /** The businesses among these that exist, by code. Rejects as `look` does. */
   findBusinesses(codes: Iterable<string>): Promise<ReadonlyMap<string, Business>>
   /** Waits for nothing. Undefined: not known in this process; `lookForValues` finds them out. */
   valuesOf(business: string): BusinessValues | undefined

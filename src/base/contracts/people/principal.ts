@@ -34,7 +34,7 @@ export interface Principal {
   readonly isMachine?: true
   /** `RevocationRules.asOf` when it was issued; undefined in foreign tokens. */
   readonly asOf?: number | undefined
-  /** Seconds since the epoch. */
+  /** When the token was issued and when it expires, in seconds since the epoch. */
   readonly issuedAt: number
   readonly expiresAt: number
   /** SHA-256 thumbprint of the key that the token is bound to (`cnf.jkt`, RFC 9449). Absent: of no key. */

@@ -4,7 +4,7 @@ import type { Recorder } from '../records/recorder.ts'
 
 /** Milliseconds without an event after which a save is over: editors cause several events. */
 const SETTLED_MS = 200
-/** The longest wait after an event, for folders that are never silent (a log or a database beside the files). */
+/** The longest wait after an event, for folders that are never silent (a log or a database next to the files). */
 const LONGEST_WAIT_MS = 2000
 
 /** A text that changes when the file is written, replaced or removed. Follows symbolic links. */
@@ -14,7 +14,7 @@ function signatureOf(file: string): string {
 }
 
 /**
- * Watches the folders of files: editors and deployments replace files, and mounts change a symbolic link beside them.
+ * Watches the folders of files: editors and deployments replace files, and mounts change a symbolic link next to them.
  */
 export class FileWatch {
   readonly #recorder: Pick<Recorder, 'note'>
@@ -90,7 +90,7 @@ export class FileWatch {
     if (changed && !this.#closed) this.#changed()
   }
 
-  /** The service goes on. A reload then needs a signal or the admin API. */
+  /** The service continues. A reload then needs a signal or the admin API. */
   #fail(folder: string, cause: unknown): void {
     this.#folders.get(folder)?.close()
     this.#folders.delete(folder)

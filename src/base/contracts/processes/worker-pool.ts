@@ -39,9 +39,9 @@ export interface TrailHead {
   readonly hash: string
 }
 
-/** What a serving process reports to its supervisor. The methods never throw and never wait. */
+/** The reports of a serving process to its supervisor. The methods never throw and never wait. */
 export interface WorkerMessages {
-  /** What was counted since the last report. */
+  /** The counts since the last report. */
   metrics(deltas: readonly Delta[]): void
   /** Calls since the last report, by client, business and area. */
   calls(counts: readonly CallCount[]): void
@@ -49,7 +49,7 @@ export interface WorkerMessages {
   lines(text: string, lost: number): void
   /** The process appended to the change feed. The supervisor should read it; the pool lets the other workers do so. */
   changed(): void
-  /** What the process admitted under rates that it shares with other processes (C4.5). */
+  /** The calls that the process admitted under rates that it shares with other processes (C4.5). */
   rateUsage(usage: RateUsage): void
   /** The last durable record of the process's audit trail (C12.4.4). */
   trailHead(head: TrailHead): void

@@ -1,4 +1,4 @@
-/** What can be asked of the audit trail, and how it answers (C12.5). */
+/** Questions to the audit trail, and its answers (C12.5). */
 import type { AuditEvent } from '../../kernel/audit-events.ts'
 import type { AuditEntry } from './audit.ts'
 
@@ -21,9 +21,9 @@ export interface AuditQuery {
   readonly request?: string | undefined
   readonly events?: readonly AuditEvent[] | undefined
   readonly outcome?: RowOutcome | undefined
-  /** What has changed something, or may have: an open intent. */
+  /** Whether it has changed something, or may have: an open intent. */
   readonly changed?: boolean | undefined
-  /** Milliseconds since the epoch: from this moment on. */
+  /** From this moment on, in milliseconds since the epoch. */
   readonly from?: number | undefined
   /** Before this moment. */
   readonly until?: number | undefined
@@ -40,7 +40,7 @@ export interface TrailRecord extends Omit<AuditEntry, 'personal'> {
 }
 
 export interface AuditRow extends Omit<TrailRecord, 'outcome' | 'personal'> {
-  /** Of the whole call, where the row is an intent. `pending` only where each record is a row by itself. */
+  /** The outcome of the whole call, where the row is an intent. `pending` only where each record is a row by itself. */
   readonly outcome: RowOutcome | 'pending'
   /** The record that holds the outcome of an intent. */
   readonly settled?: { readonly seq: number; readonly time: string } | undefined
@@ -58,7 +58,7 @@ export interface UnreadableLine {
 
 export interface Position {
   readonly day: string
-  /** Milliseconds since the epoch. */
+  /** The time of the row, in milliseconds since the epoch. */
   readonly time: number
   readonly writer: string
   readonly seq: number
@@ -75,7 +75,7 @@ export interface ScanRequest {
   readonly lastOf?: readonly string[] | undefined
 }
 
-/** Part of the time that was asked for, of which a trail has nothing. */
+/** Part of the time that was asked for and that a trail lacks. */
 export interface UncoveredTime {
   /** It has nothing of that time. */
   readonly all: boolean
@@ -88,7 +88,7 @@ export interface UncoveredTime {
 export interface ScanEnd {
   readonly rows: number
   readonly uncovered?: UncoveredTime | undefined
-  /** Where the last row stands, if there may be more. */
+  /** The place of the last row, if there may be more. */
   readonly last?: Position | undefined
   readonly unreadable: readonly UnreadableLine[]
   readonly unreadableCount: number
@@ -129,7 +129,7 @@ export class TrailReadError extends Error {
   override readonly name = 'TrailReadError'
 }
 
-/** What a verification has found (C12.4.6). */
+/** The result of a verification (C12.4.6). */
 export interface TrailVerdict {
   readonly whole: boolean
   /** What was tampered with, and where: the first ones. */

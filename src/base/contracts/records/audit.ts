@@ -1,7 +1,7 @@
 import type { AuditEvent } from '../../kernel/audit-events.ts'
 import type { JsonObject } from '../../http/body/json.ts'
 
-/** Bytes in UTF-8 of the reason that an operator gives. */
+/** The most bytes, in UTF-8, of the reason that an operator gives. */
 export const MOST_REASON = 500
 
 /** `pending`: an intent, whose outcome follows in another record. */
@@ -12,7 +12,7 @@ export interface AuditActor {
   readonly kind: 'user' | 'client' | 'operator' | 'service' | 'anonymous'
   readonly subject?: string | undefined
   readonly client?: string | undefined
-  /** The operator that was authenticated: the name of the token. What somebody only says of themselves is `claimed`. */
+  /** The operator that was authenticated: the name of the token. A name that somebody only claims is in `claimed`. */
   readonly operator?: string | undefined
   /** A name that was not proven: `by` of an order, the caller of a call that a report-only area let through. */
   readonly claimed?: string | undefined
@@ -20,7 +20,7 @@ export interface AuditActor {
   readonly via?: string | undefined
 }
 
-/** What a record is about: the object of a call, or that of an administrative act by its kind and id. */
+/** The object of a record: that of a call, or that of an administrative act by its kind and id. */
 export interface AuditObject {
   readonly business?: string | undefined
   readonly fund?: string | undefined
@@ -101,7 +101,7 @@ export interface BodyHash {
 }
 
 export interface RequireOptions {
-  /** True if what is recorded goes on without its record: one that is late is then no refusal, and stays open. */
+  /** True if the recorded act continues without its record: a late record is then no refusal, and stays open. */
   readonly goesOn?: boolean
 }
 
@@ -112,7 +112,7 @@ export interface AuditTrail {
   /**
    * Records what is about to be given (C12.1.4). Resolves with the record's `seq` when it is durable.
    * Rejects with Fault `audit_unavailable` if that took longer than `audit.timeout`, or cannot be. If it becomes durable
-   * later all the same, another record says that it was refused.
+   * later nevertheless, another record says that it was refused.
    */
   require(entry: AuditEntry, options?: RequireOptions): Promise<number>
   /**

@@ -28,7 +28,7 @@ export const byOperator = (
   personal: isIP(operator.via) === 0 ? {} : { 'actor.address': operator.via },
 })
 
-/** What is kept of an operator with a revocation rule. */
+/** The facts about an operator that are kept with a revocation rule. */
 export const causeOf = ({ operator, by, reason, via }: Operator): RevocationCause => ({
   operator,
   by,
@@ -51,7 +51,7 @@ export interface AuditedChange {
   readonly personal?: Readonly<Record<string, string | undefined>>
 }
 
-/** What is known only after the change. */
+/** Facts that are known only after the change. */
 type Outcome<T> = (result: T) => JsonObject
 
 /** The members that have a value, as plain data. */
@@ -105,7 +105,7 @@ export async function beginGiving(
 
 /**
  * Does what gives something: its intent is durable before, and its outcome is recorded after. Rejects with Fault
- * `audit_unavailable`, with nothing done, if the intent cannot be kept; else as the work does.
+ * `audit_unavailable`, with nothing done, if the intent cannot be kept; otherwise as the work does.
  */
 export async function recordGiving<T>(
   audit: AuditTrail,

@@ -22,7 +22,7 @@ export interface DecisionEvent {
   /** The backend's status; undefined if it gave no answer. */
   readonly upstreamStatus?: number | undefined
   readonly totalMs: number
-  /** The trace id (W3C Trace Context) that the service was sent, else that of the client. Undefined if there was neither. */
+  /** The trace id (W3C Trace Context) that the service was sent, otherwise that of the client. Undefined if there was neither. */
   readonly traceId?: string | undefined
   /** The version of the action that was negotiated; undefined if the call was refused before. */
   readonly version?: number | undefined
@@ -48,7 +48,7 @@ export interface BackendEvent {
   readonly ms: number
 }
 
-/** What is only counted of an upstream: a further attempt at a call, or that a target was taken out because it failed. */
+/** Events of an upstream that are only counted: a further attempt at a call, or a target that was taken out because it failed. */
 export type UpstreamEvent = 'retry' | 'ejection'
 
 export interface TunnelEvent {
@@ -60,10 +60,10 @@ export interface TunnelEvent {
   readonly ms: number
 }
 
-/** What was used a second time, so that all that came of it was ended (C6.1.6, C6.1.7). */
+/** Things that were used a second time, so that all that came of them was ended (C6.1.6, C6.1.7). */
 export type Replayed = 'code' | 'refresh_token'
 
-/** What identity counts beside tokens. The labels of each stand in `operate/watch/metrics/identity-counts.ts`. */
+/** The counts of identity besides tokens. The labels of each are in `operate/watch/metrics/identity-counts.ts`. */
 export type IdentityCount =
   'clientAuthentications' | 'dpopProofs' | 'pushedRequests' | 'logoutNotices' | 'clientKeyFetches'
 
@@ -86,7 +86,7 @@ export interface Recorder {
   ): void
 }
 
-/** Of the event of a call for which no action was found. */
+/** Members of the event of a call for which no action was found. */
 export const WITHOUT_ACTION = {
   slot: undefined,
   principal: undefined,

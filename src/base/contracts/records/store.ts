@@ -12,7 +12,7 @@ export type IndexValues = Readonly<Partial<Record<StoreIndex, string>>>
 
 export interface NewEntry {
   readonly value: StoredValue
-  /** Milliseconds since the epoch. From then on the record is absent. Undefined: kept until it is removed. */
+  /** When the record expires, in milliseconds since the epoch. From then on it is absent. Undefined: kept until it is removed. */
   readonly expiresAt?: number
   readonly indexes?: IndexValues
 }
@@ -27,7 +27,7 @@ export interface Entry {
   readonly usedAt: number | undefined
 }
 
-/** In the order of keys, each record once. What is created or removed while pages are read may be missing. */
+/** In the order of keys, each record once. A record that is created or removed while pages are read may be missing. */
 export interface Page {
   /** The page holds later keys only: that of the last record of the page before; undefined for the first page. */
   readonly after: string | undefined
@@ -54,18 +54,18 @@ export interface FeedPlace {
 
 export interface FeedPage {
   readonly changes: readonly Change[]
-  /** Where the next reading goes on; undefined while nothing was ever appended. */
+  /** Where the next reading continues; undefined while nothing was ever appended. */
   readonly last: FeedPlace | undefined
   /** The store's clock at the reading, milliseconds since the epoch. */
   readonly now: number
   /** Differs whenever a signing key or the secret of refresh tokens was written; undefined: they are not in the store. */
   readonly keys?: string | undefined
-  /** The place from which it was to go on is not in the store any more: this page is the first of the whole feed. */
+  /** The place from which it was to continue is not in the store any more: this page is the first of the whole feed. */
   readonly restarted: boolean
   readonly more: boolean
 }
 
-/** What one process has read of the change feed, for the others of its machine. */
+/** A reading of the change feed by one process, for the others of its machine. */
 export interface FeedReading {
   /** The place behind which it was read. */
   readonly from: FeedPlace | undefined
@@ -99,28 +99,28 @@ export interface Change extends FeedPlace {
 }
 
 export interface AppendOptions {
-  /** Milliseconds since the epoch; undefined: for ever. */
+  /** When the change expires, in milliseconds since the epoch; undefined: never. */
   readonly expiresAt?: number | undefined
   /**
    * The highest number that the caller has seen. The change gets a higher one, also in a store that has lost changes in
-   * a failover: else a new revocation rule could be older than the tokens in use, and end none of them.
+   * a failover: otherwise a new revocation rule could be older than the tokens in use, and end none of them.
    */
   readonly above?: number | undefined
 }
 
-/** What the nodes that share a store keep there besides records and changes. */
+/** Parts of a store that nodes share, besides records and changes. */
 export interface SharedParts {
   readonly nodes: Nodes
   readonly budgets: Budgets
   readonly lockouts: LockoutTurns
 }
 
-/** What a record is looked up for; `use` if nothing is said. */
+/** The purpose of looking a record up; `use` if nothing is said. */
 export type Purpose = 'use' | 'end'
 
 /**
  * Keeps codes, token families, sessions, consents, revocations and switches. Each method is atomic, over any number of
- * processes. Every method rejects with Fault `identity_unavailable` if the store cannot be reached in time. What a
+ * processes. Every method rejects with Fault `identity_unavailable` if the store cannot be reached in time. A change that a
  * method has confirmed is not lost by a crash.
  */
 export interface Store {
@@ -151,7 +151,7 @@ export interface Store {
     value: StoredValue,
     expiresAt?: number,
   ): Promise<boolean>
-  /** True if the record existed. With `version`: only if it has this version, else nothing changes. */
+  /** True if the record existed. With `version`: only if it has this version; otherwise nothing changes. */
   remove(kind: string, key: string, version?: number): Promise<boolean>
   /** All records of a kind, or one page of them. Many records need pages, because one method call has a time limit. */
   list(kind: string, page?: Page): Promise<readonly Entry[]>
@@ -168,7 +168,7 @@ export interface Store {
   /** When one of these records was used last, milliseconds since the epoch; undefined if none was. */
   lastUseBy(kind: string, where: IndexValues): Promise<number | undefined>
   append(topic: string, value: StoredValue, options?: AppendOptions): Promise<FeedPlace>
-  /** Those behind a place that are still in force (`remaining`), in order. Undefined: from the beginning. */
+  /** Changes behind a place that are still in force (`remaining`), in order. Undefined: from the beginning. */
   changes(after: FeedPlace | undefined, limit: number): Promise<FeedPage>
   /** Takes or keeps a lease, for `ms` milliseconds. True for each process where no other node shares the store. */
   hold(lease: string, ms: number): Promise<boolean>
@@ -179,14 +179,14 @@ export interface Store {
   readonly trouble?: string | undefined
   /** Why it takes no writes though it can be read, in words without an address: its disk is full, for example. */
   readonly refusesWrites?: string | undefined
-  /** What only a store that several nodes share has. */
+  /** Parts that only a store which several nodes share has. */
   readonly shared?: SharedParts | undefined
   /**
-   * Milliseconds since a time (milliseconds since the epoch) in which the store did not answer this process: what was
+   * For how many milliseconds since `time` (milliseconds since the epoch) the store did not answer this process. A change
    * written then may have been stored though its answer was lost. Undefined: that cannot be.
    */
   silentSince?(time: number): number
-  /** Milliseconds that all requests of one call to it may take together; undefined: 5,000. */
+  /** How long all requests of one call to it may take together, in milliseconds; undefined: 5,000. */
   readonly patience?: number | undefined
   close(): Promise<void>
 }
@@ -225,7 +225,7 @@ export interface Feed {
   append(topic: string, value: StoredValue, expiresAt?: number): Promise<void>
 }
 
-/** What this process knows of the store, by the change feed, and how old that is. */
+/** This process's knowledge of the store, by the change feed, and how old that is. */
 export interface View {
   /** Too old to judge tokens by: nobody knows what was revoked meanwhile. */
   readonly isOutdated: boolean
@@ -240,7 +240,7 @@ export interface View {
   requireCurrent(): Promise<void>
 }
 
-/** Of a process that shares its state with nobody. */
+/** The view of a process that shares its state with nobody. */
 export const OWN_VIEW: View = {
   isOutdated: false,
   isSettled: () => true,
@@ -248,14 +248,14 @@ export const OWN_VIEW: View = {
   requireCurrent: () => Promise.resolve(),
 }
 
-/** What the other nodes know of a node. */
+/** The facts that the other nodes know of a node. */
 export interface NodeFacts {
   /** Drawn at each start. */
   readonly id: string
   readonly host: string
   /** Where it listens for clients: address and port. Absent: of an older version. */
   readonly address?: string
-  /** Of Postern. */
+  /** The version of Postern. */
   readonly version: string
   /** The version of the store's tables that it knows. */
   readonly schema: number
@@ -265,16 +265,16 @@ export interface NodeFacts {
   readonly workers: number
   /** By how much the store's clock is ahead of its own, in seconds. */
   readonly clockOffset: number
-  /** Milliseconds since it read the change feed. */
+  /** How long ago it read the change feed, in milliseconds. */
   readonly feedAge: number
-  /** Milliseconds by which it takes the store's clock to be ahead; 0 if it believes it. Absent: of an older version. */
+  /** By how much it takes the store's clock to be ahead, in milliseconds; 0 if it believes it. Absent: of an older version. */
   readonly clockDoubt?: number
   /** It takes the store for older than what it has seen. Absent: of an older version. */
   readonly contentsDoubted?: boolean
 }
 
 export interface SeenNode extends NodeFacts {
-  /** Milliseconds since the epoch, by the store's clock. */
+  /** When it was last seen, in milliseconds since the epoch, by the store's clock. */
   readonly seenAt: number
 }
 
@@ -286,11 +286,11 @@ export interface LiveNodes {
   readonly configs: number
 }
 
-/** What a store and its nodes say to a process that starts, besides the store's clock. */
+/** The facts that a store and its nodes tell a process that starts, besides the store's clock. */
 export interface StoreAtStart {
   /** The newest time that somebody who was believed has written, milliseconds since the epoch; 0 if there is none. */
   readonly newest: number
-  /** What a node that is alive takes the clock to be ahead by; undefined if none is alive. */
+  /** By how much a living node takes the clock to be ahead; undefined if no node is alive. */
   readonly clockDoubt: number | undefined
   /** Whether a node that is alive takes the store for older than what it has seen. */
   readonly contentsDoubted: boolean

@@ -16,14 +16,14 @@ export interface RevocationCause {
   /** As the operator calls himself. */
   readonly by?: string | undefined
   readonly reason?: string | undefined
-  /** What gave it: the address of an operator, or what happened. */
+  /** The source of the order: the address of an operator, or what happened. */
   readonly via?: string | undefined
 }
 
 export interface RevocationRule {
   /** The members that the rule names, such as `{client: 'alpha', business: 'ACME'}`. */
   readonly tokens: Readonly<Record<string, string>>
-  /** Milliseconds since the epoch. */
+  /** When the rule was made, in milliseconds since the epoch. */
   readonly madeAt: number
   /** Named so in explanations (C14.3). Undefined for a rule that an older version made. */
   readonly order: RevocationCause | undefined
@@ -61,7 +61,7 @@ export interface Begun {
   readonly family?: string | undefined
   /** `RevocationRules.asOf` of the call that began it; undefined if an older version of Postern began it. */
   readonly asOf: number | undefined
-  /** Milliseconds since the epoch; used only if there is no `asOf`. */
+  /** When it was begun, in milliseconds since the epoch; used only if there is no `asOf`. */
   readonly begunAt: number
 }
 
@@ -104,7 +104,10 @@ export interface TokenRevoker {
   end(tokens: RevokedTokens, options?: EndOptions): Promise<Ended>
 }
 
-/** What operators see and end of the store: logins in browsers, families of refresh tokens, what users have allowed clients. */
+/**
+ * Records of the store that operators see and end: logins in browsers, families of refresh tokens, consents of users to
+ * clients.
+ */
 export type RevocableKind = 'sessions' | 'families' | 'consents'
 
 /** A record as operators see it. It has no token, no code and no value of a cookie. Times in ms since the epoch. */
@@ -123,7 +126,7 @@ export interface RevocableRecord {
   readonly lastUsedAt?: number | undefined
   /** Undefined for a consent, which stays until it is withdrawn. */
   readonly endsAt?: number | undefined
-  /** Of a session: "Firefox on Windows". */
+  /** The browser of a session: "Firefox on Windows". */
   readonly browser?: string | undefined
 }
 

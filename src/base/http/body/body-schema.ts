@@ -13,7 +13,7 @@ type BodyFormat = 'date' | 'date-time' | 'uuid' | 'email'
 export interface BodySchema {
   /** In a configuration: `#/schemas/NAME`. Replaced by what it names when the actions are compiled. */
   readonly $ref?: string
-  /** Of a schema that stands under `schemas` in the configuration: its name there. It may contain itself. */
+  /** The name under `schemas` in the configuration, if the schema is one of those. It may contain itself. */
   readonly $id?: string
   /** Absent: anything. A list: one of them, such as `["string", "null"]`. */
   readonly type?: BodyType | readonly BodyType[]
@@ -57,7 +57,7 @@ export function typesOf(schema: BodySchema | undefined): readonly BodyType[] {
 export const allowsType = (schema: BodySchema | undefined, type: BodyType): boolean =>
   typesOf(schema).includes(type)
 
-/** The schema of a member: its own, else that of unknown members, else none. Own members only, whatever the name. */
+/** The schema of a member: its own, or that of unknown members, or none. Own members only, whatever the name. */
 export function memberSchema(schema: BodySchema | undefined, name: string): BodySchema | undefined {
   if (schema === undefined) return undefined
   if (schema.properties !== undefined && Object.hasOwn(schema.properties, name))
@@ -105,7 +105,7 @@ interface FormatRow {
 const DATE = /^(\d{4})-(\d\d)-(\d\d)$/
 const TIME = /^([01]\d|2[0-3]):([0-5]\d):(?:[0-5]\d|(60))(?:\.\d+)?(?:[zZ]|([+-])([01]\d|2[0-3]):([0-5]\d))$/
 const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i
-/** RFC 5321 §4.1.2, with letters of other scripts: `Local-part`, `Domain`. */
+/** The parts of an address of mail (RFC 5321 §4.1.2), with letters of other scripts: `Local-part`, `Domain`. */
 const MAILBOX = /^(?:[^\s@"(),:;<>[\]\\.]+(?:\.[^\s@"(),:;<>[\]\\.]+)*|"[^\p{Cc}"\\]*")$/u
 const DOMAIN = /^(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?\.)+[\p{L}\p{N}-]{2,63}$/u
 const LITERAL = /^\[(?:IPv6:([0-9A-Fa-f:.]+)|([0-9.]+))\]$/
@@ -120,7 +120,7 @@ function isDate(text: string): boolean {
   return day >= 1 && day <= days
 }
 
-/** RFC 3339 §5.6. A leap second is the last of a day in UTC (§5.7). */
+/** Whether a text is a time (RFC 3339 §5.6). A leap second is the last of a day in UTC (§5.7). */
 function isTime(text: string): boolean {
   const [found, hours, minutes, leap, sign, offHours = 0, offMinutes = 0] = TIME.exec(text) ?? []
   if (found === undefined || leap === undefined) return found !== undefined
@@ -132,7 +132,7 @@ function isTime(text: string): boolean {
 /** In minutes. */
 const DAY = 24 * 60
 
-/** RFC 3339 §5.6, where the T may be in lower case. */
+/** Whether a text is a date and a time (RFC 3339 §5.6), where the T may be in lower case. */
 const isDateTime = (text: string): boolean =>
   /^[tT]$/.test(text.charAt(10)) && isDate(text.slice(0, 10)) && isTime(text.slice(11))
 
@@ -151,7 +151,7 @@ export const FORMATS: Readonly<Record<BodyFormat, FormatRow>> = {
   email: { test: isEmail, expected: 'an email address' },
 }
 
-/** What `format` may be in a schema. */
+/** The values of `format` in a schema. */
 export const FORMAT_NAMES: readonly string[] = Object.keys(FORMATS)
 
 type Reader = (text: string) => JsonValue | undefined
@@ -188,7 +188,7 @@ const EXPECTED: Readonly<Record<BodyType, string>> = {
   null: 'null',
 }
 
-/** What a schema's types are called in a message: `a number or null`. */
+/** The words for a schema's types in a message: `a number or null`. */
 export const describeTypes = (types: readonly BodyType[]): string =>
   types.map((type) => EXPECTED[type]).join(' or ')
 

@@ -1,12 +1,12 @@
 import { Buffer, isUtf8 } from 'node:buffer'
 import { JSON_CHECK } from './json-check.wasm.ts'
 
-/** What is no JSON, or not of the shape that was promised. `message` says where, in bytes from 0. */
+/** A document that is no JSON, or not of the shape that was promised. `message` says where, in bytes from 0. */
 export class NotJson extends Error {
   override readonly name = 'NotJson'
 }
 
-/** What `json-check.wat` exports. Its memory holds the record of one open document, and one piece of it. */
+/** The exports of `json-check.wat`. Its memory holds the record of one open document, and one piece of it. */
 interface Exports {
   readonly memory: { readonly buffer: ArrayBuffer }
   readonly PIECE: { readonly value: number }
@@ -75,7 +75,7 @@ export class JsonCheck {
     this.#passed += bytes.length
   }
 
-  /** What comes first counts: a byte that is no UTF-8, or the one that the grammar stopped at. */
+  /** The first error counts: a byte that is no UTF-8, or the one that the grammar stopped at. */
   #checkText(bytes: Uint8Array, stoppedAt: number): void {
     const read = stoppedAt >= 0 ? bytes.subarray(0, stoppedAt) : bytes
     const text = this.#cut.length > 0 ? Buffer.concat([this.#cut, read]) : read
@@ -116,10 +116,10 @@ const notJson = (why: string | undefined, at: number): NotJson => new NotJson(`i
 const NOTHING = new Uint8Array(0)
 const FIRST_OF_MANY = 0xc0
 const ASCII = 0x80
-/** The least and the greatest byte that goes on a sequence. */
+/** The least and the greatest byte that continues a sequence. */
 const CONTINUATIONS = [0x80, 0xbf] as const
 
-/** Whether the bytes are UTF-8 that may go on within a sequence. */
+/** Whether the bytes are UTF-8; their last sequence may be incomplete. */
 const beginsUtf8 = (text: Uint8Array): boolean => isUtf8(text.subarray(0, text.length - openBytes(text)))
 
 /** How many bytes at the end begin a sequence that others can end. */

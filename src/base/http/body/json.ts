@@ -18,7 +18,7 @@ export interface JsonObject {
 
 export const newObject = (): JsonObject => Object.create(null) as JsonObject
 
-/** What JSON.rawJSON makes. Told apart by JSON.isRawJSON alone. */
+/** A result of JSON.rawJSON. Only JSON.isRawJSON tells it from other objects. */
 export interface RawNumber {
   readonly rawJSON: string
 }
@@ -32,7 +32,7 @@ declare global {
   }
 }
 
-/** RFC 8259 §6, whole text: sign, integer part, fraction, exponent. */
+/** A whole text that is a number (RFC 8259 §6): sign, integer part, fraction, exponent. */
 const JSON_NUMBER = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 
 /** Throws SyntaxError if the literal is no JSON scalar. */
@@ -41,7 +41,7 @@ function numberOf(literal: string): number | RawNumber {
   return String(number) === literal ? number : JSON.rawJSON(literal)
 }
 
-/** The value of a text that is a number as JSON writes it: no white space, leading zeros, `+` or NaN; else undefined. */
+/** The value of a text that is a number as JSON writes it: no white space, leading zeros, `+` or NaN; otherwise undefined. */
 export const parseNumberLiteral = (text: string): number | RawNumber | undefined =>
   JSON_NUMBER.test(text) ? numberOf(text) : undefined
 
@@ -115,7 +115,7 @@ export const JSON_LIMITS: JsonLimits = { depth: 100, nodes: 100_000 }
 /**
  * Strict JSON (C7.6, T4.5): UTF-8 with at most one BOM, no duplicate keys, no lone surrogates, bounded in depth and
  * number of values; objects have no prototype, literals survive (see JsonValue). Throws Fault `body_malformed`,
- * saying where and why. Own parser, since JSON.parse sees neither duplicate keys nor, without a slow reviver, literals.
+ * saying where and why. Own parser, because JSON.parse sees neither duplicate keys nor, without a slow reviver, literals.
  */
 export const parseJson = (bytes: Uint8Array, limits: JsonLimits = JSON_LIMITS): JsonValue =>
   new JsonReader(decodeUtf8(bytes), limits).read()
@@ -126,7 +126,7 @@ export const parseJsonInSlices = async (
   limits: JsonLimits = JSON_LIMITS,
 ): Promise<JsonValue> => new JsonReader(decodeUtf8(bytes), limits).readInSlices()
 
-/** JSON text of a value, without loss: literals as they came. What it writes, parseJson reads as the same value. */
+/** JSON text of a value, without loss: literals as they came. parseJson reads the same value from it. */
 export const stringifyJson = (value: JsonValue): string => JSON.stringify(value)
 
 /** A value for people: a text as it is, all else as JSON. */
@@ -316,7 +316,7 @@ class JsonReader {
 /** The names and indexes that lead to a part of a value (RFC 6901 §3), unescaped. None: the whole value. */
 export type JsonPointer = readonly string[]
 
-/** RFC 6901 §3, for the schema of the configuration. */
+/** A JSON Pointer (RFC 6901 §3), for the schema of the configuration. */
 export const POINTER_PATTERN = '^(/([^~/]|~[01])*)*$'
 
 /** @param text a pointer as RFC 6901 writes it: it matches `POINTER_PATTERN` */

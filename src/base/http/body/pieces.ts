@@ -2,7 +2,7 @@ import type { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
 import { clearImmediate, setImmediate } from 'node:timers'
 
-/** What takes the pieces of a body. After `end` or `fail` nothing more is called. */
+/** Takes the pieces of a body. After `end` or `fail` nothing more is called. */
 export interface PieceSink {
   piece(bytes: Buffer): void
   /** The body is whole. @param last its last bytes */
@@ -25,7 +25,7 @@ export interface PieceSource {
 export const isPieces = (body: unknown): body is PieceSource =>
   typeof body === 'object' && body !== null && 'read' in body && 'cancel' in body
 
-/** What is given in place of another source's pieces. What it throws breaks the body. */
+/** Gives other pieces in place of a source's own. An error that it throws breaks the body. */
 export interface Stage {
   /** An empty Buffer gives nothing. */
   piece(bytes: Buffer): Buffer

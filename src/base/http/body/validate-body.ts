@@ -11,7 +11,7 @@ import {
 } from './json.ts'
 import { printable } from './read-body.ts'
 
-/** Returns if the body fits; else throws Fault `body_invalid`, whose `say` names each field and why. */
+/** Returns if the body fits; otherwise throws Fault `body_invalid`, whose `say` names each field and why. */
 export type BodyValidator = (value: JsonValue) => void
 
 export interface BodyProblem {
@@ -71,7 +71,7 @@ export function compileNamed(schema: BodySchema): Check {
   return check
 }
 
-/** One with a name is compiled once for all that contain it, and not before it is needed, since it may contain itself. */
+/** One with a name is compiled once for all that contain it, and not before it is needed, because it may contain itself. */
 const compileCheck = (schema: BodySchema): Check =>
   schema.$id === undefined
     ? compileOwn(schema)

@@ -29,16 +29,19 @@ export interface ActionVersions {
 }
 
 export interface Negotiation {
-  /** C2.4: the format of an error, for any Accept whatever. Never throws. */
+  /** The format of an error, for any Accept whatever (C2.4). Never throws. */
   formatOfErrors(accept: AcceptLines): Format
-  /** C7.2, C7.3. Throws Fault `not_acceptable`, or `unknown_action_version` if only our vendor's type was wanted. */
+  /**
+   * The type that answers (C7.2, C7.3). Throws Fault `not_acceptable`, or `unknown_action_version` if only our vendor's
+   * type was wanted.
+   */
   negotiate(accept: AcceptLines, action: ActionVersions): Representation
   /**
-   * C7.1 for an action with `produces` of its own: the type that answers, as configured. Where the configuration
+   * The type that answers, as configured, for an action with its own `produces` (C7.1). Where the configuration
    * gives a range (`image/*`), the client's narrower type is the answer. Throws Fault `not_acceptable`.
    */
   negotiateOwn(accept: AcceptLines, produces: readonly string[]): string
-  /** C6.3.1: userinfo speaks JSON only. Throws Fault `not_acceptable` or `unknown_action_version`. */
+  /** Userinfo speaks JSON only (C6.3.1). Throws Fault `not_acceptable` or `unknown_action_version`. */
   requireJson(accept: AcceptLines): void
 }
 
@@ -107,7 +110,7 @@ function readPreference(
   const ranges = named.filter(({ matches }) => matches)
   const formats = FORMATS.toSorted((a, b) => Number(b === defaultFormat) - Number(a === defaultFormat))
   const readVendorType = vendorTypeReader(vendor)
-  // The sort is stable: of two plain types that one wildcard stands for, the default stays first.
+  // The sort is stable: of two plain types that one wildcard means, the default stays first.
   const offers = [
     ...formats.flatMap((format) => plainOffer(ranges, format)),
     ...vendorOffers(ranges, readVendorType),
@@ -132,7 +135,7 @@ function plainOffer(ranges: readonly AcceptRange[], format: Format): readonly Of
   return range === undefined ? [] : [{ format, version: undefined, contentType: type + UTF8, range }]
 }
 
-/** Wildcards stand for the plain types only (C7.2): a vendor type is offered where it is named. */
+/** Wildcards mean the plain types only (C7.2): a vendor type is offered where it is named. */
 function vendorOffers(ranges: readonly AcceptRange[], readVendorType: VendorTypeReader): readonly Offer[] {
   const excluded = new Set(ranges.filter(({ q }) => q === 0).map(({ type }) => type))
   return ranges.flatMap((range) => {

@@ -84,7 +84,7 @@ export function plainAddress(text: string): string | undefined {
   return address.startsWith(MAPPED) && address.includes('.') ? address.slice(MAPPED.length) : address
 }
 
-/** `fe80::1%eth0` without what stands behind the `%`. */
+/** `fe80::1%eth0` without the part from the `%` on. */
 const withoutZone = (address: string): string => {
   const zone = address.indexOf('%')
   return zone < 0 ? address : address.slice(0, zone)
@@ -175,7 +175,7 @@ const READERS: Readonly<Record<ForwardingHeader, (member: string) => Hop>> = {
   },
 }
 
-/** RFC 7239 §6 node, also as X-Forwarded-For writes it: an address, perhaps with a port; IPv6 with or without brackets. */
+/** A node of RFC 7239 §6, also as X-Forwarded-For writes it: an address, perhaps with a port; IPv6 with or without brackets. */
 function nodeAddress(node: string): string | undefined {
   const [, bracketed, dotted] = /^(?:\[([^\]]*)\]|([0-9.]+))(?::[0-9A-Za-z._-]+)?$/.exec(node) ?? []
   return plainAddress(bracketed ?? dotted ?? node)
@@ -226,7 +226,7 @@ export function compileAddressList(entries: readonly string[]): (address: string
 
 /**
  * The network that an address stands for where calls are counted by address: itself for IPv4; for IPv6 its first 64
- * bits, since the others are the client's own to choose (RFC 4291 §2.5.4).
+ * bits, because the others are the client's own to choose (RFC 4291 §2.5.4).
  * @param address as `clientOrigin` writes it: RFC 5952, IPv4 never as IPv6
  */
 export function networkOf(address: string): string {

@@ -44,7 +44,7 @@ const startsInAnyCase = (value: string, scheme: string): boolean =>
   value.slice(0, scheme.length).toLowerCase() === scheme.toLowerCase()
 
 /**
- * What follows the scheme and its spaces. The scheme's case counts, unless the rules say otherwise (C4.14, C6.1.2).
+ * The text behind the scheme and its spaces. The scheme's case counts, unless the rules say otherwise (C4.14, C6.1.2).
  * Empty if the scheme is followed by nothing, or by something that is no space.
  */
 function afterScheme(
@@ -61,7 +61,7 @@ function afterScheme(
   return value.slice(at)
 }
 
-/** RFC 6750 §2.1, b64token; RFC 9449 §7.1 has the same as token68. */
+/** The b64token of RFC 6750 §2.1; RFC 9449 §7.1 has the same as token68. */
 const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/
 
 const NEVER = (): boolean => false
@@ -136,7 +136,10 @@ function decodeBase64(encoded: string): string | undefined {
 
 const FORM_ENCODED = /[+%]/
 
-/** RFC 6749 §2.3.1: id and secret are form-encoded before they are joined. Undefined where that makes no other pair. */
+/**
+ * Decodes id and secret, which are form-encoded before they are joined (RFC 6749 §2.3.1). Undefined where that makes no
+ * other pair.
+ */
 function formDecodePair(sent: ClientPair): ClientPair | undefined {
   if (!FORM_ENCODED.test(sent.id) && !FORM_ENCODED.test(sent.secret)) return undefined
   try {
@@ -157,7 +160,7 @@ interface Challenge {
   readonly description?: string | undefined
   /** Space-delimited. */
   readonly scope?: string | undefined
-  /** Of DPoP: the algorithms of proofs, space-delimited. */
+  /** The algorithms of DPoP proofs, space-delimited. */
   readonly algs?: string | undefined
   /** Where the metadata of the API is (RFC 9728 §5.1). */
   readonly resourceMetadata?: string | undefined
@@ -190,7 +193,7 @@ export function tokenChallenge({
   return `${scheme} ${written.join(', ')}`
 }
 
-/** RFC 9110 §5.6.4, in ASCII. */
+/** A quoted string (RFC 9110 §5.6.4), in ASCII. */
 export function quotedString(text: string): string {
   if (!/^[\t -~]*$/.test(text)) throw new RangeError('a quoted string holds printable ASCII only')
   return `"${text.replace(/["\\]/g, '\\$&')}"`

@@ -1,19 +1,19 @@
 import type { Head } from './head.ts'
 
-/** What a deployment allows. Names of methods and headers as they shall be sent. */
+/** The cross-origin calls that a deployment allows. Names of methods and headers as they shall be sent. */
 interface CorsRules {
   /** As browsers write them: scheme, host, and the port where it isn't the scheme's own. */
   readonly origins: readonly string[]
   readonly methods: readonly string[]
   readonly headers: readonly string[]
   readonly exposeHeaders: readonly string[]
-  /** Milliseconds. */
+  /** How long a browser may keep the answer to a preflight, in milliseconds. */
   readonly maxAge: number
 }
 
 type Headers = Readonly<Record<string, string | readonly string[]>>
 
-/** Of Postern's own answers, what scripts may read beside the few that they always may. */
+/** Headers of Postern's own answers that scripts may read, besides the few that they may always read. */
 const EXPOSED = [
   'X-Request-Id',
   'RateLimit',
@@ -25,7 +25,7 @@ const EXPOSED = [
   'DPoP-Nonce',
 ]
 
-/** Of proofs (RFC 9449): a page that has a bound token can call with it wherever it can call at all. */
+/** The header of proofs (RFC 9449): a page that has a bound token can call with it wherever it can call at all. */
 const PROOF = 'DPoP'
 
 const isProof = (name: string): boolean => name.toLowerCase() === PROOF.toLowerCase()
@@ -63,7 +63,7 @@ export class Cors {
     )
   }
 
-  /** What a preflight is answered. The same for every path: which actions there are is for tokens to find out. */
+  /** The answer to a preflight. The same for every path: which actions there are is for tokens to find out. */
   preflight({ headers }: Head): Headers {
     return { 'Cache-Control': 'no-store', ...(this.#allows(headers.origin) && this.#preflight) }
   }

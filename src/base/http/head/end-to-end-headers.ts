@@ -19,7 +19,7 @@ export const headerReading = (name: string): string => foldName(name).replaceAll
 /** In it an upstream reports to the audit trail what has changed (C12.2.2). It never passes, in either direction. */
 export const AUDIT_HEADER = 'x-postern-audit'
 
-/** RFC 9110 §7.6.1 and what RFC 2616 §13.5.1 had: of one connection only, in both directions (C8.3). */
+/** Headers of one connection only, in both directions (RFC 9110 §7.6.1 and what RFC 2616 §13.5.1 had; C8.3). */
 export const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -46,7 +46,7 @@ export function connectionNames(value: string | readonly string[] | undefined): 
 const NONE: ReadonlySet<string> = new Set()
 
 /**
- * What never goes on from a client, folded (C8.2, T2.2). Three reasons: Postern makes it itself, it belongs to the
+ * Headers of a client that are never sent on, folded (C8.2, T2.2). Three reasons: Postern makes it itself, it belongs to the
  * client's connection with Postern, or upstreams take it for a trusted proxy's word about who calls or what is asked.
  */
 const STOPPED: ReadonlySet<string> = new Set([
@@ -173,7 +173,7 @@ const isStopped = (folded: string): boolean => STOPPED.has(folded) || STOPPED_FA
 export const neverPasses = (name: string): boolean => isStopped(foldName(name))
 
 /**
- * What no configuration sets, folded: Postern says it in each request, it frames the message, or it asks for a part or a
+ * Headers that no configuration sets, folded: those that Postern sets, that frame the message, or that ask for a part or a
  * state of the data, which only the client can mean.
  */
 const NOT_SETTABLE: ReadonlySet<string> = new Set([
@@ -222,7 +222,7 @@ function mayPass(name: string): boolean {
   return passes
 }
 
-/** What a backend's `requestHeaders` lets in, in lower case; undefined where it says nothing: what is not stopped passes. */
+/** Headers that a backend's `requestHeaders` lets in, in lower case. Undefined if it has none: all that are not stopped pass. */
 type AllowedHeaders = ReadonlySet<string> | undefined
 
 /** Names that are left out, as `headerReading` makes them; undefined: none besides. */
@@ -240,8 +240,8 @@ const HANDSHAKE: ReadonlySet<string> = new Set([
 ])
 
 /**
- * The client's end-to-end headers that may go on, by lower-case name (C8.2, C8.3): others pass as RFC 9110 §5.1 wants
- * of unknown fields, unless there is a list. What Connection names goes first, so that it can never strip what Postern
+ * The client's end-to-end headers that may be sent on, by lower-case name (C8.2, C8.3): others pass as RFC 9110 §5.1 wants
+ * of unknown fields, unless there is a list. Names in Connection are removed first, so that it can never strip what Postern
  * adds later (T2.1).
  */
 export function cleanRequestHeaders(

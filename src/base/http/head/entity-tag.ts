@@ -3,7 +3,7 @@ import type { Head } from './head.ts'
 
 interface EntityTag {
   readonly weak: boolean
-  /** What stands between the quotes. */
+  /** The text between the quotes. */
   readonly opaque: string
 }
 
@@ -50,7 +50,7 @@ const ONE = /^(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"$/
 
 export const tagText = ({ weak, opaque }: EntityTag): string => `${weak ? 'W/' : ''}"${opaque}"`
 
-/** A condition, or a single tag, with other opaque parts. What is no list of tags stays as it came, and so does `*`. */
+/** A condition, or a single tag, with other opaque parts. A text that is no list of tags stays as it came, and so does `*`. */
 export function withOpaque(header: string, change: (opaque: string) => string): string {
   const tags = readTags(header) ?? []
   const changed = tags.map((tag) => ({ ...tag, opaque: change(tag.opaque) }))
@@ -69,9 +69,9 @@ export const fitsWeakly = (condition: TagCondition, opaque: string): boolean =>
 /** A document that is made once, when a configuration is loaded, and answered as it is from then on. */
 export interface ReadyDocument {
   readonly body: Buffer
-  /** Of a 200. With `ETag`. */
+  /** Headers of a 200, with `ETag`. */
   readonly headers: Readonly<Record<string, string>>
-  /** Of a 304 (RFC 9110 §15.4.5): those of `headers` that say how long it may be kept, and which version it is. */
+  /** Headers of a 304 (RFC 9110 §15.4.5): those of `headers` that say how long it may be kept, and which version it is. */
   readonly unchangedHeaders: Readonly<Record<string, string>>
   /** The entity tag, with its quotes. */
   readonly tag: string
@@ -93,7 +93,7 @@ export function readyDocument(body: Buffer, headers: Readonly<Record<string, str
   return { body, headers: all, unchangedHeaders: Object.fromEntries(kept), tag }
 }
 
-/** 304 if the client has this version (RFC 9110 §13.1.2), else the document. For GET and HEAD. */
+/** 304 if the client has this version (RFC 9110 §13.1.2), otherwise the document. For GET and HEAD. */
 export const answerReady = (document: ReadyDocument, { headers }: Pick<Head, 'headers'>): ReadyAnswer =>
   isKnown(headers['if-none-match'], document.tag)
     ? { status: 304, headers: document.unchangedHeaders, body: undefined }

@@ -20,10 +20,13 @@ export interface Head {
   readonly remoteAddress: string
 }
 
-/** What the framing headers declare: the body's length in bytes, or that it comes in chunks. 0 is no body (C7.4). */
+/** The body that the framing headers declare: its length in bytes, or that it comes in chunks. 0 is no body (C7.4). */
 export type BodyDeclaration = number | 'chunked'
 
-/** Of searches and collections (RFC 3253, 4791, 4918, 5323, and QUERY): actions and services may have these too (C3.3). */
+/**
+ * Methods of searches and collections (RFC 3253, 4791, 4918, 5323, and QUERY): actions and services may have these too
+ * (C3.3).
+ */
 export const FURTHER_METHODS = [
   'PROPFIND',
   'PROPPATCH',
@@ -147,10 +150,13 @@ function isHost(value: string): boolean {
 /** Digits that a number holds exactly. */
 const LENGTH_SYNTAX = /^[0-9]{1,15}$/
 
-/** RFC 9112 §6.3, without its leniences: what two recipients could read differently is refused. */
+/**
+ * The declared body (RFC 9112 §6.3), without the RFC's leniences: lines that two recipients could read differently are
+ * refused.
+ */
 function declaration({ contentLength, transferEncoding }: Lines, httpVersion: string): BodyDeclaration {
   if (transferEncoding !== undefined) {
-    // RFC 9112 §6.1: chunks in HTTP/1.0, or beside a length, are framing that somebody got wrong.
+    // RFC 9112 §6.1: chunks in HTTP/1.0, or together with a length, are framing that somebody got wrong.
     const sound = contentLength === undefined && httpVersion !== '1.0'
     if (!sound || transferEncoding.toLowerCase() !== 'chunked') throw new Fault('bad_framing')
     return 'chunked'
@@ -171,5 +177,5 @@ const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PROPFIND',
 
 export const isSafe = (method: string): boolean => SAFE.has(method)
 
-/** Methods whose content has no meaning (RFC 9110 §9.3.1), and of which receivers disagree on where it ends. */
+/** Methods whose content has no meaning (RFC 9110 §9.3.1); receivers disagree on where it ends. */
 export const isBodiless = (method: string): boolean => method === 'GET' || method === 'HEAD'

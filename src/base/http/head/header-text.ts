@@ -17,10 +17,10 @@ const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 /** A token as a pattern of JSON Schema. */
 export const TOKEN_PATTERN = TOKEN.source
 
-/** RFC 9110 §5.6.2. Header names, methods and schemes of credentials are tokens. */
+/** Whether a text is a token (RFC 9110 §5.6.2). Header names, methods and schemes of credentials are tokens. */
 export const isToken = (text: string): boolean => TOKEN.test(text)
 
-/** RFC 9110 §5.5: no control characters, so that no value ends its line. */
+/** Whether a text can be a header's value (RFC 9110 §5.5): no control characters, so that no value ends its line. */
 export const isHeaderValue = (text: string): boolean => VALUE.test(text)
 
 const LOWER_CASE = /^[^A-Z]+$/

@@ -57,7 +57,7 @@ export const MEDIA_TYPE_KEYS = {
 const isUtf8 = ({ parameters }: MediaType): boolean =>
   parameters.every(({ name, value }) => name !== 'charset' || value.toLowerCase() === 'utf-8')
 
-/** Whether `range` (`a/b`, `a/*` or `*\/*`) stands for all that `type` stands for. Both in lower case. */
+/** Whether `range` (`a/b`, `a/*` or `*\/*`) includes all that `type` includes. Both in lower case. */
 export const covers = (range: string, type: string): boolean =>
   range === type || range === '*/*' || (range.endsWith('/*') && type.startsWith(range.slice(0, -1)))
 
@@ -131,7 +131,7 @@ export const byPreference = (a: AcceptRange, b: AcceptRange): number =>
   b.q - a.q || b.specificity - a.specificity || a.order - b.order
 
 /**
- * The range that says how welcome one type is, of those that stand for it: the most specific one (RFC 9110
+ * The range that says how welcome one type is, of those that include it: the most specific one (RFC 9110
  * §12.5.1); of equally specific ones an exclusion, else the most preferred. Undefined: not acceptable.
  */
 export function decisiveRange(standing: readonly AcceptRange[]): AcceptRange | undefined {
@@ -170,12 +170,12 @@ const KIND_OF: ReadonlyMap<string, BodyKind> = new Map([
 ])
 const ALL_KINDS: readonly BodyKind[] = ['json', 'xml', 'form']
 
-/** RFC 9110 §8.3: what a body without a Content-Type may be taken for. */
+/** The type that a body without a Content-Type may be taken for (RFC 9110 §8.3). */
 const UNSTATED = 'application/octet-stream'
 
 /**
  * A Content-Type value (RFC 9110 §8.3), or undefined if malformed. A repeated parameter is malformed: readers
- * disagree on which one counts. Two types in one value never parse, since a comma is no part of a type.
+ * disagree on which one counts. Two types in one value never parse, because a comma is no part of a type.
  */
 export function parseContentType(value: string): MediaType | undefined {
   const media = parseMediaType(value)
@@ -187,7 +187,7 @@ export function parseContentType(value: string): MediaType | undefined {
 /** Further types of bodies, in lower case, and what they are parsed as (C7.4). */
 export type BodyTypes = ReadonlyMap<string, BodyKind>
 
-/** C7.4: what the body is parsed as; `none` without one. Throws Fault `unsupported_media_type`, also without a body. */
+/** How the body is parsed; `none` without one (C7.4). Throws Fault `unsupported_media_type`, also without a body. */
 export function checkContentType(
   facts: BodyFacts,
   allowed: readonly BodyKind[] = ALL_KINDS,
@@ -203,7 +203,7 @@ export function checkContentType(
 
 /**
  * The same for an action with `consumes` of its own, types or ranges (C7.1): the type sent, in lower case, or `none`.
- * It replaces C7.4: any charset and coding pass, since such a body is not read here but streamed as it is.
+ * It replaces C7.4: any charset and coding pass, because such a body is not read here but streamed as it is.
  */
 export function checkOwnContentType(facts: BodyFacts, consumes: readonly string[]): string {
   if (facts.contentType === undefined && !facts.hasBody) return 'none'

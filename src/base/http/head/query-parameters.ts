@@ -61,7 +61,7 @@ export function compileReadParameters(names: readonly string[]): ReadParameters 
         refuseOther(pair)
         continue
       }
-      // Who splits at "&" only reads another value, or none.
+      // A service that splits at "&" only reads another value, or no value.
       if (query[start - 1] === ';' || query[end] === ';')
         throw refuseParameter(
           name,

@@ -3,7 +3,7 @@ import { Fault } from '../../kernel/faults.ts'
 import { caseless, SKIPPED } from '../names/fold.ts'
 import { WantedNames } from '../names/like-names.ts'
 
-/** Letters of which a name is read in one way only. */
+/** Characters of names that can be read in one way only. */
 const PLAIN = /^[A-Za-z0-9_-]*$/
 /** One decoding; undefined where that cannot be done. */
 export function decodeQueryText(text: string): string | undefined {
@@ -39,9 +39,9 @@ export function readingsOfSent(sent: string): readonly string[] | undefined {
   return once === twice ? readingsOf(once) : [...readingsOf(once), ...readingsOf(twice)]
 }
 
-/** Decodings, one after the other, that some service may do. */
+/** How many decodings, one after the other, some service may do. */
 const MOST_DECODINGS = 3
-/** Bytes, and the spelling of one UTF-16 unit that IIS decodes. */
+/** Escaped bytes, and the escape of one UTF-16 unit that IIS decodes. */
 const ESCAPES = /(?:%[0-9A-Fa-f]{2})+|%[Uu][0-9A-Fa-f]{4}/g
 
 function unescaped(escapes: string): string {
@@ -60,7 +60,10 @@ function decodedOnce(text: string): string {
   }
 }
 
-/** What makes more than one text of a decoded one: separators and escapes, and all that become one when they are normalised (NFKC). */
+/**
+ * Characters that make several texts of a decoded one: separators and escapes, and all that become one when they are
+ * normalised (NFKC).
+ */
 export const DIVIDES = /[%&;\u037e\ufe14\ufe54\ufe60\ufe6a\uff05\uff06\uff1b]/
 
 /** A text, and what it is after one to three decodings, each normalised (NFKC) or not. */
@@ -75,7 +78,7 @@ function decodingsOf(text: string): ReadonlySet<string> {
   return all
 }
 
-/** What a decoded name is read as without regard to `-` and `_` besides: a name of a body, or of any place. */
+/** The readings of a decoded name, also without regard to `-` and `_`: a name of a body, or of any place. */
 export const decodedMemberReadings = (name: string): readonly string[] => readingsOf(name).map(withoutJoints)
 
 const withoutJoints = (name: string): string => name.replaceAll(/[-_]/g, '')
@@ -154,7 +157,7 @@ export function compileFindTaken(
 const NOTHING_KEPT: KeptNames = { names: [], declared: [] }
 
 interface QueryRules {
-  /** Names, decoded, of which no pair passes in any reading. */
+  /** Names, decoded, whose pairs never pass, in any reading. */
   readonly taken: readonly string[]
   /** Names, decoded, of the only pairs that pass; undefined: all others do. */
   readonly only: readonly string[] | undefined
@@ -166,7 +169,7 @@ interface QueryRules {
 
 export interface KeptNames {
   readonly names: readonly string[]
-  /** Names of pairs that pass all the same, decoded, in this very case: they are checked where they are declared (C4.11). */
+  /** Names of pairs that pass nevertheless, decoded, in this very case: they are checked where they are declared (C4.11). */
   readonly declared: readonly string[]
 }
 

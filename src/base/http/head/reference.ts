@@ -11,7 +11,7 @@ export interface HttpUrl {
   readonly query: string
 }
 
-/** RFC 3986 appendix B. */
+/** The parts of a reference (RFC 3986 appendix B). */
 const REFERENCE = /^(?:([^:/?#]+):)?(?:\/\/([^/?#]*))?([^?#]*)(\?[^#]*)?(?:#.*)?$/s
 /** A host name, an address, a port: no user information, which is another's (RFC 9110 §4.2.4), and no escapes. */
 const AUTHORITY = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?$/
@@ -46,7 +46,7 @@ function originOf(
   return URL.parse(`${scheme ?? base.slice(0, base.indexOf(':'))}://${authority}`)?.origin
 }
 
-/** RFC 3986 §5.2.3 and §5.2.4. What climbs above the root keeps its dots, and is then refused. */
+/** Resolves a path (RFC 3986 §5.2.3 and §5.2.4). A path that climbs above the root keeps its dots, and is then refused. */
 function merged(path: string, base: string): string {
   const segments = base.split('/').slice(1, -1)
   const given = path.split('/')
@@ -81,7 +81,7 @@ const withoutUser = (text: string): string => text.slice(text.lastIndexOf('@') +
 export function referenceForLog(reference: string): string {
   const [, scheme, authority, path = ''] = REFERENCE.exec(reference.slice(0, 10 * LONGEST_LOGGED)) ?? []
   const place = authority === undefined ? '' : `//${withoutUser(authority)}`
-  // Without "//" user information may stand in what is the scheme and the first segment, by the letter of the syntax.
+  // Without "//" user information may be in the scheme and the first segment, by the letter of the syntax.
   const [first = ''] = path.split('/', 1)
   const text = first.includes('@')
     ? withoutUser(path)
@@ -93,7 +93,7 @@ export function referenceForLog(reference: string): string {
 
 /** One value of a Link header (RFC 8288 §3). */
 export interface LinkValue {
-  /** What stands between `<` and `>`. */
+  /** The text between `<` and `>`. */
   readonly target: string
   readonly parameters: readonly LinkParameter[]
 }
@@ -148,7 +148,7 @@ export const writeLink = (links: readonly LinkValue[]): string =>
     .map(({ target, parameters }) => [`<${target}>`, ...parameters.map(parameterText)].join('; '))
     .join(', ')
 
-/** Of parameters such as `title*`, which are never quoted (RFC 8187 §3.2.1). */
+/** The value of a parameter such as `title*`, which is never quoted (RFC 8187 §3.2.1). */
 const EXTENDED_VALUE = /^[!#$%&'+.^_`|~0-9A-Za-z-]+$/
 
 function parameterText({ name, value }: LinkParameter): string {

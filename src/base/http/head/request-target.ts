@@ -29,7 +29,7 @@ const DEFAULT_PORT: Readonly<Record<string, string>> = { 'http:': '80', 'https:'
  * One spelling per authority. Decisions (RFC 9110 §4.2.3, RFC 3986 §6.2):
  * - the host is compared without regard to case, and one trailing dot is dropped: DNS knows no difference;
  * - an empty port and the port that is the default of the target's own scheme count as none;
- * - the scheme itself is not compared, since TLS may end in front of us and C3.6 speaks of the authority only;
+ * - the scheme itself is not compared, because TLS may end in front of us and C3.6 speaks of the authority only;
  * - nothing else is folded: user information, escapes, leading zeros and other spellings of an IP address
  *   stay as they are and so match nothing; nor does what holds a second port.
  */
@@ -82,7 +82,7 @@ const UNRESERVED = /[A-Za-z0-9\-._~]/
 
 type Rule = keyof typeof TARGET_RULES
 
-/** The rule that a character that may not stand in a segment breaks. */
+/** The rule that a character breaks which may not be in a segment. */
 function ruleOf(code: number): Rule {
   if (code <= 0x20 || code === 0x7f) return 'control'
   if (code >= 0x80) return 'foreign'
@@ -95,7 +95,7 @@ const ENCODED_REFUSALS: Readonly<Record<number, Rule>> = {
   0x3b: 'semicolon',
 }
 
-/** What each escaped byte becomes: itself where unreserved (RFC 3986 §6.2.2.2), else its escape in upper case. */
+/** The result of each escaped byte: itself where unreserved (RFC 3986 §6.2.2.2), otherwise its escape in upper case. */
 const ESCAPES: readonly { readonly text: string; readonly refused: Rule | undefined }[] = Array.from(
   { length: 256 },
   (_, byte) => {
@@ -124,7 +124,7 @@ export function canonicalSegment(sent: string): string {
 }
 
 function canonicalEscapes(sent: string): string {
-  // Checks stand on the result: `%25%32%65` is `%252e` only once the unreserved `2` and `e` are decoded.
+  // Checks look at the result: `%25%32%65` is `%252e` only once the unreserved `2` and `e` are decoded.
   const segment = sent.replace(/%([0-9A-Fa-f]{2})?/g, (_, hex: string | undefined) => canonicalEscape(hex))
   if (NESTED_ESCAPE.test(segment)) refuseTarget('nested')
   if (ESCAPED_C1.test(segment)) refuseTarget('control')
@@ -148,7 +148,7 @@ function canonicalEscape(hex: string | undefined): string {
   return escape.text
 }
 
-/** Characters; RFC 9112 §3 recommends at least 8000 octets. */
+/** The longest request target, in characters; RFC 9112 §3 recommends at least 8000 octets. */
 export const DEFAULT_TARGET_LIMIT = 8192
 
 class CheckedTarget {
@@ -253,11 +253,11 @@ function canonicalSegments(path: string, authorities: Authorities): readonly str
 const mayEndInSlash = (path: string, authorities: Authorities): boolean =>
   authorities.slashAllowedBelow.some((prefix) => path.startsWith(prefix))
 
-/** The text that a canonical segment stands for: for path parameters and codes. Never holds `/`, `\`, `;` or controls. */
+/** The text that a canonical segment means: for path parameters and codes. Never holds `/`, `\`, `;` or controls. */
 export const decodeSegment = (segment: string): string =>
   segment.includes('%') ? decodeURIComponent(segment) : segment
 
-/** Characters of the target, bytes of the header lines, number of the header lines. */
+/** The limits of characters of the target, of bytes of the header lines, and of header lines. */
 interface HeadLimits {
   readonly target: number
   readonly headers: number
@@ -269,7 +269,7 @@ export interface HeadRules {
   readonly limits: HeadLimits
 }
 
-/** C4.1: limits, head, then target. The fault of the first that fails. */
+/** The target, or the fault of the first check that fails: limits, head, then target (C4.1). */
 export function readTarget(head: Head, { authorities, limits }: HeadRules): RequestTarget | Fault {
   try {
     if (head.rawTarget.length > limits.target) throw new Fault('target_too_long')

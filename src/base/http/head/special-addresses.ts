@@ -65,7 +65,7 @@ function isSpecial(address: string): boolean {
 
 /**
  * Whether an address is of the public internet, or one of `allowed`: no loopback, private, link-local, shared, multicast
- * or reserved one, in whatever form of IPv6 it is written. What is no address never is.
+ * or reserved one, in whatever form of IPv6 it is written. A text that is no address never is.
  * @param allowed addresses and CIDR networks
  * @throws RangeError, whose message names the entry, if one is neither
  */

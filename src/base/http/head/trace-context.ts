@@ -50,7 +50,7 @@ function isMember(member: string): boolean {
 }
 
 /**
- * What goes on of `tracestate`: undefined where its trace ends here, or where one of its members is malformed (§4.3).
+ * The part of `tracestate` that is sent on: undefined where its trace ends here, or where one of its members is malformed (§4.3).
  * @param traceparent that came with it
  */
 export function nextTracestate(incoming: string, traceparent: Incoming): string | undefined {

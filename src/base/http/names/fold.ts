@@ -7,7 +7,7 @@
 export const SKIPPED = /[\s\p{Cc}\p{Cf}]/gu
 
 /**
- * Both ways, since a few letters have a case in one direction only. Of the Turkish İ the dot stays behind: where a service's
+ * Both ways, because a few letters have a case in one direction only. Of the Turkish İ the dot stays behind: where a service's
  * machine is Turkish, it is an i.
  */
 export const caseless = (text: string): string => text.toUpperCase().toLowerCase().replaceAll('\u0307', '')
@@ -16,7 +16,7 @@ export const caseless = (text: string): string => text.toUpperCase().toLowerCase
 export const isLeftOut = (unit: number): boolean =>
   unit !== 0 && (unit <= 0x20 || unit === 0x7f || unit === 0x2d || unit === 0x5f || unit === 0x2b)
 
-/** Stands for what does not show: no reading has it, and no escape reaches beyond it. */
+/** Stands for characters that do not show: no reading has them, and no escape reaches beyond them. */
 export const HIDDEN = 0x20_0b
 
 export const codesOf = (text: string): readonly number[] =>

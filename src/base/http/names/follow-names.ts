@@ -9,7 +9,7 @@ const [NUL, DOT, QUESTION, OPEN, CLOSE] = [0, 0x2e, 0x3f, 0x5b, 0x5d]
 const DIGIT_2 = 0x32
 /** Stands for what no wanted reading has. */
 const NOWHERE = -1
-/** No reading has it, unless normalising joins it to what stands before it. */
+/** No reading has it, unless normalising joins it to the character before it. */
 const DOT_ABOVE = 0x3_07
 export const MARK = /\p{M}/u
 
@@ -27,7 +27,7 @@ const isPart = (code: number): boolean => code >= BYTE || (code >= 0xd8_00 && co
 
 /** Takes what is decoded. */
 interface Sink {
-  /** Whether it is one name, of which nothing is of interest behind its end. */
+  /** Whether it is one name: then nothing behind its end is of interest. */
   readonly isOne: boolean
   /** @returns false if nothing more can be found */
   take(code: number): boolean
@@ -56,7 +56,7 @@ export class NameFollower implements Sink {
       case HIDDEN:
         return true
       case NUL:
-        // A name ends here, or goes on without it.
+        // A name ends here, or continues without it.
         if (!this.#hasEnded) this.end()
         this.#hasEnded = true
         this.#isVariable = false
@@ -181,7 +181,7 @@ export class DecodedWalk {
     if (this.#count === 0 || this.#push(NOWHERE, 0)) this.#sink.end()
   }
 
-  /** What is not of ASCII. */
+  /** Takes a character that is not of ASCII. */
   #foreign(code: number, before: number): boolean {
     if (code === DOT_ABOVE) this.#joinDot(before)
     const { codes, isAsTyped } = folded(code)
@@ -192,7 +192,7 @@ export class DecodedWalk {
   }
 
   #joinDot(before: number): void {
-    // What was decoded before it is not known here.
+    // The decoded text before it is not known here.
     if (this.#hasEscapes) this.isSure = false
     else if (this.#isPlain && this.#isNormal && before !== NOWHERE && before !== DOT_ABOVE)
       this.#isNormal = /[\u0307\u0130]$/.test(`${String.fromCodePoint(before)}\u0307`.normalize('NFKC'))
@@ -237,7 +237,7 @@ export class DecodedWalk {
       if (isDigit && this.#count - start < (isLong ? 6 : 3)) return true
       const value = isDigit ? hexAtEnd(pending, this.#count, isLong ? 4 : 2) : NOWHERE
       for (let at = start; at < this.#count; at += 1) latest = Math.max(latest, this.#rounds[at] ?? 0)
-      // No escape: what stands behind the percent sign is kept.
+      // No escape: the characters behind the percent sign are kept.
       if (value === NOWHERE && !this.#sink.isOne)
         for (let at = this.#count - 1; at > start; at -= 1) behind.push(pending[at] ?? NOWHERE)
       this.#count = start

@@ -1,5 +1,5 @@
 /**
- * Finds the names of an object's members that some service may read as wanted ones (C8.7). What names are read as tells
+ * Finds the names of an object's members that some service may read as wanted ones (C8.7). The readings of names are told by
  * `member-names.ts`, slowly. Here a name is followed along the letters of the wanted ones, and given up at the first
  * letter that none of them has: a hostile body has thousands of names, each of which is dear to decode and to normalise.
  */
@@ -44,7 +44,7 @@ export class WantedNames {
     here.reading = reading
   }
 
-  /** What a wanted name is read as. @throws RangeError for another one, of which nothing would be found */
+  /** The readings of a wanted name. @throws RangeError for any other name, because it would never be found */
   readingsOf(name: string): readonly string[] {
     const readings = this.#readings.get(name)
     if (readings === undefined) throw new RangeError('a name is looked for that is none of the wanted ones')
@@ -52,7 +52,7 @@ export class WantedNames {
   }
 
   /**
-   * Those wanted readings that a key has.
+   * The wanted readings that a key has.
    * @param beforeSlow called for a key that is likely to be one of these, and can be told by all its readings alone
    */
   readingsIn(key: string, beforeSlow: () => void = () => undefined): readonly string[] {

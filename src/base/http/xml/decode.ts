@@ -78,7 +78,7 @@ export function decodeXml(bytes: Uint8Array, contentType: string | undefined): D
   return { text: decode(decoder, bytes), encoding: charset === undefined ? encoding : undefined }
 }
 
-/** Reads a client's document, which may be UTF-8 only: it goes on byte for byte. Fault `unsupported_media_type`. */
+/** Reads a client's document, which may be UTF-8 only: it is sent on byte for byte. Fault `unsupported_media_type`. */
 export function decodeBodyXml(bytes: Uint8Array): DecodedXml {
   const declared = declaredIn(bytes) ?? UTF_8
   if (declared !== UTF_8) throw new Fault('unsupported_media_type')
@@ -100,7 +100,7 @@ function decode(decoder: Decoder, bytes: Uint8Array): string {
 /** `subset`: a document type declaration with an internal subset, which may declare entities and default attributes. */
 type Doctype = 'none' | 'plain' | 'subset'
 
-/** What stands before the root, and how it ends. */
+/** The text before the root, and how it ends. */
 const SKIPPED: readonly (readonly [string, string])[] = [
   ['<!--', '-->'],
   ['<?', '?>'],
@@ -110,7 +110,7 @@ const BLANKS = /[\t\n\r ]*/y
 /**
  * The document type declaration of a document (XML 1.0 §2.8). Looked for before the document is parsed: saxes reports
  * one only when it has read all of it, and without its parts. The result is right for what saxes then accepts.
- * @param instructions whether processing instructions may stand before it: one of the two is what a body is refused for
+ * @param instructions whether processing instructions may be before it: one of the two is what a body is refused for
  */
 export function doctypeOf(text: string, instructions = true): Doctype {
   let at = 0

@@ -11,10 +11,10 @@ export function declaredPrefix(attribute: string): string | undefined {
   return attribute.startsWith('xmlns:') ? attribute.slice('xmlns:'.length) : undefined
 }
 
-/** What stands before the colon of a name, or `''`. */
+/** The part of a name before the colon, or `''`. */
 const prefixOf = (name: string): string => name.slice(0, Math.max(name.indexOf(':'), 0))
 
-/** What stands behind the colon of a name, or all of it. */
+/** The part of a name behind the colon, or all of it. */
 export const localOf = (name: string): string => name.slice(name.indexOf(':') + 1)
 
 /** Why a prefix cannot be bound to a namespace (Namespaces in XML 1.0 §3, §5); undefined if it can. */
@@ -25,7 +25,10 @@ export function bindingProblem(prefix: string, uri: string): string | undefined 
   return prefix !== '' && uri === '' ? `the prefix ${printable(prefix)} is bound to nothing` : undefined
 }
 
-/** The namespaces that are declared where a document is read or built. Calls `refuse` for what is none or has none. */
+/**
+ * The namespaces that are declared where a document is read or built. Calls `refuse` for an invalid namespace or an
+ * undeclared prefix.
+ */
 export class NamespaceScope {
   /** The namespaces of each prefix, the innermost last. A chain of scopes would be searched through at each name. */
   readonly #uris = new Map<string, string[]>([
@@ -46,7 +49,7 @@ export class NamespaceScope {
     if (attributes !== undefined) this.#checkNames(attributes)
   }
 
-  /** What is declared here, by prefixes: without what every document has. */
+  /** The namespaces that are declared here, by prefixes: without those that every document has. */
   get declared(): readonly (readonly [prefix: string, uri: string])[] {
     return [...this.#uris].flatMap(([prefix, uris]) => {
       const uri = uris.at(-1) ?? ''
@@ -58,7 +61,7 @@ export class NamespaceScope {
     for (const prefix of this.#declared.pop() ?? NONE) {
       const uris = this.#uris.get(prefix)
       uris?.pop()
-      // What is declared nowhere any more is not to be looked through.
+      // A prefix that is declared nowhere any more is not to be looked through.
       if (uris?.length === 0) this.#uris.delete(prefix)
     }
   }

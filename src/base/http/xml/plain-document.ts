@@ -20,11 +20,11 @@ export interface PlainXmlRules {
   readonly attributes: Readonly<Record<string, string>>
   /** Whether prefixes and namespace declarations are left out of JSON. */
   readonly stripNamespaces: boolean
-  /** What is known of the elements and attributes, as a tree: below it, the root elements. */
+  /** The known facts of the elements and attributes, as a tree: below it, the root elements. */
   readonly paths: PathRule
 }
 
-/** What the configuration says of an element or attribute, and of what is below it. */
+/** The configuration's rule for an element or attribute, and for those below it. */
 export interface PathRule {
   /** The type of its text in JSON. Undefined: text. */
   readonly type: 'number' | 'boolean' | undefined
@@ -66,7 +66,7 @@ export interface ContentListener {
 /** XML 1.1 takes the first two for line ends and forbids the others. In XML 1.0 they are characters like any other. */
 const OTHERWISE_IN_1_1 = /[\u0085\u2028\u007F-\u009F]/
 
-/** What a service's own XML must be: of the encoding that it declares, and well-formed by namespaces. */
+/** Checks a service's own XML: it must be of the encoding that it declares, and well-formed by namespaces. */
 class DocumentCheck implements XmlListener {
   readonly text: ((text: string, place: Place) => void) | undefined
   readonly #document: DecodedXml

@@ -31,7 +31,7 @@ export function rootText(text: string, { start, end }: RootExtent): string {
 
 interface FoundElement extends RootExtent {
   readonly name: string
-  /** What is to be declared for it, since it is taken out of where that is. */
+  /** The namespaces to be declared for it, because it is taken out of where they are declared. */
   readonly declarations: string
 }
 

@@ -168,7 +168,7 @@ function add(object: JsonObject, name: string, value: JsonValue, isArray: boolea
   else object[name] = [before, value]
 }
 
-/** Adds what is always an array and does not stand there. Without an object it makes one, if there is such an array. */
+/** Adds what is always an array and is not there. Without an object it makes one, if there is such an array. */
 function withEmptyArrays(object: JsonObject | undefined, rule: PathRule): JsonObject | undefined {
   let filled = object
   for (const [name, { isArray }] of rule.children) {

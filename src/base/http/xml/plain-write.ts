@@ -32,7 +32,7 @@ class ElementBuilder {
   readonly #scope = new NamespaceScope(refuse)
   readonly #most: number
   #depth = 0
-  /** Characters, without what is between names and texts. */
+  /** How many characters were written, without those between names and texts. */
   #length = 0
 
   constructor(most: number) {
@@ -50,7 +50,7 @@ class ElementBuilder {
     return node
   }
 
-  /** A value that stands in many places of a template is one in memory, and many when it is written. */
+  /** A value that is in many places of a template is one in memory, and many when it is written. */
   #count(text: string): void {
     this.#length += text.length
     if (this.#length > this.#most)

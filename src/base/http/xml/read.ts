@@ -142,7 +142,7 @@ function refuse(element: XmlElement, why: string): never {
 /** Marks and schemas name numbers differently. */
 const markOfType = (type: BodyType): XmlMark => (type === 'integer' ? 'number' : type)
 
-/** What a schema expects of a value, in the words of marks; none where it says nothing about it. */
+/** The kinds of value that a schema expects, in the words of marks; empty where it says nothing about it. */
 function expected(schema: BodySchema | undefined): readonly XmlMark[] {
   if (schema === undefined) return []
   const types = typesOf(schema)
@@ -204,7 +204,7 @@ function readMembers(element: XmlElement, schema: BodySchema | undefined): JsonO
   return object
 }
 
-/** Members by their keys, of which several names may be spellings. */
+/** Members by their keys; several names may be spellings of one key. */
 function byKey(elements: readonly XmlElement[]): ReadonlyMap<string, readonly XmlElement[]> {
   const groups = new Map<string, XmlElement[]>()
   for (const element of elements) {
@@ -226,7 +226,7 @@ const SCALARS = {
 } as const satisfies Partial<Record<XmlMark, (text: string) => boolean>>
 const LEAF_KINDS = ['string', 'number', 'boolean', 'array', 'object'] as const
 
-/** The kind of an element without a mark: what the schema says, else text or object. Undefined: neither fits. */
+/** The kind of an element without a mark: what the schema says, otherwise text or object. Undefined: neither fits. */
 function kindOf(element: XmlElement, kinds: readonly XmlMark[]): XmlMark | undefined {
   if (element.children.length > 0) {
     if (kinds.length === 0 || kinds.includes('object')) return 'object'

@@ -2,9 +2,9 @@
 export const XSI = 'http://www.w3.org/2001/XMLSchema-instance'
 
 /**
- * JSON keys as XML element names (C7.5). What a name cannot hold is written `_xHHHH_`, one per UTF-16 code unit; the
+ * JSON keys as XML element names (C7.5). Characters that a name cannot hold are written `_xHHHH_`, one per UTF-16 code unit; the
  * underscore of a text that already looks so is written `_x005F_`; the empty key is `_x_`. A colon is escaped too,
- * since a prefixed element would mean a namespace.
+ * because a prefixed element would mean a namespace.
  */
 const START =
   'A-Za-z_\\u{C0}-\\u{D6}\\u{D8}-\\u{F6}\\u{F8}-\\u{2FF}\\u{370}-\\u{37D}\\u{37F}-\\u{1FFF}\\u{200C}\\u{200D}' +
@@ -51,7 +51,7 @@ export function unescapeName(name: string): string {
 /** Characters that XML 1.0 §2.2 excludes, lone surrogates among them (with `u`, a pair is one character). */
 const UNFIT_CHARACTERS = /[\0-\x08\x0B\x0C\x0E-\x1F\u{D800}-\u{DFFF}\u{FFFE}\u{FFFF}]/u
 const ALL_UNFIT = new RegExp(UNFIT_CHARACTERS, 'gu')
-/** `>` too, since `]]>` may not stand in text; CR, since parsers turn a bare one into a line feed (XML 1.0 §2.11). */
+/** `>` too, because `]]>` may not be in text; CR, because parsers turn a bare one into a line feed (XML 1.0 §2.11). */
 const SPECIAL = /[&<>\r]/
 const ALL_SPECIAL = /[&<>\r]/g
 const REFERENCES: Readonly<Record<string, string>> = {

@@ -3,7 +3,7 @@ import { Fault } from '../../kernel/faults.ts'
 import { printable } from '../body/read-body.ts'
 import { hasMoreReferences, isBlank } from './syntax.ts'
 
-/** Bounds on a document. What goes over one is refused as soon as it does, not when all of it has been read. */
+/** Bounds on a document. A document that exceeds one is refused at once, not when all of it has been read. */
 export interface XmlLimits {
   /** Elements inside each other. */
   readonly depth: number
@@ -17,10 +17,10 @@ export interface XmlLimits {
 
 export type Attributes = Readonly<Record<string, string>>
 
-/** What the attributes of Postern's dialect say an element's value is (C7.5). */
+/** The kinds of value that the attributes of Postern's dialect can give an element (C7.5). */
 export type XmlMark = 'string' | 'number' | 'boolean' | 'array' | 'object' | 'null'
 
-/** An element has children or text, never both: white space beside children is dropped. */
+/** An element has children or text, never both: white space between children is dropped. */
 export interface XmlElement {
   readonly name: string
   /** Undefined: it has none. In Postern's dialect they are not kept, but for the mark. */
@@ -28,7 +28,7 @@ export interface XmlElement {
   readonly mark: XmlMark | undefined
   readonly children: readonly XmlElement[]
   readonly text: string
-  /** Of its start tag, counted from 1. */
+  /** The line of its start tag, counted from 1. */
   readonly line: number
   readonly column: number
 }
@@ -88,7 +88,7 @@ export function checkText(text: string, { references }: Pick<XmlLimits, 'referen
 /**
  * - Without `forceXMLVersion` a declared version other than 1.0 switches to XML 1.1's laxer characters, which no document
  *   of XML 1.0 can hold.
- * - After an error it repairs and goes on if `error` has a listener: without one it throws, and so do we.
+ * - After an error it repairs and continues if `error` has a listener: without one it throws, and so do we.
  * - Its namespace support looks for each prefix in all open elements, and costs a quarter more: see namespaces.ts.
  * - It reports a DOCTYPE only when it has read all of it: see `doctypeOf`.
  * - An eighth listener makes it five times slower (V8 turns the parser's object into a dictionary): seven will do.
@@ -137,7 +137,7 @@ class DocumentParser {
   #startTag(name: string): void {
     this.#attributes = 0
     if (this.#nodes === 0) {
-      // The parser stands behind the root's name, in which there is no `<`.
+      // The parser is behind the root's name, in which there is no `<`.
       this.#start = this.#text.lastIndexOf('<', this.#parser.position - 1)
       this.#listener.declared?.(this.#parser.xmlDecl, this.#parser)
     }
@@ -185,7 +185,7 @@ interface OpenElement extends XmlElement {
 
 const CDATA = { begins: '<![CDATA[', ends: ']]>' } as const
 
-/** Whether what an element without elements holds is a text as it stands, or one CDATA section. */
+/** Whether the content of an element without elements is a text as it is, or one CDATA section. */
 const isOnePiece = (content: string): boolean =>
   !content.includes('<') ||
   (content.startsWith(CDATA.begins) && content.indexOf(CDATA.ends) === content.length - CDATA.ends.length)

@@ -7,7 +7,7 @@ import type { Attributes } from './tree.ts'
 /** The element name of an array's items, by the name of the array's member; any other array's are `Item`. */
 export type ItemNames = Readonly<Record<string, string>>
 
-/** What an envelope says of one failure (C2.1). */
+/** One failure, as an envelope shows it (C2.1). */
 export interface EnvelopeError {
   readonly code: string
   readonly message: string
@@ -40,7 +40,7 @@ const OPTIONS = {
 // eslint-disable-next-line @typescript-eslint/no-deprecated -- in favour of the package that this one re-exports
 const builder = new XMLBuilder(OPTIONS)
 
-/** What the builder takes: text, or an element's attributes (`@`), text (`#text`) and children by name. All escaped. */
+/** The builder's input: text, or an element's attributes (`@`), text (`#text`) and children by name. All escaped. */
 export type XmlNode = string | XmlParent
 export interface XmlParent {
   [name: string]: XmlNode | readonly XmlNode[] | Attributes

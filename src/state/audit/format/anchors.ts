@@ -42,7 +42,7 @@ export class AnchorSink {
   readonly #plan: AnchorPlan
   readonly #parts: AnchorParts
   #written = 0
-  /** Of the clock's monotonic time. */
+  /** When the next line may be written, by the clock's monotonic time. */
   #next = -Infinity
   /** When it last wrote a line, milliseconds since the epoch; 0: not yet. */
   writtenAt = 0
@@ -73,7 +73,7 @@ export class AnchorSink {
   }
 }
 
-/** An anchor, and where it stands. */
+/** An anchor, and where it is. */
 export interface AnchorAt extends Anchor {
   readonly file: string
   readonly at: number

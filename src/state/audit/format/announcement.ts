@@ -12,11 +12,11 @@ import { hasCode } from '../../../base/kernel/thrown.ts'
 import { type AuditKeys, isSignedBy } from './keys.ts'
 import { syncFolder } from './segment.ts'
 
-/** What the first record of each segment of a writer names. */
+/** The announcement that the first record of each segment of a writer names. */
 export interface Announcement {
-  /** Of the manifest, where the announcement stands in it. */
+  /** The line of the manifest that has the announcement; absent if a file has it. */
   readonly line?: number
-  /** Of that line, or of the file. */
+  /** The hash of that line, or of the file. */
   readonly hash: string
 }
 
@@ -87,7 +87,7 @@ export class AnnouncementFiles {
     this.#recorder = recorder
   }
 
-  /** What no line has yet. `taken`: the writers that a line has announced. Rejects with the system's error. */
+  /** Announcements that no line has yet. `taken`: the writers that a line has announced. Rejects with the system's error. */
   async awaiting(taken: ReadonlySet<string>): Promise<readonly FoundAnnouncement[]> {
     const awaiting: FoundAnnouncement[] = []
     const entries = await readdir(join(this.#folder, FOLDER), WITH_TYPES).catch(ifGone([]))
@@ -138,7 +138,7 @@ function readAnnouncement(text: string, writer: string, key: KeyObject): FoundAn
   return named === writer ? { writer, hash: own } : { writer }
 }
 
-/** What is gone was taken up meanwhile, or never made. */
+/** A file that is gone was taken up meanwhile, or never made. */
 const ifGone =
   <T>(instead: T) =>
   (thrown: unknown): T => {

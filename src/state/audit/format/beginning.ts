@@ -27,7 +27,7 @@ interface TrailPlace {
 }
 
 export interface TrailBeginning {
-  /** Of the first line of its manifest. */
+  /** The hash of the first line of its manifest. */
   readonly hash: string
   /** When that was signed. */
   readonly signed: string
@@ -38,7 +38,7 @@ export interface FormerTrail extends TrailBeginning {
   readonly folder: string
 }
 
-/** What of a configuration decides the place of its trail. */
+/** The parts of a configuration that decide the place of its trail. */
 export interface PlacedNode {
   readonly store: { readonly kind: string }
   readonly server: { readonly listen: string }
@@ -113,7 +113,7 @@ async function anchorBeginning(
   return remembered?.hash === own?.hash ? undefined : remembered
 }
 
-/** What a store remembers of a trail. */
+/** The facts that a store remembers of a trail. */
 export interface RememberedTrails {
   /** Undefined if it remembers no trail there. */
   readonly beginning?: TrailBeginning | undefined
@@ -130,7 +130,7 @@ export const rememberedTrails = async (
   former: await formerTrails(values, place, audit?.folder !== undefined),
 })
 
-/** What the store of a service remembers of the beginning of its trail. */
+/** Remembers the beginning of a service's trail in its store. */
 export class RememberedBeginning {
   readonly #folder: string
   readonly #recorder: Pick<Recorder, 'note'>

@@ -31,7 +31,7 @@ import {
 
 const FOLDER = 'keys'
 const FILE = 'audit-keys.json'
-/** The public half, beside the manifest: a copy of the trail can be verified without the private key. */
+/** The public half, next to the manifest: a copy of the trail can be verified without the private key. */
 export const PUBLIC_KEY_FILE = 'manifest-key.pem'
 
 const PURPOSE: KeyPurpose = { folder: 'folder of the audit keys', power: 'sign a forged audit trail' }

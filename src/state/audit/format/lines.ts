@@ -17,7 +17,7 @@ export interface Chunk {
 interface LineRange {
   /** Where in the file to begin: where a line does. Default: at its beginning. */
   readonly start?: number
-  /** `open`: what stands behind the last line end is a line too. */
+  /** `open`: the text behind the last line end is a line too. */
   readonly end?: 'closed' | 'open'
 }
 
@@ -25,7 +25,7 @@ interface LineRange {
 const spare: Buffer[] = []
 
 /**
- * The whole lines of a file, in pieces of up to 1 MiB, each ending with a line end. What stands behind the last line end
+ * The whole lines of a file, in pieces of up to 1 MiB, each ending with a line end. The part behind the last line end
  * is left out: a writer may be about to write its end. So is a line of more than 1 MiB. Nothing if the file is gone.
  */
 export function* chunksOf(path: string, { start = 0, end = 'closed' }: LineRange = {}): Generator<Chunk> {
@@ -109,7 +109,7 @@ interface OpenFile {
   offset: number
 }
 
-/** Reads small parts of many files. The last part of each is kept, since the next one often lies in it. `close` it. */
+/** Reads small parts of many files. The last part of each is kept, because the next one often lies in it. `close` it. */
 export class FileWindows {
   readonly #files = new Map<string, OpenFile>()
 
@@ -132,7 +132,7 @@ export class FileWindows {
     return file.bytes.subarray(offset - file.offset)
   }
 
-  /** Bytes of a file when it was opened; 0 if it is gone. */
+  /** The size of a file in bytes when it was opened; 0 if it is gone. */
   size(path: string): number {
     return this.#open(path)?.size ?? 0
   }

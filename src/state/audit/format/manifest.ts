@@ -14,7 +14,7 @@ export const MANIFEST_FILE = 'manifest.jsonl'
 /** A writer that may write from this line on (C12.4.4). */
 interface AnnouncedName {
   readonly writer: string
-  /** Of the file that announced it, if one did before this line. */
+  /** The hash of the file that announced it, if a file did before this line. */
   readonly hash?: string | undefined
 }
 
@@ -23,7 +23,7 @@ export interface SignedHead {
   readonly writer: string
   /** 0 for a writer that was announced, and has reported no record yet. */
   readonly seq: number
-  /** Of that record. */
+  /** The hash of that record. */
   readonly hash: string
   /** It was read from the disk: its process had ended before it could report its head. */
   readonly found?: true
@@ -143,7 +143,7 @@ export class ManifestFile {
   /** Bytes of the lines that are whole and durable. */
   #length: number
   #file: FileHandle | undefined
-  /** Of the file that has these lines; undefined until it is opened to be written. */
+  /** The identity of the file that has these lines; undefined until it is opened to be written. */
   #identity: FileIdentity | undefined
 
   private constructor(folder: string, path: string, keys: AuditKeys, { last, length }: ManifestEnd) {
@@ -155,7 +155,7 @@ export class ManifestFile {
   }
 
   /**
-   * Opens the manifest of a trail's folder and goes on behind its last line; what a power cut left behind that is cut off.
+   * Opens the manifest of a trail's folder and continues behind its last line; what a power cut left behind that is cut off.
    * Rejects with ManifestError, or with the system's error.
    */
   static async open(folder: string, keys: AuditKeys): Promise<ManifestFile> {
@@ -172,7 +172,7 @@ export class ManifestFile {
   }
 
   /**
-   * Appends a line. Resolves when it is durable, and stands in the file at the path of the manifest. Rejects with
+   * Appends a line. Resolves when it is durable, and is in the file at the path of the manifest. Rejects with
    * DisplacedError or the system's error; then nothing counts as appended.
    */
   async append(news: ManifestNews): Promise<ManifestLine> {
@@ -196,7 +196,7 @@ export class ManifestFile {
 
   /**
    * Looks whether the manifest is still the file that this process writes. If it is not, the next line begins a file anew,
-   * or stands behind what is found there, with the number that follows the last line: it never begins at 1 again. Rejects
+   * or is behind the lines found there, with the number that follows the last line: it never begins at 1 again. Rejects
    * with DisplacedError then.
    */
   async look(): Promise<void> {
@@ -235,7 +235,7 @@ export class ManifestFile {
     if (this.#length === DISPLACED) this.#length = await endLine(file, found.size)
     else if (found.size < this.#length || !isSameFile(found, this.#identity ?? found, found.size))
       await this.#displaced()
-    // What a power cut or a failed write has left behind the last line.
+    // Cuts off what a power cut or a failed write has left behind the last line.
     else await file.truncate(this.#length)
     if (found.size === 0) {
       await file.sync()

@@ -1,4 +1,4 @@
-/** What the line of a record says (C12.2.1, C12.4.1), read without parsing the rest. */
+/** Reads the facts of a record's line (C12.2.1, C12.4.1) without parsing the rest. */
 import { Buffer } from 'node:buffer'
 import { hash } from 'node:crypto'
 import { closeSync, openSync, readSync } from 'node:fs'
@@ -7,7 +7,7 @@ import { hasCode } from '../../../base/kernel/thrown.ts'
 import { type Announcement, namedAnnouncement } from './announcement.ts'
 import type { ChainHead } from './record.ts'
 
-/** What every line begins with, in this order. Nothing that a client sent stands there. */
+/** The members that every line begins with, in this order. Nothing that a client sent is there. */
 export interface LineHead {
   readonly writer: string
   readonly seq: number
@@ -19,7 +19,7 @@ export interface LineHead {
   readonly intent: number | undefined
 }
 
-/** Bytes that it takes at most. */
+/** The most bytes that these members take. */
 export const HEAD_BYTES = 768
 
 const HEAD =
@@ -44,13 +44,13 @@ export function readHead(text: string): LineHead | undefined {
 
 const HASH_START = ',"hash":"'
 const HASH_BYTES = 43
-/** Bytes of `,"hash":"…"}`. */
+/** The length of `,"hash":"…"}` in bytes. */
 const HASH_MEMBER = HASH_START.length + HASH_BYTES + '"}'.length
 
 /** A whole line. */
 export interface RecordLine extends LineHead {
   readonly hash: string
-  /** The line, of which each character is a byte. */
+  /** The line; each character is a byte. */
   readonly text: string
 }
 
@@ -76,7 +76,7 @@ export function chainedHash(before: string, bytes: Buffer, start: number, end: n
   return hash('sha256', scratch.subarray(0, at + 1), 'base64url')
 }
 
-/** What the first record of a segment says. */
+/** The facts that the first record of a segment has. */
 export interface Opening {
   /** ISO 8601. */
   readonly time: string
@@ -117,7 +117,7 @@ function firstLine(path: string): string {
   }
 }
 
-/** A line of which each character is a byte, as JSON. Undefined if it is none: it was changed. */
+/** Parses a line, each character of which is a byte, as JSON. Undefined if it is no JSON: then it was changed. */
 export function parseBytes(text: string): unknown {
   try {
     return JSON.parse(Buffer.from(text, 'latin1').toString('utf8')) as unknown

@@ -14,9 +14,9 @@ import { cleanLine, quoteClean } from '../../../base/kernel/clean-text.ts'
 /** How a record is put into the ring. */
 export interface PutOptions {
   readonly awaited: boolean
-  /** Milliseconds since the epoch. */
+  /** The time of the record, in milliseconds since the epoch. */
   readonly time: number
-  /** Bytes. */
+  /** How full the ring may be with this record, in bytes. */
   readonly most: number
 }
 
@@ -24,15 +24,15 @@ export interface PutOptions {
 export interface PreparedRecord {
   /** The members after `seq`, as JSON, with the brace that closes the record: `"time":…}`. */
   readonly members: string
-  /** Its lines of the file beside (C12.2.3), each without its `seq`: `"name":…}`. */
+  /** Its lines of the `.personal.jsonl` file (C12.2.3), each without its `seq`: `"name":…}`. */
   readonly personal: readonly string[]
 }
 
-/** Bytes in UTF-8 of one text. */
+/** The most bytes of one text, in UTF-8. */
 export const MOST_TEXT = 256
-/** UTF-16 units of `change` as JSON. Of a longer one only the length is kept. */
+/** The most UTF-16 units of `change` as JSON. Of a longer one only the length is kept. */
 export const MOST_CHANGE = 32 * 1024
-/** Personal values of one record. */
+/** The most personal values of one record. */
 export const MOST_PERSONAL = 64
 
 /** Every member, in the order of the record: one that is missing here is an error of the compiler. */
@@ -98,7 +98,10 @@ export function prepareRecord(entry: AuditEntry, time: number): PreparedRecord {
 
 const NONE: readonly string[] = []
 
-/** Of a personal value: of the bytes of its salt, then its text. base64url; empty for what no service has written. */
+/**
+ * The hash of a personal value: of the bytes of its salt, then its text. base64url; empty for a value that no service
+ * has written.
+ */
 export function personalHash(salt: string, value: string): string {
   if (salt.length > LONGEST_SALT || value.length > scratch.length / 4) return ''
   const end = scratch.write(salt, 'base64url')
@@ -172,7 +175,7 @@ function newSalt(): Buffer {
 
 /** Characters of a salt in base64url, and some more. */
 const LONGEST_SALT = 64
-/** What is hashed: a salt and its text, of at most four bytes a character. */
+/** The buffer that is hashed: a salt and its text, of at most four bytes a character. */
 const scratch = Buffer.alloc(16 * 1024)
 
 /** As `personalHash`, of the text that a reader finds: the one that was cut and cleaned. */
@@ -182,7 +185,7 @@ function hashSalted(salt: Buffer, quoted: string): string {
   return hash('sha256', scratch.subarray(0, end), 'base64url')
 }
 
-/** The hashes as members of `personal`, and the lines of the file beside. */
+/** The hashes as members of `personal`, and the lines of the `.personal.jsonl` file. */
 function saltAll(values: NonNullable<AuditEntry['personal']>): { hashes: string; lines: readonly string[] } {
   let hashes = ''
   const lines: string[] = []

@@ -64,9 +64,9 @@ type AuditConfig = Static<typeof auditSchema>
 export interface AuditPlan {
   readonly folder: string
   readonly durability: AuditConfig['durability']
-  /** Milliseconds. */
+  /** Within what time a record must be durable, in milliseconds. */
   readonly timeout: number
-  /** Days; undefined: for ever. */
+  /** How long records are kept, in days; undefined: for ever. */
   readonly retention: number | undefined
   readonly anchors: readonly AnchorPlan[]
 }

@@ -1,4 +1,4 @@
-/** One segment of a trail (C12.4.1): the file of the lines, and the file beside with their personal values. */
+/** One segment of a trail (C12.4.1): the file of the lines, and the `.personal.jsonl` file with their personal values. */
 import {
   closeSync,
   constants,
@@ -33,7 +33,7 @@ const EXCLUSIVE = O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW
 export const segmentName = ({ day, writer, number }: Omit<SegmentPlace, 'folder'>): string =>
   `${day}/${writer}.${number}.jsonl`
 
-/** The file beside a segment, with the personal values of its records (C12.2.3). */
+/** The `.personal.jsonl` file next to a segment, with the personal values of its records (C12.2.3). */
 export const besideOf = (segment: string): string => segment.replace(/\.jsonl$/, '.personal.jsonl')
 
 /** A file that is only appended to. Its methods throw the system's errors. */
@@ -42,7 +42,7 @@ class AppendedFile {
   readonly #descriptor: number
   readonly #identity: FileIdentity
   #length = 0
-  /** Bytes that are durable. */
+  /** How many bytes are durable. */
   #kept = 0
 
   constructor(path: string) {
@@ -51,7 +51,7 @@ class AppendedFile {
     this.#identity = fstatSync(this.#descriptor)
   }
 
-  /** Whether what was written stands at the path of the file: nobody has removed, moved, cut or appended to it. */
+  /** Whether the file at the path is still the one that was written: nobody has removed, moved, cut or appended to it. */
   get isInPlace(): boolean {
     return isSameFile(lstatIfThere(this.path), this.#identity, this.#length)
   }
@@ -73,7 +73,7 @@ class AppendedFile {
     if (this.#kept !== this.#length) fdatasyncSync(this.#descriptor)
   }
 
-  /** As `sync`, beside what this thread does meanwhile. */
+  /** As `sync`, while this thread continues. */
   syncAside(): Promise<void> {
     if (this.#kept === this.#length) return Promise.resolve()
     return new Promise((resolve, reject) => {
@@ -81,7 +81,7 @@ class AppendedFile {
     })
   }
 
-  /** What was written so far is durable. */
+  /** All that was written so far is durable. */
   keep(): void {
     this.#kept = this.#length
   }
@@ -116,12 +116,12 @@ function lstatIfThere(path: string): Stats | undefined {
   }
 }
 
-/** What fails here has failed before, and nothing depends on it. */
+/** An action that fails here has failed before, and nothing depends on it. */
 function attempt(work: () => void): void {
   try {
     work()
   } catch {
-    // The reader of the trail leaves out what stands behind the record that the next segment names.
+    // The reader of the trail leaves out the lines behind the record that the next segment names.
   }
 }
 
@@ -153,7 +153,7 @@ export class Segment {
     }
   }
 
-  /** Bytes of the lines. */
+  /** The length of the lines, in bytes. */
   get length(): number {
     return this.#lines.length
   }
@@ -164,7 +164,7 @@ export class Segment {
     this.#lines.append(lines)
   }
 
-  /** Both files side by side. A power cut may so leave lines without their values, of which nothing was answered (C12.4.6). */
+  /** Both files at the same time. So a power cut may leave lines without their values; no answer depended on them (C12.4.6). */
   async sync(): Promise<void> {
     const beside = Promise.allSettled([this.#beside.syncAside()])
     try {
@@ -183,7 +183,7 @@ export class Segment {
     for (const result of results) if (result.status === 'rejected') throw result.reason
   }
 
-  /** What was written so far is durable. */
+  /** All that was written so far is durable. */
   keep(): void {
     this.#beside.keep()
     this.#lines.keep()
@@ -195,14 +195,14 @@ export class Segment {
   }
 
   /**
-   * Throws DisplacedError if one of its files is not the one at its path any more (C12.4.3): what is written then stands in
+   * Throws DisplacedError if one of its files is not the one at its path any more (C12.4.3): what is written then is in
    * no file of the trail. The number of links proves nothing: that of a file whose folder was moved is 1.
    */
   requireInPlace(): void {
     for (const file of [this.#lines, this.#beside]) if (!file.isInPlace) throw new DisplacedError(file.path)
   }
 
-  /** Leaves it as it is: what stands at its path may be the file of somebody else. */
+  /** Leaves it as it is: the file at its path may be somebody else's. */
   leave(): void {
     for (const file of [this.#lines, this.#beside]) attempt(() => file.close())
   }
@@ -224,7 +224,7 @@ export async function syncFolder(folder: string): Promise<void> {
   await handle.sync()
 }
 
-/** What distinguishes one file of a machine from all others, as long as it is open. */
+/** Distinguishes one file of a machine from all others, as long as it is open. */
 export interface FileIdentity {
   readonly dev: number
   readonly ino: number

@@ -15,7 +15,7 @@ export interface Segment {
   /** 1, 2, … for each writer. */
   readonly number: number
   readonly path: string
-  /** The file beside, with the personal values. */
+  /** The `.personal.jsonl` file next to it, with the personal values. */
   readonly personalPath: string
 }
 
@@ -37,7 +37,7 @@ export function whyNoTrail(folder: string): string | undefined {
 
 /**
  * Segments that `lastOf` finds of a writer, at most: 128 MiB of lines. An intent waits for its outcome as long as its call
- * takes, so it stands near the end; the last segment may have just begun.
+ * takes, so it is near the end; the last segment may have just begun.
  */
 const LAST = 2
 
@@ -60,7 +60,7 @@ export class Segments {
     return this.#days
   }
 
-  /** Those of one day: by writer, then in the order in which they were written. */
+  /** The segments of one day: by writer, then in the order in which they were written. */
   of(day: string): readonly Segment[] {
     const known = this.#byDay.get(day)
     if (known !== undefined) return known
@@ -73,14 +73,14 @@ export class Segments {
     return this.days().flatMap((day) => this.of(day))
   }
 
-  /** Those of one writer on the next day that the trail has, in order. */
+  /** The segments of one writer on the next day that the trail has, in order. */
   nextOf(writer: string, day: string): readonly Segment[] {
     const days = this.days()
     const next = days[days.indexOf(day) + 1]
     return next === undefined ? [] : this.of(next).filter((segment) => segment.writer === writer)
   }
 
-  /** The newest segments of some writers, by day: where the intents stand that they have left open when they ended. */
+  /** The newest segments of some writers, by day: the intents that they left open when they ended are in these. */
   lastOf(writers: readonly string[]): ReadonlyMap<string, readonly Segment[]> {
     return Map.groupBy(
       writers.flatMap((writer) => this.#lastOf(writer)),
@@ -88,7 +88,7 @@ export class Segments {
     )
   }
 
-  /** Looks from the last day back: all that a writer has written stands in the days of its last segments. */
+  /** Looks from the last day back: all that a writer has written is in the days of its last segments. */
   #lastOf(writer: string): readonly Segment[] {
     const found: Segment[] = []
     for (const day of this.days().toReversed()) {
@@ -106,7 +106,7 @@ export class Segments {
 
   /**
    * The `seq` of the last record that counts. After a failed write the writer begins another segment, whose first record
-   * names the last durable one; what stands behind that was written again (C12.4.3).
+   * names the last durable one; the records behind that were written again (C12.4.3).
    */
   lastSeq({ writer, day, number }: Segment): number {
     const sameDay = this.of(day).filter((each) => each.writer === writer && each.number > number)
@@ -128,8 +128,8 @@ function segmentsIn(folder: string, day: string): readonly Segment[] {
 }
 
 /**
- * The files; none if this trail has no such day: another one has, or retention has just removed it. What is no file was not
- * written by this service, and to open it may wait for ever: a named pipe, or a link to one.
+ * The files; none if this trail has no such day: another one has, or retention has just removed it. Other entries were not
+ * written by this service, and to open one may wait for ever: a named pipe, or a link to one.
  */
 function namesIn(folder: string): readonly string[] {
   try {
@@ -142,7 +142,7 @@ function namesIn(folder: string): readonly string[] {
   }
 }
 
-/** Bytes of a file; 0 if it is gone. */
+/** The size of a file in bytes; 0 if it is gone. */
 export const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0
 
 /** Bytes in which the last record is looked for. */
@@ -204,7 +204,7 @@ export async function isWrittenSince({ path }: Segment, time: number): Promise<b
   return found !== undefined && found.mtimeMs >= time
 }
 
-/** Days of which the segments are looked at: a process that has written at midnight has segments in two. */
+/** How many days have their segments looked at: a process that has written at midnight has segments in two. */
 const DAYS = 2
 
 /**

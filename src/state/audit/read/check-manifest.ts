@@ -52,11 +52,11 @@ export interface CheckedManifest {
   readonly anchoredUntil: string | undefined
   /** Bytes behind the last line: a power cut may leave them. */
   readonly torn: number
-  /** Bytes of all lines. */
+  /** The length of all lines, in bytes. */
   readonly length: number
   /** The writers that were announced. */
   readonly announced: ReadonlyMap<string, Announcement>
-  /** The first line of a version that announces writers: where it stands. */
+  /** The number of the first line of a version that announces writers. */
   readonly firstAnnouncing: number | undefined
   /** Whether a writer was announced, and left before the last line: it wrote nothing behind its last head. */
   readonly hasLeft: (writer: string) => boolean
@@ -67,7 +67,7 @@ export interface CheckedManifest {
 interface ManifestCheckParts {
   readonly folder: string
   readonly key: KeyObject
-  /** Those that were signed with the key. */
+  /** The anchors that were signed with the key. */
   readonly anchors: readonly AnchorAt[]
   readonly findings: Findings
 }
@@ -80,7 +80,7 @@ export function checkManifest(parts: ManifestCheckParts): CheckedManifest {
   return check.end(Math.max(0, sizeOf(path) - read), read)
 }
 
-/** What a service that is running has announced since the manifest was checked. Throws the system's error. */
+/** The writers that a running service has announced since the manifest was checked. Throws the system's error. */
 export function announcedBehind(
   { folder, key }: Pick<ManifestCheckParts, 'folder' | 'key'>,
   { length }: CheckedManifest,

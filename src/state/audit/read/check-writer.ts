@@ -11,7 +11,7 @@ import type { ChainHead } from '../format/record.ts'
 interface WriterCheckParts {
   readonly writer: string
   readonly listed: Segments
-  /** Of this writer, in the order of their numbers. */
+  /** The segments of this writer, in the order of their numbers. */
   readonly segments: readonly Segment[]
   /** In the order of their `seq`. */
   readonly heads: readonly HeadAt[]
@@ -92,7 +92,7 @@ export class WriterCheck {
     return cuts.toReversed()
   }
 
-  /** Of a writer whose first segments are gone. */
+  /** Begins with a writer whose first segments are gone. */
   #start(first: Segment, before: ChainHead): void {
     const { removed, findings, heads } = this.#parts
     if (!removed.some(({ number, seq }) => number < first.number && seq >= before.seq))
@@ -166,7 +166,7 @@ export class WriterCheck {
     this.#read(record)
   }
 
-  /** Whoever asks for a day finds what stands in its folder. One finding for each file. */
+  /** A query for a day finds the records in the folder of that day. One finding for each file. */
   #findMoved({ time }: RecordLine): void {
     this.#day = ''
     this.#find(`the records from this one on are of ${time.slice(0, 10)}: the file was moved to another day`)
@@ -179,7 +179,7 @@ export class WriterCheck {
     this.#find(`the records from ${seq} on were added behind the end of this writer, which was signed`)
   }
 
-  /** Says what broke the chain before this record. Whether it goes on from here. */
+  /** Says what broke the chain before this record. True if the chain continues from here. */
   #isNextAfterBreak(
     { seq, hash }: RecordLine,
     expected: number,
@@ -269,7 +269,7 @@ interface Erased {
   values: number
 }
 
-/** What a verification counts beside what it finds, of all writers of a trail. */
+/** Numbers that a verification counts besides its findings, of all writers of a trail. */
 export class TrailFacts {
   records = 0
   segments = 0
@@ -313,7 +313,10 @@ export class TrailFacts {
     }
   }
 
-  /** Of the missing values, those that a redaction after their record explains, those that a power cut may, and the others. */
+  /**
+   * The numbers of missing values: those that a redaction after their record explains, those that a power cut may
+   * explain, and the others.
+   */
   erasures(): { readonly explained: number; readonly torn: number; readonly others: readonly Erased[] } {
     const all = [...this.#erased.values()]
     const unexplained = all.filter(

@@ -1,4 +1,4 @@
-/** Personal values (C12.2.3): they stand in a file beside the records, in the order of these, which hold their hashes. */
+/** Personal values (C12.2.3): a `.personal.jsonl` file has them in the order of the records, which hold their hashes. */
 import { Buffer } from 'node:buffer'
 import { open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -9,12 +9,12 @@ import { parseBytes, readRecordLine, subjectsOf } from '../format/record-line.ts
 import { type Segment, Segments } from '../format/segments.ts'
 
 const LINE_END = 0x0a
-/** Bytes of the longest line: a value of 256 bytes, of which each may be written as `\u0000`. */
+/** The most bytes of a line: a value of 256 bytes, each of which may be written as `\u0000`. */
 const LONGEST_LINE = 2048
 /** Bytes that are searched for the values of one record: 64 of them at most, each a line. */
 const SPAN = 192 * 1024
 
-/** A line of the file beside. */
+/** A line of a `.personal.jsonl` file. */
 interface PersonalLine {
   readonly seq: number
   /** 1, 2, …, if the file was read from its beginning. */
@@ -25,13 +25,13 @@ interface PersonalLine {
 const NONE: readonly PersonalLine[] = []
 const SEQ = /^\{"seq":(\d+),/
 
-/** The record that a line of the file beside belongs to; undefined if it is no such line. */
+/** The record that a line of a `.personal.jsonl` file belongs to; undefined if it is no such line. */
 function seqOf(text: string): number | undefined {
   const [, seq] = SEQ.exec(text) ?? []
   return seq === undefined ? undefined : Number(seq)
 }
 
-/** The file beside a segment, read in the order of the records. */
+/** The `.personal.jsonl` file next to a segment, read in the order of the records. */
 export class PersonalFile {
   readonly #files: FileWindows
   readonly #path: string
@@ -49,7 +49,7 @@ export class PersonalFile {
   /** The record that was asked for last. */
   #seq = 0
 
-  /** @param stray called with each line that belongs to no record, or stands behind the lines of a later one */
+  /** @param stray called with each line that belongs to no record, or is behind the lines of a later one */
   constructor(files: FileWindows, path: string, stray: (line: number) => void = () => undefined) {
     this.#files = files
     this.#path = path
@@ -73,9 +73,9 @@ export class PersonalFile {
       if (next.seq <= this.#seq) this.#stray(next.line)
   }
 
-  /** The values of a record, wherever they stand. Those that were erased are missing. */
+  /** The values of a record, wherever they are. Erased values are missing. */
   find(seq: number): readonly PersonalValue[] {
-    // Those of the next row mostly follow, or stand near.
+    // The values of the next row mostly follow, or are near.
     const isFound =
       this.#peek()?.seq === seq ||
       this.#goTo(seq, this.#offset + this.#at) ||
@@ -116,7 +116,7 @@ export class PersonalFile {
     return !this.#isEnded
   }
 
-  /** Whether the lines of the record stand near a place. Then they are the next ones. */
+  /** Whether the lines of the record are near a place. Then they are the next ones. */
   #goTo(seq: number, place: number): boolean {
     const bytes = this.#files.read(this.#path, place, SPAN)
     const at = bytes.subarray(0, SPAN).indexOf(`{"seq":${seq},`)
@@ -185,7 +185,7 @@ export type PersonalHashes = Readonly<Record<string, string>>
 
 const MEMBER = ',"personal":{'
 
-/** The hashes of a record's values, by name. `text`: its line, of which each character is a byte. */
+/** The hashes of a record's values, by name. `text`: its line, each character of which is a byte. */
 export function hashesIn(text: string): PersonalHashes | undefined {
   const start = text.lastIndexOf(MEMBER)
   if (start === -1) return undefined
@@ -199,7 +199,7 @@ export function hashesIn(text: string): PersonalHashes | undefined {
 
 /** What is wrong with the values of one record. */
 interface CheckedValues {
-  /** Of lines of the file beside. */
+  /** The lines of the `.personal.jsonl` file that are wrong. */
   readonly problems: readonly { readonly line: number; readonly what: string }[]
   /** How many of the values that the record names are not there. */
   readonly missing: number
@@ -221,9 +221,9 @@ export function checkValues(hashes: PersonalHashes, lines: readonly PersonalLine
 
 /** The values of a subject in one file. */
 export interface SubjectValues {
-  /** The file beside a segment. */
+  /** The `.personal.jsonl` file next to a segment. */
   readonly path: string
-  /** Of the records. */
+  /** The `seq` of the records. */
   readonly seqs: ReadonlySet<number>
   readonly values: number
 }

@@ -1,4 +1,4 @@
-/** What can be asked of the trail (C12.5), and whether a record answers it. */
+/** The questions that the trail answers (C12.5), and whether a record answers one. */
 import { Buffer } from 'node:buffer'
 import { didYouMean } from '../../../base/config/problem-text.ts'
 import {
@@ -35,7 +35,7 @@ function isTrailRecord(value: unknown): value is TrailRecord {
 }
 
 /**
- * Records that go on with a call that was intended; `intent` names it. They are rows only if asked for by name. The outcome
+ * Records that continue a call that was intended; `intent` names it. They are rows only if asked for by name. The outcome
  * of another act has the event of its intent.
  */
 export const FOLLOWERS: ReadonlySet<string> = new Set<AuditEvent>([
@@ -184,7 +184,7 @@ function unknown(name: string, known: readonly string[]): string {
   return `there is no event ${quoted(name)}${hint === undefined ? '' : ` — ${hint}`}`
 }
 
-/** Milliseconds since the epoch: from the first to before the last. */
+/** A span of time in milliseconds since the epoch, without `until` itself. */
 interface Span {
   readonly from: number
   readonly until: number

@@ -17,7 +17,7 @@ import type { ReadingMessage, ReadingRequest } from './reading-thread.ts'
 import type { Verification, VerifyRequest } from './verify.ts'
 
 /**
- * Reads a trail. It is compared with the anchors that stand in files, those in the log are elsewhere; and with what the store
+ * Reads a trail. It is compared with the anchors that are in files, those in the log are elsewhere; and with what the store
  * remembers of its beginning.
  */
 export const trailReader = (
@@ -61,7 +61,7 @@ function cannotRead(thrown: unknown): never {
   throw new TrailReadError(messageOf(thrown))
 }
 
-/** MiB of the thread's heap. The rows of a day stand outside of it. */
+/** The size of the thread's heap, in MiB. The rows of a day are outside of it. */
 const HEAP = 1024
 
 class ReadingThread<Step, Done = never> {
@@ -113,7 +113,7 @@ export interface RedactionParts {
 }
 
 /**
- * Erases the values in the segments that the trail has now. What is recorded from now on may stand in a segment that begins
+ * Erases the values in the segments that the trail has now. A record that is made from now on may be in a segment that begins
  * meanwhile, and keeps its values. Rejects as `roll` and `recorded` do, with nothing erased, or with the system's error,
  * with a part erased.
  */

@@ -12,7 +12,7 @@ export type ReadingRequest =
   | { readonly find: { readonly segments: readonly Segment[]; readonly subject: string } }
   | { readonly erase: readonly SubjectValues[] }
 
-/** The thread does the next step when it is sent any message. What it throws ends it. */
+/** The thread does the next step when it is sent any message. An error that it throws ends it. */
 export type ReadingMessage = { readonly progress: unknown } | { readonly step: unknown }
 
 /** The rows of a query in batches; of all else the one result. */

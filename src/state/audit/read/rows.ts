@@ -1,4 +1,4 @@
-/** The rows that a query has found in one day: first where each stands, then as lines of JSON. */
+/** The rows that a query has found in one day: first where each is, then as lines of JSON. */
 import type { AuditRow, RowOutcome, TrailRecord } from '../../../base/contracts/records/audit-query.ts'
 import type { AuditCall } from '../../../base/contracts/records/audit.ts'
 import { cleanLine } from '../../../base/kernel/clean-text.ts'
@@ -18,7 +18,7 @@ class TooManyRows extends Error {
   }
 }
 
-/** Where a line stands. */
+/** Where a line is. */
 export interface Place {
   readonly segment: Segment
   readonly offset: number
@@ -115,7 +115,7 @@ export class RowTable {
   }
 }
 
-/** Files beside of which the last place is remembered. */
+/** How many `.personal.jsonl` files have their last place remembered. */
 const MOST_FILES = 256
 
 /** Reads rows: a record, or a call's intent with its outcome, with the personal values in their places. `close` it. */

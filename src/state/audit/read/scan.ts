@@ -48,7 +48,7 @@ export function* scan(request: ScanRequest, progress: (progress: Progress) => vo
 
 const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10)
 
-/** Those of the days that a query names. */
+/** The days that a query names. */
 function namedDays(days: readonly string[], { query, after }: ScanRequest): readonly string[] {
   const { from, until } = query
   const first = from === undefined ? '' : dayOf(from)
@@ -78,7 +78,7 @@ class Scan {
   readonly #segments: Segments
   readonly #progress: (done: number) => void
   readonly #asksMore: boolean
-  /** Stands in every line that fits. Undefined where so many lines fit that it is quicker to look at each. */
+  /** A text that every line which fits contains. Undefined where so many lines fit that it is quicker to look at each. */
   readonly #needle: Buffer | undefined
   readonly #needles: readonly (readonly string[])[]
   readonly #unreadable: UnreadableLine[] = []
@@ -104,7 +104,7 @@ class Scan {
     return this.#rows >= (this.#request.limit ?? Infinity)
   }
 
-  /** The rows of one day. The outcomes of its last intents may stand in the next day's segments. */
+  /** The rows of one day. The outcomes of its last intents may be in the next day's segments. */
   *day(day: string, segments: readonly Segment[]): Generator<ScanStep> {
     const table = new RowTable(day)
     /** By writer. */
@@ -211,7 +211,7 @@ function settleLater(later: readonly Segment[], table: RowTable, intents: Map<nu
     }
 }
 
-/** Finds outcomes of open intents. An intent stands before its outcome, in segments of the same writer. */
+/** Finds outcomes of open intents. An intent is before its outcome, in segments of the same writer. */
 function settleChunk(chunk: Chunk, matching: Matching): void {
   const { segment, intents } = matching
   if (intents.size === 0) return
@@ -231,7 +231,7 @@ function settle({ event, outcome, intent }: LineHead, place: Place, { table, int
 }
 
 /**
- * What of the named time is not in the trail: an answer without rows must not look like a time without changes. Undefined if
+ * The part of the named time that the trail lacks: an answer without rows must not look like a time without changes. Undefined if
  * no time was named, or all of it is there. Throws the system's error if a folder cannot be read.
  *
  * @param now milliseconds since the epoch

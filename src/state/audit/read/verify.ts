@@ -25,7 +25,7 @@ import { TrailFacts, WriterCheck } from './check-writer.ts'
 import type { Opening } from '../format/record-line.ts'
 import { type Segment, Segments, sizeOf, whyNoTrail } from '../format/segments.ts'
 
-/** What is to be verified, and what the store remembers of it. All others are paths. */
+/** The trail to be verified, and what the store remembers of it. All others are paths. */
 export interface VerifyRequest extends RememberedTrails {
   /** The folder of the trail. */
   readonly folder: string
@@ -101,7 +101,7 @@ function checkBeginning(
   return false
 }
 
-/** What was recorded before the data came here must be here too: a trail that begins with it has all since. */
+/** Records made before the data came here must be here too: a trail that begins with them has all since. */
 function checkFormer(
   former: readonly FormerTrail[],
   { beginning }: CheckedManifest,
@@ -124,7 +124,7 @@ function anchorsOf(file: string): readonly AnchorAt[] {
   }
 }
 
-/** Those that were signed with the key of the trail. */
+/** The anchors that were signed with the key of the trail. */
 function ownAnchors(
   anchors: readonly AnchorAt[],
   key: KeyObject,
@@ -216,7 +216,7 @@ function announcedWriters(
 const FOREIGN =
   'nobody has announced this writer: its records were put there, or the manifest was removed or replaced'
 
-/** What is wrong with the announcement of a writer: what nobody announced was put there by somebody else (C12.4.4). */
+/** What is wrong with the announcement of a writer: a writer that nobody announced was put there by somebody else (C12.4.4). */
 function wrongAnnouncement(
   writer: string,
   { announced: named }: Opening,

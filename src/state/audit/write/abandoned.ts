@@ -30,7 +30,7 @@ interface AbandonedParts {
 }
 
 /**
- * The count of a trail's folder. It stands in a file of that folder, so that it outlives this process, until somebody has
+ * The count of a trail's folder. It is in a file of that folder, so that it outlives this process, until somebody has
  * asked for all open intents. The caller holds the lock of the folder.
  */
 export class AbandonedIntents {
@@ -58,7 +58,7 @@ export class AbandonedIntents {
     if (this.#unread.size > 0) this.#plan(PAUSE)
   }
 
-  /** Goes on with what was counted before. Never rejects: a file that cannot be read counts as none. */
+  /** Continues the count of before. Never rejects: a file that cannot be read counts as none. */
   static async open(folder: string, parts: AbandonedParts = {}): Promise<AbandonedIntents> {
     return new AbandonedIntents(folder, await readKept(join(folder, FILE)), parts)
   }
@@ -91,7 +91,7 @@ export class AbandonedIntents {
     if (writers.length > 0) void this.#save()
   }
 
-  /** What is not counted yet is counted after the next start. */
+  /** Intents that are not counted yet are counted after the next start. */
   async close(): Promise<void> {
     this.#closed = true
     this.#cancel?.()

@@ -3,12 +3,12 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { type ChainPlan, ChainWriter } from './chain-writer.ts'
 import { RecordRing } from './record-ring.ts'
 
-/** What the thread is started with. */
+/** The data that the thread is started with. */
 export interface ThreadPlan extends ChainPlan {
   readonly memory: SharedArrayBuffer
 }
 
-/** What it says: that there is news in the ring, or that a segment was abandoned, and why. */
+/** The thread's message: that there is news in the ring, or that a segment was abandoned, and why. */
 export type ThreadMessage = null | { readonly abandoned: string; readonly displaced: boolean }
 
 const { memory, ...plan } = workerData as ThreadPlan

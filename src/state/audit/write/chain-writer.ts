@@ -29,7 +29,7 @@ interface ChainWriterParts {
   readonly shares: boolean
   /** Signals to the serving thread that more is written, or durable. */
   readonly signal: () => void
-  /** A segment was left after a failure. `displaced`: since its file was removed, moved or changed. */
+  /** A segment was left after a failure. `displaced`: because its file was removed, moved or changed. */
   readonly abandoned: (reason: string, displaced: boolean) => void
 }
 
@@ -61,7 +61,7 @@ export class ChainWriter {
   readonly #ring: RecordRing
   readonly #chain: ChainLines
   #segment: Segment | undefined
-  /** Of the segment, in days since the epoch. */
+  /** The day of the segment, in days since the epoch. */
   #day = 0
   #number = 0
   /** The position of the next record. */
@@ -146,7 +146,7 @@ export class ChainWriter {
     this.#step()
   }
 
-  /** Whoever waits counts the time from here: a new segment takes several syncs before the one of its records. */
+  /** Waiting callers count the time from here: a new segment takes several syncs before the one of its records. */
   #step(): void {
     this.#ring.addStep()
     this.#parts.signal()
@@ -220,7 +220,7 @@ export class ChainWriter {
     this.#kept()
   }
 
-  /** What was written is durable. */
+  /** All that was written is durable. */
   #kept(): void {
     this.#segment?.keep()
     this.#syncDue = Infinity
@@ -235,9 +235,9 @@ export class ChainWriter {
   }
 
   /**
-   * What is written to a descriptor, or synced, after a failure may be lost though the system says that it succeeded. So the
+   * Data written to a descriptor, or synced, after a failure may be lost though the system says that it succeeded. So the
    * segment is left at its last durable record, and the rest is written again, to another one: at once, then each second.
-   * So is what was written to a file that is not in its place any more.
+   * Lines that were written to a file which is not in its place any more are written again too.
    */
   async #abandon(error: unknown): Promise<void> {
     const displaced = error instanceof DisplacedError
@@ -258,10 +258,10 @@ export class ChainWriter {
 
 const VERSION = 1
 const LINE_FEED = 0x0a
-/** Bytes that a line has beside the members, the name of its writer apart; each line of a file beside has fewer. */
+/** Bytes of a line besides the members and the name of its writer; each line of a `.personal.jsonl` file has fewer. */
 const AROUND = 128
 
-/** Bytes that grow at their end. */
+/** A buffer that grows at its end. */
 class Bytes {
   #bytes = Buffer.allocUnsafeSlow(64 * 1024)
   #length = 0
@@ -270,7 +270,7 @@ class Bytes {
     return this.#length
   }
 
-  /** What is there, until it is cleared. */
+  /** The bytes that are there, until they are cleared. */
   get whole(): Buffer {
     return this.#bytes.subarray(0, this.#length)
   }
@@ -314,7 +314,7 @@ class ChainLines {
     return this.#lines.whole
   }
 
-  /** The lines of the file beside. */
+  /** The lines of the `.personal.jsonl` file. */
   get beside(): Buffer {
     return this.#beside.whole
   }

@@ -13,9 +13,9 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { hasCode } from '../../../base/kernel/thrown.ts'
 
-/** What a service that holds the lock says of itself to commands. */
+/** The facts about itself that a service which holds the lock tells commands. */
 export interface Announcement {
-  /** Of its admin listener. */
+  /** The URL of its admin listener. */
   readonly adminUrl: string
   /** The data folder that has the file with its token. Absent where the configuration gives the token. */
   readonly data?: string
@@ -65,7 +65,7 @@ export function tryLock(folder: string): TrailLock | undefined {
     if (isBusy(thrown)) return undefined
     throw thrown
   }
-  // What a service that was killed has left behind.
+  // A service that was killed may have left this file behind.
   const service = join(folder, SERVICE_FILE)
   rmSync(service, { force: true })
   return {
@@ -81,7 +81,7 @@ export function tryLock(folder: string): TrailLock | undefined {
   }
 }
 
-/** What the service that holds the lock says of itself; undefined if none has announced itself. */
+/** The announcement of the service that holds the lock; undefined if none has announced itself. */
 export function announcedService(folder: string): Announced | undefined {
   try {
     const { adminUrl, host, data } = JSON.parse(readFileSync(join(folder, SERVICE_FILE), 'utf8')) as Record<

@@ -14,7 +14,7 @@ const MOST_SYNCS = 256
 /** Words before the times: how many syncs there were, and one that is free. */
 const SYNC_HEAD_WORDS = 2
 
-/** Bytes of the memory: a multiple of 8. */
+/** The size of the memory in bytes: a multiple of 8. */
 export const SYNC_BYTES = (SYNC_HEAD_WORDS + MOST_SYNCS) * Int32Array.BYTES_PER_ELEMENT
 
 /** How long the syncs of a trail took, as both of its threads see it: the one that writes adds, the other one looks. */
@@ -37,7 +37,7 @@ export class SyncTimes {
     Atomics.store(this.#words, 0, (count + 1) | 0)
   }
 
-  /** Milliseconds of each sync since the last call. Of more than 256 only the last are here. */
+  /** How long each sync since the last call took, in milliseconds. Of more than 256 only the last are here. */
   take(): readonly number[] {
     const count = this.#count
     const fresh = Math.min(MOST_SYNCS, (count - this.#taken) | 0)
@@ -52,10 +52,10 @@ export class SyncTimes {
 
 const syncPlace = (sync: number): number => SYNC_HEAD_WORDS + (sync & (MOST_SYNCS - 1))
 
-/** Bytes: a power of two. */
+/** The size of the ring in bytes: a power of two. */
 const RING_BYTES = 2 * 1024 ** 2
 const MASK = RING_BYTES - 1
-/** Bytes from the beginning of the memory: behind the control words and the head of the chain. */
+/** Where the times of the syncs begin in the memory, in bytes: behind the control words and the head of the chain. */
 const SYNC_TIMES = 256
 /** Bytes before the ring. */
 const CONTROL_BYTES = SYNC_TIMES + SYNC_BYTES
@@ -80,17 +80,17 @@ const ROLLS_ASKED = 9
 const ROLLS_DONE = 10
 /** How many steps the writer has taken that lead to a new segment: its records wait for them, and are not written by them. */
 const STEPS = 11
-/** Bytes from the beginning of the memory: the head of the chain. */
+/** Where the head of the chain is in the memory, in bytes. */
 const HEAD_SEQ = 64
 const HEAD_HASH = 72
 const HASH_BYTES = 43
 
-// What the words of a slot are. One without members fills the end of the ring, which is too short for the next record.
+// The words of a slot. A slot without members fills the end of the ring, which is too short for the next record.
 const SIZE = 0
 const MEMBER_BYTES = 1
 const BESIDE_BYTES = 2
 const AWAITED = 3
-/** Bytes from the beginning of the slot. */
+/** Where these are in the slot, in bytes from its beginning. */
 const TIME = 16
 const SEQ = 24
 
@@ -104,11 +104,11 @@ export interface RingRecord {
   readonly end: number
   /** As in PreparedRecord. */
   readonly members: Buffer
-  /** The lines of the file beside, each without its `seq`, with line feeds between them. */
+  /** The lines of the `.personal.jsonl` file, each without its `seq`, with line feeds between them. */
   readonly personal: Buffer
   /** Whether somebody waits until it is durable. */
   readonly awaited: boolean
-  /** Milliseconds since the epoch. */
+  /** The time of the record, in milliseconds since the epoch. */
   readonly time: number
 }
 
@@ -160,7 +160,7 @@ export class RecordRing implements Waits {
     return Atomics.load(this.#control, DURABLE)
   }
 
-  /** Bytes of the records that are not written. */
+  /** How many bytes of records are not written yet. */
   get waiting(): number {
     return (this.published - this.written) | 0
   }
@@ -393,13 +393,13 @@ interface Entry extends Waiter {
 interface WaitingParts {
   readonly clock: Pick<Clock, 'monotonic'>
   readonly after: After
-  /** Milliseconds that each may wait. */
+  /** How long each may wait, in milliseconds. */
   readonly timeout: number
   /** Called before somebody is late: what was reached may not be known yet, where this thread was busy. */
   readonly look?: () => void
 }
 
-/** Those who wait, in the order of the records, with one timer for all. */
+/** Callers that wait, in the order of the records, with one timer for all. */
 export class Waiting {
   readonly #parts: WaitingParts
   readonly #entries: Entry[] = []

@@ -20,9 +20,12 @@ export interface SignerParts {
   readonly clock: Clock
   readonly recorder: Pick<Recorder, 'note'>
   readonly anchors: readonly AnchorPlan[]
-  /** What processes report is durable. Otherwise it is made so before it is signed: a power cut must not look like an attack. */
+  /**
+   * Reported records are durable. Otherwise they are made so before they are signed: a power cut must not look like an
+   * attack.
+   */
   readonly durable: boolean
-  /** Milliseconds for which processes of a service that was killed may go on writing: they answer what they have begun. */
+  /** How long processes of a service that was killed may still write, in milliseconds: they answer what they have begun. */
   readonly linger?: number | undefined
   /** Whether a writer is of this service. */
   readonly isOurs?: ((writer: string) => boolean) | undefined
@@ -43,7 +46,7 @@ export interface SignerState {
   readonly signing: boolean
   /** How often the manifest was removed, moved or changed by somebody else since the start. */
   readonly displaced: number
-  /** Of the last line, RFC 3339. */
+  /** The time of the last line, RFC 3339. */
   readonly signedAt: string | undefined
   /** When the anchor that is furthest behind was written last, milliseconds since the epoch; 0: not since the start. */
   readonly anchoredAt: number | undefined
@@ -60,7 +63,7 @@ export class ManifestSigner {
   readonly #file: ManifestFile
   readonly #anchors: readonly AnchorSink[]
   readonly #files: AnnouncementFiles
-  /** Of the processes that write, by writer. */
+  /** The heads of the processes that write, by writer. */
   readonly #heads = new Map<string, SignedHead>()
   /** Writers whose process has ended, and whose end is not read yet. */
   readonly #ended = new Set<string>()
@@ -127,7 +130,7 @@ export class ManifestSigner {
     return { writer, announcement: { line: n, hash } }
   }
 
-  /** A process has ended. What it wrote is read from the disk, since it may have reported less. */
+  /** A process has ended. Its records are read from the disk, because it may have reported less. */
   ended(writer: string): void {
     this.#beside.delete(writer)
     this.#ended.add(writer)
@@ -174,7 +177,7 @@ export class ManifestSigner {
     return done
   }
 
-  /** What follows is signed in a file of the same name: whoever verifies it finds what is missing there. */
+  /** Later lines are signed in a file of the same name: a verification of it finds what is missing there. */
   #tellDisplaced(cause: DisplacedError): void {
     this.#displaced += 1
     this.#news = true
@@ -256,7 +259,7 @@ export class ManifestSigner {
     if (end !== undefined) this.report({ writer, seq: end.seq, hash: end.hash, found: true })
   }
 
-  /** What was written behind the last line of the manifest. */
+  /** Finds the records that were written behind the last line of the manifest. */
   async #findLost(): Promise<void> {
     const { folder, clock } = this.#parts
     const { last } = this.#file
@@ -300,7 +303,7 @@ export class ManifestSigner {
     const isKnown = ({ writer, names }: FoundEnd): boolean =>
       signed.has(writer) || awaiting.has(writer) || (!isAnnouncing && !names)
     const unknown = ends.filter((end) => !isKnown(end))
-    // Those that left a moment before the last line.
+    // Writers that left a moment before the last line are not foreign.
     const end = unknown.length === 0 ? '' : await this.#file.end()
     const foreign = unknown.filter(({ writer }) => !end.includes(`"writer":${JSON.stringify(writer)}`))
     if (foreign.length > 0)

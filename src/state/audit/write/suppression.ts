@@ -3,13 +3,13 @@ import type { AuditEntry, AuditTrail, Refusal } from '../../../base/contracts/re
 import { siteOf } from '../../../base/http/head/addresses.ts'
 import { type After, after as realAfter, type Clock } from '../../../base/kernel/clock.ts'
 
-/** Milliseconds. It begins with the first refusal. */
+/** How long refusals are counted together, in milliseconds. It begins with the first refusal. */
 const WINDOW = 60_000
 
 interface Limits {
   /** Records of one event with one reason and one source. */
   readonly singly: number
-  /** Sources of which anything is recorded singly. */
+  /** How many sources have refusals recorded singly. */
   readonly sources: number
   /** Records in all. */
   readonly records: number
@@ -26,7 +26,7 @@ interface SuppressionParts {
   readonly after?: After
 }
 
-/** Records refusals singly up to a limit. What is beyond it is counted, and recorded as one when its minute ends. */
+/** Records refusals singly up to a limit. Refusals beyond it are counted, and recorded as one when their minute ends. */
 export class Suppression {
   readonly #parts: SuppressionParts
   #proven: Counts | undefined
@@ -99,12 +99,12 @@ const addressOf = (site: string | undefined): AuditEntry['personal'] =>
 interface Count {
   readonly event: string
   readonly reason: string
-  /** Those that were recorded singly. */
+  /** How many were recorded singly. */
   singly: number
   beyond: number
 }
 
-/** What one minute has had of one kind of source. Its memory is bounded by the limits: each count begins with a record. */
+/** The refusals of one kind of source in one minute. Its memory is bounded by the limits: each count begins with a record. */
 class Counts {
   readonly #limits: Limits
   readonly #sources = new Map<string, Map<string, Count>>()

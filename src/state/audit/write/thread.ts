@@ -3,7 +3,7 @@ import { programBeside, threadEnvironment } from '../../../base/files/beside.ts'
 import { type After, after as systemAfter } from '../../../base/kernel/clock.ts'
 import type { ThreadMessage, ThreadPlan } from './audit-thread.ts'
 
-/** MiB. The records are not in its heap. */
+/** The size of the young heap, in MiB. The records are not in the thread's heap. */
 const YOUNG_HEAP = 2
 /** Milliseconds between two starts. */
 const RESTART = 1000
@@ -58,7 +58,7 @@ export class WriterThread {
       name: 'audit',
       workerData: this.#plan,
       env: threadEnvironment(),
-      // No limit to the rest: where that is small, V8 may end the whole process while it makes the thread, since it counts the pages
+      // No limit to the rest: where that is small, V8 may end the whole process while it makes the thread, as it counts the pages
       // there that another thread which ends has left to it.
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_HEAP },
     })

@@ -27,10 +27,10 @@ import { Suppression } from './suppression.ts'
 import { WriterThread } from './thread.ts'
 import { WriterHere } from './writer-here.ts'
 
-/** What is counted of a trail; each method counts one. */
+/** Counts the events of a trail; each method counts one. */
 interface TrailMeter {
   recorded(event: AuditEvent): void
-  /** What was to be recorded before it happens was refused. */
+  /** An act that was to be recorded before it happens was refused. */
   refusedUnrecorded(): void
   recordDropped(): void
   trailSynced(seconds: number): void
@@ -72,7 +72,7 @@ export interface TrailParts {
 }
 
 const CLOSED: AuditEntry = { event: 'writer.closed', outcome: 'success', actor: { kind: 'service' } }
-/** What of a plan concerns writing. */
+/** The parts of a plan that concern writing. */
 type WritingPlan = Pick<AuditPlan, 'folder' | 'durability' | 'timeout'>
 
 const UNWRITABLE = 'the audit trail cannot be written'
@@ -93,7 +93,7 @@ export const newWriterName = (time: number): string => `${writerStamp(time)}-${n
 export const writerStamp = (time: number): string =>
   new Date(time).toISOString().replaceAll(/[-:]|\.\d+/g, '')
 
-/** The record may be written yet. Whoever waited does not, so it is undone then. */
+/** The record may be written yet. Its caller waits no more, so it is undone then. */
 const late = (ms: number): Fault =>
   new Fault('audit_unavailable', {
     detail: `the record was not durable within ${ms / 1000} s: the disk of the audit trail is slow`,
@@ -102,7 +102,7 @@ const late = (ms: number): Fault =>
   })
 const lost = (detail: string): Fault => new Fault('audit_unavailable', { detail, retryAfter: 1 })
 
-/** The audit trail of a process, as its owner has it: beside recording, its state, its segments and its end. */
+/** The audit trail of a process, as its owner has it: besides recording, its state, its segments and its end. */
 export class OpenTrail implements AuditTrail {
   readonly on = true
   /** The name of this process's part of the trail. */
@@ -113,11 +113,11 @@ export class OpenTrail implements AuditTrail {
   readonly #timeout: number
   readonly #ring = new RecordRing()
   readonly #writing: Pick<WriterThread, 'await' | 'ended'>
-  /** Who waits until a record is durable. */
+  /** Callers that wait until a record is durable. */
   readonly #durable: Waiting
-  /** Who waits until a record is written. */
+  /** Callers that wait until a record is written. */
   readonly #written: Waiting
-  /** Who waits for the end of a segment, by the number of the roll. */
+  /** Callers that wait for the end of a segment, by the number of the roll. */
   readonly #rolls: Waiting
   readonly #held = new Set<Held>()
   readonly #log: TrailLog
@@ -346,7 +346,7 @@ export class OpenTrail implements AuditTrail {
     held.written?.()
   }
 
-  /** Of what was refused, since its record was late, and is recorded all the same: so that it does not stay open. */
+  /** Records the refusal of an act whose record was late, and is durable after all: so the intent does not stay open. */
   #undo({ event, requestId, traceId, actor, on }: AuditEntry, seq: number): void {
     const settled = event === 'call.intended' ? 'call.settled' : event
     const outcome = { event: settled, outcome: 'refused', reason: 'audit_unavailable' } as const
@@ -373,11 +373,11 @@ export class OpenTrail implements AuditTrail {
   }
 }
 
-/** What somebody waits for. One of `reached` and `late` is called. */
+/** A wait of one caller. One of `reached` and `late` is called. */
 interface Wait {
   readonly reached: () => void
   readonly late: () => void
-  /** Called if it was late, and the record is durable all the same. */
+  /** Called if it was late, and the record became durable after that. */
   readonly written?: () => void
   /** Called if it was late, and the trail has ended without it. */
   readonly lost?: () => void
@@ -390,7 +390,7 @@ interface Held {
   readonly lost: (() => void) | undefined
 }
 
-/** What the log says of the trail: its troubles, and records that it does not have, or not yet. */
+/** The lines of the log about the trail: its troubles, and records that it does not have, or not yet. */
 class TrailLog {
   readonly #recorder: Pick<Recorder, 'note'>
   #troubled = false

@@ -5,12 +5,12 @@ import { type ChainPlan, ChainWriter } from './chain-writer.ts'
 import type { RecordRing } from './record-ring.ts'
 import type { WriterThreadParts } from './thread.ts'
 
-/** Milliseconds, as long as a timer of Node can be. */
+/** The longest timer of Node, in milliseconds. */
 const FOR_EVER = 2 ** 31 - 1
 
 /**
  * The writer of a command's trail, in the command's own thread: another one would take longer to start than all that it had to
- * write. Its syncs go on aside, so that a disk that stands holds nobody for longer than the timeout of the trail.
+ * write. Its syncs run aside, so that a disk that hangs holds nobody for longer than the timeout of the trail.
  */
 export class WriterHere {
   readonly #after: After

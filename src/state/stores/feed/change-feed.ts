@@ -25,9 +25,9 @@ interface PendingPage {
 
 /** Changes that one request to the store reads at most. */
 const PAGE = 5000
-/** Milliseconds. If the reading that was handed over last is older, this process reads itself. */
+/** How old the last reading that was handed over may be, in milliseconds. If it is older, this process reads itself. */
 const HANDED_FOR = 600
-/** Milliseconds. Of an older reading the keys are not used. */
+/** How old a reading may be for its keys to be used, in milliseconds. */
 const CURRENT = 1000
 
 /** Asks the store for the change feed, and knows how old the newest answer is. */
@@ -48,7 +48,7 @@ class FeedQuestions {
 
   /**
    * Milliseconds since the store was asked for what was read last: about 250, unless it cannot be reached. The larger one by
-   * both clocks: Clock.monotonic() stands still while the machine is suspended, and a wall clock can be set back.
+   * both clocks: Clock.monotonic() stops while the machine is suspended, and a wall clock can be set back.
    */
   get age(): number {
     return Math.max(this.#machine.monotonic() - this.#askedAt, this.#machine.now() - this.#askedAtWall)
@@ -68,7 +68,7 @@ class FeedQuestions {
   ask(from: FeedPlace | undefined): PendingPage {
     const times = { askedAt: this.#machine.monotonic(), askedAtWall: this.#machine.now() }
     const asked = { from, ...times, reading: this.#store.changes(from, PAGE) }
-    // Whoever applies the pages handles a failure when it is this one's turn: until then it must not count as unhandled.
+    // The caller that applies the pages handles a failure when its turn comes: until then it must not count as unhandled.
     asked.reading.catch(() => undefined)
     return asked
   }
@@ -100,7 +100,7 @@ interface FeedParts {
   readonly machine?: Clock
   readonly recorder: Pick<Recorder, 'note'>
   readonly after?: After
-  /** What this node has seen of the feed before this process started. */
+  /** How far this node had seen the feed before this process started. */
   readonly seen?: SeenFeed | undefined
 }
 
@@ -135,7 +135,7 @@ export class ChangeFeed implements Feed {
   /** Changes that the store has lost, and that are to be appended again. They stay in force. */
   readonly #lost = new LostChanges((change) => this.#restored(change))
   #at: FeedPlace | undefined
-  /** The store's numbers may go on below those that it has given before. */
+  /** The store's numbers may continue below those that it has given before. */
   #isBehind = false
   #reading: Promise<void> | undefined
   #nextReading: Promise<void> | undefined
@@ -185,7 +185,7 @@ export class ChangeFeed implements Feed {
     const change = await this.#appendUnread(topic, value, expiresAt)
     this.#followers?.pollChanges()
     await waitInBudget(this.refresh(), () => undefined)
-    // The store has the change but could not be read: the change must be in force here all the same.
+    // The store has the change but could not be read: the change must be in force here nevertheless.
     if (this.#known.isUnread(change)) this.#apply(change, true)
   }
 
@@ -355,7 +355,7 @@ export class ChangeFeed implements Feed {
     return oldestLost
   }
 
-  /** Appends them with numbers above all before: else a new rule might get a lower one than tokens in use. */
+  /** Appends them with numbers above all before: otherwise a new rule might get a lower one than tokens in use. */
   async #restore(): Promise<void> {
     await this.#lost.append(BATCH, ({ change: { topic, expiresAt }, value }) =>
       this.#appendUnread(topic, value, expiresAt),

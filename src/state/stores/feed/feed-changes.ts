@@ -14,13 +14,13 @@ interface LostChange {
   readonly value: StoredValue
 }
 
-/** Milliseconds: by so much before their end some changes may have been purged, since the clocks of nodes differ a little. */
+/** By how many milliseconds before their end some changes may have been purged, because the clocks of nodes differ a little. */
 const PURGED = 60_000
 
 const contentOf = ({ topic, expiresAt }: Change, value: StoredValue): string =>
   JSON.stringify([topic, value, expiresAt])
 
-/** Lost in a failover. Several nodes append the same ones: copies count as one, else they would multiply. */
+/** Lost in a failover. Several nodes append the same ones: copies count as one, otherwise they would multiply. */
 export class LostChanges {
   readonly #restored: (change: Change) => StoredValue | undefined
   readonly #lost = new Map<string, LostChange>()
@@ -60,7 +60,7 @@ export class LostChanges {
     return oldest
   }
 
-  /** What the store has, need not be appended again. */
+  /** Changes that the store has need not be appended again. */
   forget(stored: readonly Change[]): void {
     if (this.#lost.size === 0) return
     for (const change of stored) {
@@ -178,7 +178,7 @@ export class LiveChanges {
   }
 }
 
-/** Of changes in a store that never loses one while it runs: their numbers alone distinguish them. */
+/** The mark of changes in a store that never loses one while it runs: their numbers alone distinguish them. */
 export const NO_MARK = ''
 
 /** A page of such a store. @param now the store's clock, milliseconds since the epoch */
@@ -196,7 +196,7 @@ export function toPage(
 const isSame = (one: FeedPlace | undefined, other: FeedPlace | undefined): boolean =>
   one?.sequence === other?.sequence && one?.mark === other?.mark
 
-/** What of a reading is behind a place; undefined if the reading leaves something out between them. */
+/** The changes of a reading behind a place; undefined if the reading leaves something out between them. */
 export function changesBehind(
   at: FeedPlace | undefined,
   { from, page: { changes, last, restarted } }: FeedReading,

@@ -7,7 +7,7 @@ import type { FeedPlace } from '../../../base/contracts/records/store.ts'
 import { type After, after as systemAfter, type Clock } from '../../../base/kernel/clock.ts'
 import { PRIVATE_FILE } from '../../../base/files/file-modes.ts'
 
-/** What a node remembers of the feed when it starts again. */
+/** The facts of the feed that a node remembers when it starts again. */
 export interface SeenFeed {
   /** The highest number, which is a time as well (Change.sequence). */
   readonly sequence: number
@@ -15,7 +15,7 @@ export interface SeenFeed {
   readonly doubted: boolean
 }
 
-/** What a node remembers of the feed of a store that is its own. */
+/** The facts that a node remembers of the feed of a store that is its own. */
 export interface OwnMemory extends SeenFeed {
   /** The id of the store (sqlite/store-files.ts). */
   readonly store: string
@@ -24,7 +24,7 @@ export interface OwnMemory extends SeenFeed {
   readonly at: number
   /** The id of the machine’s boot: after another boot, the power may have failed in between. Undefined: nobody knows. */
   readonly boot?: string | undefined
-  /** What the audit trail has and the store lacks, in words. */
+  /** Acts that the audit trail has and the store lacks, in words. */
   readonly lacks?: readonly string[] | undefined
 }
 
@@ -33,7 +33,7 @@ interface SeenNumbers {
   readonly settled: number
 }
 
-/** Milliseconds. A failover loses less; a backup that was restored more. */
+/** A failover loses the changes of fewer milliseconds than this; a backup that was restored loses more. */
 export const LOST_BY_FAILOVER = 5 * 60_000
 
 const SECOND = 1000

@@ -18,20 +18,20 @@ import { Fault } from '../../../base/kernel/faults.ts'
 import { roleMark } from '../../../base/kernel/ids.ts'
 import type { ChangeFeed } from './change-feed.ts'
 
-/** What rules compare: facts of a token, or of what tokens come from (a session, a code, a family). */
+/** Facts that rules compare: those of a token, or of its source (a session, a code, a family). */
 interface RuleFacts extends Pick<Begun, 'client' | 'business' | 'family'> {
-  /** Of everything: so one rule fits all. */
+  /** Names everything, so that one rule fits all. */
   readonly before?: 'now'
   readonly subject: string
   readonly jti?: string | undefined
   readonly issuer?: string | undefined
-  /** Of the target of a token, or of a rule. */
+  /** The fund of a token's target, or of a rule. */
   readonly fund?: string | undefined
   /** The mark of a role (base/kernel/ids.ts). */
   readonly role?: string | undefined
-  /** Of a rule: the scope value that it names. */
+  /** The scope value that a rule names. */
   readonly scope?: string | undefined
-  /** Of a token: its scope values. What tokens come from has none here, so no rule that names one ends it. */
+  /** The scope values of a token. The source of a token has none here, so no rule that names one ends it. */
   readonly scopes?: ReadonlySet<string>
 }
 
@@ -50,7 +50,7 @@ const joined = (...parts: readonly (string | undefined)[]): string | undefined =
 
 /** A rule names the members of exactly one of these. */
 const RULE_KINDS: readonly RuleKind[] = [
-  // What was given until the rule was made: as after a restored backup.
+  // All that was given until the rule was made: as after a restored backup.
   { members: ['before'], keyOf: () => '', timed: true },
   { members: ['jti'], keyOf: ({ jti }) => jti, timed: false },
   { members: ['family'], keyOf: ({ family }) => family, timed: false },
@@ -94,10 +94,10 @@ interface Rule {
   readonly roleName: string | undefined
   /** Undefined: it ends tokens of every issuer. */
   readonly issuer: string | undefined
-  /** Milliseconds since the epoch. Used only for what has no `asOf`. */
+  /** Compared with the time of issue of anything that has no `asOf`, in milliseconds since the epoch. */
   readonly issuedBefore: number
   readonly cause: RevocationCause | undefined
-  /** Of a rule that a store had lost, and that was appended again: its first number. */
+  /** The first number of a rule that a store had lost, and that was appended again. */
   readonly number: number | undefined
 }
 
@@ -155,9 +155,9 @@ function readRule(value: StoredValue): Rule | undefined {
 
 /** How long a revocation rule must be kept, in milliseconds. */
 export interface LongestLife {
-  /** Of an access token. */
+  /** The longest life of an access token. */
   readonly tokens: number
-  /** Of anything that a rule may end: access tokens, families, sessions. May grow while the process runs. */
+  /** The longest life of anything that a rule may end: access tokens, families, sessions. May grow while the process runs. */
   readonly all: number
 }
 
@@ -246,9 +246,9 @@ interface RuleEffect {
   readonly sequence: number
   readonly issuedBefore: number
   readonly roleName: string | undefined
-  /** Of the latest rule. */
+  /** The cause of the latest rule. */
   readonly cause: RevocationCause | undefined
-  /** Milliseconds since the epoch. By then everything that the rules end has expired. */
+  /** When everything that the rules end has expired, in milliseconds since the epoch. */
   readonly expiresAt: number
 }
 
@@ -274,7 +274,7 @@ const SKEW = 60_000
  *
  * A rule ends what was begun by a process that did not know the rule. So whatever is begun carries the number of the
  * latest rule known then (`asOf`), and a rule with a higher number ends it. The wall clock plays no part: setting it
- * changes nothing. What has no `asOf` (tokens of foreign issuers, and what an older version began) is compared by the
+ * changes nothing. Anything that has no `asOf` (tokens of foreign issuers, and what an older version began) is compared by the
  * time of its issue.
  */
 export class RevocationRules {
@@ -477,6 +477,9 @@ const endOf = ({ expiresAt }: Change): number => expiresAt ?? Number.POSITIVE_IN
 /** Rules with one of these end nothing that lives longer than an access token. */
 const OF_TOKENS = ['jti', 'family', 'scope', 'role', 'fund'] as const
 
-/** Milliseconds. Nothing else comes from a token. The end of a family is passed to `revoke` as `until`. */
+/**
+ * How long a rule must be kept, in milliseconds. Nothing else comes from a token. The end of a family is passed to
+ * `revoke` as `until`.
+ */
 const lifeOf = (tokens: RevokedTokens, { tokens: ofTokens, all }: LongestLife): number =>
   OF_TOKENS.some((member) => member in tokens) ? ofTokens : all

@@ -1,4 +1,4 @@
-/** What a process doubts about its store, until an operator says that it is right. */
+/** The doubts of a process about its store, until an operator says that it is right. */
 import type { Recorder } from '../../../base/contracts/records/recorder.ts'
 import type { Doubted, StoreAtStart } from '../../../base/contracts/records/store.ts'
 import { type After, after as systemAfter, type Clock } from '../../../base/kernel/clock.ts'
@@ -11,13 +11,13 @@ interface StoreDoubtsParts {
   readonly clock: Clock
   /** Undefined where the store has no clock of its own. */
   readonly offset: TrustedOffset | undefined
-  /** What the audit trail has and the store lacks, in words. */
+  /** Acts that the audit trail has and the store lacks, in words. */
   readonly lacks?: readonly string[] | undefined
 }
 
-/** Of the changes by which all processes of all nodes learn what was accepted. */
+/** The topic of the changes by which all processes of all nodes learn what was accepted. */
 const TOPIC = 'store_accepted'
-/** Milliseconds: a process that starts later has nothing to doubt. */
+/** How long such a change is kept, in milliseconds: a process that starts later has nothing to doubt. */
 const KEPT = 3_600_000
 const MINUTE = 60_000
 
@@ -40,7 +40,7 @@ export class StoreDoubts {
     return this.#parts.offset?.doubt
   }
 
-  /** The highest number that this node has seen, if the store is much older; else undefined. */
+  /** The highest number that this node has seen, if the store is much older; otherwise undefined. */
   get contents(): number | undefined {
     const { sequence, doubted } = this.#parts.feed.seen
     return doubted ? sequence : undefined
@@ -98,7 +98,7 @@ export function compareClock(
 
 /** Milliseconds between two looks. */
 const INTERVAL = 10_000
-/** Milliseconds. A clock that is further off is worth a look of an operator, though nothing depends on it. */
+/** A clock that is off by more milliseconds than this is worth a look of an operator, though nothing depends on it. */
 const WORTH_TELLING = 1000
 
 interface ClockDriftParts {

@@ -8,7 +8,7 @@ interface ViewParts {
   readonly feed: Pick<ChangeFeed, 'age' | 'isBehind' | 'seen' | 'refresh'>
   /** Milliseconds after which tokens can no longer be judged by it. */
   readonly maxAge: number
-  /** Of a store whose clock is used: moved forward after a suspension, in which Clock.monotonic() stands still. */
+  /** The offset of a store whose clock is used. It is moved forward after a suspension, in which Clock.monotonic() stops. */
   readonly offset?: Pick<ClockOffset, 'advance'> | undefined
   /** The clock of this machine, never that of the store. */
   readonly machine?: Clock
@@ -19,13 +19,13 @@ interface ViewParts {
 const INTERVAL = 250
 /** Milliseconds that a clock may have moved between two looks; more than that was a pause. */
 const PAUSE = INTERVAL + 1000
-/** Milliseconds. A view that is older does not issue tokens. */
+/** How old a view may be to issue tokens, in milliseconds. */
 const CURRENT = 1000
-/** Milliseconds that a call waits for a reading. */
+/** How long a call waits for a reading, in milliseconds. */
 const PATIENCE = 300
-/** Of one wait, if the process is paused meanwhile. */
+/** How many readings one wait makes at most, if the process is paused meanwhile. */
 const MOST_READINGS = 2
-/** Seconds, for Retry-After. */
+/** The value of Retry-After, in seconds. */
 const RETRY_AFTER = 1
 
 interface Moment {
@@ -36,15 +36,15 @@ interface Moment {
 /**
  * The view of a process that follows the change feed.
  *
- * A process may be paused, or its machine suspended. When it goes on, calls arrive before any timer runs: measured, 9 of
+ * A process may be paused, or its machine suspended. When it runs again, calls arrive before any timer runs: measured, 9 of
  * 10 first answers would be given by what was known before. So each call compares the clock with the last look at it. Both
- * clocks are looked at, because Clock.monotonic() stands still in a suspended machine, and a wall clock can be set back.
+ * clocks are looked at, because Clock.monotonic() stops in a suspended machine, and a wall clock can be set back.
  */
 export class FeedView implements View {
   readonly #parts: ViewParts
   readonly #machine: Clock
   readonly #after: After
-  /** Of the last look: wall time and Clock.monotonic(). */
+  /** When the clocks were last looked at: wall time and Clock.monotonic(). */
   #wall: number
   #monotonic: number
   #isOutdated = false

@@ -1,12 +1,12 @@
-/** What the ways to a store have in common: SQLite's thread and Postgres. */
+/** The common parts of the ways to a store: SQLite's thread and Postgres. */
 import { performance } from 'node:perf_hooks'
 import { Fault } from '../../../base/kernel/faults.ts'
 
-/** Who may wait at once: more than can be answered in time. What comes beyond it fails at once. */
+/** How many requests may wait at once: more than can be answered in time. Any further one fails at once. */
 export const QUEUE_LIMIT = 1000
-/** Milliseconds. If less time is left, the verb fails at once. */
+/** The least time for a verb, in milliseconds. If less is left, the verb fails at once. */
 export const MIN_TIME = 10
-/** Seconds, for Retry-After. */
+/** The value of Retry-After, in seconds. */
 const RETRY_AFTER = 1
 
 export const unavailable = (detail: string): Fault =>
@@ -18,7 +18,7 @@ export const spentBefore = (): Fault => unavailable('what this request asked bef
 
 /** Refusals alike, in a row, of one kind of write. One alone may have had a cause of its own. */
 const ALIKE = 2
-/** Milliseconds. Older refusals do not count: perhaps nobody has tried to write since. */
+/** How long a refusal counts, in milliseconds: perhaps nobody has tried to write since. */
 const RECENT = 30_000
 
 interface Refusals {

@@ -14,7 +14,7 @@ const MARK_BYTES = 12
 interface NewChange {
   readonly topic: string
   readonly value: string
-  /** Milliseconds since the epoch. */
+  /** When the change expires, in milliseconds since the epoch. */
   readonly expiresAt: number | null
   readonly runsUntil: number | null
   readonly now: number

@@ -93,7 +93,7 @@ export const postgresSchema = section(
   { description: 'A Postgres database that several nodes share.' },
 )
 
-/** Without the seals: they are for what is kept in the store, and not for whoever keeps it. */
+/** Without the seals: they are for the values that the store keeps, not for the store itself. */
 export type PostgresConfig = Omit<Static<typeof postgresSchema>, 'seal'>
 
 export interface PostgresPlan {
@@ -107,7 +107,7 @@ export interface PostgresPlan {
   readonly tls: ConnectionOptions | false
   readonly schema: string
   readonly connections: number
-  /** Milliseconds for one verb with all its attempts. */
+  /** How long one verb may take with all its attempts, in milliseconds. */
   readonly deadline: number
   readonly preparedStatements: boolean
   /** Milliseconds that one statement may take, where that is more than usual. Needs a connection without a pooler. */
@@ -124,7 +124,7 @@ interface Address {
   readonly database: string
 }
 
-/** The parts of a URL, or what is wrong with it, in words that go on a sentence about it. */
+/** The parts of a URL, or what is wrong with it, in words that continue a sentence about it. */
 function readAddress(url: string): Address | { readonly problem: string; readonly advice: string } {
   const parsed = URL.parse(url)
   const wanted = 'write postgres://user:password@host:5432/database'

@@ -24,7 +24,7 @@ const beginsWithOneOf = (state: string, beginnings: readonly string[]): boolean 
 const IN_THE_WAY = ['40001', '40P01']
 /** The connection is lost, the server stops or starts, or it only reads (a standby). */
 const SERVER_GONE = ['08', '57P', '25006']
-/** What an operator must solve: rights, limits, a missing table or database, a full disk, a broken server. */
+/** Failures that an operator must solve: rights, limits, a missing table or database, a full disk, a broken server. */
 const OUT_OF_ORDER = ['28', '3D', '3F', '42501', '42P01', '53', '55', '57', '58', 'XX']
 
 /** Whether the statement may be sent again, with the same attempt id. */
@@ -33,7 +33,7 @@ export function isWorthAnotherTry(thrown: unknown): boolean {
   return state === undefined || beginsWithOneOf(state, IN_THE_WAY) || beginsWithOneOf(state, SERVER_GONE)
 }
 
-/** Whether the database could not do its work, so that its state is in question; else the statement itself is wrong. */
+/** Whether the database could not do its work, so that its state is in question; otherwise the statement itself is wrong. */
 export function isUnavailable(thrown: unknown): boolean {
   const state = stateOf(thrown)
   return isWorthAnotherTry(thrown) || (state !== undefined && beginsWithOneOf(state, OUT_OF_ORDER))
@@ -54,7 +54,7 @@ export function reasonOf(thrown: unknown): string {
   return state === undefined ? reasonInWords(thrown) : `${messageOf(thrown)} (SQLSTATE ${state})`
 }
 
-/** Of a database that answers and cannot write. */
+/** Why a database that answers cannot write, by SQLSTATE. */
 const CANNOT_WRITE: Readonly<Record<string, string>> = {
   '53100': 'its disk is full',
   '25006': 'it only reads',
@@ -74,7 +74,7 @@ export function refusalOf(thrown: unknown): string | undefined {
 
 /** Failures in a row after which nothing is asked for a while. */
 const FAILURES = 5
-/** Milliseconds. */
+/** How long nothing is asked then, in milliseconds. */
 const PAUSE = 500
 
 /**
@@ -123,13 +123,13 @@ export class Breaker {
 
 /** New connections within a second, while none succeeds. */
 const ATTEMPTS = 2
-/** Milliseconds. */
+/** The time in which these attempts are counted, in milliseconds. */
 const SECOND = 1000
 
 /** Many processes that all try to connect at once would keep a database that starts from starting. */
 export class ConnectionPace {
   readonly #monotonic: () => number
-  /** Of the last attempts since one succeeded. */
+  /** The times of the last attempts since one succeeded. */
   #attempts: number[] = []
   #isReachable = true
   #failure: unknown
@@ -164,9 +164,12 @@ export class ConnectionPace {
   }
 }
 
-/** Seconds. A connection is made anew then, so that a database that moved by its name is found in the end. */
+/**
+ * How long a connection lives, in seconds. It is then made anew, so that a database whose name now leads elsewhere is
+ * found in the end.
+ */
 const LONGEST_CONNECTION = 600
-/** Milliseconds. */
+/** How long `close` waits for statements under way, in milliseconds. */
 const CLOSE_WITHIN = 1000
 
 /** The statement came too late to have an effect. The connection is good. */
@@ -212,8 +215,8 @@ interface ConnectionsPlan {
 }
 
 /**
- * Every member that `pg` would else take from the environment (PGHOST, PGSSLMODE, …). The password is a function, else
- * an empty one would be looked for in PGPASSWORD and ~/.pgpass.
+ * Every member that `pg` would otherwise take from the environment (PGHOST, PGSSLMODE, …). The password is a function:
+ * for an empty text `pg` would look in PGPASSWORD and ~/.pgpass.
  */
 const poolConfig = (
   { host, port, user, password, database, tls }: PostgresPlan,
@@ -242,7 +245,7 @@ export class Connections {
   readonly #pace: ConnectionPace
   #free: number
   readonly #waiting = new Set<() => void>()
-  /** Those that were made since the database was last out of reach. */
+  /** Connections that were made since the database was last out of reach. */
   #sound = new WeakSet<ClientBase>()
   readonly #inUse = new Set<PoolClient>()
 
@@ -251,7 +254,7 @@ export class Connections {
     this.#pace = pace
     this.#free = most
     this.within = within
-    // A connection that is not in use failed. Whoever needs one next makes it.
+    // A connection that is not in use failed. The next request that needs one makes it.
     pool.on('error', () => undefined)
     pool.on('connect', (client) => {
       this.#sound.add(client)
@@ -340,7 +343,7 @@ export class Connections {
 
   async #connect(): Promise<PoolClient> {
     for (;;) {
-      // Those who wait get the idle ones: in a turn, nobody waits for one that is in use.
+      // Requests that wait get the idle ones: in a turn, nobody waits for one that is in use.
       const isNew = this.#pool.idleCount <= this.#pool.waitingCount
       if (isNew && !this.#pace.admit()) throw this.#pace.failure
       let client: PoolClient

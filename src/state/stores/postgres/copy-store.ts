@@ -22,7 +22,7 @@ import {
 } from './statements.ts'
 import { PostgresStore } from './store.ts'
 
-/** A row of `record` as it stands. Keys and index values are escaped; times are milliseconds since the epoch. */
+/** A row of `record` as it is. Keys and index values are escaped; times are milliseconds since the epoch. */
 type WholeRecord = {
   readonly kind: string
   readonly key: string
@@ -39,7 +39,7 @@ type WholeRecord = {
 const LIVE_RECORDS = 'FROM record WHERE expires_at IS NULL OR expires_at > :now'
 const LIVE_CHANGES = 'FROM change WHERE expires_at IS NULL OR expires_at > :now OR runs_until > :ran'
 
-/** What is live in a store file. One transaction for as long as it is open. Blocks the thread: for the command line. */
+/** The live records of a store file. One transaction for as long as it is open. Blocks the thread: for the command line. */
 class SqliteSource {
   readonly size: CopiedSize
   /** The number of the newest change there ever was; 0 if there was none. */
@@ -206,7 +206,7 @@ function statementsOf(schema: string) {
 }
 
 /**
- * Takes over another store, into tables that are empty. While it does, a record says so, and nobody opens the store: else a
+ * Takes over another store, into tables that are empty. While it does, a record says so, and nobody opens the store: otherwise a
  * service would begin with a part of what was revoked. A copy that was broken off is begun anew. Every method rejects with
  * StoreError if another copy, or a service, writes into the same tables.
  */
@@ -244,7 +244,7 @@ class CopiedStore {
     await this.#link.run(this.#statements.addChanges, listsOf(CHANGE, rows, this.#id))
   }
 
-  /** Numbers of changes go on behind those of the source. Rejects if anything is missing, or too much. */
+  /** The numbers of changes continue behind those of the source. Rejects if anything is missing, or too much. */
   async settle({ size, lastChange, ran }: SqliteSource): Promise<void> {
     await this.#link.run(this.#statements.feed, [lastChange, markOf(this.#id, lastChange), ran])
     const [counted] = (await this.#link.run(this.#statements.count, [this.#id])).rows
@@ -275,7 +275,7 @@ class CopiedStore {
 
 /** Rows, and characters of their values, that one statement writes at most. */
 const BATCH = { rows: 500, characters: 1_000_000 }
-/** Milliseconds for one statement. */
+/** How long one statement may take, in milliseconds. */
 const ANSWER_WITHIN = 60_000
 
 interface CopyRequest {

@@ -11,7 +11,10 @@ export interface Finding {
   readonly text: string
 }
 
-/** Milliseconds. The nodes go by the store's clock, so a difference harms nothing but the times in logs. */
+/**
+ * The least difference of clocks to tell, in milliseconds. The nodes go by the store's clock, so it harms nothing but
+ * the times in logs.
+ */
 const WORTH_TELLING = 1000
 
 const fine = (text: string): Finding => ({ level: 'fine', text })
@@ -84,7 +87,7 @@ async function mayMakeTables(link: PostgresLink): Promise<boolean> {
 const RIGHTS = ['SELECT', 'INSERT', 'UPDATE', 'DELETE']
 const TABLES = ['record', 'feed', 'change', 'lease', 'node', 'bucket', 'lockout', 'meta']
 
-/** Of tables that exist. Who makes the tables has all rights to them. */
+/** Findings about the rights to tables that exist. The role that makes the tables has all rights to them. */
 async function rightFindings(link: PostgresLink): Promise<Finding[]> {
   const { schema } = link.plan
   const statement = reading(

@@ -27,14 +27,14 @@ const REMEMBERED = 100
 
 interface Interval {
   readonly from: number
-  /** Undefined: it goes on. */
+  /** Undefined: it has not ended. */
   until: number | undefined
 }
 
 /**
  * When the database did not answer this process. Times are those of `performance.now()`. Only the times without an
- * answer count, and not those between them: else a database that fails now and then would lengthen the grace of a
- * refresh token by as long as it goes on so.
+ * answer count, and not those between them: otherwise a database that fails now and then would lengthen the grace of a
+ * refresh token by as long as that continues.
  */
 export class Silence {
   readonly #intervals: Interval[] = []
@@ -52,7 +52,7 @@ export class Silence {
     if (last !== undefined) last.until ??= Math.max(now, last.from)
   }
 
-  /** Milliseconds without an answer since a time. */
+  /** For how long there was no answer since a time, in milliseconds. */
   since(time: number, now: number): number {
     return this.#intervals.reduce(
       (sum, { from, until = now }) => sum + Math.max(0, until - Math.max(from, time)),
@@ -61,7 +61,7 @@ export class Silence {
   }
 }
 
-/** What Postgres sent, as `pg` reads it: int8 as a number. */
+/** A row that Postgres sent, as `pg` reads it: int8 as a number. */
 export type Row = Readonly<Record<string, unknown>>
 
 interface LinkListeners {
@@ -72,7 +72,7 @@ interface LinkListeners {
 
 export interface Answer {
   readonly rows: readonly Row[]
-  /** How often the statement was sent before in vain. Postgres may have run it then: its answer may have been lost. */
+  /** How often the statement was sent before without success. Postgres may have run it then: its answer may have been lost. */
   readonly triesBefore: number
 }
 
@@ -93,12 +93,12 @@ const FIRST_READINGS = 8
 export class PostgresLink {
   readonly plan: PostgresPlan
   readonly #requests: Connections
-  /** Of its own, so that the change feed and the keys wait behind no login. */
+  /** Connections of its own, so that the change feed and the keys wait behind no login. */
   readonly #ahead: Connections
   readonly #breaker = new Breaker()
   readonly #silence = new Silence()
   readonly #refusals = new RefusedWrites()
-  /** Where the store's clock stands against performance.now(). Every answer to a write is a reading. */
+  /** The difference between the store's clock and performance.now(). Every answer to a write is a reading. */
   readonly #offset = new ClockOffset()
   readonly #listeners: LinkListeners
   #trouble: string | undefined
@@ -287,7 +287,7 @@ function writtenRows(rows: readonly Row[]): readonly Row[] {
   return written
 }
 
-/** The attempt may go on behind the deadline; what it writes then has no effect (`writing`). */
+/** The attempt may continue behind the deadline; what it writes then has no effect (`writing`). */
 function inTime<T>(attempt: Promise<T>, within: number): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>()
   const timer = setTimeout(() => reject(unavailable('no answer in time')), within)

@@ -1,6 +1,6 @@
 /**
  * The versions of the tables. Version v of Postern's tables works with what knows v or v−1: so nodes are replaced one by
- * one. A version only adds at first. What it takes away is taken by `postern migrate --finish`, when no older node is left.
+ * one. A version only adds at first. Removals are done by `postern migrate --finish`, when no older node is left.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { Fault } from '../../../base/kernel/faults.ts'
@@ -14,7 +14,7 @@ import { leaseStatements, READ_CLOCK, reading, writing } from './statements.ts'
 /** A role may lack the right to it where somebody has made the schema before. */
 export const makeSchema = (schema: string): string => `CREATE SCHEMA IF NOT EXISTS ${schema}`
 
-/** What migrating itself needs. Each statement does nothing where it was done before. */
+/** The tables that migrating itself needs. Each statement does nothing where it was done before. */
 export const foundations = (schema: string): readonly string[] => [
   `CREATE TABLE IF NOT EXISTS ${schema}.lease (name text PRIMARY KEY, holder text NOT NULL, until int8 NOT NULL)`,
   `CREATE TABLE IF NOT EXISTS ${schema}.meta (
@@ -96,7 +96,7 @@ const LEASE = 'migrate'
 /** Milliseconds for which others wait for the one that migrates, if it dies. */
 const LEASE_FOR = 30_000
 const RENEW_EVERY = 10_000
-/** Milliseconds. */
+/** The longest pause between two attempts, in milliseconds. */
 const POLL = 250
 /** Milliseconds for which no older node may have been seen before something is taken away. */
 const OLD_NODES = 600_000

@@ -32,7 +32,7 @@ export async function requireTables(link: PostgresLink, config: PostgresConfig):
   throw new StoreError(`The store (${placeOf(config)}) has no tables, or old ones: run \`postern migrate\`.`)
 }
 
-/** The record that stands in the store until a copy into it is whole. */
+/** The record that is in the store until a copy into it is whole. */
 export const UNFINISHED = `kind = 'store_copy' AND key = 'unfinished'`
 
 /** Rejects with StoreError if a copy into the store was begun and has not ended. */

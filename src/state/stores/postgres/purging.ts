@@ -4,12 +4,12 @@ import { DAY_MS } from '../../../base/kernel/units.ts'
 import type { PostgresLink } from './link.ts'
 import { type Statement, STORE_NOW, writing } from './statements.ts'
 
-/** Milliseconds. Failures that old count no more, nor does what an address has called. */
+/** How long failures count, and the calls of an address, in milliseconds. */
 const COUNTED_FOR = 2 * DAY_MS
-/** Milliseconds. A client's budget may take months to be full again: `requests: 1000, per: 90d`. */
+/** How long a client's budget is kept, in milliseconds. It may take months to be full again: `requests: 1000, per: 90d`. */
 const KEPT_FOR = 400 * DAY_MS
 
-/** Whatever the parameter says: for an unknown number of rows the planner would read the whole table. */
+/** The limit, whatever the parameter says: for an unknown number of rows the planner would read the whole table. */
 const MOST = 1000
 /** Rows of a table without an index by time that one round looks at: some milliseconds. */
 const LOOKED_AT = 500
@@ -58,7 +58,7 @@ const forgotten = (schema: string, table: string, isForgotten: string): Statemen
     last: () => `SELECT 1 AS done, last, size, (SELECT count(*) FROM gone) AS removed FROM part`,
   })
 
-/** Of tables whose rows have no expiry. Each round goes on behind the part that the last one looked at. */
+/** Purges tables whose rows have no expiry. Each round continues behind the part that the last one looked at. */
 class Counts {
   readonly #link: PostgresLink
   readonly #statement: Statement

@@ -18,7 +18,7 @@ import { JUMP, type TrustedOffset } from '../../../base/kernel/store-clock.ts'
 import type { PostgresLink, Row } from './link.ts'
 import { reading, shortKey, type Statement, STORE_NOW, writing } from './statements.ts'
 
-/** Processes whose last number stands with a budget: a request is repeated within seconds, if at all. */
+/** How many processes have their last number kept with a budget: a request is repeated within seconds, if at all. */
 const REMEMBERED = 40
 
 /** The table `bucket`. Rows are locked in the order of their keys, so that two exchanges never wait for each other. */
@@ -78,7 +78,7 @@ export class PostgresBudgets implements Budgets {
     const first = await this.#ask(who, number, byColumn)
     const missing = new Map([...byColumn].filter(([column]) => !first.has(column)))
     if (missing.size === 0) return [...first.values()]
-    // What was granted above is taken from the budgets already, so it is reported in any case.
+    // The calls granted above are already taken from the budgets, so they are reported in any case.
     const made = await this.#make(who, number, missing).catch(() => new Map<string, BudgetGrant>())
     return [...first.values(), ...made.values()]
   }
@@ -119,14 +119,14 @@ export class PostgresBudgets implements Budgets {
 
 /** Doublings of a delay: more than any configured longest delay needs. power() fails for thousands of failures. */
 const DOUBLINGS = 40
-/** Milliseconds. Whoever waits looks again after that time at the latest; who waits for another attempt, soon. */
+/** How long a waiting attempt pauses before it looks again, in milliseconds; less if it waits for another attempt. */
 const SHORTEST_WAIT = 25
 const LONGEST_WAIT = 1000
 const LONGEST_BUSY_WAIT = 100
 
-/** Written while the store's clock was ahead: it would else count until that time comes. */
+/** Written while the store's clock was ahead: otherwise it would count until that time comes. */
 const isAhead = (time: string): string => `${time} > ${STORE_NOW} + ${JUMP}`
-/** Of a row: failures that are old count no more, and how long the next attempt waits for them. */
+/** The failures of a row, old ones not counted; and how long the next attempt waits for them. Both as SQL. */
 const failures = (forget: string): string =>
   `CASE WHEN l.last_at < ${STORE_NOW} - ${forget}::int8 OR ${isAhead('l.last_at')} THEN 0 ELSE l.failures END`
 const delay = (count: string, [free, first, longest]: readonly [string, string, string]): string =>
@@ -138,7 +138,7 @@ const COUNT = failures('$7')
 const DELAY = delay(`(${COUNT})`, ['$4', '$5', '$6'])
 const IS_DUE = `(l.last_at + ${DELAY} <= ${STORE_NOW} OR ${isAhead('l.last_at')})`
 const HAS_LAPSED = `(l.busy_until < ${STORE_NOW} OR ${isAhead('l.busy_until')})`
-/** Has been counted by an earlier try, or has the turn. */
+/** True if an earlier try counted this attempt, or it has the turn. */
 const IS_MINE = `l.busy_by IS NOT DISTINCT FROM $2`
 /** In the place of an attempt, once it has ended: so a try whose answer was lost is known. */
 const ENDED = `'!' || $2`
@@ -279,7 +279,7 @@ export class PostgresLockouts implements LockoutTurns {
   }
 }
 
-/** Milliseconds. A node that was not heard of for so long counts as dead: five beats. */
+/** How long a node counts as alive after it was last heard of, in milliseconds: five beats. */
 const ALIVE_FOR = 10_000
 /** Milliseconds for which a node that is gone is shown, and counts for `migrate --finish`. */
 const KEPT_FOR = 3_600_000

@@ -34,7 +34,7 @@ export const READ_CLOCK = reading('clock', `SELECT ${STORE_NOW} AS now`)
 
 /**
  * A write ends by the store's clock: it has no effect behind the time at which its caller learned that it failed. (A
- * frozen Postgres runs what lies in its sockets when it goes on: without this a code would be used up after a 503.) It
+ * frozen Postgres runs what lies in its sockets when it runs again: without this a code would be used up after a 503.) It
  * answers one row at least, so that "too late" is not taken for "no such row", and with the store's clock.
  *
  * Its parts must name every row that they write: `RETURNING 1 AS done`.
@@ -124,7 +124,7 @@ function recordStatements(table: string) {
         WHERE kind = $1 AND key = $2 AND ${live(3)} AND version = coalesce($4::int8, version) AND ${inTime}
         RETURNING true AS live`,
     }),
-    /** What all tries of a removal have removed. Parameter: attempt. */
+    /** The rows that all tries of a removal have removed. Parameter: attempt. */
     removed: reading(
       'removed',
       `SELECT version AS live FROM ${table} WHERE kind = '${REMOVAL}' AND key = $1`,
@@ -133,7 +133,7 @@ function recordStatements(table: string) {
 }
 
 const REMOVAL = 'removal'
-/** Milliseconds. Longer than any verb is tried. */
+/** How long the note of a removal is kept, in milliseconds: longer than any verb is tried. */
 const NOTED_FOR = 60_000
 
 interface Removal {
@@ -145,7 +145,7 @@ interface Removal {
 
 /**
  * A write that removes. A row that is gone does not show who has removed it. So a note counts what all tries of one
- * attempt have removed: else a removal whose answer was lost would be taken for somebody else's.
+ * attempt have removed: otherwise a removal whose answer was lost would be taken for somebody else's.
  */
 const removing = (table: string, name: string, { parameters, gone }: Removal): Statement =>
   writing(name, {
@@ -202,7 +202,7 @@ function firstBy(table: string, indexes: readonly StoreIndex[]): string {
   return select(`(kind, key) IN (${found}) ORDER BY kind, key FOR UPDATE`)
 }
 
-/** A statement for each set of indexes: else the planner, which knows no values, would read the whole kind. */
+/** A statement for each set of indexes: otherwise the planner, which knows no values, would read the whole kind. */
 function whereStatements(table: string, indexes: readonly StoreIndex[]) {
   const name = (verb: string): string => [verb, ...indexes].join('_by_')
   const where = (first: number): string =>
@@ -259,7 +259,7 @@ function feedStatements(schema: string) {
           WITH ORDINALITY AS made (topic, value, expires_at, runs_until, at)
         RETURNING 1 AS done, sequence`,
     }),
-    /** What an earlier try has appended. Parameter: the marks of all of it. */
+    /** The changes that an earlier try has appended. Parameter: the marks of all of it. */
     appended: reading(
       'appended',
       `SELECT sequence FROM ${change} WHERE mark = ANY ($1::text[]) ORDER BY sequence`,
@@ -335,11 +335,11 @@ export function statementsOf(schema: string) {
 
 export type PostgresStatements = ReturnType<typeof statementsOf>
 
-/** Bytes. An index row of Postgres holds 2,704 of them, with kind, index value and key together. */
+/** The longest key in a column, in bytes. An index row of Postgres holds 2,704, with kind, index value and key together. */
 const LONGEST = 512
-/** Bytes of a longer key that stand in its column as they are, so that order and prefixes hold. */
+/** How many bytes of a longer key its column has unchanged, so that order and prefixes hold. */
 const HEAD = 400
-/** Stands in no escaped key: so a shortened key is never the same as another key. */
+/** No escaped key contains it: so a shortened key is never the same as another key. */
 const SEPARATOR = '\u0001'
 
 /** The column of an escaped key: itself, or its beginning and its SHA-256. */
@@ -377,5 +377,5 @@ export function partColumns({ after, limit, prefix = '' }: Partial<Page> = {}): 
   return [from, last, endOfPrefix(begin) ?? null, whole, limit ?? null]
 }
 
-/** Of a long prefix only its beginning is in the columns of the keys. */
+/** The beginning of a prefix that is in the columns of the keys: all of a short prefix, a part of a long one. */
 const beginningOf = (prefix: string): string => shortKey(prefix).split('\u0001')[0] ?? prefix

@@ -34,7 +34,7 @@ import {
   statementsOf,
 } from './statements.ts'
 
-/** First the end of the feed, with the store's clock; then changes. Undefined: the place is in it no more. */
+/** First the end of the feed, with the store's clock; then changes. Undefined: the place is not in the feed any more. */
 function toPage(
   [end, ...found]: readonly Row[],
   after: FeedPlace | undefined,
@@ -51,7 +51,7 @@ function toPage(
   return { changes, last, now: Number(end['value']), keys, restarted: false, more }
 }
 
-/** Whether the place is still in the feed: as its first change, or as its end, of which the change was removed. */
+/** Whether the place is still in the feed: as its first change, or as its end, whose change was removed. */
 const isAt = (after: FeedPlace, row: Row | undefined): boolean =>
   row?.['sequence'] === after.sequence && row['mark'] === after.mark
 
@@ -102,7 +102,7 @@ export class PostgresStore implements Store {
     }: {
       readonly link: PostgresLink
       readonly clock: Clock
-      /** Where the store's clock stands, if `clock` is that one. */
+      /** The offset of the store's clock, if `clock` is that one. */
       readonly offset: TrustedOffset | undefined
     },
     statements: PostgresStatements,
@@ -334,7 +334,7 @@ export class PostgresStore implements Store {
 const indexColumns = (where: IndexValues): readonly (string | null)[] =>
   indexesOf(where).map((index) => indexColumn(where[index]))
 
-/** Of a new record, in the order of the statement. */
+/** The columns of a new record, in the order of the statement. */
 function recordColumns(record: NewRecord, attempt: string): readonly unknown[] {
   const { kind, value, expiresAt, indexes = {} } = record
   const { family, subject, client, business } = indexes

@@ -16,25 +16,25 @@ export interface SqlitePlan {
   readonly path: string
   /** `normal`: what was answered survives the death of the process. `full`: it survives a power cut too. */
   readonly synchronous: 'normal' | 'full'
-  /** Bytes that the file may grow to; undefined: no limit. */
+  /** How large the file may grow, in bytes; undefined: no limit. */
   readonly maxSize: number | undefined
   /** Whether a marker says that the folder has a store (store-files.ts). Only some tests go without. */
   readonly marked?: boolean
-  /** Milliseconds for all that one request asks (T5.5). If not given, 5 s. */
+  /** How long one request may take with all that it asks (T5.5), in milliseconds. If not given, 5 s. */
   readonly deadline?: number
   /** Milliseconds after which a verb fails that no request asks for. If not given, `deadline`. A command waits longer. */
   readonly answerWithin?: number
-  /** Whether SQLite blocks this thread, as that of a command, which serves nobody; else it has one of its own. */
+  /** Whether SQLite blocks this thread, as that of a command, which serves nobody; otherwise it has a thread of its own. */
   readonly here?: boolean
 }
 
 /** Milliseconds that a statement waits for the lock of another process, where no request says how long. */
 export const BUSY_TIMEOUT = 250
 
-// Milliseconds. At its start a process may meet the locks of others that migrate, or that end and empty the WAL.
+// How long opening may wait for locks, in milliseconds: those of others that migrate, or that end and empty the WAL.
 const OPENING_TIMEOUT = 5000
 const PAGE_SIZE = 4096
-// Bytes. A long read delays the checkpoint and lets the WAL grow; afterwards the file is cut back to this.
+// In bytes. A long read delays the checkpoint and lets the WAL grow; afterwards the file is cut back to this.
 const WAL_LIMIT = 16 * 1024 ** 2
 
 /** Sets the mode of the database file first, because SQLite gives the same mode to its -wal and -shm files. */

@@ -54,7 +54,7 @@ const isReplies = (message: Opening | ThreadMessage): message is readonly Reply[
  * store.
  *
  * Measured: a verb costs the serving thread 7 to 25 µs this way, against 3 (read) to 15 (write) when called directly,
- * and takes 0.1 ms instead of 0.02. What is asked in one turn of the event loop goes in one message: under load that
+ * and takes 0.1 ms instead of 0.02. All requests of one turn of the event loop go in one message: under load that
  * takes a quarter off a refresh. With synchronous=FULL, a direct write blocked the event loop for 0.4 ms, at worst
  * 11, on a fast disk. The thread needs 40 ms to start, in parallel to the rest, and about 20 MB.
  */
@@ -273,7 +273,7 @@ export class SqliteLinks {
   readonly #writes: SqliteLink
   #reads: SqliteLink | undefined
   #opening: Promise<void> | undefined
-  /** Of both threads: reported once. */
+  /** The trouble of either thread that was reported last: each is reported once. */
   #trouble: string | undefined
 
   private constructor(plan: SqlitePlan, onTrouble: TroubleListener) {

@@ -213,12 +213,12 @@ export class RequestHandler {
   }
 }
 
-/** What was asked does not count as done. The message is for the log. */
+/** The request does not count as done. The message is for the log. */
 class NotDoneError extends Error {}
 
-/** Milliseconds that a write has behind the lock. */
+/** How long a write may take once it has the lock, in milliseconds. */
 const TO_WRITE = 50
-/** Milliseconds. SQLite's timeout is changed only when the step changes. */
+/** The step of SQLite's timeout, in milliseconds. The timeout is changed only when the step changes. */
 const STEP = 50
 
 /** Milliseconds that a write may wait for the lock, so that its caller gets the answer in time. */

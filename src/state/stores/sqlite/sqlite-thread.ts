@@ -7,10 +7,10 @@ import { type Opening, openRequests, type ThreadMessage, type VerbRequest } from
 /** Milliseconds between two checks of the files. */
 const CHECK_INTERVAL = 1000
 
-/** What the link sends: what was asked in one turn, or `close`, and nothing after that. */
+/** The messages of the link: the requests of one turn, or `close`, and nothing after that. */
 type Message = readonly VerbRequest[] | 'close'
 
-/** What has arrived while the thread waited for the disk: all of it shares the next flush. */
+/** The messages that arrived while the thread waited for the disk: all of them share the next flush. */
 function waitingAt(port: MessagePort): readonly Message[] {
   const found: Message[] = []
   for (let next = receiveMessageOnPort(port); next !== undefined; next = receiveMessageOnPort(port))

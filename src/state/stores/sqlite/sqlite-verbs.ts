@@ -23,7 +23,7 @@ export function atOnce<T>(db: DatabaseSync, work: () => T): T {
   }
 }
 
-/** What `create` writes beside the key; null for no value. */
+/** The columns that `create` writes besides the key; null for no value. */
 export interface NewRow extends IndexColumns {
   readonly value: string
   readonly expiresAt: number | null
@@ -46,7 +46,7 @@ export type IndexColumns = Readonly<Record<StoreIndex, string | null>>
 
 /** A change is over only when both of these clocks have passed its end. A type alias for the same reason. */
 export type Times = {
-  /** Milliseconds since the epoch. */
+  /** The current time, in milliseconds since the epoch. */
   readonly now: number
   /** How long the service has run on this store, in milliseconds. */
   readonly ran: number
@@ -83,7 +83,7 @@ export function partOf({ after, limit = -1, prefix = '' }: Partial<Page> = {}): 
 export const LIVE = '(expires_at IS NULL OR expires_at > :now)'
 const COLUMNS = 'key, value, version, expires_at, used_at'
 
-/** What is purged: table, key, and the condition under which a row has expired. */
+/** The records that are purged: table, key, and the condition under which a row has expired. */
 const ENDINGS = [
   ['record', 'kind, key', 'expires_at <= :now'],
   ['change', 'sequence', 'expires_at <= :now AND runs_until <= :ran'],

@@ -158,7 +158,7 @@ export class SqliteStore implements Store {
     return toPage(changes, after, times.now, rows.length > limit)
   }
 
-  /** The processes of one machine share this store. What is done under a lease may be done by each of them. */
+  /** The processes of one machine share this store. Each of them may do the work of a lease. */
   hold(): Promise<boolean> {
     return Promise.resolve(true)
   }

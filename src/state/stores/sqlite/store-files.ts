@@ -19,14 +19,14 @@ import { hasCode, messageOf } from '../../../base/kernel/thrown.ts'
 import { describeDamage, describeTrouble, StoreError } from '../link/store-error.ts'
 
 /**
- * The marker: a small file beside a store. It says that the folder has a store, and which file that is. Without it, a
+ * The marker: a small file next to a store. It says that the folder has a store, and which file that is. Without it, a
  * folder that lost its store looks like one that never had any. Postern would create a new, empty store, in which
  * nothing is revoked (T5.12). Its name differs from those of the database files, so that `rm postern.sqlite*` leaves
  * it there.
  */
 export const markerOf = (path: string): string => join(dirname(path), 'store-marker.json')
 
-/** Of SQLite's, beside the database. Where that is a symbolic link, they stand beside what it leads to. */
+/** Files of SQLite next to the database. If that is a symbolic link, they are next to the file that it leads to. */
 export const logOf = (path: string): string => `${realpathSync(path)}-wal`
 const sharedMemoryOf = (path: string): string => `${realpathSync(path)}-shm`
 
@@ -50,7 +50,7 @@ function readMarker(path: string): Marker | undefined {
     return { file: String(file), id: typeof id === 'string' ? id : undefined }
   } catch (thrown) {
     if (hasCode(thrown, 'ENOENT')) return undefined
-    // Cut short, or changed by hand: the folder had a store all the same.
+    // Cut short, or changed by hand: the folder had a store nevertheless.
     if (thrown instanceof SyntaxError || thrown instanceof TypeError) return { file: '' }
     throw thrown
   }
@@ -112,7 +112,7 @@ interface Kept {
 
 const kept = new Map<string, Kept>()
 
-/** Counts a connection of SQLite to a file until `end`, with the descriptors that the store reads beside it. */
+/** Counts a connection of SQLite to a file until `end`, with the descriptors that the store reads besides. */
 export interface Connection {
   keep(descriptors: readonly number[]): void
   end(): void
@@ -120,7 +120,7 @@ export interface Connection {
 
 /**
  * Must be called before the connection is opened, and `end` when it is closed. Descriptors are closed behind the last
- * connection that this process has to the file, for the reason that `createOnce` names: else the next foreign program that
+ * connection that this process has to the file, for the reason that `createOnce` names: otherwise the next foreign program that
  * closes the file would take itself for the last one, and remove the -wal under us.
  */
 export function countConnection(path: string): Connection {
@@ -138,7 +138,7 @@ export function countConnection(path: string): Connection {
   }
 }
 
-/** What an operator can do about a store that is lost or damaged. */
+/** How an operator can mend a store that is lost or damaged. */
 export const recoveryAdvice = (path: string): string =>
   `Stop every process that uses it and restore a backup to ${path}. To begin with an empty store on purpose, move what ` +
   `is left of it away and remove ${markerOf(path)}. Then users must log in again, and consents, stored clients and stored ` +
@@ -167,7 +167,7 @@ export function requireSame(path: string): void {
 
 /** The open files that the guard reads. Others open them, and close them (`countConnection`). */
 interface OpenFiles {
-  /** Of the database, and of its -wal. */
+  /** Descriptors of the database, and of its -wal. */
   readonly database: number
   readonly log: number
   /** How many frames SQLite believes to be in the -wal. */
@@ -175,14 +175,14 @@ interface OpenFiles {
 }
 
 /**
- * Notices when the files of an open store are deleted, replaced, emptied or damaged. SQLite would go on writing to the
+ * Notices when the files of an open store are deleted, replaced, emptied or damaged. SQLite would continue to write to the
  * deleted files, and into the hole of an emptied one, and all of it would be lost when the process ends (T5.12).
  */
 export class FileGuard {
   readonly #path: string
   readonly #open: OpenFiles
   readonly #identities: ReadonlyMap<string, string | undefined>
-  /** Bytes of the database. */
+  /** The size of the database, in bytes. */
   #size = 0
   /** Final: only another file can help. */
   #damage: string | undefined
@@ -270,7 +270,7 @@ const LOGS = ['377f0682', '377f0683']
 /** Bytes of the header in which the sizes are. */
 const HEADER = 32
 
-/** Bytes of a database, as its header says. */
+/** The size of a database in bytes, as its header says. */
 function sizeIn(header: Buffer): number {
   const page = header.readUInt16BE(16)
   return header.readUInt32BE(28) * (page === 1 ? 65_536 : page)
